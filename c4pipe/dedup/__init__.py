@@ -1,0 +1,1 @@
+"""One page for each URL, one of each repeated span: units, hashes, the exchange, and its steps."""

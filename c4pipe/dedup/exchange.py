@@ -1,0 +1,131 @@
+"""The exchange: finds duplicates from rows of fixed width, in NumPy. No Beam, no Python object per row.
+
+A row says where a hash stands. Rows travel by bucket, the first bits of their hash; in a bucket all rows of a
+hash are together, one of them is the first, and the others are what has to go.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Rows = npt.NDArray[Any]
+
+SPAN_ROW = np.dtype([("hash", "<u8"), ("page", "<u8"), ("unit", "<u4")])
+"""A span: its hash, its page's key, and the index of its first unit with the page's folder (see `mark_units`)."""
+
+DROP = np.dtype([("page", "<u8"), ("unit", "<u4")])
+"""A span that has to go."""
+
+URL_ROW = np.dtype([("hash", "<u8"), ("captured", "<i8"), ("file", "<u4"), ("row", "<u4")])
+"""A capture of a URL: its page key, its time in microseconds, and where it is."""
+
+FOLDER_SHIFT = np.uint32(20)
+"""The upper 12 bits of `unit` are the page's folder (language and split): they lead a drop to its shard."""
+
+BUCKET_BYTES = 64 * 1024 * 1024
+"""Rows of a bucket, in bytes, that the number of buckets is chosen for."""
+
+FEWEST_BITS = 3  # eight buckets even for a small crawl, so that all workers have some
+
+
+class Totals(NamedTuple):
+    """How many rows passed a point, and the sum of their hashes modulo 2^64."""
+
+    rows: int
+    hashes: int
+
+
+def bucket_bits(rows: int, row_bytes: int) -> int:
+    """Returns the number of hash bits that make buckets of at most BUCKET_BYTES, on average, of so many rows."""
+    buckets = -(-rows * row_bytes // BUCKET_BYTES)
+    return max(FEWEST_BITS, (buckets - 1).bit_length() if buckets > 1 else 0)
+
+
+def bucketed(rows: Rows, bits: int) -> Iterator[tuple[int, bytes]]:
+    """Yields (bucket, packed rows) of rows that are sorted by hash, for each bucket that has any."""
+    if not len(rows):
+        return
+    buckets = rows["hash"] >> np.uint64(64 - bits)
+    starts = np.flatnonzero(np.r_[True, buckets[1:] != buckets[:-1]])
+    ends = np.r_[starts[1:], len(rows)]
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        yield int(buckets[start]), rows[start:end].tobytes()
+
+
+def unpack(pieces: Iterable[bytes], dtype: np.dtype[Any]) -> Rows:
+    """Returns the rows of packed pieces as one array."""
+    return np.frombuffer(b"".join(pieces), dtype=dtype)
+
+
+def totals(rows: Rows) -> Totals:
+    """Returns the control totals of rows that have a hash."""
+    return Totals(len(rows), int(rows["hash"].sum(dtype=np.uint64)))
+
+
+def find_repeats(rows: Rows) -> tuple[Rows, Rows]:
+    """Returns (the first span of each hash, all others), both sorted by hash.
+
+    The first is the smallest (page key, unit): whatever the order, the engine or the split into files.
+    """
+    return _first_of_each(rows, lambda same: np.lexsort((same["unit"], same["page"], same["hash"])))
+
+
+def find_older(rows: Rows) -> tuple[Rows, Rows]:
+    """Returns (the newest capture of each URL, all others), both sorted by hash.
+
+    Ties are broken by file, then by row: the first stays (rule 4).
+    """
+    return _first_of_each(
+        rows, lambda same: np.lexsort((same["row"], same["file"], -same["captured"], same["hash"]))
+    )
+
+
+def _first_of_each(rows: Rows, order: Callable[[Rows], npt.NDArray[np.intp]]) -> tuple[Rows, Rows]:
+    """Splits rows into the first of each hash and the others. `order` sorts rows by hash, then by preference."""
+    rows = rows[np.argsort(rows["hash"], kind="stable")]
+    if not len(rows):
+        return rows, rows
+    hashes = rows["hash"]
+    first = np.r_[True, hashes[1:] != hashes[:-1]]
+    shared = ~(first & np.r_[first[1:], True])
+    if shared.any():  # only the few rows whose hash occurs twice need the full order
+        same = rows[shared]
+        rows[shared] = same[order(same)]
+    return rows[first], rows[~first]
+
+
+def span_rows(page_keys: npt.NDArray[np.uint64], folders: npt.NDArray[np.uint32], spans: Any) -> Rows:
+    """Returns the rows of many pages' spans.
+
+    Args:
+        page_keys: the key of each page.
+        folders: the folder of each page, below 2^12.
+        spans: pyarrow ListArray of the span hashes of each page.
+    """
+    lengths = np.diff(spans.offsets.to_numpy())
+    rows = np.empty(int(lengths.sum()), dtype=SPAN_ROW)
+    rows["hash"] = spans.flatten().to_numpy()
+    rows["page"] = np.repeat(page_keys, lengths)
+    first = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    unit = (np.arange(len(rows)) - first).astype(np.uint32)
+    rows["unit"] = unit | (np.repeat(folders.astype(np.uint32), lengths) << FOLDER_SHIFT)
+    return rows
+
+
+def drops_of(rows: Rows) -> Rows:
+    """Returns the drops of repeated span rows: (page, unit), without the hash."""
+    drops = np.empty(len(rows), dtype=DROP)
+    drops["page"], drops["unit"] = rows["page"], rows["unit"]
+    return drops
+
+
+def spans_to_remove(drops: Rows) -> dict[int, list[int]]:
+    """Returns, by page key, the index of the first unit of each span to remove, in ascending order."""
+    drops = drops[np.lexsort((drops["unit"], drops["page"]))]
+    units = drops["unit"] & np.uint32((1 << int(FOLDER_SHIFT)) - 1)
+    removals: dict[int, list[int]] = {}
+    for page, unit in zip(drops["page"].tolist(), units.tolist(), strict=True):
+        removals.setdefault(page, []).append(unit)
+    return removals

@@ -1,0 +1,91 @@
+"""Pages on their way to a shard, and a shard's pages in their final form. No Beam."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from c4pipe import shards
+from c4pipe.dedup.layout import Layout
+from c4pipe.dedup.units import remove_spans
+from c4pipe.work import PAGE_FIELDS
+
+_BATCH_SCHEMA = pa.schema(PAGE_FIELDS)
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
+_CHUNK_ROWS = 2048  # rows that are finished at once: Python strings of these only
+
+
+def encode(pages: pa.Table) -> bytes:
+    """Returns pages as a compressed Arrow stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, _BATCH_SCHEMA, options=_COMPRESSED) as stream:
+        stream.write_table(pages.select(_BATCH_SCHEMA.names).cast(_BATCH_SCHEMA))
+    return sink.getvalue().to_pybytes()
+
+
+def decode(batches: Iterable[bytes]) -> pa.Table:
+    """Returns the pages of encoded batches as one table."""
+    tables = [pa.ipc.open_stream(batch).read_all() for batch in batches]
+    return pa.concat_tables(tables).combine_chunks() if tables else _BATCH_SCHEMA.empty_table()
+
+
+def folders_of(pages: pa.Table, layout: Layout) -> Any:
+    """Returns the number of each page's folder (language and split) as a NumPy array."""
+    number = {(each, split): layout.folder(each, split) for each in layout.languages for split in (False, True)}
+    pairs = zip(pages["language"].to_pylist(), pages["validation"].to_pylist(), strict=True)
+    return np.array([number[pair] for pair in pairs], dtype=np.uint32)
+
+
+def by_shard(pages: pa.Table, numbers: Any) -> Iterator[tuple[int, pa.Table]]:
+    """Yields (shard number, its pages), given the shard of each page."""
+    order = np.argsort(numbers, kind="stable")
+    ordered = numbers[order]
+    cuts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else []
+    for start, end in zip(cuts, [*cuts[1:], len(ordered)], strict=True):
+        yield int(ordered[start]), pages.take(pa.array(order[start:end]))
+
+
+def finish(
+    pages: pa.Table, removals: Mapping[int, Sequence[int]], size: int, min_sentences: int, counts: Counter[str]
+) -> Iterator[pa.Table]:
+    """Yields the rows of a shard, in page-key order, a few thousand at a time.
+
+    Args:
+        pages: all pages of the shard, in any order.
+        removals: by page key, the first sentence of each span that the page loses.
+        size: sentences in a span.
+        min_sentences: a page that is left with fewer is dropped (rule 16); only pages that lost some can be.
+        counts: counters to add to: what was dropped, and what was kept.
+    """
+    order = np.argsort(pages["page_key"].to_numpy())
+    for first in range(0, len(order), _CHUNK_ROWS):
+        part = pages.take(pa.array(order[first : first + _CHUNK_ROWS]))
+        part = _without_spans(part, removals, size, min_sentences, counts) if removals else part
+        counts["pages.kept"] += len(part)
+        counts["bytes.kept"] += sum(map(len, part["text"].cast(pa.binary()).to_pylist()))
+        yield part.select(shards.SCHEMA.names).cast(shards.SCHEMA)
+
+
+def _without_spans(
+    part: pa.Table, removals: Mapping[int, Sequence[int]], size: int, min_sentences: int, counts: Counter[str]
+) -> pa.Table:
+    texts: list[str] | None = None
+    keep = np.ones(len(part), dtype=bool)
+    for row, key in enumerate(part["page_key"].to_pylist()):
+        if key not in removals:
+            continue
+        texts = texts or part["text"].to_pylist()
+        starts = part["sentence_starts"][row].as_py()
+        texts[row], left = remove_spans(texts[row], starts, removals[key], size)
+        counts["sentences.dropped.repeated_span"] += len(starts) - left
+        counts["pages.edited.repeated_span"] += 1
+        if left < min_sentences:
+            keep[row] = False
+            counts["pages.dropped.few_sentences_left"] += 1
+            counts["sentences.dropped.few_sentences_left"] += left
+    if texts is None:
+        return part
+    column = part.schema.get_field_index("text")
+    return part.set_column(column, "text", pa.array(texts, pa.string())).filter(pa.array(keep))

@@ -1,0 +1,42 @@
+"""Line rules: a list of trimmed lines in, the lines that stay out, in their order.
+
+Each looks at one line at a time; they take lists because that is several times faster.
+"""
+
+import re
+from collections.abc import Sequence
+
+# Raffel et al. 2020 removed citation markers from Wikipedia pages; the pattern is TensorFlow Datasets'.
+_CITATION = re.compile(r"\[\d*\]|\[edit\]|\[citation needed\]")
+
+
+def drop_long_words(lines: Sequence[str], max_characters: int) -> list[str]:
+    """Drops lines that have a word (by white space) of more than `max_characters` (rule 6)."""
+    return [
+        line for line in lines if len(line) <= max_characters or max(map(len, line.split())) <= max_characters
+    ]
+
+
+def remove_citations(lines: Sequence[str]) -> list[str]:
+    """Removes `[12]`, `[]`, `[edit]` and `[citation needed]` from each line and trims it again (rule 7)."""
+    return [_CITATION.sub("", line).strip() if "[" in line else line for line in lines]
+
+
+def keep_end_marks(lines: Sequence[str], marks: Sequence[str], no_marks: Sequence[str]) -> list[str]:
+    """Keeps lines that end in one of `marks`, but in none of `no_marks` (rule 8)."""
+    ends, no_ends = tuple(marks), tuple(no_marks)
+    return [line for line in lines if line.endswith(ends) and not line.endswith(no_ends)]
+
+
+def drop_few_words(lines: Sequence[str], min_words: int) -> list[str]:
+    """Drops lines of fewer than `min_words` words, by white space (rule 9)."""
+    return [line for line in lines if len(line.split(None, min_words)) >= min_words]
+
+
+def drop_phrases(lines: Sequence[str], phrases: Sequence[str]) -> list[str]:
+    """Drops lines that contain one of `phrases` (lower case) in any case (rules 11 and 13)."""
+    return [line for line in lines if not _contains_any(line.lower(), phrases)]
+
+
+def _contains_any(lower: str, phrases: Sequence[str]) -> bool:
+    return any(phrase in lower for phrase in phrases)

@@ -1,0 +1,95 @@
+"""The funnel: what came in, what each rule took, what stayed. Made from a recipe and counts alone."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.table import Table
+
+from c4pipe.recipes import Recipe
+from c4pipe.wet import DAMAGE
+
+
+def funnel_table(recipe: Recipe, counts: Mapping[str, int]) -> Table:
+    """Returns the funnel as a table for the terminal; a count that is zero stays, so that every rule is seen."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("")
+    table.add_column("pages", justify="right")
+    table.add_column("%", justify="right")
+    _pages(table, recipe, counts)
+    table.add_section()
+    _units(table, "lines", recipe, counts, counts.get("lines.left", 0), "lines left")
+    if "sentences.newest" in counts:
+        _sentences(table, recipe, counts)
+    table.add_section()
+    table.add_row("bytes of text read", f"{counts.get('bytes.read', 0):,}", "100.0")
+    kept = "bytes.kept" if "bytes.kept" in counts else "bytes.cleaned"
+    table.add_row("bytes of text kept", f"{counts.get(kept, 0):,}", _share(counts.get(kept, 0), counts["bytes.read"]))
+    for kind in DAMAGE:
+        if counts.get(f"damage.{kind}"):
+            table.add_row(f"damage: {kind}", f"{counts[f'damage.{kind}']:,}", "")
+    return table
+
+
+def _pages(table: Table, recipe: Recipe, counts: Mapping[str, int]) -> None:
+    read = counts.get("pages.read", 0)
+    table.add_row("pages read", f"{read:,}", "100.0")
+    for _, step in recipe.steps():
+        if step.definition.scope == "page" or step.rule == "older_copy":
+            name = f"pages.dropped.{step.rule}"
+            if name in counts or "pages.kept" in counts or step not in (*recipe.corpus, *recipe.final):
+                table.add_row(f"  {step.rule}", f"{-counts.get(name, 0):,}", _share(counts.get(name, 0), read))
+    kept = counts.get("pages.kept", counts.get("pages.cleaned", 0))
+    said = "pages kept" if "pages.kept" in counts else "pages left for dedup"
+    table.add_row(said, f"{kept:,}", _share(kept, read), style="bold")
+
+
+def _units(
+    table: Table, unit: str, recipe: Recipe, counts: Mapping[str, int], left: int, said: str
+) -> None:
+    read = counts.get(f"{unit}.read", 0)
+    table.add_row(f"{unit} read (of pages that came so far)", f"{read:,}", "100.0")
+    for step in recipe.lines:
+        for verb in ("dropped", "edited"):
+            number = counts.get(f"{unit}.{verb}.{step.rule}")
+            if number is not None:
+                sign = -1 if verb == "dropped" else 1
+                note = "" if verb == "dropped" else " (changed)"
+                table.add_row(f"  {step.rule}{note}", f"{sign * number:,}", _share(number, read))
+    table.add_row(said, f"{left:,}", _share(left, read), style="bold")
+
+
+def _sentences(table: Table, recipe: Recipe, counts: Mapping[str, int]) -> None:
+    newest = counts["sentences.newest"]
+    table.add_section()
+    table.add_row("sentences of the newest pages", f"{newest:,}", "100.0")
+    left = newest
+    for rule in ("repeated_span", "few_sentences_left"):
+        if recipe.find(rule):
+            number = counts.get(f"sentences.dropped.{rule}", 0)
+            left -= number
+            table.add_row(f"  {rule}", f"{-number:,}", _share(number, newest))
+    table.add_row("sentences kept", f"{left:,}", _share(left, newest), style="bold")
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f}" if whole else "-"
+
+
+def recipe_table(recipe: Recipe) -> Table:
+    """Returns the rules of a recipe, their parameters and sources, in the order of evaluation."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column in ("stage", "rule", "row", "what it does", "source"):
+        table.add_column(column, overflow="fold", no_wrap=column in ("stage", "rule"))
+    stage = ""
+    for now, step in recipe.steps():
+        rule = step.definition
+        does = rule.does.format(**{name: _say(value) for name, value in step.parameters.items()})
+        table.add_row("" if now == stage else now, rule.name, str(rule.row), does, rule.source)
+        stage = now
+    return table
+
+
+def _say(value: Any) -> str:
+    if isinstance(value, (tuple, list)):
+        return ", ".join(map(_say, value))
+    return f"{value:,}" if isinstance(value, int) else f'"{value}"' if isinstance(value, str) else str(value)

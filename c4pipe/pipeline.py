@@ -1,0 +1,136 @@
+"""The two jobs, composed: `clean` (WET files to work files) and `dedup` (work files to a corpus)."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+
+from c4pipe import manifest, totals
+from c4pipe.dedup.exchange import SPAN_ROW, URL_ROW, bucket_bits
+from c4pipe.dedup.layout import SHARD_BYTES, Layout
+from c4pipe.dedup.transforms import DedupPlan, DedupWorkFiles
+from c4pipe.errors import C4pipeError, LostDataError, UsageError
+from c4pipe.filters.transforms import CleanWetFiles
+from c4pipe.inputs import InputFile
+from c4pipe.options import CleanOptions, DedupOptions
+from c4pipe.progress import Progress
+from c4pipe.runners import run
+from c4pipe.work import check_done, read_header
+
+MAX_SHARD_BYTES = 8 * SHARD_BYTES
+"""Text a shard may have at most, on average: a worker holds a shard in memory."""
+
+
+def clean(options: CleanOptions, progress: Progress) -> dict[str, int]:
+    """Job 1: writes a work file for every input that has none yet, and returns the counts over all inputs.
+
+    Raises UsageError where a work file that is there is of another recipe or input, C4pipeError where a file
+    can't be read or written, or where the inputs hold no page.
+    """
+    options.work.mkdir(parents=True, exist_ok=True)
+    targets = {file: work_path(options.work, file) for file in options.files}
+    for file, target in targets.items():
+        if target.exists():
+            check_done(target, file.size, options.rules, options.fingerprint)
+    missing = [file for file in targets if not targets[file].exists()]
+    # The largest first: the workers take turns, and end together.
+    missing.sort(key=lambda file: (-file.size, file.name))
+    tasks = [(str(file.path), str(targets[file])) for file in missing]
+
+    def construct(pipeline: beam.Pipeline) -> None:
+        step = CleanWetFiles(options.rules, options.fingerprint, options.bad_words)
+        _ = pipeline | "WET files" >> beam.Create(tasks) | "Clean" >> step
+
+    if tasks:
+        sizes = {targets[file]: file.size for file in options.files}
+        with progress.watch("clean", sizes):
+            run(construct, options.engine, len(tasks))
+    lost = [file.name for file, target in targets.items() if not target.exists()]
+    if lost:
+        raise LostDataError(f"the engine ended without cleaning {len(lost)} of {len(targets)} files: {lost[0]}, ...")
+    counts = totals.add(read_header(target).counts for target in targets.values())
+    if not counts.get("pages.read"):
+        raise C4pipeError(f"no page was found in {_files(len(targets))}: are these WET files?")
+    return counts
+
+
+def work_path(folder: Path, file: InputFile) -> Path:
+    """Returns the path of an input's work file."""
+    return folder / f"{file.name}.parquet"
+
+
+def dedup(options: DedupOptions, progress: Progress) -> dict[str, Any]:
+    """Job 2: writes the corpus of some work folders, and returns its manifest.
+
+    A corpus of the same inputs and options that is already complete is left as it is.
+    Raises UsageError where the output holds something else, LostDataError where control totals differ.
+    """
+    recipe, headers = options.recipe, options.headers.values()
+    text_bytes = totals.add(header.text_bytes for header in headers)
+    layout = Layout.plan(recipe.languages, text_bytes, options.shards)
+    _check_shards(layout, text_bytes)
+    identity = {
+        "recipe": recipe.to_json(),
+        "fingerprint": next(iter(headers)).fingerprint,
+        "inputs": [{"name": header.source, "bytes": header.source_bytes} for header in headers],
+        "formats": list(options.formats),
+        "train_shards": dict(zip(layout.languages, layout.train_shards, strict=True)),
+    }
+    done = manifest.prepare(options.output, json.loads(json.dumps(identity)))
+    if done:
+        return done
+    span, left = recipe.find("repeated_span"), recipe.find("few_sentences_left")
+    plan = DedupPlan(
+        layout=layout,
+        url_bits=bucket_bits(sum(header.rows for header in headers), URL_ROW.itemsize),
+        span_bits=bucket_bits(sum(header.spans for header in headers), SPAN_ROW.itemsize),
+        span_size=span.parameters["size"] if span else 0,
+        min_sentences=left.parameters["min_sentences"] if left else 0,
+        staging=str(options.output / manifest.STAGING),
+        formats=options.formats,
+    )
+    report = run_dedup(options, plan, progress)
+    totals.check(report)
+    clean_counts = totals.add(header.counts for header in headers)
+    clean_counts.pop("pages.cleaned", None)
+    made = manifest.make(identity, clean_counts, report)
+    manifest.publish(options.output, made)
+    return made
+
+
+def run_dedup(options: DedupOptions, plan: DedupPlan, progress: Progress) -> totals.Report:
+    """Runs job 2's pipeline and returns its report."""
+    files = list(enumerate(str(path) for path in options.files.values()))
+
+    def construct(pipeline: beam.Pipeline) -> None:
+        _ = pipeline | "Work files" >> beam.Create(files) | "Dedup" >> DedupWorkFiles(plan)
+
+    with progress.wait("dedup", len(plan.layout.shards()) * len(plan.formats), _shards_written(plan)):
+        run(construct, options.engine, len(files))
+    path = Path(plan.staging) / "report.json"
+    try:
+        report: totals.Report = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise LostDataError("the engine ended without the report of its steps; no corpus was written") from None
+    path.unlink()
+    return report
+
+
+def _shards_written(plan: DedupPlan) -> Callable[[], int]:
+    return lambda: sum(1 for _ in Path(plan.staging).glob("*/c4-*"))
+
+
+def _check_shards(layout: Layout, text_bytes: totals.Report) -> None:
+    for language, count in zip(layout.languages, layout.train_shards, strict=True):
+        size = text_bytes.get(language, 0)
+        if size > count * MAX_SHARD_BYTES:
+            raise UsageError(
+                f"--shards {count} would make {language} shards of {size // count / 1e9:.1f} GB, and a worker "
+                f"holds a shard in memory: give at least {-(-size // MAX_SHARD_BYTES)}, or leave it to c4pipe"
+            )
+
+
+def _files(count: int) -> str:
+    return "the input file" if count == 1 else f"the {count:,} input files"

@@ -1,0 +1,113 @@
+"""What runs a pipeline: a local runner that loses nothing, or whatever Beam's own options name."""
+
+import contextlib
+import logging
+import os
+import re
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
+from apache_beam.portability.api import beam_provision_api_pb2
+from apache_beam.runners.portability.fn_api_runner import worker_handlers
+from apache_beam.runners.portability.fn_api_runner.fn_runner import ExtendedProvisionInfo, FnApiRunner
+from apache_beam.runners.portability.portable_runner import JobServiceHandle
+from apache_beam.transforms.environments import SubprocessSDKEnvironment
+
+from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.options import Engine
+
+LOCAL = ("LocalRunner", "DirectRunner", "FnApiRunner")
+"""Names that mean this machine. Beam's own DirectRunner may try to download another runner."""
+
+_ERROR_LINE = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Error|Exception|Interrupt)): (.+)$", re.MULTILINE)
+
+
+class LocalRunner(FnApiRunner):
+    """Beam's FnApiRunner, in memory with one worker, in processes with more.
+
+    Beam 2.77 loses elements between processes, silently, when its data stream is flushed by a timer while it
+    is written to; without the timer it is flushed by size alone, and exact. And it hands its worker processes
+    no pipeline options, which this does.
+    """
+
+    def __init__(self, workers: int, options: PipelineOptions) -> None:
+        command = shlex.join([sys.executable, "-m", "apache_beam.runners.worker.sdk_worker_main"])
+        encoded = JobServiceHandle.encode_pipeline_options(options.get_all_options(drop_default=True))
+        super().__init__(
+            default_environment=SubprocessSDKEnvironment.from_command_string(command) if workers > 1 else None,
+            provision_info=ExtendedProvisionInfo(
+                beam_provision_api_pb2.ProvisionInfo(
+                    retrieval_token="unused-retrieval-token", pipeline_options=encoded
+                )
+            ),
+        )
+
+    def run_pipeline(self, pipeline: beam.Pipeline, options: PipelineOptions) -> Any:
+        """Runs a pipeline to its end, without Beam's timed flush."""
+        with _no_timed_flush():
+            return super().run_pipeline(pipeline, options)
+
+
+@contextlib.contextmanager
+def _no_timed_flush() -> Iterator[None]:
+    before = worker_handlers.DATA_BUFFER_TIME_LIMIT_MS
+    worker_handlers.DATA_BUFFER_TIME_LIMIT_MS = 0
+    try:
+        yield
+    finally:
+        worker_handlers.DATA_BUFFER_TIME_LIMIT_MS = before
+
+
+def run(construct: Callable[[beam.Pipeline], Any], engine: Engine, tasks: int) -> None:
+    """Runs a pipeline to its end.
+
+    Args:
+        construct: adds the steps to a pipeline.
+        engine: what to run it on.
+        tasks: independent pieces of work there are; locally no more processes than that are started.
+
+    Raises UsageError where --workers is given for an engine that has its own, C4pipeError with the cause in a
+    sentence where a step fails.
+    """
+    options = PipelineOptions(list(engine.beam))
+    name = options.view_as(StandardOptions).runner
+    if name and name not in LOCAL and engine.workers is not None:
+        raise UsageError(f"--workers {engine.workers} is for this machine; {name} takes its own option for it")
+    try:
+        if name and name not in LOCAL:
+            pipeline = beam.Pipeline(options=options)
+        else:
+            workers = max(1, min(engine.workers or os.cpu_count() or 1, tasks))
+            options.view_as(DirectOptions).direct_num_workers = workers
+            pipeline = beam.Pipeline(runner=LocalRunner(workers, options), options=options)
+        construct(pipeline)
+        with _quiet_logs():
+            pipeline.run().wait_until_finish()
+    except UsageError:
+        raise
+    except Exception as error:
+        raise C4pipeError(failure(error)) from error
+
+
+def failure(error: BaseException) -> str:
+    """Returns the cause of a failed pipeline in a sentence: Beam wraps it in tracebacks of its workers."""
+    found = _ERROR_LINE.findall(str(error))
+    kind, message = found[-1] if found else (type(error).__name__, str(error).strip() or "no message")
+    message = re.sub(r"\s*\[while running .*", "", message).strip()
+    return message if kind in ("C4pipeError", "LostDataError", "UsageError") else f"{message} ({kind})"
+
+
+@contextlib.contextmanager
+def _quiet_logs() -> Iterator[None]:
+    """Keeps Beam's own log lines, and its traceback of an error that we report, off the terminal."""
+    logger = logging.getLogger("apache_beam")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)

@@ -1,0 +1,274 @@
+"""Bytes of a WET file to pages. Damage never ends a file: it is reported, and reading goes on after it.
+
+A record is a version line, headers by name (any order, any case), a blank line, a body of Content-Length
+bytes and two newlines. Where that doesn't hold, the next record is looked for.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+from c4pipe.inflate import Gap, inflate
+from c4pipe.page import Page
+
+RECORD_CAP = 16 * 1024 * 1024
+"""Bytes of the largest body that is held in memory: eighty times what rule 3 lets pass."""
+
+HEADER_CAP = 256 * 1024
+"""Bytes of the largest header block that is held in memory."""
+
+DAMAGE = {
+    "gzip_corrupt": "a gzip member can't be inflated or is cut before the next one; its records are lost",
+    "gzip_cut": "the file ends inside a gzip member",
+    "gzip_junk": "bytes between gzip members that belong to none are passed over",
+    "empty_file": "the file holds no record at all",
+    "junk": "bytes that belong to no record are passed over",
+    "header_cut": "a header block ends before its blank line; the record is lost",
+    "header_too_large": f"a header block is larger than {HEADER_CAP:,} bytes; the record is lost",
+    "lf_header": "a header block has bare line feeds; it is read all the same",
+    "bad_header": "a header line has no colon; the line is passed over",
+    "missing_header": "a record has no WARC-Type (it is passed over) or no Content-Length (it ends at the next record)",
+    "doubled_header": "a header occurs twice with two values; the first counts",
+    "bad_length": "Content-Length is wrong; the record ends where the next one begins",
+    "record_cut": "a record's body is cut off; the record is lost",
+    "record_too_large": f"a record is larger than {RECORD_CAP:,} bytes; it is lost",
+    "not_utf8": "a record has bytes that are not UTF-8; they are decoded as U+FFFD",
+}
+"""The kinds of damage, each with what is done about it."""
+
+_RECORD_START = re.compile(rb"(?:\A|(?<=\n))WARC/1\.[0-9]\r?\n(?=(?:WARC|Content)-[A-Za-z-]+[ \t]*:)", re.IGNORECASE)
+_START_LENGTH = 256  # bytes in which a record's start can be told; more than any header name needs
+_VERSION_LINE = re.compile(rb"WARC/1\.[0-9][ \t]*\r?\n")
+_BLANK_LINE = re.compile(rb"\r?\n\r?\n")
+_NEWLINES = re.compile(rb"(?:\r?\n)*")
+_END_OF_RECORD = re.compile(rb"(?:\r\n\r\n|\n\n)")
+
+
+class Damage(NamedTuple):
+    """What was wrong (a key of DAMAGE), and how many plain bytes of the file lie before it."""
+
+    kind: str
+    offset: int
+
+
+class _Header(NamedTuple):
+    fields: dict[str, str]
+    damage: list[str]
+    length: int | None
+
+
+def read_pages(stream: BinaryIO) -> Iterator[Page | Damage]:
+    """Yields the pages of a WET file in their order, and what was damaged where it was met.
+
+    Args:
+        stream: the file's bytes: gzipped (one record or all of them in a member) or plain.
+
+    Records that are no `conversion` (warcinfo, response, ...) are passed over. A page may lack its URL,
+    timestamp or text: rule 2 judges that. Memory stays under a few RECORD_CAP whatever the file claims.
+    Raises OSError where the stream can't be read, nothing else.
+    """
+    position = 0
+    for item in _Records(stream).read():
+        if isinstance(item, Damage):
+            yield item
+            continue
+        fields, body, offset = item
+        if fields.get("warc-type", "").lower() != "conversion":
+            continue
+        try:
+            text = body.decode()
+        except UnicodeDecodeError:
+            text = body.decode("utf-8", "replace")
+            yield Damage("not_utf8", offset)
+        yield Page(fields.get("warc-target-uri", ""), fields.get("warc-date", ""), text, position, len(body))
+        position += 1
+
+
+def _parse_header(block: bytes) -> _Header:
+    """Parses a header block (version line first). Of a header that occurs twice the first counts."""
+    lines = block.decode("utf-8", "replace").split("\n")[1:]
+    damage = ["lf_header"] if lines and not lines[0].endswith("\r") and b"\n" in block else []
+    fields: dict[str, str] = {}
+    name = ""
+    for raw in lines:
+        line = raw.rstrip("\r")
+        if line[:1] in (" ", "\t") and name:  # a folded header goes on
+            fields[name] += " " + line.strip()
+            continue
+        name, colon, value = line.partition(":")
+        name, value = name.strip().lower(), value.strip()
+        if not colon:
+            name = ""
+            damage.append("bad_header")
+        elif fields.setdefault(name, value) != value:
+            damage.append("doubled_header")
+    claimed = fields.get("content-length", "")
+    length = int(claimed) if claimed.isascii() and claimed.isdigit() and len(claimed) < 20 else None
+    if "warc-type" not in fields or "content-length" not in fields:
+        damage.append("missing_header")
+    elif length is None:
+        damage.append("bad_length")
+    return _Header(fields, damage, length)
+
+
+class _Records:
+    """A cursor over the plain bytes: what is not consumed yet is in `held`."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.pieces = inflate(stream)
+        self.held = bytearray()
+        self.offset = 0  # plain bytes consumed
+        self.gap: Gap | None = None  # the stream is broken right behind `held`
+        self.ended = False  # nothing will come behind `held`: end of the file, or a gap
+
+    def fill(self, size: int) -> bool:
+        """Reads until `held` has `size` bytes; False where the stream ends or breaks before that."""
+        while len(self.held) < size and not self.ended:
+            piece = next(self.pieces, None)
+            if piece is None:
+                self.ended = True
+            elif isinstance(piece, Gap):
+                self.gap, self.ended = piece, True
+            else:
+                self.held += piece
+        return len(self.held) >= size
+
+    def skip(self, size: int) -> None:
+        """Consumes `size` bytes of `held`."""
+        del self.held[:size]
+        self.offset += size
+
+    def read(self) -> Iterator[tuple[dict[str, str], bytearray, int] | Damage]:
+        """Yields (header fields by lower-case name, body, offset) for each record, and Damage."""
+        empty = True
+        while True:
+            for item in self.read_unbroken():
+                empty = False
+                yield item
+            if self.gap is None:
+                break
+            empty = False
+            yield Damage(self.gap.value, self.offset)
+            self.gap, self.ended = None, False
+        if empty:
+            yield Damage("empty_file", self.offset)
+
+    def read_unbroken(self) -> Iterator[tuple[dict[str, str], bytearray, int] | Damage]:
+        """Reads the records up to the next gap or the end of the file."""
+        while self.find_start():
+            if self.offset_of_junk is not None:
+                yield Damage("junk", self.offset_of_junk)
+            offset = self.offset
+            block = self.take_header()
+            if isinstance(block, str):
+                yield Damage(block, offset)
+                continue
+            header = _parse_header(block)
+            for kind in header.damage:
+                yield Damage(kind, offset)
+            body, problem = self.take_body(header.length)
+            if problem and problem not in header.damage:
+                yield Damage(problem, offset)
+            if body is not None:
+                yield header.fields, body, offset
+        if self.offset_of_junk is not None:
+            yield Damage("junk", self.offset_of_junk)
+
+    def find_start(self) -> bool:
+        """Moves to the next version line. `offset_of_junk` tells where bytes were passed over, if any were."""
+        self.offset_of_junk: int | None = None
+        while True:
+            self.fill(_START_LENGTH)
+            blank = _NEWLINES.match(self.held)
+            if blank and blank.end():
+                self.skip(blank.end())
+                continue
+            if not self.held:
+                return False
+            if _VERSION_LINE.match(self.held):
+                return True
+            if self.offset_of_junk is None:
+                self.offset_of_junk = self.offset
+            if not self.seek_start(0):
+                return False
+
+    def seek_start(self, begin: int) -> bool:
+        """Drops bytes up to the next record's start behind `begin`; False where the stream ends before one."""
+        while True:
+            match = _RECORD_START.search(self.held, begin)
+            if match and (match.start() or begin == 0):
+                self.skip(match.start())
+                return True
+            self.skip(max(0, len(self.held) - _START_LENGTH))
+            if not self.fill(len(self.held) + 1):
+                self.skip(len(self.held))
+                return False
+            begin = 0
+
+    def take_header(self) -> bytes | str:
+        """Consumes a header block and its blank line and returns it, or the kind of damage that it has."""
+        searched = 0
+        while True:
+            blank = _BLANK_LINE.search(self.held, searched)
+            inner = _RECORD_START.search(self.held, 1, blank.end() if blank else len(self.held))
+            if inner:  # another record begins before the blank line
+                self.skip(inner.start())
+                return "header_cut"
+            if blank:
+                block = bytes(self.held[: blank.start()])
+                self.skip(blank.end())
+                return block
+            if len(self.held) > HEADER_CAP:
+                self.seek_start(1)
+                return "header_too_large"
+            searched = max(0, len(self.held) - 4)
+            if not self.fill(len(self.held) + 1):
+                self.skip(len(self.held))
+                return "header_cut"
+
+    def take_body(self, length: int | None) -> tuple[bytearray | None, str | None]:
+        """Consumes a body; returns it (None where it is lost) and the kind of damage (None where it has none)."""
+        if length is None:
+            return self.take_until_next(None)
+        if length > RECORD_CAP:
+            # A record so large, or a length that lies: either way go on at the next record.
+            self.seek_start(0)
+            return None, "record_too_large"
+        whole = self.fill(length + _START_LENGTH) or len(self.held) >= length
+        if whole and self.ends_at(length):
+            body = self.held[:length]
+            self.skip(length)
+            return body, None
+        return self.take_until_next("bad_length")
+
+    def ends_at(self, length: int) -> bool:
+        """Tells whether a record can end behind `length` bytes: there comes a separator, a record or the end."""
+        newlines = _NEWLINES.match(self.held, length)
+        behind = newlines.end() if newlines else length
+        return (
+            behind == len(self.held)
+            or _VERSION_LINE.match(self.held, behind) is not None
+            or _END_OF_RECORD.match(self.held, length) is not None
+        )
+
+    def take_until_next(self, kind: str | None) -> tuple[bytearray | None, str | None]:
+        """Consumes the body up to the next record's start, or to the end of the file if it ends as records do."""
+        searched = 0
+        while True:
+            match = _RECORD_START.search(self.held, searched)
+            if match:
+                end = match.start()
+                break
+            if len(self.held) > RECORD_CAP:
+                self.seek_start(0)
+                return None, "record_too_large"
+            searched = max(0, len(self.held) - _START_LENGTH)
+            if not self.fill(len(self.held) + 1):
+                end = len(self.held)
+                if self.gap or not self.held.endswith((b"\r\n\r\n", b"\n\n")):
+                    self.skip(end)
+                    return None, "record_cut"
+                break
+        body = self.held[:end].rstrip(b"\r\n")
+        self.skip(end)
+        return body, kind

@@ -1,0 +1,292 @@
+"""Work files: what `clean` leaves of a WET file, and all that `dedup` needs. Parquet, one for each WET file.
+
+A row for each readable page, in the file's order. A kept page has all columns; for any other the row is a
+tombstone: its key and capture time alone, so that "newest page of a URL" means newest in the crawl.
+"""
+
+import json
+import os
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from c4pipe.dedup.exchange import URL_ROW, Rows
+from c4pipe.dedup.units import U64
+from c4pipe.errors import UsageError
+from c4pipe.recipes import Recipe
+
+VERSION = 1
+"""The version of this layout. A work file of another version is an error, never read as if it were this one."""
+
+_METADATA = b"c4pipe"
+_GROUP_BYTES = 32 * 1024 * 1024  # text in a row group: bounds the memory of writer and reader
+_GROUP_ROWS = 64 * 1024
+
+PAGE_FIELDS = [
+    pa.field("page_key", pa.uint64(), nullable=False),
+    pa.field("url", pa.string()),
+    pa.field("text", pa.string()),
+    pa.field("timestamp", pa.string()),
+    pa.field("language", pa.string()),
+    pa.field("language_probability", pa.float64()),
+    pa.field("sentence_starts", pa.list_(pa.uint32())),
+]
+"""The columns of a page that travel to its shard."""
+
+SCHEMA = pa.schema(
+    [
+        *PAGE_FIELDS,
+        pa.field("captured", pa.int64(), nullable=False),  # microseconds since 1970
+        pa.field("validation", pa.bool_()),
+        pa.field("span_hashes", pa.list_(pa.uint64())),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class KeptPage:
+    """A page that passed `clean`.
+
+    Attributes:
+        sentence_starts: where each sentence starts, in characters of the text.
+        span_hashes: the hash of each span, by its first sentence.
+    """
+
+    url: str
+    text: str
+    timestamp: str
+    language: str
+    language_probability: float
+    validation: bool
+    sentence_starts: Sequence[int]
+    span_hashes: U64
+
+
+@dataclass(frozen=True)
+class WorkHeader:
+    """What a work file says of itself.
+
+    Attributes:
+        source: the WET file's name, without folders.
+        source_bytes: its size as it is stored.
+        recipe: the recipe that cleaned it.
+        fingerprint: the recipe's, with the lists it used.
+        rows: readable pages.
+        spans: span rows of the kept pages.
+        text_bytes: UTF-8 bytes of the kept pages' text, by language.
+        counts: the counters of the funnel.
+    """
+
+    source: str
+    source_bytes: int
+    recipe: Recipe
+    fingerprint: str
+    rows: int
+    spans: int
+    text_bytes: Mapping[str, int]
+    counts: Mapping[str, int]
+
+
+class WorkWriter:
+    """Writes a work file under a temporary name; `finish` gives it its own."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        self._writer = pq.ParquetWriter(self._temporary, SCHEMA, compression="zstd", use_dictionary=["language"])
+        self._keys, self._captured = array("Q"), array("q")
+        self._pages: list[KeptPage | None] = []
+        self._held_bytes = 0
+        self.rows = 0
+        self.spans = 0
+        self.text_bytes: dict[str, int] = {}
+
+    def add(self, page_key: int, captured: int, page: KeptPage | None) -> None:
+        """Adds a readable page; None makes a tombstone."""
+        self._keys.append(page_key)
+        self._captured.append(captured)
+        self._pages.append(page)
+        self.rows += 1
+        if page is not None:
+            size = len(page.text.encode())
+            self._held_bytes += size
+            self.spans += len(page.span_hashes)
+            self.text_bytes[page.language] = self.text_bytes.get(page.language, 0) + size
+        if self._held_bytes >= _GROUP_BYTES or len(self._pages) >= _GROUP_ROWS:
+            self._flush()
+
+    def finish(
+        self, source: str, source_bytes: int, recipe: Recipe, fingerprint: str, counts: Mapping[str, int]
+    ) -> None:
+        """Writes the header and gives the file its name: from now on it counts as done."""
+        self._flush()
+        header = {
+            "version": VERSION,
+            "source": source,
+            "source_bytes": source_bytes,
+            "recipe": recipe.to_json(),
+            "fingerprint": fingerprint,
+            "rows": self.rows,
+            "spans": self.spans,
+            "text_bytes": dict(sorted(self.text_bytes.items())),
+            "counts": dict(sorted(counts.items())),
+        }
+        self._writer.add_key_value_metadata({_METADATA: json.dumps(header).encode()})
+        self._writer.close()
+        self._temporary.replace(self._path)
+
+    def discard(self) -> None:
+        """Removes what was written so far."""
+        try:
+            self._writer.close()
+        finally:
+            self._temporary.unlink(missing_ok=True)
+
+    def _flush(self) -> None:
+        if not self._pages:
+            return
+        pages = self._pages
+        columns = {
+            "page_key": pa.array(np.frombuffer(self._keys, dtype=np.uint64)),
+            "captured": pa.array(np.frombuffer(self._captured, dtype=np.int64)),
+            "sentence_starts": _lists([page.sentence_starts if page else () for page in pages], np.uint32),
+            "span_hashes": _lists([page.span_hashes if page else () for page in pages], np.uint64),
+        }
+        for name in ("url", "text", "timestamp", "language", "language_probability", "validation"):
+            values = [getattr(page, name) if page else None for page in pages]
+            columns[name] = pa.array(values, SCHEMA.field(name).type)
+        self._writer.write_table(pa.table([columns[field.name] for field in SCHEMA], SCHEMA))
+        self._keys, self._captured, self._pages, self._held_bytes = array("Q"), array("q"), [], 0
+
+
+def _lists(values: Sequence[Any], dtype: Any) -> pa.ListArray:
+    offsets = np.zeros(len(values) + 1, dtype=np.int32)
+    np.cumsum([len(value) for value in values], out=offsets[1:])
+    flat = np.concatenate([np.asarray(value, dtype=dtype) for value in values] or [np.empty(0, dtype)])
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(flat))
+
+
+def read_header(path: Path) -> WorkHeader:
+    """Returns what a work file says of itself.
+
+    Raises UsageError where the file is no work file or has another version.
+    """
+    try:
+        metadata = pq.read_metadata(path).metadata or {}
+    except (pa.ArrowInvalid, OSError) as error:
+        raise UsageError(f"{path} can't be read as a work file: {error}") from error
+    if _METADATA not in metadata:
+        raise UsageError(f"{path} is no work file: it was not written by c4pipe clean")
+    values = json.loads(metadata[_METADATA])
+    version = values.pop("version")
+    if version != VERSION:
+        raise UsageError(
+            f"{path} has work file version {version}, this c4pipe reads version {VERSION}: "
+            "clean its WET file again into a new --work folder"
+        )
+    return WorkHeader(**{**values, "recipe": Recipe.from_json(values["recipe"])})
+
+
+def url_rows(path: Path, file: int) -> Rows:
+    """Returns a row for every readable page of a work file, for the exchange of URLs, in the file's order."""
+    table = pq.read_table(path, columns=["page_key", "captured"])
+    rows = np.empty(len(table), dtype=URL_ROW)
+    rows["hash"] = table["page_key"].to_numpy()
+    rows["captured"] = table["captured"].to_numpy()
+    rows["file"] = file
+    rows["row"] = np.arange(len(table))
+    return rows
+
+
+def read_kept(path: Path, columns: Sequence[str], older: Any) -> Iterator[tuple[pa.Table, int]]:
+    """Yields the kept pages of a work file that are the newest of their URL, a row group at a time.
+
+    Args:
+        path: the work file.
+        columns: the columns to read, `language` among them.
+        older: the rows of the file that are not the newest of their URL.
+
+    Yields: (a table, how many kept pages were passed over because they are older).
+    """
+    file = pq.ParquetFile(path)
+    first = 0
+    for group in range(file.num_row_groups):
+        table = file.read_row_group(group, columns=list(columns))
+        kept = pc.is_valid(table["language"]).to_numpy()
+        newest = kept.copy()
+        inside = older[(older >= first) & (older < first + len(table))] - first
+        newest[inside] = False
+        first += len(table)
+        yield table.filter(pa.array(newest)).combine_chunks(), int(kept.sum() - newest.sum())
+
+
+def find_work_files(folders: Sequence[Path]) -> dict[str, Path]:
+    """Returns the work files of some work folders, by name, in the names' order.
+
+    Raises UsageError for a folder that is none or has no work file, and for a name that occurs twice.
+    """
+    found: dict[str, Path] = {}
+    for folder in folders:
+        if not folder.is_dir():
+            raise UsageError(f"{folder} is not a work folder: give the --work folder of c4pipe clean")
+        paths = sorted(folder.glob("*.parquet"))
+        if not paths:
+            raise UsageError(f"{folder} has no work files: run c4pipe clean --work {folder} first")
+        for path in paths:
+            if path.name in found:
+                raise UsageError(
+                    f"{path} and {found[path.name]} come from WET files of one name: "
+                    "its pages would count twice; leave one of them out"
+                )
+            found[path.name] = path
+    return dict(sorted(found.items()))
+
+
+def read_headers(files: Mapping[str, Path]) -> dict[str, WorkHeader]:
+    """Returns the headers of work files that go into one corpus, by name.
+
+    Raises UsageError, naming both, where two were cleaned by different recipes or lists.
+    """
+    headers: dict[str, WorkHeader] = {}
+    for name, path in files.items():
+        header = read_header(path)
+        first_name, first = next(iter(headers.items()), (name, header))
+        if header.fingerprint != first.fingerprint:
+            raise UsageError(
+                f"{files[first_name]} was cleaned with recipe {describe(first)}, {path} with {describe(header)}: "
+                "a corpus has one recipe; clean one of them again"
+            )
+        headers[name] = header
+    return headers
+
+
+def describe(header: WorkHeader) -> str:
+    """Returns recipe, languages and fingerprint of a work file in a few words."""
+    return f"{header.recipe.name} ({','.join(header.recipe.languages)}; {header.fingerprint})"
+
+
+def check_done(path: Path, source_bytes: int, recipe: Recipe, fingerprint: str) -> None:
+    """Checks that a work file that is already there is the one that this run would make.
+
+    Raises UsageError where it was made by another recipe, other lists, or from another input.
+    """
+    header = read_header(path)
+    if header.fingerprint != fingerprint:
+        raise UsageError(
+            f"{path} was cleaned with recipe {describe(header)}, this run has "
+            f"{recipe.name} ({','.join(recipe.languages)}; {fingerprint}): give another --work folder"
+        )
+    if header.source_bytes != source_bytes:
+        raise UsageError(
+            f"{path} was made from an input of {header.source_bytes:,} bytes, the one of that name now has "
+            f"{source_bytes:,}: give another --work folder, or delete this work file to make it again"
+        )
+
+
