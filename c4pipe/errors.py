@@ -1,8 +1,8 @@
 """The errors a user can meet. Each carries one clear sentence; the command line prints it without a traceback.
 
-    C4pipeError            the run can't go on (exit status 1)
-    ├── LostDataError      a shuffle gave back less, or other, than went in
-    └── UsageError         what was asked for can't be done (exit status 2)
+C4pipeError            the run can't go on (exit status 1)
+├── LostDataError      a shuffle gave back less, or other, than went in
+└── UsageError         what was asked for can't be done (exit status 2)
 """
 
 

@@ -43,9 +43,7 @@ def _pages(table: Table, recipe: Recipe, counts: Mapping[str, int]) -> None:
     table.add_row(said, f"{kept:,}", _share(kept, read), style="bold")
 
 
-def _units(
-    table: Table, unit: str, recipe: Recipe, counts: Mapping[str, int], left: int, said: str
-) -> None:
+def _units(table: Table, unit: str, recipe: Recipe, counts: Mapping[str, int], left: int, said: str) -> None:
     read = counts.get(f"{unit}.read", 0)
     table.add_row(f"{unit} read (of pages that came so far)", f"{read:,}", "100.0")
     for step in recipe.lines:

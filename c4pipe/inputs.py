@@ -1,7 +1,7 @@
 """Which files a user means: paths, globs and folders to WET files."""
 
-import glob
 from collections.abc import Sequence
+from glob import glob, has_magic
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,8 +45,9 @@ def _expand(pattern: str) -> list[Path]:
         return paths
     if path.exists():
         return [path]
-    paths = [each for name in glob.glob(pattern, recursive=True) if (each := Path(name)).is_file()]
+    names = glob(pattern, recursive=True)  # noqa: PTH207 (Path.glob takes no absolute pattern)
+    paths = [each for name in names if (each := Path(name)).is_file()]
     if not paths:
-        kind = "the pattern matches no file" if glob.has_magic(pattern) else "there is no such file or folder"
+        kind = "the pattern matches no file" if has_magic(pattern) else "there is no such file or folder"
         raise UsageError(f"input {pattern!r}: {kind}")
     return paths

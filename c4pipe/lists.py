@@ -178,9 +178,7 @@ def _write(path: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
-        raise C4pipeError(
-            f"Can't write {path} ({error.strerror}): make room or change the folder."
-        ) from error
+        raise C4pipeError(f"Can't write {path} ({error.strerror}): make room or change the folder.") from error
     finally:
         with contextlib.suppress(OSError):  # mostly it has been renamed
             temporary.unlink()

@@ -67,7 +67,9 @@ class CleanOptions:
         wanted = self.rules.find("bad_words") is not None
         folder = lists.lists_dir(self.lists)
         return {
-            language: lists.load_bad_words(folder, language) if wanted else () for language in self.rules.languages
+            # langdetect tells zh-cn from zh-tw, the lists don't
+            language: lists.load_bad_words(folder, language.partition("-")[0]) if wanted else ()
+            for language in self.rules.languages
         }
 
     @cached_property

@@ -10,9 +10,7 @@ import mmh3
 # TensorFlow Datasets 3.1.0 c4 has the same three patterns, but takes the scheme away wherever it stands.
 _SCHEME = re.compile(r"^(?:https?://)?(?:www\.)?")
 _TRACKING_QUERY = re.compile(r"\?(?:utm_|ref|feed).*")
-_WARC_DATE = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6})[0-9]*)?Z"
-)
+_WARC_DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6})[0-9]*)?Z")
 _EPOCH = datetime.datetime(1970, 1, 1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 
@@ -91,7 +89,8 @@ def microseconds(warc_date: str) -> int | None:
         return None
     fraction = (match[7] or "").ljust(6, "0")
     try:
-        moment = datetime.datetime(*(int(part) for part in match.groups()[:6]), int(fraction))  # type: ignore[arg-type]
+        year, month, day, hour, minute, second = map(int, match.groups()[:6])
+        moment = datetime.datetime(year, month, day, hour, minute, second, int(fraction))
     except ValueError:  # 2019-02-30, or a leap second
         return None
     return (moment - _EPOCH) // _MICROSECOND

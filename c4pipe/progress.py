@@ -30,20 +30,22 @@ class Progress:
     def watch(self, job: str, sizes: Mapping[Path, int]) -> contextlib.AbstractContextManager[None]:
         """Shows the work files that appear, given the size of the WET file of each."""
         pages: dict[Path, int] = {}
-        started = time.monotonic()
 
-        def look() -> State:
+        def count() -> int:
             for path in sizes:
                 if path not in pages and path.exists():
                     with contextlib.suppress(UsageError):  # it was moved away: the job itself will tell
                         pages[path] = read_header(path).counts.get("pages.read", 0)
-            if not before:
-                before.append(sum(pages.values()))
-            rate = (sum(pages.values()) - before[0]) / max(0.001, time.monotonic() - started)
-            done = sum(sizes[path] for path in pages) / max(1, sum(sizes.values()))
-            return done, f"{len(pages):,} of {len(sizes):,} files, {sum(pages.values()):,} pages, {rate:,.0f} pages/s"
+            return sum(pages.values())
 
-        before: list[int] = []
+        before, started = count(), time.monotonic()
+
+        def look() -> State:
+            number = count()
+            rate = (number - before) / (time.monotonic() - started)
+            done = sum(sizes[path] for path in pages) / max(1, sum(sizes.values()))
+            return done, f"{len(pages):,} of {len(sizes):,} files, {number:,} pages, {rate:,.0f} pages/s"
+
         return self._show(job, look)
 
     def wait(self, job: str, total: int, count: Callable[[], int]) -> contextlib.AbstractContextManager[None]:

@@ -98,10 +98,7 @@ class Recipe:
         return {
             "name": self.name,
             "description": self.description,
-            **{
-                stage: [{"rule": each.rule, **each.parameters} for each in getattr(self, stage)]
-                for stage in STAGES
-            },
+            **{stage: [{"rule": each.rule, **each.parameters} for each in getattr(self, stage)] for stage in STAGES},
         }
 
     @classmethod
@@ -151,5 +148,3 @@ def find_recipe(name: str) -> Recipe:
     if name not in RECIPES:
         raise UsageError(f"unknown recipe {name!r}: c4pipe knows {', '.join(RECIPES)}")
     return RECIPES[name]
-
-

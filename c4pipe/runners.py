@@ -23,6 +23,14 @@ from c4pipe.options import Engine
 LOCAL = ("LocalRunner", "DirectRunner", "FnApiRunner")
 """Names that mean this machine. Beam's own DirectRunner may try to download another runner."""
 
+_WORKER = """
+import logging, sys
+logging.disable(logging.WARNING)
+from apache_beam.runners.worker.sdk_worker_main import main
+main(sys.argv)
+"""
+"""A worker process: Beam's own, without its chatter. An error reaches us as the pipeline's failure."""
+
 _ERROR_LINE = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Error|Exception|Interrupt)): (.+)$", re.MULTILINE)
 
 
@@ -35,14 +43,12 @@ class LocalRunner(FnApiRunner):
     """
 
     def __init__(self, workers: int, options: PipelineOptions) -> None:
-        command = shlex.join([sys.executable, "-m", "apache_beam.runners.worker.sdk_worker_main"])
+        command = shlex.join([sys.executable, "-c", _WORKER])
         encoded = JobServiceHandle.encode_pipeline_options(options.get_all_options(drop_default=True))
         super().__init__(
             default_environment=SubprocessSDKEnvironment.from_command_string(command) if workers > 1 else None,
             provision_info=ExtendedProvisionInfo(
-                beam_provision_api_pb2.ProvisionInfo(
-                    retrieval_token="unused-retrieval-token", pipeline_options=encoded
-                )
+                beam_provision_api_pb2.ProvisionInfo(retrieval_token="unused-retrieval-token", pipeline_options=encoded)
             ),
         )
 
@@ -75,17 +81,18 @@ def run(construct: Callable[[beam.Pipeline], Any], engine: Engine, tasks: int) -
     """
     options = PipelineOptions(list(engine.beam))
     name = options.view_as(StandardOptions).runner
-    if name and name not in LOCAL and engine.workers is not None:
+    remote = name is not None and name not in LOCAL
+    if remote and engine.workers is not None:
         raise UsageError(f"--workers {engine.workers} is for this machine; {name} takes its own option for it")
     try:
-        if name and name not in LOCAL:
+        if remote:
             pipeline = beam.Pipeline(options=options)
         else:
             workers = max(1, min(engine.workers or os.cpu_count() or 1, tasks))
             options.view_as(DirectOptions).direct_num_workers = workers
             pipeline = beam.Pipeline(runner=LocalRunner(workers, options), options=options)
         construct(pipeline)
-        with _quiet_logs():
+        with _logs() if remote else contextlib.nullcontext():
             pipeline.run().wait_until_finish()
     except UsageError:
         raise
@@ -102,12 +109,14 @@ def failure(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def _quiet_logs() -> Iterator[None]:
-    """Keeps Beam's own log lines, and its traceback of an error that we report, off the terminal."""
-    logger = logging.getLogger("apache_beam")
+def _logs() -> Iterator[None]:
+    """Shows the log of a remote engine's client: job ids, links, states."""
+    logger, handler = logging.getLogger("apache_beam"), logging.StreamHandler()
     before = logger.level
-    logger.setLevel(logging.CRITICAL)
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
     try:
         yield
     finally:
+        logger.removeHandler(handler)
         logger.setLevel(before)

@@ -208,9 +208,7 @@ class ShardWriter:
     order of `formats` (keys of FORMATS, else KeyError). If the body or the writing raises, nothing is left.
     """
 
-    def __init__(
-        self, folder: Path, language: str, split: str, index: int, count: int, formats: Sequence[str]
-    ) -> None:
+    def __init__(self, folder: Path, language: str, split: str, index: int, count: int, formats: Sequence[str]) -> None:
         self.files: list[ShardFile] = []
         self._folder = folder
         chosen = [FORMATS[name] for name in formats]

@@ -288,5 +288,3 @@ def check_done(path: Path, source_bytes: int, recipe: Recipe, fingerprint: str) 
             f"{path} was made from an input of {header.source_bytes:,} bytes, the one of that name now has "
             f"{source_bytes:,}: give another --work folder, or delete this work file to make it again"
         )
-
-

@@ -68,9 +68,7 @@ def pinned_answer(path: str, before: int) -> Answer:
 
 
 def files_in(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
-    }
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def write_list(folder: Path, language: str, data: bytes) -> Path:
@@ -128,9 +126,7 @@ def test_fetch_reproduces_the_folder_once(real_lists: Path, tmp_path: Path) -> N
         assert lists.fetch(target, server.url + "/", lines.append) == len(lists.PINNED)
         assert lists.fetch(target, server.url) == 0
     assert server.requests == [f"/{pinned.url}" for pinned in lists.PINNED]
-    assert files_in(target) == {
-        pinned.path: (real_lists / pinned.path).read_bytes() for pinned in lists.PINNED
-    }
+    assert files_in(target) == {pinned.path: (real_lists / pinned.path).read_bytes() for pinned in lists.PINNED}
     assert {status for _, status in lists.show(target)} == {"ok"}
     assert len(lines) == len(lists.PINNED)
     assert lines[0] == f"fetched {FIRST.path} (1 of {len(lists.PINNED)})"
@@ -175,9 +171,7 @@ def test_fetch_tries_again_what_may_pass(tmp_path: Path, hiccup: Answer) -> None
         (Answer(200, b"other"), f"SHA-256 of its 5 bytes is d9298a10d1b0…, pinned {FIRST.sha256[:12]}…", 1),
     ],
 )
-def test_fetch_failure_leaves_nothing_behind(
-    tmp_path: Path, answer: Answer, cause: str, requests: int
-) -> None:
+def test_fetch_failure_leaves_nothing_behind(tmp_path: Path, answer: Answer, cause: str, requests: int) -> None:
     with serve(lambda path, before: answer) as server, pytest.raises(C4pipeError) as caught:
         lists.fetch(tmp_path, server.url)
     message = str(caught.value)
@@ -209,9 +203,7 @@ def test_fetch_without_a_server(tmp_path: Path) -> None:
     assert files_in(tmp_path) == {}
 
 
-@pytest.mark.parametrize(
-    "source", ["raw.githubusercontent.com", "http://127.0.0.1:port", "http://a b", "http://["]
-)
+@pytest.mark.parametrize("source", ["raw.githubusercontent.com", "http://127.0.0.1:port", "http://a b", "http://["])
 def test_fetch_from_no_address(tmp_path: Path, source: str) -> None:
     with pytest.raises(UsageError, match="`--source`") as caught:
         lists.fetch(tmp_path, source)

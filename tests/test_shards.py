@@ -90,9 +90,7 @@ def tensorflow() -> Any:
 def read_tfrecord(path: Path) -> list[Row]:
     """Reads as a T5 training job does. The probability comes back as a 32-bit float."""
     tf = tensorflow()
-    features = {
-        name: tf.io.FixedLenFeature([], tf.string) for name in ("url", "text", "timestamp", "language")
-    }
+    features = {name: tf.io.FixedLenFeature([], tf.string) for name in ("url", "text", "timestamp", "language")}
     features["language_probability"] = tf.io.FixedLenFeature([], tf.float32)
     rows = []
     for record in tf.data.TFRecordDataset(str(path), compression_type="GZIP"):
@@ -314,9 +312,7 @@ def test_an_earlier_shard_outlives_a_failed_rewrite(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["open", "close", "fsync", "rename"])
-def test_nothing_is_left_when_writing_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
-) -> None:
+def test_nothing_is_left_when_writing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     calls = 0
 
     def fail_the_second_time(real: Callable[..., Any]) -> Callable[..., Any]:
@@ -332,9 +328,7 @@ def test_nothing_is_left_when_writing_fails(
     if place == "open":
         monkeypatch.setattr(Path, "open", fail_the_second_time(Path.open))
     elif place == "close":
-        monkeypatch.setattr(
-            shards._GzipFileWriter, "close", fail_the_second_time(shards._GzipFileWriter.close)
-        )
+        monkeypatch.setattr(shards._GzipFileWriter, "close", fail_the_second_time(shards._GzipFileWriter.close))
     elif place == "fsync":
         monkeypatch.setattr(os, "fsync", fail_the_second_time(os.fsync))
     else:
@@ -397,10 +391,7 @@ def test_gzip_is_one_complete_member(tmp_path: Path, name: str) -> None:
 
 def test_shard_name() -> None:
     assert shard_name("en", "train", 0, 16, "parquet") == "en/c4-train-00000-of-00016.parquet"
-    assert (
-        shard_name("zh-cn", "validation", 1023, 1024, "json.gz")
-        == "zh-cn/c4-validation-01023-of-01024.json.gz"
-    )
+    assert shard_name("zh-cn", "validation", 1023, 1024, "json.gz") == "zh-cn/c4-validation-01023-of-01024.json.gz"
 
 
 @pytest.mark.parametrize(
@@ -415,9 +406,7 @@ def test_parse_formats(text: str, expected: tuple[str, ...]) -> None:
     assert parse_formats(text) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"), [("parquet,csv", "'csv'"), ("", "''"), ("json,", "''"), ("JSON", "'JSON'")]
-)
+@pytest.mark.parametrize(("text", "shown"), [("parquet,csv", "'csv'"), ("", "''"), ("json,", "''"), ("JSON", "'JSON'")])
 def test_parse_formats_refuses_others(text: str, shown: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_formats(text)

@@ -77,9 +77,7 @@ def find_older(rows: Rows) -> tuple[Rows, Rows]:
 
     Ties are broken by file, then by row: the first stays (rule 4).
     """
-    return _first_of_each(
-        rows, lambda same: np.lexsort((same["row"], same["file"], -same["captured"], same["hash"]))
-    )
+    return _first_of_each(rows, lambda same: np.lexsort((same["row"], same["file"], -same["captured"], same["hash"])))
 
 
 def _first_of_each(rows: Rows, order: Callable[[Rows], npt.NDArray[np.intp]]) -> tuple[Rows, Rows]:

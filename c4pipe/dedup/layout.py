@@ -21,8 +21,8 @@ class Shard(NamedTuple):
 
     language: str
     split: str
-    index: int
-    count: int
+    number: int
+    of: int
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class Layout:
     def shards(self) -> list[Shard]:
         """Returns every shard; its place in the list is its number."""
         return [
-            Shard(self.languages[folder // 2], SPLITS[folder % 2], index, count)
-            for folder, count in enumerate(self.counts)
-            for index in range(count)
+            Shard(self.languages[folder // 2], SPLITS[folder % 2], number, of)
+            for folder, of in enumerate(self.counts)
+            for number in range(of)
         ]
 
     def shard_numbers(self, folders: npt.NDArray[Any], page_keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
@@ -63,4 +63,5 @@ class Layout:
         low, half = page_keys & np.uint64(0xFFFFFFFF), np.uint64(32)
         # The upper 64 bits of a 96-bit product, without leaving 64 bits.
         index = ((page_keys >> half) * count + ((low * count) >> half)) >> half
-        return (first[folders] + index).astype(np.int64)
+        numbers: npt.NDArray[np.int64] = (first[folders] + index).astype(np.int64)
+        return numbers

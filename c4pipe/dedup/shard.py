@@ -22,7 +22,8 @@ def encode(pages: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, _BATCH_SCHEMA, options=_COMPRESSED) as stream:
         stream.write_table(pages.select(_BATCH_SCHEMA.names).cast(_BATCH_SCHEMA))
-    return sink.getvalue().to_pybytes()
+    encoded: bytes = sink.getvalue().to_pybytes()
+    return encoded
 
 
 def decode(batches: Iterable[bytes]) -> pa.Table:
@@ -42,13 +43,17 @@ def by_shard(pages: pa.Table, numbers: Any) -> Iterator[tuple[int, pa.Table]]:
     """Yields (shard number, its pages), given the shard of each page."""
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
-    cuts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else []
+    cuts: Any = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else []
     for start, end in zip(cuts, [*cuts[1:], len(ordered)], strict=True):
         yield int(ordered[start]), pages.take(pa.array(order[start:end]))
 
 
 def finish(
-    pages: pa.Table, removals: Mapping[int, Sequence[int]], size: int, min_sentences: int, counts: Counter[str]
+    pages: pa.Table,
+    removals: Mapping[int, Sequence[int]],
+    size: int,
+    min_sentences: int,
+    counts: Counter[str],
 ) -> Iterator[pa.Table]:
     """Yields the rows of a shard, in page-key order, a few thousand at a time.
 

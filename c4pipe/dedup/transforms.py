@@ -75,7 +75,9 @@ class DedupWorkFiles(beam.PTransform):
             | "Find repeated spans" >> _par_do(_FindRepeats(plan))
         )  # fmt: skip
         drops = (newest.drops, repeats) | "All drops" >> beam.Flatten()
-        shards = files.pipeline | "Name shards" >> beam.Create(list(enumerate(plan.layout.shards())))
+        shards = files.pipeline | "Name shards" >> beam.Create(
+            [(number, tuple(name)) for number, name in enumerate(plan.layout.shards())]
+        )
         written = (
             {"shard": shards, "pages": newest.pages, "drops": drops}
             | "Pages and drops to their shard" >> beam.CoGroupByKey()
@@ -158,7 +160,12 @@ class _ReadNewest(beam.DoFn):
                 for number, part in shard.by_shard(pages, numbers):
                     yield beam.pvalue.TaggedOutput("pages", (number, shard.encode(part)))
                 reports.append(totals.entered("pages", Totals(len(keys), int(keys.sum(dtype=np.uint64)))))
-                reports.append({"pages.dropped.older_copy": passed_over})
+                reports.append(
+                    {
+                        "pages.dropped.older_copy": passed_over,
+                        "sentences.newest": len(pages["sentence_starts"].combine_chunks().flatten()),
+                    }
+                )
         if span_rows:
             # Each file settles its own repeats: a span that is everywhere costs one row a file.
             first, repeats = exchange.find_repeats(np.concatenate(span_rows))
@@ -208,13 +215,14 @@ class _WriteShard(beam.DoFn):
 
     def process(self, element: tuple[int, Mapping[str, Iterable[Any]]]) -> Iterator[totals.Report]:
         _, grouped = element
-        (name,) = grouped["shard"]
+        ((language, split, number, of),) = grouped["shard"]
         pages = shard.decode(grouped["pages"])
         drops = exchange.unpack(grouped["drops"], DROP)
         keys = pages["page_key"].to_numpy()
         counts: Counter[str] = Counter()
+        staging = Path(self._plan.staging)
         removals = exchange.spans_to_remove(drops)
-        with ShardWriter(Path(self._plan.staging), *name, self._plan.formats) as writer:
+        with ShardWriter(staging, language, split, number, of, self._plan.formats) as writer:
             for part in shard.finish(pages, removals, self._plan.span_size, self._plan.min_sentences, counts):
                 writer.write(part)
         yield totals.add(

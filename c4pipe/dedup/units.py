@@ -42,7 +42,8 @@ def _mix(values: U64) -> U64:
     """The finaliser of SplitMix64 (Steele et al. 2014): a bijection in which every bit depends on all others."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))
+    values ^= values >> np.uint64(31)
+    return values
 
 
 def remove_spans(text: str, starts: Sequence[int], spans: Iterable[int], size: int) -> tuple[str, int]:

@@ -17,7 +17,7 @@ class BadWords:
     """
 
     def __init__(self, words: Iterable[str], language: str) -> None:
-        unspaced = language in _UNSPACED
+        unspaced = language.partition("-")[0] in _UNSPACED
         self._words = frozenset(word for word in words if not unspaced and _WORD.fullmatch(word))
         self._phrases = {
             word: re.compile(re.escape(word) if unspaced else rf"(?<!\w){re.escape(word)}(?!\w)")

@@ -12,9 +12,7 @@ _CITATION = re.compile(r"\[\d*\]|\[edit\]|\[citation needed\]")
 
 def drop_long_words(lines: Sequence[str], max_characters: int) -> list[str]:
     """Drops lines that have a word (by white space) of more than `max_characters` (rule 6)."""
-    return [
-        line for line in lines if len(line) <= max_characters or max(map(len, line.split())) <= max_characters
-    ]
+    return [line for line in lines if len(line) <= max_characters or max(map(len, line.split())) <= max_characters]
 
 
 def remove_citations(lines: Sequence[str]) -> list[str]:

@@ -28,7 +28,7 @@ class SentenceCutter:
 
         A sentence reaches up to the next one's start, so that white space and newlines belong to it.
         """
-        starts = []
+        starts: list[int] = []
         line_start = 0
         for line in lines:
             starts.extend(line_start + start for start, _ in self._tokenizer.span_tokenize(line))

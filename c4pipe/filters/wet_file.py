@@ -87,4 +87,3 @@ def count(page: Page, verdict: Verdict, draft: Draft, counts: Counter[str]) -> N
     counts["pages.cleaned"] += 1
     counts["sentences.cleaned"] += draft.sentence_count
     counts["bytes.cleaned"] += len(draft.text.encode())
-

@@ -1,0 +1,39 @@
+# Every target sets up what it needs. PYTHON is any Python 3.10 or newer.
+PYTHON ?= python3
+
+.PHONY: help setup demo test bench lint clean
+
+help:
+	@echo "make demo   build a corpus from the sample crawl in samples/"
+	@echo "make test   lint, types and all tests"
+	@echo "make bench  throughput on a made crawl"
+	@echo "make setup  .venv with .venv/bin/c4pipe"
+
+setup: .venv/c4pipe.stamp
+
+.venv/bin/python:
+	PYTHON="$(PYTHON)" scripts/venv
+
+.venv/c4pipe.stamp: .venv/bin/python pyproject.toml constraints.txt
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable . --constraint constraints.txt
+	@touch $@
+
+.venv/test.stamp: .venv/c4pipe.stamp
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,tensorflow]' --constraint constraints.txt
+	@touch $@
+
+demo: setup
+	scripts/demo
+
+lint: .venv/test.stamp
+	scripts/lint
+
+test: .venv/test.stamp
+	scripts/lint
+	scripts/test
+
+bench: .venv/c4pipe.stamp
+	.venv/bin/python benchmarks/throughput.py
+
+clean:
+	rm -rf .venv demo-corpus build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
