@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -41,6 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except C4pipeError as error:
         print(f"c4pipe: {error}", file=sys.stderr)
         return error.exit_status
+    except BrokenPipeError:  # the reader of our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except OSError as error:
         print(f"c4pipe: {error}", file=sys.stderr)
         return 1
@@ -230,14 +234,8 @@ def _build(options: argparse.Namespace) -> None:
 
     console = _console()
     progress = Progress(console, options.quiet)
+    pipeline.check_build(clean_options, options.output, parse_formats(options.format))
     pipeline.clean(clean_options, progress)
-    names = {f"{file.name}.parquet" for file in clean_options.files}
-    strange = sorted(path.name for path in work.glob("*.parquet") if path.name not in names)
-    if strange:
-        raise UsageError(
-            f"{work} also holds work files of other inputs ({strange[0]}): "
-            "run c4pipe dedup on it to use them all, or give build another --work folder"
-        )
     made = pipeline.dedup(_dedup_options(options, [work]), progress)
     _tell_corpus(console, options, made, started)
 

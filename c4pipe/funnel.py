@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from rich.markup import escape
 from rich.table import Table
 
 from c4pipe.recipes import Recipe
@@ -41,6 +42,9 @@ def _pages(table: Table, recipe: Recipe, counts: Mapping[str, int]) -> None:
     kept = counts.get("pages.kept", counts.get("pages.cleaned", 0))
     said = "pages kept" if "pages.kept" in counts else "pages left for dedup"
     table.add_row(said, f"{kept:,}", _share(kept, read), style="bold")
+    if "pages.validation" in counts:
+        aside = counts["pages.validation"]
+        table.add_row("  of these in validation", f"{aside:,}", _share(aside, read))
 
 
 def _units(table: Table, unit: str, recipe: Recipe, counts: Mapping[str, int], left: int, said: str) -> None:
@@ -82,7 +86,7 @@ def recipe_table(recipe: Recipe) -> Table:
     for now, step in recipe.steps():
         rule = step.definition
         does = rule.does.format(**{name: _say(value) for name, value in step.parameters.items()})
-        table.add_row("" if now == stage else now, rule.name, str(rule.row), does, rule.source)
+        table.add_row("" if now == stage else now, rule.name, str(rule.row), escape(does), rule.source)
         stage = now
     return table
 

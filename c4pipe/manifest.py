@@ -74,7 +74,7 @@ def _check_counts(counts: Mapping[str, int], shards: list[dict[str, Any]], forma
     kept = counts.get("pages.kept", 0)
     rows = sum(shard["rows"] for shard in shards)
     if counts.get("pages.read", 0) != dropped + kept:
-        raise LostDataError(f"{counts['pages.read']:,} pages were read, {dropped:,} dropped and {kept:,} kept")
+        raise LostDataError(f"{counts.get('pages.read', 0):,} pages were read, {dropped:,} dropped, {kept:,} kept")
     if rows != kept * formats:
         raise LostDataError(f"{kept:,} pages were kept, but the shards hold {rows:,} rows in {formats} format(s)")
 
@@ -85,34 +85,47 @@ def prepare(output: Path, identity: Mapping[str, Any]) -> dict[str, Any] | None:
     A build that was stopped while its finished files were put in place is completed.
     Raises UsageError where the folder holds another corpus, or anything else.
     """
-    done = read(output) or _complete(output, identity)
+    _complete(output, identity)
+    check_folder(output, identity)
+    done = read(output)
     if done:
-        for name, value in identity.items():
-            if done.get(name) != value:
-                raise UsageError(
-                    f"{output} already holds another corpus (its {name} differ: {_short(done.get(name))} there, "
-                    f"{_short(value)} now): give another --output, or delete that folder"
-                )
         return done
     staging = output / STAGING
-    strange = sorted(p.name for p in output.glob("*") if p.name not in (STAGING, WORK)) if output.exists() else []
-    if strange:
-        raise UsageError(
-            f"{output} holds {', '.join(strange[:3])}{', ...' if len(strange) > 3 else ''} but no {NAME}: "
-            "give an empty or new folder as --output"
-        )
     if staging.exists():
         shutil.rmtree(staging)
     staging.mkdir(parents=True)
     return None
 
 
-def _complete(output: Path, identity: Mapping[str, Any]) -> dict[str, Any] | None:
+def check_folder(output: Path, identity: Mapping[str, Any]) -> None:
+    """Raises UsageError where the output folder holds another corpus, or anything else; changes nothing."""
+    done = read(output)
+    if done:
+        for name, value in identity.items():
+            if done.get(name) != value:
+                raise UsageError(
+                    f"{output} already holds another corpus ({name}: {_short(done.get(name))} there, "
+                    f"{_short(value)} now): give another --output, or delete that folder"
+                )
+        return
+    if read(output / STAGING):  # stopped while it was put in place: `prepare` completes it, or says why not
+        return
+    strange = sorted(path.name for path in output.glob("*") if path.name not in (STAGING, WORK))
+    if strange:
+        raise UsageError(
+            f"{output} holds {', '.join(strange[:3])}{', ...' if len(strange) > 3 else ''} but no {NAME}: "
+            "give an empty or new folder as --output"
+        )
+
+
+def _complete(output: Path, identity: Mapping[str, Any]) -> None:
     staged = read(output / STAGING)
-    if staged is None or any(staged.get(name) != value for name, value in identity.items()):
-        return None
-    publish(output, staged)
-    return staged
+    if staged is None:
+        return
+    if all(staged.get(name) == value for name, value in identity.items()):
+        publish(output, staged)
+        return
+    (output / STAGING / NAME).unlink()  # another build's: no longer complete, so that its rest is seen as strange
 
 
 def publish(output: Path, manifest: Mapping[str, Any]) -> None:

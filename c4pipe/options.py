@@ -51,7 +51,7 @@ class CleanOptions:
     engine: Engine = field(default_factory=Engine)
 
     def __post_init__(self) -> None:
-        _ = self.rules, self.bad_words, self.files
+        _ = self.files, self.rules, self.bad_words
         if self.work.exists() and not self.work.is_dir():
             raise UsageError(f"--work {self.work} is a file: give a folder")
 

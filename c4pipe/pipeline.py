@@ -1,7 +1,7 @@
 """The two jobs, composed: `clean` (WET files to work files) and `dedup` (work files to a corpus)."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from c4pipe.filters.transforms import CleanWetFiles
 from c4pipe.inputs import InputFile
 from c4pipe.options import CleanOptions, DedupOptions
 from c4pipe.progress import Progress
+from c4pipe.recipes import Recipe
 from c4pipe.runners import run
 from c4pipe.work import check_done, read_header
 
@@ -52,6 +53,8 @@ def clean(options: CleanOptions, progress: Progress) -> dict[str, int]:
         raise LostDataError(f"the engine ended without cleaning {len(lost)} of {len(targets)} files: {lost[0]}, ...")
     counts = totals.add(read_header(target).counts for target in targets.values())
     if not counts.get("pages.read"):
+        for target in targets.values():  # or they would be in the way of the right inputs
+            target.unlink()
         raise C4pipeError(f"no page was found in {_files(len(targets))}: are these WET files?")
     return counts
 
@@ -71,14 +74,12 @@ def dedup(options: DedupOptions, progress: Progress) -> dict[str, Any]:
     text_bytes = totals.add(header.text_bytes for header in headers)
     layout = Layout.plan(recipe.languages, text_bytes, options.shards)
     _check_shards(layout, text_bytes)
+    inputs = [(header.source, header.source_bytes) for header in headers]
     identity = {
-        "recipe": recipe.to_json(),
-        "fingerprint": next(iter(headers)).fingerprint,
-        "inputs": [{"name": header.source, "bytes": header.source_bytes} for header in headers],
-        "formats": list(options.formats),
+        **_identity(recipe, next(iter(headers)).fingerprint, inputs, options.formats),
         "train_shards": dict(zip(layout.languages, layout.train_shards, strict=True)),
     }
-    done = manifest.prepare(options.output, json.loads(json.dumps(identity)))
+    done = manifest.prepare(options.output, identity)
     if done:
         return done
     span, left = recipe.find("repeated_span"), recipe.find("few_sentences_left")
@@ -98,6 +99,28 @@ def dedup(options: DedupOptions, progress: Progress) -> dict[str, Any]:
     made = manifest.make(identity, clean_counts, report)
     manifest.publish(options.output, made)
     return made
+
+
+def check_build(options: CleanOptions, output: Path, formats: Sequence[str]) -> None:
+    """Raises UsageError, before any work is done, where `build` could not end in that output folder."""
+    names = {work_path(options.work, file).name for file in options.files}
+    others = sorted(path.name for path in options.work.glob("*.parquet") if path.name not in names)
+    inputs = [(file.name, file.size) for file in options.files]
+    manifest.check_folder(output, _identity(options.rules, options.fingerprint, inputs, formats))
+    if others:
+        raise UsageError(
+            f"{options.work} also holds work files of other inputs ({others[0]}, ...): "
+            "use them all with c4pipe dedup, or give build another --work folder"
+        )
+
+
+def _identity(
+    recipe: Recipe, fingerprint: str, inputs: Sequence[tuple[str, int]], formats: Sequence[str]
+) -> dict[str, Any]:
+    """Returns what makes a corpus this one, as JSON values."""
+    identity: dict[str, Any] = json.loads(json.dumps({"recipe": recipe.to_json(), "formats": list(formats)}))
+    files = [{"name": name, "bytes": size} for name, size in inputs]
+    return {"recipe": identity["recipe"], "fingerprint": fingerprint, "inputs": files, "formats": identity["formats"]}
 
 
 def run_dedup(options: DedupOptions, plan: DedupPlan, progress: Progress) -> totals.Report:

@@ -102,9 +102,11 @@ def run(construct: Callable[[beam.Pipeline], Any], engine: Engine, tasks: int) -
 
 def failure(error: BaseException) -> str:
     """Returns the cause of a failed pipeline in a sentence: Beam wraps it in tracebacks of its workers."""
-    found = _ERROR_LINE.findall(str(error))
-    kind, message = found[-1] if found else (type(error).__name__, str(error).strip() or "no message")
-    message = re.sub(r"\s*\[while running .*", "", message).strip()
+    text = re.sub(r"\s*\[while running .*", "", str(error)).strip()
+    found = _ERROR_LINE.findall(text)
+    kind, message = found[-1] if found else (type(error).__name__, text or "no message")
+    while inner := _ERROR_LINE.match(message):  # an error that only carries another
+        kind, message = inner.groups()
     return message if kind in ("C4pipeError", "LostDataError", "UsageError") else f"{message} ({kind})"
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -43,8 +44,8 @@ def by_shard(pages: pa.Table, numbers: Any) -> Iterator[tuple[int, pa.Table]]:
     """Yields (shard number, its pages), given the shard of each page."""
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
-    cuts: Any = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else []
-    for start, end in zip(cuts, [*cuts[1:], len(ordered)], strict=True):
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else ()
+    for start, end in pairwise([*starts, len(ordered)]):
         yield int(ordered[start]), pages.take(pa.array(order[start:end]))
 
 

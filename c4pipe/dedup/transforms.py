@@ -230,6 +230,7 @@ class _WriteShard(beam.DoFn):
                 totals.left("pages", Totals(len(keys), int(keys.sum(dtype=np.uint64)))),
                 totals.left("drops", Totals(len(drops), int(drops["page"].sum(dtype=np.uint64)))),
                 counts,
+                {"pages.validation": counts["pages.kept"] if split == "validation" else 0},
                 {"shards": [file.to_json() for file in writer.files]},
             ]
         )

@@ -1,6 +1,7 @@
 """Units of a page (sentences), the hashes of their spans, and a page without some of its spans. No Beam."""
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import mmh3
 import numpy as np
@@ -14,7 +15,7 @@ MAX_UNITS = 1 << 20
 
 def cut(text: str, starts: Sequence[int]) -> list[str]:
     """Returns the units of `text`: each reaches from its start (in characters) to the next one's."""
-    return [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
+    return [text[start:end] for start, end in pairwise([*starts, len(text)])]
 
 
 def unit_hashes(units: Iterable[str]) -> U64:

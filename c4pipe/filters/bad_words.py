@@ -11,27 +11,40 @@ _UNSPACED = ("ja", "th", "zh")
 class BadWords:
     """The listed words of one language, ready to be looked for.
 
-    A word of word characters only is looked up in the set of the page's words; a phrase, or a word with
-    other characters, is looked for where it is flanked by non-word characters or the text's ends. That gives
-    the same answer as one expression of all alternatives, many times faster.
+    An entry of word characters only is looked up among the text's words. A phrase, or an entry with other
+    characters, can only stand in a text that has the entry's first word among its words; then it is looked for
+    where it is flanked by non-word characters or the text's ends. That gives the same answer as one expression
+    of all alternatives, many times faster.
     """
 
     def __init__(self, words: Iterable[str], language: str) -> None:
-        unspaced = language.partition("-")[0] in _UNSPACED
-        self._words = frozenset(word for word in words if not unspaced and _WORD.fullmatch(word))
-        self._phrases = {
-            word: re.compile(re.escape(word) if unspaced else rf"(?<!\w){re.escape(word)}(?!\w)")
-            for word in sorted(words)
-            if word not in self._words
-        }
+        self._by_first_word: dict[str, list[tuple[str, re.Pattern[str] | None]]] = {}
+        self._anywhere: list[tuple[str, re.Pattern[str] | None]] = []  # entries that no word leads to
+        for word in sorted(set(words)):
+            first = _WORD.search(word)
+            if language.partition("-")[0] in _UNSPACED:
+                self._anywhere.append((word, None))
+            elif first is None:
+                self._anywhere.append((word, _flanked(word)))
+            else:
+                expression = None if first[0] == word else _flanked(word)
+                self._by_first_word.setdefault(first[0], []).append((word, expression))
+        self._first_words = frozenset(self._by_first_word)
 
     def find(self, lower: str) -> str | None:
-        """Returns a listed word or phrase that the lower-case text has, or None: always the same one."""
-        if self._words:
-            found = self._words.intersection(_WORD.findall(lower))
-            if found:
-                return min(found)
-        for phrase, expression in self._phrases.items():
-            if phrase in lower and expression.search(lower):
-                return phrase
-        return None
+        """Returns the first listed word or phrase, by name, that the lower-case text has, or None."""
+        candidates = list(self._anywhere)
+        if self._first_words:
+            for first in self._first_words.intersection(_WORD.findall(lower)):
+                candidates += self._by_first_word[first]
+        found = (word for word, expression in candidates if _has(lower, word, expression))
+        return min(found, default=None)
+
+
+def _flanked(word: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+
+
+def _has(lower: str, word: str, expression: re.Pattern[str] | None) -> bool:
+    """Tells whether the text has the word; one without an expression was found among the text's words already."""
+    return word in lower and (expression is None or expression.search(lower) is not None)

@@ -1,0 +1,25 @@
+"""Fixtures that several test modules share."""
+
+from pathlib import Path
+
+import pytest
+
+from c4pipe.filters.clean import Tools
+from c4pipe.lists import load_bad_words
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The real pages and lists that are not part of the project."""
+    folder = ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"the real data is not there: {folder}")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def c4_tools() -> Tools:
+    """The tools of the recipe `c4`, English only, with the five made-up bad words of the sample crawl."""
+    return Tools({"en": load_bad_words(ROOT / "samples" / "lists", "en")})

@@ -1,0 +1,552 @@
+"""Job 2 as a whole, held against the rules in a few lines of plain Python, and what must hold for any input."""
+
+import hashlib
+import json
+import random
+import re
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, assume, event, given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from c4pipe.dedup import exchange, transforms
+from c4pipe.dedup.exchange import DROP, SPAN_ROW, URL_ROW
+from c4pipe.dedup.units import span_hashes, unit_hashes
+from c4pipe.errors import LostDataError
+from c4pipe.options import DedupOptions, Engine
+from c4pipe.page import is_validation, microseconds, normalise_url, page_key
+from c4pipe.pipeline import dedup
+from c4pipe.progress import Progress
+from c4pipe.recipes import C4
+from c4pipe.totals import SHUFFLES
+from c4pipe.work import KeptPage, WorkWriter
+
+Row = dict[str, Any]
+Lines = tuple[tuple[str, ...], ...]
+LANGUAGES = ("en", "de")
+RECIPE = C4.with_languages(LANGUAGES)
+
+
+@dataclass(frozen=True)
+class Capture:
+    """A page that was crawled; `lines` are its sentences, line by line, and None where `clean` dropped it."""
+
+    url: str
+    timestamp: str
+    lines: Lines | None
+    language: str = "en"
+
+    @property
+    def text(self) -> str:
+        return "\n".join("".join(line) for line in self.lines or ())
+
+    @property
+    def sentences(self) -> list[str]:
+        return [sentence for line in self.lines or () for sentence in line]
+
+    @property
+    def row(self) -> Row:
+        values = (self.url, self.text, self.timestamp, self.language, 0.999)
+        return dict(zip(("url", "text", "timestamp", "language", "language_probability"), values, strict=True))
+
+
+Crawl = Mapping[str, Sequence[Capture]]
+"""Captures by the name of their WET file, in the file's order."""
+Corpus = dict[tuple[str, str], list[Row]]
+"""Rows by language and split, in the order of the shards."""
+
+
+# --- the oracle: rules 4, 15, 16 and 19 ------------------------------------------------------------------
+
+
+def oracle(crawl: Crawl) -> tuple[Corpus, Counter[str]]:
+    newest: dict[str, Capture] = {}
+    for name in sorted(crawl):
+        for capture in crawl[name]:
+            best = newest.setdefault(normalise_url(capture.url), capture)
+            if time_of(capture) > time_of(best):
+                newest[normalise_url(capture.url)] = capture
+    counts: Counter[str] = Counter()
+    corpus: Corpus = {(language, split): [] for language in LANGUAGES for split in ("train", "validation")}
+    seen = set()
+    for url, page in sorted(newest.items(), key=lambda item: page_key(item[0])):
+        gone = set()
+        for unit, span in enumerate(spans(page.sentences) if page.lines else ()):
+            gone.update(range(unit, unit + 3) if span in seen else ())
+            seen.add(span)
+        left = len(page.sentences) - len(gone)
+        if page.lines and (left >= 3 or not gone):
+            validation = int(hashlib.md5(url.encode()).hexdigest(), 16) % 1000 == 0
+            split = "validation" if validation else "train"
+            corpus[page.language, split].append(replace(page, lines=without(page.lines, gone)).row)
+        if gone:
+            counts["pages.edited.repeated_span"] += 1
+            counts["sentences.dropped.repeated_span"] += len(gone)
+            counts["pages.dropped.few_sentences_left"] += left < 3
+            counts["sentences.dropped.few_sentences_left"] += left if left < 3 else 0
+    cleaned = sum(capture.lines is not None for captures in crawl.values() for capture in captures)
+    counts["pages.dropped.older_copy"] = cleaned - sum(page.lines is not None for page in newest.values())
+    counts["pages.kept"] = sum(map(len, corpus.values()))
+    counts["bytes.kept"] = sum(len(row["text"].encode()) for rows in corpus.values() for row in rows)
+    return corpus, counts
+
+
+def time_of(capture: Capture) -> str:
+    """WARC dates of one form sort as they are."""
+    return capture.timestamp
+
+
+def folded(sentence: str) -> str:
+    return " ".join(sentence.lower().split())
+
+
+def spans(sentences: Sequence[str]) -> list[tuple[str, ...]]:
+    units = [folded(sentence) for sentence in sentences]
+    return list(zip(units, units[1:], units[2:], strict=False))
+
+
+def without(lines: Lines, gone: set[int]) -> Lines:
+    number = iter(range(1_000_000))
+    left = [[sentence for sentence in line if next(number) not in gone] for line in lines]
+    return tuple((*line[:-1], line[-1].rstrip()) for line in left if line)
+
+
+# --- crawls to try it on ---------------------------------------------------------------------------------
+
+VOCABULARY = (
+    "Rivers carry the silt.",
+    "Clouds drift east today!",
+    "Bäume wachsen 😀 hoch.",
+    "Stone walls keep warm?",
+    "Every lamp went out.",
+    "Seven boats came home.",
+    "Nobody heard the bell.",
+)
+_LETTERS = 5  # the letters that every sentence starts with
+
+
+def dressed(sentence: int, place: int, gap: str) -> str:
+    """A sentence whose first letters tell its place in its page, which folds away: bit by bit, upper case is 1."""
+    text = VOCABULARY[sentence]
+    head = (letter.upper() if place >> bit & 1 else letter.lower() for bit, letter in enumerate(text[:_LETTERS]))
+    return "".join(head) + text[_LETTERS:].replace(" ", gap)
+
+
+def place_of(sentence: str) -> int:
+    return sum(letter.isupper() << bit for bit, letter in enumerate(sentence[:_LETTERS]))
+
+
+def in_lines(shape: Iterable[Iterable[tuple[int, str]]]) -> Lines:
+    place, lines = 0, []
+    for line in shape:
+        sentences = []
+        for number, gap in line:
+            sentences.append(dressed(number, place, gap) + gap)
+            place += 1
+        sentences[-1] = sentences[-1].rstrip()
+        lines.append(tuple(sentences))
+    return tuple(lines)
+
+
+def cut_again(text: str) -> Lines:
+    """The sentences of a text that is made of VOCABULARY."""
+    return tuple(tuple(re.findall(r"\S[^.!?]*[.!?]\s*", line)) for line in text.split("\n"))
+
+
+def _urls() -> list[str]:
+    """Some URLs in several forms each, two of them of the validation split."""
+    names = [f"example.com/{number}" for number in range(10_000)]
+    validation = [name for name in names if int(hashlib.md5(name.encode()).hexdigest(), 16) % 1000 == 0]
+    forms = ("http://{}", "https://www.{}/", "http://{}?utm_source=x")
+    return [form.format(name) for name in names[:9] + validation[:2] for form in forms]
+
+
+URLS = _urls()
+TIMES = ("2019-04-18T10:12:43Z", "2019-04-18T10:12:44Z", "2019-05-01T00:00:00Z")
+NAMES = ("CC-00000.warc.wet.gz", "CC-00001.warc.wet.gz", "CC-00002.warc.wet.gz")
+
+gaps = st.sampled_from([" ", "  ", "\t", "\u00a0"])
+sentences = st.tuples(st.integers(0, len(VOCABULARY) - 1), gaps)
+lines = st.lists(st.lists(sentences, min_size=1, max_size=5), min_size=1, max_size=6).map(in_lines)
+pages = st.one_of(lines, lines, lines, lines, st.none())
+languages = st.sampled_from(("en", "en", "en", "de"))
+captures = st.builds(Capture, st.sampled_from(URLS), st.sampled_from(TIMES), pages, languages)
+crawls = st.dictionaries(st.sampled_from(NAMES), st.lists(captures, max_size=9), min_size=1)
+
+
+def untied(captures: Iterable[Capture]) -> list[Capture]:
+    """The captures, without those that have another's URL and time."""
+    return list({(normalise_url(each.url), each.timestamp): each for each in captures}.values())
+
+
+def random_crawl(seed: int, files: int = 3, captures: int = 12) -> dict[str, list[Capture]]:
+    """A crawl without ties, in which spans repeat here and there but most pages keep something."""
+    chance = random.Random(seed)
+
+    def line() -> list[tuple[int, str]]:
+        return [(chance.randrange(len(VOCABULARY)), chance.choice("  \t")) for _ in range(chance.randint(1, 4))]
+
+    made = untied(
+        Capture(
+            chance.choice(URLS),
+            chance.choice(TIMES),
+            in_lines(line() for _ in range(chance.randint(1, 5))) if chance.random() < 0.9 else None,
+            chance.choice(("en", "en", "de")),
+        )
+        for _ in range(files * captures)
+    )
+    return {f"CC-{number:05}.warc.wet.gz": made[number::files] for number in range(files)}
+
+
+# --- running it ------------------------------------------------------------------------------------------
+
+
+def write_work(folder: Path, crawl: Crawl) -> Path:
+    """Writes a crawl's work files, as `clean` would."""
+    folder.mkdir()
+    for name, captures in crawl.items():
+        writer = WorkWriter(folder / f"{name}.parquet")
+        counts: Counter[str] = Counter({"pages.read": len(captures)})
+        for capture in captures:
+            captured = microseconds(capture.timestamp)
+            assert captured is not None
+            writer.add(page_key(normalise_url(capture.url)), captured, as_kept(capture))
+            counts["pages.dropped.few_sentences" if capture.lines is None else "pages.cleaned"] += 1
+        writer.finish(name, 1000, RECIPE, "0123456789abcdef", counts)
+    return folder
+
+
+def as_kept(capture: Capture) -> KeptPage | None:
+    if capture.lines is None:
+        return None
+    starts = []
+    line_start = 0
+    for line in capture.lines:
+        starts.extend(line_start + sum(map(len, line[:number])) for number in range(len(line)))
+        line_start += sum(map(len, line)) + 1
+    return KeptPage(
+        url=capture.url,
+        text=capture.text,
+        timestamp=capture.timestamp,
+        language=capture.language,
+        language_probability=0.999,
+        validation=is_validation(normalise_url(capture.url), 1000),
+        sentence_starts=starts,
+        span_hashes=span_hashes(unit_hashes(capture.sentences), 3),
+    )
+
+
+def run(work: Sequence[Path], output: Path, shards: int = 1, formats: tuple[str, ...] = ("parquet",)) -> Row:
+    options = DedupOptions(tuple(work), output, formats, shards, Engine(workers=1))
+    return dedup(options, Progress(Console(quiet=True), quiet=True))
+
+
+@contextmanager
+def corpus_of(
+    crawl: Crawl, shards: int = 1, formats: tuple[str, ...] = ("parquet",)
+) -> Iterator[tuple[Path, Row]]:
+    """Runs job 2 on a crawl; gives the corpus's folder and manifest."""
+    with tempfile.TemporaryDirectory() as name:
+        work = write_work(Path(name) / "work", crawl)
+        yield Path(name) / "corpus", run([work], Path(name) / "corpus", shards, formats)
+
+
+def read(folder: Path, manifest: Row) -> Corpus:
+    """Reads the corpus, and checks that every row is in the shard where it belongs."""
+    corpus: Corpus = {(language, split): [] for language in LANGUAGES for split in ("train", "validation")}
+    assert sorted(path.relative_to(folder).as_posix() for path in folder.glob("*/*")) == [
+        shard["path"] for shard in manifest["shards"]
+    ]
+    for shard in manifest["shards"]:
+        found = re.fullmatch(r"(\w+)/c4-(\w+)-(\d{5})-of-(\d{5})\.parquet", shard["path"])
+        assert found
+        rows = pq.read_table(folder / shard["path"]).to_pylist()
+        for row in rows:
+            assert page_key(normalise_url(row["url"])) * int(found[4]) >> 64 == int(found[3])
+        corpus[found[1], found[2]].extend(rows)
+    return corpus
+
+
+def deduplicated(crawl: Crawl, shards: int = 1) -> Corpus:
+    with corpus_of(crawl, shards) as (folder, manifest):
+        return read(folder, manifest)
+
+
+def digests(crawl: Crawl, shards: int = 1, formats: tuple[str, ...] = ("parquet",)) -> dict[str, str]:
+    """The SHA-256 of every shard, computed from the files."""
+    with corpus_of(crawl, shards, formats) as (folder, manifest):
+        found = {shard["path"]: hashlib.sha256((folder / shard["path"]).read_bytes()) for shard in manifest["shards"]}
+    return {path: digest.hexdigest() for path, digest in found.items()}
+
+
+def runs(examples: int) -> Callable[[Any], Any]:
+    """Settings of a property for which every example runs the pipeline."""
+    return settings(max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+# --- properties ------------------------------------------------------------------------------------------
+
+
+@runs(25)
+@given(crawls, st.sampled_from([1, 2, 3, 200]))
+def test_as_the_rules_say(crawl: Crawl, shards: int) -> None:
+    expected, counts = oracle(crawl)
+    event(f"edited and kept: {counts['pages.edited.repeated_span'] > counts['pages.dropped.few_sentences_left']}")
+    with corpus_of(crawl, shards) as (folder, manifest):
+        corpus = read(folder, manifest)
+    assert corpus == expected
+    own = ("pages.kept", "pages.edited", "pages.dropped.older", "pages.dropped.few_sentences_left", "bytes.", "sent")
+    found = {name: number for name, number in manifest["counts"].items() if name.startswith(own)}
+    assert {name: number for name, number in found.items() if number} == +counts
+    check_no_span_twice(corpus)
+
+
+def check_no_span_twice(corpus: Corpus) -> None:
+    """No span stands twice in a corpus, unless removal put it together: then its places do not follow each other."""
+    occurrences: Counter[tuple[str, ...]] = Counter()
+    for rows in corpus.values():
+        for row in rows:
+            left = [sentence for line in cut_again(row["text"]) for sentence in line]
+            places = [place_of(sentence) for sentence in left]
+            for unit, span in enumerate(spans(left)):
+                occurrences[span] += places[unit : unit + 3] == list(range(places[unit], places[unit] + 3))
+    assert [span for span, number in occurrences.items() if number > 1] == []
+
+
+@runs(10)
+@given(crawls)
+def test_its_own_output_again(crawl: Crawl) -> None:
+    """A second time, only what removal put together goes: spans that occur twice in the first output."""
+    once = deduplicated(crawl)
+    again = {"again": [capture_of(row) for rows in once.values() for row in rows]}
+    assert oracle_rows(again["again"]) == once
+    found = Counter(span for capture in again["again"] for span in spans(capture.sentences))
+    repeated = {span for span, number in found.items() if number > 1}
+    event(f"removal put a repeated span together: {bool(repeated)}")
+    twice = deduplicated(again)
+    assert twice == (oracle(again)[0] if repeated else once)
+    texts = {row["url"]: row["text"] for rows in twice.values() for row in rows}
+    for capture in again["again"]:
+        if not repeated.intersection(spans(capture.sentences)):
+            assert texts[capture.url] == capture.text
+
+
+def capture_of(row: Row) -> Capture:
+    return Capture(row["url"], row["timestamp"], cut_again(row["text"]), row["language"])
+
+
+def oracle_rows(captures: Sequence[Capture]) -> Corpus:
+    """The rows of captures as they are: cutting a text again and joining it gives the text back."""
+    corpus: Corpus = {(language, split): [] for language in LANGUAGES for split in ("train", "validation")}
+    for capture in captures:
+        validation = is_validation(normalise_url(capture.url), 1000)
+        corpus[capture.language, "validation" if validation else "train"].append(capture.row)
+    return corpus
+
+
+@runs(8)
+@given(st.lists(captures, max_size=20).map(untied), st.data())
+def test_same_bytes_for_any_order_and_split_into_files(pages: list[Capture], data: st.DataObject) -> None:
+    shuffled = data.draw(st.permutations(pages))
+    number = data.draw(st.integers(1, 3))
+    expected = digests({NAMES[0]: pages}, 2)
+    assert digests({NAMES[part]: shuffled[part::number] for part in range(number)}, 2) == expected
+
+
+def test_same_bytes_in_every_format_for_any_order_and_split_into_files() -> None:
+    formats = ("parquet", "tfrecord", "json")
+    crawl = random_crawl(1)
+    expected = digests(crawl, 2, formats)
+    assert len(expected) == len(LANGUAGES) * (2 + 1) * len(formats)
+    everything = [capture for captures in crawl.values() for capture in captures]
+    assert digests({"one": everything[::-1]}, 2, formats) == expected
+    assert digests({f"{number:02}": everything[number::7] for number in range(7)}, 2, formats) == expected
+
+
+def test_same_bytes_for_several_work_folders(tmp_path: Path) -> None:
+    crawl = random_crawl(2)
+    whole = run([write_work(tmp_path / "work", crawl)], tmp_path / "whole")
+    months = [write_work(tmp_path / name, {name: captures}) for name, captures in crawl.items()]
+    assert run(months[::-1], tmp_path / "months")["shards"] == whole["shards"]
+
+
+def test_same_pages_for_any_number_of_shards() -> None:
+    crawl = random_crawl(3)
+    expected = deduplicated(crawl)
+    assert sum(map(len, expected.values())) > 5
+    assert expected == oracle(crawl)[0]
+    for shards in (2, 7, 300):
+        assert deduplicated(crawl, shards) == expected
+
+
+@pytest.mark.parametrize(("bucket_bytes", "fewest_bits"), [(20, 3), (100, 5), (1 << 26, 1), (1 << 26, 16)])
+def test_same_bytes_for_any_number_of_buckets(
+    monkeypatch: pytest.MonkeyPatch, bucket_bytes: int, fewest_bits: int
+) -> None:
+    crawl = random_crawl(4)
+    expected = digests(crawl)
+    monkeypatch.setattr(exchange, "BUCKET_BYTES", bucket_bytes)
+    monkeypatch.setattr(exchange, "FEWEST_BITS", fewest_bits)
+    assert digests(crawl) == expected
+
+
+@pytest.mark.parametrize("first", NAMES[:2])
+def test_ties_go_to_the_first_file_then_the_first_row(first: str) -> None:
+    def capture(text: str, time: str = TIMES[0]) -> Capture:
+        return Capture(URLS[0], time, ((text,),))
+
+    other = NAMES[1] if first == NAMES[0] else NAMES[0]
+    crawl = {
+        other: [capture("Older."), replace(capture("Late."), lines=None)] if other == NAMES[0] else [capture("No.")],
+        first: [capture("Here."), capture("Not here.")],
+    }
+    crawl[other] = [replace(each, timestamp="2019-01-01T00:00:00Z") for each in crawl[other]]
+    (row,) = deduplicated(crawl)["en", "train"]
+    assert row["text"] == "Here."
+
+
+def test_a_newer_tombstone_takes_its_url_with_it() -> None:
+    kept = Capture(URLS[0], TIMES[0], (("A.",),))
+    crawl = {NAMES[0]: [kept], NAMES[1]: [Capture(URLS[1], TIMES[1], None)]}
+    assert not any(deduplicated(crawl).values())
+
+
+@pytest.mark.parametrize("crawl", [{NAMES[0]: []}, {NAMES[0]: [Capture(URLS[0], TIMES[0], None)], NAMES[1]: []}])
+def test_nothing_to_keep(crawl: Crawl) -> None:
+    with corpus_of(crawl, 2) as (folder, manifest):
+        assert not any(read(folder, manifest).values())
+    assert [shard["rows"] for shard in manifest["shards"]] == [0] * len(LANGUAGES) * 3
+    assert manifest["counts"].get("pages.kept", 0) == 0
+
+
+# --- a loss is an error ----------------------------------------------------------------------------------
+
+ROWS = {"urls": URL_ROW, "older": np.dtype("<u4"), "spans": SPAN_ROW, "drops": DROP}
+"""What the shuffles of rows carry; that of pages carries Arrow streams."""
+
+
+def lose(pieces: list[bytes]) -> list[bytes]:
+    return pieces[1:]
+
+
+def repeat(pieces: list[bytes]) -> list[bytes]:
+    return [*pieces, pieces[0]]
+
+
+def alter(pieces: list[bytes]) -> list[bytes]:
+    """Another hash, key or row number in the first row: they all stand at a row's start."""
+    return [bytes([pieces[0][0] ^ 1]) + pieces[0][1:], *pieces[1:]]
+
+
+def alter_pages(pieces: list[bytes]) -> list[bytes]:
+    pages = transforms.shard.decode(pieces[:1])
+    keys = pages["page_key"].to_numpy().copy()
+    keys[0] ^= np.uint64(1)
+    return [transforms.shard.encode(pages.set_column(0, "page_key", [keys])), *pieces[1:]]
+
+
+def spoil(
+    monkeypatch: pytest.MonkeyPatch, shuffle: str, damage: Callable[[list[bytes]], list[bytes]]
+) -> list[str]:
+    """Lets one group of a shuffle be damaged where it comes out; gives a list that has its name afterwards."""
+    spoiled: list[str] = []
+    decode, unpack = transforms.shard.decode, exchange.unpack
+
+    def damaged(pieces: Iterable[bytes]) -> list[bytes]:
+        found = list(pieces)
+        if not found or spoiled:
+            return found
+        spoiled.append(shuffle)
+        return damage(found)
+
+    def spoiled_unpack(pieces: Iterable[bytes], dtype: np.dtype[Any]) -> exchange.Rows:
+        return unpack(damaged(pieces) if dtype == ROWS[shuffle] else pieces, dtype)
+
+    if shuffle == "pages":
+        monkeypatch.setattr(transforms.shard, "decode", lambda batches: decode(damaged(batches)))
+    else:
+        monkeypatch.setattr(transforms.exchange, "unpack", spoiled_unpack)
+    return spoiled
+
+
+@pytest.fixture(scope="module")
+def crawl() -> Crawl:
+    """A crawl for which every shuffle has something to carry, beyond what a file settles by itself."""
+    made = random_crawl(5)
+    counts = oracle(made)[1]
+    assert counts["pages.dropped.older_copy"] > 3
+    assert counts["sentences.dropped.repeated_span"] > 3
+    return made
+
+
+def check_nothing_published(output: Path) -> None:
+    assert [path.name for path in output.iterdir()] == ["_building"]
+    assert list(output.rglob("manifest.json")) == []
+
+
+@pytest.mark.parametrize("damage", [lose, repeat, alter], ids=["lost", "repeated", "altered"])
+@pytest.mark.parametrize("shuffle", SHUFFLES)
+def test_damage_is_named(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    crawl: Crawl,
+    shuffle: str,
+    damage: Callable[[list[bytes]], list[bytes]],
+) -> None:
+    if shuffle == "pages" and damage is alter:
+        damage = _alter_after(transforms.shard.decode)
+    spoiled = spoil(monkeypatch, shuffle, damage)
+    work = write_work(tmp_path / "work", crawl)
+    with pytest.raises(LostDataError, match=rf"did not deliver the {shuffle} \("):
+        run([work], tmp_path / "corpus")
+    assert spoiled == [shuffle]
+    check_nothing_published(tmp_path / "corpus")
+
+
+def _alter_after(decode: Callable[[list[bytes]], Any]) -> Callable[[list[bytes]], list[bytes]]:
+    def altered(pieces: list[bytes]) -> list[bytes]:
+        pages = decode(pieces[:1])
+        keys = pages["page_key"].to_numpy().copy()
+        keys[0] ^= np.uint64(1)
+        return [transforms.shard.encode(pages.set_column(0, "page_key", [keys])), *pieces[1:]]
+
+    return altered
+
+
+@pytest.mark.parametrize("times", [0, 2], ids=["lost", "repeated"])
+def test_a_work_file_must_come_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crawl: Crawl, times: int
+) -> None:
+    """No control total sees a file that a step was never given, but the number of pages does."""
+    read_kept = transforms.read_kept
+
+    def unreliable(path: Path, *args: Any) -> Iterator[Any]:
+        for _ in range(times if path.name.startswith(sorted(crawl)[1]) else 1):
+            yield from read_kept(path, *args)
+
+    monkeypatch.setattr(transforms, "read_kept", unreliable)
+    work = write_work(tmp_path / "work", crawl)
+    with pytest.raises(LostDataError, match=r"pages were read, .* dropped and .* kept"):
+        run([work], tmp_path / "corpus")
+    check_nothing_published(tmp_path / "corpus")
+
+
+def test_after_a_loss_the_same_command_makes_the_corpus(tmp_path: Path, crawl: Crawl) -> None:
+    work = write_work(tmp_path / "work", crawl)
+    with pytest.MonkeyPatch.context() as patch:
+        spoil(patch, "spans", lose)
+        with pytest.raises(LostDataError):
+            run([work], tmp_path / "corpus")
+    made = run([work], tmp_path / "corpus")
+    assert read(tmp_path / "corpus", made) == oracle(crawl)[0]
+    assert json.loads((tmp_path / "corpus" / "manifest.json").read_text()) == json.loads(json.dumps(made))

@@ -1,0 +1,202 @@
+"""The exchange, held against oracles that use dictionaries and Python's own integers."""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from c4pipe.dedup import exchange
+from c4pipe.dedup.exchange import (
+    BUCKET_BYTES,
+    DROP,
+    FEWEST_BITS,
+    SPAN_ROW,
+    URL_ROW,
+    Rows,
+    Totals,
+    bucket_bits,
+    bucketed,
+    drops_of,
+    find_older,
+    find_repeats,
+    span_rows,
+    spans_to_remove,
+    totals,
+    unpack,
+)
+
+M64 = 2**64 - 1
+Row = tuple[int, ...]
+
+# few distinct values, so that they repeat; the ends of the ranges, so that a wrong sign or a float shows
+hashes = st.sampled_from([0, 1, 2, (1 << 53) + 1, (1 << 63) - 1, 1 << 63, M64 - 1, M64])
+page_keys = st.sampled_from([0, 1, 1 << 53, (1 << 53) + 1, 1 << 63, M64 - 1, M64])
+units = st.sampled_from([0, 1, 2, (1 << 20) - 1, 1 << 20, (5 << 20) + 1, (1 << 32) - 1])
+times = st.sampled_from([-(2**63) + 1, -1, 0, 1, (1 << 53), (1 << 53) + 1, 2**63 - 1])
+small = st.sampled_from([0, 1, 2, (1 << 31), (1 << 32) - 1])
+span_lists = st.lists(st.tuples(hashes, page_keys, units), max_size=40)
+url_lists = st.lists(st.tuples(hashes, times, small, small), max_size=40)
+
+
+def as_rows(values: Sequence[Row], dtype: np.dtype[Any]) -> Rows:
+    return np.array(values, dtype=dtype)
+
+
+def as_list(rows: Rows) -> list[Row]:
+    return [tuple(row) for row in rows.tolist()]
+
+
+def first_of_each(values: Sequence[Row], rank: Callable[[Row], Row]) -> tuple[list[Row], list[Row]]:
+    groups = defaultdict(list)
+    for value in values:
+        groups[value[0]].append(value)
+    firsts, others = [], []
+    for key in sorted(groups):
+        first, *rest = sorted(groups[key], key=rank)
+        firsts.append(first)
+        others.extend(rest)
+    return firsts, others
+
+
+# --- who is the first ------------------------------------------------------------------------------------
+
+
+@given(span_lists)
+def test_repeats_are_all_but_the_smallest_place(values: list[Row]) -> None:
+    first, repeats = find_repeats(as_rows(values, SPAN_ROW))
+    assert (as_list(first), as_list(repeats)) == first_of_each(values, lambda row: row[1:])
+    assert first.dtype == repeats.dtype == SPAN_ROW
+
+
+@given(url_lists)
+def test_older_are_all_but_the_newest(values: list[Row]) -> None:
+    newest, older = find_older(as_rows(values, URL_ROW))
+    assert (as_list(newest), as_list(older)) == first_of_each(values, lambda row: (-row[1], *row[2:]))
+    assert newest.dtype == older.dtype == URL_ROW
+
+
+@pytest.mark.parametrize(
+    ("captures", "newest"),
+    [
+        ([(7, 10, 0, 0), (7, 20, 1, 0)], (7, 20, 1, 0)),  # the time decides, not the file
+        ([(7, 20, 1, 0), (7, 20, 0, 9)], (7, 20, 0, 9)),  # then the file, not the row
+        ([(7, 20, 1, 5), (7, 20, 1, 4)], (7, 20, 1, 4)),  # then the row
+        ([(7, -5, 0, 0), (7, 5, 0, 1)], (7, 5, 0, 1)),  # before 1970 is before
+    ],
+)
+def test_newest_by_example(captures: list[Row], newest: Row) -> None:
+    assert as_list(find_older(as_rows(captures, URL_ROW))[0]) == [newest]
+
+
+@given(span_lists, url_lists, st.randoms(use_true_random=False))
+def test_order_of_rows_does_not_matter(span_values: list[Row], url_values: list[Row], random: Any) -> None:
+    cases = ((find_repeats, span_values, SPAN_ROW), (find_older, url_values, URL_ROW))
+    for find, values, dtype in cases:
+        shuffled = random.sample(values, len(values))
+        before, after = find(as_rows(values, dtype)), find(as_rows(shuffled, dtype))
+        assert [part.tobytes() for part in before] == [part.tobytes() for part in after]
+
+
+@given(span_lists, st.integers(1, 5))
+def test_repeats_settled_file_by_file_first(values: list[Row], files: int) -> None:
+    """What a file drops by itself and what the bucket drops are, together, what one exchange would drop."""
+    parts = [find_repeats(as_rows(values[number::files], SPAN_ROW)) for number in range(files)]
+    first, repeats = find_repeats(np.concatenate([own_first for own_first, _ in parts]))
+    own_repeats = np.concatenate([own for _, own in parts])
+    naive_first, naive_repeats = first_of_each(values, lambda row: row[1:])
+    assert as_list(first) == naive_first
+    assert sorted(as_list(repeats) + as_list(own_repeats)) == naive_repeats
+
+
+def test_rows_given_are_not_changed() -> None:
+    rows = as_rows([(5, 2, 0), (5, 1, 0), (3, 9, 9)], SPAN_ROW)
+    packed = rows.tobytes()
+    find_repeats(unpack([packed], SPAN_ROW))  # read-only memory: writing to it would raise
+    find_repeats(rows)
+    assert rows.tobytes() == packed
+
+
+# --- buckets ---------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.one_of(hashes, st.integers(0, M64)), page_keys, units)), st.integers(3, 16))
+def test_buckets_hold_every_row_once(values: list[Row], bits: int) -> None:
+    rows = as_rows(sorted(values), SPAN_ROW)
+    buckets = list(bucketed(rows, bits))
+    numbers = [number for number, _ in buckets]
+    assert numbers == sorted(set(numbers))
+    for number, packed in buckets:
+        inside = as_list(unpack([packed], SPAN_ROW))
+        assert inside
+        assert {row[0] >> 64 - bits for row in inside} == {number}
+    assert as_list(unpack([packed for _, packed in buckets], SPAN_ROW)) == sorted(values)
+
+
+@given(st.lists(url_lists, max_size=4))
+def test_pieces_are_put_together_in_their_order(pieces: list[list[Row]]) -> None:
+    packed = (as_rows(piece, URL_ROW).tobytes() for piece in pieces)
+    assert as_list(unpack(packed, URL_ROW)) == [row for piece in pieces for row in piece]
+
+
+def test_rows_have_no_padding() -> None:
+    assert (SPAN_ROW.itemsize, DROP.itemsize, URL_ROW.itemsize) == (20, 12, 24)
+
+
+@given(st.integers(0, 10**13), st.sampled_from([SPAN_ROW.itemsize, URL_ROW.itemsize]))
+def test_buckets_fit_and_are_no_more_than_needed(rows: int, row_bytes: int) -> None:
+    bits = bucket_bits(rows, row_bytes)
+    assert bits >= FEWEST_BITS
+    assert rows * row_bytes <= BUCKET_BYTES << bits
+    assert bits == FEWEST_BITS or rows * row_bytes > BUCKET_BYTES << bits - 1
+
+
+def test_buckets_of_a_crawl() -> None:
+    assert bucket_bits(0, 20) == FEWEST_BITS
+    assert bucket_bits(7_000_000_000, 20) == 12  # 140 GB in 4,096 buckets of 34 MB
+
+
+def test_bucket_bytes_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "BUCKET_BYTES", 20)
+    assert [bucket_bits(rows, 20) for rows in (8, 9, 16, 17)] == [3, 4, 4, 5]
+
+
+# --- control totals, span rows, drops --------------------------------------------------------------------
+
+
+@given(url_lists)
+def test_totals_are_modulo_2_to_the_64(values: list[Row]) -> None:
+    assert totals(as_rows(values, URL_ROW)) == Totals(len(values), sum(row[0] for row in values) & M64)
+
+
+pages = st.lists(st.tuples(page_keys, st.integers(0, 4095), st.lists(hashes, max_size=6)), max_size=8)
+
+
+@given(pages, st.integers(0, 3))
+def test_span_rows(values: list[tuple[int, int, list[int]]], before: int) -> None:
+    lists = pa.array([[1, 2]] * before + [spans for _, _, spans in values], pa.list_(pa.uint64()))
+    keys = np.array([key for key, _, _ in values], dtype=np.uint64)
+    folders = np.array([folder for _, folder, _ in values], dtype=np.uint32)
+    rows = span_rows(keys, folders, lists[before:])  # a slice: its offsets don't start at 0
+    assert as_list(rows) == [
+        (span, key, folder << 20 | unit) for key, folder, spans in values for unit, span in enumerate(spans)
+    ]
+
+
+@given(span_lists)
+def test_drops(values: list[Row]) -> None:
+    drops = drops_of(as_rows(values, SPAN_ROW))
+    assert drops.dtype == DROP
+    assert as_list(drops) == [row[1:] for row in values]
+    removals: dict[int, list[int]] = {}
+    for _, page, unit in sorted(values, key=lambda row: row[1:]):
+        removals.setdefault(page, []).append(unit & 0xFFFFF)
+    assert spans_to_remove(drops) == removals
+
+
+def test_no_drops() -> None:
+    assert spans_to_remove(unpack([], DROP)) == {}

@@ -1,0 +1,306 @@
+"""Work files: what is written is read, and a file that doesn't fit is an error that says so."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from c4pipe import work
+from c4pipe.dedup.exchange import URL_ROW
+from c4pipe.errors import UsageError
+from c4pipe.recipes import C4
+from c4pipe.work import (
+    SCHEMA,
+    KeptPage,
+    WorkWriter,
+    check_done,
+    find_work_files,
+    read_header,
+    read_headers,
+    read_kept,
+    url_rows,
+)
+
+M64 = 2**64 - 1
+Row = tuple[int, int, KeptPage | None]
+COLUMNS = SCHEMA.names
+COUNTS = {"pages.read": 6, "pages.dropped.few_sentences": 3, "pages.cleaned": 3}
+
+
+def kept(text: str, language: str = "en", spans: Sequence[int] = (M64, 0, 7)) -> KeptPage:
+    return KeptPage(
+        url=f"http://example.com/{len(text)}",
+        text=text,
+        timestamp="2019-04-18T10:12:43Z",
+        language=language,
+        language_probability=0.999995,
+        validation=len(text) % 2 == 0,
+        sentence_starts=[0, 3, 6, 9, 12][: len(spans) + 2],
+        span_hashes=np.array(spans, dtype=np.uint64),
+    )
+
+
+PAGES: list[Row] = [
+    (M64, 1555582363000000, kept("A. B. C. D. E.")),
+    (0, -1, None),
+    (1 << 63, 0, kept("Ä. B. C. D 😀.", "de", (5, 5))),
+    (0, 2**62, None),
+    (7, 1555582363000001, None),
+    (7, 1555582363000001, kept("", spans=())),
+]
+
+
+def write(
+    path: Path, pages: Sequence[Row] = PAGES, fingerprint: str = "0123456789abcdef", source_bytes: int = 12_345
+) -> Path:
+    writer = WorkWriter(path)
+    for page in pages:
+        writer.add(*page)
+    recipe = C4.with_languages(("en", "de"))
+    writer.finish(path.name.removesuffix(".parquet"), source_bytes, recipe, fingerprint, COUNTS)
+    return path
+
+
+def rows_of(path: Path, older: Sequence[int] = (), columns: Sequence[str] = COLUMNS) -> Iterator[dict[str, Any]]:
+    for pages, _ in read_kept(path, columns, np.array(older, dtype=np.uint32)):
+        yield from pages.to_pylist()
+
+
+def as_row(key: int, captured: int, page: KeptPage) -> dict[str, Any]:
+    spans = page.span_hashes.tolist()
+    return {**vars(page), "page_key": key, "captured": captured, "span_hashes": spans}
+
+
+@pytest.fixture(params=[1, 2, 4, 100])
+def group_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """The rows of a row group."""
+    monkeypatch.setattr(work, "_GROUP_ROWS", request.param)
+    return int(request.param)
+
+
+# --- round trip ------------------------------------------------------------------------------------------
+
+
+def test_kept_pages_come_back(tmp_path: Path, group_rows: int) -> None:
+    path = write(tmp_path / "a.parquet")
+    assert pq.ParquetFile(path).num_row_groups == -(-len(PAGES) // group_rows)
+    assert list(rows_of(path)) == [as_row(key, time, page) for key, time, page in PAGES if page]
+
+
+def test_every_readable_page_is_a_capture(tmp_path: Path, group_rows: int) -> None:
+    rows = url_rows(write(tmp_path / "a.parquet"), 9)
+    assert rows.dtype == URL_ROW
+    assert rows.tolist() == [(key, time, 9, row) for row, (key, time, _) in enumerate(PAGES)]
+
+
+@pytest.mark.parametrize(
+    ("older", "left", "passed_over"),
+    [([], [0, 2, 5], 0), ([2], [0, 5], 1), ([5, 0, 3], [2], 2), ([1, 3, 4], [0, 2, 5], 0), ([0, 2, 5], [], 3)],
+)
+def test_older_rows_are_passed_over(
+    tmp_path: Path, group_rows: int, older: list[int], left: list[int], passed_over: int
+) -> None:
+    path = write(tmp_path / "a.parquet")
+    assert [row["page_key"] for row in rows_of(path, older)] == [PAGES[row][0] for row in left]
+    found = read_kept(path, ["language"], np.array(older, dtype=np.uint32))
+    assert sum(number for _, number in found) == passed_over
+
+
+def test_only_the_columns_asked_for(tmp_path: Path) -> None:
+    rows = list(rows_of(write(tmp_path / "a.parquet"), columns=["language", "page_key"]))
+    assert rows[1] == {"page_key": 1 << 63, "language": "de"}
+
+
+def test_text_ends_a_row_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "_GROUP_BYTES", 28)
+    pages = [*PAGES[:2], *PAGES[:2], *PAGES[:2]]
+    file = pq.ParquetFile(write(tmp_path / "a.parquet", pages))
+    assert [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)] == [3, 3]
+
+
+@pytest.mark.parametrize("pages", [[], [(1, 5, None), (2, 6, None)]], ids=["no page", "tombstones only"])
+def test_nothing_kept(tmp_path: Path, pages: list[Row]) -> None:
+    path = write(tmp_path / "a.parquet", pages)
+    assert len(url_rows(path, 0)) == len(pages)
+    assert list(rows_of(path)) == []
+    assert (read_header(path).rows, read_header(path).spans, read_header(path).text_bytes) == (len(pages), 0, {})
+
+
+def test_columns_of_an_empty_group_have_their_types(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.parquet", [(1, 5, None)])
+    ((pages, _),) = read_kept(path, COLUMNS, np.empty(0, dtype=np.uint32))
+    assert pages.schema.equals(SCHEMA)
+
+
+def test_header(tmp_path: Path, group_rows: int) -> None:
+    header = read_header(write(tmp_path / "a.warc.wet.gz.parquet"))
+    assert header.source == "a.warc.wet.gz"
+    assert header.source_bytes == 12_345
+    assert header.recipe == C4.with_languages(("en", "de"))
+    assert header.fingerprint == "0123456789abcdef"
+    assert (header.rows, header.spans) == (6, 5)
+    assert header.text_bytes == {"de": 17, "en": 14}
+    assert header.counts == COUNTS
+
+
+def test_same_pages_same_bytes(tmp_path: Path, group_rows: int) -> None:
+    (tmp_path / "other").mkdir()
+    one, other = write(tmp_path / "a.parquet"), write(tmp_path / "other" / "a.parquet")
+    assert one.read_bytes() == other.read_bytes()
+
+
+# --- the name comes last ---------------------------------------------------------------------------------
+
+
+def test_no_name_before_the_end(tmp_path: Path) -> None:
+    writer = WorkWriter(tmp_path / "a.parquet")
+    writer.add(*PAGES[0])
+    assert list(tmp_path.glob("*.parquet")) == []
+    writer.finish("a", 1, C4, "f", {})
+    assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
+
+
+@pytest.mark.parametrize("count", [0, 1, 6])
+def test_discard_leaves_nothing(tmp_path: Path, group_rows: int, count: int) -> None:
+    writer = WorkWriter(tmp_path / "a.parquet")
+    for page in PAGES[:count]:
+        writer.add(*page)
+    writer.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_discard_leaves_an_older_file_alone(tmp_path: Path) -> None:
+    before = write(tmp_path / "a.parquet").read_bytes()
+    writer = WorkWriter(tmp_path / "a.parquet")
+    writer.discard()
+    assert (tmp_path / "a.parquet").read_bytes() == before
+
+
+# --- errors ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"neither Parquet nor anything else" * 9])
+def test_no_parquet(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.parquet"
+    path.write_bytes(content)
+    with pytest.raises(UsageError, match=r"a\.parquet can't be read as a work file: "):
+        read_header(path)
+
+
+def test_cut_short(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.parquet")
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(UsageError, match=r"a\.parquet can't be read as a work file: "):
+        read_header(path)
+
+
+def test_missing(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"a\.parquet can't be read as a work file: "):
+        read_header(tmp_path / "a.parquet")
+
+
+def test_other_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": ["A."]}), path)
+    with pytest.raises(UsageError, match=r"a\.parquet is no work file"):
+        read_header(path)
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_other_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(work, "VERSION", version)
+        path = write(tmp_path / "a.parquet")
+    with pytest.raises(UsageError, match=rf"a\.parquet has work file version {version}, .* reads version 1: "):
+        read_header(path)
+
+
+def test_other_version_with_other_fields(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    header = json.dumps({"version": 2, "what": "comes"}).encode()
+    pq.write_table(pa.table({"text": ["A."]}).replace_schema_metadata({b"c4pipe": header}), path)
+    with pytest.raises(UsageError, match="version 2"):
+        read_header(path)
+
+
+def test_other_recipe(tmp_path: Path) -> None:
+    write(tmp_path / "a.parquet")
+    write(tmp_path / "b.parquet")
+    write(tmp_path / "c.parquet", fingerprint="fedcba9876543210")
+    with pytest.raises(UsageError) as raised:
+        read_headers(find_work_files([tmp_path]))
+    message = str(raised.value)
+    assert f"{tmp_path / 'a.parquet'} was cleaned with recipe c4 (en,de; 0123456789abcdef)" in message
+    assert f"{tmp_path / 'c.parquet'} with c4 (en,de; fedcba9876543210)" in message
+
+
+def test_headers_of_one_recipe(tmp_path: Path) -> None:
+    write(tmp_path / "b.parquet", source_bytes=2)
+    write(tmp_path / "a.parquet", source_bytes=1)
+    headers = read_headers(find_work_files([tmp_path]))
+    assert [(name, header.source_bytes) for name, header in headers.items()] == [("a.parquet", 1), ("b.parquet", 2)]
+
+
+def test_files_of_several_folders_by_name(tmp_path: Path) -> None:
+    first, second = tmp_path / "z", tmp_path / "a"
+    for folder, names in ((first, "bd"), (second, "ca")):
+        folder.mkdir()
+        for name in names:
+            write(folder / f"{name}.parquet")
+    (first / "notes.txt").write_text("not a work file")
+    WorkWriter(second / "e.parquet")  # another run has begun it
+    found = find_work_files([first, second])
+    assert list(found) == [f"{name}.parquet" for name in "abcd"]
+    assert found["b.parquet"] == first / "b.parquet"
+
+
+def test_one_name_twice(tmp_path: Path) -> None:
+    for folder in (tmp_path / "one", tmp_path / "two"):
+        folder.mkdir()
+        write(folder / "a.parquet")
+    with pytest.raises(UsageError, match="of one name") as raised:
+        find_work_files([tmp_path / "one", tmp_path / "two"])
+    assert str(tmp_path / "one" / "a.parquet") in str(raised.value)
+    assert str(tmp_path / "two" / "a.parquet") in str(raised.value)
+
+
+def test_one_folder_twice(tmp_path: Path) -> None:
+    write(tmp_path / "a.parquet")
+    with pytest.raises(UsageError, match="of one name"):
+        find_work_files([tmp_path, tmp_path])
+
+
+def test_no_work_folder(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is not a work folder"):
+        find_work_files([tmp_path / "missing"])
+    with pytest.raises(UsageError, match="is not a work folder"):
+        find_work_files([write(tmp_path / "a.parquet")])
+
+
+def test_empty_work_folder(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="has no work files"):
+        find_work_files([tmp_path])
+
+
+def test_done_before(tmp_path: Path) -> None:
+    check_done(write(tmp_path / "a.parquet"), 12_345, C4.with_languages(("en", "de")), "0123456789abcdef")
+
+
+def test_done_by_another_recipe(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.parquet")
+    with pytest.raises(UsageError) as raised:
+        check_done(path, 12_345, C4, "fedcba9876543210")
+    message = str(raised.value)
+    assert "c4 (en,de; 0123456789abcdef)" in message
+    assert "c4 (en; fedcba9876543210)" in message
+
+
+def test_done_from_another_input(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.parquet")
+    with pytest.raises(UsageError, match=r"12,345 bytes.* 12,346"):
+        check_done(path, 12_346, C4.with_languages(("en", "de")), "0123456789abcdef")
