@@ -1,0 +1,217 @@
+"""Language and bad words against their originals: langdetect 1.0.9, and one regular expression of all words."""
+
+import json
+import os
+import re
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langdetect import DetectorFactory
+from langdetect.detector_factory import PROFILES_DIRECTORY
+from langdetect.lang_detect_exception import ErrorCode, LangDetectException
+
+from c4pipe.filters.bad_words import BadWords
+from c4pipe.filters.language import LANGUAGES, Guess, LanguageDetector
+from c4pipe.lists import load_bad_words
+from c4pipe.page import Page
+from c4pipe.wet import read_pages
+
+EVERY = 2
+"""The original takes about 13 ms for a text: with every second of the 4,014, its test takes half a minute."""
+
+
+@pytest.fixture(scope="session")
+def texts(shared_data: Path) -> list[str]:
+    """The texts of all real pages and documents."""
+    found: list[str] = []
+    for path in sorted(each for folder in ("wet", "pages") for each in (shared_data / folder).glob("*.gz")):
+        with path.open("rb") as stream:
+            found += [item.body for item in read_pages(stream) if isinstance(item, Page)]
+    for path in sorted(each for folder in ("text", "c4") for each in (shared_data / folder).glob("*.jsonl")):
+        # not splitlines: the documents hold characters that it takes for line ends
+        lines = path.read_text(encoding="utf-8").strip("\n").split("\n")
+        found += [json.loads(line)["text"] for line in lines]
+    assert len(found) > 4000
+    return found
+
+
+@pytest.fixture(scope="session")
+def detector() -> LanguageDetector:
+    return LanguageDetector()
+
+
+@pytest.fixture(scope="session")
+def original() -> DetectorFactory:
+    """langdetect with its profiles in the order of their names and seed 0."""
+    assert version("langdetect") == "1.0.9"
+    listed = os.listdir
+
+    def in_order(folder: str) -> list[str]:
+        return sorted(listed(folder))
+
+    factory = DetectorFactory()
+    factory.seed = 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "listdir", in_order)
+        factory.load_profile(PROFILES_DIRECTORY)
+    return factory
+
+
+def guess_by_original(factory: DetectorFactory, text: str) -> Guess | None:
+    detector = factory.create()
+    detector.append(text)
+    try:
+        best = detector.get_probabilities()[0]
+    except LangDetectException as error:
+        assert error.code == ErrorCode.CantDetectError
+        return None
+    return Guess(best.lang, round(best.prob, 6))
+
+
+def differences(
+    detector: LanguageDetector, factory: DetectorFactory, texts: Iterable[str]
+) -> list[tuple[str, Guess | None, Guess | None]]:
+    """The start of each text on which the two differ, and what each of them says."""
+    pairs = ((text, detector.guess(text), guess_by_original(factory, text)) for text in texts)
+    return [(text[:80], ours, theirs) for text, ours, theirs in pairs if ours != theirs]
+
+
+def test_languages_are_those_of_the_original(original: DetectorFactory) -> None:
+    assert list(LANGUAGES) == sorted(original.get_lang_list())
+
+
+def test_real_texts(detector: LanguageDetector, original: DetectorFactory, texts: list[str]) -> None:
+    assert differences(detector, original, texts[::EVERY]) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "This is a short English sentence.",
+        "ok",
+        "Der, die, das",
+        "English and ein wenig Deutsch et un peu de français.",
+        "水は冷たかった。",
+        "Вода была очень холодной.",
+        "a" * 20_000,
+        "http://www.example.com/only/an/address",
+        "someone@example.com",
+        "HALLO WELT, WIE GEHT ES DIR?",
+        "\U0001f600 hello \U0001f600",
+    ],
+)
+def test_short_and_odd_texts(detector: LanguageDetector, original: DetectorFactory, text: str) -> None:
+    assert differences(detector, original, [text]) == []
+
+
+@settings(max_examples=150, deadline=None)
+@given(text=st.one_of(st.text(max_size=60), st.text("aeinrst äéßøжи ،水1.", max_size=200)))
+def test_any_text(detector: LanguageDetector, original: DetectorFactory, text: str) -> None:
+    assert differences(detector, original, [text]) == []
+
+
+@pytest.mark.parametrize("text", ["", "12345 67890", "1, 2, 3.", "\n\n", "... !!! ???", "\u00a0"])
+def test_nothing_to_go_by(detector: LanguageDetector, text: str) -> None:
+    assert detector.guess(text) is None
+
+
+def test_the_answer_does_not_depend_on_what_came_before(detector: LanguageDetector, texts: list[str]) -> None:
+    some = texts[::40]
+    first = [detector.guess(text) for text in some]
+    assert [detector.guess(text) for text in some] == first
+    assert [detector.guess(text) for text in reversed(some)] == first[::-1]
+    assert [LanguageDetector().guess(text) for text in some[:10]] == first[:10]
+
+
+def all_in_one(words: Iterable[str]) -> re.Pattern[str]:
+    """The expression that finds any of the words, flanked by non-word characters or the text's ends."""
+    return re.compile(rf"(?:\W|^)({'|'.join(map(re.escape, words))})(?:\W|$)")
+
+
+def assert_finds_the_same(words: Sequence[str], texts: Iterable[str]) -> int:
+    """Checks BadWords against the one expression; returns in how many texts both found a word."""
+    bad_words, expression = BadWords(words, "en"), all_in_one(words)
+    hits = 0
+    for text in texts:
+        found = bad_words.find(text)
+        assert (found is not None) == (expression.search(text) is not None), text[:80]
+        if found is not None:
+            assert found in words
+            assert all_in_one([found]).search(text)
+            hits += 1
+    return hits
+
+
+def test_bad_words_in_real_texts(shared_data: Path, texts: list[str]) -> None:
+    words = load_bad_words(shared_data / "lists", "en")
+    assert len(words) > 350
+    hits = assert_finds_the_same(words, [text.lower() for text in texts])
+    assert hits > 100
+
+
+def test_each_real_bad_word_is_found(shared_data: Path) -> None:
+    words = load_bad_words(shared_data / "lists", "en")
+    for word in words:
+        for text in (word, f"a {word}.", f"({word})", f"{word}\n", f"\n{word}"):
+            assert_finds_the_same([word], [text])
+            assert BadWords(words, "en").find(text) is not None
+        assert_finds_the_same(words, [f"x{word}", f"{word}x", f"_{word}", f"{word}1", f"x {word}x"])
+
+
+# Few letters, so that words are often met; marks and letters of which some belong to words and some do not
+LETTERS = "ab -_.é1\n"
+WORDS = st.text(LETTERS, min_size=1, max_size=4).map(str.strip).filter(bool)
+
+
+@settings(max_examples=500, deadline=None)
+@given(words=st.lists(WORDS, min_size=1, max_size=5, unique=True), text=st.text(LETTERS, max_size=20))
+def test_bad_words_in_made_texts(words: list[str], text: str) -> None:
+    assert_finds_the_same(words, [text])
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    words=st.lists(
+        st.sampled_from(["a", "b", "ab", "a b", "b a b", "a-b", "-b", "a.", "é", "b é"]), min_size=1, unique=True
+    ),
+    text=st.lists(st.sampled_from(["a", "b", "é", " ", "-", ".", "\n", "_"]), max_size=15).map("".join),
+)
+def test_phrases_in_made_texts(words: list[str], text: str) -> None:
+    assert_finds_the_same(words, [text])
+
+
+@given(words=st.lists(WORDS, max_size=5, unique=True), text=st.text(LETTERS, max_size=20))
+def test_the_word_found_does_not_depend_on_the_order_of_the_list(words: list[str], text: str) -> None:
+    assert BadWords(words, "en").find(text) == BadWords(words[::-1], "en").find(text)
+
+
+def test_no_list_finds_nothing() -> None:
+    assert BadWords((), "en").find("any text at all") is None
+
+
+@pytest.mark.parametrize("language", ["ja", "th", "zh"])
+@given(words=st.lists(WORDS, max_size=5, unique=True), text=st.text(LETTERS, max_size=20))
+def test_without_spaces_a_word_counts_wherever_it_stands(language: str, words: list[str], text: str) -> None:
+    found = BadWords(words, language).find(text)
+    assert (found is not None) == any(word in text for word in words)
+    assert found is None or (found in words and found in text)
+
+
+@pytest.mark.parametrize(
+    ("language", "word", "text"),
+    [("ja", "馬鹿", "彼は馬鹿だ。"), ("zh", "笨蛋", "你这个笨蛋啊"), ("th", "บ้า", "เขาบ้ามาก")],
+)
+def test_unspaced_languages(language: str, word: str, text: str) -> None:
+    assert BadWords([word], language).find(text) == word
+    assert BadWords([word], "en").find(text) is None
+
+
+@pytest.mark.parametrize("language", ["ja", "th", "zh"])
+def test_real_lists_of_unspaced_languages(shared_data: Path, language: str) -> None:
+    words = load_bad_words(shared_data / "lists", language)
+    bad_words = BadWords(words, language)
+    assert [word for word in words if bad_words.find(f"あ{word}あ") is None] == []
