@@ -23,14 +23,6 @@ from c4pipe.options import Engine
 LOCAL = ("LocalRunner", "DirectRunner", "FnApiRunner")
 """Names that mean this machine. Beam's own DirectRunner may try to download another runner."""
 
-_WORKER = """
-import logging, sys
-logging.disable(logging.WARNING)
-from apache_beam.runners.worker.sdk_worker_main import main
-main(sys.argv)
-"""
-"""A worker process: Beam's own, without its chatter. An error reaches us as the pipeline's failure."""
-
 _ERROR_LINE = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Error|Exception|Interrupt)): (.+)$", re.MULTILINE)
 
 
@@ -43,7 +35,8 @@ class LocalRunner(FnApiRunner):
     """
 
     def __init__(self, workers: int, options: PipelineOptions) -> None:
-        command = shlex.join([sys.executable, "-c", _WORKER])
+        # exec: the worker is our child, not its shell's
+        command = "exec " + shlex.join([sys.executable, "-m", "c4pipe.worker", str(os.getpid())])
         encoded = JobServiceHandle.encode_pipeline_options(options.get_all_options(drop_default=True))
         super().__init__(
             default_environment=SubprocessSDKEnvironment.from_command_string(command) if workers > 1 else None,
@@ -97,7 +90,10 @@ def run(construct: Callable[[beam.Pipeline], Any], engine: Engine, tasks: int) -
     except UsageError:
         raise
     except Exception as error:
-        raise C4pipeError(failure(error)) from error
+        cause = failure(error)
+        if cause.startswith("KeyboardInterrupt"):
+            raise KeyboardInterrupt from error
+        raise C4pipeError(cause) from error
 
 
 def failure(error: BaseException) -> str:

@@ -4,6 +4,7 @@ A row for each readable page, in the file's order. A kept page has all columns; 
 tombstone: its key and capture time alone, so that "newest page of a URL" means newest in the crawl.
 """
 
+import glob
 import json
 import os
 from array import array
@@ -141,6 +142,8 @@ class WorkWriter:
         self._writer.add_key_value_metadata({_METADATA: json.dumps(header).encode()})
         self._writer.close()
         self._temporary.replace(self._path)
+        for abandoned in self._path.parent.glob(f".{glob.escape(self._path.name)}.*.tmp"):
+            abandoned.unlink(missing_ok=True)  # left by a run that was killed
 
     def discard(self) -> None:
         """Removes what was written so far."""

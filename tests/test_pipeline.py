@@ -159,6 +159,25 @@ def test_killed_clean_goes_on_where_it_stopped(tmp_path: Path, shared_data: Path
     assert all((killed / name).read_bytes() == (whole / name).read_bytes() for name in work_files)
 
 
+def test_workers_end_with_the_run_they_work_for(tmp_path: Path, shared_data: Path) -> None:
+    arguments = ["clean", str(shared_data / "pages"), "--lists", str(shared_data / "lists"), "--workers", "2"]
+    run = subprocess.Popen([*C4PIPE, *arguments, "--work", str(tmp_path), "--quiet"], start_new_session=True)
+    while len(group := _processes_of(run.pid)) < 3:
+        assert run.poll() is None, "it ended before it could be killed"
+        time.sleep(0.05)
+    run.kill()
+    run.wait()
+    deadline = time.monotonic() + 20
+    while _processes_of(run.pid) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert not _processes_of(run.pid), f"of {group} some still run"
+
+
+def _processes_of(group: int) -> list[int]:
+    found = subprocess.run(["pgrep", "-g", str(group)], capture_output=True, text=True, check=False)
+    return [int(line) for line in found.stdout.split()]
+
+
 def test_killed_while_it_is_put_in_place(sample_corpus: Path, tmp_path: Path) -> None:
     """A corpus that is complete in the staging folder, one folder of it moved: the next run moves the rest."""
     output = tmp_path / "corpus"

@@ -101,9 +101,7 @@ def test_a_shard_by_example() -> None:
     short = page(5)
     whole = page(1 << 63, "Ça. Là.", [0, 4])
     rows, counts = finish([long, short, whole], {M64: [1], 5: [0, 1]})
-    assert rows == [
-        {name: row[name] for name in shards.SCHEMA.names} for row in (whole, {**long, "text": "A.\nE. F."})
-    ]
+    assert rows == [{name: row[name] for name in shards.SCHEMA.names} for row in (whole, {**long, "text": "A.\nE. F."})]
     assert counts == {
         "pages.kept": 2,
         "bytes.kept": len("Ça. Là.".encode()) + len("A.\nE. F."),
