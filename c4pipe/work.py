@@ -30,7 +30,7 @@ _METADATA = b"c4pipe"
 _GROUP_BYTES = 32 * 1024 * 1024  # text in a row group: bounds the memory of writer and reader
 _GROUP_ROWS = 64 * 1024
 
-PAGE_FIELDS = [
+PAGE_FIELDS: "list[pa.Field[Any]]" = [
     pa.field("page_key", pa.uint64(), nullable=False),
     pa.field("url", pa.string()),
     pa.field("text", pa.string()),

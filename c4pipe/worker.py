@@ -5,18 +5,20 @@ import os
 import sys
 import threading
 import time
+from pathlib import Path
 
 
 def main() -> None:
     """Serves bundles until the run ends; the one argument is the run's process id."""
-    # An error reaches the user as the failure of the pipeline; the rest of what Beam logs is of no use here.
-    logging.disable(logging.WARNING)
+    # An error reaches the user as the failure of the pipeline, in a sentence; its tracebacks are of no use here.
+    logging.disable(logging.CRITICAL)
     parent = int(sys.argv.pop(1))
     threading.Thread(target=_end_with, args=(parent,), name="end with parent", daemon=True).start()
 
     from apache_beam.runners.worker.sdk_worker_main import main as serve
 
-    serve(sys.argv)
+    with Path(os.devnull).open("w") as sys.stderr:  # where Beam prints each traceback once more
+        serve(sys.argv)
 
 
 def _end_with(parent: int) -> None:

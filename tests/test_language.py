@@ -67,8 +67,9 @@ def guess_by_original(factory: DetectorFactory, text: str) -> Guess | None:
     try:
         best = detector.get_probabilities()[0]
     except LangDetectException as error:
-        assert error.code == ErrorCode.CantDetectError
-        return None
+        if error.code == ErrorCode.CantDetectError:
+            return None
+        raise
     return Guess(best.lang, round(best.prob, 6))
 
 

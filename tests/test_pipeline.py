@@ -193,7 +193,8 @@ def test_killed_while_it_is_put_in_place(sample_corpus: Path, tmp_path: Path) ->
     assert (output / "en").is_dir()
 
 
-def test_a_full_disk_leaves_nothing_that_looks_finished(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_full_disk_leaves_nothing_that_looks_finished(workers: str, tmp_path: Path) -> None:
     """A limit on the size of files stands for a full disk: the same error, from the same calls."""
 
     def limit() -> None:
@@ -201,7 +202,7 @@ def test_a_full_disk_leaves_nothing_that_looks_finished(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
     output = tmp_path / "corpus"
-    arguments = [str(SAMPLES / "crawl"), "--lists", str(SAMPLES / "lists"), "--output", str(output), "--workers", "1"]
+    arguments = [str(SAMPLES / "crawl"), "--lists", str(SAMPLES / "lists"), "--output", str(output), "--workers", workers]
     run = subprocess.run(
         [*C4PIPE, "build", *arguments, "--quiet"], preexec_fn=limit, capture_output=True, text=True, check=False
     )
@@ -233,7 +234,8 @@ def test_published_c4_comes_out_of_clean_unchanged(tmp_path: Path, shared_data: 
     counts = json.loads(pq.read_metadata(work_file).metadata[b"c4pipe"])["counts"]
     assert counts["pages.read"] == len(texts) == 449
     after = [kept.get(f"http://c4.example/{number}") for number in range(len(texts))]
-    # 445 of 449 are as they were; three have fewer than three sentences (rule 14), one has a line that starts with a space (rule 1).
+    # 445 are as they were; three have fewer than three sentences (rule 14), one has a line that starts with a
+    # space (rule 1).
     assert sum(text == left for text, left in zip(texts, after, strict=True)) == 445
     assert counts["pages.dropped.few_sentences"] == after.count(None) == 3
     trimmed = [text for text, left in zip(texts, after, strict=True) if left is not None and left != text]

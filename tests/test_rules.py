@@ -240,11 +240,12 @@ def test_page_rules_look_at_a_fact_of_the_draft(rule: str) -> None:
 
 # Pages made of what the rules look for, so that all of them get their turn
 
-PIECES = st.sampled_from(
-    [*PROSE, "[1]", "[edit]", "[]", "one two", "three", "four", "x" * 1001, "javascript", "JavaScript"]
-    + ["terms of use", "Privacy Policy", "use cookies", "blarp", "frizzle bum", ".", "...", "…", "!", "”", '"']
-    + ["\u00a0", "\t", "\n", "\r\n", "\u2028", "lorem ipsum", "{", "Dr.", "die alte Fähre", "ДА", "水", "7"]
-)
+FRAGMENTS = """
+[1]|[edit]|[]|one two|three|four|javascript|JavaScript|terms of use|Privacy Policy|use cookies|blarp|frizzle bum
+.|...|…|!|”|"|lorem ipsum|{|Dr.|die alte Fähre|ДА|水|7
+"""
+SPACES = ["\u00a0", "\t", "\n", "\r\n", "\u2028"]
+PIECES = st.sampled_from([*PROSE, "x" * 1001, *SPACES, *FRAGMENTS.strip().replace("\n", "|").split("|")])
 LINES = st.lists(st.one_of(PIECES, st.text(max_size=5)), max_size=12).map(" ".join)
 BODIES = st.lists(LINES, max_size=8).map("\n".join)
 PAGES = st.builds(

@@ -18,6 +18,7 @@ from c4pipe import totals
 from c4pipe.dedup import exchange, shard
 from c4pipe.dedup.exchange import DROP, SPAN_ROW, URL_ROW, Totals
 from c4pipe.dedup.layout import Layout
+from c4pipe.errors import C4pipeError
 from c4pipe.shards import ShardWriter
 from c4pipe.work import PAGE_FIELDS, read_kept, url_rows
 
@@ -222,9 +223,14 @@ class _WriteShard(beam.DoFn):
         counts: Counter[str] = Counter()
         staging = Path(self._plan.staging)
         removals = exchange.spans_to_remove(drops)
-        with ShardWriter(staging, language, split, number, of, self._plan.formats) as writer:
-            for part in shard.finish(pages, removals, self._plan.span_size, self._plan.min_sentences, counts):
-                writer.write(part)
+        finished = shard.finish(pages, removals, self._plan.span_size, self._plan.min_sentences, counts)
+        try:
+            with ShardWriter(staging, language, split, number, of, self._plan.formats) as writer:
+                for part in finished:
+                    writer.write(part)
+        except OSError as error:
+            message = f"shard {number} of {of} ({language}, {split}) can't be written to {staging}: {error}"
+            raise C4pipeError(message) from error
         yield totals.add(
             [
                 totals.left("pages", Totals(len(keys), int(keys.sum(dtype=np.uint64)))),

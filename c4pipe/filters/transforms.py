@@ -6,6 +6,7 @@ from typing import Any
 
 import apache_beam as beam
 
+from c4pipe.errors import C4pipeError
 from c4pipe.filters.clean import Cleaner, Tools
 from c4pipe.filters.wet_file import WetFileCleaner
 from c4pipe.recipes import Recipe
@@ -42,5 +43,8 @@ class _CleanWetFile(beam.DoFn):
     def process(self, element: tuple[str, str]) -> Iterable[None]:
         source, target = map(Path, element)
         if not target.exists():
-            self._cleaner.clean(source, target)
+            try:
+                self._cleaner.clean(source, target)
+            except OSError as error:
+                raise C4pipeError(f"{source} can't be cleaned into {target}: {error}") from error
         return ()
