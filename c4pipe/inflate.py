@@ -1,5 +1,6 @@
 """Bytes of a file, gzipped or not, to a stream of plain bytes that goes on after damage."""
 
+import zlib
 from collections.abc import Iterator
 from enum import Enum
 from typing import BinaryIO
@@ -14,6 +15,7 @@ INFLATE = 256 * 1024
 
 _KEPT = 256 * 1024  # raw bytes kept of the member being read, to look for the next one after damage
 _MAGIC = b"\x1f\x8b\x08"
+_RECORD = b"\nWARC/1."
 
 
 class Gap(Enum):
@@ -30,65 +32,137 @@ class Gap(Enum):
 def inflate(stream: BinaryIO) -> Iterator[bytes | Gap]:
     """Yields the plain bytes of `stream` in pieces of at most INFLATE bytes.
 
-    A file that starts with gzip's magic number is inflated, member by member; any other is passed on.
+    A file that starts with a gzip member is inflated, member by member; any other is passed on. Should the
+    start be damaged: what comes first, a member or a record, tells which it is.
     Where a member is damaged a Gap is yielded, and reading goes on at the next member that inflates.
     Raises what `stream.read` raises (OSError), nothing else.
     """
-    first = stream.read(READ)
-    if first.startswith(_MAGIC[:2]):
-        yield from _members(stream, first)
-        return
-    while first:
-        yield first
-        first = stream.read(READ)
+    data, plain = _read(stream), False
+    while data:
+        member = -1 if plain else _find_member(data, 0)
+        plain = plain or b"WARC/1." in data[: member if member >= 0 else None]
+        if member >= 0 and not plain:
+            yield from _members(stream, data)
+            return
+        yield data
+        data = _read(stream)
+
+
+def _read(stream: BinaryIO) -> bytes:
+    """Reads READ bytes, or what the file still has: a stream may give less at a time than it is asked for."""
+    data = stream.read(READ)
+    if not data or len(data) == READ:
+        return data
+    pieces, size = [data], len(data)
+    while size < READ and (data := stream.read(READ - size)):
+        pieces.append(data)
+        size += len(data)
+    return b"".join(pieces)
 
 
 def _members(stream: BinaryIO, data: bytes) -> Iterator[bytes | Gap]:
-    lost = False  # after damage, until a member has inflated to its end
-    while data:
-        start, data, junk = _next_member(stream, data)
+    at, lost = 0, False  # where to look on; whether there was damage since the last whole member
+    while True:
+        data, at, junk = _next_member(stream, data, at)
         if junk and not lost:
             yield Gap.GZIP_JUNK
             lost = True
-        if not start:
+        if at < 0:
             return
+        member = _Member(stream, data, at)
+        inflated = False
+        for piece in member.read():
+            inflated = True
+            yield piece
+        # A false start of a member that gave bytes is a gap of its own, so that they don't run into the next.
+        if member.gap and (inflated or not lost):
+            yield member.gap
+        lost = member.gap is not None
+        data, at = member.rest, member.at
+
+
+class _Member:
+    """A gzip member that starts at `data[at]`.
+
+    When it is read, `rest` and `at` tell where to look for the next one, `gap` what was wrong.
+    """
+
+    def __init__(self, stream: BinaryIO, data: bytes, at: int) -> None:
+        self.stream = stream
         # Everything read since the member began: where the next one is looked for if this one fails.
-        kept, inflater = data, isal_zlib.decompressobj(31)
+        self.rest, self.at = data, at
+        self.gap: Gap | None = None
+
+    def read(self) -> Iterator[bytes]:
+        inflater = isal_zlib.decompressobj(31)
+        data: bytes | memoryview = memoryview(self.rest)[self.at :] if self.at else self.rest
+        start, size = True, 0  # whether `rest` still has the member's start; plain bytes so far
         while not inflater.eof:
             try:
                 piece = inflater.decompress(data, INFLATE)
             except isal_zlib.error:
-                if not lost:
-                    yield Gap.GZIP_CORRUPT
-                    lost = True
-                data = kept[1:]
-                break
+                self.fail(Gap.GZIP_CORRUPT)
+                if start and (piece := _rescue(memoryview(self.rest)[self.at - 1 :], size)):
+                    yield piece
+                return
             if piece:
+                size += len(piece)
                 yield piece
             data = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
-            if not data and not inflater.eof and not (len(piece) == INFLATE):
-                data = stream.read(READ)
-                kept = (kept + data)[-_KEPT:]
+            if not data and not inflater.eof and len(piece) < INFLATE:
+                data = _read(self.stream)
                 if not data:
-                    yield Gap.GZIP_CUT
+                    self.fail(Gap.GZIP_CUT)
                     return
-        else:
-            lost = False
-            data = data or stream.read(READ)
+                kept = self.rest[self.at :] + data
+                start = start and len(kept) <= _KEPT
+                self.rest, self.at = kept[-_KEPT:], 0
+        self.rest, self.at = bytes(data) or _read(self.stream), 0
+
+    def fail(self, gap: Gap) -> None:
+        """Goes on one byte behind the member's start. What ends inside a member has one more behind it or not."""
+        self.at += 1
+        cut = gap is Gap.GZIP_CUT and _find_member(self.rest, self.at) < 0
+        self.gap = Gap.GZIP_CUT if cut else Gap.GZIP_CORRUPT
 
 
-def _next_member(stream: BinaryIO, data: bytes) -> tuple[bool, bytes, bool]:
-    """Returns (found, the bytes from the next member's start, whether bytes but zero padding were passed over)."""
+def _rescue(raw: memoryview, size: int) -> bytes:
+    """Returns what a damaged member has behind `size` plain bytes, up to the start of the last record in it.
+
+    isal drops what it has inflated when it meets damage; zlib in small steps gets nearer to it. The record
+    that the damage may be in is left out, so of a member that holds one record nothing is returned.
+    """
+    inflater, data = zlib.decompressobj(31), bytes(raw)
+    plain, seen = bytearray(), 0
+    try:
+        while piece := inflater.decompress(data, 1024):
+            data = inflater.unconsumed_tail
+            plain += piece[max(0, size - seen) :]
+            seen += len(piece)
+    except zlib.error:
+        pass
+    return bytes(plain[: plain.rfind(_RECORD) + 1])
+
+
+def _find_member(data: bytes, at: int) -> int:
+    """Returns where the next gzip member may start, or -1."""
+    at = data.find(_MAGIC, at)
+    # The upper three flag bits are reserved and zero (RFC 1952): fewer false starts.
+    while at >= 0 and at + 3 < len(data) and data[at + 3] & 0xE0:
+        at = data.find(_MAGIC, at + 1)
+    return at
+
+
+def _next_member(stream: BinaryIO, data: bytes, at: int) -> tuple[bytes, int, bool]:
+    """Returns data and where the next member starts in it (-1: none), and whether bytes but zeros lie before it."""
     junk = False
     while True:
-        at = data.find(_MAGIC)
-        # The upper three flag bits are reserved and zero (RFC 1952): fewer false starts.
-        while at >= 0 and at + 3 < len(data) and data[at + 3] & 0xE0:
-            at = data.find(_MAGIC, at + 1)
-        if at >= 0:
-            return True, data[at:], junk or data[:at].strip(b"\0") != b""
-        junk = junk or data.strip(b"\0") not in (b"", _MAGIC[:1], _MAGIC[:2])
-        more = stream.read(READ)
+        found = _find_member(data, at)
+        if found >= 0:
+            return data, found, junk or data[at:found].strip(b"\0") != b""
+        rest = data[at:].strip(b"\0")
+        junk = junk or rest not in (b"", _MAGIC[:1], _MAGIC[:2])
+        more = _read(stream)
         if not more:
-            return False, b"", junk or data.strip(b"\0") != b""
-        data = data[-2:] + more
+            return b"", -1, junk or rest != b""
+        data, at = data[max(at, len(data) - 2) :] + more, 0

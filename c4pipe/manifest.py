@@ -134,7 +134,7 @@ def publish(output: Path, manifest: Mapping[str, Any]) -> None:
     temporary = staging / f".{NAME}.tmp"
     temporary.write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
     temporary.replace(staging / NAME)
-    for folder in sorted(path for path in staging.iterdir() if path.is_dir()):
+    for folder in sorted(path for path in staging.glob("[!_.]*") if path.is_dir()):
         folder.rename(output / folder.name)
     (staging / NAME).rename(output / NAME)
     shutil.rmtree(staging)

@@ -17,7 +17,7 @@ from c4pipe.inputs import InputFile
 from c4pipe.options import CleanOptions, DedupOptions
 from c4pipe.progress import Progress
 from c4pipe.recipes import Recipe
-from c4pipe.runners import run
+from c4pipe.runners import is_local, run
 from c4pipe.work import check_done, read_header
 
 MAX_SHARD_BYTES = 8 * SHARD_BYTES
@@ -91,6 +91,7 @@ def dedup(options: DedupOptions, progress: Progress) -> dict[str, Any]:
         min_sentences=left.parameters["min_sentences"] if left else 0,
         staging=str(options.output / manifest.STAGING),
         formats=options.formats,
+        spill=is_local(options.engine),
     )
     report = run_dedup(options, plan, progress)
     totals.check(report)

@@ -61,6 +61,12 @@ def _no_timed_flush() -> Iterator[None]:
         worker_handlers.DATA_BUFFER_TIME_LIMIT_MS = before
 
 
+def is_local(engine: Engine) -> bool:
+    """Tells whether the engine is this machine, with LocalRunner."""
+    name = PipelineOptions(list(engine.beam)).view_as(StandardOptions).runner
+    return name is None or name in LOCAL
+
+
 def run(construct: Callable[[beam.Pipeline], Any], engine: Engine, tasks: int) -> None:
     """Runs a pipeline to its end.
 
@@ -73,9 +79,9 @@ def run(construct: Callable[[beam.Pipeline], Any], engine: Engine, tasks: int) -
     sentence where a step fails.
     """
     options = PipelineOptions(list(engine.beam))
-    name = options.view_as(StandardOptions).runner
-    remote = name is not None and name not in LOCAL
+    remote = not is_local(engine)
     if remote and engine.workers is not None:
+        name = options.view_as(StandardOptions).runner
         raise UsageError(f"--workers {engine.workers} is for this machine; {name} takes its own option for it")
     try:
         if remote:

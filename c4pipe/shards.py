@@ -29,7 +29,7 @@ STRINGS = ("url", "text", "timestamp", "language")
 PROBABILITY = "language_probability"
 _FIELDS: "list[pa.Field[Any]]" = [pa.field(name, pa.string(), nullable=False) for name in STRINGS]
 SCHEMA = pa.schema([*_FIELDS, pa.field(PROBABILITY, pa.float64(), nullable=False)])
-ROW_GROUP_BYTES = 60_000_000  # of rows: with Parquet's page headers a row group stays below 64 MB
+ROW_GROUP_BYTES = 16_000_000  # of rows; what is held back for a group is what a writer adds to memory
 _ROWS_AT_ONCE = 512  # rows turned into Python objects at a time, about 1 MB of text
 
 

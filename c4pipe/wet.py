@@ -26,21 +26,24 @@ DAMAGE = {
     "header_cut": "a header block ends before its blank line; the record is lost",
     "header_too_large": f"a header block is larger than {HEADER_CAP:,} bytes; the record is lost",
     "lf_header": "a header block has bare line feeds; it is read all the same",
-    "bad_header": "a header line has no colon; the line is passed over",
+    "bad_header": "a header block has lines without a colon; they are passed over",
     "missing_header": "a record has no WARC-Type (it is passed over) or no Content-Length (it ends at the next record)",
-    "doubled_header": "a header occurs twice with two values; the first counts",
+    "doubled_header": "a header block has a header twice with two values; the first counts",
     "bad_length": "Content-Length is wrong; the record ends where the next one begins",
     "record_cut": "a record's body is cut off; the record is lost",
     "record_too_large": f"a record is larger than {RECORD_CAP:,} bytes; it is lost",
-    "not_utf8": "a record has bytes that are not UTF-8; they are decoded as U+FFFD",
+    "not_utf8": "a header block or a page has bytes that are not UTF-8; they are decoded as U+FFFD",
 }
 """The kinds of damage, each with what is done about it."""
 
-_RECORD_START = re.compile(rb"(?:\A|(?<=\n))WARC/1\.[0-9]\r?\n(?=(?:WARC|Content)-[A-Za-z-]+[ \t]*:)", re.IGNORECASE)
-_START_LENGTH = 256  # bytes in which a record's start can be told; more than any header name needs
-_VERSION_LINE = re.compile(rb"WARC/1\.[0-9][ \t]*\r?\n")
+_START = rb"WARC/1\.[0-9][ \t]{0,9}\r?\n(?=(?i:WARC|Content)-[A-Za-z-]{1,99}[ \t]{0,9}:)"
+_RECORD_START = re.compile(_START)  # anywhere: behind a record that was cut, the next one begins in mid-line
+_RECORD_START_IN_HEADER = re.compile(rb"\n" + _START)  # not in mid-line: a URL may end in WARC/1.0
+_START_LENGTH = 256  # bytes in which a record's start can be told
+_VERSION_LINE = re.compile(rb"WARC/1\.[0-9][ \t]{0,9}\r?\n")
+_FOLD = re.compile(rb"\r?\n[ \t]+")
 _BLANK_LINE = re.compile(rb"\r?\n\r?\n")
-_NEWLINES = re.compile(rb"(?:\r?\n)*")
+_NEWLINES = re.compile(rb"[\r\n]*")
 _END_OF_RECORD = re.compile(rb"(?:\r\n\r\n|\n\n)")
 
 
@@ -86,29 +89,31 @@ def read_pages(stream: BinaryIO) -> Iterator[Page | Damage]:
 
 def _parse_header(block: bytes) -> _Header:
     """Parses a header block (version line first). Of a header that occurs twice the first counts."""
-    lines = block.decode("utf-8", "replace").split("\n")[1:]
-    damage = ["lf_header"] if lines and not lines[0].endswith("\r") and b"\n" in block else []
+    damage: list[str] = []
+    if block.count(b"\n") != block.count(b"\r\n"):
+        damage.append("lf_header")
+    if b"\n " in block or b"\n\t" in block:
+        block = _FOLD.sub(b" ", block)
+    try:
+        text = block.decode()
+    except UnicodeDecodeError:
+        text = block.decode("utf-8", "replace")
+        damage.append("not_utf8")
     fields: dict[str, str] = {}
-    name = ""
-    for raw in lines:
-        line = raw.rstrip("\r")
-        if line[:1] in (" ", "\t") and name:  # a folded header goes on
-            fields[name] += " " + line.strip()
-            continue
+    for line in text.split("\n")[1:]:
         name, colon, value = line.partition(":")
-        name, value = name.strip().lower(), value.strip()
+        value = value.strip()
         if not colon:
-            name = ""
             damage.append("bad_header")
-        elif fields.setdefault(name, value) != value:
+        elif fields.setdefault(name.strip().lower(), value) != value:
             damage.append("doubled_header")
-    claimed = fields.get("content-length", "")
-    length = int(claimed) if claimed.isascii() and claimed.isdigit() and len(claimed) < 20 else None
-    if "warc-type" not in fields or "content-length" not in fields:
+    claimed = fields.get("content-length")
+    length = int(claimed) if claimed and claimed.isascii() and claimed.isdigit() and len(claimed) < 20 else None
+    if "warc-type" not in fields or claimed is None:
         damage.append("missing_header")
-    elif length is None:
+    if claimed is not None and length is None:
         damage.append("bad_length")
-    return _Header(fields, damage, length)
+    return _Header(fields, list(dict.fromkeys(damage)), length)
 
 
 class _Records:
@@ -164,6 +169,10 @@ class _Records:
                 yield Damage(block, offset)
                 continue
             header = _parse_header(block)
+            start = _RECORD_START.search(block, 1) if "doubled_header" in header.damage else None
+            if start:  # a header block was cut in mid-line, and the next record's is glued to it
+                yield Damage("header_cut", offset)
+                header = _parse_header(block[start.start() :])
             for kind in header.damage:
                 yield Damage(kind, offset)
             body, problem = self.take_body(header.length)
@@ -189,39 +198,40 @@ class _Records:
                 return True
             if self.offset_of_junk is None:
                 self.offset_of_junk = self.offset
-            if not self.seek_start(0):
+            if not self.seek_start():
                 return False
 
-    def seek_start(self, begin: int) -> bool:
-        """Drops bytes up to the next record's start behind `begin`; False where the stream ends before one."""
+    def seek_start(self, begin: int = 0) -> bool:
+        """Drops bytes up to the next record's start, `begin` or more of them; False where the stream ends first."""
         while True:
             match = _RECORD_START.search(self.held, begin)
-            if match and (match.start() or begin == 0):
+            if match:
                 self.skip(match.start())
                 return True
-            self.skip(max(0, len(self.held) - _START_LENGTH))
+            if len(self.held) > _START_LENGTH:
+                self.skip(len(self.held) - _START_LENGTH)
+                begin = 0
             if not self.fill(len(self.held) + 1):
                 self.skip(len(self.held))
                 return False
-            begin = 0
 
     def take_header(self) -> bytes | str:
         """Consumes a header block and its blank line and returns it, or the kind of damage that it has."""
         searched = 0
         while True:
             blank = _BLANK_LINE.search(self.held, searched)
-            inner = _RECORD_START.search(self.held, 1, blank.end() if blank else len(self.held))
+            inner = _RECORD_START_IN_HEADER.search(self.held, searched, blank.end() if blank else len(self.held))
             if inner:  # another record begins before the blank line
-                self.skip(inner.start())
+                self.skip(inner.start() + 1)
                 return "header_cut"
+            if (blank.start() if blank else len(self.held)) > HEADER_CAP:
+                self.seek_start(1)
+                return "header_too_large"
             if blank:
                 block = bytes(self.held[: blank.start()])
                 self.skip(blank.end())
                 return block
-            if len(self.held) > HEADER_CAP:
-                self.seek_start(1)
-                return "header_too_large"
-            searched = max(0, len(self.held) - 4)
+            searched = max(0, len(self.held) - _START_LENGTH)
             if not self.fill(len(self.held) + 1):
                 self.skip(len(self.held))
                 return "header_cut"
@@ -230,41 +240,39 @@ class _Records:
         """Consumes a body; returns it (None where it is lost) and the kind of damage (None where it has none)."""
         if length is None:
             return self.take_until_next(None)
-        if length > RECORD_CAP:
-            # A record so large, or a length that lies: either way go on at the next record.
-            self.seek_start(0)
-            return None, "record_too_large"
-        whole = self.fill(length + _START_LENGTH) or len(self.held) >= length
-        if whole and self.ends_at(length):
-            body = self.held[:length]
-            self.skip(length)
-            return body, None
+        if length <= RECORD_CAP:
+            whole = self.fill(length + _START_LENGTH) or len(self.held) >= length
+            if whole and self.ends_at(length):
+                body = self.held[:length]
+                self.skip(length)
+                return body, None
         return self.take_until_next("bad_length")
 
     def ends_at(self, length: int) -> bool:
-        """Tells whether a record can end behind `length` bytes: there comes a separator, a record or the end."""
+        """Tells whether a record can end behind `length` bytes: there comes a record, the end, or a separator.
+
+        A separator alone is weak: a wrong length may lead to one in a later record.
+        """
         newlines = _NEWLINES.match(self.held, length)
         behind = newlines.end() if newlines else length
-        return (
-            behind == len(self.held)
-            or _VERSION_LINE.match(self.held, behind) is not None
-            or _END_OF_RECORD.match(self.held, length) is not None
-        )
+        if behind == len(self.held) or _VERSION_LINE.match(self.held, behind):
+            return True
+        separated = _END_OF_RECORD.match(self.held, length) is not None
+        return separated and not _RECORD_START.search(self.held, 0, length)
 
     def take_until_next(self, kind: str | None) -> tuple[bytearray | None, str | None]:
         """Consumes the body up to the next record's start, or to the end of the file if it ends as records do."""
         searched = 0
         while True:
             match = _RECORD_START.search(self.held, searched)
-            if match:
-                end = match.start()
-                break
-            if len(self.held) > RECORD_CAP:
-                self.seek_start(0)
+            end = match.start() if match else len(self.held)
+            if end > RECORD_CAP:
+                self.seek_start()
                 return None, "record_too_large"
+            if match:
+                break
             searched = max(0, len(self.held) - _START_LENGTH)
             if not self.fill(len(self.held) + 1):
-                end = len(self.held)
                 if self.gap or not self.held.endswith((b"\r\n\r\n", b"\n\n")):
                     self.skip(end)
                     return None, "record_cut"

@@ -13,6 +13,7 @@ from typing import Any
 
 import apache_beam as beam
 import numpy as np
+import pyarrow as pa
 
 from c4pipe import totals
 from c4pipe.dedup import exchange, shard
@@ -23,6 +24,7 @@ from c4pipe.shards import ShardWriter
 from c4pipe.work import PAGE_FIELDS, read_kept, url_rows
 
 REPORT = "report"
+SPILL = "_spill"
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class DedupPlan:
         min_sentences: fewest sentences of a page that lost some.
         staging: the folder that shards and report are written to.
         formats: the formats of the shards.
+        spill: whether pages wait for their shard in files of the staging folder, not in the shuffle.
     """
 
     layout: Layout
@@ -46,6 +49,7 @@ class DedupPlan:
     min_sentences: int
     staging: str
     formats: tuple[str, ...]
+    spill: bool = False
 
 
 class DedupWorkFiles(beam.PTransform):
@@ -148,6 +152,7 @@ class _ReadNewest(beam.DoFn):
 
     def process(self, element: tuple[int, Mapping[str, Iterable[Any]]]) -> Iterator[Any]:
         _, grouped = element
+        spill = shard.Spill(Path(self._plan.staging) / SPILL) if self._plan.spill else None
         older = exchange.unpack(grouped["older"], np.dtype("<u4"))
         reports = [totals.left("older", Totals(len(older), int(older.sum(dtype=np.uint64))))]
         span_rows = []
@@ -159,7 +164,8 @@ class _ReadNewest(beam.DoFn):
                     span_rows.append(exchange.span_rows(keys, folders, pages["span_hashes"].combine_chunks()))
                 numbers = self._plan.layout.shard_numbers(folders, keys)
                 for number, part in shard.by_shard(pages, numbers):
-                    yield beam.pvalue.TaggedOutput("pages", (number, shard.encode(part)))
+                    batch = shard.encode(part)
+                    yield beam.pvalue.TaggedOutput("pages", (number, spill.add(batch) if spill else batch))
                 reports.append(totals.entered("pages", Totals(len(keys), int(keys.sum(dtype=np.uint64)))))
                 reports.append(
                     {
@@ -167,6 +173,8 @@ class _ReadNewest(beam.DoFn):
                         "sentences.newest": len(pages["sentence_starts"].combine_chunks().flatten()),
                     }
                 )
+        if spill:
+            spill.close()
         if span_rows:
             # Each file settles its own repeats: a span that is everywhere costs one row a file.
             first, repeats = exchange.find_repeats(np.concatenate(span_rows))
@@ -176,6 +184,7 @@ class _ReadNewest(beam.DoFn):
                 yield beam.pvalue.TaggedOutput("drops", drops)
             reports.append(totals.entered("spans", exchange.totals(first)))
             reports.append(_drops_entered(repeats))
+        pa.default_memory_pool().release_unused()  # or every file leaves its largest batch behind
         yield _report(*reports)
 
 
