@@ -94,4 +94,10 @@ def recipe_table(recipe: Recipe) -> Table:
 def _say(value: Any) -> str:
     if isinstance(value, (tuple, list)):
         return ", ".join(map(_say, value))
-    return f"{value:,}" if isinstance(value, int) else f'"{value}"' if isinstance(value, str) else str(value)
+    return (
+        f"{value:,}"
+        if isinstance(value, int)
+        else (value if '"' in value else f'"{value}"')
+        if isinstance(value, str)
+        else str(value)
+    )

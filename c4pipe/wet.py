@@ -38,11 +38,11 @@ DAMAGE = {
 
 _START = rb"WARC/1\.[0-9][ \t]{0,9}\r?\n(?=(?i:WARC|Content)-[A-Za-z-]{1,99}[ \t]{0,9}:)"
 _RECORD_START = re.compile(_START)  # anywhere: behind a record that was cut, the next one begins in mid-line
-_RECORD_START_IN_HEADER = re.compile(rb"\n" + _START)  # not in mid-line: a URL may end in WARC/1.0
+# A blank line, or a record's start, but not one in mid-line: a URL may end in WARC/1.0.
+_HEADER_END = re.compile(rb"\n(?:(\r?\n)|(?=" + _START + rb"))")
 _START_LENGTH = 256  # bytes in which a record's start can be told
 _VERSION_LINE = re.compile(rb"WARC/1\.[0-9][ \t]{0,9}\r?\n")
 _FOLD = re.compile(rb"\r?\n[ \t]+")
-_BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 _NEWLINES = re.compile(rb"[\r\n]*")
 _END_OF_RECORD = re.compile(rb"(?:\r\n\r\n|\n\n)")
 
@@ -219,18 +219,14 @@ class _Records:
         """Consumes a header block and its blank line and returns it, or the kind of damage that it has."""
         searched = 0
         while True:
-            blank = _BLANK_LINE.search(self.held, searched)
-            inner = _RECORD_START_IN_HEADER.search(self.held, searched, blank.end() if blank else len(self.held))
-            if inner:  # another record begins before the blank line
-                self.skip(inner.start() + 1)
-                return "header_cut"
-            if (blank.start() if blank else len(self.held)) > HEADER_CAP:
+            end = _HEADER_END.search(self.held, searched)
+            if (end.start() if end else len(self.held)) > HEADER_CAP:
                 self.seek_start(1)
                 return "header_too_large"
-            if blank:
-                block = bytes(self.held[: blank.start()])
-                self.skip(blank.end())
-                return block
+            if end:
+                block, blank = bytes(self.held[: end.start()]), end.start(1) > 0
+                self.skip(end.end())
+                return block.removesuffix(b"\r") if blank else "header_cut"
             searched = max(0, len(self.held) - _START_LENGTH)
             if not self.fill(len(self.held) + 1):
                 self.skip(len(self.held))

@@ -249,7 +249,8 @@ def find_work_files(folders: Sequence[Path]) -> dict[str, Path]:
                     "its pages would count twice; leave one of them out"
                 )
             found[path.name] = path
-    return dict(sorted(found.items()))
+    # by the WET files' names: a.wet before a-b.wet, though a.wet.parquet is not before a-b.wet.parquet
+    return dict(sorted(found.items(), key=lambda item: item[0].removesuffix(".parquet")))
 
 
 def read_headers(files: Mapping[str, Path]) -> dict[str, WorkHeader]:

@@ -169,8 +169,19 @@ def test_bucket_bytes_decide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(url_lists)
-def test_totals_are_modulo_2_to_the_64(values: list[Row]) -> None:
-    assert totals(as_rows(values, URL_ROW)) == Totals(len(values), sum(row[0] for row in values) & M64)
+def test_totals_sum_every_word_of_every_row(values: list[Row]) -> None:
+    packed = as_rows(values, URL_ROW).tobytes()
+    words = [int.from_bytes(packed[at : at + 4], "little") for at in range(0, len(packed), 4)]
+    assert totals(as_rows(values, URL_ROW)) == Totals(len(values), sum(words) & M64)
+
+
+@given(url_lists.filter(bool), st.data())
+def test_any_field_that_changes_changes_the_totals(values: list[Row], data: st.DataObject) -> None:
+    rows = as_rows(values, URL_ROW)
+    changed = rows.copy()
+    field = data.draw(st.sampled_from(list(URL_ROW.fields or ())))
+    changed[field][data.draw(st.integers(0, len(rows) - 1))] ^= np.array(1, URL_ROW[field])
+    assert totals(changed) != totals(rows)
 
 
 pages = st.lists(st.tuples(page_keys, st.integers(0, 4095), st.lists(hashes, max_size=6)), max_size=8)

@@ -202,7 +202,15 @@ def test_a_full_disk_leaves_nothing_that_looks_finished(workers: str, tmp_path: 
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
     output = tmp_path / "corpus"
-    arguments = [str(SAMPLES / "crawl"), "--lists", str(SAMPLES / "lists"), "--output", str(output), "--workers", workers]
+    arguments = [
+        str(SAMPLES / "crawl"),
+        "--lists",
+        str(SAMPLES / "lists"),
+        "--output",
+        str(output),
+        "--workers",
+        workers,
+    ]
     run = subprocess.run(
         [*C4PIPE, "build", *arguments, "--quiet"], preexec_fn=limit, capture_output=True, text=True, check=False
     )
@@ -210,7 +218,7 @@ def test_a_full_disk_leaves_nothing_that_looks_finished(workers: str, tmp_path: 
     assert "Traceback" not in run.stderr
     assert "File too large" in run.stderr
     assert len(run.stderr.splitlines()) == 1
-    assert not [path for path in output.rglob("*") if path.is_file()]
+    assert not [path for path in output.rglob("[!.]*") if path.is_file()]
 
 
 def test_published_c4_comes_out_of_clean_unchanged(tmp_path: Path, shared_data: Path) -> None:

@@ -46,7 +46,7 @@ def test_whole_reports_pass() -> None:
 @given(st.sampled_from(sorted(SHUFFLES)), parts)
 def test_sums_count_modulo_2_to_the_64(shuffle: str, given_parts: list[Totals]) -> None:
     """The workers' sums wrap around, and where they do depends on who adds what."""
-    whole = Totals(sum(each.rows for each in given_parts), sum(each.hashes for each in given_parts) & M64)
+    whole = Totals(sum(each.rows for each in given_parts), sum(each.words for each in given_parts) & M64)
     check(add([*(entered(shuffle, each) for each in given_parts), left(shuffle, whole)]))
     check(add([entered(shuffle, whole), *(left(shuffle, each) for each in given_parts)]))
 
@@ -55,15 +55,15 @@ def test_sums_count_modulo_2_to_the_64(shuffle: str, given_parts: list[Totals]) 
 @pytest.mark.parametrize(("rows", "hashes"), [(1233, 5), (1235, 5), (1234, 4), (0, 0), (1233, 10**18)])
 def test_a_difference_is_named(shuffle: str, rows: int, hashes: int) -> None:
     changes = {
-        f"{shuffle}.in.hashes": 5,
+        f"{shuffle}.in.words": 5,
         f"{shuffle}.out.rows": rows,
-        f"{shuffle}.out.hashes": hashes,
+        f"{shuffle}.out.words": hashes,
     }
     with pytest.raises(LostDataError) as raised:
         check(report(changes))
     message = str(raised.value)
     assert f" {shuffle} ({SHUFFLES[shuffle]})" in message
-    assert f"1,234 rows with hash sum {5:016x} went in" in message
+    assert f"1,234 rows with word sum {5:016x} went in" in message
     assert f"{rows:,} with {hashes:016x} came out" in message
     assert [name for name in SHUFFLES if SHUFFLES[name] in message] == [shuffle]
 

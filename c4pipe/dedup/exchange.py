@@ -31,10 +31,10 @@ FEWEST_BITS = 3  # eight buckets even for a small crawl, so that all workers hav
 
 
 class Totals(NamedTuple):
-    """How many rows passed a point, and the sum of their hashes modulo 2^64."""
+    """How many rows passed a point, and the sum of all their 32-bit words modulo 2^64."""
 
     rows: int
-    hashes: int
+    words: int
 
 
 def bucket_bits(rows: int, row_bytes: int) -> int:
@@ -60,8 +60,8 @@ def unpack(pieces: Iterable[bytes], dtype: np.dtype[Any]) -> Rows:
 
 
 def totals(rows: Rows) -> Totals:
-    """Returns the control totals of rows that have a hash."""
-    return Totals(len(rows), int(rows["hash"].sum(dtype=np.uint64)))
+    """Returns the control totals of rows of any kind: a lost, repeated or altered row changes them."""
+    return Totals(len(rows), int(np.ascontiguousarray(rows).view("<u4").sum(dtype=np.uint64)))
 
 
 def find_repeats(rows: Rows) -> tuple[Rows, Rows]:

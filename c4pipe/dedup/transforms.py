@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from c4pipe import totals
 from c4pipe.dedup import exchange, shard
-from c4pipe.dedup.exchange import DROP, SPAN_ROW, URL_ROW, Totals
+from c4pipe.dedup.exchange import DROP, SPAN_ROW, URL_ROW
 from c4pipe.dedup.layout import Layout
 from c4pipe.errors import C4pipeError
 from c4pipe.shards import ShardWriter
@@ -137,7 +137,7 @@ class _FindOlder(beam.DoFn):
             yield file, numbers.tobytes()
         yield _report(
             totals.left("urls", exchange.totals(rows)),
-            totals.entered("older", Totals(len(older), int(older["row"].sum(dtype=np.uint64)))),
+            totals.entered("older", exchange.totals(older["row"])),
         )
 
 
@@ -154,7 +154,7 @@ class _ReadNewest(beam.DoFn):
         _, grouped = element
         spill = shard.Spill(Path(self._plan.staging) / SPILL) if self._plan.spill else None
         older = exchange.unpack(grouped["older"], np.dtype("<u4"))
-        reports = [totals.left("older", Totals(len(older), int(older.sum(dtype=np.uint64))))]
+        reports = [totals.left("older", exchange.totals(older))]
         span_rows = []
         for path in grouped["file"]:
             for pages, passed_over in read_kept(Path(path), self._columns, older):
@@ -166,7 +166,7 @@ class _ReadNewest(beam.DoFn):
                 for number, part in shard.by_shard(pages, numbers):
                     batch = shard.encode(part)
                     yield beam.pvalue.TaggedOutput("pages", (number, spill.add(batch) if spill else batch))
-                reports.append(totals.entered("pages", Totals(len(keys), int(keys.sum(dtype=np.uint64)))))
+                reports.append(totals.entered("pages", exchange.totals(keys)))
                 reports.append(
                     {
                         "pages.dropped.older_copy": passed_over,
@@ -213,7 +213,7 @@ def _drops_by_shard(repeats: exchange.Rows, layout: Layout) -> Iterator[tuple[in
 
 
 def _drops_entered(repeats: exchange.Rows) -> totals.Report:
-    return totals.entered("drops", Totals(len(repeats), int(repeats["page"].sum(dtype=np.uint64))))
+    return totals.entered("drops", exchange.totals(exchange.drops_of(repeats)))
 
 
 class _WriteShard(beam.DoFn):
@@ -242,9 +242,10 @@ class _WriteShard(beam.DoFn):
             raise C4pipeError(message) from error
         yield totals.add(
             [
-                totals.left("pages", Totals(len(keys), int(keys.sum(dtype=np.uint64)))),
-                totals.left("drops", Totals(len(drops), int(drops["page"].sum(dtype=np.uint64)))),
+                totals.left("pages", exchange.totals(keys)),
+                totals.left("drops", exchange.totals(drops)),
                 counts,
+                {"drops.unclaimed": int((~np.isin(drops["page"], keys)).sum())},
                 {"pages.validation": counts["pages.kept"] if split == "validation" else 0},
                 {"shards": [file.to_json() for file in writer.files]},
             ]
