@@ -16,6 +16,7 @@ INFLATE = 256 * 1024
 _KEPT = 256 * 1024  # raw bytes kept of the member being read, to look for the next one after damage
 _MAGIC = b"\x1f\x8b\x08"
 _RECORD = b"\nWARC/1."
+_ERROR: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # a class, not an instance as its stub has it
 
 
 class Gap(Enum):
@@ -100,7 +101,7 @@ class _Member:
         while not inflater.eof:
             try:
                 piece = inflater.decompress(data, INFLATE)
-            except isal_zlib.error:
+            except _ERROR:
                 self.fail(Gap.GZIP_CORRUPT)
                 if start and (piece := _rescue(memoryview(self.rest)[self.at - 1 :], size)):
                     yield piece
