@@ -18,7 +18,7 @@ def funnel_table(recipe: Recipe, counts: Mapping[str, int]) -> Table:
     table.add_column("%", justify="right")
     _pages(table, recipe, counts)
     table.add_section()
-    _units(table, "lines", recipe, counts, counts.get("lines.left", 0), "lines left")
+    _lines(table, recipe, counts)
     if "sentences.newest" in counts:
         _sentences(table, recipe, counts)
     table.add_section()
@@ -47,17 +47,14 @@ def _pages(table: Table, recipe: Recipe, counts: Mapping[str, int]) -> None:
         table.add_row("  of these in validation", f"{aside:,}", _share(aside, read))
 
 
-def _units(table: Table, unit: str, recipe: Recipe, counts: Mapping[str, int], left: int, said: str) -> None:
-    read = counts.get(f"{unit}.read", 0)
-    table.add_row(f"{unit} read (of pages that came so far)", f"{read:,}", "100.0")
+def _lines(table: Table, recipe: Recipe, counts: Mapping[str, int]) -> None:
+    read, left = counts.get("lines.read", 0), counts.get("lines.left", 0)
+    table.add_row("lines read (of pages that came so far)", f"{read:,}", "100.0")
     for step in recipe.lines:
-        for verb in ("dropped", "edited"):
-            number = counts.get(f"{unit}.{verb}.{step.rule}")
-            if number is not None:
-                sign = -1 if verb == "dropped" else 1
-                note = "" if verb == "dropped" else " (changed)"
-                table.add_row(f"  {step.rule}{note}", f"{sign * number:,}", _share(number, read))
-    table.add_row(said, f"{left:,}", _share(left, read), style="bold")
+        verb, sign, note = ("edited", 1, " (changed)") if step.definition.edits else ("dropped", -1, "")
+        number = counts.get(f"lines.{verb}.{step.rule}", 0)
+        table.add_row(f"  {step.rule}{note}", f"{sign * number:,}", _share(number, read))
+    table.add_row("lines left", f"{left:,}", _share(left, read), style="bold")
 
 
 def _sentences(table: Table, recipe: Recipe, counts: Mapping[str, int]) -> None:

@@ -1,11 +1,17 @@
 """Fixtures that several test modules share."""
 
+import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from c4pipe.filters.clean import Tools
 from c4pipe.lists import load_bad_words
+
+# Slow machines are no failures; and CI draws the same examples each time, so that a red run is red again.
+settings.register_profile("c4pipe", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("c4pipe")
 
 ROOT = Path(__file__).resolve().parents[1]
 
