@@ -130,14 +130,13 @@ class _Member:
 def _rescue(raw: memoryview, size: int) -> bytes:
     """Returns what a damaged member has behind `size` plain bytes, up to the start of the last record in it.
 
-    isal drops what it has inflated when it meets damage; zlib in small steps gets nearer to it. The record
-    that the damage may be in is left out, so of a member that holds one record nothing is returned.
+    isal drops what it has inflated when it meets damage; zlib, fed byte by byte, gives all that lies before
+    it. The record that the damage may be in is left out, so of a member with one record nothing is returned.
     """
-    inflater, data = zlib.decompressobj(31), bytes(raw)
-    plain, seen = bytearray(), 0
+    inflater, plain, seen = zlib.decompressobj(31), bytearray(), 0
     try:
-        while piece := inflater.decompress(data, 1024):
-            data = inflater.unconsumed_tail
+        for at in range(len(raw)):
+            piece = inflater.decompress(raw[at : at + 1])
             plain += piece[max(0, size - seen) :]
             seen += len(piece)
     except zlib.error:

@@ -251,7 +251,7 @@ class _Records:
         """
         newlines = _NEWLINES.match(self.held, length)
         behind = newlines.end() if newlines else length
-        if behind == len(self.held) or _VERSION_LINE.match(self.held, behind):
+        if b"WARC/1.".startswith(self.held[behind : behind + 7]):  # or the end, or a version line that is cut
             return True
         separated = _END_OF_RECORD.match(self.held, length) is not None
         return separated and not _RECORD_START.search(self.held, 0, length)
