@@ -72,7 +72,7 @@ def _members(stream: BinaryIO, data: bytes) -> Iterator[bytes | Gap]:
             return
         member = _Member(stream, data, at)
         inflated = False
-        for piece in member.read():
+        for piece in member.read(rescue=not lost):
             inflated = True
             yield piece
         # A false start of a member that gave bytes is a gap of its own, so that they don't run into the next.
@@ -94,16 +94,17 @@ class _Member:
         self.rest, self.at = data, at
         self.gap: Gap | None = None
 
-    def read(self) -> Iterator[bytes]:
+    def read(self, rescue: bool) -> Iterator[bytes]:
+        """Yields the member's plain bytes; with `rescue`, also what lies between the last of them and damage."""
         inflater = isal_zlib.decompressobj(31)
         data: bytes | memoryview = memoryview(self.rest)[self.at :] if self.at else self.rest
-        start, size = True, 0  # whether `rest` still has the member's start; plain bytes so far
+        size = 0  # plain bytes so far
         while not inflater.eof:
             try:
                 piece = inflater.decompress(data, INFLATE)
             except _ERROR:
                 self.fail(Gap.GZIP_CORRUPT)
-                if start and (piece := _rescue(memoryview(self.rest)[self.at - 1 :], size)):
+                if rescue and (piece := _rescue(memoryview(self.rest)[self.at - 1 :], size)):
                     yield piece
                 return
             if piece:
@@ -116,7 +117,7 @@ class _Member:
                     self.fail(Gap.GZIP_CUT)
                     return
                 kept = self.rest[self.at :] + data
-                start = start and len(kept) <= _KEPT
+                rescue = rescue and len(kept) <= _KEPT  # `rest` still has the member's start
                 self.rest, self.at = kept[-_KEPT:], 0
         self.rest, self.at = bytes(data) or _read(self.stream), 0
 
@@ -130,17 +131,21 @@ class _Member:
 def _rescue(raw: memoryview, size: int) -> bytes:
     """Returns what a damaged member has behind `size` plain bytes, up to the start of the last record in it.
 
-    isal drops what it has inflated when it meets damage; zlib, fed byte by byte, gives all that lies before
-    it. The record that the damage may be in is left out, so of a member with one record nothing is returned.
+    isal drops what it has inflated when it meets damage; zlib, fed in ever smaller steps, gives all that lies
+    before it. The record that the damage may be in is left out: of a member with one record nothing is returned.
     """
     inflater, plain, seen = zlib.decompressobj(31), bytearray(), 0
-    try:
-        for at in range(len(raw)):
-            piece = inflater.decompress(raw[at : at + 1])
-            plain += piece[max(0, size - seen) :]
-            seen += len(piece)
-    except zlib.error:
-        pass
+    at, step = 0, 4096
+    while at < len(raw) and step and not inflater.eof:
+        before = inflater.copy()
+        try:
+            piece = inflater.decompress(raw[at : at + step])
+        except zlib.error:
+            inflater, step = before, step // 16
+            continue
+        at += step
+        plain += piece[max(0, size - seen) :]
+        seen += len(piece)
     return bytes(plain[: plain.rfind(_RECORD) + 1])
 
 
