@@ -9,26 +9,13 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from streams import Trickle
 
 from c4pipe.inflate import INFLATE, READ, Gap, inflate
 
 
 def member(text: bytes, level: int = 9) -> bytes:
     return gzip.compress(text, level, mtime=0)
-
-
-class Trickle(io.BytesIO):
-    """A stream whose read() gives 1, 2, ... `most`, 1, 2, ... bytes, however many it is asked for."""
-
-    def __init__(self, data: bytes, most: int) -> None:
-        super().__init__(data)
-        self.most = most
-        self.count = 0
-
-    def read(self, size: int | None = -1) -> bytes:
-        self.count += 1
-        give = 1 + self.count % self.most
-        return super().read(give if size is None or size < 0 else min(size, give))
 
 
 def noise(size: int, seed: int = 1) -> bytes:

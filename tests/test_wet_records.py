@@ -16,6 +16,7 @@ from typing import NamedTuple
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from streams import Trickle
 
 from c4pipe import wet
 from c4pipe.page import Page
@@ -33,20 +34,6 @@ class Outcome(NamedTuple):
     @property
     def urls(self) -> list[str]:
         return [page.url for page in self.pages]
-
-
-class Trickle(io.BytesIO):
-    """A stream whose read() gives 1, 2, ... `most`, 1, 2, ... bytes, however many it is asked for."""
-
-    def __init__(self, data: bytes, most: int) -> None:
-        super().__init__(data)
-        self.most = most
-        self.count = 0
-
-    def read(self, size: int | None = -1) -> bytes:
-        self.count += 1
-        give = 1 + self.count % self.most
-        return super().read(give if size is None or size < 0 else min(size, give))
 
 
 def outcome(items: Iterable[Page | Damage]) -> Outcome:
