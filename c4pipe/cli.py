@@ -83,8 +83,8 @@ def make_parser() -> argparse.ArgumentParser:
     _add_corpus(dedup)
     _add_engine(dedup)
 
-    recipes = _command(commands, "recipes", "the recipes, or the rules of one", _recipes, takes_beam=False)
-    recipes.add_argument("name", nargs="?", metavar="NAME", help="a recipe")
+    recipes = _command(commands, "recipes", "recipes side by side, or the rules of one", _recipes, takes_beam=False)
+    recipes.add_argument("names", nargs="*", metavar="NAME", help="a recipe's name, or a TOML file (default: all)")
 
     lists = _command(commands, "lists", "the bad-words and domain lists that recipes use", _lists, takes_beam=False)
     lists.add_argument("action", choices=("fetch", "show"), help="fetch: get the pinned lists; show: what is there")
@@ -122,8 +122,17 @@ def _add_corpus(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_rules(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--recipe", default="c4", metavar="NAME", help="the rules to apply (default: c4)")
+    parser.add_argument(
+        "--recipe", default="c4", metavar="NAME", help="a recipe, or a TOML file of yours (default: c4)"
+    )
     parser.add_argument("--lists", type=Path, metavar="DIR", help="folder of the lists (default: the user's cache)")
+    parser.add_argument(
+        "--links",
+        action="append",
+        type=Path,
+        metavar="FILE",
+        help="list of URLs, one a line, for recipes that keep those; can be given again for more lists",
+    )
     parser.add_argument("--languages", metavar="CODE,...", help="languages to keep (default: the recipe's)")
 
 
@@ -207,6 +216,7 @@ def _clean_options(options: argparse.Namespace, work: Path) -> "CleanOptions":
         recipe=options.recipe,
         languages=tuple(each.strip() for each in languages.split(",")) if languages is not None else (),
         lists=options.lists,
+        links=tuple(options.links or ()),
         engine=_engine(options),
     )
 
@@ -284,17 +294,20 @@ def _tell_corpus(console: "Console", options: argparse.Namespace, made: dict[str
 
 
 def _recipes(options: argparse.Namespace) -> None:
-    from c4pipe.funnel import recipe_table
-    from c4pipe.recipes import RECIPES, find_recipe
+    from c4pipe.presets import RECIPES, find_recipe
+    from c4pipe.recipe_table import comparison_table, names_table, rules_table
 
+    recipes = [find_recipe(name) for name in options.names]
     console = _console(sys.stdout)
-    if options.name is None:
-        for recipe in RECIPES.values():
-            _say(console, f"{recipe.name}: {recipe.description}")
+    if len(recipes) == 1:
+        console.print(names_table(recipes))
+        console.print()
+        console.print(rules_table(recipes[0]))
         return
-    recipe = find_recipe(options.name)
-    _say(console, f"{recipe.name}: {recipe.description}\n")
-    console.print(recipe_table(recipe))
+    recipes = recipes or list(RECIPES.values())
+    console.print(names_table(recipes))
+    console.print()
+    console.print(comparison_table(recipes))
 
 
 def _lists(options: argparse.Namespace) -> None:

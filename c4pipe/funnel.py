@@ -1,9 +1,7 @@
 """The funnel: what came in, what each rule took, what stayed. Made from a recipe and counts alone."""
 
 from collections.abc import Mapping
-from typing import Any
 
-from rich.markup import escape
 from rich.table import Table
 
 from c4pipe.recipes import Recipe
@@ -19,8 +17,8 @@ def funnel_table(recipe: Recipe, counts: Mapping[str, int]) -> Table:
     _pages(table, recipe, counts)
     table.add_section()
     _lines(table, recipe, counts)
-    if "sentences.newest" in counts:
-        _sentences(table, recipe, counts)
+    if "units.newest" in counts and recipe.find("repeated_span"):
+        _units(table, recipe, counts)
     table.add_section()
     table.add_row("bytes of text read", f"{counts.get('bytes.read', 0):,}", "100.0")
     kept = "bytes.kept" if "bytes.kept" in counts else "bytes.cleaned"
@@ -50,51 +48,25 @@ def _pages(table: Table, recipe: Recipe, counts: Mapping[str, int]) -> None:
 def _lines(table: Table, recipe: Recipe, counts: Mapping[str, int]) -> None:
     read, left = counts.get("lines.read", 0), counts.get("lines.left", 0)
     table.add_row("lines read (of pages that came so far)", f"{read:,}", "100.0")
-    for step in recipe.lines:
+    for step in (*recipe.read, *recipe.lines):
+        if step.definition.scope != "line" or step.rule == "body_lines":
+            continue
         verb, sign, note = ("edited", 1, " (changed)") if step.definition.edits else ("dropped", -1, "")
         number = counts.get(f"lines.{verb}.{step.rule}", 0)
         table.add_row(f"  {step.rule}{note}", f"{sign * number:,}", _share(number, read))
     table.add_row("lines left", f"{left:,}", _share(left, read), style="bold")
 
 
-def _sentences(table: Table, recipe: Recipe, counts: Mapping[str, int]) -> None:
-    newest = counts["sentences.newest"]
+def _units(table: Table, recipe: Recipe, counts: Mapping[str, int]) -> None:
+    newest, kind = counts["units.newest"], f"{recipe.parameters('repeated_span')['unit']}s"
     table.add_section()
-    table.add_row("sentences of the newest pages", f"{newest:,}", "100.0")
-    left = newest
-    for rule in ("repeated_span", "few_sentences_left"):
-        if recipe.find(rule):
-            number = counts.get(f"sentences.dropped.{rule}", 0)
-            left -= number
-            table.add_row(f"  {rule}", f"{-number:,}", _share(number, newest))
-    table.add_row("sentences kept", f"{left:,}", _share(left, newest), style="bold")
+    table.add_row(f"{kind} of the newest pages", f"{newest:,}", "100.0")
+    for rule in ("repeated_span", *(step.rule for step in recipe.final if step.definition.scope == "page")):
+        number = counts.get(f"units.dropped.{rule}", 0)
+        table.add_row(f"  {rule}", f"{-number:,}", _share(number, newest))
+    kept = counts.get("units.kept", 0)
+    table.add_row(f"{kind} kept", f"{kept:,}", _share(kept, newest), style="bold")
 
 
 def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f}" if whole else "-"
-
-
-def recipe_table(recipe: Recipe) -> Table:
-    """Returns the rules of a recipe, their parameters and sources, in the order of evaluation."""
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for column in ("stage", "rule", "row", "what it does", "source"):
-        table.add_column(column, overflow="fold", no_wrap=column in ("stage", "rule"))
-    stage = ""
-    for now, step in recipe.steps():
-        rule = step.definition
-        does = rule.does.format(**{name: _say(value) for name, value in step.parameters.items()})
-        table.add_row("" if now == stage else now, rule.name, str(rule.row), escape(does), rule.source)
-        stage = now
-    return table
-
-
-def _say(value: Any) -> str:
-    if isinstance(value, (tuple, list)):
-        return ", ".join(map(_say, value))
-    return (
-        f"{value:,}"
-        if isinstance(value, int)
-        else (value if '"' in value else f'"{value}"')
-        if isinstance(value, str)
-        else str(value)
-    )

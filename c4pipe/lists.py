@@ -8,6 +8,7 @@ SHA-256, they are the same in every run. None is shipped here: `fetch` downloads
 import contextlib
 import hashlib
 import http.client
+import json
 import os
 import time
 import urllib.error
@@ -189,10 +190,32 @@ def bad_words_file(language: str) -> str | None:
     return _BAD_WORDS[language].path if language in _BAD_WORDS else None
 
 
-def load_bad_words(directory: Path, language: str) -> tuple[str, ...]:
+def regional(language: str) -> list[str]:
+    """Return `language` and its regions that have a list of their own ("fr" and "fr-CA-u-sd-caqc")."""
+    return [language, *(each for each in _BAD_WORDS if each.startswith(f"{language}-"))]
+
+
+def load_domains(directory: Path) -> dict[str, list[str]]:
+    """Return the RealNews domains in folder `directory`, each with its allowed subdomains (empty: all).
+
+    Raises UsageError where the file is missing or is not what Grover publishes.
+    """
+    path = directory / REALNEWS
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        return {domain: [] if allowed is True else list(allowed) for domain, allowed in values.items()}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise UsageError(
+            f"The list of news domains {path} can't be used ({error}): run `c4pipe lists fetch`, "
+            "or name a folder that has a good one with `--lists DIR`."
+        ) from None
+
+
+def load_bad_words(directory: Path, language: str, lower: bool = True) -> tuple[str, ...]:
     """Return the bad words of `language` in folder `directory`: stripped, lower-cased, distinct, sorted.
 
-    Empty for a language without a pinned list. Other content than the pinned is fine: users bring their own.
+    Without `lower` they stay as they are listed. Empty for a language without a pinned list. Other content than the
+    pinned is fine: users bring their own.
     Raises UsageError where the file is missing, can't be read, is not UTF-8 or has no word.
     """
     if (name := bad_words_file(language)) is None:
@@ -210,7 +233,7 @@ def load_bad_words(directory: Path, language: str) -> tuple[str, ...]:
     except UnicodeDecodeError as error:
         why = f"is not UTF-8 (byte {error.start:,})"
     else:
-        words = {line.strip().lower() for line in text.split("\n")} - {""}
+        words = {line.strip().lower() if lower else line.strip() for line in text.split("\n")} - {""}
         if words:
             return tuple(sorted(words))
         why = "has no word in it"

@@ -14,7 +14,7 @@ from c4pipe.errors import LostDataError, UsageError
 from c4pipe.totals import SHUFFLES, Report, add
 
 NAME = "manifest.json"
-VERSION = 1
+VERSION = 2
 STAGING = "_building"
 """The folder, inside the output, where a corpus grows until it is complete."""
 

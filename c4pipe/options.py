@@ -3,13 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
 
-from c4pipe import lists
+from c4pipe import lists, recipe_lists
 from c4pipe.errors import UsageError
+from c4pipe.filters.language import check_detector
 from c4pipe.inputs import InputFile, find_inputs
-from c4pipe.recipes import Recipe, find_recipe
+from c4pipe.presets import find_recipe
+from c4pipe.recipe_lists import Lists
+from c4pipe.recipes import Recipe
 from c4pipe.shards import FORMATS
 from c4pipe.work import WorkHeader, find_work_files, read_headers
 
@@ -38,9 +40,10 @@ class CleanOptions:
     Attributes:
         inputs: paths, globs and folders of WET files.
         work: the folder for work files.
-        recipe: a recipe's name.
+        recipe: a recipe's name, or the path of a TOML file.
         languages: the languages to keep, or () for the recipe's.
         lists: a folder with the lists; None for the cache.
+        links: files of URLs, for a recipe that keeps the pages of a list of links.
     """
 
     inputs: tuple[str, ...]
@@ -48,10 +51,13 @@ class CleanOptions:
     recipe: str = "c4"
     languages: tuple[str, ...] = ()
     lists: Path | None = None
+    links: tuple[Path, ...] = ()
     engine: Engine = field(default_factory=Engine)
 
     def __post_init__(self) -> None:
-        _ = self.files, self.rules, self.bad_words
+        _ = self.files, self.rules
+        check_detector(self.rules.parameters("language").get("detector", ""))
+        _ = self.recipe_lists
         if self.work.exists() and not self.work.is_dir():
             raise UsageError(f"--work {self.work} is a file: give a folder")
 
@@ -59,18 +65,15 @@ class CleanOptions:
     def rules(self) -> Recipe:
         """The recipe, with the languages asked for."""
         recipe = find_recipe(self.recipe)
-        return recipe.with_languages(self.languages) if self.languages else recipe
+        try:
+            return recipe.with_languages(self.languages) if self.languages else recipe
+        except UsageError as error:
+            raise UsageError(f"--languages {','.join(self.languages)}: {error}") from None
 
     @cached_property
-    def bad_words(self) -> Mapping[str, tuple[str, ...]]:
-        """The listed words of each language to keep; empty where the recipe or the language has no list."""
-        wanted = self.rules.find("bad_words") is not None
-        folder = lists.lists_dir(self.lists)
-        return {
-            # langdetect tells zh-cn from zh-tw, the lists don't
-            language: lists.load_bad_words(folder, language.partition("-")[0]) if wanted else ()
-            for language in self.rules.languages
-        }
+    def recipe_lists(self) -> Lists:
+        """The lists that the recipe needs."""
+        return recipe_lists.gather(self.rules, lists.lists_dir(self.lists), self.links)
 
     @cached_property
     def files(self) -> tuple[InputFile, ...]:
@@ -80,12 +83,7 @@ class CleanOptions:
     @cached_property
     def fingerprint(self) -> str:
         """The fingerprint of the recipe with its lists."""
-        digests = {
-            f"bad_words.{language}": sha256("\n".join(words).encode()).hexdigest()
-            for language, words in self.bad_words.items()
-            if words
-        }
-        return self.rules.fingerprint(digests)
+        return self.rules.fingerprint(self.recipe_lists.digests)
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,8 @@ class DedupOptions:
 
     def __post_init__(self) -> None:
         check_output(self.output, self.formats, self.shards)
-        _ = self.headers
+        check_detector(self.recipe.parameters("language").get("detector", ""))
+        recipe_lists.find(self.work, next(iter(self.headers.values())).lists)
 
     @cached_property
     def files(self) -> Mapping[str, Path]:

@@ -1,14 +1,17 @@
-"""The page: one `conversion` record of a WET file, and the identity that its URL gives it."""
+"""The page: one `conversion` record of a WET file, its lines, and the identity that its URL gives it."""
 
 import datetime
 import hashlib
 import re
+from collections.abc import Iterable
 from functools import cached_property
 
 import mmh3
 
-# TensorFlow Datasets 3.1.0 c4 has the same three patterns, but takes the scheme away wherever it stands.
-_SCHEME = re.compile(r"^(?:https?://)?(?:www\.)?")
+_SCHEME = {
+    "start": re.compile(r"^(?:https?://)?(?:www\.)?"),
+    "anywhere": re.compile(r"https?://(?:www\.)?"),
+}
 _TRACKING_QUERY = re.compile(r"\?(?:utm_|ref|feed).*")
 _WARC_DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6})[0-9]*)?Z")
 _EPOCH = datetime.datetime(1970, 1, 1)
@@ -36,41 +39,49 @@ class Page:
     @cached_property
     def lines(self) -> list[str]:
         """The lines of the body as `str.splitlines` cuts them, trimmed, without blank ones (rule 1)."""
-        return [line for raw in self.body.splitlines() if (line := raw.strip())]
-
-    @cached_property
-    def lower(self) -> str:
-        """The body in lower case."""
-        return self.body.lower()
-
-    @property
-    def length(self) -> int:
-        """Characters of the page's text: its lines joined by newlines."""
-        return sum(map(len, self.lines)) + max(0, len(self.lines) - 1)
+        return trimmed(self.body.splitlines())
 
     @cached_property
     def captured(self) -> int | None:
         """The timestamp in microseconds since 1970 (UTC), or None where it is no WARC date."""
         return microseconds(self.timestamp)
 
-    @cached_property
-    def normalised_url(self) -> str:
-        """The URL as rule 5 normalises it."""
-        return normalise_url(self.url)
+
+def trimmed(lines: Iterable[str]) -> list[str]:
+    """Returns the lines without white space around them, and without blank ones."""
+    return [line for raw in lines if (line := raw.strip())]
 
 
-def normalise_url(url: str) -> str:
+def newline_cut(body: str) -> list[str]:
+    r"""Returns the lines of `body` as `\n`, `\r` and `\r\n` alone end them, trimmed, without blank ones.
+
+    `str.splitlines` also cuts at Unicode's separators and a few control characters.
+    """
+    return trimmed(body.replace("\r", "\n").split("\n"))
+
+
+def normalise_url(url: str, scheme: str = "start") -> str:
     """Returns `url` without scheme, `www.`, a tracking query and trailing slashes (rule 5).
 
     The query is cut where its first parameter starts with `utm_`, `ref` or `feed`.
     Source: TensorFlow Datasets, c4 3.1.0; the paper only says that pages were deduplicated.
+
+    Args:
+        url: a URL as crawled.
+        scheme: `start`, or `anywhere` to remove the scheme, with a `www.` after it, wherever it stands.
     """
-    return _TRACKING_QUERY.sub("", _SCHEME.sub("", url, count=1)).rstrip("/")
+    return _TRACKING_QUERY.sub("", _SCHEME[scheme].sub("", url)).rstrip("/")
 
 
-def page_key(normalised_url: str) -> int:
-    """Returns the unsigned 64-bit hash (MurmurHash3 x64) from which shards, order and ties come."""
+def url_key(normalised_url: str) -> int:
+    """Returns the unsigned 64-bit hash (MurmurHash3 x64) that captures of one URL share."""
     return mmh3.hash64(normalised_url.encode("utf-8", "replace"), signed=False)[0]
+
+
+def url_md5(url: str) -> int:
+    """Returns the MD5 of a URL as an unsigned 128-bit integer."""
+    digest = hashlib.md5(url.encode("utf-8", "replace"), usedforsecurity=False).digest()
+    return int.from_bytes(digest, "big")
 
 
 def is_validation(normalised_url: str, one_in: int) -> bool:
@@ -78,8 +89,7 @@ def is_validation(normalised_url: str, one_in: int) -> bool:
 
     Source: TensorFlow Datasets, c4 3.1.0 (one in 1,000).
     """
-    digest = hashlib.md5(normalised_url.encode("utf-8", "replace"), usedforsecurity=False).digest()
-    return int.from_bytes(digest, "big") % one_in == 0
+    return url_md5(normalised_url) % one_in == 0
 
 
 def microseconds(warc_date: str) -> int | None:

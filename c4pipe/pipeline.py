@@ -16,6 +16,7 @@ from c4pipe.filters.transforms import CleanWetFiles
 from c4pipe.inputs import InputFile
 from c4pipe.options import CleanOptions, DedupOptions
 from c4pipe.progress import Progress
+from c4pipe.recipe_lists import FOLDER
 from c4pipe.recipes import Recipe
 from c4pipe.runners import is_local, run
 from c4pipe.shards import FORMATS, shard_name
@@ -32,6 +33,7 @@ def clean(options: CleanOptions, progress: Progress) -> dict[str, int]:
     can't be read or written, or where the inputs hold no page.
     """
     options.work.mkdir(parents=True, exist_ok=True)
+    options.recipe_lists.save(options.work / FOLDER)
     targets = {file: work_path(options.work, file) for file in options.files}
     for file, target in targets.items():
         if target.exists():
@@ -42,7 +44,7 @@ def clean(options: CleanOptions, progress: Progress) -> dict[str, int]:
     tasks = [(str(file.path), str(targets[file])) for file in missing]
 
     def construct(pipeline: beam.Pipeline) -> None:
-        step = CleanWetFiles(options.rules, options.fingerprint, options.bad_words)
+        step = CleanWetFiles(options.rules, options.work / FOLDER, options.recipe_lists.digests)
         _ = pipeline | "WET files" >> beam.Create(tasks) | "Clean" >> step
 
     if tasks:
@@ -83,13 +85,13 @@ def dedup(options: DedupOptions, progress: Progress) -> dict[str, Any]:
     done = manifest.prepare(options.output, identity)
     if done:
         return done
-    span, left = recipe.find("repeated_span"), recipe.find("few_sentences_left")
     plan = DedupPlan(
+        recipe=recipe.to_json(),
+        lists=next(iter(headers)).lists,
+        work=tuple(map(str, options.work)),
         layout=layout,
         url_bits=bucket_bits(sum(header.rows for header in headers), URL_ROW.itemsize),
         span_bits=bucket_bits(sum(header.spans for header in headers), SPAN_ROW.itemsize),
-        span_size=span.parameters["size"] if span else 0,
-        min_sentences=left.parameters["min_sentences"] if left else 0,
         staging=str(options.output / manifest.STAGING),
         formats=options.formats,
         spill=is_local(options.engine),

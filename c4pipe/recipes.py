@@ -2,19 +2,20 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 from c4pipe.errors import UsageError
-from c4pipe.filters.language import LANGUAGES
+from c4pipe.filters.language import UNKNOWN, known_languages
 from c4pipe.rules import RULES, Rule
 
 STAGES = {
+    "read": "the record's body",
     "readable": "the page as crawled; a page that falls here does not count as a capture of its URL",
     "crawled": "the page as crawled",
-    "lines": "each line by itself, in this order",
+    "lines": "each line by itself, in this order; a page rule sees the lines that came so far",
     "cleaned": "what the lines left of the page",
     "corpus": "all pages together",
     "final": "what the corpus left of the page",
@@ -34,6 +35,11 @@ class Step:
         """The rule's row of the table."""
         return RULES[self.rule]
 
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The parameters that are the function's."""
+        return {name: value for name, value in self.parameters.items() if name not in self.definition.elsewhere}
+
 
 def step(rule: str, **parameters: Any) -> Step:
     """Makes a step of `rule`; parameters not given are the table's. Raises KeyError for an unknown one."""
@@ -46,16 +52,33 @@ def step(rule: str, **parameters: Any) -> Step:
 
 @dataclass(frozen=True)
 class Recipe:
-    """The rules of a corpus, by stage (STAGES). Two recipes with one fingerprint make the same corpus."""
+    """The rules of a corpus, by stage (STAGES). Two recipes with one fingerprint make the same corpus.
+
+    Raises UsageError where its rules don't go together.
+    """
 
     name: str
     description: str
+    read: tuple[Step, ...]
     readable: tuple[Step, ...]
     crawled: tuple[Step, ...]
     lines: tuple[Step, ...]
     cleaned: tuple[Step, ...]
     corpus: tuple[Step, ...]
     final: tuple[Step, ...]
+
+    def __post_init__(self) -> None:
+        bad_words = self.find("bad_words")
+        if bad_words and not self.find("language"):
+            raise UsageError(f"recipe {self.name}: bad_words needs a page's language: keep rule language, or drop both")
+        if bad_words and bad_words in self.final and bad_words.parameters["where"] == "as crawled":
+            raise UsageError(f"recipe {self.name}: bad_words comes after dedup, where pages are no more 'as crawled'")
+        by_spans = self.parameters("few_sentences_left").get("count") == "what the spans left"
+        if by_spans and self.parameters("repeated_span").get("unit", "sentence") != "sentence":
+            raise UsageError(
+                f"recipe {self.name}: repeated_span takes lines, so few_sentences_left needs "
+                "count = 'Punkt on the whole text'"
+            )
 
     def steps(self) -> Iterator[tuple[str, Step]]:
         """Yields (stage, step) in the order of evaluation."""
@@ -67,31 +90,55 @@ class Recipe:
         """Returns the step of `rule`, or None where the recipe has none."""
         return next((each for _, each in self.steps() if each.rule == rule), None)
 
+    def parameters(self, rule: str) -> Mapping[str, Any]:
+        """Returns the parameters of `rule`; empty where the recipe has none."""
+        found = self.find(rule)
+        return found.parameters if found else {}
+
     @property
     def languages(self) -> tuple[str, ...]:
-        """The languages that the recipe keeps, in the order given."""
-        language = self.find("language")
-        return tuple(language.parameters["languages"]) if language else ()
+        """The languages that the recipe keeps, in the order given; `und` where it does not ask."""
+        return tuple(self.parameters("language").get("languages", (UNKNOWN,)))
 
     def with_languages(self, languages: Sequence[str]) -> "Recipe":
         """Returns the recipe with other languages to keep.
 
-        Raises UsageError for a language that langdetect does not know, one named twice, or none at all.
+        Raises UsageError for a language that its detector does not know, one named twice, or none at all.
         """
+        asked = self.parameters("language")
+        if not asked:
+            raise UsageError(f"recipe {self.name} does not tell languages apart")
         if not languages or "" in languages:
-            raise UsageError("--languages names no language: give one or more codes, such as en,de")
+            raise UsageError("no language is named: give one or more codes, such as en,de")
+        known = known_languages(asked["detector"])
         for language in languages:
-            if language not in LANGUAGES:
-                raise UsageError(f"unknown language {language!r}: langdetect knows {', '.join(LANGUAGES)}")
+            if language not in known:
+                raise UsageError(f"unknown language {language!r}: {asked['detector']} knows {', '.join(known)}")
         if len(set(languages)) < len(languages):
-            raise UsageError(f"--languages {','.join(languages)} names a language twice")
-        cleaned = tuple(
-            replace(each, parameters=MappingProxyType({**each.parameters, "languages": tuple(languages)}))
-            if each.rule == "language"
-            else each
-            for each in self.cleaned
-        )
-        return replace(self, cleaned=cleaned)
+            raise UsageError(f"a language is named twice: {','.join(languages)}")
+        return self.change("language", languages=tuple(languages))
+
+    def change(self, rule: str, **parameters: Any) -> "Recipe":
+        """Returns the recipe with other parameters of a rule that it has. Raises KeyError for unknown ones."""
+        return self._map(lambda each: step(rule, **{**each.parameters, **parameters}) if each.rule == rule else each)
+
+    def without(self, *rules: str) -> "Recipe":
+        """Returns the recipe without some rules. An empty page is never kept: `empty` stands in where it has to."""
+        stands_in = {"few_sentences": "cleaned", "few_sentences_left": "final"}
+
+        def left(each: Step) -> Step | None:
+            if each.rule not in rules:
+                return each
+            return step("empty") if each.rule in stands_in else None
+
+        return self._map(left)
+
+    def _map(self, function: Callable[[Step], Step | None]) -> "Recipe":
+        stages: dict[str, Any] = {
+            stage: tuple(new for each in getattr(self, stage) if (new := function(each)) is not None)
+            for stage in STAGES
+        }
+        return replace(self, **stages)
 
     def to_json(self) -> dict[str, Any]:
         """Returns the recipe as plain JSON values; `from_json` takes them back."""
@@ -119,32 +166,3 @@ class Recipe:
 
 def _frozen(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-
-
-C4 = Recipe(
-    name="c4",
-    description="C4 as the T5 paper describes it, read literally and made safe where the paper is silent",
-    readable=(step("incomplete"), step("too_long")),
-    crawled=(step("lorem_ipsum"), step("curly_bracket")),
-    lines=(
-        step("long_word"),
-        step("citation"),
-        step("no_end_mark"),
-        step("few_words"),
-        step("javascript"),
-        step("policy"),
-    ),
-    cleaned=(step("language"), step("few_sentences"), step("bad_words")),
-    corpus=(step("normalised_url"), step("older_copy"), step("repeated_span")),
-    final=(step("few_sentences_left"), step("validation")),
-)
-
-RECIPES: Mapping[str, Recipe] = {"c4": C4}
-"""The recipes that come with c4pipe, by name."""
-
-
-def find_recipe(name: str) -> Recipe:
-    """Returns the recipe of that name. Raises UsageError, with the known names, where there is none."""
-    if name not in RECIPES:
-        raise UsageError(f"unknown recipe {name!r}: c4pipe knows {', '.join(RECIPES)}")
-    return RECIPES[name]

@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from c4pipe.dedup import exchange, units
-from c4pipe.filters import lines, pages
+from c4pipe.filters import body, lines, pages
 from c4pipe.page import is_validation, normalise_url
 
 Scope = Literal["page", "line", "corpus"]
 
 PAPER = "T5 paper (Raffel et al. 2020), 2.2"
+PAPER_VARIANTS = "T5 paper, 3.4.1"
 TFDS = "TensorFlow Datasets, c4 3.1.0"
+MC4 = "mT5 paper (Xue et al. 2021), 3.1"
 
 
 @dataclass(frozen=True)
@@ -28,9 +30,11 @@ class Rule:
         does: what it does, with its parameters in braces.
         source: where it and its constants come from.
         function: the pure function that does it.
-        parameters: their values in the recipe `c4`.
+        parameters: their values in the recipe `c4` (in the first that has the rule, where `c4` has not).
         looks_at: the fact of a Draft that a page rule's function is given.
         edits: whether a line rule changes lines instead of dropping them.
+        choices: the values that a parameter may have, where they are few.
+        elsewhere: parameters that are not the function's: a Draft, its Tools or job 2 heed them.
     """
 
     name: str
@@ -42,6 +46,8 @@ class Rule:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     looks_at: str = ""
     edits: bool = False
+    choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    elsewhere: tuple[str, ...] = ()
 
 
 _POLICY = (
@@ -55,8 +61,17 @@ _POLICY = (
 
 _TABLE = (
     Rule(
+        "body_lines", 1, "line", "cuts the body into lines at {breaks}, trims them, drops blank ones",
+        "WARC 1.0 (ISO 28500)", body.cut, {"breaks": "every break"}, edits=True,
+        choices={"breaks": tuple(body.BREAKS)},
+    ),
+    Rule(
+        "metadata_line", 1, "line", "drops lines of the body that start with one of {starts}",
+        TFDS, lines.drop_metadata, {"starts": ("WARC", "CONTENT-", "Content-")},
+    ),
+    Rule(
         "incomplete", 2, "page", "drops a page without URL, text or timestamp",
-        TFDS, pages.is_incomplete, looks_at="page",
+        TFDS, pages.is_incomplete, looks_at="missing",
     ),
     Rule(
         "too_long", 3, "page", "drops a page of more than {max_characters} characters",
@@ -67,16 +82,18 @@ _TABLE = (
         TFDS, exchange.find_older,
     ),
     Rule(
-        "normalised_url", 5, "corpus", "compares URLs without scheme, www., tracking query and trailing slash",
-        TFDS, normalise_url,
+        "normalised_url", 5, "corpus",
+        "compares URLs without scheme (where it stands: {scheme}), www., tracking query and trailing slash",
+        TFDS, normalise_url, {"scheme": "start"}, choices={"scheme": ("start", "anywhere")},
     ),
     Rule(
-        "long_word", 6, "line", "drops a line with a word of more than {max_characters} characters",
-        TFDS, lines.drop_long_words, {"max_characters": 1000},
+        "long_word", 6, "line", "drops a line with a word of more than {max_word_length} characters",
+        TFDS, lines.drop_long_words, {"max_word_length": 1000},
     ),
     Rule(
-        "citation", 7, "line", "removes citation markers: [1], [], [edit], [citation needed]",
-        PAPER + "; pattern: " + TFDS, lines.remove_citations, edits=True,
+        "citation", 7, "line",
+        "removes citation markers: [1], [], [edit], [citation needed]; trims the line again: {trim}",
+        PAPER + "; pattern: " + TFDS, lines.remove_citations, {"trim": True}, edits=True,
     ),
     Rule(
         "no_end_mark", 8, "line", "keeps a line that ends in one of {marks}, but not in {no_marks}",
@@ -84,53 +101,93 @@ _TABLE = (
         {"marks": (".", "!", "?", '"', "”"), "no_marks": ("...", "…")},
     ),
     Rule(
-        "few_words", 9, "line", "drops a line of fewer than {min_words} words",
-        PAPER, lines.drop_few_words, {"min_words": 5},
+        "few_words", 9, "line", "drops a line of fewer than {min_words_per_line} words",
+        PAPER, lines.drop_few_words, {"min_words_per_line": 5},
     ),
     Rule(
-        "lorem_ipsum", 10, "page", "drops a page that has {phrase}, in any case",
-        PAPER, pages.contains, {"phrase": "lorem ipsum"}, "lower",
+        "lorem_ipsum", 10, "page", "drops a page that has one of {phrases}, in any case",
+        PAPER, pages.contains, {"phrases": ("lorem ipsum",)}, "lower",
     ),
     Rule(
         "javascript", 11, "line", "drops a line that has one of {phrases}, in any case",
         PAPER, lines.drop_phrases, {"phrases": ("javascript",)},
     ),
     Rule(
-        "curly_bracket", 12, "page", "drops a page that has {phrase}",
-        PAPER, pages.contains, {"phrase": "{"}, "body",
+        "curly_bracket", 12, "page", "drops a page that has one of {phrases}",
+        PAPER, pages.contains, {"phrases": ("{",)}, "written",
     ),
     Rule(
         "policy", 13, "line", "drops a line that has one of {phrases}, in any case",
         PAPER + "; phrases: " + TFDS, lines.drop_phrases, {"phrases": _POLICY},
     ),
     Rule(
-        "few_sentences", 14, "page", "drops a page of fewer than {min_sentences} sentences (Punkt, line by line)",
-        PAPER, pages.falls_short, {"min_sentences": 3}, "sentence_count",
+        "few_sentences", 14, "page",
+        "drops a page of fewer than {min_sentences} sentences (Punkt, line by line; model: {model})",
+        PAPER, pages.falls_short, {"min_sentences": 3, "model": "the language's"}, "sentence_count",
+        choices={"model": ("the language's", "NLTK's English")}, elsewhere=("model",),
     ),
     Rule(
         "repeated_span", 15, "corpus",
-        "keeps one of each span of {size} consecutive sentences (case and white space aside); "
-        "the others lose these sentences",
-        PAPER, units.span_hashes, {"size": 3},
+        "keeps one of each span of {size} consecutive {unit}s (any case; white space {white_space}): "
+        "the one of the smallest {winner}; the others lose these {unit}s",
+        PAPER + "; lines: " + TFDS, units.span_hashes,
+        {"unit": "sentence", "size": 3, "white_space": "folded", "winner": "page key"},
+        choices={
+            "unit": ("sentence", "line"),
+            "white_space": ("folded", "trimmed"),
+            "winner": ("page key", "MD5 of the URL"),
+        },
+        elsewhere=("unit", "white_space", "winner"),
     ),
     Rule(
-        "few_sentences_left", 16, "page", "drops a page that repeated spans leave fewer than {min_sentences} sentences",
-        PAPER, pages.falls_short, {"min_sentences": 3}, "sentence_count",
+        "few_sentences_left", 16, "page",
+        "drops a page that repeated spans leave fewer than {min_sentences} sentences "
+        "(counted: {count}; model: {model})",
+        PAPER, pages.falls_short,
+        {"min_sentences": 3, "count": "what the spans left", "model": "the language's"}, "sentences_left",
+        choices={
+            "count": ("what the spans left", "Punkt on the whole text"),
+            "model": ("the language's", "NLTK's English"),
+        },
+        elsewhere=("count", "model"),
+    ),
+    Rule(
+        "empty", 16, "page", "drops a page that has no line left",
+        TFDS, pages.is_empty, looks_at="lines",
     ),
     Rule(
         "language", 17, "page",
-        "keeps a page whose best guess by langdetect (seed 0) is one of {languages} "
+        "keeps a page whose best guess by {detector} is one of {languages} "
         "with a probability of at least {min_probability}",
-        PAPER + "; seed: " + TFDS, pages.is_other_language,
-        {"languages": ("en",), "min_probability": 0.99}, "guess",
+        PAPER + "; seed 0: " + TFDS, pages.is_other_language,
+        {"detector": "langdetect", "languages": ("en",), "min_probability": 0.99}, "guess",
+        choices={"detector": ("langdetect", "cld3")}, elsewhere=("detector",),
     ),
     Rule(
-        "bad_words", 18, "page", "drops a page that has a listed word or phrase, as whole words, in any case",
-        PAPER + "; list: LDNOOBW at the commit that " + TFDS + " pins", pages.is_listed, looks_at="bad_word",
+        "bad_words", 18, "page",
+        "drops a page that has a listed word or phrase, as whole words, in any case, in its text {where} "
+        "(share of such pages that is dropped: {fraction}; capitals as listed: {as_listed}; "
+        "with the lists of regions: {regions}; entries that don't count: {spared})",
+        PAPER + "; list: LDNOOBW at the commit that " + TFDS + " pins", pages.is_listed,
+        {"where": "as crawled", "fraction": 1.0, "as_listed": False, "regions": False, "spared": ()}, "bad_word",
+        choices={"where": ("as crawled", "as left")},
+        elsewhere=("where", "fraction", "as_listed", "regions", "spared"),
     ),
     Rule(
         "validation", 19, "corpus", "sets a page aside for validation if the MD5 of its URL modulo {one_in} is 0",
         TFDS, is_validation, {"one_in": 1000},
+    ),
+    Rule(
+        "other_domain", 20, "page", "keeps a page of a listed domain, and of a listed subdomain where it names some",
+        PAPER_VARIANTS + "; list: RealNews (Zellers et al. 2019)", pages.is_outside, looks_at="domain_listed",
+    ),
+    Rule(
+        "not_linked", 21, "page", "keeps a page whose URL is in a list of links",
+        PAPER_VARIANTS, pages.is_outside, looks_at="url_listed",
+    ),
+    Rule(
+        "few_long_lines", 22, "page", "keeps a page of at least {min_lines} lines of {min_characters} characters",
+        MC4, pages.has_few_long_lines, {"min_lines": 3, "min_characters": 200}, "lines",
     ),
 )  # fmt: skip
 

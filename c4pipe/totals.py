@@ -13,7 +13,7 @@ SHUFFLES = {
     "urls": "captures of URLs on their way to their bucket",
     "older": "captures that are not the newest, on their way back to their file",
     "spans": "spans on their way to their bucket",
-    "drops": "repeated spans on their way to their page's shard",
+    "drops": "repeated spans on their way to their page's file",
     "pages": "pages on their way to their shard",
 }
 """The shuffles of job 2."""
@@ -51,6 +51,6 @@ def check(report: Mapping[str, Any]) -> None:
             )
     if report.get("drops.unclaimed"):
         raise LostDataError(
-            f"{report['drops.unclaimed']:,} repeated spans came to a shard that does not have their page; "
+            f"{report['drops.unclaimed']:,} repeated spans came to a file that does not have their page; "
             "no corpus was written, run the same command again"
         )

@@ -1,7 +1,7 @@
 """Work files: what `clean` leaves of a WET file, and all that `dedup` needs. Parquet, one for each WET file.
 
 A row for each readable page, in the file's order. A kept page has all columns; for any other the row is a
-tombstone: its key and capture time alone, so that "newest page of a URL" means newest in the crawl.
+tombstone: its URL's key and capture time alone, so that "newest page of a URL" means newest in the crawl.
 """
 
 import glob
@@ -23,32 +23,32 @@ from c4pipe.dedup.units import U64
 from c4pipe.errors import UsageError
 from c4pipe.recipes import Recipe
 
-VERSION = 1
+VERSION = 2
 """The version of this layout. A work file of another version is an error, never read as if it were this one."""
 
 _METADATA = b"c4pipe"
 _GROUP_BYTES = 32 * 1024 * 1024  # text in a row group: bounds the memory of writer and reader
 _GROUP_ROWS = 64 * 1024
 
-PAGE_FIELDS: "list[pa.Field[Any]]" = [
-    pa.field("page_key", pa.uint64(), nullable=False),
-    pa.field("url", pa.string()),
-    pa.field("text", pa.string()),
-    pa.field("timestamp", pa.string()),
-    pa.field("language", pa.string()),
-    pa.field("language_probability", pa.float64()),
-    pa.field("sentence_starts", pa.list_(pa.uint32())),
-]
-"""The columns of a page that travel to its shard."""
-
 SCHEMA = pa.schema(
     [
-        *PAGE_FIELDS,
+        pa.field("url_key", pa.uint64(), nullable=False),
         pa.field("captured", pa.int64(), nullable=False),  # microseconds since 1970
+        pa.field("page_key", pa.uint64()),  # null in a tombstone
+        pa.field("url", pa.string()),
+        pa.field("text", pa.string()),
+        pa.field("timestamp", pa.string()),
+        pa.field("language", pa.string()),
+        pa.field("language_probability", pa.float64()),
         pa.field("validation", pa.bool_()),
+        pa.field("dropped", pa.string()),
+        pa.field("unit_starts", pa.list_(pa.uint32())),
         pa.field("span_hashes", pa.list_(pa.uint64())),
     ]
 )
+
+PAGE_COLUMNS = [name for name in SCHEMA.names if name not in ("url_key", "captured", "span_hashes")]
+"""The columns that make a page of the corpus."""
 
 
 @dataclass(frozen=True)
@@ -56,17 +56,22 @@ class KeptPage:
     """A page that passed `clean`.
 
     Attributes:
-        sentence_starts: where each sentence starts, in characters of the text.
-        span_hashes: the hash of each span, by its first sentence.
+        page_key: the page's place in the corpus; of a repeated span, the page of the smallest keeps it.
+        language: the guess, or None where there is none.
+        dropped: the rule of the `final` stage that drops the page, unless it loses some text before.
+        unit_starts: where each unit (sentence or line) starts, in characters of the text.
+        span_hashes: the hash of each span, by its first unit.
     """
 
+    page_key: int
     url: str
     text: str
     timestamp: str
-    language: str
-    language_probability: float
+    language: str | None
+    language_probability: float | None
     validation: bool
-    sentence_starts: Sequence[int]
+    dropped: str | None
+    unit_starts: Sequence[int]
     span_hashes: U64
 
 
@@ -79,9 +84,10 @@ class WorkHeader:
         source_bytes: its size as it is stored.
         recipe: the recipe that cleaned it.
         fingerprint: the recipe's, with the lists it used.
+        lists: the digests of these lists, by name.
         rows: readable pages.
         spans: span rows of the kept pages.
-        text_bytes: UTF-8 bytes of the kept pages' text, by language.
+        text_bytes: UTF-8 bytes of the text that comes into the corpus if nothing repeats, by language.
         counts: the counters of the funnel.
     """
 
@@ -89,6 +95,7 @@ class WorkHeader:
     source_bytes: int
     recipe: Recipe
     fingerprint: str
+    lists: Mapping[str, str]
     rows: int
     spans: int
     text_bytes: Mapping[str, int]
@@ -101,7 +108,9 @@ class WorkWriter:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        self._writer = pq.ParquetWriter(self._temporary, SCHEMA, compression="zstd", use_dictionary=["language"])
+        self._writer = pq.ParquetWriter(
+            self._temporary, SCHEMA, compression="zstd", use_dictionary=["language", "dropped"]
+        )
         self._keys, self._captured = array("Q"), array("q")
         self._pages: list[KeptPage | None] = []
         self._held_bytes = 0
@@ -109,9 +118,9 @@ class WorkWriter:
         self.spans = 0
         self.text_bytes: dict[str, int] = {}
 
-    def add(self, page_key: int, captured: int, page: KeptPage | None) -> None:
+    def add(self, url_key: int, captured: int, page: KeptPage | None) -> None:
         """Adds a readable page; None makes a tombstone."""
-        self._keys.append(page_key)
+        self._keys.append(url_key)
         self._captured.append(captured)
         self._pages.append(page)
         self.rows += 1
@@ -119,12 +128,13 @@ class WorkWriter:
             size = len(page.text.encode())
             self._held_bytes += size
             self.spans += len(page.span_hashes)
-            self.text_bytes[page.language] = self.text_bytes.get(page.language, 0) + size
+            if page.language is not None and page.dropped is None:
+                self.text_bytes[page.language] = self.text_bytes.get(page.language, 0) + size
         if self._held_bytes >= _GROUP_BYTES or len(self._pages) >= _GROUP_ROWS:
             self._flush()
 
     def finish(
-        self, source: str, source_bytes: int, recipe: Recipe, fingerprint: str, counts: Mapping[str, int]
+        self, source: str, source_bytes: int, recipe: Recipe, lists: Mapping[str, str], counts: Mapping[str, int]
     ) -> None:
         """Writes the header and gives the file its name: from now on it counts as done."""
         self._flush()
@@ -133,7 +143,8 @@ class WorkWriter:
             "source": source,
             "source_bytes": source_bytes,
             "recipe": recipe.to_json(),
-            "fingerprint": fingerprint,
+            "fingerprint": recipe.fingerprint(lists),
+            "lists": dict(lists),
             "rows": self.rows,
             "spans": self.spans,
             "text_bytes": dict(sorted(self.text_bytes.items())),
@@ -157,14 +168,15 @@ class WorkWriter:
             return
         pages = self._pages
         columns = {
-            "page_key": pa.array(np.frombuffer(self._keys, dtype=np.uint64)),
+            "url_key": pa.array(np.frombuffer(self._keys, dtype=np.uint64)),
             "captured": pa.array(np.frombuffer(self._captured, dtype=np.int64)),
-            "sentence_starts": _lists([page.sentence_starts if page else () for page in pages], np.uint32),
+            "unit_starts": _lists([page.unit_starts if page else () for page in pages], np.uint32),
             "span_hashes": _lists([page.span_hashes if page else () for page in pages], np.uint64),
         }
-        for name in ("url", "text", "timestamp", "language", "language_probability", "validation"):
-            values = [getattr(page, name) if page else None for page in pages]
-            columns[name] = pa.array(values, SCHEMA.field(name).type)
+        for field in SCHEMA:
+            if field.name not in columns:
+                values = [getattr(page, field.name) if page else None for page in pages]
+                columns[field.name] = pa.array(values, field.type)
         self._writer.write_table(pa.table([columns[field.name] for field in SCHEMA], SCHEMA))
         self._keys, self._captured, self._pages, self._held_bytes = array("Q"), array("q"), [], 0
 
@@ -199,9 +211,9 @@ def read_header(path: Path) -> WorkHeader:
 
 def url_rows(path: Path, file: int) -> Rows:
     """Returns a row for every readable page of a work file, for the exchange of URLs, in the file's order."""
-    table = pq.read_table(path, columns=["page_key", "captured"])
+    table = pq.read_table(path, columns=["url_key", "captured"])
     rows = np.empty(len(table), dtype=URL_ROW)
-    rows["hash"] = table["page_key"].to_numpy()
+    rows["hash"] = table["url_key"].to_numpy()
     rows["captured"] = table["captured"].to_numpy()
     rows["file"] = file
     rows["row"] = np.arange(len(table))
@@ -213,7 +225,7 @@ def read_kept(path: Path, columns: Sequence[str], older: Any) -> Iterator[tuple[
 
     Args:
         path: the work file.
-        columns: the columns to read, `language` among them.
+        columns: the columns to read, `page_key` among them.
         older: the rows of the file that are not the newest of their URL.
 
     Yields: (a table, how many kept pages were passed over because they are older).
@@ -222,7 +234,7 @@ def read_kept(path: Path, columns: Sequence[str], older: Any) -> Iterator[tuple[
     first = 0
     for group in range(file.num_row_groups):
         table = file.read_row_group(group, columns=list(columns))
-        kept = pc.is_valid(table["language"]).to_numpy()
+        kept = pc.is_valid(table["page_key"]).to_numpy()
         newest = kept.copy()
         inside = older[(older >= first) & (older < first + len(table))] - first
         newest[inside] = False

@@ -3,11 +3,17 @@
 import os
 from pathlib import Path
 
+import gcld3
 import pytest
 from hypothesis import settings
 
-from c4pipe.filters.clean import Tools
+from c4pipe.filters.tools import Tools
 from c4pipe.lists import load_bad_words
+from c4pipe.presets import C4, TFDS
+from c4pipe.recipe_lists import Lists
+
+# Before any test loads TensorFlow: CLD3 crashes after it.
+gcld3.NNetLanguageIdentifier(100, 10_000)
 
 # Slow machines are no failures; and CI draws the same examples each time, so that a red run is red again.
 settings.register_profile("c4pipe", deadline=None, derandomize="CI" in os.environ)
@@ -26,6 +32,18 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def c4_tools() -> Tools:
-    """The tools of the recipe `c4`, English only, with the five made-up bad words of the sample crawl."""
-    return Tools({"en": load_bad_words(ROOT / "samples" / "lists", "en")})
+def sample_lists() -> Lists:
+    """The five made-up bad words of the sample crawl, for English."""
+    return Lists(bad_words={"en": load_bad_words(ROOT / "samples" / "lists", "en")})
+
+
+@pytest.fixture(scope="session")
+def c4_tools(sample_lists: Lists) -> Tools:
+    """The tools of the recipe `c4`, English only, with the bad words of the sample crawl."""
+    return Tools(C4, sample_lists)
+
+
+@pytest.fixture(scope="session")
+def tfds_tools(sample_lists: Lists) -> Tools:
+    """The tools of the recipe `tfds`, with the bad words of the sample crawl."""
+    return Tools(TFDS, sample_lists)

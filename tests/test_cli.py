@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 
 from c4pipe import cli
+from c4pipe.presets import RECIPES
 from c4pipe.rules import RULES
 
 ROOT = Path(__file__).parent.parent
 CRAWL = str(ROOT / "samples" / "crawl")
 LISTS = str(ROOT / "samples" / "lists")
 OUT = "{tmp}/out"
+OUTPUT = ["--output", OUT]
+WEBTEXT = ["build", CRAWL, "--lists", LISTS, "--recipe", "webtextlike"]
 
 MISTAKES = [
     ("no command", [], 2, ["COMMAND"]),
@@ -41,6 +44,13 @@ MISTAKES = [
     ("no work files", ["dedup", "{tmp}/full", "--output", OUT], 2, ["{tmp}/full", "clean"]),
     ("no work file", ["dedup", "{tmp}/parquet", "--output", OUT], 2, ["x.parquet", "work file"]),
     ("not a WET file", ["build", "{tmp}/file", "--lists", LISTS, "--output", OUT], 1, ["no page", "WET"]),
+    ("links, and no rule", ["build", CRAWL, "--lists", LISTS, "--links", "{tmp}/file", *OUTPUT], 2, ["--links", "c4"]),
+    ("no links", ["build", CRAWL, "--lists", LISTS, "--recipe", "webtextlike", *OUTPUT], 2, ["--links FILE"]),
+    ("links that are not there", [*WEBTEXT, "--links", "{tmp}/nowhere", *OUTPUT], 2, ["{tmp}/nowhere"]),
+    ("links without a URL", [*WEBTEXT, "--links", "{tmp}/empty", *OUTPUT], 2, ["{tmp}/empty", "no URL"]),
+    ("no domains", ["build", CRAWL, "--lists", LISTS, "--recipe", "realnewslike", *OUTPUT], 2, ["realnews/", "fetch"]),
+    ("languages of no recipe's", ["build", CRAWL, "--languages", "iw", *OUTPUT], 2, ["--languages iw", "langdetect"]),
+    ("a recipe file with a typo", ["recipes", "{tmp}/typo.toml"], 2, ["typo.toml", "'of'", "off"]),
     ("unknown recipe to show", ["recipes", "c5"], 2, ["c5", "c4"]),
     ("lists from nowhere", ["lists", "fetch", "--lists", "{tmp}/l", "--source", "http://127.0.0.1:9"], 1, [":9"]),
 ]  # fmt: skip
@@ -53,6 +63,8 @@ def test_a_mistake_is_one_sentence(
     for folder in ("full", "parquet"):
         (tmp_path / folder).mkdir()
     (tmp_path / "file").write_text("some text\n")
+    (tmp_path / "empty").write_text("\n")
+    (tmp_path / "typo.toml").write_text('base = "c4"\nof = ["policy"]\n')
     (tmp_path / "full" / "mine.txt").write_text("mine\n")
     (tmp_path / "parquet" / "x.parquet").write_text("no Parquet\n")
     assert cli.main([*(each.format(tmp=tmp_path) for each in arguments), *_quiet(arguments)]) == status
@@ -147,14 +159,36 @@ def test_clean_then_dedup_is_build(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_recipes_shows_every_rule_and_its_source(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["recipes"]) == 0
-    assert capsys.readouterr().out.startswith("c4: ")
+    for name, recipe in RECIPES.items():
+        assert cli.main(["recipes", name]) == 0
+        shown = capsys.readouterr().out
+        assert shown.startswith(f"{name}  ")
+        for _, step in recipe.steps():
+            assert f" {step.rule} " in shown
+            assert step.definition.source.split()[0] in shown
     assert cli.main(["recipes", "c4"]) == 0
     shown = capsys.readouterr().out
-    for rule in RULES.values():
-        assert f" {rule.name} " in shown
     assert "[citation needed]" in shown
     assert "190,000" in shown
+
+
+def test_recipes_shows_all_of_them_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["recipes"]) == 0
+    names, table = capsys.readouterr().out.split("\n\n")
+    assert [line.split()[0] for line in names.splitlines()] == list(RECIPES)
+    rows = {line.split()[0]: line for line in table.splitlines() if line[:1].strip()}
+    assert [name for name in rows if name in RULES] == list(RULES)
+    assert rows["few_sentences"].split()[2:] == ["cleaned"] * 7  # four count no sentences
+    assert "min_words_per_line" not in rows  # the same in all
+
+
+def test_recipes_shows_ones_own_beside_its_base(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "my.toml").write_text('base = "c4"\nmin_words_per_line = 3\noff = ["bad_words"]\n')
+    assert cli.main(["recipes", "c4", str(tmp_path / "my.toml")]) == 0
+    rows = {line.split()[0]: line.split()[1:] for line in capsys.readouterr().out.splitlines() if line.strip()}
+    assert rows["min_words_per_line"] == ["5", "3"]
+    assert rows["bad_words"] == ["18", "cleaned"]
+    assert rows["language"] == ["17", "cleaned", "cleaned"]
 
 
 def test_lists_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

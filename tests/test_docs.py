@@ -9,11 +9,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from string import Formatter
+from typing import Any
 
 import pytest
 
 from c4pipe import cli, manifest
-from c4pipe.recipes import C4, STAGES
+from c4pipe.presets import C4, RECIPES, TFDS, find_recipe
+from c4pipe.recipes import STAGES
 from c4pipe.rules import RULES
 from c4pipe.shards import SCHEMA as SHARD_SCHEMA
 from c4pipe.totals import SHUFFLES
@@ -124,14 +126,39 @@ def test_rules_page_has_the_rule(name: str) -> None:
         assert folded(literal).strip('"') in text
     assert f"- Source: {rule.source} - Code: `{rule.function.__module__}.{rule.function.__qualname__}`" in text
     for parameter, value in rule.parameters.items():
-        assert f"`{parameter}` = " in text
-        for part in value if isinstance(value, tuple) else [value]:
-            assert (f"`{part}`" if isinstance(part, str) else f"{part:,}") in text
+        in_tfds = TFDS.parameters(name).get(parameter, value)
+        differs = f" (`tfds`: {told(in_tfds)})" if in_tfds != value else ""
+        assert f"`{parameter}` = {told(value)}{differs}" in text
+
+
+def told(value: Any) -> str:
+    """A parameter's value as the rules page writes it."""
+    if isinstance(value, tuple):
+        return ", ".join(map(told, value)) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"`{value}`" if isinstance(value, str) else f"{value:,}"
+
+
+def test_rules_page_and_readme_have_each_recipe() -> None:
+    section = RULES_PAGE.partition("\n## Recipes\n")[2].partition("\n## ")[0]
+    assert first_quotes(section) == RECIPES.keys() - {"c4", "tfds"}
+    section = README.partition("\n## Recipes\n")[2].partition("\n## ")[0]
+    assert first_quotes(section) == RECIPES.keys()
+
+
+@pytest.mark.parametrize("page", [README, RULES_PAGE], ids=["README", "rules"])
+def test_the_recipe_that_is_shown_can_be_read(page: str, tmp_path: Path) -> None:
+    (shown,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "my.toml").write_text(shown)
+    recipe = find_recipe(str(tmp_path / "my.toml"))
+    assert recipe.parameters("few_words")["min_words_per_line"] == 3
+    assert recipe.find("bad_words") is None
 
 
 def test_rules_page_has_no_other_rule() -> None:
-    headings = re.findall(r"^### (\d+)\. (?:`(\w+)`)?", RULES_PAGE, re.MULTILINE)
-    assert headings == [("1", ""), *((str(rule.row), rule.name) for rule in RULES.values())]
+    headings = re.findall(r"^### (\d+)\. `(\w+)`", RULES_PAGE, re.MULTILINE)
+    assert headings == [(str(rule.row), rule.name) for rule in RULES.values()]
 
 
 def test_rules_page_names_code_that_exists() -> None:
@@ -149,10 +176,13 @@ def exists(module: str, attribute: str) -> bool:
 
 
 def test_rules_page_has_the_order_of_the_checks() -> None:
-    told = {cells[0]: cells[1:] for cells in table_rows(RULES_PAGE)}
+    rows = {cells[0]: cells[1:] for cells in table_rows(RULES_PAGE)}
     for stage, says in STAGES.items():
-        steps = ", ".join(f"{step.definition.row} `{step.rule}`" for step in getattr(C4, stage))
-        assert told[stage] == [says, steps]
+        steps = [
+            ", ".join(f"{step.definition.row} `{step.rule}`" for step in getattr(recipe, stage)) or "none"
+            for recipe in (C4, TFDS)
+        ]
+        assert rows[stage] == [says, *steps]
 
 
 def test_rules_page_has_each_kind_of_damage_as_the_code_words_it() -> None:

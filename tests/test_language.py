@@ -3,9 +3,11 @@
 import json
 import os
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,8 +16,18 @@ from langdetect import DetectorFactory
 from langdetect.detector_factory import PROFILES_DIRECTORY
 from langdetect.lang_detect_exception import ErrorCode, LangDetectException
 
+from c4pipe.errors import UsageError
 from c4pipe.filters.bad_words import BadWords
-from c4pipe.filters.language import LANGUAGES, Guess, LanguageDetector
+from c4pipe.filters.language import (
+    CLD3_LANGUAGES,
+    LANGDETECT_LANGUAGES,
+    UNKNOWN,
+    Guess,
+    LanguageDetector,
+    check_detector,
+    known_languages,
+    make_detector,
+)
 from c4pipe.lists import load_bad_words
 from c4pipe.page import Page
 from c4pipe.wet import read_pages
@@ -70,7 +82,7 @@ def guess_by_original(factory: DetectorFactory, text: str) -> Guess | None:
         if error.code == ErrorCode.CantDetectError:
             return None
         raise
-    return Guess(best.lang, round(best.prob, 6))
+    return Guess(best.lang, best.prob)
 
 
 def differences(
@@ -82,7 +94,7 @@ def differences(
 
 
 def test_languages_are_those_of_the_original(original: DetectorFactory) -> None:
-    assert list(LANGUAGES) == sorted(original.get_lang_list())
+    assert list(LANGDETECT_LANGUAGES) == sorted(original.get_lang_list())
 
 
 def test_real_texts(detector: LanguageDetector, original: DetectorFactory, texts: list[str]) -> None:
@@ -126,6 +138,77 @@ def test_the_answer_does_not_depend_on_what_came_before(detector: LanguageDetect
     assert [detector.guess(text) for text in some] == first
     assert [detector.guess(text) for text in reversed(some)] == first[::-1]
     assert [LanguageDetector().guess(text) for text in some[:10]] == first[:10]
+
+
+def test_probabilities_are_not_rounded(detector: LanguageDetector, texts: list[str]) -> None:
+    """They are when a page is written: 0.9899999 is not enough for 0.99."""
+    guesses = [guess for text in texts[::20] if (guess := detector.guess(text))]
+    assert any(guess.probability != round(guess.probability, 6) for guess in guesses)
+
+
+def test_langdetect_is_asked_by_its_name() -> None:
+    assert isinstance(make_detector("langdetect", 0.99), LanguageDetector)
+    assert known_languages("langdetect") == LANGDETECT_LANGUAGES
+    assert known_languages("cld3") == (*CLD3_LANGUAGES, UNKNOWN)
+    assert len(set(CLD3_LANGUAGES)) == len(CLD3_LANGUAGES) == 109  # the 107 of mC4, Bosnian and Croatian
+    assert list(CLD3_LANGUAGES) == sorted(CLD3_LANGUAGES)
+
+
+def test_without_cld3_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gcld3", None)
+    check_detector("langdetect")
+    check_detector("")
+    for ask in (lambda: check_detector("cld3"), lambda: make_detector("cld3", 0.95)):
+        with pytest.raises(UsageError, match=r"this recipe needs CLD3: run pip install 'c4pipe\[cld3\]'"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        (
+            "Its captain has worked on the water since he left school, and he knows every sandbank and every "
+            "child that takes the ferry to school in the morning.",
+            "en",
+        ),
+        (
+            "Die alte Fähre überquert den Fluss vom frühen Frühling bis zum späten Herbst jede Stunde. Ihr Kapitän "
+            "arbeitet auf dem Wasser, seit er die Schule verlassen hat.",
+            "de",
+        ),
+        ("Старый паром пересекает реку каждый час с ранней весны до поздней осени, что бы ни случилось.", "ru"),
+    ],
+)
+def test_cld3(text: str, language: str) -> None:
+    guess = make_detector("cld3", 0.95).guess(text)
+    assert guess is not None
+    assert guess.language == language
+    assert guess.probability >= 0.95
+
+
+@pytest.mark.parametrize("text", ["", "12345 67890", "ok"])
+def test_cld3_is_uncertain(text: str) -> None:
+    guess = make_detector("cld3", 0.95).guess(text)
+    assert guess is not None
+    assert guess.language == UNKNOWN
+
+
+def test_cld3_answers_only_what_is_known_and_probable(texts: list[str]) -> None:
+    detector, original = make_detector("cld3", 0.95), gcld3_original()
+    some = texts[::40]
+    for text in some:
+        guess, theirs = detector.guess(text), original.FindLanguage(text)
+        assert guess is not None
+        assert guess.language in known_languages("cld3")
+        certain = theirs.is_reliable and theirs.probability >= 0.95
+        assert guess == (theirs.language if certain else UNKNOWN, theirs.probability)
+
+
+def gcld3_original() -> Any:
+    """CLD3 with the limits that TensorFlow Datasets gives it."""
+    import gcld3
+
+    return gcld3.NNetLanguageIdentifier(min_num_bytes=100, max_num_bytes=10_000)
 
 
 def all_in_one(words: Iterable[str]) -> re.Pattern[str]:

@@ -62,10 +62,10 @@ def test_all_shards_are_used_alike() -> None:
 
 
 def test_fields_of_packed_rows_will_do() -> None:
-    drops = np.array([(M64, 3 << 20 | 5), (0, 2 << 20)], dtype=[("page", "<u8"), ("unit", "<u4")])
+    rows = np.array([(M64, 3), (0, 2)], dtype=[("page", "<u8"), ("folder", "<u4")])
     layout = Layout(("en", "de"), (4, 300))
     assert layout.counts == [4, 1, 300, 3]
-    assert layout.shard_numbers(drops["unit"] >> np.uint32(20), drops["page"]).tolist() == [307, 5]
+    assert layout.shard_numbers(rows["folder"], rows["page"]).tolist() == [307, 5]
 
 
 def test_no_pages() -> None:

@@ -16,8 +16,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from c4pipe import cli, manifest
+from c4pipe import cli, manifest, recipe_lists
 from c4pipe.dedup import exchange
+from c4pipe.presets import RECIPES
 
 ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "samples"
@@ -77,7 +78,7 @@ def test_the_sample_crawl_shows_every_rule(sample_corpus: Path) -> None:
     for rule in ["long_word", "no_end_mark", "few_words", "javascript", "policy"]:
         assert counts[f"lines.dropped.{rule}"] > 0, rule
     assert counts["lines.edited.citation"] > 0
-    assert counts["sentences.dropped.repeated_span"] > 0
+    assert counts["units.dropped.repeated_span"] > 0
     assert {"damage.bad_length", "damage.not_utf8", "damage.gzip_corrupt"} <= set(counts)
 
 
@@ -116,6 +117,67 @@ def test_same_pages_in_any_number_of_shards_and_formats(sample_corpus: Path, tmp
     assert rows(tmp_path / "c") == rows(sample_corpus)
     lines = [gzip.decompress(path.read_bytes()) for path in sorted((tmp_path / "c" / "en").glob("*.json.gz"))]
     assert [json.loads(line) for line in b"".join(lines).splitlines()] == rows(sample_corpus)
+
+
+def counts_of(folder: Path) -> dict[str, int]:
+    made = manifest.read(folder)
+    assert made is not None
+    counts: dict[str, int] = made["counts"]
+    return counts
+
+
+@pytest.mark.parametrize("recipe", ["noblocklist", "unfiltered", "tfds", "tfds-unfiltered"])
+def test_the_funnel_of_any_recipe_adds_up(recipe: str, tmp_path: Path) -> None:
+    assert build(tmp_path / "c", "--recipe", recipe, "--workers", "1") == 0
+    counts, kept = counts_of(tmp_path / "c"), rows(tmp_path / "c")
+    assert counts["pages.kept"] == len(kept) > 30
+    dropped = {name: number for name, number in counts.items() if name.startswith("pages.dropped.")}
+    assert counts["pages.read"] == sum(dropped.values()) + counts["pages.kept"]
+    assert {name.rpartition(".")[2] for name in dropped} <= {step.rule for _, step in RECIPES[recipe].steps()}
+    lines = sum(number for name, number in counts.items() if name.startswith("lines.dropped."))
+    assert counts["lines.read"] == lines + counts["lines.left"]
+    lost = sum(number for name, number in counts.items() if name.startswith("units.dropped."))
+    assert counts["units.newest"] == lost + counts["units.kept"]
+    assert counts["bytes.kept"] == sum(len(str(row["text"]).encode()) for row in kept)
+
+
+def test_noblocklist_has_all_pages_of_c4(sample_corpus: Path, tmp_path: Path) -> None:
+    assert build(tmp_path / "c", "--recipe", "noblocklist", "--workers", "1") == 0
+    assert counts_of(tmp_path / "c")["pages.kept"] > counts_of(sample_corpus)["pages.kept"]
+    assert {row["url"] for row in rows(sample_corpus)} < {row["url"] for row in rows(tmp_path / "c")}
+
+
+def test_tfds_has_each_line_once(tmp_path: Path) -> None:
+    assert build(tmp_path / "c", "--recipe", "tfds", "--workers", "1") == 0
+    counts, kept = counts_of(tmp_path / "c"), rows(tmp_path / "c")
+    lines = [line.strip().lower() for row in kept for line in str(row["text"]).split("\n")]
+    assert len(lines) == len(set(lines)) == counts["units.kept"]
+    assert counts["units.dropped.repeated_span"] > 0
+    assert counts["pages.edited.repeated_span"] > 0
+    assert {row["language"] for row in kept} == {"en"}
+    assert min(float(str(row["language_probability"])) for row in kept) >= 0.99
+
+
+def test_same_bytes_of_tfds_however_it_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert build(tmp_path / "one", "--recipe", "tfds", "--workers", "1") == 0
+    monkeypatch.setattr(exchange, "FEWEST_BITS", 7)
+    files = sorted(map(str, (SAMPLES / "crawl").iterdir()), reverse=True)
+    assert build(tmp_path / "two", "--recipe", "tfds", "--workers", "2", inputs=files) == 0
+    assert contents(tmp_path / "two") == contents(tmp_path / "one")
+
+
+def test_job_2_needs_no_lists_but_those_of_the_work_folder(tmp_path: Path) -> None:
+    """tfds looks for bad words after dedup, with the words that `clean` was given."""
+    lists = tmp_path / "lists"
+    shutil.copytree(SAMPLES / "lists", lists)
+    work, whole = tmp_path / "work", tmp_path / "whole"
+    inputs = [str(SAMPLES / "crawl"), "--recipe", "tfds", "--lists", str(lists), "--workers", "1", "--quiet"]
+    assert cli.main(["clean", *inputs, "--work", str(work)]) == 0
+    shutil.rmtree(lists)
+    moved = work.rename(tmp_path / "moved")
+    assert cli.main(["dedup", str(moved), "--output", str(tmp_path / "c"), "--workers", "1", "--quiet"]) == 0
+    assert build(whole, "--recipe", "tfds", "--workers", "1") == 0
+    assert contents(tmp_path / "c") == contents(whole)
 
 
 def test_more_languages_get_folders_of_their_own(tmp_path: Path) -> None:
@@ -218,7 +280,10 @@ def test_a_full_disk_leaves_nothing_that_looks_finished(workers: str, tmp_path: 
     assert "Traceback" not in run.stderr
     assert "File too large" in run.stderr
     assert len(run.stderr.splitlines()) == 1
-    assert not [path for path in output.rglob("[!.]*") if path.is_file()]
+    left = [path for path in output.rglob("[!.]*") if path.is_file()]
+    assert {path.parent for path in left} <= {output / manifest.WORK / recipe_lists.FOLDER}
+    for path in left:  # a list that fits under the limit: it is whole, as its name says
+        assert hashlib.sha256(path.read_bytes()).hexdigest().startswith(path.name.split(".")[1])
 
 
 def test_published_c4_comes_out_of_clean_unchanged(tmp_path: Path, shared_data: Path) -> None:

@@ -1,9 +1,11 @@
 """Recipes: they survive JSON, their fingerprint follows what they do, and their errors say what to change."""
 
+import copy
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from io import StringIO
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -12,36 +14,55 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from c4pipe.errors import UsageError
-from c4pipe.filters.language import LANGUAGES
-from c4pipe.funnel import recipe_table
-from c4pipe.recipes import C4, RECIPES, STAGES, Recipe, Step, find_recipe, step
+from c4pipe.filters.language import CLD3_LANGUAGES, LANGDETECT_LANGUAGES, UNKNOWN, known_languages
+from c4pipe.presets import C4, MC4, NOBLOCKLIST, RECIPES, TFDS, UNFILTERED, find_recipe
+from c4pipe.recipe_table import rules_table, say
+from c4pipe.recipes import STAGES, Recipe, Step, step
 from c4pipe.rules import RULES
 
-LISTS = {"ldnoobw/en": "12ab", "ldnoobw/de": "34cd"}
-PARAMETERS = [
-    pytest.param(stage, each, name, id=f"{each.rule}.{name}") for stage, each in C4.steps() for name in each.parameters
+LISTS = {"bad_words": "12ab", "domains": "34cd"}
+SPANS, TEXT = RULES["few_sentences_left"].choices["count"]
+"""How rule 16 counts: what the spans left, or Punkt over the whole text."""
+STEPS = [
+    pytest.param(recipe, stage, each, id=f"{recipe.name}: {each.rule}")
+    for recipe in RECIPES.values()
+    for stage, each in recipe.steps()
 ]
+PARAMETERS = [
+    pytest.param(recipe, stage, each, name, id=f"{recipe.name}: {each.rule}.{name}")
+    for recipe in RECIPES.values()
+    for stage, each in recipe.steps()
+    for name in each.parameters
+]
+EVERY_RECIPE = pytest.mark.parametrize("recipe", RECIPES.values(), ids=list(RECIPES))
 
 
 def through_json(recipe: Recipe) -> Recipe:
     return Recipe.from_json(json.loads(json.dumps(recipe.to_json())))
 
 
+def with_stage(recipe: Recipe, stage: str, steps: Sequence[Step]) -> Recipe:
+    """The recipe with other steps in a stage, though its rules may not go together then."""
+    made = copy.copy(recipe)
+    object.__setattr__(made, stage, tuple(steps))
+    return made
+
+
 def with_step(recipe: Recipe, stage: str, old: Step, new: Step) -> Recipe:
     """The recipe with one step in another's place."""
-    steps = tuple(new if each is old else each for each in getattr(recipe, stage))
-    values: dict[str, Any] = {stage: steps}
-    return replace(recipe, **values)
+    return with_stage(recipe, stage, [new if each is old else each for each in getattr(recipe, stage)])
 
 
 def changed(value: Any) -> Any:
     """Another value of the same kind."""
+    if isinstance(value, bool):
+        return not value
     if isinstance(value, tuple):
         return value[:-1] if len(value) > 1 else (*value, "something else")
     return f"{value} " if isinstance(value, str) else value + 1
 
 
-@pytest.mark.parametrize("recipe", RECIPES.values(), ids=list(RECIPES))
+@EVERY_RECIPE
 def test_json_gives_the_recipe_back(recipe: Recipe) -> None:
     again = through_json(recipe)
     assert again == recipe
@@ -58,55 +79,67 @@ def test_json_keeps_parameters_that_are_not_the_tables() -> None:
     assert dict(again.parameters) == {"marks": ("。",), "no_marks": ()}
 
 
-@given(languages=st.lists(st.sampled_from(LANGUAGES), min_size=1, max_size=5, unique=True))
-def test_json_keeps_the_languages(languages: list[str]) -> None:
-    recipe = C4.with_languages(languages)
-    assert recipe.languages == tuple(languages)
-    assert through_json(recipe) == recipe
+@EVERY_RECIPE
+@given(data=st.data())
+def test_json_keeps_the_languages(recipe: Recipe, data: st.DataObject) -> None:
+    known = known_languages(recipe.parameters("language")["detector"])
+    languages = data.draw(st.lists(st.sampled_from(known), min_size=1, max_size=5, unique=True))
+    made = recipe.with_languages(languages)
+    assert made.languages == tuple(languages)
+    assert through_json(made) == made
 
 
-def test_the_fingerprint_is_short_and_the_same_every_time() -> None:
-    fingerprint = C4.fingerprint(LISTS)
-    assert fingerprint == C4.fingerprint(LISTS)
+@EVERY_RECIPE
+def test_the_fingerprint_is_short_and_the_same_every_time(recipe: Recipe) -> None:
+    fingerprint = recipe.fingerprint(LISTS)
+    assert fingerprint == recipe.fingerprint(LISTS)
     assert len(fingerprint) == 16
     assert int(fingerprint, 16) >= 0
 
 
-@pytest.mark.parametrize(("stage", "each", "name"), PARAMETERS)
-def test_the_fingerprint_follows_every_parameter(stage: str, each: Step, name: str) -> None:
+def test_every_recipe_has_a_fingerprint_of_its_own() -> None:
+    assert len({recipe.fingerprint(LISTS) for recipe in RECIPES.values()}) == len(RECIPES)
+
+
+@pytest.mark.parametrize(("recipe", "stage", "each", "name"), PARAMETERS)
+def test_the_fingerprint_follows_every_parameter(recipe: Recipe, stage: str, each: Step, name: str) -> None:
     new = step(each.rule, **{**each.parameters, name: changed(each.parameters[name])})
-    assert with_step(C4, stage, each, new).fingerprint(LISTS) != C4.fingerprint(LISTS)
+    assert with_step(recipe, stage, each, new).fingerprint(LISTS) != recipe.fingerprint(LISTS)
 
 
 @pytest.mark.parametrize(
     "lists",
     [
         {},
-        {"ldnoobw/en": "12ab"},
-        {**LISTS, "ldnoobw/en": "12ac"},
-        {"ldnoobw/en": "34cd", "ldnoobw/de": "12ab"},
-        {**LISTS, "ldnoobw/fr": "56ef"},
+        {"bad_words": "12ab"},
+        {**LISTS, "bad_words": "12ac"},
+        {"bad_words": "34cd", "domains": "12ab"},
+        {**LISTS, "links": "56ef"},
     ],
     ids=["none", "one missing", "other content", "swapped", "one more"],
 )
-def test_the_fingerprint_follows_the_lists(lists: dict[str, str]) -> None:
-    assert C4.fingerprint(lists) != C4.fingerprint(LISTS)
+@EVERY_RECIPE
+def test_the_fingerprint_follows_the_lists(recipe: Recipe, lists: dict[str, str]) -> None:
+    assert recipe.fingerprint(lists) != recipe.fingerprint(LISTS)
 
 
-def test_the_order_in_which_lists_are_named_does_not_matter() -> None:
-    assert C4.fingerprint(dict(reversed(LISTS.items()))) == C4.fingerprint(LISTS)
+@EVERY_RECIPE
+def test_the_order_in_which_lists_are_named_does_not_matter(recipe: Recipe) -> None:
+    assert recipe.fingerprint(dict(reversed(LISTS.items()))) == recipe.fingerprint(LISTS)
 
 
-@pytest.mark.parametrize("stage", [stage for stage in STAGES if len(getattr(C4, stage)) > 1])
-def test_the_fingerprint_follows_the_order_of_steps(stage: str) -> None:
-    values: dict[str, Any] = {stage: getattr(C4, stage)[::-1]}
-    assert replace(C4, **values).fingerprint(LISTS) != C4.fingerprint(LISTS)
+@pytest.mark.parametrize("stage", STAGES)
+@EVERY_RECIPE
+def test_the_fingerprint_follows_the_order_of_steps(recipe: Recipe, stage: str) -> None:
+    steps = getattr(recipe, stage)
+    turned = with_stage(recipe, stage, steps[::-1])
+    assert (turned.fingerprint(LISTS) != recipe.fingerprint(LISTS)) == (len(steps) > 1)
 
 
-@pytest.mark.parametrize(("stage", "each"), [pytest.param(stage, each, id=each.rule) for stage, each in C4.steps()])
-def test_the_fingerprint_follows_each_step(stage: str, each: Step) -> None:
-    values: dict[str, Any] = {stage: tuple(other for other in getattr(C4, stage) if other is not each)}
-    assert replace(C4, **values).fingerprint(LISTS) != C4.fingerprint(LISTS)
+@pytest.mark.parametrize(("recipe", "stage", "each"), STEPS)
+def test_the_fingerprint_follows_each_step(recipe: Recipe, stage: str, each: Step) -> None:
+    fewer = with_stage(recipe, stage, [other for other in getattr(recipe, stage) if other is not each])
+    assert fewer.fingerprint(LISTS) != recipe.fingerprint(LISTS)
 
 
 def test_the_fingerprint_follows_the_stage_of_a_step() -> None:
@@ -114,27 +147,30 @@ def test_the_fingerprint_follows_the_stage_of_a_step() -> None:
     assert moved.fingerprint(LISTS) != C4.fingerprint(LISTS)
 
 
-@pytest.mark.parametrize("other", [replace(C4, description="other words"), replace(C4, name="mine")])
-def test_the_fingerprint_does_not_follow_name_and_description(other: Recipe) -> None:
-    assert other.fingerprint(LISTS) == C4.fingerprint(LISTS)
+@EVERY_RECIPE
+def test_the_fingerprint_does_not_follow_name_and_description(recipe: Recipe) -> None:
+    for other in (replace(recipe, description="other words"), replace(recipe, name="mine")):
+        assert other.fingerprint(LISTS) == recipe.fingerprint(LISTS)
 
 
-def test_with_languages_changes_nothing_else() -> None:
-    german = C4.with_languages(["de"])
-    assert C4.languages == ("en",)
-    assert [(stage, each.rule) for stage, each in german.steps()] == [(stage, each.rule) for stage, each in C4.steps()]
-    assert [
-        (each.rule, old.parameters, each.parameters)
-        for (_, old), (_, each) in zip(C4.steps(), german.steps(), strict=True)
-        if old != each
-    ] == [
-        (
-            "language",
-            {"languages": ("en",), "min_probability": 0.99},
-            {"languages": ("de",), "min_probability": 0.99},
-        )
-    ]
-    assert C4.with_languages(["en"]) == C4
+@EVERY_RECIPE
+def test_with_languages_changes_nothing_else(recipe: Recipe) -> None:
+    before = recipe.languages
+    german = recipe.with_languages(["de"])
+    assert recipe.languages == before
+    assert german.languages == ("de",)
+    steps, old_steps = list(german.steps()), list(recipe.steps())
+    assert [(stage, each.rule) for stage, each in steps] == [(stage, each.rule) for stage, each in old_steps]
+    ((old, new),) = [(old, new) for (_, old), (_, new) in zip(old_steps, steps, strict=True) if old != new]
+    assert old.rule == new.rule == "language"
+    assert dict(new.parameters) == {**old.parameters, "languages": ("de",)}
+    assert recipe.with_languages(before) == recipe
+
+
+@pytest.mark.parametrize("recipe", [C4, TFDS], ids=["c4", "tfds"])
+def test_english_is_kept_where_langdetect_is_sure(recipe: Recipe) -> None:
+    expected = {"detector": "langdetect", "languages": ("en",), "min_probability": 0.99}
+    assert dict(recipe.parameters("language")) == expected
 
 
 @pytest.mark.parametrize(
@@ -146,32 +182,58 @@ def test_with_languages_changes_nothing_else() -> None:
         (["english"], "'english'"),
         (["en", "de", "en"], "en,de,en"),
         (["fr", "fr"], "fr,fr"),
-        ([], "--languages"),
-        ([""], "--languages"),
-        (["en", ""], "--languages"),
     ],
 )
-def test_with_languages_refuses_with_the_value(languages: list[str], shown: str) -> None:
+@EVERY_RECIPE
+def test_with_languages_refuses_with_the_value(recipe: Recipe, languages: list[str], shown: str) -> None:
     with pytest.raises(UsageError) as caught:
-        C4.with_languages(languages)
-    assert shown in str(caught.value)
+        recipe.with_languages(languages)
+    assert shown in str(caught.value).replace(", ", ",")
     assert "\n" not in str(caught.value)
 
 
-def test_an_unknown_language_is_told_the_known_ones() -> None:
-    with pytest.raises(UsageError) as caught:
-        C4.with_languages(["tlh"])
-    assert [language for language in LANGUAGES if language not in str(caught.value)] == []
+@pytest.mark.parametrize("languages", [[], [""], ["en", ""]])
+def test_with_languages_refuses_none(languages: list[str]) -> None:
+    with pytest.raises(UsageError, match=r"no language is named: give one or more codes"):
+        C4.with_languages(languages)
 
 
-def test_step_takes_the_tables_parameters() -> None:
-    assert step("few_words").parameters == {"min_words": 5}
-    assert step("few_words", min_words=3).parameters == {"min_words": 3}
-    assert RULES["few_words"].parameters == {"min_words": 5}
+def test_with_languages_needs_a_recipe_that_tells_them_apart() -> None:
+    with pytest.raises(UsageError, match=r"recipe unfiltered does not tell languages apart"):
+        UNFILTERED.without("language").with_languages(["de", "fr"])
 
 
 @pytest.mark.parametrize(
-    ("rule", "name", "known"), [("few_words", "min_letters", "min_words"), ("bad_words", "list", "none")]
+    ("recipe", "detector", "known"),
+    [(C4, "langdetect", LANGDETECT_LANGUAGES), (MC4, "cld3", (*CLD3_LANGUAGES, UNKNOWN))],
+    ids=["c4", "mc4"],
+)
+def test_an_unknown_language_is_told_the_known_ones(recipe: Recipe, detector: str, known: Sequence[str]) -> None:
+    with pytest.raises(UsageError, match=f"unknown language 'tlh': {detector} knows ") as caught:
+        recipe.with_languages(["tlh"])
+    said = str(caught.value).partition(" knows ")[2].split(", ")
+    assert said == list(known)
+
+
+def test_a_recipe_without_language_has_one_folder() -> None:
+    assert UNFILTERED.without("language").languages == (UNKNOWN,)
+
+
+def test_step_takes_the_tables_parameters() -> None:
+    assert step("few_words").parameters == {"min_words_per_line": 5}
+    assert step("few_words", min_words_per_line=3).parameters == {"min_words_per_line": 3}
+    assert RULES["few_words"].parameters == {"min_words_per_line": 5}
+
+
+def test_arguments_are_the_functions_own_parameters() -> None:
+    few = step("few_sentences_left", min_sentences=4, count=TEXT)
+    assert few.arguments == {"min_sentences": 4}
+    assert step("bad_words").arguments == {}
+    assert step("repeated_span").arguments == {"size": 3}
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "known"), [("few_words", "min_letters", "min_words_per_line"), ("incomplete", "list", "none")]
 )
 def test_an_unknown_parameter_is_named_with_the_known_ones(rule: str, name: str, known: str) -> None:
     with pytest.raises(KeyError) as caught:
@@ -205,10 +267,9 @@ def test_json_of_another_version_is_refused(damage: Callable[[dict[str, Any]], N
         Recipe.from_json(values)
 
 
-def test_parameters_cannot_be_changed() -> None:
-    parameters: Any = C4.lines[0].parameters
-    with pytest.raises(TypeError):
-        parameters["max_characters"] = 1
+@pytest.mark.parametrize(("recipe", "stage", "each"), STEPS)
+def test_parameters_cannot_be_changed(recipe: Recipe, stage: str, each: Step) -> None:
+    assert isinstance(each.parameters, MappingProxyType)
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -225,32 +286,135 @@ def test_find_recipe_refuses_with_the_known_names(name: str) -> None:
     assert [known for known in RECIPES if known not in str(caught.value).replace(repr(name), "")] == []
 
 
-def test_c4_has_each_rule_once() -> None:
-    assert sorted(each.rule for _, each in C4.steps()) == sorted(RULES)
+@EVERY_RECIPE
+def test_no_rule_comes_twice(recipe: Recipe) -> None:
+    rules = [each.rule for _, each in recipe.steps()]
+    assert sorted(rules) == sorted(set(rules))
+
+
+def test_every_rule_is_in_a_recipe() -> None:
+    assert {each.rule for recipe in RECIPES.values() for _, each in recipe.steps()} == RULES.keys()
+
+
+def test_the_rules_of_c4() -> None:
+    """All rows of the paper's rules; what is not there belongs to other recipes."""
+    others = {"metadata_line", "empty", "other_domain", "not_linked", "few_long_lines"}
+    assert {each.rule for _, each in C4.steps()} == RULES.keys() - others
 
 
 def test_find_finds_steps_by_rule() -> None:
     assert C4.find("policy") is C4.lines[-1]
     assert replace(C4, lines=()).find("policy") is None
-    assert replace(C4, cleaned=()).languages == ()
+    assert C4.parameters("policy") == C4.lines[-1].parameters
+    assert replace(C4, lines=()).parameters("policy") == {}
 
 
-def test_steps_of_a_stage_judge_what_the_stage_holds() -> None:
-    scopes = {stage: {each.definition.scope for each in getattr(C4, stage)} for stage in STAGES}
-    assert scopes == {
+@EVERY_RECIPE
+def test_steps_of_a_stage_judge_what_the_stage_holds(recipe: Recipe) -> None:
+    allowed = {
+        "read": {"line"},
         "readable": {"page"},
         "crawled": {"page"},
-        "lines": {"line"},
+        "lines": {"line", "page"},
         "cleaned": {"page"},
         "corpus": {"corpus"},
         "final": {"page", "corpus"},
     }
+    assert list(allowed) == list(STAGES)
+    for stage, each in recipe.steps():
+        assert each.definition.scope in allowed[stage], (stage, each.rule)
 
 
-@pytest.mark.parametrize("recipe", [*RECIPES.values(), C4.with_languages(["en", "de"])])
-def test_recipe_table_has_every_rule_with_its_parameters(recipe: Recipe) -> None:
+@EVERY_RECIPE
+def test_every_recipe_reads_lines_and_knows_urls(recipe: Recipe) -> None:
+    """What the code takes for granted of any recipe, a user's too."""
+    assert recipe.read[0].rule == "body_lines"
+    assert [each.rule for each in recipe.corpus[:2]] == ["normalised_url", "older_copy"]
+    assert "incomplete" in [each.rule for each in recipe.readable]
+
+
+# --- rules that don't go together, rules that are changed or left out ------------------------------------
+
+
+def test_bad_words_need_a_language() -> None:
+    with pytest.raises(UsageError, match=r"^recipe c4: bad_words needs "):
+        C4.without("language")
+    assert C4.without("language", "bad_words").find("language") is None
+
+
+def test_after_dedup_no_page_is_as_crawled() -> None:
+    with pytest.raises(UsageError, match=r"^recipe tfds: bad_words comes after dedup, "):
+        TFDS.change("bad_words", where="as crawled")
+    assert C4.change("bad_words", where="as left").parameters("bad_words")["where"] == "as left"
+
+
+def test_lines_are_no_sentences() -> None:
+    with pytest.raises(UsageError, match=r"^recipe c4: repeated_span takes lines, so few_sentences_left "):
+        C4.change("repeated_span", unit="line")
+    counted = C4.change("few_sentences_left", count=TEXT).change("repeated_span", unit="line")
+    assert counted.parameters("repeated_span")["unit"] == "line"
+    with pytest.raises(UsageError, match=f"count = '{TEXT}'"):
+        TFDS.change("few_sentences_left", count=SPANS)
+
+
+def test_change_changes_nothing_else() -> None:
+    made = C4.change("no_end_mark", marks=("。",))
+    assert dict(made.parameters("no_end_mark")) == {"marks": ("。",), "no_marks": ("...", "…")}
+    assert [each for _, each in made.steps() if each.rule != "no_end_mark"] == [
+        each for _, each in C4.steps() if each.rule != "no_end_mark"
+    ]
+    assert C4.parameters("no_end_mark")["marks"] == (".", "!", "?", '"', "”")
+    assert made.change("no_end_mark", marks=C4.parameters("no_end_mark")["marks"]) == C4
+
+
+def test_change_refuses_an_unknown_parameter() -> None:
+    with pytest.raises(KeyError, match="min_letters"):
+        C4.change("few_words", min_letters=3)
+
+
+@pytest.mark.parametrize("rule", ["lorem_ipsum", "citation", "bad_words", "repeated_span", "validation"])
+def test_without_a_rule(rule: str) -> None:
+    made = C4.without(rule)
+    assert [each for _, each in made.steps()] == [each for _, each in C4.steps() if each.rule != rule]
+    assert made.fingerprint(LISTS) != C4.fingerprint(LISTS)
+
+
+@EVERY_RECIPE
+@pytest.mark.parametrize(("rule", "stage"), [("few_sentences", "cleaned"), ("few_sentences_left", "final")])
+def test_an_empty_page_is_never_kept(recipe: Recipe, rule: str, stage: str) -> None:
+    if not recipe.find(rule):
+        assert recipe.without(rule) == recipe
+        return
+    before = [each.rule for each in getattr(recipe, stage)]
+    after = [each.rule for each in getattr(recipe.without(rule), stage)]
+    assert after == ["empty" if name == rule else name for name in before]
+
+
+def test_without_nothing() -> None:
+    assert C4.without() == C4
+
+
+def test_variants_are_what_they_say() -> None:
+    assert [each for _, each in NOBLOCKLIST.steps()] == [each for _, each in C4.steps() if each.rule != "bad_words"]
+    subsets = {"realnewslike": "other_domain", "webtextlike": "not_linked"}
+    for name, rule in subsets.items():
+        assert [each for _, each in RECIPES[name].steps() if each.rule != rule] == [each for _, each in C4.steps()]
+        assert [each.rule for each in RECIPES[name].final[-2:]] == [rule, "validation"]
+        steps = [each for _, each in RECIPES[f"tfds-{name}"].steps() if each.rule != rule]
+        assert steps == [each for _, each in TFDS.steps()]
+    assert RECIPES["tfds-realnewslike"].readable[-1].rule == "other_domain"
+    assert [each.rule for each in RECIPES["tfds-webtextlike"].crawled] == ["not_linked"]
+    for name in ("unfiltered", "tfds-unfiltered"):
+        page_rules = [each.rule for _, each in RECIPES[name].steps() if each.definition.scope == "page"]
+        assert page_rules == ["incomplete", "too_long", "language"]
+
+
+@pytest.mark.parametrize(
+    "recipe", [*RECIPES.values(), C4.with_languages(["en", "de"])], ids=[*RECIPES, "c4 in two languages"]
+)
+def test_rules_table_has_every_rule_with_its_parameters(recipe: Recipe) -> None:
     out = StringIO()
-    Console(file=out, width=400).print(recipe_table(recipe))
+    Console(file=out, width=1500).print(rules_table(recipe))
     lines = out.getvalue().splitlines()
     for _, each in recipe.steps():
         (line,) = [line for line in lines if f" {each.rule} " in line]
@@ -259,5 +423,5 @@ def test_recipe_table_has_every_rule_with_its_parameters(recipe: Recipe) -> None
         assert row.source in line
         for value in each.parameters.values():
             for part in value if isinstance(value, tuple) else [value]:
-                assert (f"{part:,}" if isinstance(part, int) else str(part)) in line
+                assert say(part) in line
         assert "{" not in line.replace('"{"', "")

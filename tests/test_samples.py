@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from c4pipe.filters.clean import Cleaner, Tools
+from c4pipe.filters.clean import Cleaner
+from c4pipe.filters.tools import Tools
 from c4pipe.page import Page
-from c4pipe.recipes import C4
+from c4pipe.presets import C4
 from c4pipe.wet import read_pages
 
 ROOT = Path(__file__).resolve().parents[1]

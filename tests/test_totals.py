@@ -80,3 +80,15 @@ def test_the_first_of_several_is_named() -> None:
     """What goes wrong in an early shuffle may make a late one differ, too."""
     with pytest.raises(LostDataError, match=" urls "):
         check(report({"pages.out.rows": 1, "urls.out.rows": 1}))
+
+
+def test_drops_that_no_page_claims_are_named() -> None:
+    """All rows came out, and yet some were brought to the wrong file."""
+    check(report({"drops.unclaimed": 0}))
+    with pytest.raises(LostDataError, match=r"1,234 repeated spans came to a file that does not have their page"):
+        check(report({"drops.unclaimed": 1234}))
+
+
+def test_what_a_shuffle_lost_is_named_before_drops_that_no_page_claims() -> None:
+    with pytest.raises(LostDataError, match=" drops "):
+        check(report({"drops.out.rows": 1, "drops.unclaimed": 5}))

@@ -30,7 +30,12 @@ def spans(hashes: Sequence[int], size: int = 3) -> list[int]:
 
 
 def hash_of(unit: str) -> int:
-    (found,) = unit_hashes([unit]).tolist()
+    (found,) = unit_hashes([unit], "folded").tolist()
+    return int(found)
+
+
+def hash_of_trimmed(unit: str) -> int:
+    (found,) = unit_hashes([unit], "trimmed").tolist()
     return int(found)
 
 
@@ -79,9 +84,11 @@ def test_all_else_counts(other: str) -> None:
 
 def test_hash_values_are_part_of_the_work_file() -> None:
     """Work files of two releases meet in one corpus: other values need another version of the layout."""
-    hashes = unit_hashes(["The fox runs home.", "It sleeps.", "Où est-elle ?", "It sleeps."])
+    texts = ["The fox runs home.", "It sleeps.", "Où est-elle ?", "It sleeps."]
+    hashes = unit_hashes(texts, "folded")
     sleeps = 10319216597240578783
     assert hashes.tolist() == [14751608117408119008, sleeps, 265614959220398114, sleeps]
+    assert unit_hashes(texts, "trimmed").tolist() == hashes.tolist()
     assert span_hashes(hashes, 3).tolist() == [15461973571701767870, 3265045991363538915]
 
 
@@ -92,8 +99,28 @@ def test_equal_if_and_only_if_they_fold_equal(one: str, other: str) -> None:
     assert (hash_of(one) == hash_of(other)) == (one.lower().split() == other.lower().split())
 
 
-def test_no_units_no_hashes() -> None:
-    none = unit_hashes([])
+@pytest.mark.parametrize("other", ["THE FOX RUNS HOME.", "  The fox runs home.\n", "\u00a0the fox runs home.\u3000"])
+def test_trimmed_folds_case_and_outer_white_space(other: str) -> None:
+    assert hash_of_trimmed(other) == hash_of_trimmed("The fox runs home.")
+
+
+@pytest.mark.parametrize(
+    "other", ["The  fox runs home.", "The fox\truns home.", "The\u00a0fox runs home.", "The fox runs home", ""]
+)
+def test_trimmed_counts_all_else(other: str) -> None:
+    assert hash_of_trimmed(other) != hash_of_trimmed("The fox runs home.")
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.text(st.characters(exclude_categories=["Cs"])))
+@example("a  b", "a b")
+@example(" A b\n", "a b")
+def test_trimmed_equal_if_and_only_if_they_trim_equal(one: str, other: str) -> None:
+    assert (hash_of_trimmed(one) == hash_of_trimmed(other)) == (one.strip().lower() == other.strip().lower())
+
+
+@pytest.mark.parametrize("white_space", ["folded", "trimmed"])
+def test_no_units_no_hashes(white_space: str) -> None:
+    none = unit_hashes([], white_space)
     assert (none.dtype.str, len(none)) == ("<u8", 0)
 
 
@@ -177,12 +204,13 @@ GOLDEN = {
 @pytest.mark.parametrize(("lines", "removed", "size", "left", "count"), GOLDEN.values(), ids=GOLDEN)
 def test_golden(lines: list[list[str]], removed: list[int], size: int, left: str, count: int) -> None:
     text, starts = joined(lines)
-    assert remove_spans(text, starts, removed, size) == (left, count)
+    assert remove_spans(text, starts, removed, size, "sentence") == (left, count)
 
 
 def test_spans_may_be_read_once_only() -> None:
     text, starts = joined([["A. ", "B. ", "C. ", "D. ", "E."]])
-    assert remove_spans(text, starts, iter([0, 1]), 3) == ("E.", 1)
+    assert remove_spans(text, starts, iter([0, 1]), 3, "sentence") == ("E.", 1)
+    assert remove_spans("A.\nB.\nC.", [0, 3, 6], iter([0, 1]), 1, "line") == ("C.", 1)
 
 
 words = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zs", "Zl", "Zp"]), min_size=1, max_size=6)
@@ -206,7 +234,7 @@ def page(shape: list[list[tuple[str, str]]]) -> list[list[str]]:
 @given(shapes)
 def test_removing_nothing_gives_the_text_back(shape: list[list[tuple[str, str]]]) -> None:
     text, starts = joined(page(shape))
-    assert remove_spans(text, starts, [], 3) == (text, len(starts))
+    assert remove_spans(text, starts, [], 3, "sentence") == (text, len(starts))
 
 
 @given(shapes, st.integers(1, 4), st.data())
@@ -216,10 +244,53 @@ def test_what_is_left(shape: list[list[tuple[str, str]]], size: int, data: st.Da
     assume(len(starts) >= size)
     removed = data.draw(st.lists(st.integers(0, len(starts) - size), max_size=4))
     gone = {unit for first in removed for unit in range(first, first + size)}
-    left, count = remove_spans(text, starts, removed, size)
+    left, count = remove_spans(text, starts, removed, size, "sentence")
     assert count == len(starts) - len(gone)
     numbers = [int(each) for each in re.findall(r"<(\d+):", left)]
     assert numbers == [unit for unit in range(len(starts)) if unit not in gone]
     number = iter(range(len(starts)))
     lines_left = ["".join(unit for unit in line if next(number) not in gone).strip() for line in lines]
     assert left == "\n".join(line for line in lines_left if line)
+
+
+# --- removal of lines ------------------------------------------------------------------------------------
+
+GOLDEN_LINES = {
+    "the first": (["A.", "B.", "C."], [0], 1, ["B.", "C."]),
+    "one in the middle": (["A.", "B.", "C."], [1], 1, ["A.", "C."]),
+    "the last leaves no line end behind": (["A.", "B.", "C."], [2], 1, ["A.", "B."]),
+    "all": (["A.", "B."], [0, 1], 1, []),
+    "the only one": (["A."], [0], 1, []),
+    "the same twice": (["A.", "B.", "C."], [1, 1], 1, ["A.", "C."]),
+    "overlapping spans": (["A.", "B.", "C.", "D.", "E."], [1, 2], 2, ["A.", "E."]),
+    "sentences of one line go together": (["A. B. C.", "D. E."], [0], 1, ["D. E."]),
+    "leading blanks stay": (["A.", "  B.", "\u00a0C."], [0], 1, ["  B.", "\u00a0C."]),
+    "leading blanks stay where nothing is removed before": ([" A.", " B.", "C."], [2], 1, [" A.", " B."]),
+    "inner white space stays": (["A.  a.", "B.", "C.\tc."], [1], 1, ["A.  a.", "C.\tc."]),
+    "an empty line can go": (["A.", "", "C."], [1], 1, ["A.", "C."]),
+    "beyond the BMP": (["😀 a.", "𝔅.", "Ç."], [1], 1, ["😀 a.", "Ç."]),
+    "nothing": (["A.", " B."], [], 1, ["A.", " B."]),
+}
+
+
+def line_starts(lines: Sequence[str]) -> list[int]:
+    return [sum(len(line) + 1 for line in lines[:number]) for number in range(len(lines))]
+
+
+@pytest.mark.parametrize(("lines", "removed", "size", "left"), GOLDEN_LINES.values(), ids=GOLDEN_LINES)
+def test_golden_lines(lines: list[str], removed: list[int], size: int, left: list[str]) -> None:
+    assert remove_spans("\n".join(lines), line_starts(lines), removed, size, "line") == ("\n".join(left), len(left))
+
+
+some_lines = st.lists(
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\n")), min_size=1, max_size=8
+)
+
+
+@given(some_lines, st.sets(st.integers(0, 7)))
+def test_lines_that_stay_stay_as_they_are(lines: list[str], removed: set[int]) -> None:
+    assume(lines[-1])  # a page's text is trimmed: it does not end in a line end
+    gone = {number for number in removed if number < len(lines)}
+    left = [line for number, line in enumerate(lines) if number not in gone]
+    found = remove_spans("\n".join(lines), line_starts(lines), gone, 1, "line")
+    assert found == ("\n".join(left), len(left))

@@ -1,7 +1,8 @@
 """Work files: what is written is read, and a file that doesn't fit is an error that says so."""
 
+import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,17 @@ import pytest
 
 from c4pipe import work
 from c4pipe.dedup.exchange import URL_ROW
+from c4pipe.dedup.units import span_hashes, unit_hashes
 from c4pipe.errors import UsageError
-from c4pipe.recipes import C4
+from c4pipe.filters.wet_file import WetFileCleaner
+from c4pipe.page import url_key
+from c4pipe.presets import C4, TFDS, UNFILTERED
+from c4pipe.recipe_lists import Lists
+from c4pipe.recipes import Recipe
 from c4pipe.work import (
     SCHEMA,
     KeptPage,
+    WorkHeader,
     WorkWriter,
     check_done,
     find_work_files,
@@ -29,40 +36,54 @@ from c4pipe.work import (
 M64 = 2**64 - 1
 Row = tuple[int, int, KeptPage | None]
 COLUMNS = SCHEMA.names
+LISTS = {"bad_words": "ab12" * 16}
+RECIPE = C4.with_languages(("en", "de"))
+FINGERPRINT = RECIPE.fingerprint(LISTS)
+OTHER_FINGERPRINT = RECIPE.fingerprint({})
 COUNTS = {"pages.read": 6, "pages.dropped.few_sentences": 3, "pages.cleaned": 3}
 
 
-def kept(text: str, language: str = "en", spans: Sequence[int] = (M64, 0, 7)) -> KeptPage:
+def kept(
+    key: int,
+    text: str,
+    language: str | None = "en",
+    spans: Sequence[int] = (M64, 0, 7),
+    dropped: str | None = None,
+) -> KeptPage:
     return KeptPage(
+        page_key=key,
         url=f"http://example.com/{len(text)}",
         text=text,
         timestamp="2019-04-18T10:12:43Z",
         language=language,
-        language_probability=0.999995,
+        language_probability=None if language is None else 0.999995,
         validation=len(text) % 2 == 0,
-        sentence_starts=[0, 3, 6, 9, 12][: len(spans) + 2],
+        dropped=dropped,
+        unit_starts=[0, 3, 6, 9, 12][: len(spans) + 2],
         span_hashes=np.array(spans, dtype=np.uint64),
     )
 
 
 PAGES: list[Row] = [
-    (M64, 1555582363000000, kept("A. B. C. D. E.")),
+    (M64, 1555582363000000, kept(M64, "A. B. C. D. E.")),
     (0, -1, None),
-    (1 << 63, 0, kept("Ä. B. C. D 😀.", "de", (5, 5))),
+    (1 << 63, 0, kept(3, "Ä. B. C. D 😀.", "de", (5, 5))),
     (0, 2**62, None),
     (7, 1555582363000001, None),
-    (7, 1555582363000001, kept("", spans=())),
+    (7, 1555582363000001, kept(1 << 63, "", spans=())),
+    (9, 5, kept(M64 - 1, "A. B. C. D. E. F.", "fr", (), "language")),
+    (8, 5, kept(0, "1. 2.", None, (), "few_sentences_left")),
 ]
+KEPT = [row for row, (_, _, page) in enumerate(PAGES) if page]
 
 
 def write(
-    path: Path, pages: Sequence[Row] = PAGES, fingerprint: str = "0123456789abcdef", source_bytes: int = 12_345
+    path: Path, pages: Sequence[Row] = PAGES, lists: Mapping[str, str] = LISTS, source_bytes: int = 12_345
 ) -> Path:
     writer = WorkWriter(path)
     for page in pages:
         writer.add(*page)
-    recipe = C4.with_languages(("en", "de"))
-    writer.finish(path.name.removesuffix(".parquet"), source_bytes, recipe, fingerprint, COUNTS)
+    writer.finish(path.name.removesuffix(".parquet"), source_bytes, RECIPE, lists, COUNTS)
     return path
 
 
@@ -73,7 +94,7 @@ def rows_of(path: Path, older: Sequence[int] = (), columns: Sequence[str] = COLU
 
 def as_row(key: int, captured: int, page: KeptPage) -> dict[str, Any]:
     spans = page.span_hashes.tolist()
-    return {**vars(page), "page_key": key, "captured": captured, "span_hashes": spans}
+    return {**vars(page), "url_key": key, "captured": captured, "span_hashes": spans}
 
 
 @pytest.fixture(params=[1, 2, 4, 100])
@@ -100,25 +121,32 @@ def test_every_readable_page_is_a_capture(tmp_path: Path, group_rows: int) -> No
 
 @pytest.mark.parametrize(
     ("older", "left", "passed_over"),
-    [([], [0, 2, 5], 0), ([2], [0, 5], 1), ([5, 0, 3], [2], 2), ([1, 3, 4], [0, 2, 5], 0), ([0, 2, 5], [], 3)],
+    [
+        ([], KEPT, 0),
+        ([2], [0, 5, 6, 7], 1),
+        ([5, 0, 3], [2, 6, 7], 2),
+        ([1, 3, 4], KEPT, 0),
+        ([7, 6], [0, 2, 5], 2),
+        (KEPT, [], 5),
+    ],
 )
 def test_older_rows_are_passed_over(
     tmp_path: Path, group_rows: int, older: list[int], left: list[int], passed_over: int
 ) -> None:
     path = write(tmp_path / "a.parquet")
-    assert [row["page_key"] for row in rows_of(path, older)] == [PAGES[row][0] for row in left]
-    found = read_kept(path, ["language"], np.array(older, dtype=np.uint32))
+    assert [row["url_key"] for row in rows_of(path, older)] == [PAGES[row][0] for row in left]
+    found = read_kept(path, ["page_key"], np.array(older, dtype=np.uint32))
     assert sum(number for _, number in found) == passed_over
 
 
 def test_only_the_columns_asked_for(tmp_path: Path) -> None:
     rows = list(rows_of(write(tmp_path / "a.parquet"), columns=["language", "page_key"]))
-    assert rows[1] == {"page_key": 1 << 63, "language": "de"}
+    assert rows[1] == {"page_key": 3, "language": "de"}
 
 
 def test_text_ends_a_row_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work, "_GROUP_BYTES", 28)
-    pages = [*PAGES[:2], *PAGES[:2], *PAGES[:2]]
+    pages = PAGES[:2] * 3
     file = pq.ParquetFile(write(tmp_path / "a.parquet", pages))
     assert [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)] == [3, 3]
 
@@ -141,10 +169,11 @@ def test_header(tmp_path: Path, group_rows: int) -> None:
     header = read_header(write(tmp_path / "a.warc.wet.gz.parquet"))
     assert header.source == "a.warc.wet.gz"
     assert header.source_bytes == 12_345
-    assert header.recipe == C4.with_languages(("en", "de"))
-    assert header.fingerprint == "0123456789abcdef"
-    assert (header.rows, header.spans) == (6, 5)
-    assert header.text_bytes == {"de": 17, "en": 14}
+    assert header.recipe == RECIPE
+    assert header.fingerprint == FINGERPRINT
+    assert header.lists == LISTS
+    assert (header.rows, header.spans) == (8, 5)
+    assert header.text_bytes == {"de": 17, "en": 14}  # without pages that the last rules drop
     assert header.counts == COUNTS
 
 
@@ -161,11 +190,11 @@ def test_no_name_before_the_end(tmp_path: Path) -> None:
     writer = WorkWriter(tmp_path / "a.parquet")
     writer.add(*PAGES[0])
     assert list(tmp_path.glob("*.parquet")) == []
-    writer.finish("a", 1, C4, "f", {})
+    writer.finish("a", 1, C4, {}, {})
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
 
 
-@pytest.mark.parametrize("count", [0, 1, 6])
+@pytest.mark.parametrize("count", [0, 1, 8])
 def test_discard_leaves_nothing(tmp_path: Path, group_rows: int, count: int) -> None:
     writer = WorkWriter(tmp_path / "a.parquet")
     for page in PAGES[:count]:
@@ -211,32 +240,32 @@ def test_other_parquet(tmp_path: Path) -> None:
         read_header(path)
 
 
-@pytest.mark.parametrize("version", [0, 2])
+@pytest.mark.parametrize("version", [1, 3])
 def test_other_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(work, "VERSION", version)
         path = write(tmp_path / "a.parquet")
-    with pytest.raises(UsageError, match=rf"a\.parquet has work file version {version}, .* reads version 1: "):
+    with pytest.raises(UsageError, match=rf"a\.parquet has work file version {version}, .* reads version 2: "):
         read_header(path)
 
 
 def test_other_version_with_other_fields(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
-    header = json.dumps({"version": 2, "what": "comes"}).encode()
+    header = json.dumps({"version": 3, "what": "comes"}).encode()
     pq.write_table(pa.table({"text": ["A."]}).replace_schema_metadata({b"c4pipe": header}), path)
-    with pytest.raises(UsageError, match="version 2"):
+    with pytest.raises(UsageError, match="version 3"):
         read_header(path)
 
 
 def test_other_recipe(tmp_path: Path) -> None:
     write(tmp_path / "a.parquet")
     write(tmp_path / "b.parquet")
-    write(tmp_path / "c.parquet", fingerprint="fedcba9876543210")
+    write(tmp_path / "c.parquet", lists={})
     with pytest.raises(UsageError) as raised:
         read_headers(find_work_files([tmp_path]))
     message = str(raised.value)
-    assert f"{tmp_path / 'a.parquet'} was cleaned with recipe c4 (en,de; 0123456789abcdef)" in message
-    assert f"{tmp_path / 'c.parquet'} with c4 (en,de; fedcba9876543210)" in message
+    assert f"{tmp_path / 'a.parquet'} was cleaned with recipe c4 (en,de; {FINGERPRINT})" in message
+    assert f"{tmp_path / 'c.parquet'} with c4 (en,de; {OTHER_FINGERPRINT})" in message
 
 
 def test_headers_of_one_recipe(tmp_path: Path) -> None:
@@ -288,7 +317,7 @@ def test_empty_work_folder(tmp_path: Path) -> None:
 
 
 def test_done_before(tmp_path: Path) -> None:
-    check_done(write(tmp_path / "a.parquet"), 12_345, C4.with_languages(("en", "de")), "0123456789abcdef")
+    check_done(write(tmp_path / "a.parquet"), 12_345, RECIPE, FINGERPRINT)
 
 
 def test_done_by_another_recipe(tmp_path: Path) -> None:
@@ -296,11 +325,111 @@ def test_done_by_another_recipe(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as raised:
         check_done(path, 12_345, C4, "fedcba9876543210")
     message = str(raised.value)
-    assert "c4 (en,de; 0123456789abcdef)" in message
+    assert f"c4 (en,de; {FINGERPRINT})" in message
     assert "c4 (en; fedcba9876543210)" in message
 
 
 def test_done_from_another_input(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet")
     with pytest.raises(UsageError, match=r"12,345 bytes.* 12,346"):
-        check_done(path, 12_346, C4.with_languages(("en", "de")), "0123456789abcdef")
+        check_done(path, 12_346, RECIPE, FINGERPRINT)
+
+
+# --- what `clean` leaves ---------------------------------------------------------------------------------
+
+ENGLISH = (
+    "The old ferry crosses the river every hour from early spring until late autumn.",
+    "Its captain has worked on the water since he left school, and he knows every sandbank.",
+    "Most passengers are children on their way to school and farmers who take their cheese to the market.",
+)
+GERMAN = (
+    "Die alte Fähre überquert den Fluss vom frühen Frühling bis zum späten Herbst jede Stunde.",
+    "Ihr Kapitän arbeitet auf dem Wasser, seit er die Schule verlassen hat.",
+    "Im Winter liegt das Boot in einem Schuppen hinter der Mühle.",
+)
+URL = "http://www.example.com/a/?ref=x"
+
+
+def cleaned(tmp_path: Path, recipe: Recipe, lines: Sequence[str], lists: Lists) -> tuple[WorkHeader, dict[str, Any]]:
+    """The header of a work file of one page, and its row."""
+    body = "\n".join(lines).encode()
+    head = f"WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: {URL}\r\nWARC-Date: 2019-04-18T10:12:43Z\r\n"
+    source = tmp_path / "a.warc.wet"
+    source.write_bytes(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body + b"\r\n\r\n")
+    target = tmp_path / "a.warc.wet.parquet"
+    WetFileCleaner(recipe, lists).clean(source, target)
+    (row,) = pq.read_table(target).to_pylist()
+    return read_header(target), row
+
+
+def md5(url: str) -> int:
+    return int(hashlib.md5(url.encode()).hexdigest(), 16)
+
+
+def test_a_page_of_c4(tmp_path: Path, sample_lists: Lists) -> None:
+    lines = [" ".join(ENGLISH[:2]), "[1] " + ENGLISH[2], "Home"]
+    header, row = cleaned(tmp_path, C4, lines, sample_lists)
+    assert row["url_key"] == row["page_key"] == url_key("example.com/a")
+    assert (row["url"], row["timestamp"], row["captured"]) == (URL, "2019-04-18T10:12:43Z", 1555582363000000)
+    assert row["text"] == f"{lines[0]}\n{ENGLISH[2]}"
+    assert row["unit_starts"] == [0, len(ENGLISH[0]) + 1, len(lines[0]) + 1]
+    assert row["span_hashes"] == span_hashes(unit_hashes(ENGLISH, "folded"), 3).tolist()
+    assert row["language"] == "en"
+    assert row["language_probability"] == round(row["language_probability"], 6) >= 0.99
+    assert (row["validation"], row["dropped"]) == (False, None)
+    assert header.lists == sample_lists.digests
+    assert header.fingerprint == C4.fingerprint(sample_lists.digests)
+    assert header.text_bytes == {"en": len(row["text"].encode())}
+    assert header.spans == 1
+    assert {name: header.counts[name] for name in ("pages.read", "pages.cleaned", "units.cleaned", "lines.left")} == {
+        "pages.read": 1,
+        "pages.cleaned": 1,
+        "units.cleaned": 3,
+        "lines.left": 2,
+    }
+
+
+def test_a_page_of_tfds_has_lines_for_units(tmp_path: Path, sample_lists: Lists) -> None:
+    lines = [" ".join(ENGLISH[:2]), "[1] " + ENGLISH[2], "Home"]
+    header, row = cleaned(tmp_path, TFDS, lines, sample_lists)
+    assert row["url_key"] == url_key("example.com/a")
+    assert row["page_key"] == md5(URL) >> 64  # of the URL as it stands
+    assert row["text"] == f"{lines[0]}\n {ENGLISH[2]}"
+    assert row["unit_starts"] == [0, len(lines[0]) + 1]
+    assert row["span_hashes"] == span_hashes(unit_hashes([lines[0], ENGLISH[2]], "trimmed"), 1).tolist()
+    assert (row["language"], row["dropped"]) == ("en", None)
+    assert header.counts["units.cleaned"] == header.spans == 2
+
+
+@pytest.mark.parametrize(
+    ("lines", "dropped"),
+    [
+        (GERMAN, "language"),
+        ((*ENGLISH, "Nobody knows what blarp really means here."), "bad_words"),
+        ((ENGLISH[0], "We waited a long time at the door of Dr.", "Marsh came back at noon."), "few_sentences_left"),
+    ],
+    ids=["language", "bad_words", "few_sentences_left"],
+)
+def test_a_page_that_the_last_rules_drop_takes_part_in_dedup(
+    tmp_path: Path, sample_lists: Lists, lines: Sequence[str], dropped: str
+) -> None:
+    header, row = cleaned(tmp_path, TFDS, lines, sample_lists)
+    assert row["dropped"] == dropped
+    assert len(row["span_hashes"]) == len(row["unit_starts"]) == len(lines)
+    assert header.counts["pages.cleaned"] == 1
+    assert header.text_bytes == {}, "it is not expected in the corpus"
+
+
+def test_without_the_rule_on_spans_a_page_has_no_units(tmp_path: Path, sample_lists: Lists) -> None:
+    header, row = cleaned(tmp_path, UNFILTERED, [*ENGLISH, "Home {"], sample_lists)
+    assert row["text"] == "\n".join([*ENGLISH, "Home {"])
+    assert (row["unit_starts"], row["span_hashes"]) == ([], [])
+    assert header.spans == header.counts["units.cleaned"] == 0
+
+
+def test_a_page_without_language_is_in_the_folder_of_none(tmp_path: Path) -> None:
+    recipe = UNFILTERED.without("language")
+    header, row = cleaned(tmp_path, recipe, GERMAN, Lists())
+    assert (row["language"], row["language_probability"]) == ("und", 0.0)
+    assert recipe.languages == ("und",)
+    assert list(header.text_bytes) == ["und"]

@@ -12,17 +12,14 @@ import numpy.typing as npt
 
 Rows = npt.NDArray[Any]
 
-SPAN_ROW = np.dtype([("hash", "<u8"), ("page", "<u8"), ("unit", "<u4")])
-"""A span: its hash, its page's key, and the index of its first unit with the page's folder (see `mark_units`)."""
+SPAN_ROW = np.dtype([("hash", "<u8"), ("page", "<u8"), ("file", "<u4"), ("unit", "<u4")])
+"""A span: its hash, its page's key and file, and the index of its first unit."""
 
 DROP = np.dtype([("page", "<u8"), ("unit", "<u4")])
-"""A span that has to go."""
+"""A span that its page, in a known file, has to lose."""
 
 URL_ROW = np.dtype([("hash", "<u8"), ("captured", "<i8"), ("file", "<u4"), ("row", "<u4")])
-"""A capture of a URL: its page key, its time in microseconds, and where it is."""
-
-FOLDER_SHIFT = np.uint32(20)
-"""The upper 12 bits of `unit` are the page's folder (language and split): they lead a drop to its shard."""
+"""A capture of a URL: its key, its time in microseconds, and where it is."""
 
 BUCKET_BYTES = 64 * 1024 * 1024
 """Rows of a bucket, in bytes, that the number of buckets is chosen for."""
@@ -94,36 +91,37 @@ def _first_of_each(rows: Rows, order: Callable[[Rows], npt.NDArray[np.intp]]) ->
     return rows[first], rows[~first]
 
 
-def span_rows(page_keys: npt.NDArray[np.uint64], folders: npt.NDArray[np.uint32], spans: Any) -> Rows:
-    """Returns the rows of many pages' spans.
+def span_rows(page_keys: npt.NDArray[np.uint64], file: int, spans: Any) -> Rows:
+    """Returns the rows of the spans of a file's pages.
 
     Args:
         page_keys: the key of each page.
-        folders: the folder of each page, below 2^12.
+        file: the file's number.
         spans: pyarrow ListArray of the span hashes of each page.
     """
     lengths = np.diff(spans.offsets.to_numpy())
     rows = np.empty(int(lengths.sum()), dtype=SPAN_ROW)
     rows["hash"] = spans.flatten().to_numpy()
     rows["page"] = np.repeat(page_keys, lengths)
-    first = np.repeat(np.cumsum(lengths) - lengths, lengths)
-    unit = (np.arange(len(rows)) - first).astype(np.uint32)
-    rows["unit"] = unit | (np.repeat(folders.astype(np.uint32), lengths) << FOLDER_SHIFT)
+    rows["file"] = file
+    rows["unit"] = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     return rows
 
 
-def drops_of(rows: Rows) -> Rows:
-    """Returns the drops of repeated span rows: (page, unit), without the hash."""
-    drops = np.empty(len(rows), dtype=DROP)
-    drops["page"], drops["unit"] = rows["page"], rows["unit"]
-    return drops
+def drops_by_file(repeats: Rows) -> Iterator[tuple[int, Rows]]:
+    """Yields (file, its drops) of repeated span rows."""
+    ordered = repeats[np.argsort(repeats["file"], kind="stable")]
+    for file in np.unique(ordered["file"]).tolist():
+        start, end = np.searchsorted(ordered["file"], [file, file + 1])
+        drops = np.empty(end - start, dtype=DROP)
+        drops["page"], drops["unit"] = ordered["page"][start:end], ordered["unit"][start:end]
+        yield file, drops
 
 
 def spans_to_remove(drops: Rows) -> dict[int, list[int]]:
     """Returns, by page key, the index of the first unit of each span to remove, in ascending order."""
     drops = drops[np.lexsort((drops["unit"], drops["page"]))]
-    units = drops["unit"] & np.uint32((1 << int(FOLDER_SHIFT)) - 1)
     removals: dict[int, list[int]] = {}
-    for page, unit in zip(drops["page"].tolist(), units.tolist(), strict=True):
+    for page, unit in zip(drops["page"].tolist(), drops["unit"].tolist(), strict=True):
         removals.setdefault(page, []).append(unit)
     return removals

@@ -1,26 +1,22 @@
-"""Pages on their way to a shard, and a shard's pages in their final form. No Beam."""
+"""Finished pages on their way to their shard. No Beam."""
 
 import json
 import uuid
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from c4pipe import shards
 from c4pipe.dedup.layout import Layout
-from c4pipe.dedup.units import remove_spans
-from c4pipe.work import PAGE_FIELDS
 
-_BATCH_SCHEMA = pa.schema(PAGE_FIELDS)
+_BATCH_SCHEMA = shards.SCHEMA.insert(0, pa.field("page_key", pa.uint64(), nullable=False))
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
 _SPILLED = b"spilled:"  # no Arrow stream starts so
-_CHUNK_ROWS = 2048  # rows that are finished at once: Python strings of these only
+_CHUNK_ROWS = 2048  # rows that are written at once: Python strings of these only
 
 
 def encode(pages: pa.Table) -> bytes:
@@ -82,49 +78,8 @@ def by_shard(pages: pa.Table, numbers: Any) -> Iterator[tuple[int, pa.Table]]:
         yield int(ordered[start]), pages.take(pa.array(order[start:end]))
 
 
-def finish(
-    pages: pa.Table,
-    removals: Mapping[int, Sequence[int]],
-    size: int,
-    min_sentences: int,
-    counts: Counter[str],
-) -> Iterator[pa.Table]:
-    """Yields the rows of a shard, in page-key order, a few thousand at a time.
-
-    Args:
-        pages: all pages of the shard, in any order.
-        removals: by page key, the first sentence of each span that the page loses.
-        size: sentences in a span.
-        min_sentences: a page that is left with fewer is dropped (rule 16); only pages that lost some can be.
-        counts: counters to add to: what was dropped, and what was kept.
-    """
+def in_order(pages: pa.Table) -> Iterator[pa.Table]:
+    """Yields the rows of a shard, in page-key order, a few thousand at a time."""
     order = np.argsort(pages["page_key"].to_numpy())
     for first in range(0, len(order), _CHUNK_ROWS):
-        part = pages.take(pa.array(order[first : first + _CHUNK_ROWS]))
-        part = _without_spans(part, removals, size, min_sentences, counts) if removals else part
-        counts["pages.kept"] += len(part)
-        counts["bytes.kept"] += pc.sum(pc.binary_length(part["text"])).as_py() or 0
-        yield part.select(shards.SCHEMA.names).cast(shards.SCHEMA)
-
-
-def _without_spans(
-    part: pa.Table, removals: Mapping[int, Sequence[int]], size: int, min_sentences: int, counts: Counter[str]
-) -> pa.Table:
-    texts: list[str] | None = None
-    keep = np.ones(len(part), dtype=bool)
-    for row, key in enumerate(part["page_key"].to_pylist()):
-        if key not in removals:
-            continue
-        texts = texts or part["text"].to_pylist()
-        starts = part["sentence_starts"][row].as_py()
-        texts[row], left = remove_spans(texts[row], starts, removals[key], size)
-        counts["sentences.dropped.repeated_span"] += len(starts) - left
-        counts["pages.edited.repeated_span"] += 1
-        if left < min_sentences:
-            keep[row] = False
-            counts["pages.dropped.few_sentences_left"] += 1
-            counts["sentences.dropped.few_sentences_left"] += left
-    if texts is None:
-        return part
-    column = part.schema.get_field_index("text")
-    return part.set_column(column, "text", pa.array(texts, pa.string())).filter(pa.array(keep))
+        yield pages.take(pa.array(order[first : first + _CHUNK_ROWS])).select(shards.SCHEMA.names)

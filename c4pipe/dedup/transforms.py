@@ -15,13 +15,15 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
-from c4pipe import totals
-from c4pipe.dedup import exchange, shard
+from c4pipe import recipe_lists, totals
+from c4pipe.dedup import exchange, finish, shard
 from c4pipe.dedup.exchange import DROP, SPAN_ROW, URL_ROW
+from c4pipe.dedup.finish import PageFinisher
 from c4pipe.dedup.layout import Layout
 from c4pipe.errors import C4pipeError
+from c4pipe.recipes import Recipe
 from c4pipe.shards import ShardWriter
-from c4pipe.work import PAGE_FIELDS, read_kept, url_rows
+from c4pipe.work import PAGE_COLUMNS, read_kept, url_rows
 
 REPORT = "report"
 SPILL = "_spill"
@@ -32,21 +34,23 @@ class DedupPlan:
     """All that the steps of job 2 need to know.
 
     Attributes:
+        recipe: the recipe, as JSON values.
+        lists: the digests of its lists, by name.
+        work: the work folders, where the lists are.
         layout: the shards of the corpus.
         url_bits: number of hash bits that make a bucket of URLs.
         span_bits: number of hash bits that make a bucket of spans.
-        span_size: sentences in a span; 0 where the recipe keeps repeated spans.
-        min_sentences: fewest sentences of a page that lost some.
         staging: the folder that shards and report are written to.
         formats: the formats of the shards.
         spill: whether pages wait for their shard in files of the staging folder, not in the shuffle.
     """
 
+    recipe: Mapping[str, Any]
+    lists: Mapping[str, str]
+    work: tuple[str, ...]
     layout: Layout
     url_bits: int
     span_bits: int
-    span_size: int
-    min_sentences: int
     staging: str
     formats: tuple[str, ...]
     spill: bool = False
@@ -69,27 +73,32 @@ class DedupWorkFiles(beam.PTransform):
             | "Group URLs" >> beam.GroupByKey()
             | "Find older captures" >> _par_do(_FindOlder())
         )  # fmt: skip
-        newest = (
+        spans = (
             {"file": files, "older": older}
             | "Older captures to their file" >> beam.CoGroupByKey()
-            | "Read newest pages" >> _par_do(_ReadNewest(plan), "spans", "drops", "pages")
+            | "Read spans" >> _par_do(_ReadSpans(plan), "rows", "drops")
         )
         repeats, repeats_report = _with_report(
-            newest.spans
+            spans.rows
             | "Group spans" >> beam.GroupByKey()
-            | "Find repeated spans" >> _par_do(_FindRepeats(plan))
+            | "Find repeated spans" >> _par_do(_FindRepeats())
         )  # fmt: skip
-        drops = (newest.drops, repeats) | "All drops" >> beam.Flatten()
+        drops = (spans.drops, repeats) | "All drops" >> beam.Flatten()
+        pages, finish_report = _with_report(
+            {"file": files, "older": older, "drops": drops}
+            | "Drops to their file" >> beam.CoGroupByKey()
+            | "Finish pages" >> _par_do(_FinishPages(plan))
+        )
         shards = files.pipeline | "Name shards" >> beam.Create(
             [(number, tuple(name)) for number, name in enumerate(plan.layout.shards())]
         )
         written = (
-            {"shard": shards, "pages": newest.pages, "drops": drops}
-            | "Pages and drops to their shard" >> beam.CoGroupByKey()
+            {"shard": shards, "pages": pages}
+            | "Pages to their shard" >> beam.CoGroupByKey()
             | "Write shard" >> beam.ParDo(_WriteShard(plan))
         )
         return (
-            (url_report, older_report, newest[REPORT], repeats_report, written)
+            (url_report, older_report, spans[REPORT], repeats_report, finish_report, written)
             | "All reports" >> beam.Flatten()
             | "Add up reports" >> beam.CombineGlobally(_AddReports())
             | "Write report" >> beam.Map(_write_report, str(Path(plan.staging) / "report.json"))
@@ -135,89 +144,93 @@ class _FindOlder(beam.DoFn):
         for file in np.unique(older["file"]).tolist():
             numbers = older["row"][older["file"] == file]
             yield file, numbers.tobytes()
+        delivered = totals.entered("older", exchange.totals(older["row"]))
+        yield _report(totals.left("urls", exchange.totals(rows)), delivered, delivered)  # to spans, and to pages
+
+
+class _ReadSpans(beam.DoFn):
+    """(file, path and older rows) -> span rows by bucket, drops by file."""
+
+    def __init__(self, plan: DedupPlan) -> None:
+        super().__init__()
+        self._bits = plan.span_bits
+
+    def process(self, element: tuple[int, Mapping[str, Iterable[Any]]]) -> Iterator[Any]:
+        file, grouped = element
+        older = exchange.unpack(grouped["older"], np.dtype("<u4"))
+        rows = [
+            exchange.span_rows(pages["page_key"].to_numpy(), file, pages["span_hashes"].combine_chunks())
+            for path in grouped["file"]
+            for pages, _ in read_kept(Path(path), ["page_key", "span_hashes"], older)
+        ]
+        # Each file settles its own repeats: a span that is everywhere costs one row a file.
+        first, repeats = exchange.find_repeats(np.concatenate([np.empty(0, SPAN_ROW), *rows]))
+        for bucket in exchange.bucketed(first, self._bits):
+            yield beam.pvalue.TaggedOutput("rows", bucket)
+        for to, drops in exchange.drops_by_file(repeats):
+            yield beam.pvalue.TaggedOutput("drops", (to, drops.tobytes()))
         yield _report(
-            totals.left("urls", exchange.totals(rows)),
-            totals.entered("older", exchange.totals(older["row"])),
+            totals.left("older", exchange.totals(older)),
+            totals.entered("spans", exchange.totals(first)),
+            _drops_entered(repeats),
         )
 
 
-class _ReadNewest(beam.DoFn):
-    """(file, path and older rows) -> span rows by bucket, drops and pages by shard."""
-
-    def __init__(self, plan: DedupPlan) -> None:
-        super().__init__()
-        self._plan = plan
-        spans = ["span_hashes"] if plan.span_size else []
-        self._columns = [field.name for field in PAGE_FIELDS] + ["validation", *spans]
-
-    def process(self, element: tuple[int, Mapping[str, Iterable[Any]]]) -> Iterator[Any]:
-        _, grouped = element
-        spill = shard.Spill(Path(self._plan.staging) / SPILL) if self._plan.spill else None
-        older = exchange.unpack(grouped["older"], np.dtype("<u4"))
-        reports = [totals.left("older", exchange.totals(older))]
-        span_rows = []
-        for path in grouped["file"]:
-            for pages, passed_over in read_kept(Path(path), self._columns, older):
-                folders = shard.folders_of(pages, self._plan.layout)
-                keys = pages["page_key"].to_numpy()
-                if self._plan.span_size:
-                    span_rows.append(exchange.span_rows(keys, folders, pages["span_hashes"].combine_chunks()))
-                numbers = self._plan.layout.shard_numbers(folders, keys)
-                for number, part in shard.by_shard(pages, numbers):
-                    batch = shard.encode(part)
-                    yield beam.pvalue.TaggedOutput("pages", (number, spill.add(batch) if spill else batch))
-                reports.append(totals.entered("pages", exchange.totals(keys)))
-                reports.append(
-                    {
-                        "pages.dropped.older_copy": passed_over,
-                        "sentences.newest": len(pages["sentence_starts"].combine_chunks().flatten()),
-                    }
-                )
-        if spill:
-            spill.close()
-        if span_rows:
-            # Each file settles its own repeats: a span that is everywhere costs one row a file.
-            first, repeats = exchange.find_repeats(np.concatenate(span_rows))
-            for bucket in exchange.bucketed(first, self._plan.span_bits):
-                yield beam.pvalue.TaggedOutput("spans", bucket)
-            for drops in _drops_by_shard(repeats, self._plan.layout):
-                yield beam.pvalue.TaggedOutput("drops", drops)
-            reports.append(totals.entered("spans", exchange.totals(first)))
-            reports.append(_drops_entered(repeats))
-        pa.default_memory_pool().release_unused()  # or every file leaves its largest batch behind
-        yield _report(*reports)
-
-
 class _FindRepeats(beam.DoFn):
-    """(bucket, packed span rows) -> (shard, packed drops)."""
-
-    def __init__(self, plan: DedupPlan) -> None:
-        super().__init__()
-        self._layout = plan.layout
+    """(bucket, packed span rows) -> (file, packed drops)."""
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
         rows = exchange.unpack(element[1], SPAN_ROW)
         _, repeats = exchange.find_repeats(rows)
-        yield from _drops_by_shard(repeats, self._layout)
+        for file, drops in exchange.drops_by_file(repeats):
+            yield file, drops.tobytes()
         yield _report(totals.left("spans", exchange.totals(rows)), _drops_entered(repeats))
 
 
-def _drops_by_shard(repeats: exchange.Rows, layout: Layout) -> Iterator[tuple[int, bytes]]:
-    drops = exchange.drops_of(repeats)
-    numbers = layout.shard_numbers(drops["unit"] >> exchange.FOLDER_SHIFT, drops["page"])
-    order = np.argsort(numbers, kind="stable")
-    drops, numbers = drops[order], numbers[order]
-    for number in np.unique(numbers).tolist():
-        start, end = np.searchsorted(numbers, [number, number + 1])
-        yield number, drops[start:end].tobytes()
-
-
 def _drops_entered(repeats: exchange.Rows) -> totals.Report:
-    return totals.entered("drops", exchange.totals(exchange.drops_of(repeats)))
+    return totals.add(totals.entered("drops", exchange.totals(drops)) for _, drops in exchange.drops_by_file(repeats))
+
+
+class _FinishPages(beam.DoFn):
+    """(file, path, older rows and drops) -> (shard, pages)."""
+
+    def __init__(self, plan: DedupPlan) -> None:
+        super().__init__()
+        self._plan = plan
+
+    def setup(self) -> None:
+        plan = self._plan
+        lists = recipe_lists.find([Path(each) for each in plan.work], plan.lists)
+        self._finisher = PageFinisher(Recipe.from_json(plan.recipe), lists)
+
+    def process(self, element: tuple[int, Mapping[str, Iterable[Any]]]) -> Iterator[Any]:
+        _, grouped = element
+        plan, counts = self._plan, Counter[str]()
+        spill = shard.Spill(Path(plan.staging) / SPILL) if plan.spill else None
+        older = exchange.unpack(grouped["older"], np.dtype("<u4"))
+        drops = exchange.unpack(grouped["drops"], DROP)
+        removals = exchange.spans_to_remove(drops)
+        reports = [totals.left("older", exchange.totals(older)), totals.left("drops", exchange.totals(drops))]
+        seen = []
+        for path in grouped["file"]:
+            for newest, passed_over in read_kept(Path(path), PAGE_COLUMNS, older):
+                counts["pages.dropped.older_copy"] += passed_over
+                seen.append(newest["page_key"].to_numpy())
+                pages = self._finisher.finish(newest, removals, counts)
+                keys = pages["page_key"].to_numpy()
+                reports.append(totals.entered("pages", exchange.totals(keys)))
+                numbers = plan.layout.shard_numbers(shard.folders_of(pages, plan.layout), keys)
+                for number, part in shard.by_shard(pages, numbers):
+                    batch = shard.encode(part)
+                    yield number, spill.add(batch) if spill else batch
+        if spill:
+            spill.close()
+        pa.default_memory_pool().release_unused()  # or every file leaves its largest batch behind
+        yield _report(*reports, counts, {"drops.unclaimed": finish.unclaimed(removals, seen)})
 
 
 class _WriteShard(beam.DoFn):
-    """(shard, pages and drops) -> a report; the shard's files are in the staging folder then."""
+    """(shard, pages) -> a report; the shard's files are in the staging folder then."""
 
     def __init__(self, plan: DedupPlan) -> None:
         super().__init__()
@@ -227,26 +240,17 @@ class _WriteShard(beam.DoFn):
         _, grouped = element
         ((language, split, number, of),) = grouped["shard"]
         pages = shard.decode(grouped["pages"])
-        drops = exchange.unpack(grouped["drops"], DROP)
-        keys = pages["page_key"].to_numpy()
-        counts: Counter[str] = Counter()
         staging = Path(self._plan.staging)
-        removals = exchange.spans_to_remove(drops)
-        finished = shard.finish(pages, removals, self._plan.span_size, self._plan.min_sentences, counts)
         try:
             with ShardWriter(staging, language, split, number, of, self._plan.formats) as writer:
-                for part in finished:
+                for part in shard.in_order(pages):
                     writer.write(part)
         except OSError as error:
             message = f"shard {number} of {of} ({language}, {split}) can't be written to {staging}: {error}"
             raise C4pipeError(message) from error
         yield totals.add(
             [
-                totals.left("pages", exchange.totals(keys)),
-                totals.left("drops", exchange.totals(drops)),
-                counts,
-                {"drops.unclaimed": int((~np.isin(drops["page"], keys)).sum())},
-                {"pages.validation": counts["pages.kept"] if split == "validation" else 0},
+                totals.left("pages", exchange.totals(pages["page_key"].to_numpy())),
                 {"shards": [file.to_json() for file in writer.files]},
             ]
         )

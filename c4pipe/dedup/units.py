@@ -1,4 +1,4 @@
-"""Units of a page (sentences), the hashes of their spans, and a page without some of its spans. No Beam."""
+"""Units of a page (sentences, or lines), the hashes of their spans, and a page without some of its spans. No Beam."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -18,10 +18,16 @@ def cut(text: str, starts: Sequence[int]) -> list[str]:
     return [text[start:end] for start, end in pairwise([*starts, len(text)])]
 
 
-def unit_hashes(units: Iterable[str]) -> U64:
-    """Returns the 64-bit hash of each unit, lower-cased and with its white space folded (rule 15)."""
-    keys = [mmh3.hash64(" ".join(unit.lower().split()).encode(), signed=False)[0] for unit in units]
-    return np.array(keys, dtype=np.uint64)
+def unit_hashes(units: Iterable[str], white_space: str) -> U64:
+    """Returns the 64-bit hash of each unit, lower-cased (rule 15).
+
+    White space is `folded` (every run of it counts as one blank), or `trimmed` (only around the unit).
+    """
+    if white_space == "folded":
+        texts = (" ".join(unit.lower().split()) for unit in units)
+    else:
+        texts = (unit.strip().lower() for unit in units)
+    return np.array([mmh3.hash64(text.encode(), signed=False)[0] for text in texts], dtype=np.uint64)
 
 
 def span_hashes(hashes: U64, size: int) -> U64:
@@ -47,7 +53,7 @@ def _mix(values: U64) -> U64:
     return values
 
 
-def remove_spans(text: str, starts: Sequence[int], spans: Iterable[int], size: int) -> tuple[str, int]:
+def remove_spans(text: str, starts: Sequence[int], spans: Iterable[int], size: int, unit: str) -> tuple[str, int]:
     """Returns the text without the units of `spans`, and how many units are left.
 
     Args:
@@ -55,13 +61,18 @@ def remove_spans(text: str, starts: Sequence[int], spans: Iterable[int], size: i
         starts: where each unit starts, in characters.
         spans: index of the first unit of each span to remove; spans may overlap.
         size: units in a span.
+        unit: `sentence` or `line`.
 
-    What is left of a line keeps its inner white space and is trimmed; a line that lost everything is gone.
+    What is left of a line that lost sentences keeps its inner white space and is trimmed; a line that lost
+    everything is gone.
     """
-    gone = {unit for span in spans for unit in range(span, span + size)}
+    gone = {index for span in spans for index in range(span, span + size)}
     units = cut(text, starts)
-    kept = [_newline(unit) if index in gone else unit for index, unit in enumerate(units)]
-    lines = (line.strip() for line in "".join(kept).split("\n"))
+    if unit == "line":
+        kept = "".join(each for index, each in enumerate(units) if index not in gone)
+        return kept.removesuffix("\n"), len(units) - len(gone)
+    left = [_newline(each) if index in gone else each for index, each in enumerate(units)]
+    lines = (line.strip() for line in "".join(left).split("\n"))
     return "\n".join(line for line in lines if line), len(units) - len(gone)
 
 

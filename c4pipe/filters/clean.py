@@ -2,84 +2,21 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from operator import ne
 from typing import Any
 
-from c4pipe.filters.bad_words import BadWords
-from c4pipe.filters.language import Guess, LanguageDetector
-from c4pipe.filters.sentences import SentenceCutter
+from c4pipe.filters import body
+from c4pipe.filters.draft import Draft
+from c4pipe.filters.language import Guess
+from c4pipe.filters.tools import Tools
 from c4pipe.page import Page
 from c4pipe.recipes import Recipe, Step
 
+_Check = tuple[str, str, Callable[[Any], bool]]
 
-class Tools:
-    """What the rules need beside the page: the detector, a sentence cutter and bad words for each language."""
-
-    def __init__(self, bad_words: Mapping[str, tuple[str, ...]]) -> None:
-        """Loads them.
-
-        Args:
-            bad_words: the listed words of each language that is kept (empty where a language has no list).
-        """
-        self.detector = LanguageDetector()
-        self.cutters = {language: SentenceCutter(language) for language in bad_words}
-        self.bad_words = {language: BadWords(words, language) for language, words in bad_words.items()}
-
-
-class Draft:
-    """A page while it is cleaned: the facts that page rules look at, each found when it is first asked for."""
-
-    def __init__(self, page: Page, tools: Tools) -> None:
-        self.page = page
-        self.lines: list[str] = page.lines
-        self._tools = tools
-
-    @property
-    def body(self) -> str:
-        """The text as crawled."""
-        return self.page.body
-
-    @property
-    def lower(self) -> str:
-        """The text as crawled, in lower case."""
-        return self.page.lower
-
-    @property
-    def length(self) -> int:
-        """Characters of the page's text, before the line rules."""
-        return self.page.length
-
-    @cached_property
-    def text(self) -> str:
-        """What the line rules left."""
-        return "\n".join(self.lines)
-
-    @cached_property
-    def guess(self) -> Guess | None:
-        """The language of what the line rules left."""
-        return self._tools.detector.guess(self.text)
-
-    @property
-    def language(self) -> str:
-        """The code of the guessed language; only asked for where the language rule let the page pass."""
-        assert self.guess is not None
-        return self.guess.language
-
-    @cached_property
-    def sentence_starts(self) -> list[int]:
-        """Where the sentences of what the line rules left start, in characters."""
-        return self._tools.cutters[self.language].starts(self.lines)
-
-    @property
-    def sentence_count(self) -> int:
-        """How many sentences the line rules left."""
-        return len(self.sentence_starts) if self.lines else 0
-
-    @property
-    def bad_word(self) -> str | None:
-        """A listed word of the page's language in the page as crawled, or None."""
-        return self._tools.bad_words[self.language].find(self.lower)
+_FACTS = {"written": ("body", "text"), "lower": ("body_lower", "text_lower")}
+"""What a rule looks at as the page was crawled, and after the line rules began."""
 
 
 @dataclass(frozen=True)
@@ -87,14 +24,18 @@ class Verdict:
     """What became of a page.
 
     Attributes:
-        reason: the rule that dropped the page, or None for a page that is kept.
+        reason: the rule that dropped the page, or None for a page that goes on to job 2.
         readable: whether the page counts as a capture of its URL (it passed the `readable` stage).
-        lines: how many lines each line rule took, by rule; `citation` counts the lines it changed.
+        lines_read: how many lines came to the line rules; None where the page fell before.
+        lines: how many lines each line rule took, by rule; those that edit count the lines they changed.
+        final: the rule of the `final` stage that will drop the page, unless job 2 takes some of its text.
     """
 
     reason: str | None
     readable: bool = True
+    lines_read: int | None = None
     lines: Mapping[str, int] = field(default_factory=dict)
+    final: str | None = None
 
 
 class Cleaner:
@@ -102,47 +43,91 @@ class Cleaner:
 
     def __init__(self, recipe: Recipe, tools: Tools) -> None:
         self._tools = tools
-        self._readable = [_page_check(step) for step in recipe.readable]
-        self._crawled = [_page_check(step) for step in recipe.crawled]
+        self._breaks: str = recipe.parameters("body_lines")["breaks"]
+        self._read = [_line_rule(step) for step in recipe.read if step.rule != "body_lines"]
+        self._readable = _checks(recipe.readable, 0)
+        self._crawled = _checks(recipe.crawled, 0)
         self._lines = [
-            (each.rule, each.definition.edits, partial(each.definition.function, **each.parameters))
-            for each in recipe.lines
+            _checks([step], 1) if step.definition.scope == "page" else _line_rule(step) for step in recipe.lines
         ]
-        self._cleaned = [_page_check(step) for step in recipe.cleaned]
+        self._cleaned = _checks(recipe.cleaned, 1)
+        self._final = _checks(recipe.final, 1)
         # Nothing can be said of the language of no text: such a page has too few sentences.
-        self._empty_reason = "few_sentences" if recipe.find("few_sentences") else None
+        self._empty_reason = "few_sentences" if recipe.find("few_sentences") else "empty"
 
     def clean(self, page: Page) -> tuple[Verdict, Draft]:
-        """Returns the verdict on a page, and the page as the line rules left it."""
-        draft = Draft(page, self._tools)
+        """Returns the verdict on a page as crawled, and the page as the line rules left it."""
+        draft = Draft(page, self._tools, body.cut(page, self._breaks))
+        taken: dict[str, int] = {}
+        for rule in self._read:
+            rule(draft, taken)
         reason = _first(self._readable, draft)
         if reason:
             return Verdict(reason, readable=False), draft
+        draft.lines = body.cut_again(draft.lines, self._breaks)
         reason = _first(self._crawled, draft)
         if reason:
             return Verdict(reason), draft
-        taken: dict[str, int] = {}
-        for rule, edits, apply in self._lines:
-            left = apply(draft.lines)
-            taken[rule] = _changes(draft.lines, left) if edits else len(draft.lines) - len(left)
-            draft.lines = left
-        if not draft.lines and self._empty_reason:
-            return Verdict(self._empty_reason, lines=taken), draft
-        return Verdict(_first(self._cleaned, draft), lines=taken), draft
+        read = len(draft.lines) + sum(taken.values())
+        for each in self._lines:
+            reason = _first(each, draft) if isinstance(each, list) else each(draft, taken)
+            if reason:
+                return Verdict(reason, lines_read=read, lines=taken), draft
+        if draft.lines and draft.lines[0] != draft.lines[0].lstrip():
+            draft.lines = [draft.lines[0].lstrip(), *draft.lines[1:]]  # the text is trimmed, lines need not be
+        reason = _first(self._cleaned, draft) if draft.lines else self._empty_reason
+        final = None if reason else _first(self._final, draft)
+        return Verdict(reason, lines_read=read, lines=taken, final=final), draft
+
+    def finish(self, url: str, text: str, units_left: int) -> tuple[str | None, Guess | None]:
+        """Judges a page that job 2 took some text from, by the `final` stage.
+
+        Args:
+            url: as crawled.
+            text: what is left.
+            units_left: how many sentences or lines that is.
+
+        Returns: (the rule that drops the page or None, the guessed language if the stage looks at it).
+        """
+        draft = Draft(Page(url, "", ""), self._tools, text.split("\n") if text else [], units_left)
+        if not text:
+            names = [name for name, _, _ in self._final]
+            return next(name for name in names if name in ("few_sentences_left", "empty")), None
+        reason = _first(self._final, draft)
+        guesses = any(name == "language" for name, _, _ in self._final)
+        return reason, draft.guess if guesses and not reason else None
 
 
-def _changes(before: Sequence[str], after: Sequence[str]) -> int:
-    return sum(map(ne, before, after))
+def _checks(steps: Sequence[Step], stage: int) -> list[_Check]:
+    """Returns (rule, fact, function) of the page rules of a stage: 0 before the line rules, 1 after they began."""
+    return [
+        (
+            step.rule,
+            _FACTS.get(step.definition.looks_at, (step.definition.looks_at,) * 2)[stage],
+            partial(step.definition.function, **step.arguments),
+        )
+        for step in steps
+        if step.definition.scope == "page"
+    ]
 
 
-def _page_check(step: Step) -> tuple[str, str, Callable[[Any], bool]]:
-    rule = step.definition
-    return rule.name, rule.looks_at, partial(rule.function, **step.parameters)
-
-
-def _first(checks: list[tuple[str, str, Callable[[Any], bool]]], draft: Draft) -> str | None:
+def _first(checks: Sequence[_Check], draft: Draft) -> str | None:
     """Returns the name of the first rule that drops the page."""
     for name, fact, drops in checks:
         if drops(getattr(draft, fact)):
             return name
     return None
+
+
+def _line_rule(step: Step) -> Callable[[Draft, dict[str, int]], None]:
+    """Returns what applies a line rule to a draft and counts what it took."""
+    name, edits = step.rule, step.definition.edits
+    function = partial(step.definition.function, **step.arguments)
+
+    def apply(draft: Draft, taken: dict[str, int]) -> None:
+        before = draft.lines
+        left = function(before)
+        taken[name] = sum(map(ne, before, left)) if edits else len(before) - len(left)
+        draft.lines = left
+
+    return apply

@@ -10,14 +10,24 @@ from collections.abc import Sequence
 _CITATION = re.compile(r"\[\d*\]|\[edit\]|\[citation needed\]")
 
 
-def drop_long_words(lines: Sequence[str], max_characters: int) -> list[str]:
-    """Drops lines that have a word (by white space) of more than `max_characters` (rule 6)."""
-    return [line for line in lines if len(line) <= max_characters or max(map(len, line.split())) <= max_characters]
+def drop_metadata(lines: Sequence[str], starts: Sequence[str]) -> list[str]:
+    """Drops lines that start with one of `starts` (rule 1 of TensorFlow Datasets)."""
+    return [line for line in lines if not line.startswith(tuple(starts))]
 
 
-def remove_citations(lines: Sequence[str]) -> list[str]:
-    """Removes `[12]`, `[]`, `[edit]` and `[citation needed]` from each line and trims it again (rule 7)."""
-    return [_CITATION.sub("", line).strip() if "[" in line else line for line in lines]
+def drop_long_words(lines: Sequence[str], max_word_length: int) -> list[str]:
+    """Drops lines that have a word (by white space) of more than `max_word_length` characters (rule 6)."""
+    return [line for line in lines if len(line) <= max_word_length or max(map(len, line.split())) <= max_word_length]
+
+
+def remove_citations(lines: Sequence[str], trim: bool) -> list[str]:
+    """Removes `[12]`, `[]`, `[edit]` and `[citation needed]` from each line (rule 7).
+
+    Where `trim` is true a line is trimmed again, so that `end. [3]` ends in its mark.
+    """
+    if trim:
+        return [_CITATION.sub("", line).strip() if "[" in line else line for line in lines]
+    return [_CITATION.sub("", line) if "[" in line else line for line in lines]
 
 
 def keep_end_marks(lines: Sequence[str], marks: Sequence[str], no_marks: Sequence[str]) -> list[str]:
@@ -26,9 +36,9 @@ def keep_end_marks(lines: Sequence[str], marks: Sequence[str], no_marks: Sequenc
     return [line for line in lines if line.endswith(ends) and not line.endswith(no_ends)]
 
 
-def drop_few_words(lines: Sequence[str], min_words: int) -> list[str]:
-    """Drops lines of fewer than `min_words` words, by white space (rule 9)."""
-    return [line for line in lines if len(line.split(None, min_words)) >= min_words]
+def drop_few_words(lines: Sequence[str], min_words_per_line: int) -> list[str]:
+    """Drops lines of fewer than `min_words_per_line` words, by white space (rule 9)."""
+    return [line for line in lines if len(line.split(None, min_words_per_line)) >= min_words_per_line]
 
 
 def drop_phrases(lines: Sequence[str], phrases: Sequence[str]) -> list[str]:

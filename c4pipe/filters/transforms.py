@@ -6,8 +6,8 @@ from typing import Any
 
 import apache_beam as beam
 
+from c4pipe import recipe_lists
 from c4pipe.errors import C4pipeError
-from c4pipe.filters.clean import Cleaner, Tools
 from c4pipe.filters.wet_file import WetFileCleaner
 from c4pipe.recipes import Recipe
 
@@ -15,9 +15,10 @@ from c4pipe.recipes import Recipe
 class CleanWetFiles(beam.PTransform):
     """Cleans each WET file of (path, work file) pairs; the work file appears when it is complete."""
 
-    def __init__(self, recipe: Recipe, fingerprint: str, bad_words: Mapping[str, tuple[str, ...]]) -> None:
+    def __init__(self, recipe: Recipe, lists: Path, digests: Mapping[str, str]) -> None:
+        """Takes the recipe, and the folder where the lists of these digests were saved."""
         super().__init__()
-        self._clean = _CleanWetFile(recipe.to_json(), fingerprint, dict(bad_words))
+        self._clean = _CleanWetFile(recipe.to_json(), str(lists), dict(digests))
 
     def expand(self, files: beam.PCollection) -> beam.PCollection:
         """Takes (path, work file) as strings; gives nothing: what counts is in the work files."""
@@ -29,16 +30,15 @@ class CleanWetFiles(beam.PTransform):
 
 
 class _CleanWetFile(beam.DoFn):
-    def __init__(self, recipe: Mapping[str, Any], fingerprint: str, bad_words: dict[str, tuple[str, ...]]) -> None:
+    def __init__(self, recipe: Mapping[str, Any], lists: str, digests: dict[str, str]) -> None:
         super().__init__()
         self._recipe = recipe
-        self._fingerprint = fingerprint
-        self._bad_words = bad_words
+        self._lists = lists
+        self._digests = digests
 
     def setup(self) -> None:
-        recipe = Recipe.from_json(self._recipe)
-        cleaner = Cleaner(recipe, Tools(self._bad_words))
-        self._cleaner = WetFileCleaner(recipe, self._fingerprint, cleaner)
+        lists = recipe_lists.load(Path(self._lists), self._digests)
+        self._cleaner = WetFileCleaner(Recipe.from_json(self._recipe), lists)
 
     def process(self, element: tuple[str, str]) -> Iterable[None]:
         source, target = map(Path, element)

@@ -6,8 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from c4pipe.dedup.units import cut, span_hashes, unit_hashes
-from c4pipe.filters.clean import Cleaner, Draft, Verdict
-from c4pipe.page import Page, is_validation, page_key
+from c4pipe.filters.clean import Cleaner, Verdict
+from c4pipe.filters.draft import Draft
+from c4pipe.filters.tools import Tools
+from c4pipe.page import Page, is_validation, url_key, url_md5
+from c4pipe.recipe_lists import Lists
 from c4pipe.recipes import Recipe
 from c4pipe.rules import RULES
 from c4pipe.wet import Damage, read_pages
@@ -17,13 +20,12 @@ from c4pipe.work import KeptPage, WorkWriter
 class WetFileCleaner:
     """Cleans WET files by one recipe; made once in a worker, since loading the tools takes a while."""
 
-    def __init__(self, recipe: Recipe, fingerprint: str, cleaner: Cleaner) -> None:
+    def __init__(self, recipe: Recipe, lists: Lists) -> None:
         self._recipe = recipe
-        self._fingerprint = fingerprint
-        self._cleaner = cleaner
-        span, validation = recipe.find("repeated_span"), recipe.find("validation")
-        self._span_size: int = span.parameters["size"] if span else 0
-        self._one_in: int = validation.parameters["one_in"] if validation else 0
+        self._lists = lists
+        self._cleaner = Cleaner(recipe, Tools(recipe, lists))
+        self._span = recipe.parameters("repeated_span")
+        self._one_in: int = recipe.parameters("validation").get("one_in", 0)
 
     def clean(self, source: Path, target: Path) -> None:
         """Writes the work file `target` of the WET file `source`; it appears when it is complete.
@@ -39,7 +41,7 @@ class WetFileCleaner:
                         counts[f"damage.{item.kind}"] += 1
                     else:
                         self._add(item, writer, counts)
-            writer.finish(source.name, source.stat().st_size, self._recipe, self._fingerprint, counts)
+            writer.finish(source.name, source.stat().st_size, self._recipe, self._lists.digests, counts)
         except BaseException:
             writer.discard()
             raise
@@ -49,22 +51,27 @@ class WetFileCleaner:
         count(page, verdict, draft, counts)
         if verdict.readable:
             assert page.captured is not None  # a page without a timestamp is not readable
-            kept = None if verdict.reason else self._kept(page, draft)
-            writer.add(page_key(page.normalised_url), page.captured, kept)
+            kept = None if verdict.reason else self._kept(page, verdict, draft)
+            writer.add(url_key(draft.normalised_url), page.captured, kept)
 
-    def _kept(self, page: Page, draft: Draft) -> KeptPage:
-        assert draft.guess is not None
-        starts = draft.sentence_starts if self._span_size else []
-        hashes = unit_hashes(cut(draft.text, starts)) if starts else np.empty(0, dtype=np.uint64)
+    def _kept(self, page: Page, verdict: Verdict, draft: Draft) -> KeptPage:
+        guess, starts = draft.guess, draft.unit_starts
+        spans = np.empty(0, dtype=np.uint64)
+        if self._span:
+            hashes = unit_hashes(cut(draft.text, starts), self._span["white_space"])
+            spans = span_hashes(hashes, self._span["size"])
+        by_url = self._span.get("winner") == "MD5 of the URL"
         return KeptPage(
+            page_key=url_md5(page.url) >> 64 if by_url else url_key(draft.normalised_url),
             url=page.url,
             text=draft.text,
             timestamp=page.timestamp,
-            language=draft.guess.language,
-            language_probability=draft.guess.probability,
-            validation=bool(self._one_in) and is_validation(page.normalised_url, self._one_in),
-            sentence_starts=starts,
-            span_hashes=span_hashes(hashes, self._span_size) if starts else hashes,
+            language=guess.language if guess else None,
+            language_probability=round(guess.probability, 6) if guess else None,
+            validation=bool(self._one_in) and is_validation(draft.normalised_url, self._one_in),
+            dropped=verdict.final,
+            unit_starts=starts,
+            span_hashes=spans,
         )
 
 
@@ -76,8 +83,8 @@ def count(page: Page, verdict: Verdict, draft: Draft, counts: Counter[str]) -> N
     """
     counts["pages.read"] += 1
     counts["bytes.read"] += page.size
-    if verdict.lines:
-        counts["lines.read"] += len(page.lines)
+    if verdict.lines_read is not None:
+        counts["lines.read"] += verdict.lines_read
         counts["lines.left"] += len(draft.lines)
         for rule, number in verdict.lines.items():
             counts[f"lines.{'edited' if RULES[rule].edits else 'dropped'}.{rule}"] += number
@@ -85,5 +92,5 @@ def count(page: Page, verdict: Verdict, draft: Draft, counts: Counter[str]) -> N
         counts[f"pages.dropped.{verdict.reason}"] += 1
         return
     counts["pages.cleaned"] += 1
-    counts["sentences.cleaned"] += draft.sentence_count
+    counts["units.cleaned"] += len(draft.unit_starts)
     counts["bytes.cleaned"] += len(draft.text.encode())

@@ -1,0 +1,80 @@
+"""Pages in their final form: without the spans that they lose, judged by the last rules. No Beam."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from c4pipe.dedup.units import remove_spans
+from c4pipe.filters.clean import Cleaner
+from c4pipe.filters.tools import Tools
+from c4pipe.recipe_lists import Lists
+from c4pipe.recipes import Recipe
+
+
+class PageFinisher:
+    """Finishes pages by one recipe; made once in a worker."""
+
+    def __init__(self, recipe: Recipe, lists: Lists) -> None:
+        self._cleaner = Cleaner(recipe, Tools(recipe, lists))
+        self._span = recipe.parameters("repeated_span")
+
+    def finish(self, pages: pa.Table, removals: Mapping[int, Sequence[int]], counts: Counter[str]) -> pa.Table:
+        """Returns the pages that stay, in their final form and their order.
+
+        Args:
+            pages: the newest pages of a work file, with its PAGE_COLUMNS.
+            removals: by page key, the first unit of each span that the page loses.
+            counts: counters to add to: what was cut out, dropped and kept.
+        """
+        counts["units.newest"] += int(pc.sum(pc.list_value_length(pages["unit_starts"])).as_py() or 0)
+        pages = self._edit(pages, removals, counts)
+        for rule, dropped in _counts(pages["dropped"]).items():
+            counts[f"pages.dropped.{rule}"] += dropped
+            units = pages.filter(pc.equal(pages["dropped"], rule))["units_left"]
+            counts[f"units.dropped.{rule}"] += pc.sum(units).as_py()
+        pages = pages.filter(pc.is_null(pages["dropped"]))
+        counts["pages.kept"] += len(pages)
+        counts["pages.validation"] += int(pc.sum(pages["validation"]).as_py() or 0)
+        counts["units.kept"] += int(pc.sum(pages["units_left"]).as_py() or 0)
+        counts["bytes.kept"] += int(pc.sum(pc.binary_length(pages["text"])).as_py() or 0)
+        return pages
+
+    def _edit(self, pages: pa.Table, removals: Mapping[int, Sequence[int]], counts: Counter[str]) -> pa.Table:
+        units_left = pc.list_value_length(pages["unit_starts"]).to_numpy().copy()
+        edited = [row for row, key in enumerate(pages["page_key"].to_pylist()) if key in removals] if removals else []
+        columns = {name: pages[name] for name in ("text", "language", "language_probability", "dropped")}
+        if edited:
+            values = {name: column.to_pylist() for name, column in columns.items()}
+            for row in edited:
+                page = pages.slice(row, 1).to_pylist()[0]
+                units_left[row] = self._edit_page(page, removals[page["page_key"]], counts)
+                for name in values:
+                    values[name][row] = page[name]
+            columns = {name: pa.array(each, pages.schema.field(name).type) for name, each in values.items()}
+        for name, column in columns.items():
+            pages = pages.set_column(pages.schema.get_field_index(name), name, column)
+        return pages.append_column("units_left", pa.array(units_left, pa.int64()))
+
+    def _edit_page(self, page: dict[str, Any], spans: Sequence[int], counts: Counter[str]) -> int:
+        """Takes spans from a page, judges what is left, and returns how many units that is."""
+        starts = page["unit_starts"]
+        page["text"], left = remove_spans(page["text"], starts, spans, self._span["size"], self._span["unit"])
+        counts["units.dropped.repeated_span"] += len(starts) - left
+        counts["pages.edited.repeated_span"] += 1
+        page["dropped"], guess = self._cleaner.finish(page["url"], page["text"], left)
+        if guess:
+            page["language"], page["language_probability"] = guess.language, round(guess.probability, 6)
+        return left
+
+
+def _counts(column: pa.ChunkedArray) -> dict[str, int]:
+    return {each["values"]: each["counts"] for each in pc.value_counts(column.drop_null()).to_pylist()}
+
+
+def unclaimed(removals: Mapping[int, Sequence[int]], page_keys: Sequence[Any]) -> int:
+    """Returns how many spans are to be removed from pages that are not there: drops that went astray."""
+    lost = set(removals).difference(*(keys.tolist() for keys in page_keys))
+    return sum(len(removals[key]) for key in lost)

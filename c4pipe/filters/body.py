@@ -1,0 +1,24 @@
+"""A record's body cut into lines (rule 1)."""
+
+from collections.abc import Sequence
+
+from c4pipe.page import Page, newline_cut, trimmed
+
+BREAKS = ("every break", "newlines", "newlines, then every break")
+r"""Where lines end: wherever `str.splitlines` cuts; at `\n`, `\r` and `\r\n` alone; or at these while the page is
+measured, and then, for the line rules, wherever `str.splitlines` cuts."""
+
+
+def cut(page: Page, breaks: str) -> list[str]:
+    """Returns the lines of a page as one of BREAKS first cuts them, trimmed, without blank ones."""
+    return page.lines if breaks == "every break" else newline_cut(page.body)
+
+
+def cut_again(lines: Sequence[str], breaks: str) -> list[str]:
+    """Returns the lines as the line rules see them."""
+    if breaks != "newlines, then every break":
+        return list(lines)
+    # What a line lacks as a whole, it has nowhere: most pages have no such break.
+    if not any(len(line.splitlines()) > 1 for line in lines):
+        return list(lines)
+    return trimmed(piece for line in lines for piece in line.splitlines())

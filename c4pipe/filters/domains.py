@@ -1,0 +1,25 @@
+"""The domain of a URL, looked up in a list of registered domains (RealNews; T5 paper, 3.4.1)."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+_HOST = re.compile(r"(?:[^/?#@]*@)?([^/?#:]*)")
+
+
+def is_listed(normalised_url: str, domains: Mapping[str, Sequence[str]]) -> bool:
+    """Tells whether the URL's registered domain is listed, and its subdomain too where the list names some.
+
+    A listed domain is a registered one (`example.co.uk`, never `co.uk`), so that the end of a host name that is
+    in the list is the host's registered domain: no list of public suffixes is needed.
+
+    Args:
+        normalised_url: a URL without its scheme.
+        domains: the allowed subdomains of each domain; empty where all are.
+    """
+    match = _HOST.match(normalised_url)
+    labels = match[1].lower().rstrip(".").split(".") if match else []
+    for first in range(len(labels) - 1):
+        subdomains = domains.get(".".join(labels[first:]))
+        if subdomains is not None:
+            return not subdomains or ".".join(labels[:first]) in subdomains
+    return False

@@ -1,0 +1,80 @@
+"""Recipes on the terminal: the rules of one, and all of them side by side. Made from the rule table alone."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from c4pipe.recipes import Recipe, Step
+from c4pipe.rules import RULES
+
+
+def rules_table(recipe: Recipe) -> Table:
+    """Returns the rules of a recipe, their parameters and sources, in the order of evaluation."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column in ("stage", "rule", "row", "what it does", "source"):
+        table.add_column(column, overflow="fold", no_wrap=column in ("stage", "rule"))
+    stage = ""
+    for now, step in recipe.steps():
+        rule = step.definition
+        does = rule.does.format(**{name: say(value) for name, value in step.parameters.items()})
+        table.add_row("" if now == stage else now, rule.name, str(rule.row), escape(does), rule.source)
+        stage = now
+    return table
+
+
+def names_table(recipes: Iterable[Recipe]) -> Table:
+    """Returns the recipes with what they are, a line each."""
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for recipe in recipes:
+        table.add_row(recipe.name, escape(recipe.description))
+    return table
+
+
+def comparison_table(recipes: Iterable[Recipe]) -> Table:
+    """Returns recipes side by side: for each rule the stage at which a recipe applies it, under it the parameters.
+
+    A parameter that is the same in all recipes that have its rule is not shown: `rules_table` has it.
+    """
+    recipes = list(recipes)
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("rule", no_wrap=True)
+    table.add_column("row", justify="right")
+    for recipe in recipes:
+        table.add_column(recipe.name.replace("-", "-\n"), overflow="fold")
+    stages = [{step.rule: stage for stage, step in recipe.steps()} for recipe in recipes]
+    for rule in RULES.values():
+        if not any(rule.name in each for each in stages):
+            continue
+        table.add_row(rule.name, str(rule.row), *(each.get(rule.name, "") for each in stages))
+        steps = [recipe.find(rule.name) for recipe in recipes]
+        for name in rule.parameters:
+            values = [_value(step, name) for step in steps]
+            if len({value for value in values if value is not None}) > 1:
+                table.add_row(f"  {name}", "", *(escape(value or "") for value in values), style="dim")
+    return table
+
+
+def _value(step: Step | None, name: str) -> str | None:
+    if step is None:
+        return None
+    value = step.parameters[name]
+    if isinstance(value, tuple) and len(value) > 8:
+        return f"{len(value)} of them"
+    return say(value)
+
+
+def say(value: Any) -> str:
+    """Returns the value of a parameter as a reader expects it."""
+    if isinstance(value, (tuple, list)):
+        return ", ".join(map(_quote, value)) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _quote(value: Any) -> str:
+    return f"'{value}'" if '"' in str(value) else f'"{value}"'
