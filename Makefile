@@ -1,11 +1,12 @@
 # Every target sets up what it needs. PYTHON is any Python 3.10 or newer.
 PYTHON ?= python3
 
-.PHONY: help setup demo test bench lint clean
+.PHONY: help setup demo test parity bench lint clean
 
 help:
 	@echo "make demo   build a corpus from the sample crawl in samples/"
-	@echo "make test   lint, types and all tests"
+	@echo "make test   lint, types, all tests and parity"
+	@echo "make parity c4pipe against TensorFlow Datasets, page for page"
 	@echo "make bench  throughput on a made crawl"
 	@echo "make setup  .venv with .venv/bin/c4pipe"
 
@@ -22,6 +23,10 @@ setup: .venv/c4pipe.stamp
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,tensorflow]' --constraint constraints.txt
 	@touch $@
 
+.venv/parity.stamp: .venv/c4pipe.stamp
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[parity]' --constraint constraints.txt
+	@touch $@
+
 demo: setup
 	scripts/demo
 
@@ -31,6 +36,10 @@ lint: .venv/test.stamp
 test: .venv/test.stamp
 	scripts/lint
 	scripts/test
+	$(MAKE) --no-print-directory parity
+
+parity: .venv/parity.stamp
+	.venv/bin/python parity/compare.py
 
 bench: .venv/c4pipe.stamp
 	.venv/bin/python benchmarks/throughput.py

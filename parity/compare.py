@@ -1,0 +1,223 @@
+"""c4pipe's `tfds` recipes against TensorFlow Datasets itself, page for page, over the same WET files.
+
+    python parity/compare.py [--data DIR] [--make-crawl SCRIPT] [--only CONFIG]
+
+Zero differences are allowed: the same URLs, text, language and split. `--data` is a folder with `wet/`, `pages/` and
+`lists/`; `--make-crawl` a script that makes a crawl of any size. Where they are not there, the project's own
+sample crawl alone is compared, and it says so.
+"""
+
+import argparse
+import gzip
+import json
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import pyarrow.parquet as pq
+
+from c4pipe.lists import PINNED, REALNEWS
+from c4pipe.page import Page, normalise_url
+from c4pipe.wet import read_pages
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared"
+CRAWL = ("--files", "2", "--pages", "2000")
+
+RECIPES = {
+    "en": "tfds",
+    "en.noclean": "tfds-unfiltered",
+    "realnewslike": "tfds-realnewslike",
+    "webtextlike": "tfds-webtextlike",
+    "multilingual": "tfds-mc4",
+}
+"""The package's configurations, and the recipes that are to give the same."""
+
+Row = dict[str, str]
+"""A page of a corpus: text, timestamp, language, split."""
+
+
+class Inputs(NamedTuple):
+    """WET files, and the folder of the lists that go with them."""
+
+    name: str
+    files: list[Path]
+    lists: Path
+
+
+def inputs(data: Path, make_crawl: Path, folder: Path) -> list[Inputs]:
+    """Returns what there is to compare; the made crawl is made into `folder`."""
+    lists = make_lists(folder / "lists")
+    # Rewritten, since some of the samples are damaged on purpose: there the package gives up.
+    samples = list(pages(sorted((ROOT / "samples/crawl").glob("*.wet.gz"))))
+    first = write_wet(folder / "first.warc.wet.gz", ((page, page.body) for page in samples))
+    second = write_wet(folder / "second.warc.wet.gz", ((page, "\n".join(page.lines[::-1])) for page in samples))
+    found = [Inputs("samples", [first], lists), Inputs("ties", [second, first], lists)]
+    if not data.is_dir():
+        print(f"real pages are NOT compared: {data} is not there")
+        return found
+    files = sorted([*data.glob("wet/*.wet.gz"), *data.glob("pages/*.wet.gz")])
+    found.append(Inputs("real pages", files, data / "lists"))
+    if not make_crawl.is_file():
+        print(f"a made crawl is NOT compared: {make_crawl} is not there")
+        return found
+    crawl = folder / "crawl"
+    subprocess.run([sys.executable, make_crawl, crawl, *CRAWL], check=True, stdout=subprocess.DEVNULL)
+    found.append(Inputs("made crawl", sorted(crawl.glob("*.wet.gz")), data / "lists"))
+    return found
+
+
+def make_lists(folder: Path) -> Path:
+    """Returns a folder of all lists: the samples' own, and short ones for what the samples lack.
+
+    Without blank lines: the package takes one for a word that every page has.
+    """
+    for pinned in PINNED:
+        own, path = ROOT / "samples/lists" / pinned.path, folder / pinned.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        domains = '{"example.com": ["kitchen", "press"], "example.org": true}'
+        made = domains if pinned.path == REALNEWS else "nosuchword"
+        lines = own.read_text(encoding="utf-8").splitlines() if own.exists() else [made]
+        path.write_text("".join(f"{line}\n" for line in lines if line.strip()), encoding="utf-8")
+    return folder
+
+
+def write_wet(path: Path, captures: Iterable[tuple[Page, str]]) -> Path:
+    """Writes a WET file of pages with some text, and returns its path."""
+    with gzip.open(path, "wb") as file:
+        for page, text in captures:
+            body = text.encode()
+            head = ["WARC/1.0", "WARC-Type: conversion", f"WARC-Target-URI: {page.url}"]
+            head += [f"WARC-Date: {page.timestamp}", f"Content-Length: {len(body)}", "", ""]
+            file.write("\r\n".join(head).encode() + body + b"\r\n\r\n")
+    return path
+
+
+def untied(given: Inputs, folder: Path) -> Inputs:
+    """Returns the inputs without the captures that have the timestamp of an earlier one of their URL.
+
+    Earlier by file name, then by position, among the pages that are not too long.
+    """
+    seen: set[tuple[str, str]] = set()
+    files = []
+    for file in sorted(given.files, key=lambda path: path.name):
+        left = []
+        for page in pages([file]):
+            key = normalise_url(page.url, "anywhere"), page.timestamp
+            if len("\n".join(page.lines)) <= 190_000 and key not in seen:
+                left.append((page, page.body))
+                seen.add(key)
+        files.append(write_wet(folder / file.name, left))
+    return given._replace(files=files)
+
+
+def pages(files: Sequence[Path]) -> Iterator[Page]:
+    """Yields the pages of WET files."""
+    for file in files:
+        with file.open("rb") as stream:
+            yield from (page for page in read_pages(stream) if isinstance(page, Page))
+
+
+def compare(config: str, given: Inputs, folder: Path) -> tuple[int, list[str]]:
+    """Compares one configuration over some files; returns (pages compared, a line for each that differs).
+
+    Of two captures of a URL with one timestamp the package keeps an arbitrary one. Where pages differ, it runs again
+    without the later capture of each such tie, and then there must be no difference.
+    """
+    folder.mkdir()
+    links = folder / "links.txt"
+    links.write_text(
+        "".join(f"{url}\n" for url in sorted({page.url for page in pages(given.files)})[::2]), encoding="utf-8"
+    )
+    linked = ["--links", str(links)] if config == "webtextlike" else []
+    ours = read_corpus(build(RECIPES[config], given, folder / "corpus", linked))
+    theirs = reference(config, given, folder / "reference.jsonl", linked)
+    note, differing = "", differences(ours, theirs)
+    if differing:
+        note = f" ({len(differing)} before the later captures with one timestamp were taken out)"
+        theirs = reference(config, untied(given, folder), folder / "untied.jsonl", linked)
+        differing = differences(ours, theirs)
+    print(f"{given.name}, {config}: {len(theirs):,} pages compared, {len(differing):,} differences{note}", flush=True)
+    return len(theirs), differing
+
+
+def build(recipe: str, given: Inputs, output: Path, options: Sequence[str]) -> Path:
+    """Builds a corpus with c4pipe, as a user would, and returns its folder."""
+    command = [sys.executable, "-m", "c4pipe.cli", "build", *map(str, given.files), "--recipe", recipe]
+    command += ["--output", str(output), "--lists", str(given.lists), "--workers", "1", "--quiet", *options]
+    subprocess.run(command, check=True)
+    return output
+
+
+def read_corpus(folder: Path) -> dict[str, Row]:
+    """Returns the pages of a corpus by URL."""
+    rows = {}
+    for path in sorted(folder.glob("[!_]*/*.parquet")):
+        for page in pq.read_table(path).to_pylist():
+            rows[page["url"]] = {
+                **{name: page[name] for name in ("text", "timestamp", "language")},
+                "split": "validation" if "-validation-" in path.name else "train",
+            }
+    return rows
+
+
+def reference(config: str, given: Inputs, out: Path, options: Sequence[str]) -> dict[str, Row]:
+    """Runs TensorFlow Datasets' own steps in a process of their own, and returns its pages by URL."""
+    script = Path(__file__).with_name("reference.py")
+    command = [sys.executable, script, config, out, given.lists, *given.files, *options]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"the reference failed:\n{done.stderr[-4000:]}")
+    rows = {}
+    with out.open(encoding="utf-8") as lines:
+        for line in lines:
+            row = json.loads(line)
+            rows[row.pop("url")] = row
+    return rows
+
+
+def differences(ours: dict[str, Row], theirs: dict[str, Row]) -> list[str]:
+    """Returns a line for each URL whose page differs or is only on one side."""
+    found = []
+    for url in sorted(ours.keys() | theirs.keys()):
+        if url not in ours or url not in theirs:
+            found.append(f"{url}: only {'the reference' if url in theirs else 'c4pipe'} has it")
+        elif ours[url] != theirs[url]:
+            names = [name for name in ours[url] if ours[url][name] != theirs[url][name]]
+            found.append(f"{url}: {', '.join(names)} differ")
+    return found
+
+
+def main() -> int:
+    """Compares all; returns 1 where anything differs."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=SHARED / "data")
+    parser.add_argument("--make-crawl", type=Path, default=SHARED / "tools" / "make_crawl.py")
+    parser.add_argument("--only", choices=RECIPES, help="one configuration")
+    arguments = parser.parse_args()
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        found = inputs(arguments.data, arguments.make_crawl, folder)
+        # Ties and the made crawl's pages, which are the real ones again, concern the main configuration alone.
+        tasks = [
+            (config, given, folder / f"{given.name}.{config}")
+            for given in reversed(found)
+            for config in ([arguments.only] if arguments.only else RECIPES)
+            if config == "en" or given.name in ("samples", "real pages")
+        ]
+        with ThreadPoolExecutor(2) as pool:
+            results = list(pool.map(lambda task: compare(*task), tasks))
+    for (config, given, _), (_, differing) in zip(tasks, results, strict=True):
+        for line in differing[:20]:
+            print(f"{given.name}, {config}: {line}", file=sys.stderr)
+    wrong = sum(len(differing) for _, differing in results)
+    print(f"{sum(count for count, _ in results):,} pages compared, {wrong:,} differences")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
