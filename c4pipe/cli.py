@@ -295,19 +295,14 @@ def _tell_corpus(console: "Console", options: argparse.Namespace, made: dict[str
 
 def _recipes(options: argparse.Namespace) -> None:
     from c4pipe.presets import RECIPES, find_recipe
-    from c4pipe.recipe_table import comparison_table, names_table, rules_table
+    from c4pipe.recipe_table import comparison_tables, comparison_width, names_table, rules_table
 
-    recipes = [find_recipe(name) for name in options.names]
-    console = _console(sys.stdout)
-    if len(recipes) == 1:
-        console.print(names_table(recipes))
+    recipes = [find_recipe(name) for name in options.names] or list(RECIPES.values())
+    console = _console(sys.stdout, comparison_width(recipes))
+    tables = [rules_table(recipes[0])] if len(recipes) == 1 else comparison_tables(recipes, console.width)
+    for table in (names_table(recipes), *tables):
+        console.print(table)
         console.print()
-        console.print(rules_table(recipes[0]))
-        return
-    recipes = recipes or list(RECIPES.values())
-    console.print(names_table(recipes))
-    console.print()
-    console.print(comparison_table(recipes))
 
 
 def _lists(options: argparse.Namespace) -> None:
@@ -323,12 +318,12 @@ def _lists(options: argparse.Namespace) -> None:
         print(f"  {status:13}  {pinned.path:42}  {pinned.commit[:8]}  {pinned.sha256[:12]}")
 
 
-def _console(file: Any = None) -> "Console":
+def _console(file: Any = None, width: int = 0) -> "Console":
     from rich.console import Console
 
     file = file or sys.stderr
     # Piped into a file, a table is as wide as it needs to be.
-    return Console(file=file, width=None if file.isatty() else 160)
+    return Console(file=file, width=None if file.isatty() else max(160, width))
 
 
 def _say(console: "Console", text: str) -> None:

@@ -40,6 +40,10 @@ def _pages(table: Table, recipe: Recipe, counts: Mapping[str, int]) -> None:
     kept = counts.get("pages.kept", counts.get("pages.cleaned", 0))
     said = "pages kept" if "pages.kept" in counts else "pages left for dedup"
     table.add_row(said, f"{kept:,}", _share(kept, read), style="bold")
+    if len(recipe.languages) > 1:
+        of_language = {name: n for name, n in counts.items() if name.startswith("pages.kept.") and n}
+        for name, number in sorted(of_language.items(), key=lambda item: (-item[1], item[0])):
+            table.add_row(f"  of these in {name.removeprefix('pages.kept.')}", f"{number:,}", _share(number, read))
     if "pages.validation" in counts:
         aside = counts["pages.validation"]
         table.add_row("  of these in validation", f"{aside:,}", _share(aside, read))

@@ -174,7 +174,7 @@ def test_recipes_shows_every_rule_and_its_source(capsys: pytest.CaptureFixture[s
 
 def test_recipes_shows_all_of_them_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["recipes"]) == 0
-    names, table = capsys.readouterr().out.split("\n\n")
+    names, table, _ = capsys.readouterr().out.split("\n\n")
     assert [line.split()[0] for line in names.splitlines()] == list(RECIPES)
     rows = {line.split()[0]: line for line in table.splitlines() if line[:1].strip()}
     assert [name for name in rows if name in RULES] == list(RULES)

@@ -116,6 +116,8 @@ def oracle(crawl: Crawl) -> tuple[Corpus, Counter[str]]:
     counts["units.newest"] = sum(len(page.sentences) for page in newest.values())
     counts["units.kept"] = counts["units.newest"] - sum(n for name, n in counts.items() if name.startswith("units.d"))
     counts["pages.kept"] = sum(map(len, corpus.values()))
+    for (language, _), rows in corpus.items():
+        counts[f"pages.kept.{language}"] += len(rows)
     counts["bytes.kept"] = sum(len(row["text"].encode()) for rows in corpus.values() for row in rows)
     return corpus, counts
 
@@ -143,6 +145,8 @@ def line_oracle(crawl: Crawl) -> tuple[Corpus, Counter[str]]:
         counts["units.dropped.few_sentences_left"] += short * len(left)
     counts["units.kept"] = counts["units.newest"] - sum(n for name, n in counts.items() if name.startswith("units.d"))
     counts["pages.kept"] = sum(map(len, corpus.values()))
+    for (language, _), rows in corpus.items():
+        counts[f"pages.kept.{language}"] += len(rows)
     counts["bytes.kept"] = sum(len(row["text"].encode()) for rows in corpus.values() for row in rows)
     return corpus, counts
 

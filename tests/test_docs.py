@@ -196,8 +196,9 @@ def test_rules_page_has_each_kind_of_damage_as_the_code_words_it() -> None:
 def counter_patterns() -> list[re.Pattern[str]]:
     names = first_quotes(FORMATS_PAGE.partition("\n## Counters\n")[2])
     rules, kinds = "|".join(RULES), "|".join(DAMAGE)
-    marks = {"<rule>": f"(?:{rules})", "<kind>": f"(?:{kinds})"}
-    return [re.compile("".join(marks.get(p) or re.escape(p) for p in re.split("(<rule>|<kind>)", n))) for n in names]
+    marks = {"<rule>": f"(?:{rules})", "<kind>": f"(?:{kinds})", "<language>": r"[a-z-]+"}
+    parts = [re.split("(<rule>|<kind>|<language>)", name) for name in names]
+    return [re.compile("".join(marks.get(part) or re.escape(part) for part in each)) for each in parts]
 
 
 def test_formats_page_covers_each_counter(built: tuple[Path, str]) -> None:

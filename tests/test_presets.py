@@ -5,6 +5,7 @@ The `tfds` recipes are besides held against TensorFlow Datasets itself, page for
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -201,6 +202,27 @@ def test_mc4_has_a_folder_for_each_language_and_each_line_once(
     )
     assert set(corpus.dropped) <= {"older_copy", "few_long_lines", "bad_words", "empty", "language"}
     assert corpus.dropped["bad_words"] >= 50
+
+
+def test_languages_have_a_folder_and_a_list_each(shared_data: Path, tmp_path: Path) -> None:
+    handbook = str(shared_data / "pages" / "multilingual-handbook.warc.wet.gz")
+    articles = str(shared_data / "pages" / "web-articles.warc.wet.gz")
+    command = ["build", handbook, articles, "--lists", str(shared_data / "lists"), "--output", str(tmp_path / "c")]
+    assert cli.main([*command, "--languages", "en,de,fr,ro", "--workers", "1", "--quiet"]) == 0
+    corpus = Corpus(tmp_path / "c")
+    assert sorted(path.name for path in (tmp_path / "c").glob("[!_]*/")) == ["de", "en", "fr", "ro"]
+    kept = Counter(row["language"] for row in corpus.rows.values())
+    assert {f"pages.kept.{language}": n for language, n in kept.items()} == {
+        name: n for name, n in corpus.counts.items() if name.startswith("pages.kept.")
+    }
+    assert kept["de"] > 300
+    assert kept["fr"] > 50
+    lists = shared_data / "lists" / "ldnoobw"
+    for language, name in (("de", "de.5faf2ba4"), ("fr", "fr.5faf2ba4"), ("en", "en.25e679f0")):
+        words = [re.escape(word.strip().lower()) for word in (lists / name).read_text(encoding="utf-8").split("\n")]
+        listed = re.compile(rf"(?:\W|^)(?:{'|'.join(word for word in words if word)})(?:\W|$)")
+        texts = [row["text"].lower() for row in corpus.rows.values() if row["language"] == language]
+        assert [text for text in texts if listed.search(text)] == []
 
 
 def test_tfds_keeps_what_its_order_leaves(

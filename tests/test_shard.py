@@ -91,6 +91,7 @@ def test_pages_by_example() -> None:
     assert rows == [{**long, "text": "A.\nE. F."}, whole]
     assert counts == {
         "pages.kept": 2,
+        "pages.kept.en": 2,
         "pages.validation": 1,
         "bytes.kept": len("Ça. Là.".encode()) + len("A.\nE. F."),
         "pages.edited.repeated_span": 2,
@@ -120,7 +121,7 @@ def test_without_removals_pages_stay_as_they_are() -> None:
     pages = [page(9), page(0), page(M64)]
     rows, counts = finish(pages, {})
     assert rows == pages
-    assert counts == {"pages.kept": 3, "bytes.kept": 42, "units.newest": 15, "units.kept": 15}
+    assert counts == {"pages.kept": 3, "pages.kept.en": 3, "bytes.kept": 42, "units.newest": 15, "units.kept": 15}
 
 
 @pytest.mark.parametrize("removals", [{}, {7: [0]}], ids=["none", "of another page"])

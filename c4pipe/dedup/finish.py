@@ -37,6 +37,8 @@ class PageFinisher:
             counts[f"units.dropped.{rule}"] += pc.sum(units).as_py()
         pages = pages.filter(pc.is_null(pages["dropped"]))
         counts["pages.kept"] += len(pages)
+        for language, kept in _counts(pages["language"]).items():
+            counts[f"pages.kept.{language}"] += kept
         counts["pages.validation"] += int(pc.sum(pages["validation"]).as_py() or 0)
         counts["units.kept"] += int(pc.sum(pages["units_left"]).as_py() or 0)
         counts["bytes.kept"] += int(pc.sum(pc.binary_length(pages["text"])).as_py() or 0)
