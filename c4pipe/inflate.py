@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Iterator
 from enum import Enum
-from typing import BinaryIO
+from typing import Protocol
 
 from isal import isal_zlib
 
@@ -30,7 +30,14 @@ class Gap(Enum):
     """Bytes between two gzip members, or after the last, that belong to none."""
 
 
-def inflate(stream: BinaryIO) -> Iterator[bytes | Gap]:
+class ByteStream(Protocol):
+    """Where bytes come from: an open file, or a download."""
+
+    def read(self, size: int, /) -> bytes:
+        """Returns at most `size` bytes; none at the end. Raises OSError where it can't go on."""
+
+
+def inflate(stream: ByteStream) -> Iterator[bytes | Gap]:
     """Yields the plain bytes of `stream` in pieces of at most INFLATE bytes.
 
     A file that starts with a gzip member is inflated, member by member; any other is passed on. Should the
@@ -49,7 +56,7 @@ def inflate(stream: BinaryIO) -> Iterator[bytes | Gap]:
         data = _read(stream)
 
 
-def _read(stream: BinaryIO) -> bytes:
+def _read(stream: ByteStream) -> bytes:
     """Reads READ bytes, or what the file still has: a stream may give less at a time than it is asked for."""
     data = stream.read(READ)
     if not data or len(data) == READ:
@@ -61,7 +68,7 @@ def _read(stream: BinaryIO) -> bytes:
     return b"".join(pieces)
 
 
-def _members(stream: BinaryIO, data: bytes) -> Iterator[bytes | Gap]:
+def _members(stream: ByteStream, data: bytes) -> Iterator[bytes | Gap]:
     at, lost = 0, False  # where to look on; whether there was damage since the last whole member
     while True:
         data, at, junk = _next_member(stream, data, at)
@@ -88,7 +95,7 @@ class _Member:
     When it is read, `rest` and `at` tell where to look for the next one, `gap` what was wrong.
     """
 
-    def __init__(self, stream: BinaryIO, data: bytes, at: int) -> None:
+    def __init__(self, stream: ByteStream, data: bytes, at: int) -> None:
         self.stream = stream
         # Everything read since the member began: where the next one is looked for if this one fails.
         self.rest, self.at = data, at
@@ -158,7 +165,7 @@ def _find_member(data: bytes, at: int) -> int:
     return at
 
 
-def _next_member(stream: BinaryIO, data: bytes, at: int) -> tuple[bytes, int, bool]:
+def _next_member(stream: ByteStream, data: bytes, at: int) -> tuple[bytes, int, bool]:
     """Returns data and where the next member starts in it (-1: none), and whether bytes but zeros lie before it."""
     junk = False
     while True:

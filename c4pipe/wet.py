@@ -6,9 +6,9 @@ bytes and two newlines. Where that doesn't hold, the next record is looked for.
 
 import re
 from collections.abc import Iterator
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
-from c4pipe.inflate import Gap, inflate
+from c4pipe.inflate import ByteStream, Gap, inflate
 from c4pipe.page import Page
 
 RECORD_CAP = 16 * 1024 * 1024
@@ -60,7 +60,7 @@ class _Header(NamedTuple):
     length: int | None
 
 
-def read_pages(stream: BinaryIO) -> Iterator[Page | Damage]:
+def read_pages(stream: ByteStream) -> Iterator[Page | Damage]:
     """Yields the pages of a WET file in their order, and what was damaged where it was met.
 
     Args:
@@ -119,7 +119,7 @@ def _parse_header(block: bytes) -> _Header:
 class _Records:
     """A cursor over the plain bytes: what is not consumed yet is in `held`."""
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: ByteStream) -> None:
         self.pieces = inflate(stream)
         self.held = bytearray()
         self.offset = 0  # plain bytes consumed

@@ -44,7 +44,8 @@ class _CleanWetFile(beam.DoFn):
         source, target = map(Path, element)
         if not target.exists():
             try:
-                self._cleaner.clean(source, target)
+                with source.open("rb") as stream:
+                    self._cleaner.clean(stream, source.name, target)
             except OSError as error:
                 raise C4pipeError(f"{source} can't be cleaned into {target}: {error}") from error
         return ()

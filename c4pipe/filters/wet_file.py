@@ -9,6 +9,7 @@ from c4pipe.dedup.units import cut, span_hashes, unit_hashes
 from c4pipe.filters.clean import Cleaner, Verdict
 from c4pipe.filters.draft import Draft
 from c4pipe.filters.tools import Tools
+from c4pipe.inflate import ByteStream
 from c4pipe.page import Page, is_validation, url_key, url_md5
 from c4pipe.recipe_lists import Lists
 from c4pipe.recipes import Recipe
@@ -27,21 +28,26 @@ class WetFileCleaner:
         self._span = recipe.parameters("repeated_span")
         self._one_in: int = recipe.parameters("validation").get("one_in", 0)
 
-    def clean(self, source: Path, target: Path) -> None:
-        """Writes the work file `target` of the WET file `source`; it appears when it is complete.
+    def clean(self, stream: ByteStream, source: str, target: Path) -> None:
+        """Writes the work file `target` of a WET file; it appears when it is complete.
+
+        Args:
+            stream: the WET file, gzipped or not, at its start.
+            source: its name, without folders.
+            target: the work file.
 
         Raises OSError where either can't be read or written; nothing is left of `target` then.
         """
         counts: Counter[str] = Counter()
+        counted = _Counted(stream)
         writer = WorkWriter(target)
         try:
-            with source.open("rb") as stream:
-                for item in read_pages(stream):
-                    if isinstance(item, Damage):
-                        counts[f"damage.{item.kind}"] += 1
-                    else:
-                        self._add(item, writer, counts)
-            writer.finish(source.name, source.stat().st_size, self._recipe, self._lists.digests, counts)
+            for item in read_pages(counted):
+                if isinstance(item, Damage):
+                    counts[f"damage.{item.kind}"] += 1
+                else:
+                    self._add(item, writer, counts)
+            writer.finish(source, counted.size, self._recipe, self._lists.digests, counts)
         except BaseException:
             writer.discard()
             raise
@@ -73,6 +79,19 @@ class WetFileCleaner:
             unit_starts=starts,
             span_hashes=spans,
         )
+
+
+class _Counted:
+    """A stream that knows how many bytes were read from it."""
+
+    def __init__(self, stream: ByteStream) -> None:
+        self._stream = stream
+        self.size = 0
+
+    def read(self, size: int) -> bytes:
+        data = self._stream.read(size)
+        self.size += len(data)
+        return data
 
 
 def count(page: Page, verdict: Verdict, draft: Draft, counts: Counter[str]) -> None:
