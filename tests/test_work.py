@@ -357,7 +357,8 @@ def cleaned(tmp_path: Path, recipe: Recipe, lines: Sequence[str], lists: Lists) 
     source = tmp_path / "a.warc.wet"
     source.write_bytes(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body + b"\r\n\r\n")
     target = tmp_path / "a.warc.wet.parquet"
-    WetFileCleaner(recipe, lists).clean(source, target)
+    with source.open("rb") as stream:
+        WetFileCleaner(recipe, lists).clean(stream, source.name, target)
     (row,) = pq.read_table(target).to_pylist()
     return read_header(target), row
 
