@@ -1,13 +1,14 @@
 # Every target sets up what it needs. PYTHON is any Python 3.10 or newer.
 PYTHON ?= python3
 
-.PHONY: help setup demo test parity bench lint clean
+.PHONY: help setup demo test parity bench fuzz lint clean
 
 help:
 	@echo "make demo   build a corpus from the sample crawl in samples/"
 	@echo "make test   lint, types, all tests and parity"
 	@echo "make parity c4pipe against TensorFlow Datasets, page for page"
 	@echo "make bench  throughput on a made crawl"
+	@echo "make fuzz   reader and rules on bytes made to break them, for FUZZ_SECONDS (60)"
 	@echo "make setup  .venv with .venv/bin/c4pipe"
 
 setup: .venv/c4pipe.stamp
@@ -27,6 +28,10 @@ setup: .venv/c4pipe.stamp
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[parity]' --constraint constraints.txt
 	@touch $@
 
+.venv/fuzz.stamp: .venv/c4pipe.stamp
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]' --constraint constraints.txt
+	@touch $@
+
 demo: setup
 	scripts/demo
 
@@ -43,6 +48,9 @@ parity: .venv/parity.stamp
 
 bench: .venv/c4pipe.stamp
 	.venv/bin/python benchmarks/throughput.py
+
+fuzz: .venv/fuzz.stamp
+	scripts/fuzz
 
 clean:
 	rm -rf .venv demo-corpus build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

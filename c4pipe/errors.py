@@ -3,6 +3,8 @@
 C4pipeError            the run can't go on (exit status 1)
 ├── LostDataError      a shuffle gave back less, or other, than went in
 └── UsageError         what was asked for can't be done (exit status 2)
+
+A corpus that is complete but for files that could not be had is no error: exit status 3.
 """
 
 

@@ -2,8 +2,7 @@
 
 import zlib
 from collections.abc import Iterator
-from enum import Enum
-from typing import Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from isal import isal_zlib
 
@@ -13,21 +12,31 @@ READ = 32 * 1024
 INFLATE = 256 * 1024
 """Bytes inflated at once, at most: a gzip bomb can't fill the memory."""
 
+FIRST_BYTES = 64
+"""Bytes of a loss that are kept, at most, to show what it was."""
+
 _KEPT = 256 * 1024  # raw bytes kept of the member being read, to look for the next one after damage
 _MAGIC = b"\x1f\x8b\x08"
 _RECORD = b"\nWARC/1."
 _ERROR: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # a class, not an instance as its stub has it
 
 
-class Gap(Enum):
-    """Where bytes are lost between two pieces of the stream, and why."""
+class Gap(NamedTuple):
+    """Where bytes are lost between two pieces of the stream.
 
-    GZIP_CORRUPT = "gzip_corrupt"
-    """A gzip member that can't be inflated, is cut before the next one, or fails its checksum."""
-    GZIP_CUT = "gzip_cut"
-    """The file ends inside a gzip member."""
-    GZIP_JUNK = "gzip_junk"
-    """Bytes between two gzip members, or after the last, that belong to none."""
+    Attributes:
+        kind: `gzip_corrupt`: a gzip member can't be inflated, is cut before the next one, or fails its checksum.
+            `gzip_cut`: the file ends inside a gzip member. `gzip_junk`: bytes between two members, or after the
+            last, belong to none.
+        length: bytes that were there and are not given. `gzip_corrupt`: plain bytes, inflated but left out because
+            the damage may be in them (0 where none could be told). `gzip_junk`: the bytes as they are stored, but
+            zeros before them. `gzip_cut`: 0.
+        first: the first of these bytes, FIRST_BYTES at most.
+    """
+
+    kind: Literal["gzip_corrupt", "gzip_cut", "gzip_junk"]
+    length: int = 0
+    first: bytes = b""
 
 
 class ByteStream(Protocol):
@@ -73,7 +82,7 @@ def _members(stream: ByteStream, data: bytes) -> Iterator[bytes | Gap]:
     while True:
         data, at, junk = _next_member(stream, data, at)
         if junk and not lost:
-            yield Gap.GZIP_JUNK
+            yield junk
             lost = True
         if at < 0:
             return
@@ -110,9 +119,11 @@ class _Member:
             try:
                 piece = inflater.decompress(data, INFLATE)
             except _ERROR:
-                self.fail(Gap.GZIP_CORRUPT)
-                if rescue and (piece := _rescue(memoryview(self.rest)[self.at - 1 :], size)):
-                    yield piece
+                self.fail("gzip_corrupt")
+                if rescue:
+                    piece, self.gap = _rescue(memoryview(self.rest)[self.at - 1 :], size)
+                    if piece:
+                        yield piece
                 return
             if piece:
                 size += len(piece)
@@ -121,25 +132,25 @@ class _Member:
             if not data and not inflater.eof and len(piece) < INFLATE:
                 data = _read(self.stream)
                 if not data:
-                    self.fail(Gap.GZIP_CUT)
+                    self.fail("gzip_cut")
                     return
                 kept = self.rest[self.at :] + data
                 rescue = rescue and len(kept) <= _KEPT  # `rest` still has the member's start
                 self.rest, self.at = kept[-_KEPT:], 0
         self.rest, self.at = bytes(data) or _read(self.stream), 0
 
-    def fail(self, gap: Gap) -> None:
+    def fail(self, kind: Literal["gzip_corrupt", "gzip_cut"]) -> None:
         """Goes on one byte behind the member's start. What ends inside a member has one more behind it or not."""
         self.at += 1
-        cut = gap is Gap.GZIP_CUT and _find_member(self.rest, self.at) < 0
-        self.gap = Gap.GZIP_CUT if cut else Gap.GZIP_CORRUPT
+        cut = kind == "gzip_cut" and _find_member(self.rest, self.at) < 0
+        self.gap = Gap("gzip_cut" if cut else "gzip_corrupt")
 
 
-def _rescue(raw: memoryview, size: int) -> bytes:
+def _rescue(raw: memoryview, size: int) -> tuple[bytes, Gap]:
     """Returns what a damaged member has behind `size` plain bytes, up to the start of the last record in it.
 
     isal drops what it has inflated when it meets damage; zlib, fed in ever smaller steps, gives all that lies
-    before it. The record that the damage may be in is left out: of a member with one record nothing is returned.
+    before it. The record that the damage may be in goes into the gap: of a member with one record nothing is given.
     """
     inflater, plain, seen = zlib.decompressobj(31), bytearray(), 0
     at, step = 0, 4096
@@ -153,7 +164,8 @@ def _rescue(raw: memoryview, size: int) -> bytes:
         at += step
         plain += piece[max(0, size - seen) :]
         seen += len(piece)
-    return bytes(plain[: plain.rfind(_RECORD) + 1])
+    end = plain.rfind(_RECORD) + 1
+    return bytes(plain[:end]), Gap("gzip_corrupt", len(plain) - end, bytes(plain[end : end + FIRST_BYTES]))
 
 
 def _find_member(data: bytes, at: int) -> int:
@@ -165,16 +177,19 @@ def _find_member(data: bytes, at: int) -> int:
     return at
 
 
-def _next_member(stream: ByteStream, data: bytes, at: int) -> tuple[bytes, int, bool]:
-    """Returns data and where the next member starts in it (-1: none), and whether bytes but zeros lie before it."""
-    junk = False
+def _next_member(stream: ByteStream, data: bytes, at: int) -> tuple[bytes, int, Gap | None]:
+    """Returns data and where the next member starts in it (-1: none), and the junk that lies before it.
+
+    Zeros are padding, no junk; those behind junk are part of it.
+    """
+    length, first = 0, b""
     while True:
         found = _find_member(data, at)
-        if found >= 0:
-            return data, found, junk or data[at:found].strip(b"\0") != b""
-        rest = data[at:].strip(b"\0")
-        junk = junk or rest not in (b"", _MAGIC[:1], _MAGIC[:2])
-        more = _read(stream)
+        more = _read(stream) if found < 0 else b""
+        end = found if found >= 0 else max(at, len(data) - 2) if more else len(data)  # a magic may be cut here
+        passed = data[at:end] if length else data[at:end].lstrip(b"\0")
+        length += len(passed)
+        first = (first + passed[:FIRST_BYTES])[:FIRST_BYTES]
         if not more:
-            return b"", -1, junk or rest != b""
-        data, at = data[max(at, len(data) - 2) :] + more, 0
+            return data, found, Gap("gzip_junk", length, first) if length else None
+        data, at = data[end:] + more, 0

@@ -6,10 +6,12 @@ SHA-256, they are the same in every run. None is shipped here: `fetch` downloads
 """
 
 import contextlib
+import errno
 import hashlib
 import http.client
 import json
 import os
+import stat
 import time
 import urllib.error
 import urllib.request
@@ -17,6 +19,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from c4pipe import __version__
 from c4pipe.errors import C4pipeError, UsageError
@@ -116,11 +119,19 @@ def show(directory: Path) -> list[tuple[PinnedList, str]]:
 
 def _status(path: Path, sha256: str) -> str:
     try:
-        return "ok" if hashlib.sha256(path.read_bytes()).hexdigest() == sha256 else "other content"
+        return "ok" if hashlib.sha256(read_file(path)).hexdigest() == sha256 else "other content"
     except (FileNotFoundError, NotADirectoryError):
         return "missing"
     except OSError:  # a folder in its place, or unreadable
         return "other content"
+
+
+def read_file(path: Path, most: int = -1) -> bytes:
+    """Return the bytes of a file, at most `most`; raises OSError for a pipe or device, that could block for ever."""
+    if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
+        raise OSError(errno.EINVAL, "not a regular file")
+    with path.open("rb") as file:
+        return file.read(most)
 
 
 def fetch(target: Path, source: str = SOURCE, report: Callable[[str], None] = lambda line: None) -> int:
@@ -202,13 +213,24 @@ def load_domains(directory: Path) -> dict[str, list[str]]:
     """
     path = directory / REALNEWS
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        return {domain: [] if allowed is True else list(allowed) for domain, allowed in values.items()}
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+        return _domains(json.loads(read_file(path).decode()))
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError(
             f"The list of news domains {path} can't be used ({error}): run `c4pipe lists fetch`, "
             "or name a folder that has a good one with `--lists DIR`."
         ) from None
+
+
+def _domains(values: Any) -> dict[str, list[str]]:
+    """Return the allowed subdomains of each domain. Raises ValueError where it is not of that form."""
+    if not isinstance(values, dict):
+        raise ValueError("it is no object of domains")
+    for domain, allowed in values.items():
+        if allowed is not True and not (isinstance(allowed, list) and all(isinstance(each, str) for each in allowed)):
+            raise ValueError(f"{domain[:100]!r} has neither true nor a list of subdomains")
+        for name in (domain, *([] if allowed is True else allowed)):
+            name.encode()  # JSON can have a half of a surrogate pair, UTF-8 can't
+    return {domain: [] if allowed is True else allowed for domain, allowed in values.items()}
 
 
 def load_bad_words(directory: Path, language: str, lower: bool = True) -> tuple[str, ...]:
@@ -223,7 +245,8 @@ def load_bad_words(directory: Path, language: str, lower: bool = True) -> tuple[
     path = directory / name
     hint = "run `c4pipe lists fetch`, or name a folder that has a good one with `--lists DIR`."
     try:
-        text = path.read_text(encoding="utf-8-sig")  # else a byte-order mark would stick to the first word
+        # else a byte-order mark would stick to the first word
+        text = read_file(path).decode("utf-8-sig").replace("\r", "\n")
     except (FileNotFoundError, NotADirectoryError):
         raise UsageError(f"The bad-words list for language {language!r} is not at {path}: {hint}") from None
     except IsADirectoryError:

@@ -4,12 +4,12 @@ import json
 import platform
 import shutil
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from c4pipe import __version__
+from c4pipe import __version__, lock
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.totals import SHUFFLES, Report, add
 
@@ -40,7 +40,11 @@ def read(folder: Path) -> dict[str, Any] | None:
 
 
 def make(
-    identity: Mapping[str, Any], clean_counts: Mapping[str, int], report: Report, expected: Collection[str]
+    identity: Mapping[str, Any],
+    clean_counts: Mapping[str, int],
+    report: Report,
+    expected: Collection[str],
+    missing: Sequence[Mapping[str, str]] = (),
 ) -> dict[str, Any]:
     """Returns the manifest of a corpus.
 
@@ -49,6 +53,7 @@ def make(
         clean_counts: the counters of job 1, over all inputs.
         report: the report of job 2.
         expected: the paths of all shard files.
+        missing: the WET files that could not be had (`name`, `path`, `error`).
 
     Raises LostDataError where the counts of pages do not add up.
     """
@@ -62,6 +67,7 @@ def make(
         "format": "c4pipe corpus",
         "version": VERSION,
         **identity,
+        "missing": [dict(values) for values in missing],
         "counts": dict(sorted(counts.items())),
         "shards": shards,
         "made_with": {
@@ -98,7 +104,7 @@ def prepare(output: Path, identity: Mapping[str, Any]) -> dict[str, Any] | None:
     _complete(output, identity)
     check_folder(output, identity)
     done = read(output)
-    if done:
+    if done and done["inputs"] == identity["inputs"]:
         return done
     staging = output / STAGING
     if staging.exists():
@@ -112,7 +118,7 @@ def check_folder(output: Path, identity: Mapping[str, Any]) -> None:
     done = read(output)
     if done:
         for name, value in identity.items():
-            if done.get(name) != value:
+            if not _same(name, done, value):
                 raise UsageError(
                     f"{output} already holds another corpus ({name}: {_short(done.get(name))} there, "
                     f"{_short(value)} now): give another --output, or delete that folder"
@@ -120,12 +126,26 @@ def check_folder(output: Path, identity: Mapping[str, Any]) -> None:
         return
     if read(output / STAGING):  # stopped while it was put in place: `prepare` completes it, or says why not
         return
-    strange = sorted(path.name for path in output.glob("*") if path.name not in (STAGING, WORK))
+    strange = sorted(path.name for path in output.glob("*") if path.name not in (STAGING, WORK, lock.NAME))
     if strange:
         raise UsageError(
             f"{output} holds {', '.join(strange[:3])}{', ...' if len(strange) > 3 else ''} but no {NAME}: "
             "give an empty or new folder as --output"
         )
+
+
+def _same(name: str, done: Mapping[str, Any], value: Any) -> bool:
+    """Tells whether a corpus that is there has this part of an identity, or would have it but for missing files."""
+    if name == "train_shards" and done.get("missing"):
+        return True
+    if name != "inputs":
+        return bool(done.get(name) == value)
+    sizes = {file["name"]: file["bytes"] for file in value}
+    missing = {file["name"] for file in done.get("missing", ())}
+    had = {file["name"]: file["bytes"] for file in done.get("inputs", ())}
+    return had.keys() <= sizes.keys() <= had.keys() | missing and all(
+        sizes[each] in (None, size) for each, size in had.items()
+    )
 
 
 def _complete(output: Path, identity: Mapping[str, Any]) -> None:
@@ -144,7 +164,12 @@ def publish(output: Path, manifest: Mapping[str, Any]) -> None:
     temporary = staging / f".{NAME}.tmp"
     temporary.write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
     temporary.replace(staging / NAME)
-    for folder in sorted(path for path in staging.glob("[!_.]*") if path.is_dir()):
+    folders = sorted(path for path in staging.glob("[!_.]*") if path.is_dir())
+    if read(output) is not None:  # a corpus that lacked files: from here on it is none
+        (output / NAME).unlink()
+    for folder in folders:
+        if (output / folder.name).exists():
+            (output / folder.name).rename(staging / f"_old-{folder.name}")
         folder.rename(output / folder.name)
     (staging / NAME).rename(output / NAME)
     shutil.rmtree(staging)

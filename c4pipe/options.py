@@ -8,10 +8,11 @@ from pathlib import Path
 from c4pipe import lists, recipe_lists
 from c4pipe.errors import UsageError
 from c4pipe.filters.language import check_detector
-from c4pipe.inputs import InputFile, find_inputs
+from c4pipe.inputs import InputFile, Selection, find_inputs
 from c4pipe.presets import find_recipe
 from c4pipe.recipe_lists import Lists
 from c4pipe.recipes import Recipe
+from c4pipe.remote import Network
 from c4pipe.shards import FORMATS
 from c4pipe.work import WorkHeader, find_work_files, read_headers
 
@@ -44,6 +45,9 @@ class CleanOptions:
         languages: the languages to keep, or () for the recipe's.
         lists: a folder with the lists; None for the cache.
         links: files of URLs, for a recipe that keeps the pages of a list of links.
+        selection: which files of a crawl, and from where.
+        network: how to behave on the network.
+        max_missing: how many files may be missing, for want of the network; None for any number.
     """
 
     inputs: tuple[str, ...]
@@ -52,14 +56,19 @@ class CleanOptions:
     languages: tuple[str, ...] = ()
     lists: Path | None = None
     links: tuple[Path, ...] = ()
+    selection: Selection = field(default_factory=Selection)
+    network: Network = field(default_factory=Network)
+    max_missing: int | None = None
     engine: Engine = field(default_factory=Engine)
 
     def __post_init__(self) -> None:
-        _ = self.files, self.rules
+        _ = self.rules
         check_detector(self.rules.parameters("language").get("detector", ""))
-        _ = self.recipe_lists
+        _ = self.files, self.recipe_lists
         if self.work.exists() and not self.work.is_dir():
             raise UsageError(f"--work {self.work} is a file: give a folder")
+        if self.max_missing is not None and self.max_missing < 0:
+            raise UsageError(f"--max-missing {self.max_missing}: give 0 or more")
 
     @cached_property
     def rules(self) -> Recipe:
@@ -78,7 +87,7 @@ class CleanOptions:
     @cached_property
     def files(self) -> tuple[InputFile, ...]:
         """The files to clean, by name."""
-        return find_inputs(self.inputs)
+        return find_inputs(self.inputs, self.selection)
 
     @cached_property
     def fingerprint(self) -> str:

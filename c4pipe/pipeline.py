@@ -7,13 +7,14 @@ from typing import Any
 
 import apache_beam as beam
 
-from c4pipe import manifest, totals
+from c4pipe import manifest, missing, totals
 from c4pipe.dedup.exchange import SPAN_ROW, URL_ROW, bucket_bits
 from c4pipe.dedup.layout import SHARD_BYTES, Layout
 from c4pipe.dedup.transforms import DedupPlan, DedupWorkFiles
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.filters.transforms import CleanWetFiles
 from c4pipe.inputs import InputFile
+from c4pipe.lock import only_run
 from c4pipe.options import CleanOptions, DedupOptions
 from c4pipe.progress import Progress
 from c4pipe.recipe_lists import FOLDER
@@ -29,34 +30,48 @@ MAX_SHARD_BYTES = 8 * SHARD_BYTES
 def clean(options: CleanOptions, progress: Progress) -> dict[str, int]:
     """Job 1: writes a work file for every input that has none yet, and returns the counts over all inputs.
 
-    Raises UsageError where a work file that is there is of another recipe or input, C4pipeError where a file
-    can't be read or written, or where the inputs hold no page.
+    A file that can't be had from the network is noted in the work folder (`missing`), and tried again by the next run.
+
+    Raises UsageError where a work file that is there is of another recipe or input, or another run is at work there,
+    C4pipeError where a file can't be read or written, too many are missing, or the inputs hold no page.
     """
-    options.work.mkdir(parents=True, exist_ok=True)
+    with only_run(options.work):
+        return _clean(options, progress)
+
+
+def _clean(options: CleanOptions, progress: Progress) -> dict[str, int]:
     options.recipe_lists.save(options.work / FOLDER)
     targets = {file: work_path(options.work, file) for file in options.files}
     for file, target in targets.items():
         if target.exists():
             check_done(target, file.size, options.rules, options.fingerprint)
-    missing = [file for file in targets if not targets[file].exists()]
+    open_files = [file for file in targets if not targets[file].exists()]
+    for file in open_files:
+        missing.note_path(targets[file]).unlink(missing_ok=True)
     # The largest first: the workers take turns, and end together.
-    missing.sort(key=lambda file: (-file.size, file.name))
-    tasks = [(str(file.path), str(targets[file])) for file in missing]
+    open_files.sort(key=lambda file: (-(file.size or 0), file.name))
+    tasks = [(file.path, str(targets[file])) for file in open_files]
 
     def construct(pipeline: beam.Pipeline) -> None:
-        step = CleanWetFiles(options.rules, options.work / FOLDER, options.recipe_lists.digests)
+        step = CleanWetFiles(options.rules, options.work / FOLDER, options.recipe_lists.digests, options.network)
         _ = pipeline | "WET files" >> beam.Create(tasks) | "Clean" >> step
 
     if tasks:
-        sizes = {targets[file]: file.size for file in options.files}
+        known = all(file.size is not None for file in options.files)
+        sizes = {targets[file]: file.size if known and file.size else 1 for file in options.files}
         with progress.watch("clean", sizes):
             run(construct, options.engine, len(tasks))
-    lost = [file.name for file, target in targets.items() if not target.exists()]
+    notes = {values["name"]: values for values in missing.noted([options.work])}
+    gone = [notes[file.name] for file, target in targets.items() if not target.exists() and file.name in notes]
+    lost = [file.name for file, target in targets.items() if not target.exists() and file.name not in notes]
     if lost:
         raise LostDataError(f"the engine ended without cleaning {len(lost)} of {len(targets)} files: {lost[0]}, ...")
-    counts = totals.add(read_header(target).counts for target in targets.values())
+    if len(gone) > (len(targets) - 1 if options.max_missing is None else options.max_missing):
+        raise C4pipeError(f"{len(gone)} of {len(targets)} files could not be had: {gone[0]['error']}")
+    made = [target for target in targets.values() if target.exists()]
+    counts = totals.add(read_header(target).counts for target in made)
     if not counts.get("pages.read"):
-        for target in targets.values():  # or they would be in the way of the right inputs
+        for target in made:  # or they would be in the way of the right inputs
             target.unlink()
         raise C4pipeError(f"no page was found in {_files(len(targets))}: are these WET files?")
     return counts
@@ -70,9 +85,17 @@ def work_path(folder: Path, file: InputFile) -> Path:
 def dedup(options: DedupOptions, progress: Progress) -> dict[str, Any]:
     """Job 2: writes the corpus of some work folders, and returns its manifest.
 
-    A corpus of the same inputs and options that is already complete is left as it is.
-    Raises UsageError where the output holds something else, LostDataError where control totals differ.
+    A corpus of the same inputs and options that is already complete is left as it is; one that lacked files which
+    are there now is made anew.
+
+    Raises UsageError where the output holds something else or another run is at work there, LostDataError where
+    control totals differ.
     """
+    with only_run(options.output):
+        return _dedup(options, progress)
+
+
+def _dedup(options: DedupOptions, progress: Progress) -> dict[str, Any]:
     recipe, headers = options.recipe, options.headers.values()
     text_bytes = totals.add(header.text_bytes for header in headers)
     layout = Layout.plan(recipe.languages, text_bytes, options.shards)
@@ -100,7 +123,7 @@ def dedup(options: DedupOptions, progress: Progress) -> dict[str, Any]:
     totals.check(report)
     clean_counts = totals.add(header.counts for header in headers)
     clean_counts.pop("pages.cleaned", None)
-    made = manifest.make(identity, clean_counts, report, _shard_paths(plan))
+    made = manifest.make(identity, clean_counts, report, _shard_paths(plan), missing.noted(options.work))
     manifest.publish(options.output, made)
     return made
 
@@ -109,7 +132,7 @@ def check_build(options: CleanOptions, output: Path, formats: Sequence[str]) -> 
     """Raises UsageError, before any work is done, where `build` could not end in that output folder."""
     names = {work_path(options.work, file).name for file in options.files}
     others = sorted(path.name for path in options.work.glob("*.parquet") if path.name not in names)
-    inputs = [(file.name, file.size) for file in options.files]
+    inputs = [(file.name, file.size) for file in options.files]  # a size is not known yet for a URL
     manifest.check_folder(output, _identity(options.rules, options.fingerprint, inputs, formats))
     if others:
         raise UsageError(
@@ -119,7 +142,7 @@ def check_build(options: CleanOptions, output: Path, formats: Sequence[str]) -> 
 
 
 def _identity(
-    recipe: Recipe, fingerprint: str, inputs: Sequence[tuple[str, int]], formats: Sequence[str]
+    recipe: Recipe, fingerprint: str, inputs: Sequence[tuple[str, int | None]], formats: Sequence[str]
 ) -> dict[str, Any]:
     """Returns what makes a corpus this one, as JSON values."""
     identity: dict[str, Any] = json.loads(json.dumps({"recipe": recipe.to_json(), "formats": list(formats)}))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from c4pipe.errors import UsageError
+from c4pipe.lists import read_file
 from c4pipe.recipes import STAGES, Recipe
 from c4pipe.rules import Rule
 
@@ -24,6 +25,8 @@ else:
 _KEYS = ("base", "name", "description", "off")
 _NEEDED = ("body_lines", "incomplete", "normalised_url", "older_copy", "empty")
 _AT_LEAST_ONE = ("size", "one_in")
+_MOST = 2**31 - 1  # of a whole number
+_MOST_BYTES = 64 * 1024
 _LOWER = ("lorem_ipsum", "javascript", "policy")
 
 
@@ -37,7 +40,12 @@ def read_recipe(path: Path, bases: Mapping[str, Recipe]) -> Recipe:
     Raises UsageError, with file, key and what is allowed there, for anything that is not as it should be.
     """
     try:
-        return _Reader(path, bases).recipe(tomllib.loads(path.read_text(encoding="utf-8")))
+        data = read_file(path, _MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:  # TOML's reader takes the square of a long key
+            raise ValueError(f"it has more than {_MOST_BYTES:,} bytes")
+        return _Reader(path, bases).recipe(tomllib.loads(data.decode()))
+    except RecursionError:
+        raise UsageError(f"recipe file {path} can't be read: its values are nested too deeply") from None
     except (OSError, ValueError) as error:
         raise UsageError(f"recipe file {path} can't be read: {error}") from None
 
@@ -77,6 +85,8 @@ class _Reader:
         value = values.get(key, default)
         if not isinstance(value, str) or not value.strip():
             raise self._error(f"{key} = {value!r}: give a text in quotes")
+        if not value.isprintable():
+            raise self._error(f"{key} = {value!r}: give a text of one line, without control characters")
         return value
 
     def _off(self, recipe: Recipe, off: Any) -> Sequence[str]:
@@ -134,7 +144,8 @@ class _Reader:
             return float(self._checked(value, number, f"{said}: give a number from 0 to 1"))
         least = 1 if name in _AT_LEAST_ONE else 0
         whole = isinstance(value, int) and not isinstance(value, bool) and value >= least
-        return self._checked(value, whole, f"{said}: give a whole number of at least {least}")
+        self._checked(value, whole, f"{said}: give a whole number of at least {least}")
+        return self._checked(value, value <= _MOST, f"{said}: give a whole number of at most {_MOST}")
 
     def _checked(self, value: Any, holds: bool, message: str) -> Any:
         if not holds:

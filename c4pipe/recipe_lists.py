@@ -8,12 +8,13 @@ import gzip
 import hashlib
 import json
 import uuid
+import zlib
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,8 @@ from c4pipe.recipes import Recipe
 
 FOLDER = "lists"
 """The folder, in a work folder, of the lists that were used."""
+
+_LINE_CAP = 1 << 20  # characters of a line in a list of links: a page's URL is in a header block, which is smaller
 
 U64 = npt.NDArray[np.uint64]
 
@@ -164,11 +167,20 @@ def _links(paths: Sequence[Path], scheme: str) -> U64:
     for path in paths:
         try:
             with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8", errors="replace") as file:
-                keys.extend(url_key(normalise_url(url, scheme)) for line in file if (url := line.strip()))
-        except (OSError, EOFError) as error:
+                keys.extend(url_key(normalise_url(url, scheme)) for line in _lines(file) if (url := line.strip()))
+        except (OSError, EOFError, zlib.error) as error:
             raise UsageError(f"--links {path} can't be read: {error}") from error
     if not keys:
         raise UsageError(f"--links {paths[0]} holds no URL: one a line is expected")
     found = np.frombuffer(keys, dtype=np.uint64)  # sorted in place: np.unique takes several times the memory
     found.sort()
     return found[np.r_[True, found[1:] != found[:-1]]]
+
+
+def _lines(file: TextIO) -> Iterator[str]:
+    """Yields the lines of a file; those longer than any URL of a page are passed over, and never held."""
+    whole = True
+    while line := file.readline(_LINE_CAP):
+        if whole and (line.endswith("\n") or len(line) < _LINE_CAP):
+            yield line
+        whole = line.endswith("\n")

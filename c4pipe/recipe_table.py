@@ -33,7 +33,7 @@ def names_table(recipes: Iterable[Recipe]) -> Table:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for recipe in recipes:
-        table.add_row(recipe.name, escape(recipe.description))
+        table.add_row(escape(recipe.name), escape(recipe.description))
     return table
 
 
@@ -60,7 +60,7 @@ def _comparison(recipes: Sequence[Recipe], shown: slice) -> Table:
     table.add_column("rule", no_wrap=True, width=_RULE_WIDTH - 7)
     table.add_column("row", justify="right", width=3)
     for recipe in recipes[shown]:
-        table.add_column(recipe.name.replace("-", "-\n"), overflow="fold", width=_RECIPE_WIDTH)
+        table.add_column(escape(recipe.name).replace("-", "-\n"), overflow="fold", width=_RECIPE_WIDTH)
     stages = [{step.rule: stage for stage, step in recipe.steps()} for recipe in recipes]
     for rule in RULES.values():
         if not any(rule.name in each for each in stages):

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from c4pipe.inflate import ByteStream, Gap, inflate
+from c4pipe.inflate import FIRST_BYTES, ByteStream, Gap, inflate
 from c4pipe.page import Page
 
 RECORD_CAP = 16 * 1024 * 1024
@@ -43,20 +43,32 @@ _HEADER_END = re.compile(rb"\n(?:(\r?\n)|(?=" + _START + rb"))")
 _START_LENGTH = 256  # bytes in which a record's start can be told
 _VERSION_LINE = re.compile(rb"WARC/1\.[0-9][ \t]{0,9}\r?\n")
 _FOLD = re.compile(rb"\r?\n[ \t]+")
+_LINE_END = re.compile(rb"\n(?![ \t])")  # of a header with its folds
+_NOTHING = 0, b""  # length and first bytes of damage that cost nothing
 _NEWLINES = re.compile(rb"[\r\n]*")
 _END_OF_RECORD = re.compile(rb"(?:\r\n\r\n|\n\n)")
 
 
 class Damage(NamedTuple):
-    """What was wrong (a key of DAMAGE), and how many plain bytes of the file lie before it."""
+    """What was wrong, where, and what it cost.
+
+    Attributes:
+        kind: a key of DAMAGE.
+        offset: plain bytes of the file before it; before its record, if it is in one.
+        length: bytes lost or passed over, from the offset on; 0 where all was read. Header lines that don't count lie
+            behind it (line ends not counted). What a gap drops (see `inflate.Gap`) is in no offset.
+        first: the first of these bytes, FIRST_BYTES at most.
+    """
 
     kind: str
     offset: int
+    length: int = 0
+    first: bytes = b""
 
 
 class _Header(NamedTuple):
     fields: dict[str, str]
-    damage: list[str]
+    damage: dict[str, tuple[int, bytes]]  # by kind: length and first bytes of the lines that don't count
     length: int | None
 
 
@@ -89,31 +101,33 @@ def read_pages(stream: ByteStream) -> Iterator[Page | Damage]:
 
 def _parse_header(block: bytes) -> _Header:
     """Parses a header block (version line first). Of a header that occurs twice the first counts."""
-    damage: list[str] = []
+    damage: dict[str, tuple[int, bytes]] = {}
     if block.count(b"\n") != block.count(b"\r\n"):
-        damage.append("lf_header")
-    if b"\n " in block or b"\n\t" in block:
-        block = _FOLD.sub(b" ", block)
+        damage["lf_header"] = _NOTHING
+    unfolded = _FOLD.sub(b" ", block) if b"\n " in block or b"\n\t" in block else block
     try:
-        text = block.decode()
+        text = unfolded.decode()
     except UnicodeDecodeError:
-        text = block.decode("utf-8", "replace")
-        damage.append("not_utf8")
+        text = unfolded.decode("utf-8", "replace")
+        damage["not_utf8"] = _NOTHING
     fields: dict[str, str] = {}
-    for line in text.split("\n")[1:]:
+    raw: list[bytes] = []  # the lines as they are in the file
+    for number, line in enumerate(text.split("\n")[1:], 1):
         name, colon, value = line.partition(":")
         value = value.strip()
-        if not colon:
-            damage.append("bad_header")
-        elif fields.setdefault(name.strip().lower(), value) != value:
-            damage.append("doubled_header")
+        if colon and fields.setdefault(name.strip().lower(), value) == value:
+            continue
+        raw = raw or _LINE_END.split(block)
+        passed, kind = raw[number].rstrip(b"\r"), "doubled_header" if colon else "bad_header"
+        size, first = damage.get(kind, (0, passed[:FIRST_BYTES]))
+        damage[kind] = size + len(passed), first
     claimed = fields.get("content-length")
     length = int(claimed) if claimed and claimed.isascii() and claimed.isdigit() and len(claimed) < 20 else None
     if "warc-type" not in fields or claimed is None:
-        damage.append("missing_header")
+        damage["missing_header"] = _NOTHING
     if claimed is not None and length is None:
-        damage.append("bad_length")
-    return _Header(fields, list(dict.fromkeys(damage)), length)
+        damage["bad_length"] = _NOTHING
+    return _Header(fields, damage, length)
 
 
 class _Records:
@@ -153,51 +167,72 @@ class _Records:
             if self.gap is None:
                 break
             empty = False
-            yield Damage(self.gap.value, self.offset)
+            yield Damage(self.gap.kind, self.offset, self.gap.length, self.gap.first)
             self.gap, self.ended = None, False
         if empty:
             yield Damage("empty_file", self.offset)
 
     def read_unbroken(self) -> Iterator[tuple[dict[str, str], bytearray, int] | Damage]:
         """Reads the records up to the next gap or the end of the file."""
-        while self.find_start():
-            if self.offset_of_junk is not None:
-                yield Damage("junk", self.offset_of_junk)
-            offset = self.offset
-            block = self.take_header()
-            if isinstance(block, str):
-                yield Damage(block, offset)
-                continue
-            header = _parse_header(block)
-            start = _RECORD_START.search(block, 1) if "doubled_header" in header.damage else None
-            if start:  # a header block was cut in mid-line, and the next record's is glued to it
-                yield Damage("header_cut", offset)
-                header = _parse_header(block[start.start() :])
-            for kind in header.damage:
-                yield Damage(kind, offset)
-            body, problem = self.take_body(header.length)
-            if problem and problem not in header.damage:
-                yield Damage(problem, offset)
-            if body is not None:
-                yield header.fields, body, offset
-        if self.offset_of_junk is not None:
-            yield Damage("junk", self.offset_of_junk)
+        while True:
+            found = self.find_start()
+            if self.junk:
+                yield Damage("junk", self.junk[0], *self.since(*self.junk))
+            if not found:
+                return
+            yield from self.read_record()
+
+    def read_record(self) -> Iterator[tuple[dict[str, str], bytearray, int] | Damage]:
+        """Reads the record whose version line is next."""
+        offset, first = self.mark()
+        found = self.find_header()
+        if isinstance(found, str):
+            yield Damage(found, offset, *self.since(offset, first))
+            return
+        block, end = found
+        header = _parse_header(block)
+        start = _RECORD_START.search(block, 1) if "doubled_header" in header.damage else None
+        if start:  # a header block was cut in mid-line, and the next record's is glued to it
+            self.skip(start.start())
+            yield Damage("header_cut", offset, *self.since(offset, first))
+            self.fill(FIRST_BYTES)
+            offset, first = self.mark()
+            header, end = _parse_header(block[start.start() :]), end - start.start()
+        self.skip(end)
+        body, problem = self.take_body(header.length)
+        damage = header.damage
+        if problem:
+            damage[problem] = _NOTHING
+        whole = problem if body is None else None if "warc-type" in header.fields else "missing_header"
+        if whole:  # the record is lost or passed over, its odd lines with it
+            damage = {kind: self.since(offset, first) if kind == whole else _NOTHING for kind in damage}
+        for kind, extent in damage.items():
+            yield Damage(kind, offset, *extent)
+        if body is not None:
+            yield header.fields, body, offset
+
+    def mark(self) -> tuple[int, bytearray]:
+        """Returns where the cursor is, and the first bytes behind it: gone when it is known that they are lost."""
+        return self.offset, self.held[:FIRST_BYTES]
+
+    def since(self, offset: int, first: bytearray) -> tuple[int, bytes]:
+        """Returns the length and the first bytes of what lies between a mark and the cursor."""
+        return self.offset - offset, bytes(first[: self.offset - offset])
 
     def find_start(self) -> bool:
-        """Moves to the next version line. `offset_of_junk` tells where bytes were passed over, if any were."""
-        self.offset_of_junk: int | None = None
+        """Moves to the next version line. `junk` marks where bytes were passed over, if any were."""
+        self.junk: tuple[int, bytearray] | None = None
         while True:
             self.fill(_START_LENGTH)
+            if _VERSION_LINE.match(self.held):
+                return True
             blank = _NEWLINES.match(self.held)
             if blank and blank.end():
                 self.skip(blank.end())
                 continue
             if not self.held:
                 return False
-            if _VERSION_LINE.match(self.held):
-                return True
-            if self.offset_of_junk is None:
-                self.offset_of_junk = self.offset
+            self.junk = self.junk or self.mark()
             if not self.seek_start():
                 return False
 
@@ -215,18 +250,19 @@ class _Records:
                 self.skip(len(self.held))
                 return False
 
-    def take_header(self) -> bytes | str:
-        """Consumes a header block and its blank line and returns it, or the kind of damage that it has."""
+    def find_header(self) -> tuple[bytes, int] | str:
+        """Returns a header block, and where its body begins; one that is lost is consumed, and its damage returned."""
         searched = 0
         while True:
             end = _HEADER_END.search(self.held, searched)
             if (end.start() if end else len(self.held)) > HEADER_CAP:
                 self.seek_start(1)
                 return "header_too_large"
+            if end and end.start(1) > 0:
+                return bytes(self.held[: end.start()]).removesuffix(b"\r"), end.end()
             if end:
-                block, blank = bytes(self.held[: end.start()]), end.start(1) > 0
                 self.skip(end.end())
-                return block.removesuffix(b"\r") if blank else "header_cut"
+                return "header_cut"
             searched = max(0, len(self.held) - _START_LENGTH)
             if not self.fill(len(self.held) + 1):
                 self.skip(len(self.held))

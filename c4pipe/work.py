@@ -288,7 +288,7 @@ def describe(header: WorkHeader) -> str:
     return f"{header.recipe.name} ({','.join(header.recipe.languages)}; {header.fingerprint})"
 
 
-def check_done(path: Path, source_bytes: int, recipe: Recipe, fingerprint: str) -> None:
+def check_done(path: Path, source_bytes: int | None, recipe: Recipe, fingerprint: str) -> None:
     """Checks that a work file that is already there is the one that this run would make.
 
     Raises UsageError where it was made by another recipe, other lists, or from another input.
@@ -299,7 +299,7 @@ def check_done(path: Path, source_bytes: int, recipe: Recipe, fingerprint: str) 
             f"{path} was cleaned with recipe {describe(header)}, this run has "
             f"{recipe.name} ({','.join(recipe.languages)}; {fingerprint}): give another --work folder"
         )
-    if header.source_bytes != source_bytes:
+    if source_bytes is not None and header.source_bytes != source_bytes:
         raise UsageError(
             f"{path} was made from an input of {header.source_bytes:,} bytes, the one of that name now has "
             f"{source_bytes:,}: give another --work folder, or delete this work file to make it again"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from c4pipe import cli
+from c4pipe.arguments import split_arguments
 from c4pipe.presets import RECIPES
 from c4pipe.rules import RULES
 
@@ -117,7 +118,7 @@ def test_work_of_another_recipe_or_input_is_not_mixed_in(tmp_path: Path, capsys:
 
 
 def test_options_go_where_they_belong() -> None:
-    own, beam = cli.split_arguments(
+    own, beam = split_arguments(
         cli.make_parser(),
         [
             "build",

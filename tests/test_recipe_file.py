@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from c4pipe import cli
 from c4pipe.dedup.units import cut
 from c4pipe.errors import UsageError
 from c4pipe.filters.clean import Cleaner
@@ -132,6 +133,13 @@ def test_what_is_wrong_is_one_sentence(tmp_path: Path, text: str, told: str) -> 
     assert told in message
     assert "mine.toml" in message
     assert "\n" not in message
+
+
+def test_a_name_with_brackets_is_shown_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.toml").write_text('base = "c4"\nname = "[/b]"')
+    assert cli.main(["recipes", str(tmp_path / "mine.toml")]) == 0
+    assert cli.main(["recipes", "c4", str(tmp_path / "mine.toml")]) == 0
+    assert "[/b]" in capsys.readouterr().out
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from streams import Trickle
 
 from c4pipe import wet
+from c4pipe.inflate import FIRST_BYTES, inflate
 from c4pipe.page import Page
 from c4pipe.wet import DAMAGE, Damage, read_pages
 
@@ -26,6 +27,7 @@ from c4pipe.wet import DAMAGE, Damage, read_pages
 class Outcome(NamedTuple):
     pages: list[Page]
     damage: dict[str, int]
+    losses: list[Damage]
 
     @property
     def texts(self) -> list[str]:
@@ -40,6 +42,7 @@ def outcome(items: Iterable[Page | Damage]) -> Outcome:
     pages: list[Page] = []
     damage: Counter[str] = Counter()
     last = 0
+    losses: list[Damage] = []
     for item in items:
         if isinstance(item, Page):
             assert item.position == len(pages)
@@ -48,12 +51,31 @@ def outcome(items: Iterable[Page | Damage]) -> Outcome:
             assert item.offset >= last, "damage is told in the order of the file"
             last = item.offset
             damage[item.kind] += 1
+            losses.append(item)
     assert damage.keys() <= DAMAGE.keys()
-    return Outcome(pages, dict(damage))
+    return Outcome(pages, dict(damage), losses)
 
 
 def read(*parts: bytes) -> Outcome:
-    return outcome(read_pages(io.BytesIO(b"".join(parts))))
+    data = b"".join(parts)
+    got = outcome(read_pages(io.BytesIO(data)))
+    check_losses(got.losses, data)
+    return got
+
+
+def check_losses(losses: list[Damage], data: bytes) -> None:
+    """Losses are bytes of the file, each told once. What gaps drop, and single header lines, are checked elsewhere."""
+    plain = b"".join(piece for piece in inflate(io.BytesIO(data)) if isinstance(piece, bytes))
+    end = 0
+    for kind, offset, length, first in losses:
+        assert len(first) == min(length, FIRST_BYTES) or kind in LINES
+        if not kind.startswith("gzip_") and kind not in LINES and length:
+            assert end <= offset
+            end = offset + length
+            assert end <= len(plain)
+            assert plain[offset:end][:FIRST_BYTES] == first
+        elif kind in LINES:
+            assert first in plain[offset:]
 
 
 def head(*lines: str | bytes) -> bytes:
@@ -80,6 +102,7 @@ def member(data: bytes) -> bytes:
     return gzip.compress(data, 6, mtime=0)
 
 
+LINES = ("bad_header", "doubled_header")
 INFO = head("WARC-Type: warcinfo", "Content-Length: 14") + b"robots: none\r\n" + b"\r\n\r\n"
 A, B, C = (record(f"{name} page.\n", f"http://{name}.example/") for name in ("first", "second", "third"))
 ALL = ["first page.\n", "second page.\n", "third page.\n"]
@@ -417,6 +440,88 @@ def test_a_body_of_the_largest_size() -> None:
     read_damage({}, [ALL[0], text, ALL[2]], A, record(text), C)
 
 
+# What damage costs
+
+
+def lost(kind: str, before: bytes, data: bytes) -> Damage:
+    """All of `data`, which is behind `before`."""
+    return Damage(kind, len(before), len(data), data[:FIRST_BYTES])
+
+
+def kept(kind: str, before: bytes) -> Damage:
+    """Nothing."""
+    return Damage(kind, len(before))
+
+
+NO_TYPE = B.replace(b"WARC-Type: conversion\r\n", b"")
+NO_LENGTH_LINE = B.replace(b"Content-Length: 13\r\n", b"")
+CUT_HEADER = B[: B.index(b"WARC-Date") + 7]
+TWICE = B.replace(b"Content-Type: text/plain\r\n", b"Content-Type: a\r\n b\r\nContent-Type: c\r\n")
+ODD = b"no colon here\r\nWARC-Date: 2019-04-18T10:12:43Z\r\nnor\xff\r\n\there\r\n"
+LARGE_HEADER = B.replace(b"WARC-Date", b"X-Large: " + b"x" * 40_000 + b"\r\nWARC-Date")
+LARGE = record("x" * 40_000, length="x")
+GARBAGE = "Ein Stück Müll: ".encode() * 5000
+
+
+@pytest.mark.usefixtures("small_caps")
+@pytest.mark.parametrize(
+    ("parts", "losses"),
+    [
+        pytest.param([A, GARBAGE, B], [lost("junk", A, GARBAGE)], id="junk"),
+        pytest.param([A, b"j"], [lost("junk", A, b"j")], id="junk at the end"),
+        pytest.param([A, b"\r\nj\r\n", B], [lost("junk", A + b"\r\n", b"j\r\n")], id="newlines about junk"),
+        pytest.param([A, B[:90]], [lost("header_cut", A, B[:90])], id="header_cut at the end"),
+        pytest.param([A, b"WARC/1.0\r\n", C], [lost("header_cut", A, b"WARC/1.0\r\n")], id="header_cut before a line"),
+        pytest.param([A, CUT_HEADER, C], [lost("header_cut", A, CUT_HEADER)], id="header_cut in a line"),
+        pytest.param([A, LARGE_HEADER, C], [lost("header_too_large", A, LARGE_HEADER)], id="header_too_large"),
+        pytest.param([A, B.replace(b"\r\n", b"\n"), C], [kept("lf_header", A)], id="lf_header"),
+        pytest.param(
+            [A, B.replace(b"WARC-Date: 2019-04-18T10:12:43Z\r\n", ODD)],
+            [kept("not_utf8", A), Damage("bad_header", len(A), 24, b"no colon here")],
+            id="bad_header",
+        ),
+        pytest.param([A, TWICE], [Damage("doubled_header", len(A), 15, b"Content-Type: c")], id="doubled_header"),
+        pytest.param([A, NO_TYPE, C], [lost("missing_header", A, NO_TYPE[:-4])], id="no type"),
+        pytest.param([A, NO_LENGTH_LINE, C], [kept("missing_header", A)], id="no length"),
+        pytest.param(
+            [A, NO_TYPE.replace(b"WARC-Date", b"\r\nWARC-Date")[:-9]],
+            [kept("missing_header", A), lost("record_cut", A, NO_TYPE.replace(b"WARC-Date", b"\r\nWARC-Date")[:-9])],
+            id="no type, and cut",
+        ),
+        pytest.param([A, record(length=2), C], [kept("bad_length", A)], id="bad_length"),
+        pytest.param([A, B[:-9]], [lost("record_cut", A, B[:-9])], id="record_cut"),
+        pytest.param([A, LARGE, C], [kept("bad_length", A), lost("record_too_large", A, LARGE)], id="record_too_large"),
+        pytest.param([A, record(b"caf\xe9"), C], [kept("not_utf8", A)], id="not_utf8"),
+        pytest.param([b"\r\n"], [kept("empty_file", b"\r\n")], id="empty_file"),
+    ],
+)
+def test_what_damage_costs(parts: list[bytes], losses: list[Damage]) -> None:
+    data = b"".join(parts)
+    for layout in (data, member(data), b"".join(map(member, parts))):
+        assert read(layout).losses == losses
+
+
+@pytest.mark.parametrize("second", [C, C.replace(b"Content-Type: text/plain", b"no colon")])
+def test_damage_behind_a_header_that_is_cut_in_mid_line_is_told_where_it_is(second: bytes) -> None:
+    got = read(A, CUT_HEADER, second.replace(b"\r\n", b"\n"), B)
+    before = A + CUT_HEADER
+    odd = [Damage("bad_header", len(before), 8, b"no colon")] if b"no colon" in second else []
+    assert got.losses == [lost("header_cut", A, CUT_HEADER), kept("lf_header", before), *odd]
+
+
+def test_what_gaps_cost() -> None:
+    """A gap has the plain bytes that it dropped, or stored ones that are no member's. They are in no offset."""
+    a, c = member(A), member(C)
+    data = member(B)
+    assert read(a, flipped(data, len(data) - 1), c).losses == [lost("gzip_corrupt", A, B)]
+    assert read(a, data[:20], c).losses[0]._replace(length=0, first=b"") == kept("gzip_corrupt", A)
+    assert read(a, data[:-1]).losses == [kept("gzip_cut", A + B)]
+    assert read(a, GARBAGE, c, b"end").losses == [lost("gzip_junk", A, GARBAGE), lost("gzip_junk", A + C, b"end")]
+    cut = a + member(LONG)[:4000]
+    plain = b"".join(piece for piece in inflate(io.BytesIO(cut)) if isinstance(piece, bytes))
+    assert read(cut).losses == [lost("record_cut", A, plain[len(A) :]), kept("gzip_cut", plain)]
+
+
 # Gzip
 
 
@@ -516,7 +621,7 @@ def read_damage(damage: dict[str, int], texts: list[str], *parts: bytes) -> Outc
 
 
 def same(one: Outcome, other: Outcome) -> bool:
-    return one.damage == other.damage and list(map(vars, one.pages)) == list(map(vars, other.pages))
+    return one.losses == other.losses and list(map(vars, one.pages)) == list(map(vars, other.pages))
 
 
 # Anything

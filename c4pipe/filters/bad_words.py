@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 _WORD = re.compile(r"\w+")
 _UNSPACED = ("ja", "th", "zh")
@@ -18,17 +19,17 @@ class BadWords:
     """
 
     def __init__(self, words: Iterable[str], language: str) -> None:
-        self._by_first_word: dict[str, list[tuple[str, re.Pattern[str] | None]]] = {}
-        self._anywhere: list[tuple[str, re.Pattern[str] | None]] = []  # entries that no word leads to
+        # Entries, each with whether it is to be looked for between non-word characters.
+        self._by_first_word: dict[str, list[tuple[str, bool]]] = {}
+        self._anywhere: list[tuple[str, bool]] = []  # those that no word leads to
         for word in sorted(set(words)):
             first = _WORD.search(word)
             if language.partition("-")[0] in _UNSPACED:
-                self._anywhere.append((word, None))
+                self._anywhere.append((word, False))
             elif first is None:
-                self._anywhere.append((word, _flanked(word)))
+                self._anywhere.append((word, True))
             else:
-                expression = None if first[0] == word else _flanked(word)
-                self._by_first_word.setdefault(first[0], []).append((word, expression))
+                self._by_first_word.setdefault(first[0], []).append((word, first[0] != word))
         self._first_words = frozenset(self._by_first_word)
 
     def find(self, lower: str) -> str | None:
@@ -37,14 +38,18 @@ class BadWords:
         if self._first_words:
             for first in self._first_words.intersection(_WORD.findall(lower)):
                 candidates += self._by_first_word[first]
-        found = (word for word, expression in candidates if _has(lower, word, expression))
+        found = (word for word, flanked in candidates if _has(lower, word, flanked))
         return min(found, default=None)
 
 
+@lru_cache(maxsize=4096)
 def _flanked(word: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
 
 
-def _has(lower: str, word: str, expression: re.Pattern[str] | None) -> bool:
-    """Tells whether the text has the word; one without an expression was found among the text's words already."""
-    return word in lower and (expression is None or expression.search(lower) is not None)
+def _has(lower: str, word: str, flanked: bool) -> bool:
+    """Tells whether the text has the word; one that is not `flanked` was found among the text's words already.
+
+    Only an entry that stands in the text is compiled: of a list with a line of megabytes that takes minutes.
+    """
+    return word in lower and (not flanked or _flanked(word).search(lower) is not None)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 _HOST = re.compile(r"(?:[^/?#@]*@)?([^/?#:]*)")
+_MAX_LABELS = 127  # of a host name: 253 characters, RFC 1035
 
 
 def is_listed(normalised_url: str, domains: Mapping[str, Sequence[str]]) -> bool:
@@ -18,7 +19,8 @@ def is_listed(normalised_url: str, domains: Mapping[str, Sequence[str]]) -> bool
     """
     match = _HOST.match(normalised_url)
     labels = match[1].lower().rstrip(".").split(".") if match else []
-    for first in range(len(labels) - 1):
+    # No domain has more labels; a URL may have a hundred thousand, and looking up every end takes their square.
+    for first in range(max(0, len(labels) - _MAX_LABELS), len(labels) - 1):
         subdomains = domains.get(".".join(labels[first:]))
         if subdomains is not None:
             return not subdomains or ".".join(labels[:first]) in subdomains

@@ -1,24 +1,30 @@
 """The Beam step of job 1: WET files to work files. Map only: no two files depend on each other."""
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
 
-from c4pipe import recipe_lists
+from c4pipe import missing, recipe_lists
 from c4pipe.errors import C4pipeError
 from c4pipe.filters.wet_file import WetFileCleaner
+from c4pipe.inputs import is_url
 from c4pipe.recipes import Recipe
+from c4pipe.remote import Download, DownloadError, Network, make_pool
 
 
 class CleanWetFiles(beam.PTransform):
-    """Cleans each WET file of (path, work file) pairs; the work file appears when it is complete."""
+    """Cleans each WET file of (path or URL, work file) pairs; the work file appears when it is complete.
 
-    def __init__(self, recipe: Recipe, lists: Path, digests: Mapping[str, str]) -> None:
-        """Takes the recipe, and the folder where the lists of these digests were saved."""
+    Of a file that can't be had from the network there is a note instead (`missing`).
+    """
+
+    def __init__(self, recipe: Recipe, lists: Path, digests: Mapping[str, str], network: Network) -> None:
+        """Takes the recipe, the folder where the lists of these digests were saved, and manners for the network."""
         super().__init__()
-        self._clean = _CleanWetFile(recipe.to_json(), str(lists), dict(digests))
+        self._clean = _CleanWetFile(recipe.to_json(), str(lists), dict(digests), network)
 
     def expand(self, files: beam.PCollection) -> beam.PCollection:
         """Takes (path, work file) as strings; gives nothing: what counts is in the work files."""
@@ -30,8 +36,9 @@ class CleanWetFiles(beam.PTransform):
 
 
 class _CleanWetFile(beam.DoFn):
-    def __init__(self, recipe: Mapping[str, Any], lists: str, digests: dict[str, str]) -> None:
+    def __init__(self, recipe: Mapping[str, Any], lists: str, digests: dict[str, str], network: Network) -> None:
         super().__init__()
+        self._network = network
         self._recipe = recipe
         self._lists = lists
         self._digests = digests
@@ -39,13 +46,24 @@ class _CleanWetFile(beam.DoFn):
     def setup(self) -> None:
         lists = recipe_lists.load(Path(self._lists), self._digests)
         self._cleaner = WetFileCleaner(Recipe.from_json(self._recipe), lists)
+        self._pool = make_pool()
 
     def process(self, element: tuple[str, str]) -> Iterable[None]:
-        source, target = map(Path, element)
+        source, target = element[0], Path(element[1])
         if not target.exists():
             try:
-                with source.open("rb") as stream:
-                    self._cleaner.clean(stream, source.name, target)
+                self._clean(source, target)
+            except DownloadError as error:
+                missing.note(target, source, str(error))
             except OSError as error:
                 raise C4pipeError(f"{source} can't be cleaned into {target}: {error}") from error
         return ()
+
+    def _clean(self, source: str, target: Path) -> None:
+        name = source.rpartition("/")[2]
+        if is_url(source):
+            with contextlib.closing(Download(source, self._pool, self._network)) as download:
+                self._cleaner.clean(download, name, target)
+        else:
+            with Path(source).open("rb") as stream:
+                self._cleaner.clean(stream, name, target)

@@ -11,6 +11,7 @@ from c4pipe.filters.draft import Draft
 from c4pipe.filters.tools import Tools
 from c4pipe.inflate import ByteStream
 from c4pipe.page import Page, is_validation, url_key, url_md5
+from c4pipe.quarantine import QuarantineWriter
 from c4pipe.recipe_lists import Lists
 from c4pipe.recipes import Recipe
 from c4pipe.rules import RULES
@@ -29,7 +30,7 @@ class WetFileCleaner:
         self._one_in: int = recipe.parameters("validation").get("one_in", 0)
 
     def clean(self, stream: ByteStream, source: str, target: Path) -> None:
-        """Writes the work file `target` of a WET file; it appears when it is complete.
+        """Writes the work file `target` of a WET file; it appears when it is complete, its quarantine file before it.
 
         Args:
             stream: the WET file, gzipped or not, at its start.
@@ -40,17 +41,20 @@ class WetFileCleaner:
         """
         counts: Counter[str] = Counter()
         counted = _Counted(stream)
-        writer = WorkWriter(target)
-        try:
-            for item in read_pages(counted):
-                if isinstance(item, Damage):
-                    counts[f"damage.{item.kind}"] += 1
-                else:
-                    self._add(item, writer, counts)
-            writer.finish(source, counted.size, self._recipe, self._lists.digests, counts)
-        except BaseException:
-            writer.discard()
-            raise
+        with QuarantineWriter(target, source) as quarantine:
+            writer = WorkWriter(target)
+            try:
+                for item in read_pages(counted):
+                    if isinstance(item, Damage):
+                        counts[f"damage.{item.kind}"] += 1
+                        quarantine.add(item)
+                    else:
+                        self._add(item, writer, counts)
+                quarantine.finish()
+                writer.finish(source, counted.size, self._recipe, self._lists.digests, counts)
+            except BaseException:
+                writer.discard()
+                raise
 
     def _add(self, page: Page, writer: WorkWriter, counts: Counter[str]) -> None:
         verdict, draft = self._cleaner.clean(page)

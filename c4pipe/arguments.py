@@ -1,0 +1,178 @@
+"""The arguments of the command line. What c4pipe does not know goes to Beam; what neither knows is an error."""
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from c4pipe import __version__
+from c4pipe.errors import UsageError
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> Any:
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def make_parser(runs: Mapping[str, Callable[[argparse.Namespace], int | None]]) -> argparse.ArgumentParser:
+    """Returns the parser of all commands and options, given what runs each command."""
+    parser = _Parser(
+        prog="c4pipe",
+        description="Builds a C4 pretraining corpus from Common Crawl WET files, as the T5 paper describes it.",
+        epilog="Options that c4pipe does not know go to Apache Beam (--runner FlinkRunner ...).",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"c4pipe {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    build = _command(commands, "build", "WET files to a corpus: clean, then dedup", runs)
+    _add_inputs(build)
+    _add_corpus(build)
+    build.add_argument("--work", type=Path, metavar="DIR", help="folder for work files (default: OUTPUT/_work)")
+    _add_rules(build)
+    _add_engine(build)
+
+    clean = _command(commands, "clean", "job 1: each WET file to a work file of the pages that passed", runs)
+    _add_inputs(clean)
+    clean.add_argument("--work", type=Path, metavar="DIR", required=True, help="folder for work files")
+    _add_rules(clean)
+    _add_engine(clean)
+
+    dedup = _command(commands, "dedup", "job 2: work folders to a corpus without duplicates", runs)
+    dedup.add_argument("work", nargs="+", type=Path, metavar="WORK", help="work folders, as clean writes them")
+    _add_corpus(dedup)
+    _add_engine(dedup)
+
+    recipes = _command(commands, "recipes", "recipes side by side, or the rules of one", runs, takes_beam=False)
+    recipes.add_argument("names", nargs="*", metavar="NAME", help="a recipe's name, or a TOML file (default: all)")
+
+    lists = _command(commands, "lists", "the bad-words and domain lists that recipes use", runs, takes_beam=False)
+    lists.add_argument("action", choices=("fetch", "show"), help="fetch: get the pinned lists; show: what is there")
+    lists.add_argument("--lists", type=Path, metavar="DIR", help="folder of the lists (default: the user's cache)")
+    lists.add_argument("--source", metavar="URL", help="a mirror of raw.githubusercontent.com to fetch from")
+    return parser
+
+
+def _command(commands: Any, name: str, says: str, runs: Any, takes_beam: bool = True) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=says, description=says[0].upper() + says[1:] + ".", allow_abbrev=False
+    )
+    parser.set_defaults(run=runs[name], takes_beam=takes_beam)
+    return parser
+
+
+def _add_inputs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "inputs",
+        nargs="+",
+        metavar="INPUT",
+        help="a crawl (CC-MAIN-2019-18), or WET files, gzipped or not: URLs, paths, globs, folders, @list of these",
+    )
+    parser.add_argument("--files", metavar="A:B", help="a slice of a crawl's files, such as 0:100")
+    parser.add_argument("--sample", type=int, metavar="N", help="so many of a crawl's files, evenly spread")
+    parser.add_argument("--source", metavar="URL", help="where crawls are: a URL or a folder (default: Common Crawl's)")
+    parser.add_argument(
+        "--bandwidth", type=float, metavar="MB", help="most megabytes a second to read from the network"
+    )
+    parser.add_argument(
+        "--max-missing",
+        type=int,
+        metavar="N",
+        help="files that may be missing without an exit status of 3; more end the run",
+    )
+
+
+def _add_corpus(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--output", type=Path, metavar="DIR", required=True, help="folder for the corpus")
+    parser.add_argument(
+        "--format",
+        default="parquet",
+        metavar="F,...",
+        help="parquet, tfrecord, json, or several (default: parquet)",
+    )
+    parser.add_argument(
+        "--shards",
+        type=int,
+        metavar="N",
+        help="train shards for each language (default: one for 128 MiB of text)",
+    )
+
+
+def _add_rules(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--recipe", default="c4", metavar="NAME", help="a recipe, or a TOML file of yours (default: c4)"
+    )
+    parser.add_argument("--lists", type=Path, metavar="DIR", help="folder of the lists (default: the user's cache)")
+    parser.add_argument(
+        "--links",
+        action="append",
+        type=Path,
+        metavar="FILE",
+        help="list of URLs, one a line, for recipes that keep those; can be given again for more lists",
+    )
+    parser.add_argument("--languages", metavar="CODE,...", help="languages to keep (default: the recipe's)")
+
+
+def _add_engine(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--workers", type=int, metavar="N", help="processes on this machine (default: all cores)")
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+
+
+def split_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Splits a command line into c4pipe's arguments and Beam's options with their values.
+
+    Raises UsageError, with similar names, for an option that neither knows.
+    """
+    known = _options(parser)
+    beam_takes_value: dict[str, bool] | None = None
+    own: list[str] = []
+    beam: list[str] = []
+    waiting = iter(arguments)
+    for argument in waiting:
+        name = argument.partition("=")[0]
+        if not argument.startswith("--") or argument == "--" or name in known:
+            own.append(argument)
+            if name in known and known[name] and "=" not in argument:
+                own.extend(_next(waiting))
+            continue
+        beam_takes_value = _beam_options() if beam_takes_value is None else beam_takes_value
+        if name not in beam_takes_value:
+            similar = get_close_matches(name, [*known, *beam_takes_value], n=3)
+            hint = f"; similar: {', '.join(similar)}" if similar else ""
+            raise UsageError(f"neither c4pipe nor Beam knows the option {name}{hint} (see c4pipe --help)")
+        beam.append(argument)
+        if beam_takes_value[name] and "=" not in argument:
+            beam.extend(_next(waiting))
+    return own, beam
+
+
+def _next(waiting: Any) -> list[str]:
+    value = next(waiting, None)
+    return [] if value is None else [value]
+
+
+def _options(parser: argparse.ArgumentParser) -> dict[str, bool]:
+    """Returns every option of a parser and its commands, with whether it takes a value."""
+    options = {}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                options.update(_options(command))
+        for name in action.option_strings:
+            options[name] = action.nargs != 0
+    return options
+
+
+def _beam_options() -> dict[str, bool]:
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
+    # Beam has no public list of its options; each group of them adds its own to a parser.
+    for group in PipelineOptions.__subclasses__():
+        add: Any = getattr(group, "_add_argparse_args", None)
+        if add is not None:
+            parser.conflict_handler = "resolve"
+            parser.add_value_provider_argument = parser.add_argument  # type: ignore[attr-defined]
+            add(parser)
+    return {"--runner": True, **_options(parser)}

@@ -1,0 +1,49 @@
+"""One run at a time in a folder: two would take each other's temporary files for left-overs."""
+
+import contextlib
+import fcntl
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+from c4pipe.errors import UsageError
+
+NAME = ".lock"
+
+
+@contextlib.contextmanager
+def only_run(folder: Path) -> Iterator[None]:
+    """Holds a folder for this process; the system lets go of it when the process ends, however that is.
+
+    Raises UsageError, naming the other process, where one has it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / NAME
+    while True:
+        with path.open("a+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.seek(0)
+                who = file.read(200).strip() or "another process"
+                raise UsageError(
+                    f"another run of c4pipe ({who}) is at work in {folder}: wait for its end, or give another folder"
+                ) from None
+            if not _is_still(path, file.fileno()):  # its last holder removed it before we had it
+                continue
+            file.truncate(0)
+            file.write(f"process {os.getpid()} on {socket.gethostname()}")
+            file.flush()
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+            return
+
+
+def _is_still(path: Path, descriptor: int) -> bool:
+    try:
+        return path.stat().st_ino == os.fstat(descriptor).st_ino
+    except FileNotFoundError:
+        return False

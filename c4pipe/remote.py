@@ -1,0 +1,181 @@
+"""Files on the network, read as streams: politely, and stubbornly. Nothing is kept on disk.
+
+A download that breaks goes on where it broke, by a byte range, so that a cut connection costs a pause. What a
+busy server answers (429, 5xx, and 403, with which Common Crawl's front end turns away who asks too fast) is
+waited out: as long as Retry-After says, else twice as long each time, with some jitter so that workers don't
+come back together. What will not change (404, another file than before) ends the download at once.
+"""
+
+import email.utils
+import random
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import urllib3
+
+from c4pipe import __version__
+
+_BUSY = (403, 408, 425, 429, 500, 502, 503, 504)
+_LONGEST_PAUSE = 60.0  # seconds, unless the server asks for more
+_BROKEN = (urllib3.exceptions.HTTPError, OSError)
+
+
+class DownloadError(OSError):
+    """A file could not be had, for the reason that the message gives."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """How to behave on the network.
+
+    Attributes:
+        tries: how often a file is asked for in a row without a byte of progress.
+        file_seconds: the longest that a file may take, pauses included.
+        stall_seconds: the longest wait for the next byte.
+        first_pause: seconds before the second try; twice as many before each further one.
+        bytes_per_second: the most that one download reads; None for no limit.
+    """
+
+    tries: int = 8
+    file_seconds: float = 3600.0
+    stall_seconds: float = 60.0
+    first_pause: float = 1.0
+    bytes_per_second: float | None = None
+
+
+class Download:
+    """The bytes behind a URL, in their order. One connection, kept while it lasts."""
+
+    def __init__(self, url: str, pool: urllib3.PoolManager, network: Network) -> None:
+        self._url = url
+        self._pool = pool
+        self._network = network
+        self._response: Any = None
+        self._offset = 0  # bytes given out
+        self._skip = 0  # bytes that a server without ranges sends again
+        self._length: int | None = None
+        self._version = ""
+        self._fails = 0
+        self._started = time.monotonic()
+
+    def read(self, size: int) -> bytes:
+        """Returns at most `size` bytes; none at the end. Raises DownloadError where the file can't be had."""
+        while True:
+            try:
+                if self._response is None and not self._connect():
+                    continue
+                data = self._read(size)
+            except _BROKEN as error:
+                if isinstance(error, DownloadError):
+                    raise
+                self._pause(_reason(error), None)
+                continue
+            if data or self._length is None or self._offset >= self._length:
+                self._keep_to_rate()
+                return data
+            self._pause(f"it ended after {self._offset:,} of {self._length:,} bytes", None)
+
+    def close(self) -> None:
+        """Gives the connection back."""
+        if self._response is not None:
+            self._response.close()
+            self._response = None
+
+    def _read(self, size: int) -> bytes:
+        while self._skip:
+            passed = self._response.read(min(self._skip, 1 << 20))
+            if not passed:
+                return b""
+            self._skip -= len(passed)
+        data: bytes = self._response.read(size)
+        if data:
+            self._offset += len(data)
+            self._fails = 0
+        return data
+
+    def _connect(self) -> bool:
+        """Asks for what is not read yet; returns False where the server was busy, after a pause."""
+        headers = {"User-Agent": f"c4pipe/{__version__}", "Accept-Encoding": "identity"}
+        if self._offset:
+            headers["Range"] = f"bytes={self._offset}-"
+        timeout = urllib3.Timeout(connect=30.0, read=self._network.stall_seconds)
+        response = self._pool.request(
+            "GET", self._url, headers=headers, preload_content=False, timeout=timeout, retries=False, redirect=True
+        )
+        if response.status in _BUSY:
+            retry_after = response.headers.get("Retry-After")
+            response.close()
+            self._pause(f"HTTP status {response.status}", retry_after)
+            return False
+        if response.status == 416 or response.status not in (200, 206):
+            response.close()
+            raise DownloadError(f"{self._url}: HTTP status {response.status} {response.reason or ''}".rstrip())
+        version = response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
+        start, length = _span(response)
+        if self._length is not None and (version, length) != (self._version, self._length):
+            response.close()
+            raise DownloadError(f"{self._url}: the file was changed while it was read")
+        if start > self._offset:
+            response.close()
+            raise DownloadError(f"{self._url}: the server sent bytes from {start:,}, not from {self._offset:,}")
+        self._version, self._length = version, length
+        self._skip = self._offset - start
+        self._response = response
+        return True
+
+    def _pause(self, why: str, retry_after: str | None) -> None:
+        self.close()
+        self._fails += 1
+        spent = time.monotonic() - self._started
+        if self._fails >= self._network.tries:
+            raise DownloadError(f"{self._url}: {why}, {self._fails} times in a row")
+        seconds = min(_LONGEST_PAUSE, self._network.first_pause * 2 ** (self._fails - 1))
+        seconds = max(seconds * random.uniform(0.5, 1.0), _seconds(retry_after))
+        if spent + seconds > self._network.file_seconds:
+            raise DownloadError(f"{self._url}: {why}; {spent:,.0f} s of {self._network.file_seconds:,.0f} s are spent")
+        time.sleep(seconds)
+
+    def _keep_to_rate(self) -> None:
+        if self._network.bytes_per_second:
+            due = self._offset / self._network.bytes_per_second
+            time.sleep(max(0.0, due - (time.monotonic() - self._started)))
+        if time.monotonic() - self._started > self._network.file_seconds:
+            raise DownloadError(f"{self._url}: took longer than {self._network.file_seconds:,.0f} s")
+
+
+def make_pool() -> urllib3.PoolManager:
+    """Returns the connections of a worker: a few, used again and again."""
+    return urllib3.PoolManager(num_pools=4, maxsize=2)
+
+
+def _span(response: Any) -> tuple[int, int | None]:
+    """Returns where a response starts in its file, and the file's length where it is told."""
+    if response.status == 206:
+        unit, _, rest = response.headers.get("Content-Range", "").partition(" ")
+        span, _, length = rest.partition("/")
+        first = span.partition("-")[0]
+        if unit == "bytes" and first.isdigit():
+            return int(first), int(length) if length.isdigit() else None
+        raise DownloadError(f"{response.geturl()}: the server sent a range and did not say which")
+    length = response.headers.get("Content-Length", "")
+    return 0, int(length) if length.isdigit() else None
+
+
+def _seconds(retry_after: str | None) -> float:
+    """Returns the seconds that a Retry-After header asks for: a number of them, or a date."""
+    if not retry_after:
+        return 0.0
+    if retry_after.isdigit():
+        return float(retry_after[:9])
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(retry_after).timestamp() - time.time())
+    except ValueError:
+        return 0.0
+
+
+def _reason(error: BaseException) -> str:
+    """Returns the innermost cause of an error of urllib3's, which wraps several."""
+    while isinstance(error, urllib3.exceptions.HTTPError) and (error.__cause__ or error.__context__):
+        error = error.__cause__ or error.__context__ or error
+    return f"{type(error).__name__} {error}".strip()

@@ -1,0 +1,191 @@
+"""What must hold for any bytes: of the reader, and of the rules. No fuzzer is needed to call it.
+
+python fuzz/targets.py reader FILE...    checks files again that a fuzzer found
+"""
+
+import gzip
+import io
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from c4pipe import inflate, wet
+from c4pipe.dedup.units import cut, span_hashes, unit_hashes
+from c4pipe.filters.clean import Cleaner
+from c4pipe.filters.tools import Tools
+from c4pipe.filters.wet_file import count
+from c4pipe.lists import load_bad_words
+from c4pipe.page import Page, is_validation, url_key, url_md5
+from c4pipe.presets import C4, TFDS
+from c4pipe.recipe_lists import Lists
+from c4pipe.recipes import Recipe
+from c4pipe.wet import DAMAGE, Damage, read_pages
+
+SAMPLES = Path(__file__).resolve().parents[1] / "samples"
+_RECORD = b"WARC/1.0\r\n"
+
+_SMALL = {"HEADER_CAP": 1500, "RECORD_CAP": 6000}
+_SMALL_BUFFERS = {"READ": 512, "INFLATE": 2048, "_KEPT": 3000}
+
+
+class _Stream(io.BytesIO):
+    """A stream that gives at most `most` bytes at a time."""
+
+    def __init__(self, data: bytes, most: int) -> None:
+        super().__init__(data)
+        self.most = most
+
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read(self.most if size is None or size < 0 else min(size, self.most))
+
+
+def check_reader(data: bytes) -> None:
+    """Reads a file: its first byte tells how the others are packed, since no mutation makes good checksums."""
+    if not data:
+        return
+    _shrink()
+    kind, file = data[0] % 3, data[1:]
+    may_have_other_types = kind == 0 or b"warc-type" in data.lower()
+    if kind == 1:  # all records in a member
+        file = gzip.compress(file, 1, mtime=0)
+    elif kind == 2:  # a member for each
+        records = [_RECORD + part for part in file.split(_RECORD)]
+        file = b"".join(gzip.compress(part, 1, mtime=0) for part in records)
+    items = list(read_pages(io.BytesIO(file)))
+    assert items or may_have_other_types, "what has neither a page nor records of other types is damage"
+    _check_items(items)
+    if len(file) < 4096:
+        assert [_say(item) for item in read_pages(_Stream(file, 7))] == [_say(item) for item in items]
+
+
+def _shrink() -> None:
+    """Makes caps and buffers so small that a fuzzer's inputs, which are small as well, come to their ends."""
+    for module, values in ((wet, _SMALL), (inflate, _SMALL_BUFFERS)):
+        for name, value in values.items():
+            assert hasattr(module, name)
+            setattr(module, name, value)
+
+
+def _check_items(items: list[Page | Damage]) -> None:
+    pages = [item for item in items if isinstance(item, Page)]
+    assert [page.position for page in pages] == list(range(len(pages)))
+    offsets = [item.offset for item in items if isinstance(item, Damage)]
+    assert offsets == sorted(offsets)
+    for item in items:
+        if isinstance(item, Damage):
+            assert item.kind in DAMAGE
+        else:
+            assert item.size <= wet.RECORD_CAP
+            assert "\n" not in item.url
+            item.body.encode()
+
+
+def _say(item: Page | Damage) -> tuple[object, ...]:
+    return (item.url, item.timestamp, item.body, item.size) if isinstance(item, Page) else tuple(item)
+
+
+def check_rules(data: bytes) -> None:
+    """Cleans a page (a line with its URL, one with its time, the text) by both bases."""
+    url, _, rest = data.decode("utf-8", "replace").partition("\n")
+    timestamp, _, body = rest.partition("\n")
+    for recipe, cleaner in _cleaners().items():
+        _check_page(Page(url, timestamp, body, 0, len(data)), recipe, cleaner)
+
+
+def _check_page(page: Page, name: str, cleaner: Cleaner) -> None:
+    recipe = {"c4": C4, "tfds": TFDS}[name]
+    verdict, draft = cleaner.clean(page)
+    counts: Counter[str] = Counter()
+    count(page, verdict, draft, counts)
+    dropped = sum(number for key, number in counts.items() if key.startswith("pages.dropped."))
+    assert counts["pages.read"] == dropped + counts["pages.cleaned"] == 1
+    lines = sum(number for key, number in counts.items() if key.startswith("lines.dropped."))
+    assert counts["lines.read"] == lines + counts["lines.left"]
+    assert min(counts.values()) >= 0
+    url_key(draft.normalised_url), is_validation(draft.normalised_url, 1000), url_md5(page.url)
+    assert verdict.reason is None or recipe.find(verdict.reason) or verdict.reason == "empty"
+    if verdict.reason:
+        return
+    assert verdict.readable
+    assert page.captured is not None
+    _check_kept(draft.lines, draft.text, recipe)
+    starts = draft.unit_starts
+    units = cut(draft.text, starts)
+    assert starts[0] == 0
+    assert "".join(units) == draft.text
+    assert all(units)
+    span = recipe.parameters("repeated_span")
+    hashes = unit_hashes(units, span["white_space"])
+    assert len(span_hashes(hashes, span["size"])) == max(0, len(units) - span["size"] + 1)
+    assert verdict.final == cleaner.finish(page.url, draft.text, len(units))[0]
+    cleaner.finish(page.url, "".join(units[1:]).strip(), len(units) - 1)
+    cleaner.finish(page.url, "", 0)
+
+
+def _check_kept(lines: list[str], text: str, recipe: Recipe) -> None:
+    assert text.strip()
+    text.encode()
+    marks = recipe.parameters("no_end_mark")
+    for line in lines:
+        assert line.endswith(tuple(marks["marks"]))
+        assert not line.endswith(tuple(marks["no_marks"]))
+        assert len(line.split()) >= 5
+        assert "javascript" not in line.lower()
+    assert "{" not in text
+    assert "lorem ipsum" not in text.lower()
+
+
+_made: dict[str, Cleaner] = {}
+
+
+def _cleaners() -> Mapping[str, Cleaner]:
+    if not _made:
+        lists = Lists(bad_words={"en": load_bad_words(SAMPLES / "lists", "en")})
+        _made.update({recipe.name: Cleaner(recipe, Tools(recipe, lists)) for recipe in (C4, TFDS)})
+    return _made
+
+
+def reader_seeds() -> list[bytes]:
+    """Returns the files of the sample crawl and their records, packed in every way."""
+    files = [path.read_bytes() for path in sorted((SAMPLES / "crawl").iterdir())]
+    seeds = [b"\0" + file for file in files]
+    for page in _pages():
+        head = f"WARC-Type: conversion\r\nWARC-Target-URI: {page.url}\r\nWARC-Date: {page.timestamp}\r\n"
+        body = page.body.encode()[:2000]
+        record = _RECORD + head.encode() + b"Content-Length: %d\r\n\r\n" % len(body) + body + b"\r\n\r\n"
+        seeds += [bytes([kind]) + record * 2 for kind in range(3)]
+    return seeds
+
+
+def rules_seeds() -> list[bytes]:
+    """Returns the pages of the sample crawl."""
+    return [f"{page.url}\n{page.timestamp}\n{page.body}".encode()[:8000] for page in _pages()]
+
+
+def _pages() -> list[Page]:
+    items: list[Page] = []
+    for path in sorted((SAMPLES / "crawl").iterdir()):
+        with path.open("rb") as stream:
+            items += [item for item in read_pages(stream) if isinstance(item, Page)]
+    return items
+
+
+TARGETS: Mapping[str, tuple[Callable[[bytes], None], Callable[[], list[bytes]]]] = {
+    "reader": (check_reader, reader_seeds),
+    "rules": (check_rules, rules_seeds),
+}
+"""Each target: what checks some bytes, and what to begin with."""
+
+
+def main() -> None:
+    """Checks the files that are named, or else what a fuzzer begins with."""
+    check, seeds = TARGETS[sys.argv[1]]
+    files = [Path(name).read_bytes() for name in sys.argv[2:]] or seeds()
+    for data in files:
+        check(data)
+    print(f"{sys.argv[1]}: {len(files)} inputs, all well")
+
+
+if __name__ == "__main__":
+    main()
