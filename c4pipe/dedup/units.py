@@ -9,9 +9,6 @@ import numpy.typing as npt
 
 U64 = npt.NDArray[np.uint64]
 
-MAX_UNITS = 1 << 20
-"""A page has fewer units than this: rule 3 lets 190,000 characters pass."""
-
 
 def cut(text: str, starts: Sequence[int]) -> list[str]:
     """Returns the units of `text`: each reaches from its start (in characters) to the next one's."""
