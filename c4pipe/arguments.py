@@ -28,6 +28,7 @@ def make_parser(runs: Mapping[str, Callable[[argparse.Namespace], int | None]]) 
 
     build = _command(commands, "build", "WET files to a corpus: clean, then dedup", runs)
     _add_inputs(build)
+    _add_missing(build)
     _add_corpus(build)
     build.add_argument("--work", type=Path, metavar="DIR", help="folder for work files (default: OUTPUT/_work)")
     _add_rules(build)
@@ -35,6 +36,7 @@ def make_parser(runs: Mapping[str, Callable[[argparse.Namespace], int | None]]) 
 
     clean = _command(commands, "clean", "job 1: each WET file to a work file of the pages that passed", runs)
     _add_inputs(clean)
+    _add_missing(clean)
     clean.add_argument("--work", type=Path, metavar="DIR", required=True, help="folder for work files")
     _add_rules(clean)
     _add_engine(clean)
@@ -43,6 +45,14 @@ def make_parser(runs: Mapping[str, Callable[[argparse.Namespace], int | None]]) 
     dedup.add_argument("work", nargs="+", type=Path, metavar="WORK", help="work folders, as clean writes them")
     _add_corpus(dedup)
     _add_engine(dedup)
+
+    plan = _command(commands, "plan", "what a build will take, from a few slices that are measured", runs, False)
+    _add_inputs(plan)
+    _add_format(plan)
+    _add_rules(plan)
+    plan.set_defaults(workers=1, max_missing=None)
+    plan.add_argument("--cores", type=int, metavar="N", help="cores to plan for (default: this machine's)")
+    plan.add_argument("--measure", type=int, default=8, metavar="N", help="files to measure a slice of (default: 8)")
 
     recipes = _command(commands, "recipes", "recipes side by side, or the rules of one", runs, takes_beam=False)
     recipes.add_argument("names", nargs="*", metavar="NAME", help="a recipe's name, or a TOML file (default: all)")
@@ -75,6 +85,10 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bandwidth", type=float, metavar="MB", help="most megabytes a second to read from the network"
     )
+    parser.add_argument("--cache", type=Path, metavar="DIR", help="keep what is read from the network in a folder")
+
+
+def _add_missing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-missing",
         type=int,
@@ -85,17 +99,21 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
 
 def _add_corpus(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", type=Path, metavar="DIR", required=True, help="folder for the corpus")
-    parser.add_argument(
-        "--format",
-        default="parquet",
-        metavar="F,...",
-        help="parquet, tfrecord, json, or several (default: parquet)",
-    )
+    _add_format(parser)
     parser.add_argument(
         "--shards",
         type=int,
         metavar="N",
         help="train shards for each language (default: one for 128 MiB of text)",
+    )
+
+
+def _add_format(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--format",
+        default="parquet",
+        metavar="F,...",
+        help="parquet, tfrecord, json, or several (default: parquet)",
     )
 
 

@@ -68,7 +68,7 @@ def _clean_options(options: argparse.Namespace, work: Path) -> "CleanOptions":
     from c4pipe.remote import Network
 
     languages = options.languages
-    network = Network(bytes_per_second=_share(options))
+    network = Network(bytes_per_second=_share(options), cache=options.cache)
     return CleanOptions(
         inputs=tuple(options.inputs),
         work=work,
@@ -173,6 +173,35 @@ def _tell_missing(gone: Sequence[Mapping[str, str]], allowed: int | None) -> int
     return 3
 
 
+def _plan(options: argparse.Namespace) -> int:
+    from c4pipe.plan import ASSUMPTIONS, Plan, make_plan, plan_table
+    from c4pipe.shards import parse_formats
+
+    for name, value in (("--cores", options.cores), ("--measure", options.measure)):
+        if value is not None and value < 1:
+            raise UsageError(f"{name} {value}: there must be at least one")
+    formats = parse_formats(options.format)
+    cores = options.cores or os.cpu_count() or 1
+    try:
+        clean_options = _clean_options(options, Path())
+    except UsageError:
+        raise
+    except C4pipeError as error:  # the crawl's list can't be had
+        made = Plan(cores, problem=str(error))
+    else:
+        _say(_console(), f"measuring slices of {min(options.measure, len(clean_options.files))} files ...")
+        made = make_plan(clean_options, formats, options.measure, cores)
+    console = _console(sys.stdout)
+    console.print(plan_table(made))
+    console.print()
+    if made.problem:
+        print(f"c4pipe: not measured: {made.problem}", file=sys.stderr)
+        return 3
+    for line in ASSUMPTIONS:
+        _say(console, f"- {line}")
+    return 0
+
+
 def _recipes(options: argparse.Namespace) -> None:
     from c4pipe.presets import RECIPES, find_recipe
     from c4pipe.recipe_table import comparison_tables, comparison_width, names_table, rules_table
@@ -212,7 +241,7 @@ def _say(console: "Console", text: str) -> None:
 
 def make_parser() -> argparse.ArgumentParser:
     """Returns the parser of all commands and options."""
-    runs = {"build": _build, "clean": _clean, "dedup": _dedup, "recipes": _recipes, "lists": _lists}
+    runs = {"build": _build, "clean": _clean, "dedup": _dedup, "plan": _plan, "recipes": _recipes, "lists": _lists}
     return arguments.make_parser(runs)
 
 

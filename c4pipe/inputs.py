@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.remote import Download, Network, make_pool
+from c4pipe.remote import Network
+from c4pipe.sources import Sources, is_url
+from c4pipe.stores import SCHEMES, objects
 
 ENDINGS = (".wet", ".wet.gz")
 """What the names of WET files in a folder end in; a path or glob may name any file."""
@@ -87,7 +89,7 @@ def find_inputs(patterns: Sequence[str], selection: Selection | None = None) -> 
     found: dict[str, str] = {}
     for pattern in patterns:
         for path in finder.expand(pattern):
-            name = path.rpartition("/")[2]
+            name = _name(path)
             other = found.setdefault(name, path)
             if other != path and (is_url(path) or is_url(other) or Path(other).resolve() != Path(path).resolve()):
                 raise UsageError(
@@ -97,22 +99,28 @@ def find_inputs(patterns: Sequence[str], selection: Selection | None = None) -> 
     chosen = selection is not None and (selection.files is not None or selection.sample is not None)
     if chosen and not finder.crawls:
         raise UsageError("--files and --sample choose among the files of a crawl: name one, such as CC-MAIN-2019-18")
-    return tuple(InputFile(path, name, _size(path)) for name, path in sorted(found.items()))
+    return tuple(InputFile(path, name, finder.size(path)) for name, path in sorted(found.items()))
 
 
-def is_url(path: str) -> bool:
-    """Tells whether an input is behind a URL."""
-    return path.startswith(("http://", "https://"))
-
-
-def _size(path: str) -> int | None:
-    return None if is_url(path) else Path(path).stat().st_size
+def _name(path: str) -> str:
+    """Returns the last part of a path or URL, which names the work file. Raises UsageError where it can't."""
+    name = path.rpartition("/")[2]
+    if is_url(path) and not _NAME.fullmatch(name):
+        raise UsageError(f"input {path[:200]!r}: its last part is no file name")
+    if not path.isprintable():  # not UTF-8, or with a newline in it
+        raise UsageError(f"input {path[:200]!r}: its path is no text that can be printed: rename it")
+    return name
 
 
 class _Finder:
     def __init__(self, selection: Selection) -> None:
         self._selection = selection
         self.crawls = 0
+        self._sizes: dict[str, int] = {}  # of objects in folders of stores
+
+    def size(self, path: str) -> int | None:
+        """Returns the bytes of a file, as far as they are known before it is read."""
+        return self._sizes.get(path) if is_url(path) else Path(path).stat().st_size
 
     def expand(self, pattern: str, listed_in: str = "") -> Iterator[str]:
         """Yields the paths and URLs that one input names."""
@@ -121,10 +129,14 @@ class _Finder:
         elif _CRAWL.fullmatch(pattern) and not Path(pattern).exists():
             self.crawls += 1
             yield from self._crawl(pattern)
+        elif pattern.startswith(SCHEMES) and pattern.endswith("/"):
+            yield from self._objects(pattern)
         elif is_url(pattern):
-            yield _checked(pattern)
+            yield pattern
         elif "://" in pattern:
-            raise UsageError(f"input {pattern!r}: c4pipe reads http:// and https://, and files of this machine")
+            raise UsageError(
+                f"input {pattern!r}: c4pipe reads http(s)://, {', '.join(SCHEMES)} and files that are here"
+            )
         else:
             yield from map(str, _local(pattern))
 
@@ -139,6 +151,16 @@ class _Finder:
         for entry in entries:
             yield from self.expand(entry, listed_in=name)
 
+    def _objects(self, folder: str) -> Iterator[str]:
+        try:
+            sizes = {url: size for url, size in objects(folder, self._selection.network) if url.endswith(ENDINGS)}
+        except (OSError, ValueError) as error:
+            raise UsageError(f"input {folder!r} can't be listed: {error}") from None
+        if not sizes:
+            raise UsageError(f"the folder {folder} has no file whose name ends in {' or '.join(ENDINGS)}")
+        self._sizes.update(sizes)
+        yield from sizes
+
     def _crawl(self, crawl: str) -> Iterator[str]:
         listing = f"{self._selection.source.rstrip('/')}/crawl-data/{crawl}/wet.paths.gz"
         paths = _paths(_listing(listing, self._selection.network), listing)
@@ -149,12 +171,9 @@ class _Finder:
 def _listing(listing: str, network: Network) -> bytes:
     """Returns the unpacked list of a crawl's files."""
     try:
-        if is_url(listing):
-            # Someone waits for it: a wrong address is told within half a minute.
-            download = Download(listing, make_pool(), replace(network, tries=min(5, network.tries)))
-            data = b"".join(iter(lambda: download.read(1 << 20), b""))
-        else:
-            data = Path(listing).read_bytes()
+        # Someone waits for it: a wrong address is told within half a minute.
+        with Sources(replace(network, tries=min(5, network.tries))).open(listing) as stream:
+            data = b"".join(iter(lambda: stream.read(1 << 20), b""))
         unpacked = zlib.decompressobj(31).decompress(data, _LISTING_CAP)
     except (OSError, zlib.error) as error:
         raise C4pipeError(f"the list of the crawl's files {listing} can't be had: {error}") from error
@@ -166,16 +185,7 @@ def _paths(listing: bytes, name: str) -> list[str]:
     for path in paths:
         if ".." in path.split("/") or path.startswith("/") or not path.endswith(ENDINGS):
             raise C4pipeError(f"{name} is no list of WET files: it has {path[:200]!r}")
-        _checked(path)
     return paths
-
-
-def _checked(path: str) -> str:
-    """Returns a path or URL whose last part can name a work file; raises UsageError for any other."""
-    name = path.rpartition("/")[2]
-    if not _NAME.fullmatch(name):
-        raise UsageError(f"input {path[:200]!r}: its last part is no file name")
-    return path
 
 
 def _local(pattern: str) -> list[Path]:

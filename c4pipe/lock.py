@@ -14,22 +14,31 @@ NAME = ".lock"
 
 @contextlib.contextmanager
 def only_run(folder: Path) -> Iterator[None]:
-    """Holds a folder for this process; the system lets go of it when the process ends, however that is.
-
-    Raises UsageError, naming the other process, where one has it.
-    """
+    """Holds a folder for this process. Raises UsageError, naming the other process, where one has it."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / NAME
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(held(folder / NAME))
+        except BlockingIOError as error:
+            raise UsageError(
+                f"another run of c4pipe ({error}) is at work in {folder}: wait for its end, or give another folder"
+            ) from None
+        yield
+
+
+@contextlib.contextmanager
+def held(path: Path, wait: bool = False) -> Iterator[None]:
+    """Holds a lock file; the system lets go of it when the process ends, however that is.
+
+    Raises BlockingIOError, with a word about the process that has it, unless told to wait.
+    """
     while True:
         with path.open("a+") as file:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             except BlockingIOError:
                 file.seek(0)
-                who = file.read(200).strip() or "another process"
-                raise UsageError(
-                    f"another run of c4pipe ({who}) is at work in {folder}: wait for its end, or give another folder"
-                ) from None
+                raise BlockingIOError(file.read(200).strip() or "another process") from None
             if not _is_still(path, file.fileno()):  # its last holder removed it before we had it
                 continue
             file.truncate(0)

@@ -67,6 +67,9 @@ class CleanOptions:
         _ = self.files, self.recipe_lists
         if self.work.exists() and not self.work.is_dir():
             raise UsageError(f"--work {self.work} is a file: give a folder")
+        cache = self.network.cache
+        if cache is not None and cache.exists() and not cache.is_dir():
+            raise UsageError(f"--cache {cache} is a file: give a folder")
         if self.max_missing is not None and self.max_missing < 0:
             raise UsageError(f"--max-missing {self.max_missing}: give 0 or more")
 

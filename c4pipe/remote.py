@@ -1,4 +1,4 @@
-"""Files on the network, read as streams: politely, and stubbornly. Nothing is kept on disk.
+"""Files behind http:// and https://, read as streams: politely, and stubbornly.
 
 A download that breaks goes on where it broke, by a byte range, so that a cut connection costs a pause. What a
 busy server answers (429, 5xx, and 403, with which Common Crawl's front end turns away who asks too fast) is
@@ -10,6 +10,7 @@ import email.utils
 import random
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import urllib3
@@ -27,7 +28,7 @@ class DownloadError(OSError):
 
 @dataclass(frozen=True)
 class Network:
-    """How to behave on the network.
+    """How to behave on the network, and where to keep what was read.
 
     Attributes:
         tries: how often a file is asked for in a row without a byte of progress.
@@ -35,6 +36,7 @@ class Network:
         stall_seconds: the longest wait for the next byte.
         first_pause: seconds before the second try; twice as many before each further one.
         bytes_per_second: the most that one download reads; None for no limit.
+        cache: a folder that keeps whole files (`cache`); None to keep nothing.
     """
 
     tries: int = 8
@@ -42,39 +44,80 @@ class Network:
     stall_seconds: float = 60.0
     first_pause: float = 1.0
     bytes_per_second: float | None = None
+    cache: Path | None = None
+
+
+class Patience:
+    """The tries and the time that one file may take: what every kind of download waits by."""
+
+    def __init__(self, url: str, network: Network) -> None:
+        self._url = url
+        self._network = network
+        self._fails = 0
+        self._size = 0  # bytes read
+        self._started = time.monotonic()
+
+    def progress(self, size: int) -> None:
+        """Notes that bytes came, and keeps to the rate. Raises DownloadError where the time is spent."""
+        self._fails = 0
+        self._size += size
+        if self._network.bytes_per_second:
+            due = self._size / self._network.bytes_per_second
+            time.sleep(max(0.0, due - (time.monotonic() - self._started)))
+        if time.monotonic() - self._started > self._network.file_seconds:
+            raise DownloadError(f"{self._url}: took longer than {self._network.file_seconds:,.0f} s")
+
+    def pause(self, why: str, least: float = 0.0) -> None:
+        """Waits `least` seconds or more before the next try. Raises DownloadError where tries or time are spent."""
+        self._fails += 1
+        spent = time.monotonic() - self._started
+        if self._fails >= self._network.tries:
+            raise DownloadError(f"{self._url}: {why}, {self._fails} times in a row")
+        seconds = min(_LONGEST_PAUSE, self._network.first_pause * 2 ** (self._fails - 1))
+        seconds = max(seconds * random.uniform(0.5, 1.0), least)
+        if spent + seconds > self._network.file_seconds:
+            raise DownloadError(f"{self._url}: {why}; {spent:,.0f} s of {self._network.file_seconds:,.0f} s are spent")
+        time.sleep(seconds)
 
 
 class Download:
-    """The bytes behind a URL, in their order. One connection, kept while it lasts."""
+    """The bytes behind a URL, in their order. One connection, kept while it lasts.
 
-    def __init__(self, url: str, pool: urllib3.PoolManager, network: Network) -> None:
+    `length`: bytes of the whole file, once some were read; None where the server does not tell.
+    """
+
+    def __init__(
+        self, url: str, pool: urllib3.PoolManager, network: Network, first: int = 0, size: int | None = None
+    ) -> None:
+        """Takes a URL and, for a part of the file, its first byte and how many there are."""
         self._url = url
         self._pool = pool
-        self._network = network
+        self._stall_seconds = network.stall_seconds
+        self._patience = Patience(url, network)
         self._response: Any = None
-        self._offset = 0  # bytes given out
+        self._offset = first  # of the next byte to give out
+        self._end = None if size is None else first + size
         self._skip = 0  # bytes that a server without ranges sends again
-        self._length: int | None = None
-        self._version = ""
-        self._fails = 0
-        self._started = time.monotonic()
+        self.length: int | None = None
+        self._version: str | None = None
 
     def read(self, size: int) -> bytes:
         """Returns at most `size` bytes; none at the end. Raises DownloadError where the file can't be had."""
-        while True:
+        while self._end is None or self._offset < self._end:
             try:
                 if self._response is None and not self._connect():
                     continue
-                data = self._read(size)
+                data = self._read(size if self._end is None else min(size, self._end - self._offset))
             except _BROKEN as error:
                 if isinstance(error, DownloadError):
                     raise
-                self._pause(_reason(error), None)
+                self._pause(_reason(error))
                 continue
-            if data or self._length is None or self._offset >= self._length:
-                self._keep_to_rate()
+            if data or self.length is None or self._offset >= self.length:
+                self._patience.progress(len(data))
                 return data
-            self._pause(f"it ended after {self._offset:,} of {self._length:,} bytes", None)
+            self._pause(f"it ended after {self._offset:,} of {self.length:,} bytes")
+        return b""
 
     def close(self) -> None:
         """Gives the connection back."""
@@ -89,59 +132,42 @@ class Download:
                 return b""
             self._skip -= len(passed)
         data: bytes = self._response.read(size)
-        if data:
-            self._offset += len(data)
-            self._fails = 0
+        self._offset += len(data)
         return data
 
     def _connect(self) -> bool:
         """Asks for what is not read yet; returns False where the server was busy, after a pause."""
         headers = {"User-Agent": f"c4pipe/{__version__}", "Accept-Encoding": "identity"}
-        if self._offset:
-            headers["Range"] = f"bytes={self._offset}-"
-        timeout = urllib3.Timeout(connect=30.0, read=self._network.stall_seconds)
+        if self._offset or self._end:
+            headers["Range"] = f"bytes={self._offset}-{self._end - 1 if self._end else ''}"
+        timeout = urllib3.Timeout(connect=30.0, read=self._stall_seconds)
         response = self._pool.request(
             "GET", self._url, headers=headers, preload_content=False, timeout=timeout, retries=False, redirect=True
         )
         if response.status in _BUSY:
             retry_after = response.headers.get("Retry-After")
             response.close()
-            self._pause(f"HTTP status {response.status}", retry_after)
+            self._pause(f"HTTP status {response.status}", _seconds(retry_after))
             return False
         if response.status == 416 or response.status not in (200, 206):
             response.close()
             raise DownloadError(f"{self._url}: HTTP status {response.status} {response.reason or ''}".rstrip())
         version = response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
         start, length = _span(response)
-        if self._length is not None and (version, length) != (self._version, self._length):
+        if self._version is not None and (version != self._version or self.length not in (None, length)):
             response.close()
             raise DownloadError(f"{self._url}: the file was changed while it was read")
         if start > self._offset:
             response.close()
             raise DownloadError(f"{self._url}: the server sent bytes from {start:,}, not from {self._offset:,}")
-        self._version, self._length = version, length
+        self._version, self.length = version, length
         self._skip = self._offset - start
         self._response = response
         return True
 
-    def _pause(self, why: str, retry_after: str | None) -> None:
+    def _pause(self, why: str, least: float = 0.0) -> None:
         self.close()
-        self._fails += 1
-        spent = time.monotonic() - self._started
-        if self._fails >= self._network.tries:
-            raise DownloadError(f"{self._url}: {why}, {self._fails} times in a row")
-        seconds = min(_LONGEST_PAUSE, self._network.first_pause * 2 ** (self._fails - 1))
-        seconds = max(seconds * random.uniform(0.5, 1.0), _seconds(retry_after))
-        if spent + seconds > self._network.file_seconds:
-            raise DownloadError(f"{self._url}: {why}; {spent:,.0f} s of {self._network.file_seconds:,.0f} s are spent")
-        time.sleep(seconds)
-
-    def _keep_to_rate(self) -> None:
-        if self._network.bytes_per_second:
-            due = self._offset / self._network.bytes_per_second
-            time.sleep(max(0.0, due - (time.monotonic() - self._started)))
-        if time.monotonic() - self._started > self._network.file_seconds:
-            raise DownloadError(f"{self._url}: took longer than {self._network.file_seconds:,.0f} s")
+        self._patience.pause(why, least)
 
 
 def make_pool() -> urllib3.PoolManager:

@@ -53,24 +53,24 @@ def test_faults_over_forty_files_lose_nothing(tmp_path: Path) -> None:
     print(f"\n{faults:,} faults survived")
 
 
-@pytest.mark.parametrize("job", ["clean", "dedup"])
+@pytest.mark.parametrize("job", ["clean", "dedup", "write"])
 def test_killed_at_any_moment(job: str, tmp_path: Path) -> None:
     crawl = mirror(tmp_path / "mirror", made_crawl(40))
     clean = ["clean", CRAWL, "--source", str(crawl), "--lists", str(LISTS), "--work"]
     dedup = ["dedup", str(tmp_path / "work"), "--shards", "4", "--output"]
     run(*clean, str(tmp_path / "work"))
-    if job == "dedup":
+    if job != "clean":
         run(*dedup, str(tmp_path / "whole"))
     command, target = (clean, tmp_path / "again") if job == "clean" else (dedup, tmp_path / "corpus")
     whole = tmp_path / ("work" if job == "clean" else "whole")
     started = time.monotonic()
     run(*command, str(tmp_path / "timed"))
-    seconds = time.monotonic() - started
+    seconds = time.monotonic() - started if job != "write" else 0.4  # from the first shard to the last, about
     draw, killed = random.Random(1), 0
     for _ in range(10 * KILLS):
-        if start_and_kill(draw.uniform(0, seconds), *command, str(target)):
+        if start_and_kill(target if job == "write" else None, draw.uniform(0, seconds), *command, str(target)):
             killed += 1
-        elif job == "dedup" or killed < KILLS:  # it came to its end: another corpus is begun
+        elif job != "clean" or killed < KILLS:  # it came to its end: another corpus is begun
             assert files_of(target) == files_of(whole)
             target = target.with_name(target.name + "+")
         if killed == KILLS:
@@ -81,10 +81,12 @@ def test_killed_at_any_moment(job: str, tmp_path: Path) -> None:
     print(f"\n{killed} kills of {job} survived")
 
 
-def start_and_kill(seconds: float, *arguments: str) -> bool:
-    """Kills c4pipe and its workers after a while; returns False where it had ended before."""
+def start_and_kill(writes: Path | None, seconds: float, *arguments: str) -> bool:
+    """Kills c4pipe and its workers after a while (since it began to write a corpus); False where it had ended."""
     command = [sys.executable, "-m", "c4pipe.cli", *arguments, "--workers", "2", "--quiet"]
     with subprocess.Popen(command, start_new_session=True) as process:
+        while writes and process.poll() is None and not any(writes.glob("_building/*/*c4-*")):
+            time.sleep(0.01)
         try:
             assert process.wait(seconds) == 0
         except subprocess.TimeoutExpired:

@@ -116,13 +116,14 @@ def test_the_time_for_a_file_is_limited() -> None:
 
 def test_retry_after_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
-    monkeypatch.setattr(time, "sleep", slept.append)
-    download = Download("http://x/", make_pool(), Network(first_pause=0.001))
-    download._pause("HTTP status 429", "17")
-    assert slept == [17.0]
     soon = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 30))
-    download._pause("HTTP status 429", soon)
+    refusals = ["429 17", f"429 {soon}", "429 soon"]
+    with serve({"a": DATA}, lambda path, number: refusals[number] if number < 3 else None) as web:
+        monkeypatch.setattr("c4pipe.remote.time.sleep", slept.append)
+        assert fetch(web, "a", Network(first_pause=0.001)) == DATA
+    assert slept[0] == 17.0
     assert 25 < slept[1] <= 30
+    assert slept[2] < 0.01
 
 
 def test_bandwidth_is_kept_to() -> None:
@@ -215,6 +216,23 @@ def test_files_of_a_crawl(selection: dict[str, object], chosen: list[int]) -> No
         assert [file.name for file in found] == [f"{number:03}.warc.wet.gz" for number in chosen]
 
 
+def test_several_crawls_at_once() -> None:
+    other = "CC-MAIN-2099-05"
+    lists = {CRAWL: LISTING, other: [path.replace("/wet/", "/wet/b").replace(CRAWL, other) for path in LISTING]}
+    files = {
+        f"crawl-data/{crawl}/wet.paths.gz": gzip.compress("\n".join(paths).encode()) for crawl, paths in lists.items()
+    }
+    with serve(files) as web:
+        found = find_inputs([CRAWL, other], Selection(source=web.url, files=(2, 4)))
+    assert [file.name for file in found] == [
+        "002.warc.wet.gz",
+        "003.warc.wet.gz",
+        "b002.warc.wet.gz",
+        "b003.warc.wet.gz",
+    ]
+    assert [file.path.split("/")[-3] for file in found] == [CRAWL, CRAWL, other, other]
+
+
 def test_a_list_names_paths_and_urls(tmp_path: Path) -> None:
     (tmp_path / "b.wet").write_bytes(b"")
     (tmp_path / "list.txt").write_text(f"# two\nhttp://h.example.com/x/a.wet.gz\n\n{tmp_path}/b.wet\n")
@@ -225,7 +243,8 @@ def test_a_list_names_paths_and_urls(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("patterns", "told"),
     [
-        (["s3://bucket/a.wet.gz"], "c4pipe reads http:// and https://"),
+        (["ftp://host/a.wet.gz"], "c4pipe reads http"),
+        (["bad\udcff.wet.gz"], "there is no such file"),
         (["http://h.example.com/"], "its last part is no file name"),
         (["http://h.example.com/a\nb"], "its last part is no file name"),
         (["http://h.example.com/x/.."], "its last part is no file name"),

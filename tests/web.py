@@ -12,7 +12,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Fault = str
-"""`503`, `403`, `429`: refused; `cut`, `reset`, `stall`: in the middle of the body; `no ranges`: all of it again."""
+"""What goes wrong.
+
+`503`, `403`, `429`: refused (`429 X`: with X as Retry-After). `cut`, `reset`, `stall`: in the middle of the body.
+`no ranges`: all of the file, whatever part was asked for.
+"""
 
 Script = Callable[[str, int], Fault | None]
 """Given a path and how often it was asked for before, what goes wrong this time."""
@@ -49,30 +53,32 @@ class _Handler(BaseHTTPRequestHandler):
         data = self.web.files.get(path)
         if data is None:
             self._refuse(404)
-        elif fault in ("403", "429", "503"):
-            self._refuse(int(fault))
+        elif fault and fault[:3].isdigit():
+            self._refuse(int(fault[:3]), fault[4:] or "0")
         else:
             self._send(data, fault)
 
-    def _refuse(self, status: int) -> None:
+    def _refuse(self, status: int, retry_after: str = "0") -> None:
         self.send_response(status)
         if status == 429:
-            self.send_header("Retry-After", "0")
+            self.send_header("Retry-After", retry_after)
         self.send_header("Content-Length", "0")
         self.end_headers()
 
     def _send(self, data: bytes, fault: Fault | None) -> None:
-        first = 0
+        first, end = 0, len(data)
         asked = self.headers.get("Range", "")
-        if asked.startswith("bytes=") and fault != "no ranges":
-            first = int(asked[6:].partition("-")[0])
-        self.send_response(206 if first else 200)
-        if first:
-            self.send_header("Content-Range", f"bytes {first}-{len(data) - 1}/{len(data)}")
+        part = asked.startswith("bytes=") and fault != "no ranges"
+        if part:
+            begin, _, last = asked[6:].partition("-")
+            first, end = int(begin), min(end, int(last) + 1) if last else end
+        self.send_response(206 if part else 200)
+        if part:
+            self.send_header("Content-Range", f"bytes {first}-{end - 1}/{len(data)}")
         self.send_header("ETag", f'"{md5(data).hexdigest()}"')
-        self.send_header("Content-Length", str(len(data) - first))
+        self.send_header("Content-Length", str(end - first))
         self.end_headers()
-        rest = data[first:]
+        rest = data[first:end]
         broken = fault in ("cut", "reset", "stall")
         self.wfile.write(rest[: len(rest) // 2] if broken else rest)
         self.wfile.flush()

@@ -1,6 +1,5 @@
 """The Beam step of job 1: WET files to work files. Map only: no two files depend on each other."""
 
-import contextlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,9 @@ import apache_beam as beam
 from c4pipe import missing, recipe_lists
 from c4pipe.errors import C4pipeError
 from c4pipe.filters.wet_file import WetFileCleaner
-from c4pipe.inputs import is_url
 from c4pipe.recipes import Recipe
-from c4pipe.remote import Download, DownloadError, Network, make_pool
+from c4pipe.remote import DownloadError, Network
+from c4pipe.sources import Sources
 
 
 class CleanWetFiles(beam.PTransform):
@@ -46,24 +45,16 @@ class _CleanWetFile(beam.DoFn):
     def setup(self) -> None:
         lists = recipe_lists.load(Path(self._lists), self._digests)
         self._cleaner = WetFileCleaner(Recipe.from_json(self._recipe), lists)
-        self._pool = make_pool()
+        self._sources = Sources(self._network)
 
     def process(self, element: tuple[str, str]) -> Iterable[None]:
         source, target = element[0], Path(element[1])
         if not target.exists():
             try:
-                self._clean(source, target)
+                with self._sources.open(source) as stream:
+                    self._cleaner.clean(stream, source.rpartition("/")[2], target)
             except DownloadError as error:
                 missing.note(target, source, str(error))
             except OSError as error:
                 raise C4pipeError(f"{source} can't be cleaned into {target}: {error}") from error
         return ()
-
-    def _clean(self, source: str, target: Path) -> None:
-        name = source.rpartition("/")[2]
-        if is_url(source):
-            with contextlib.closing(Download(source, self._pool, self._network)) as download:
-                self._cleaner.clean(download, name, target)
-        else:
-            with Path(source).open("rb") as stream:
-                self._cleaner.clean(stream, name, target)

@@ -1,0 +1,149 @@
+"""Files in object stores, s3:// and gs://, and in HDFS, hdfs://, through Arrow's file systems.
+
+Credentials and regions are found as the store's own tools find them: environment, profile, the machine's role.
+`AWS_ENDPOINT_URL` names an S3 server other than Amazon's.
+"""
+
+import functools
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from pyarrow import ArrowInvalid, fs
+
+from c4pipe.remote import DownloadError, Network, Patience
+
+SCHEMES = ("s3://", "gs://", "hdfs://")
+
+_BLOCK = 8 * 1024 * 1024  # bytes of a request
+_CONNECT_SECONDS = 30.0
+_LISTING_TRIES = 5  # at most: someone waits for it
+# What waiting does not change, in the words of the stores' libraries.
+_FINAL = re.compile(
+    r"ACCESS_DENIED|NO_SUCH_BUCKET|INVALID_ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH|HTTP status (?:401|403|404)|libjvm"
+    r"|Bucket '.*' not found|Not a regular file"
+)
+
+
+class StoreDownload:
+    """The bytes of an object, or of a part of it, in their order.
+
+    `length`: bytes of the whole object, once some were read.
+    """
+
+    def __init__(self, url: str, network: Network, first: int = 0, size: int | None = None) -> None:
+        """Takes a URL and, for a part of the object, its first byte and how many there are."""
+        self._url = url
+        self._network = network
+        self._patience = Patience(url, network)
+        self._file: Any = None
+        self._offset = first  # of the next byte to ask for
+        self._end = None if size is None else first + size
+        self._held = b""
+        self._at = 0  # where in `_held` the next byte to give out is
+        self._version: Any = None  # what the store tells of the object, its ETag among it
+        self.length: int | None = None
+
+    def read(self, size: int) -> bytes:
+        """Returns at most `size` bytes; none at the end. Raises DownloadError where the object can't be had."""
+        if self._at == len(self._held):
+            self._held, self._at = self._fetch(), 0
+        data = self._held[self._at : self._at + size]
+        self._at += len(data)
+        return data
+
+    def close(self) -> None:
+        """Lets go of the object."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _fetch(self) -> bytes:
+        while True:
+            try:
+                length, end = self._open()
+                if self._offset >= end:
+                    return b""
+                data: bytes = self._file.read_at(min(_BLOCK, end - self._offset), self._offset)
+                if data:
+                    self._offset += len(data)
+                    self._patience.progress(len(data))
+                    return data
+                why = f"it ended after {self._offset:,} of {length:,} bytes"
+            except (OSError, ArrowInvalid) as error:
+                why = _passing(error, self._url)
+            self.close()
+            self._patience.pause(why)
+
+    def _open(self) -> tuple[int, int]:
+        """Opens the object where it is not open; returns its length, and where the part that is asked for ends."""
+        if self._file is None:
+            scheme, bucket, _ = _parts(self._url)
+            self._file = _store(scheme, bucket, self._network.stall_seconds).open_input_file(_path(self._url))
+        length, version = self._file.size(), self._file.metadata()
+        if self.length is not None and (length, version) != (self.length, self._version):
+            raise DownloadError(f"{self._url}: the file was changed while it was read")
+        self.length, self._version = length, version
+        return length, length if self._end is None else min(self._end, length)
+
+
+def objects(url: str, network: Network) -> Iterator[tuple[str, int]]:
+    """Yields URL and size in bytes of each object below a folder's URL. Raises DownloadError where there is none."""
+    scheme, bucket, _ = _parts(url)
+    for info in _listed(url, network):
+        if info.type == fs.FileType.File:
+            yield f"{scheme}://{info.path if scheme != 'hdfs' else bucket + info.path}", info.size
+
+
+def _listed(url: str, network: Network) -> list[fs.FileInfo]:
+    scheme, bucket, _ = _parts(url)
+    if not bucket and scheme != "hdfs":
+        raise DownloadError(f"{url}: it names no bucket")
+    selector = fs.FileSelector(_path(url).rstrip("/") or "/", recursive=True)
+    patience = Patience(url, replace(network, tries=min(_LISTING_TRIES, network.tries)))
+    while True:
+        try:
+            infos: list[fs.FileInfo] = _store(scheme, bucket, network.stall_seconds).get_file_info(selector)
+            return infos
+        except (OSError, ArrowInvalid) as error:
+            why = _passing(error, url)
+        patience.pause(why)
+
+
+def _passing(error: Exception, url: str) -> str:
+    """Returns what an error says that may pass. Raises DownloadError for any other."""
+    if isinstance(error, DownloadError):
+        raise error
+    if isinstance(error, FileNotFoundError):
+        raise DownloadError(f"{url}: there is no such object or folder") from None
+    why = str(error).partition("\n")[0]
+    if isinstance(error, ArrowInvalid) or _FINAL.search(why):
+        raise DownloadError(f"{url}: {why}") from None
+    return why
+
+
+@functools.lru_cache
+def _store(scheme: str, bucket: str, seconds: float) -> fs.FileSystem:
+    """Returns the file system that a bucket is in; one for each process."""
+    if scheme != "s3":
+        return fs.FileSystem.from_uri(f"{scheme}://{bucket}/")[0]
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    once = fs.AwsStandardS3RetryStrategy(max_attempts=1)  # Patience tries again, and counts
+    manners = {"request_timeout": seconds, "connect_timeout": _CONNECT_SECONDS, "retry_strategy": once}
+    if endpoint:
+        return fs.S3FileSystem(endpoint_override=endpoint, **manners)
+    return fs.S3FileSystem(region=fs.resolve_s3_region(bucket), **manners)
+
+
+def _parts(url: str) -> tuple[str, str, str]:
+    parts = urlsplit(url, allow_fragments=False)
+    return parts.scheme, parts.netloc, parts.path + (f"?{parts.query}" if parts.query else "")
+
+
+def _path(url: str) -> str:
+    """Returns the path of an object in its file system: with the bucket, but in HDFS."""
+    scheme, bucket, path = _parts(url)
+    return path if scheme == "hdfs" else bucket + path
