@@ -20,20 +20,21 @@ def cached(folder: Path, url: str, download: Callable[[], AbstractContextManager
     it, and the others wait. Raises what the download raises, and OSError where the cache can't be written.
     """
     path = folder.joinpath(*(_part(part) for part in url.replace("://", "/", 1).split("/")))
-    path.parent.mkdir(parents=True, exist_ok=True)
     digest = path.with_name(f"{path.name}.sha256")
-    with held(path.with_name(f".{path.name}.lock"), wait=True):
-        if not _is_whole(path, digest):
-            temporary = path.with_name(f".{path.name}.tmp")  # of a run that was killed, if it is there: overwritten
-            try:
-                sha256 = _get(download, temporary)
-                digest.write_text(f"{sha256}  {path.name}\n")
-                temporary.replace(path)
-            except OSError as error:
-                temporary.unlink(missing_ok=True)
-                if error.errno is None or error.filename:  # a DownloadError has no number
-                    raise
-                raise OSError(error.errno, error.strerror, str(path)) from error  # the disk is full
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with held(path.with_name(f".{path.name}.lock"), wait=True):
+            if not _is_whole(path, digest):
+                temporary = path.with_name(f".{path.name}.tmp")  # of a run that was killed, if it is there
+                try:
+                    digest.write_text(f"{_get(download, temporary)}  {path.name}\n")
+                    temporary.replace(path)
+                finally:
+                    temporary.unlink(missing_ok=True)
+    except OSError as error:
+        if error.errno is None or error.filename:  # a DownloadError has no number
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error  # such as a full disk
     return path
 
 

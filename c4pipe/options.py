@@ -64,7 +64,6 @@ class CleanOptions:
     def __post_init__(self) -> None:
         _ = self.rules
         check_detector(self.rules.parameters("language").get("detector", ""))
-        _ = self.files, self.recipe_lists
         if self.work.exists() and not self.work.is_dir():
             raise UsageError(f"--work {self.work} is a file: give a folder")
         cache = self.network.cache
@@ -72,6 +71,7 @@ class CleanOptions:
             raise UsageError(f"--cache {cache} is a file: give a folder")
         if self.max_missing is not None and self.max_missing < 0:
             raise UsageError(f"--max-missing {self.max_missing}: give 0 or more")
+        _ = self.files, self.recipe_lists
 
     @cached_property
     def rules(self) -> Recipe:

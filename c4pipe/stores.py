@@ -45,6 +45,7 @@ class StoreDownload:
         self._held = b""
         self._at = 0  # where in `_held` the next byte to give out is
         self._version: Any = None  # what the store tells of the object, its ETag among it
+        self._unsure = False  # whether some was read since the version was last compared
         self.length: int | None = None
 
     def read(self, size: int) -> bytes:
@@ -66,10 +67,14 @@ class StoreDownload:
             try:
                 length, end = self._open()
                 if self._offset >= end:
-                    return b""
+                    if not self._unsure:
+                        return b""
+                    self.close()
+                    continue
                 data: bytes = self._file.read_at(min(_BLOCK, end - self._offset), self._offset)
                 if data:
                     self._offset += len(data)
+                    self._unsure = True
                     self._patience.progress(len(data))
                     return data
                 why = f"it ended after {self._offset:,} of {length:,} bytes"
@@ -83,6 +88,7 @@ class StoreDownload:
         if self._file is None:
             scheme, bucket, _ = _parts(self._url)
             self._file = _store(scheme, bucket, self._network.stall_seconds).open_input_file(_path(self._url))
+            self._unsure = False
         length, version = self._file.size(), self._file.metadata()
         if self.length is not None and (length, version) != (self.length, self._version):
             raise DownloadError(f"{self._url}: the file was changed while it was read")

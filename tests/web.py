@@ -107,7 +107,7 @@ def serve(files: Mapping[str, bytes], script: Script = lambda path, number: None
     handler = type("Handler", (_Handler,), {"web": web})
     with _Server(("127.0.0.1", 0), handler) as server:
         web.url = f"http://127.0.0.1:{server.server_address[1]}"
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()
         try:
             yield web
