@@ -21,6 +21,7 @@ from c4pipe.recipe_lists import FOLDER
 from c4pipe.recipes import Recipe
 from c4pipe.runners import is_local, run
 from c4pipe.shards import FORMATS, shard_name
+from c4pipe.sources import is_url
 from c4pipe.work import check_done, read_header
 
 MAX_SHARD_BYTES = 8 * SHARD_BYTES
@@ -40,8 +41,9 @@ def clean(options: CleanOptions, progress: Progress) -> dict[str, int]:
 
 
 def _clean(options: CleanOptions, progress: Progress) -> dict[str, int]:
-    options.recipe_lists.save(options.work / FOLDER)
-    targets = {file: work_path(options.work, file) for file in options.files}
+    work = options.work.absolute()  # a worker may run in any folder
+    options.recipe_lists.save(work / FOLDER)
+    targets = {file: work_path(work, file) for file in options.files}
     for file, target in targets.items():
         if target.exists():
             check_done(target, file.size, options.rules, options.fingerprint)
@@ -50,10 +52,11 @@ def _clean(options: CleanOptions, progress: Progress) -> dict[str, int]:
         missing.note_path(targets[file]).unlink(missing_ok=True)
     # The largest first: the workers take turns, and end together.
     open_files.sort(key=lambda file: (-(file.size or 0), file.name))
-    tasks = [(file.path, str(targets[file])) for file in open_files]
+    paths = [file.path if is_url(file.path) else str(Path(file.path).absolute()) for file in open_files]
+    tasks = [(path, str(targets[file])) for path, file in zip(paths, open_files, strict=True)]
 
     def construct(pipeline: beam.Pipeline) -> None:
-        step = CleanWetFiles(options.rules, options.work / FOLDER, options.recipe_lists.digests, options.network)
+        step = CleanWetFiles(options.rules, work / FOLDER, options.recipe_lists.digests, options.network)
         _ = pipeline | "WET files" >> beam.Create(tasks) | "Clean" >> step
 
     if tasks:
@@ -108,16 +111,17 @@ def _dedup(options: DedupOptions, progress: Progress) -> dict[str, Any]:
     done = manifest.prepare(options.output, identity)
     if done:
         return done
+    staging = options.output.absolute() / manifest.STAGING
     plan = DedupPlan(
         recipe=recipe.to_json(),
         lists=next(iter(headers)).lists,
-        work=tuple(map(str, options.work)),
+        work=tuple(str(folder.absolute()) for folder in options.work),
         layout=layout,
         url_bits=bucket_bits(sum(header.rows for header in headers), URL_ROW.itemsize),
         span_bits=bucket_bits(sum(header.spans for header in headers), SPAN_ROW.itemsize),
-        staging=str(options.output / manifest.STAGING),
+        staging=str(staging),
         formats=options.formats,
-        spill=is_local(options.engine),
+        spill=str(staging / "_spill") if is_local(options.engine) else "",
     )
     report = run_dedup(options, plan, progress)
     totals.check(report)
@@ -152,7 +156,7 @@ def _identity(
 
 def run_dedup(options: DedupOptions, plan: DedupPlan, progress: Progress) -> totals.Report:
     """Runs job 2's pipeline and returns its report."""
-    files = list(enumerate(str(path) for path in options.files.values()))
+    files = list(enumerate(str(path.absolute()) for path in options.files.values()))
 
     def construct(pipeline: beam.Pipeline) -> None:
         _ = pipeline | "Work files" >> beam.Create(files) | "Dedup" >> DedupWorkFiles(plan)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from c4pipe.header import NOTHING, parse_header
 from c4pipe.inflate import FIRST_BYTES, ByteStream, Gap, inflate
 from c4pipe.page import Page
 
@@ -42,9 +43,6 @@ _RECORD_START = re.compile(_START)  # anywhere: behind a record that was cut, th
 _HEADER_END = re.compile(rb"\n(?:(\r?\n)|(?=" + _START + rb"))")
 _START_LENGTH = 256  # bytes in which a record's start can be told
 _VERSION_LINE = re.compile(rb"WARC/1\.[0-9][ \t]{0,9}\r?\n")
-_FOLD = re.compile(rb"\r?\n[ \t]+")
-_LINE_END = re.compile(rb"\n(?![ \t])")  # of a header with its folds
-_NOTHING = 0, b""  # length and first bytes of damage that cost nothing
 _NEWLINES = re.compile(rb"[\r\n]*")
 _END_OF_RECORD = re.compile(rb"(?:\r\n\r\n|\n\n)")
 
@@ -64,12 +62,6 @@ class Damage(NamedTuple):
     offset: int
     length: int = 0
     first: bytes = b""
-
-
-class _Header(NamedTuple):
-    fields: dict[str, str]
-    damage: dict[str, tuple[int, bytes]]  # by kind: length and first bytes of the lines that don't count
-    length: int | None
 
 
 def read_pages(stream: ByteStream) -> Iterator[Page | Damage]:
@@ -99,37 +91,6 @@ def read_pages(stream: ByteStream) -> Iterator[Page | Damage]:
         position += 1
 
 
-def _parse_header(block: bytes) -> _Header:
-    """Parses a header block (version line first). Of a header that occurs twice the first counts."""
-    damage: dict[str, tuple[int, bytes]] = {}
-    if block.count(b"\n") != block.count(b"\r\n"):
-        damage["lf_header"] = _NOTHING
-    unfolded = _FOLD.sub(b" ", block) if b"\n " in block or b"\n\t" in block else block
-    try:
-        text = unfolded.decode()
-    except UnicodeDecodeError:
-        text = unfolded.decode("utf-8", "replace")
-        damage["not_utf8"] = _NOTHING
-    fields: dict[str, str] = {}
-    raw: list[bytes] = []  # the lines as they are in the file
-    for number, line in enumerate(text.split("\n")[1:], 1):
-        name, colon, value = line.partition(":")
-        value = value.strip()
-        if colon and fields.setdefault(name.strip().lower(), value) == value:
-            continue
-        raw = raw or _LINE_END.split(block)
-        passed, kind = raw[number].rstrip(b"\r"), "doubled_header" if colon else "bad_header"
-        size, first = damage.get(kind, (0, passed[:FIRST_BYTES]))
-        damage[kind] = size + len(passed), first
-    claimed = fields.get("content-length")
-    length = int(claimed) if claimed and claimed.isascii() and claimed.isdigit() and len(claimed) < 20 else None
-    if "warc-type" not in fields or claimed is None:
-        damage["missing_header"] = _NOTHING
-    if claimed is not None and length is None:
-        damage["bad_length"] = _NOTHING
-    return _Header(fields, damage, length)
-
-
 class _Records:
     """A cursor over the plain bytes: what is not consumed yet is in `held`."""
 
@@ -139,6 +100,7 @@ class _Records:
         self.offset = 0  # plain bytes consumed
         self.gap: Gap | None = None  # the stream is broken right behind `held`
         self.ended = False  # nothing will come behind `held`: end of the file, or a gap
+        self.no_header_end = 0  # no header block ends before this offset: it isn't looked for there again
 
     def fill(self, size: int) -> bool:
         """Reads until `held` has `size` bytes; False where the stream ends or breaks before that."""
@@ -190,22 +152,22 @@ class _Records:
             yield Damage(found, offset, *self.since(offset, first))
             return
         block, end = found
-        header = _parse_header(block)
+        header = parse_header(block)
         start = _RECORD_START.search(block, 1) if "doubled_header" in header.damage else None
         if start:  # a header block was cut in mid-line, and the next record's is glued to it
             self.skip(start.start())
             yield Damage("header_cut", offset, *self.since(offset, first))
             self.fill(FIRST_BYTES)
             offset, first = self.mark()
-            header, end = _parse_header(block[start.start() :]), end - start.start()
+            header, end = parse_header(block[start.start() :]), end - start.start()
         self.skip(end)
         body, problem = self.take_body(header.length)
         damage = header.damage
         if problem:
-            damage[problem] = _NOTHING
+            damage[problem] = NOTHING
         whole = problem if body is None else None if "warc-type" in header.fields else "missing_header"
         if whole:  # the record is lost or passed over, its odd lines with it
-            damage = {kind: self.since(offset, first) if kind == whole else _NOTHING for kind in damage}
+            damage = {kind: self.since(offset, first) if kind == whole else NOTHING for kind in damage}
         for kind, extent in damage.items():
             yield Damage(kind, offset, *extent)
         if body is not None:
@@ -252,21 +214,21 @@ class _Records:
 
     def find_header(self) -> tuple[bytes, int] | str:
         """Returns a header block, and where its body begins; one that is lost is consumed, and its damage returned."""
-        searched = 0
         while True:
-            end = _HEADER_END.search(self.held, searched)
-            if (end.start() if end else len(self.held)) > HEADER_CAP:
+            end = _HEADER_END.search(self.held, max(0, self.no_header_end - self.offset))
+            if end and end.start() <= HEADER_CAP:
+                break
+            self.no_header_end = self.offset + (end.start() if end else len(self.held) - _START_LENGTH)
+            if end or len(self.held) > HEADER_CAP:
                 self.seek_start(1)
                 return "header_too_large"
-            if end and end.start(1) > 0:
-                return bytes(self.held[: end.start()]).removesuffix(b"\r"), end.end()
-            if end:
-                self.skip(end.end())
-                return "header_cut"
-            searched = max(0, len(self.held) - _START_LENGTH)
             if not self.fill(len(self.held) + 1):
                 self.skip(len(self.held))
                 return "header_cut"
+        if end.start(1) > 0:
+            return bytes(self.held[: end.start()]).removesuffix(b"\r"), end.end()
+        self.skip(end.end())
+        return "header_cut"
 
     def take_body(self, length: int | None) -> tuple[bytearray | None, str | None]:
         """Consumes a body; returns it (None where it is lost) and the kind of damage (None where it has none)."""
@@ -283,14 +245,18 @@ class _Records:
     def ends_at(self, length: int) -> bool:
         """Tells whether a record can end behind `length` bytes: there comes a record, the end, or a separator.
 
-        A separator alone is weak: a wrong length may lead to one in a later record.
+        A separator alone is weak: a wrong length may lead to one in a later record. So are newlines that go on for
+        long: they are not looked through, since the lengths of many records may lead to the same ones.
         """
-        newlines = _NEWLINES.match(self.held, length)
+        far = length + _START_LENGTH - 7  # as far as newlines are looked through: what is behind them is held, too
+        newlines = _NEWLINES.match(self.held, length, far)
         behind = newlines.end() if newlines else length
-        if b"WARC/1.".startswith(self.held[behind : behind + 7]):  # or the end, or a version line that is cut
-            return True
-        separated = _END_OF_RECORD.match(self.held, length) is not None
-        return separated and not _RECORD_START.search(self.held, 0, length)
+        if behind < far:
+            if b"WARC/1.".startswith(self.held[behind : behind + 7]):  # or the end, or a version line that is cut
+                return True
+            if not _END_OF_RECORD.match(self.held, length):
+                return False
+        return not _RECORD_START.search(self.held, 0, length)
 
     def take_until_next(self, kind: str | None) -> tuple[bytearray | None, str | None]:
         """Consumes the body up to the next record's start, or to the end of the file if it ends as records do."""

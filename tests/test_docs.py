@@ -30,7 +30,7 @@ FORMATS_PAGE = (ROOT / "docs" / "formats.md").read_text()
 DAMAGE_SECTION = RULES_PAGE.partition("\n## Damage\n")[2]
 
 BEAM_AT_IMPORT = {"dedup/transforms.py", "filters/transforms.py", "pipeline.py", "runners.py"}
-BEAM_WHEN_CALLED = {"arguments.py", "worker.py"}
+BEAM_WHEN_CALLED = {"boot.py", "arguments.py", "worker.py"}
 
 SNIPPETS = dict(re.findall(r"<!-- reads: (\w+) -->\n```python\n(.*?)```", README, re.DOTALL))
 

@@ -4,7 +4,9 @@ The reader's own bounds are in test_wet_records.py; here its worst inputs go thr
 """
 
 import gzip
+import io
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -13,9 +15,11 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import Mock
 
 import pyarrow.parquet as pq
 import pytest
+from isal import isal_zlib
 
 from c4pipe import cli, lists, recipe_lists
 from c4pipe.errors import UsageError
@@ -26,10 +30,12 @@ from c4pipe.filters.clean import Cleaner
 from c4pipe.filters.language import LanguageDetector
 from c4pipe.filters.sentences import SentenceCutter
 from c4pipe.filters.tools import Tools
+from c4pipe.inflate import INFLATE, Gap, inflate
 from c4pipe.page import Page, microseconds, normalise_url, url_key
 from c4pipe.presets import RECIPES
 from c4pipe.recipe_file import read_recipe
 from c4pipe.recipe_lists import Lists
+from c4pipe.wet import read_pages
 from c4pipe.work import read_header
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -156,6 +162,103 @@ def check_work_file(path: Path, file: Hostile) -> None:
     assert pages[-1]["text"] == TEXT.strip()
     assert pages[-1]["url"] == "http://example.com/good"
     assert not any("\n" in page["url"] for page in pages)
+
+
+# The reader takes linear time
+
+
+def pages_of(data: bytes) -> list[str]:
+    return [item.body for item in read_pages(io.BytesIO(data)) if isinstance(item, Page)]
+
+
+def starts_in_mid_line(size: int) -> bytes:
+    """One header line of records' starts: the header blocks of all of them end where it does."""
+    line = b"WARC/1.0\r\nContent-A: x"
+    return line * (size // len(line)) + b"\r\n\r\nA text.\r\n\r\n"
+
+
+def lengths_into_newlines(size: int) -> bytes:
+    """Records whose lengths all lead into the same newlines; that of the first has all of it held in memory."""
+    first, other = (b"WARC/1.0\r\nContent-Length: %d\r\n\r\nx" % length for length in (size - 1000, size // 2))
+    records = first + other * (size // 2 // len(other))
+    return records + b"\n" * (size - len(records) - 2000) + b"y" * 2000 + b"\r\n\r\n"
+
+
+@pytest.mark.parametrize("make", [starts_in_mid_line, lengths_into_newlines])
+def test_reading_a_megabyte_takes_seconds_at_most(make: Callable[[int], bytes]) -> None:
+    data = make(MIB) + record()
+    began = time.process_time()
+    pages = pages_of(data)
+    assert time.process_time() - began < 5
+    assert pages[-1] == TEXT
+
+
+MEMBER = b"\x1f\x8b\x08" + b"\0" * 6 + b"\xff"
+MEBIBYTE = bomb(b"", b"\0", MIB)[len(MEMBER) : -10]
+DAMAGED = b"\x07"  # a block of no known kind
+
+
+def nested(starts: int, inner: bytes, behind: bytes) -> bytes:
+    """Starts of members, each of which has the others, with `inner` behind each, in a block that is stored."""
+    data = b""
+    for _ in range(starts):
+        stored = inner + data
+        size = len(stored)
+        data = MEMBER + b"\0" + size.to_bytes(2, "little") + (size ^ 0xFFFF).to_bytes(2, "little") + stored
+    return data + behind + DAMAGED
+
+
+class Work(NamedTuple):
+    inflaters: int
+    inflated: int
+    pages: list[str]
+
+
+def work_of(data: bytes, monkeypatch: pytest.MonkeyPatch) -> Work:
+    """How many members were tried, and how many bytes they gave."""
+    made = Mock(wraps=isal_zlib.decompressobj)
+    with monkeypatch.context() as patch:
+        patch.setattr(isal_zlib, "decompressobj", made)
+        inflated = sum(len(piece) for piece in inflate(io.BytesIO(data)) if isinstance(piece, bytes))
+    return Work(made.call_count, inflated, pages_of(data))
+
+
+EMPTY = b"\0\0\0\xff\xff"  # a stored block of nothing
+FALSE_STARTS = {
+    "bomb": nested(300, b"", MEBIBYTE * 16),
+    "bomb, and whole members between": nested(300, gzip.compress(b"A line.\n", mtime=0), MEBIBYTE * 16),
+    "blocks of nothing": nested(3000, b"", EMPTY * 20_000),
+    "names without an end": MEMBER + DAMAGED + b"\x1f\x8b\x08\x08" * 2**15,
+    "a long text": nested(3000, b"", zlib.compress(random.Random(1).randbytes(50_000).hex().encode(), 9)[2:-4] * 2),
+}
+
+
+@pytest.mark.parametrize("data", FALSE_STARTS.values(), ids=FALSE_STARTS)
+def test_not_all_false_starts_before_the_same_damage_are_tried(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies behind the bytes that they share is read all the same."""
+    work = work_of(data + b"\0" * 2**16 + GOOD, monkeypatch)
+    assert work.inflated < 2**27
+    assert work.inflaters < 1000
+    assert work.pages[-1] == TEXT
+
+
+def test_a_damaged_bomb_costs_nothing_behind_it() -> None:
+    assert pages_of(nested(1, b"", MEBIBYTE * 100) + GOOD) == [TEXT]
+
+
+def test_a_rescue_fills_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What isal can't inflate zlib may: a bomb."""
+
+    class Failing:
+        eof = False
+
+        def decompress(self, data: bytes, size: int) -> bytes:
+            raise isal_zlib.error
+
+    monkeypatch.setattr(isal_zlib, "decompressobj", lambda wbits: Failing())
+    (gap,) = inflate(io.BytesIO(bomb(b"", b"\0", 30 * MIB)))
+    assert isinstance(gap, Gap)
+    assert INFLATE < gap.length < 8 * MIB
 
 
 # Lists

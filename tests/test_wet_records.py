@@ -324,6 +324,16 @@ def test_a_length_that_leads_to_a_blank_line_of_a_later_record() -> None:
     assert got.pages[1].body == "one paragraph\r\n\r\nanother\n"
 
 
+def test_a_length_that_leads_to_many_blank_lines_of_a_later_record() -> None:
+    """They tell no more than one does, however many there are, and wherever what is held of them ends."""
+    for count in (2, 100, 127, 128, 129, 200, 20_000):
+        later = record("one paragraph" + "\r\n" * count + "another\n", "http://later.example/")
+        wrong = len(b"first page.\n\r\n\r\n") + later.index(b"paragraph") + len(b"paragraph")
+        got = read(record(ALL[0], "http://first.example/", wrong), later, C)
+        assert got.damage == {"bad_length": 1}
+        assert got.urls == ["http://first.example/", "http://later.example/", "http://third.example/"]
+
+
 def test_a_page_about_this_format_is_not_cut() -> None:
     text = "How a record looks:\n\n" + A.decode() + "and so on.\r\n\r\n" + B.decode()
     for layout in (b"".join, lambda parts: b"".join(map(member, parts)), lambda parts: member(b"".join(parts))):
@@ -343,7 +353,9 @@ def test_a_wrong_length_and_a_cut_in_mid_line() -> None:
 # Bytes
 
 
-@pytest.mark.parametrize("end", [b"", b"\r\n", b"\r\n\r", b"\r\n\r\n", b"\n", b"\n\n", b"\r\n" * 1000, b"\r\r"])
+@pytest.mark.parametrize(
+    "end", [b"", b"\r\n", b"\r\n\r", b"\r\n\r\n", b"\n", b"\n\n", b"\r\n" * 1000, b"\r\r", b"\r" * 999]
+)
 def test_newlines_at_the_end_of_the_file_and_between_records(end: bytes) -> None:
     read_damage({}, FIRST + SECOND, A, B[:-4] + end)
     read_damage({}, FIRST + SECOND, A[:-4] + end, B)

@@ -1,10 +1,7 @@
 """Finished pages on their way to their shard. No Beam."""
 
-import json
-import uuid
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +12,6 @@ from c4pipe.dedup.layout import Layout
 
 _BATCH_SCHEMA = shards.SCHEMA.insert(0, pa.field("page_key", pa.uint64(), nullable=False))
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
-_SPILLED = b"spilled:"  # no Arrow stream starts so
 _CHUNK_ROWS = 2048  # rows that are written at once: Python strings of these only
 
 
@@ -28,37 +24,9 @@ def encode(pages: pa.Table) -> bytes:
     return encoded
 
 
-class Spill:
-    """Batches in a file of their own, so that what travels is where they are: a local shuffle lives in memory."""
-
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._path = folder / f"{uuid.uuid4()}.arrows"  # its own for each try: only the last one's is named
-        self._file = self._path.open("wb")
-
-    def add(self, batch: bytes) -> bytes:
-        """Writes a batch and returns what leads to it."""
-        start = self._file.tell()
-        self._file.write(batch)
-        return _SPILLED + json.dumps([str(self._path), start, len(batch)]).encode()
-
-    def close(self) -> None:
-        """Finishes the file."""
-        self._file.close()
-
-
-def _load(batch: bytes) -> bytes:
-    if not batch.startswith(_SPILLED):
-        return batch
-    path, start, length = json.loads(batch[len(_SPILLED) :])
-    with Path(path).open("rb") as file:
-        file.seek(start)
-        return file.read(length)
-
-
 def decode(batches: Iterable[bytes]) -> pa.Table:
-    """Returns the pages of batches, encoded or spilled, as one table."""
-    tables = [pa.ipc.open_stream(_load(batch)).read_all() for batch in batches]
+    """Returns the pages of batches as one table."""
+    tables = [pa.ipc.open_stream(batch).read_all() for batch in batches]
     return pa.concat_tables(tables).combine_chunks() if tables else _BATCH_SCHEMA.empty_table()
 
 

@@ -20,13 +20,13 @@ from c4pipe.dedup import exchange, finish, shard
 from c4pipe.dedup.exchange import DROP, SPAN_ROW, URL_ROW
 from c4pipe.dedup.finish import PageFinisher
 from c4pipe.dedup.layout import Layout
+from c4pipe.dedup.spill import Spill
 from c4pipe.errors import C4pipeError
 from c4pipe.recipes import Recipe
 from c4pipe.shards import ShardWriter
 from c4pipe.work import PAGE_COLUMNS, read_kept, url_rows
 
 REPORT = "report"
-SPILL = "_spill"
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class DedupPlan:
         span_bits: number of hash bits that make a bucket of spans.
         staging: the folder that shards and report are written to.
         formats: the formats of the shards.
-        spill: whether pages wait for their shard in files of the staging folder, not in the shuffle.
+        spill: a folder of this machine where bytes wait instead of travelling; empty where workers share no disk.
     """
 
     recipe: Mapping[str, Any]
@@ -53,7 +53,7 @@ class DedupPlan:
     span_bits: int
     staging: str
     formats: tuple[str, ...]
-    spill: bool = False
+    spill: str = ""
 
 
 class DedupWorkFiles(beam.PTransform):
@@ -71,7 +71,7 @@ class DedupWorkFiles(beam.PTransform):
         older, older_report = _with_report(
             url_buckets
             | "Group URLs" >> beam.GroupByKey()
-            | "Find older captures" >> _par_do(_FindOlder())
+            | "Find older captures" >> _par_do(_FindOlder(plan))
         )  # fmt: skip
         spans = (
             {"file": files, "older": older}
@@ -81,7 +81,7 @@ class DedupWorkFiles(beam.PTransform):
         repeats, repeats_report = _with_report(
             spans.rows
             | "Group spans" >> beam.GroupByKey()
-            | "Find repeated spans" >> _par_do(_FindRepeats())
+            | "Find repeated spans" >> _par_do(_FindRepeats(plan))
         )  # fmt: skip
         drops = (spans.drops, repeats) | "All drops" >> beam.Flatten()
         pages, finish_report = _with_report(
@@ -120,44 +120,54 @@ def _report(*parts: Mapping[str, Any]) -> beam.pvalue.TaggedOutput:
     return beam.pvalue.TaggedOutput(REPORT, totals.add(parts))
 
 
-class _ReadUrls(beam.DoFn):
-    """(file, path) -> (bucket, packed URL rows)."""
+class _Step(beam.DoFn):
+    """A step whose pieces travel by `self._spill`."""
 
     def __init__(self, plan: DedupPlan) -> None:
         super().__init__()
-        self._bits = plan.url_bits
+        self._plan = plan
+
+    def setup(self) -> None:
+        self._spill = Spill(self._plan.spill)
+
+    def teardown(self) -> None:
+        self._spill.close()
+
+    def _unpack(self, pieces: Iterable[bytes], dtype: np.dtype[Any]) -> exchange.Rows:
+        return exchange.unpack(self._spill.receive(pieces), dtype)
+
+
+class _ReadUrls(_Step):
+    """(file, path) -> (bucket, packed URL rows)."""
 
     def process(self, element: tuple[int, str]) -> Iterator[Any]:
         file, path = element
         rows = url_rows(Path(path), file)
         rows = rows[np.argsort(rows["hash"], kind="stable")]
-        yield from exchange.bucketed(rows, self._bits)
+        for bucket, packed in exchange.bucketed(rows, self._plan.url_bits):
+            yield bucket, self._spill.send(packed)
         yield _report(totals.entered("urls", exchange.totals(rows)))
 
 
-class _FindOlder(beam.DoFn):
+class _FindOlder(_Step):
     """(bucket, packed URL rows) -> (file, packed numbers of the rows that are not the newest of their URL)."""
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
-        rows = exchange.unpack(element[1], URL_ROW)
+        rows = self._unpack(element[1], URL_ROW)
         _, older = exchange.find_older(rows)
         for file in np.unique(older["file"]).tolist():
             numbers = older["row"][older["file"] == file]
-            yield file, numbers.tobytes()
+            yield file, self._spill.send(numbers.tobytes())
         delivered = totals.entered("older", exchange.totals(older["row"]))
         yield _report(totals.left("urls", exchange.totals(rows)), delivered, delivered)  # to spans, and to pages
 
 
-class _ReadSpans(beam.DoFn):
+class _ReadSpans(_Step):
     """(file, path and older rows) -> span rows by bucket, drops by file."""
-
-    def __init__(self, plan: DedupPlan) -> None:
-        super().__init__()
-        self._bits = plan.span_bits
 
     def process(self, element: tuple[int, Mapping[str, Iterable[Any]]]) -> Iterator[Any]:
         file, grouped = element
-        older = exchange.unpack(grouped["older"], np.dtype("<u4"))
+        older = self._unpack(grouped["older"], np.dtype("<u4"))
         rows = [
             exchange.span_rows(pages["page_key"].to_numpy(), file, pages["span_hashes"].combine_chunks())
             for path in grouped["file"]
@@ -165,10 +175,10 @@ class _ReadSpans(beam.DoFn):
         ]
         # Each file settles its own repeats: a span that is everywhere costs one row a file.
         first, repeats = exchange.find_repeats(np.concatenate([np.empty(0, SPAN_ROW), *rows]))
-        for bucket in exchange.bucketed(first, self._bits):
-            yield beam.pvalue.TaggedOutput("rows", bucket)
+        for bucket, packed in exchange.bucketed(first, self._plan.span_bits):
+            yield beam.pvalue.TaggedOutput("rows", (bucket, self._spill.send(packed)))
         for to, drops in exchange.drops_by_file(repeats):
-            yield beam.pvalue.TaggedOutput("drops", (to, drops.tobytes()))
+            yield beam.pvalue.TaggedOutput("drops", (to, self._spill.send(drops.tobytes())))
         yield _report(
             totals.left("older", exchange.totals(older)),
             totals.entered("spans", exchange.totals(first)),
@@ -176,14 +186,14 @@ class _ReadSpans(beam.DoFn):
         )
 
 
-class _FindRepeats(beam.DoFn):
+class _FindRepeats(_Step):
     """(bucket, packed span rows) -> (file, packed drops)."""
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
-        rows = exchange.unpack(element[1], SPAN_ROW)
+        rows = self._unpack(element[1], SPAN_ROW)
         _, repeats = exchange.find_repeats(rows)
         for file, drops in exchange.drops_by_file(repeats):
-            yield file, drops.tobytes()
+            yield file, self._spill.send(drops.tobytes())
         yield _report(totals.left("spans", exchange.totals(rows)), _drops_entered(repeats))
 
 
@@ -191,14 +201,11 @@ def _drops_entered(repeats: exchange.Rows) -> totals.Report:
     return totals.add(totals.entered("drops", exchange.totals(drops)) for _, drops in exchange.drops_by_file(repeats))
 
 
-class _FinishPages(beam.DoFn):
+class _FinishPages(_Step):
     """(file, path, older rows and drops) -> (shard, pages)."""
 
-    def __init__(self, plan: DedupPlan) -> None:
-        super().__init__()
-        self._plan = plan
-
     def setup(self) -> None:
+        super().setup()
         plan = self._plan
         lists = recipe_lists.find([Path(each) for each in plan.work], plan.lists)
         self._finisher = PageFinisher(Recipe.from_json(plan.recipe), lists)
@@ -206,9 +213,8 @@ class _FinishPages(beam.DoFn):
     def process(self, element: tuple[int, Mapping[str, Iterable[Any]]]) -> Iterator[Any]:
         _, grouped = element
         plan, counts = self._plan, Counter[str]()
-        spill = shard.Spill(Path(plan.staging) / SPILL) if plan.spill else None
-        older = exchange.unpack(grouped["older"], np.dtype("<u4"))
-        drops = exchange.unpack(grouped["drops"], DROP)
+        older = self._unpack(grouped["older"], np.dtype("<u4"))
+        drops = self._unpack(grouped["drops"], DROP)
         removals = exchange.spans_to_remove(drops)
         reports = [totals.left("older", exchange.totals(older)), totals.left("drops", exchange.totals(drops))]
         seen = []
@@ -221,25 +227,18 @@ class _FinishPages(beam.DoFn):
                 reports.append(totals.entered("pages", exchange.totals(keys)))
                 numbers = plan.layout.shard_numbers(shard.folders_of(pages, plan.layout), keys)
                 for number, part in shard.by_shard(pages, numbers):
-                    batch = shard.encode(part)
-                    yield number, spill.add(batch) if spill else batch
-        if spill:
-            spill.close()
+                    yield number, self._spill.send(shard.encode(part))
         pa.default_memory_pool().release_unused()  # or every file leaves its largest batch behind
         yield _report(*reports, counts, {"drops.unclaimed": finish.unclaimed(removals, seen)})
 
 
-class _WriteShard(beam.DoFn):
+class _WriteShard(_Step):
     """(shard, pages) -> a report; the shard's files are in the staging folder then."""
-
-    def __init__(self, plan: DedupPlan) -> None:
-        super().__init__()
-        self._plan = plan
 
     def process(self, element: tuple[int, Mapping[str, Iterable[Any]]]) -> Iterator[totals.Report]:
         _, grouped = element
         ((language, split, number, of),) = grouped["shard"]
-        pages = shard.decode(grouped["pages"])
+        pages = shard.decode(self._spill.receive(grouped["pages"]))
         staging = Path(self._plan.staging)
         try:
             with ShardWriter(staging, language, split, number, of, self._plan.formats) as writer:

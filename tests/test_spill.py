@@ -1,0 +1,60 @@
+"""What travels between steps: bytes, or where they wait in a file."""
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from c4pipe.dedup.spill import Spill
+
+PIECES = st.lists(st.one_of(st.binary(max_size=30), st.builds(lambda n, b: b * n, st.integers(500, 3000), st.binary())))
+
+
+@given(PIECES)
+def test_what_was_sent_is_received(tmp_path_factory: pytest.TempPathFactory, data: list[bytes]) -> None:
+    folder = str(tmp_path_factory.getbasetemp() / "spill")
+    for sender, receiver in ((Spill(folder), Spill(folder)), (Spill(""), Spill(""))):
+        places = [sender.send(each) for each in data]
+        assert list(receiver.receive(reversed(places))) == data[::-1]
+        sender.close()
+        assert list(receiver.receive(places)) == data
+        receiver.close()
+
+
+def test_what_is_large_waits_in_one_file(tmp_path: Path) -> None:
+    with closing(Spill(str(tmp_path / "s"))) as spill:
+        places = [spill.send(bytes([number]) * 100_000) for number in range(20)]
+        assert sum(map(len, places)) < 2000
+        (file,) = (tmp_path / "s").iterdir()
+        assert file.stat().st_size == 2_000_000
+        assert [each[:1] for each in spill.receive(places)] == [bytes([number]) for number in range(20)]
+
+
+def test_what_is_small_travels_itself(tmp_path: Path) -> None:
+    spill = Spill(str(tmp_path / "s"))
+    assert list(spill.receive([spill.send(b"small")])) == [b"small"]
+    assert not (tmp_path / "s").exists()
+
+
+def test_senders_do_not_mix(tmp_path: Path) -> None:
+    senders = [Spill(str(tmp_path)) for _ in range(3)]
+    places = [sender.send(bytes([number]) * 5000) for number in range(9) for sender in senders]
+    with closing(Spill(str(tmp_path))) as receiver:
+        received = list(receiver.receive(places))
+    for sender in senders:
+        sender.close()
+    assert received == [bytes([number]) * 5000 for number in range(9) for _ in senders]
+
+
+def test_a_file_that_was_cut_is_told(tmp_path: Path) -> None:
+    with closing(Spill(str(tmp_path))) as spill:
+        place = spill.send(b"x" * 5000)
+        (file,) = tmp_path.iterdir()
+        file.write_bytes(b"x" * 4999)
+        with pytest.raises(OSError, match="ends before byte 5,000"):
+            list(spill.receive([place]))
+    file.unlink()
+    with pytest.raises(FileNotFoundError):
+        list(Spill(str(tmp_path)).receive([place]))
