@@ -1,12 +1,13 @@
 # Every target sets up what it needs. PYTHON is any Python 3.10 or newer.
 PYTHON ?= python3
 
-.PHONY: help setup demo test parity bench fuzz lint clean
+.PHONY: help setup demo test parity engines spark flink prism bench fuzz lint clean
 
 help:
 	@echo "make demo   build a corpus from the sample crawl in samples/"
 	@echo "make test   lint, types, all tests and parity"
 	@echo "make parity c4pipe against TensorFlow Datasets, page for page"
+	@echo "make engines  the same corpus from Spark, Flink and Prism, clusters of this machine (or make spark, flink, prism)"
 	@echo "make bench  throughput on a made crawl"
 	@echo "make fuzz   reader and rules on bytes made to break them, for FUZZ_SECONDS (60)"
 	@echo "make setup  .venv with .venv/bin/c4pipe"
@@ -45,6 +46,18 @@ test: .venv/test.stamp
 
 parity: .venv/parity.stamp
 	.venv/bin/python parity/compare.py
+
+engines: .venv/c4pipe.stamp
+	.venv/bin/python engines/matrix.py
+
+spark: .venv/c4pipe.stamp
+	.venv/bin/python engines/matrix.py --only local-1,spark-local,spark,spark-killed
+
+flink: .venv/c4pipe.stamp
+	.venv/bin/python engines/matrix.py --only local-1,flink
+
+prism: .venv/c4pipe.stamp
+	.venv/bin/python engines/matrix.py --only local-1,prism
 
 bench: .venv/c4pipe.stamp
 	.venv/bin/python benchmarks/throughput.py

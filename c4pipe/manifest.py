@@ -11,12 +11,14 @@ from typing import Any
 
 from c4pipe import __version__, lock
 from c4pipe.errors import LostDataError, UsageError
-from c4pipe.totals import SHUFFLES, Report, add
+from c4pipe.totals import SHUFFLES, Report, add, check
 
 NAME = "manifest.json"
 VERSION = 2
 STAGING = "_building"
 """The folder, inside the output, where a corpus grows until it is complete."""
+
+_DRAFT = "draft.json"  # in there: what the manifest says beside the report of the engine
 
 WORK = "_work"
 """The work folder of `build`, inside the output, unless --work names another."""
@@ -104,13 +106,18 @@ def prepare(output: Path, identity: Mapping[str, Any]) -> dict[str, Any] | None:
     _complete(output, identity)
     check_folder(output, identity)
     done = read(output)
-    if done and done["inputs"] == identity["inputs"]:
+    if done and is_of(done, identity):
         return done
     staging = output / STAGING
     if staging.exists():
         shutil.rmtree(staging)
     staging.mkdir(parents=True)
     return None
+
+
+def is_of(done: Mapping[str, Any], identity: Mapping[str, Any]) -> bool:
+    """Tells whether a corpus, which `check_folder` let pass, has all the inputs of an identity."""
+    return bool(done["inputs"] == identity["inputs"])
 
 
 def check_folder(output: Path, identity: Mapping[str, Any]) -> None:
@@ -156,6 +163,27 @@ def _complete(output: Path, identity: Mapping[str, Any]) -> None:
         publish(output, staged)
         return
     (output / STAGING / NAME).unlink()  # another build's: no longer complete, so that its rest is seen as strange
+
+
+def draft(output: Path, identity: Mapping[str, Any], **values: Any) -> None:
+    """Writes down, before the engine starts, what `finish` needs beside its report: the arguments of `make`."""
+    (output / STAGING / _DRAFT).write_text(json.dumps({"identity": dict(identity), **values}))
+
+
+def finish(output: Path, report: Report) -> None:
+    """Checks the report of job 2 and publishes the corpus: the last thing that the engine does, once or again.
+
+    Raises LostDataError where control totals or counts differ.
+    """
+    staging = output / STAGING
+    try:
+        values = json.loads((staging / _DRAFT).read_text())
+    except FileNotFoundError:
+        if read(output) is None or staging.exists():
+            raise LostDataError(f"{staging} was taken away while the corpus was built") from None
+        return  # done by a try whose end the engine did not hear of
+    check(report)
+    publish(output, make(report=report, **values))
 
 
 def publish(output: Path, manifest: Mapping[str, Any]) -> None:

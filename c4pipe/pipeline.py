@@ -123,12 +123,19 @@ def _dedup(options: DedupOptions, progress: Progress) -> dict[str, Any]:
         formats=options.formats,
         spill=str(staging / "_spill") if is_local(options.engine) else "",
     )
-    report = run_dedup(options, plan, progress)
-    totals.check(report)
     clean_counts = totals.add(header.counts for header in headers)
     clean_counts.pop("pages.cleaned", None)
-    made = manifest.make(identity, clean_counts, report, _shard_paths(plan), missing.noted(options.work))
-    manifest.publish(options.output, made)
+    manifest.draft(
+        options.output,
+        identity,
+        clean_counts=clean_counts,
+        expected=_shard_paths(plan),
+        missing=missing.noted(options.work),
+    )
+    run_dedup(options, plan, progress)
+    made = manifest.read(options.output)
+    if made is None or not manifest.is_of(made, identity):
+        raise LostDataError("the engine ended without the last of its steps; no corpus was written")
     return made
 
 
@@ -154,8 +161,8 @@ def _identity(
     return {"recipe": identity["recipe"], "fingerprint": fingerprint, "inputs": files, "formats": identity["formats"]}
 
 
-def run_dedup(options: DedupOptions, plan: DedupPlan, progress: Progress) -> totals.Report:
-    """Runs job 2's pipeline and returns its report."""
+def run_dedup(options: DedupOptions, plan: DedupPlan, progress: Progress) -> None:
+    """Runs job 2's pipeline, whose last step publishes the corpus."""
     files = list(enumerate(str(path.absolute()) for path in options.files.values()))
 
     def construct(pipeline: beam.Pipeline) -> None:
@@ -163,13 +170,6 @@ def run_dedup(options: DedupOptions, plan: DedupPlan, progress: Progress) -> tot
 
     with progress.wait("dedup", len(plan.layout.shards()) * len(plan.formats), _shards_written(plan)):
         run(construct, options.engine, len(files))
-    path = Path(plan.staging) / "report.json"
-    try:
-        report: totals.Report = json.loads(path.read_text())
-    except FileNotFoundError:
-        raise LostDataError("the engine ended without the report of its steps; no corpus was written") from None
-    path.unlink()
-    return report
 
 
 def _shard_paths(plan: DedupPlan) -> list[str]:

@@ -17,7 +17,7 @@ from apache_beam.runners.portability.fn_api_runner.fn_runner import ExtendedProv
 from apache_beam.runners.portability.portable_runner import JobServiceHandle
 from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
-from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.options import Engine
 
 LOCAL = ("LocalRunner", "DirectRunner", "FnApiRunner")
@@ -97,19 +97,20 @@ def run(construct: Callable[[beam.Pipeline], Any], engine: Engine, tasks: int) -
         raise
     except Exception as error:
         cause = failure(error)
-        if cause.startswith("KeyboardInterrupt"):
+        if str(cause).startswith("KeyboardInterrupt"):
             raise KeyboardInterrupt from error
-        raise C4pipeError(cause) from error
+        raise cause from error
 
 
-def failure(error: BaseException) -> str:
-    """Returns the cause of a failed pipeline in a sentence: Beam wraps it in tracebacks of its workers."""
+def failure(error: BaseException) -> C4pipeError:
+    """Returns the cause of a failed pipeline, in a sentence: Beam wraps it in tracebacks of its workers."""
     text = re.sub(r"\s*\[while running .*", "", str(error)).strip()
     found = _ERROR_LINE.findall(text)
     kind, message = found[-1] if found else (type(error).__name__, text or "no message")
     while inner := _ERROR_LINE.match(message):  # an error that only carries another
         kind, message = inner.groups()
-    return message if kind in ("C4pipeError", "LostDataError", "UsageError") else f"{message} ({kind})"
+    own = {kind.__name__: kind for kind in (C4pipeError, LostDataError, UsageError)}
+    return own[kind](message) if kind in own else C4pipeError(f"{message} ({kind})")
 
 
 @contextlib.contextmanager

@@ -3,8 +3,6 @@
 Reports (counts and control totals) travel as data beside the rows, since engines count retried work twice.
 """
 
-import json
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +13,7 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
-from c4pipe import recipe_lists, totals
+from c4pipe import manifest, recipe_lists, totals
 from c4pipe.dedup import exchange, finish, shard
 from c4pipe.dedup.exchange import DROP, SPAN_ROW, URL_ROW
 from c4pipe.dedup.finish import PageFinisher
@@ -64,7 +62,7 @@ class DedupWorkFiles(beam.PTransform):
         self._plan = plan
 
     def expand(self, files: beam.PCollection) -> beam.PCollection:
-        """Takes (file number, path); writes shards and `report.json` to the staging folder; gives the report."""
+        """Takes (file number, path); writes the shards, checks all reports and publishes the corpus."""
         plan = self._plan
         files = files | "Spread files" >> beam.Reshuffle()
         url_buckets, url_report = _with_report(files | "Read URLs" >> _par_do(_ReadUrls(plan)))
@@ -101,7 +99,7 @@ class DedupWorkFiles(beam.PTransform):
             (url_report, older_report, spans[REPORT], repeats_report, finish_report, written)
             | "All reports" >> beam.Flatten()
             | "Add up reports" >> beam.CombineGlobally(_AddReports())
-            | "Write report" >> beam.Map(_write_report, str(Path(plan.staging) / "report.json"))
+            | "Publish" >> beam.Map(_publish, str(Path(plan.staging).parent))
         )
 
 
@@ -269,8 +267,5 @@ class _AddReports(beam.CombineFn):
         return accumulator
 
 
-def _write_report(report: totals.Report, path: str) -> totals.Report:
-    temporary = Path(f"{path}.{os.getpid()}.tmp")
-    temporary.write_text(json.dumps(report))
-    temporary.replace(path)
-    return report
+def _publish(report: totals.Report, output: str) -> None:
+    manifest.finish(Path(output), report)

@@ -1,0 +1,195 @@
+"""Real engines on this machine, each as a context that gives the options for Beam and ends what it started."""
+
+import json
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from fetch import Engines
+
+HOST = "127.0.0.1"
+BOOT = Path(sys.executable).parent / "c4pipe-boot"
+PROCESS = ["--environment_type=PROCESS", f"--environment_config={json.dumps({'command': str(BOOT)})}"]
+SUBMITTED = "--runner=PortableRunner"
+
+_PACKAGES = [
+    "lang",
+    "lang.invoke",
+    "lang.reflect",
+    "io",
+    "net",
+    "nio",
+    "util",
+    "util.concurrent",
+    "util.concurrent.atomic",
+]  # of java.base, that Spark and Flink open for themselves where they are started by their own scripts
+_OPENS = [f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in _PACKAGES] + [
+    f"--add-opens=java.base/sun.{name}=ALL-UNNAMED" for name in ("nio.ch", "nio.cs", "security.action", "util.calendar")
+]
+_TASK_MANAGER = {
+    "taskmanager.cpu.cores": "2",
+    "taskmanager.memory.framework.heap.size": "128mb",
+    "taskmanager.memory.framework.off-heap.size": "128mb",
+    "taskmanager.memory.task.heap.size": "512mb",
+    "taskmanager.memory.task.off-heap.size": "0b",
+    "taskmanager.memory.managed.size": "512mb",
+    "taskmanager.memory.network.min": "512mb",  # each of dedup's shuffles takes buffers: the default is too few
+    "taskmanager.memory.network.max": "512mb",
+    "taskmanager.memory.jvm-metaspace.size": "256mb",
+    "taskmanager.memory.jvm-overhead.min": "192mb",
+    "taskmanager.memory.jvm-overhead.max": "192mb",
+}
+
+
+@contextmanager
+def local(workers: int) -> Iterator[list[str]]:
+    """The local runner."""
+    yield ["--workers", str(workers)]
+
+
+@contextmanager
+def prism(engines: Engines, folder: Path) -> Iterator[list[str]]:
+    """Beam's own portable engine."""
+    yield ["--runner=PrismRunner", f"--prism_location={engines.prism}", "--environment_type=LOOPBACK"]
+
+
+@contextmanager
+def spark_local(engines: Engines, folder: Path) -> Iterator[list[str]]:
+    """Spark in one process, `local[2]`, with workers that are threads of the client."""
+    with _spark_job_server(engines, folder, "local[2]") as endpoint:
+        yield [SUBMITTED, f"--job_endpoint={endpoint}", "--environment_type=LOOPBACK"]
+
+
+@contextmanager
+def spark_cluster(engines: Engines, folder: Path) -> Iterator[list[str]]:
+    """A standalone cluster of a master and two workers, which start Beam's workers by a command."""
+    with spark_master(engines, folder) as master, _spark_job_server(engines, folder, master) as endpoint:
+        yield [SUBMITTED, f"--job_endpoint={endpoint}", *PROCESS]
+
+
+@contextmanager
+def spark_master(engines: Engines, folder: Path) -> Iterator[str]:
+    """A standalone Spark cluster; gives its master's address."""
+    port, web, last = free_port(), free_port(), free_port()
+    start = [str(engines.spark / "bin" / "spark-class"), "org.apache.spark.deploy."]
+    address = f"spark://{HOST}:{port}"
+    with ExitStack() as stack:
+        options = ["--host", HOST, "--port", str(port), "--webui-port", str(web)]
+        stack.enter_context(_started([start[0], start[1] + "master.Master", *options], folder / "master.log"))
+        _wait(lambda: _get(f"http://{HOST}:{web}/json/") is not None, "Spark's master", folder / "master.log")
+        for number in (1, 2):
+            options = ["--host", HOST, "--cores", "1", "--memory", "2g", "--webui-port", str(last)]
+            options += ["--work-dir", str(folder / f"worker{number}"), address]
+            log = folder / f"worker{number}.log"
+            stack.enter_context(_started([start[0], start[1] + "worker.Worker", *options], log))
+        _wait(lambda: _spark_workers(web) == 2, "Spark's workers", folder / "worker1.log")
+        yield address
+
+
+@contextmanager
+def _spark_job_server(engines: Engines, folder: Path, master: str) -> Iterator[str]:
+    command = ["java", *_OPENS, f"-Dspark.jars={engines.spark_jar}", f"-Dspark.driver.host={HOST}"]
+    command += [f"-Dspark.local.dir={folder}", "-cp", f"{engines.spark_jar}:{engines.spark}/jars/*"]
+    command += ["org.apache.beam.runners.spark.SparkJobServerDriver", f"--spark-master-url={master}"]
+    with _job_server(command, folder) as endpoint:
+        yield endpoint
+
+
+@contextmanager
+def flink_cluster(engines: Engines, folder: Path) -> Iterator[list[str]]:
+    """A cluster of a JobManager and a TaskManager of two slots, which starts Beam's workers by a command."""
+    rest = free_port()
+    settings = {
+        "jobmanager.rpc.address": HOST,
+        "jobmanager.rpc.port": free_port(),
+        "jobmanager.bind-host": HOST,
+        "taskmanager.host": HOST,
+        "taskmanager.bind-host": HOST,
+        "taskmanager.numberOfTaskSlots": 2,
+        "rest.address": HOST,
+        "rest.port": rest,
+        "rest.bind-address": HOST,
+        "parallelism.default": 2,
+        "io.tmp.dirs": folder,
+    }
+    (folder / "config.yaml").write_text("".join(f"{name}: {value}\n" for name, value in settings.items()))
+    java = ["java", *_OPENS, "-cp", str(engines.flink_jar)]
+    runtime = "org.apache.flink.runtime."
+    configured = ["--configDir", str(folder)]
+    with ExitStack() as stack:
+        manager = [*java, "-Xmx1g", f"{runtime}entrypoint.StandaloneSessionClusterEntrypoint", *configured]
+        stack.enter_context(_started([*java[:1], *manager[1:]], folder / "jobmanager.log"))
+        sizes = [part for name, value in _TASK_MANAGER.items() for part in ("-D", f"{name}={value}")]
+        tasks = [*java, "-Xmx1g", f"{runtime}taskexecutor.TaskManagerRunner", *configured, *sizes]
+        stack.enter_context(_started(tasks, folder / "taskmanager.log"))
+        _wait(lambda: _flink_slots(rest) == 2, "Flink's task manager", folder / "taskmanager.log")
+        command = [*java, "org.apache.beam.runners.flink.FlinkJobServerDriver", f"--flink-master={HOST}:{rest}"]
+        command += [f"--flink-conf-dir={folder}"]
+        endpoint = stack.enter_context(_job_server(command, folder))
+        yield [SUBMITTED, f"--job_endpoint={endpoint}", "--parallelism=2", *PROCESS]
+
+
+@contextmanager
+def _job_server(command: list[str], folder: Path) -> Iterator[str]:
+    port = free_port()
+    options = [f"--job-port={port}", "--artifact-port=0", "--expansion-port=0", f"--artifacts-dir={folder}/staged"]
+    with _started([*command, *options], folder / "jobs.log"):
+        _wait(lambda: _listens(port), "Beam's job server", folder / "jobs.log")
+        yield f"{HOST}:{port}"
+
+
+@contextmanager
+def _started(command: list[str], log: Path) -> Iterator[None]:
+    with log.open("w") as file, subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _wait(ready: Callable[[], bool], what: str, log: Path, seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not ready():
+        if time.monotonic() > end:
+            sys.exit(f"{what} did not start in {seconds:.0f} s; its log:\n{log.read_text()[-3000:]}")
+        time.sleep(0.2)
+
+
+def _spark_workers(web: int) -> int:
+    state = _get(f"http://{HOST}:{web}/json/")
+    return state["aliveworkers"] if state else 0
+
+
+def _flink_slots(rest: int) -> int:
+    state = _get(f"http://{HOST}:{rest}/overview")
+    return state["slots-available"] if state else 0
+
+
+def _get(url: str) -> dict[str, int] | None:
+    try:
+        with urllib.request.urlopen(url, timeout=2) as response:
+            state: dict[str, int] = json.load(response)
+    except OSError:
+        return None
+    return state
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((HOST, port)) == 0
+
+
+def free_port() -> int:
+    """Returns a port of this machine that nobody uses."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,121 @@
+"""Gets the engines once into a cache: Spark, Flink, Beam's job servers for them, and Prism.
+
+By package clients alone: pip for Spark, Maven for the Java parts, Go for Prism. Versions are pinned here and in the
+poms, each file's SHA-256 in `sha256.txt`. `C4PIPE_ENGINES` names another folder than the user's cache.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+SPARK = "3.5.6"
+PRISM = "github.com/apache/beam/sdks/v2/go/cmd/prism@v2.77.0"
+_SIGNATURES = (".SF", ".RSA", ".DSA")
+
+
+@dataclass(frozen=True)
+class Engines:
+    """Where the engines are.
+
+    Attributes:
+        spark: Spark's home.
+        spark_jar: Beam's runner for Spark with all it needs but Spark.
+        flink_jar: Beam's runner for Flink with all it needs, Flink among it.
+        prism: the Prism binary.
+    """
+
+    spark: Path
+    spark_jar: Path
+    flink_jar: Path
+    prism: Path
+
+
+def fetch() -> Engines:
+    """Gets what is not in the cache yet, and returns where all of it is."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(os.environ.get("C4PIPE_ENGINES") or Path(base) / "c4pipe" / "engines")
+    folder.mkdir(parents=True, exist_ok=True)
+    spark = folder / f"spark-{SPARK}"
+    if not spark.exists():
+        _get_spark(folder, spark)
+    prism = folder / "prism"
+    if not prism.exists():
+        print(f"building {PRISM}", flush=True)
+        subprocess.run(["go", "install", PRISM], check=True, env={**os.environ, "GOBIN": str(folder)})
+    return Engines(spark, _runner("spark", folder), _runner("flink", folder), prism)
+
+
+def _get_spark(folder: Path, target: Path) -> None:
+    print(f"getting Spark {SPARK}", flush=True)
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    archive = folder / f"pyspark-{SPARK}.tar.gz"
+    subprocess.run(
+        [*pip, "--no-build-isolation", "--no-binary", ":all:", f"pyspark=={SPARK}", "-d", folder], check=True
+    )
+    _check([archive])
+    parts = folder / "spark.parts"
+    shutil.rmtree(parts, ignore_errors=True)
+    with tarfile.open(archive) as tar:
+        tar.extractall(parts, filter="data")
+    home = parts / f"pyspark-{SPARK}" / "deps"
+    for script in (home / "bin").iterdir():
+        script.chmod(0o755)
+    home.replace(target)
+    shutil.rmtree(parts)
+    archive.unlink()
+
+
+def _runner(engine: str, folder: Path) -> Path:
+    """Returns Beam's runner for an engine as one jar."""
+    made = folder / f"{engine}-runner.jar"
+    if not made.exists():
+        print(f"getting Beam's runner for {engine}", flush=True)
+        parts = folder / f"{engine}.parts"
+        shutil.rmtree(parts, ignore_errors=True)
+        maven = ["mvn", "--quiet", "--batch-mode", "--file", str(HERE / f"{engine}.xml")]
+        subprocess.run([*maven, "dependency:copy-dependencies", f"-DoutputDirectory={parts}"], check=True)
+        jars = sorted(parts.glob("*.jar"))
+        _check(jars)
+        _merge(jars, made)
+        shutil.rmtree(parts)
+    return made
+
+
+def _check(paths: Iterable[Path]) -> None:
+    pinned = {line[66:]: line[:64] for line in (HERE / "sha256.txt").read_text().splitlines()}
+    for path in paths:
+        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+        if pinned.get(path.name) != sha256:
+            sys.exit(f"{path} has SHA-256 {sha256}, {HERE / 'sha256.txt'} says {pinned.get(path.name)}")
+
+
+def _merge(jars: Iterable[Path], target: Path) -> None:
+    """Writes one jar of many. Lists of services are joined, of other files that occur twice the first counts."""
+    seen: set[str] = set()
+    joined: dict[str, list[bytes]] = {}
+    temporary = target.with_suffix(".tmp")
+    with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as merged:
+        merged.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\r\n\r\n")
+        for jar in jars:
+            with zipfile.ZipFile(jar) as source:
+                for name in source.namelist():
+                    if name.startswith("META-INF/services/") or name == "reference.conf":
+                        joined.setdefault(name, []).append(source.read(name))
+                    elif name not in seen and not name.endswith(("/", "MANIFEST.MF", *_SIGNATURES)):
+                        seen.add(name)
+                        merged.writestr(name, source.read(name))
+        for name, parts in joined.items():
+            merged.writestr(name, b"\n".join(parts) + b"\n")
+    temporary.replace(target)
+
+
+if __name__ == "__main__":
+    print(fetch())

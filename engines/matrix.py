@@ -1,0 +1,143 @@
+"""One corpus from every engine: builds the same input on each, compares byte for byte, prints a row for each.
+
+    python engines/matrix.py [--only NAME,...] [--input PATH ...] [--recipe c4] [--lists DIR]
+
+Each engine is the real one, started here and ended here: see `clusters.py`.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import NamedTuple
+
+import clusters
+from fetch import Engines, fetch
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "benchmarks"))
+from scale import tree_bytes  # noqa: E402
+
+Started = Callable[[Path], AbstractContextManager[list[str]]]
+
+
+class Row(NamedTuple):
+    """What an engine made of the input, and what that took."""
+
+    pages: int
+    size: int
+    digest: str
+    seconds: float
+    memory: int
+
+
+def engines_of(found: Engines) -> dict[str, Started]:
+    """Returns the engines, by name; each takes a folder for its files."""
+    return {
+        "local-1": lambda folder: clusters.local(1),
+        "local-2": lambda folder: clusters.local(2),
+        "prism": lambda folder: clusters.prism(found, folder),
+        "spark-local": lambda folder: clusters.spark_local(found, folder),
+        "spark": lambda folder: clusters.spark_cluster(found, folder),
+        "spark-killed": lambda folder: clusters.spark_cluster(found, folder),
+        "flink": lambda folder: clusters.flink_cluster(found, folder),
+    }
+
+
+def measured(name: str, start: Started, given: Sequence[str], folder: Path) -> Row:
+    """Builds a corpus on an engine; `spark-killed` loses a worker in the middle of each job."""
+    folder.mkdir()
+    with start(folder) as options:
+        peak, stop = [0], threading.Event()
+        watcher = threading.Thread(target=_watch, args=(peak, stop), daemon=True)
+        watcher.start()
+        started = time.monotonic()
+        command = [sys.executable, "-m", "c4pipe.cli", "build", *given, "--quiet", *options]
+        with (folder / "build.log").open("w") as log:
+            built = subprocess.Popen([*command, "--output", str(folder / "corpus")], stdout=log, stderr=log)
+            killed = _kill_a_worker(built) if name == "spark-killed" else None
+            status = built.wait()
+        seconds = time.monotonic() - started
+        stop.set()
+        watcher.join()
+    if status or killed is False:
+        sys.exit(f"{name}: {'no worker was killed' if killed is False else (folder / 'build.log').read_text()[-3000:]}")
+    return _row(folder / "corpus", seconds, peak[0])
+
+
+def _row(corpus: Path, seconds: float, memory: int) -> Row:
+    manifest = json.loads((corpus / "manifest.json").read_text())
+    digest = hashlib.sha256((corpus / "manifest.json").read_bytes())
+    for shard in manifest["shards"]:
+        digest.update((corpus / shard["path"]).read_bytes())
+    size = sum(shard["bytes"] for shard in manifest["shards"])
+    return Row(manifest["counts"]["pages.kept"], size, digest.hexdigest()[:16], seconds, memory)
+
+
+def _watch(peak: list[int], stop: threading.Event) -> None:
+    while not stop.wait(0.5):
+        peak[0] = max(peak[0], tree_bytes(os.getpid()))
+
+
+def _kill_a_worker(built: "subprocess.Popen[bytes]") -> bool:
+    """Kills one of Beam's workers some seconds after it came up."""
+    while built.poll() is None:
+        workers = [pid for pid in _processes("c4pipe-boot") if _processes("c4pipe-boot")]
+        if len(workers) >= 2:
+            time.sleep(1.0)
+            os.kill(workers[0], signal.SIGKILL)
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def _processes(name: str) -> list[int]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if any(word.endswith(name.encode()) for word in words[:2]):
+            found.append(int(path.parent.name))
+    return sorted(found)
+
+
+def main() -> None:
+    """Prints the table; ends with status 1 where two engines differ."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", metavar="NAME,...", help="these engines alone")
+    parser.add_argument("--input", nargs="+", default=[str(ROOT / "samples" / "crawl")])
+    parser.add_argument("--recipe", default="c4")
+    parser.add_argument("--lists", default=str(ROOT / "samples" / "lists"))
+    options = parser.parse_args()
+    known = engines_of(fetch())
+    names = options.only.split(",") if options.only else list(known)
+    if unknown := [name for name in names if name not in known]:
+        sys.exit(f"--only {','.join(unknown)}: the engines are {', '.join(known)}")
+    given = [*options.input, "--recipe", options.recipe, "--lists", options.lists, "--shards", "4"]
+    rows: dict[str, Row] = {}
+    folder = Path(tempfile.mkdtemp(prefix="c4pipe-engines-"))
+    print(f"{'engine':14}{'pages':>9}{'bytes':>13}  {'corpus':16}{'s':>8}{'peak MB':>9}", flush=True)
+    for name in names:
+        row = rows[name] = measured(name, known[name], given, folder / name)
+        print(
+            f"{name:14}{row.pages:9,}{row.size:13,}  {row.digest}{row.seconds:8.1f}{row.memory / 1e6:9,.0f}", flush=True
+        )
+    shutil.rmtree(folder)
+    if len({row.digest for row in rows.values()}) > 1:
+        sys.exit("the corpora differ")
+
+
+if __name__ == "__main__":
+    main()
