@@ -103,6 +103,8 @@ def _build(options: argparse.Namespace) -> int:
 
     started = time.monotonic()
     check_output(options.output, parse_formats(options.format), options.shards)
+    if any(option.startswith("--output_executable_path") for option in options.beam):
+        raise UsageError("--output_executable_path makes a file of one job, and build has two: use clean, then dedup")
     work = options.work or options.output / manifest.WORK
     clean_options = _clean_options(options, work)
 

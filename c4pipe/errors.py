@@ -2,7 +2,8 @@
 
 C4pipeError            the run can't go on (exit status 1)
 ├── LostDataError      a shuffle gave back less, or other, than went in
-└── UsageError         what was asked for can't be done (exit status 2)
+├── UsageError         what was asked for can't be done (exit status 2)
+└── JobWritten         a job was written to a file instead of run, as was asked for (exit status 0)
 
 A corpus that is complete but for files that could not be had is no error: exit status 3.
 """
@@ -22,3 +23,9 @@ class UsageError(C4pipeError):
     """What was asked for can't be done. The message shows the offending value and what to do."""
 
     exit_status = 2
+
+
+class JobWritten(C4pipeError):
+    """There is nothing more to do until the job in a file was run."""
+
+    exit_status = 0

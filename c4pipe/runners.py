@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
+from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, PortableOptions, StandardOptions
 from apache_beam.portability.api import beam_provision_api_pb2
 from apache_beam.runners.portability.fn_api_runner import worker_handlers
 from apache_beam.runners.portability.fn_api_runner.fn_runner import ExtendedProvisionInfo, FnApiRunner
 from apache_beam.runners.portability.portable_runner import JobServiceHandle
 from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
-from c4pipe.errors import C4pipeError, LostDataError, UsageError
+from c4pipe.errors import C4pipeError, JobWritten, LostDataError, UsageError
 from c4pipe.options import Engine
 
 LOCAL = ("LocalRunner", "DirectRunner", "FnApiRunner")
@@ -76,7 +76,7 @@ def run(construct: Callable[[beam.Pipeline], Any], engine: Engine, tasks: int) -
         tasks: independent pieces of work there are; locally no more processes than that are started.
 
     Raises UsageError where --workers is given for an engine that has its own, C4pipeError with the cause in a
-    sentence where a step fails.
+    sentence where a step fails, JobWritten where the job goes to a file.
     """
     options = PipelineOptions(list(engine.beam))
     remote = not is_local(engine)
@@ -93,7 +93,9 @@ def run(construct: Callable[[beam.Pipeline], Any], engine: Engine, tasks: int) -
         construct(pipeline)
         with _logs() if remote else contextlib.nullcontext():
             pipeline.run().wait_until_finish()
-    except UsageError:
+        if job := options.view_as(PortableOptions).output_executable_path:
+            raise JobWritten(f"the job is in {job}: submit it, then give the same command without that option")
+    except (UsageError, JobWritten):
         raise
     except Exception as error:
         cause = failure(error)

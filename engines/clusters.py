@@ -73,6 +73,15 @@ def spark_cluster(engines: Engines, folder: Path) -> Iterator[list[str]]:
 
 
 @contextmanager
+def spark_submit(engines: Engines, folder: Path) -> Iterator[list[str]]:
+    """The same cluster, for jobs in a jar: how to submit one, then the options for Beam."""
+    with spark_master(engines, folder) as master, _spark_job_server(engines, folder, "local[1]") as endpoint:
+        submit = [str(engines.spark / "bin" / "spark-submit"), "--master", master, "--class"]
+        submit += ["org.apache.beam.runners.spark.SparkPipelineRunner", "--conf", f"spark.driver.host={HOST}"]
+        yield [" ".join(submit), SUBMITTED, f"--job_endpoint={endpoint}", *PROCESS]
+
+
+@contextmanager
 def spark_master(engines: Engines, folder: Path) -> Iterator[str]:
     """A standalone Spark cluster; gives its master's address."""
     port, web, last = free_port(), free_port(), free_port()

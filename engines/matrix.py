@@ -18,8 +18,9 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import clusters
 from fetch import Engines, fetch
@@ -49,6 +50,7 @@ def engines_of(found: Engines) -> dict[str, Started]:
         "prism": lambda folder: clusters.prism(found, folder),
         "spark-local": lambda folder: clusters.spark_local(found, folder),
         "spark": lambda folder: clusters.spark_cluster(found, folder),
+        "spark-submit": lambda folder: clusters.spark_submit(found, folder),
         "spark-killed": lambda folder: clusters.spark_cluster(found, folder),
         "flink": lambda folder: clusters.flink_cluster(found, folder),
     }
@@ -63,16 +65,36 @@ def measured(name: str, start: Started, given: Sequence[str], folder: Path) -> R
         watcher.start()
         started = time.monotonic()
         command = [sys.executable, "-m", "c4pipe.cli", "build", *given, "--quiet", *options]
+        status, killed = 0, None
         with (folder / "build.log").open("w") as log:
-            built = subprocess.Popen([*command, "--output", str(folder / "corpus")], stdout=log, stderr=log)
-            killed = _kill_a_worker(built) if name == "spark-killed" else None
-            status = built.wait()
+            if name == "spark-submit":
+                _submit(given, options, folder, log)
+            else:
+                built = subprocess.Popen([*command, "--output", str(folder / "corpus")], stdout=log, stderr=log)
+                killed = _kill_a_worker(built) if name == "spark-killed" else None
+                status = built.wait()
         seconds = time.monotonic() - started
         stop.set()
         watcher.join()
     if status or killed is False:
         sys.exit(f"{name}: {'no worker was killed' if killed is False else (folder / 'build.log').read_text()[-3000:]}")
     return _row(folder / "corpus", seconds, peak[0])
+
+
+def _submit(given: Sequence[str], options: Sequence[str], folder: Path, log: IO[str]) -> None:
+    """Writes each job to a jar, and submits that: what a cluster takes that the client can't reach."""
+    submit, *engine = options
+    c4pipe = [sys.executable, "-m", "c4pipe.cli"]
+    inputs, shards = list(given[:-2]), list(given[-2:])
+    clean = [*c4pipe, "clean", *inputs, "--quiet", "--work", str(folder / "work")]
+    dedup = [*c4pipe, "dedup", str(folder / "work"), *shards, "--quiet", "--output", str(folder / "corpus")]
+    for job, command in (("clean", clean), ("dedup", dedup)):
+        jar = folder / f"{job}.jar"
+        run = partial(subprocess.run, check=True, stdout=log, stderr=log)
+        run([*command, *engine, f"--output_executable_path={jar}"])
+        # Beam needs a newer Guava than Spark has: its jar goes first.
+        run([*submit.split(), "--driver-class-path", str(jar), str(jar)])
+        run(command)  # it is done: nothing is left to do here
 
 
 def _row(corpus: Path, seconds: float, memory: int) -> Row:
