@@ -2,7 +2,8 @@
 
     --environment_config='{"command": "/path/to/environment/bin/c4pipe-boot"}'
 
-Beam has a Go program for this; here what is on the machine already is enough: the environment that c4pipe is in.
+The command is a script that runs this module by the Python beside it. Beam has a Go program for this; here what is
+on the machine already is enough: the environment that c4pipe is in.
 """
 
 import argparse
@@ -42,3 +43,7 @@ def main(given: Sequence[str] | None = None) -> None:
     from apache_beam.runners.worker.sdk_worker_main import main as serve
 
     serve([sys.argv[0]])
+
+
+if __name__ == "__main__":
+    main()

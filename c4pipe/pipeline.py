@@ -22,7 +22,7 @@ from c4pipe.recipes import Recipe
 from c4pipe.runners import is_local, run
 from c4pipe.shards import FORMATS, shard_name
 from c4pipe.sources import is_url
-from c4pipe.work import check_done, read_header
+from c4pipe.work import check_done, clear_abandoned, read_header
 
 MAX_SHARD_BYTES = 8 * SHARD_BYTES
 """Text a shard may have at most, on average: a worker holds a shard in memory."""
@@ -42,6 +42,7 @@ def clean(options: CleanOptions, progress: Progress) -> dict[str, int]:
 
 def _clean(options: CleanOptions, progress: Progress) -> dict[str, int]:
     work = options.work.absolute()  # a worker may run in any folder
+    clear_abandoned(work)
     options.recipe_lists.save(work / FOLDER)
     targets = {file: work_path(work, file) for file in options.files}
     for file, target in targets.items():

@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 from pathlib import Path
 from typing import TextIO
 
@@ -25,8 +26,8 @@ class QuarantineWriter:
     def __init__(self, work_file: Path, source: str) -> None:
         """Takes the work file that it will lie beside, and the WET file's name, without folders."""
         self._path = quarantine_file(work_file)
-        # Named after the work file: WorkWriter clears away what killed runs left under such names.
-        self._temporary = work_file.with_name(f".{work_file.name}.{os.getpid()}.quarantine.tmp")
+        token = f"{os.getpid()}-{secrets.token_hex(4)}"
+        self._temporary = work_file.with_name(f".{work_file.name}.{token}.quarantine.tmp")
         self._source = source
         self._file: TextIO | None = None
         self._count = 0

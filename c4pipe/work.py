@@ -4,9 +4,9 @@ A row for each readable page, in the file's order. A kept page has all columns; 
 tombstone: its URL's key and capture time alone, so that "newest page of a URL" means newest in the crawl.
 """
 
-import glob
 import json
 import os
+import secrets
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -107,7 +107,8 @@ class WorkWriter:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        # the token because machines that share a drive can have a process of the same number
+        self._temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
         self._writer = pq.ParquetWriter(
             self._temporary, SCHEMA, compression="zstd", use_dictionary=["language", "dropped"]
         )
@@ -153,8 +154,6 @@ class WorkWriter:
         self._writer.add_key_value_metadata({_METADATA: json.dumps(header).encode()})
         self._writer.close()
         self._temporary.replace(self._path)
-        for abandoned in self._path.parent.glob(f".{glob.escape(self._path.name)}.*.tmp"):
-            abandoned.unlink(missing_ok=True)  # left by a run that was killed
 
     def discard(self) -> None:
         """Removes what was written so far."""
@@ -186,6 +185,12 @@ def _lists(values: Sequence[Any], dtype: Any) -> pa.ListArray:
     np.cumsum([len(value) for value in values], out=offsets[1:])
     flat = np.concatenate([np.asarray(value, dtype=dtype) for value in values] or [np.empty(0, dtype)])
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(flat))
+
+
+def clear_abandoned(folder: Path) -> None:
+    """Removes what a run that was killed left unfinished in a work folder; no other run may be at work there."""
+    for abandoned in folder.glob(".*.tmp"):
+        abandoned.unlink(missing_ok=True)
 
 
 def read_header(path: Path) -> WorkHeader:

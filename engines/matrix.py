@@ -6,6 +6,7 @@ Each engine is the real one, started here and ended here: see `clusters.py`.
 """
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -57,7 +58,7 @@ def engines_of(found: Engines) -> dict[str, Started]:
 
 
 def measured(name: str, start: Started, given: Sequence[str], folder: Path) -> Row:
-    """Builds a corpus on an engine; `spark-killed` loses a worker in the middle of each job."""
+    """Builds a corpus on an engine; `spark-killed` loses a worker in the middle."""
     folder.mkdir()
     with start(folder) as options:
         peak, stop = [0], threading.Event()
@@ -114,23 +115,24 @@ def _watch(peak: list[int], stop: threading.Event) -> None:
 def _kill_a_worker(built: "subprocess.Popen[bytes]") -> bool:
     """Kills one of Beam's workers some seconds after it came up."""
     while built.poll() is None:
-        workers = [pid for pid in _processes("c4pipe-boot") if _processes("c4pipe-boot")]
-        if len(workers) >= 2:
-            time.sleep(1.0)
-            os.kill(workers[0], signal.SIGKILL)
-            return True
+        if len(_processes("c4pipe.boot")) >= 2:
+            time.sleep(2.0)
+            with contextlib.suppress(IndexError, ProcessLookupError):  # they came to their end: on to the next
+                os.kill(_processes("c4pipe.boot")[0], signal.SIGKILL)
+                return True
         time.sleep(0.05)
     return False
 
 
 def _processes(name: str) -> list[int]:
+    """Returns the processes that run a module or script of that name."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = path.read_bytes().split(b"\0")
         except OSError:
             continue
-        if any(word.endswith(name.encode()) for word in words[:2]):
+        if any(word.endswith(name.encode()) for word in words[:3]):
             found.append(int(path.parent.name))
     return sorted(found)
 

@@ -20,7 +20,7 @@ from c4pipe.presets import UNFILTERED
 from c4pipe.quarantine import MOST, QuarantineWriter, quarantine_file
 from c4pipe.recipe_lists import Lists
 from c4pipe.wet import DAMAGE, Damage, read_pages
-from c4pipe.work import WorkWriter, read_header
+from c4pipe.work import WorkWriter, clear_abandoned, read_header
 
 ROOT = Path(__file__).resolve().parents[1]
 NAME = "CC-MAIN-1.warc.wet.gz"
@@ -261,6 +261,8 @@ def test_a_run_that_is_killed(cleaner: WetFileCleaner, work_file: Path, when: st
     left = [name for name in names(work_file.parent) if not name.startswith(".")]
     assert left == ([] if when == "reading" else [f"{NAME}.quarantine.jsonl"])
     assert when == "reading" or len(read(work_file)) == 300
+    clear_abandoned(work_file.parent)
+    assert names(work_file.parent) == left
     cleaner.clean(io.BytesIO(DAMAGED), NAME, work_file)
     assert names(work_file.parent) == [work_file.name, f"{NAME}.quarantine.jsonl"]
     assert len(read(work_file)) == 3
