@@ -5,7 +5,7 @@ PYTHON ?= python3
 
 help:
 	@echo "make demo   build a corpus from the sample crawl in samples/"
-	@echo "make test   lint, types, all tests and parity"
+	@echo "make test   lint, types, all tests, parity, and engines in short"
 	@echo "make parity c4pipe against TensorFlow Datasets, page for page"
 	@echo "make engines  the same corpus from Spark, Flink and Prism, clusters of this machine (or make spark, flink, prism)"
 	@echo "make bench  throughput on a made crawl"
@@ -43,6 +43,7 @@ test: .venv/test.stamp
 	scripts/lint
 	scripts/test
 	$(MAKE) --no-print-directory parity
+	.venv/bin/python engines/matrix.py --short
 
 parity: .venv/parity.stamp
 	.venv/bin/python parity/compare.py

@@ -4,6 +4,7 @@ A row for each readable page, in the file's order. A kept page has all columns; 
 tombstone: its URL's key and capture time alone, so that "newest page of a URL" means newest in the crawl.
 """
 
+import functools
 import json
 import os
 import secrets
@@ -211,7 +212,13 @@ def read_header(path: Path) -> WorkHeader:
             f"{path} has work file version {version}, this c4pipe reads version {VERSION}: "
             "clean its WET file again into a new --work folder"
         )
-    return WorkHeader(**{**values, "recipe": Recipe.from_json(values["recipe"])})
+    return WorkHeader(**{**values, "recipe": _recipe(json.dumps(values["recipe"]))})
+
+
+@functools.lru_cache(maxsize=8)
+def _recipe(text: str) -> Recipe:
+    """Returns a recipe, the same object for the same text: a crawl has 72,000 headers."""
+    return Recipe.from_json(json.loads(text))
 
 
 def url_rows(path: Path, file: int) -> Rows:
