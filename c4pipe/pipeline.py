@@ -8,7 +8,7 @@ from typing import Any
 import apache_beam as beam
 
 from c4pipe import manifest, missing, totals
-from c4pipe.dedup.exchange import SPAN_ROW, URL_ROW, bucket_bits
+from c4pipe.dedup.exchange import SPAN_ROW, URL_ROW, bucket_bits, group_size
 from c4pipe.dedup.layout import SHARD_BYTES, Layout
 from c4pipe.dedup.transforms import DedupPlan, DedupWorkFiles
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
@@ -112,14 +112,16 @@ def _dedup(options: DedupOptions, progress: Progress) -> dict[str, Any]:
     done = manifest.prepare(options.output, identity)
     if done:
         return done
+    rows, spans = sum(header.rows for header in headers), sum(header.spans for header in headers)
     staging = options.output.absolute() / manifest.STAGING
     plan = DedupPlan(
         recipe=recipe.to_json(),
         lists=next(iter(headers)).lists,
         work=tuple(str(folder.absolute()) for folder in options.work),
         layout=layout,
-        url_bits=bucket_bits(sum(header.rows for header in headers), URL_ROW.itemsize),
-        span_bits=bucket_bits(sum(header.spans for header in headers), SPAN_ROW.itemsize),
+        url_bits=bucket_bits(rows, URL_ROW.itemsize),
+        span_bits=bucket_bits(spans, SPAN_ROW.itemsize),
+        group=group_size(len(headers), rows + spans),
         staging=str(staging),
         formats=options.formats,
         spill=str(staging / "_spill") if is_local(options.engine) else "",
@@ -165,12 +167,13 @@ def _identity(
 def run_dedup(options: DedupOptions, plan: DedupPlan, progress: Progress) -> None:
     """Runs job 2's pipeline, whose last step publishes the corpus."""
     files = list(enumerate(str(path.absolute()) for path in options.files.values()))
+    groups = [(first // plan.group, files[first : first + plan.group]) for first in range(0, len(files), plan.group)]
 
     def construct(pipeline: beam.Pipeline) -> None:
-        _ = pipeline | "Work files" >> beam.Create(files) | "Dedup" >> DedupWorkFiles(plan)
+        _ = pipeline | "Work files" >> beam.Create(groups) | "Dedup" >> DedupWorkFiles(plan)
 
     with progress.wait("dedup", len(plan.layout.shards()) * len(plan.formats), _shards_written(plan)):
-        run(construct, options.engine, len(files))
+        run(construct, options.engine, len(groups))
 
 
 def _shard_paths(plan: DedupPlan) -> list[str]:

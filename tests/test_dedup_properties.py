@@ -19,8 +19,9 @@ from hypothesis import HealthCheck, Phase, event, example, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from c4pipe import pipeline
 from c4pipe.dedup import exchange, layout, shard, transforms
-from c4pipe.dedup.exchange import DROP, SPAN_ROW, URL_ROW, unpack
+from c4pipe.dedup.exchange import DROP, OLDER_ROW, SPAN_ROW, URL_ROW, unpack
 from c4pipe.dedup.shard import decode, encode
 from c4pipe.dedup.units import span_hashes, unit_hashes
 from c4pipe.errors import LostDataError
@@ -553,6 +554,22 @@ def test_same_bytes_for_any_number_of_buckets(monkeypatch: pytest.MonkeyPatch) -
         assert digests(crawl) == expected
 
 
+@pytest.mark.parametrize("files", [2, 3, 100])
+def test_same_bytes_for_any_groups_of_files(monkeypatch: pytest.MonkeyPatch, files: int) -> None:
+    crawl = random_crawl(4)
+    expected = digests(crawl)
+    asked: list[int] = []
+
+    def group_size(count: int, rows: int) -> int:
+        asked.append(count)
+        return files
+
+    monkeypatch.setattr(pipeline, "group_size", group_size)
+    monkeypatch.setattr(transforms, "_HELD_BYTES", 2000)  # pages leave several times in a group
+    assert digests(crawl) == expected
+    assert asked
+
+
 Case = tuple[int, str, str | None, int]
 """A capture of one URL: its file, time and text (None: dropped by `clean`), and the form of the URL."""
 OLD, NEW, NEWER = TIMES
@@ -593,7 +610,7 @@ def test_nothing_to_keep(crawl: Crawl) -> None:
 
 # --- a loss is an error ----------------------------------------------------------------------------------
 
-ROWS = {"urls": URL_ROW, "older": np.dtype("<u4"), "spans": SPAN_ROW, "drops": DROP}
+ROWS = {"urls": URL_ROW, "older": OLDER_ROW, "spans": SPAN_ROW, "drops": DROP}
 """What the shuffles of rows carry; that of pages carries Arrow streams."""
 
 
@@ -687,6 +704,8 @@ def test_damage_is_named(
         damage = alter_pages
     spoiled = spoil(monkeypatch, shuffle, damage, skip)
     work = write_work(tmp_path / "work", crawl)
+    if skip == 0:  # and in groups of two, for the first of two
+        monkeypatch.setattr(pipeline, "group_size", lambda *counts: 2)
     with pytest.raises(LostDataError, match=rf"did not deliver the {shuffle} \("):
         run([work], tmp_path / "corpus")
     assert spoiled == [shuffle]

@@ -21,9 +21,10 @@ from c4pipe.dedup.exchange import (
     Totals,
     bucket_bits,
     bucketed,
-    drops_by_file,
+    by_group,
     find_older,
     find_repeats,
+    group_size,
     span_rows,
     spans_to_remove,
     totals,
@@ -209,14 +210,29 @@ def test_span_rows(values: list[tuple[int, list[int]]], file: int, before: int) 
     assert as_list(rows) == [(span, key, file, unit) for key, spans in values for unit, span in enumerate(spans)]
 
 
-@given(st.lists(st.tuples(hashes, page_keys, small, units), max_size=40))
-def test_drops_by_file(values: list[Row]) -> None:
+@pytest.mark.parametrize(
+    ("files", "rows", "size"),
+    [
+        (1, 140_000, 1),
+        (4096, 4096 * 140_000, 1),  # each for itself while they are few
+        (72_000, 72_000 * 140_000, 18),
+        (7_200_000, 7_200_000 * 140_000, 19),  # no more rows than a bucket has
+        (72_000, 72_000 * 10_000_000, 1),
+        (72_000, 0, 18),
+    ],
+)
+def test_group_size(files: int, rows: int, size: int) -> None:
+    assert group_size(files, rows) == size
+
+
+@given(st.lists(st.tuples(hashes, page_keys, small, units), max_size=40), st.integers(1, 4))
+def test_by_group(values: list[Row], size: int) -> None:
     rows = as_rows(values, SPAN_ROW)
-    parts = list(drops_by_file(rows))
-    assert [file for file, _ in parts] == sorted({file for _, _, file, _ in values})
-    for file, drops in parts:
+    parts = list(by_group(rows, size, DROP))
+    assert [group for group, _ in parts] == sorted({file // size for _, _, file, _ in values})
+    for group, drops in parts:
         assert drops.dtype == DROP
-        assert as_list(drops) == [(page, unit) for _, page, of, unit in values if of == file]
+        assert as_list(drops) == [(page, unit) for _, page, of, unit in values if of // size == group]
     assert as_list(rows) == values, "the rows given were changed"
 
 
@@ -229,5 +245,5 @@ def test_spans_to_remove(values: list[Row]) -> None:
 
 
 def test_no_drops() -> None:
-    assert list(drops_by_file(unpack([], SPAN_ROW))) == []
+    assert list(by_group(unpack([], SPAN_ROW), 1, DROP)) == []
     assert spans_to_remove(unpack([], DROP)) == {}

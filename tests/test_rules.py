@@ -224,7 +224,7 @@ def spans_to_remove(recipe: Recipe, drafts: dict[int, Draft]) -> dict[int, list[
     _, repeats = exchange.find_repeats(rows)
     return {
         keys[place]: removals
-        for _, drops in exchange.drops_by_file(repeats)
+        for _, drops in exchange.by_group(repeats, 1, exchange.DROP)
         for place, removals in exchange.spans_to_remove(drops).items()
     }
 

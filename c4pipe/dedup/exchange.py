@@ -21,10 +21,22 @@ DROP = np.dtype([("page", "<u8"), ("unit", "<u4")])
 URL_ROW = np.dtype([("hash", "<u8"), ("captured", "<i8"), ("file", "<u4"), ("row", "<u4")])
 """A capture of a URL: its key, its time in microseconds, and where it is."""
 
+OLDER_ROW = np.dtype([("file", "<u4"), ("row", "<u4")])
+"""A capture that is not the newest of its URL: its file, and its row there."""
+
 BUCKET_BYTES = 64 * 1024 * 1024
 """Rows of a bucket, in bytes, that the number of buckets is chosen for."""
 
 FEWEST_BITS = 3  # eight buckets even for a small crawl, so that all workers have some
+
+
+TASKS = 4096
+"""Groups of files that a job has at most: with each file for itself, a crawl would shuffle half a billion pieces."""
+
+
+def group_size(files: int, rows: int) -> int:
+    """Returns how many files make a group: many where there are many, but of no more rows than a bucket has."""
+    return max(1, min(-(-files // TASKS), BUCKET_BYTES * files // max(1, rows * SPAN_ROW.itemsize)))
 
 
 class Totals(NamedTuple):
@@ -108,14 +120,17 @@ def span_rows(page_keys: npt.NDArray[np.uint64], file: int, spans: Any) -> Rows:
     return rows
 
 
-def drops_by_file(repeats: Rows) -> Iterator[tuple[int, Rows]]:
-    """Yields (file, its drops) of repeated span rows."""
-    ordered = repeats[np.argsort(repeats["file"], kind="stable")]
-    for file in np.unique(ordered["file"]).tolist():
-        start, end = np.searchsorted(ordered["file"], [file, file + 1])
-        drops = np.empty(end - start, dtype=DROP)
-        drops["page"], drops["unit"] = ordered["page"][start:end], ordered["unit"][start:end]
-        yield file, drops
+def by_group(rows: Rows, size: int, dtype: np.dtype[Any]) -> Iterator[tuple[int, Rows]]:
+    """Yields (group, its rows with the fields of `dtype` alone) of rows that have a file; `size` files are a group."""
+    groups = rows["file"] // size
+    order = np.argsort(groups, kind="stable")
+    ordered, groups = rows[order], groups[order]
+    for group in np.unique(groups).tolist():
+        start, end = np.searchsorted(groups, [group, group + 1])
+        part = np.empty(end - start, dtype=dtype)
+        for name in dtype.names or ():
+            part[name] = ordered[name][start:end]
+        yield group, part
 
 
 def spans_to_remove(drops: Rows) -> dict[int, list[int]]:

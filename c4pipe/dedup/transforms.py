@@ -4,7 +4,7 @@ Reports (counts and control totals) travel as data beside the rows, since engine
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from c4pipe import manifest, recipe_lists, totals
 from c4pipe.dedup import exchange, finish, shard
-from c4pipe.dedup.exchange import DROP, SPAN_ROW, URL_ROW
+from c4pipe.dedup.exchange import DROP, OLDER_ROW, SPAN_ROW, URL_ROW
 from c4pipe.dedup.finish import PageFinisher
 from c4pipe.dedup.layout import Layout
 from c4pipe.dedup.spill import Spill
@@ -25,6 +25,11 @@ from c4pipe.shards import ShardWriter
 from c4pipe.work import PAGE_COLUMNS, read_kept, url_rows
 
 REPORT = "report"
+
+Files = Sequence[tuple[int, str]]
+"""Numbers and paths of the work files of a group."""
+
+_HELD_BYTES = 32 * 1024 * 1024  # of finished pages, before they go to their shards
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,7 @@ class DedupPlan:
         layout: the shards of the corpus.
         url_bits: number of hash bits that make a bucket of URLs.
         span_bits: number of hash bits that make a bucket of spans.
+        group: how many work files travel together; file number // group is the key of their group.
         staging: the folder that shards and report are written to.
         formats: the formats of the shards.
         spill: a folder of this machine where bytes wait instead of travelling; empty where workers share no disk.
@@ -49,6 +55,7 @@ class DedupPlan:
     layout: Layout
     url_bits: int
     span_bits: int
+    group: int
     staging: str
     formats: tuple[str, ...]
     spill: str = ""
@@ -62,9 +69,9 @@ class DedupWorkFiles(beam.PTransform):
         self._plan = plan
 
     def expand(self, files: beam.PCollection) -> beam.PCollection:
-        """Takes (file number, path); writes the shards, checks all reports and publishes the corpus."""
+        """Takes (group, its (file number, path) pairs); writes the shards, checks all reports, publishes the corpus."""
         plan = self._plan
-        files = files | "Spread files" >> beam.Reshuffle()
+        files = files | "Spread groups" >> beam.Reshuffle()
         url_buckets, url_report = _with_report(files | "Read URLs" >> _par_do(_ReadUrls(plan)))
         older, older_report = _with_report(
             url_buckets
@@ -72,8 +79,8 @@ class DedupWorkFiles(beam.PTransform):
             | "Find older captures" >> _par_do(_FindOlder(plan))
         )  # fmt: skip
         spans = (
-            {"file": files, "older": older}
-            | "Older captures to their file" >> beam.CoGroupByKey()
+            {"files": files, "older": older}
+            | "Older captures to their group" >> beam.CoGroupByKey()
             | "Read spans" >> _par_do(_ReadSpans(plan), "rows", "drops")
         )
         repeats, repeats_report = _with_report(
@@ -83,8 +90,8 @@ class DedupWorkFiles(beam.PTransform):
         )  # fmt: skip
         drops = (spans.drops, repeats) | "All drops" >> beam.Flatten()
         pages, finish_report = _with_report(
-            {"file": files, "older": older, "drops": drops}
-            | "Drops to their file" >> beam.CoGroupByKey()
+            {"files": files, "older": older, "drops": drops}
+            | "Drops to their group" >> beam.CoGroupByKey()
             | "Finish pages" >> _par_do(_FinishPages(plan))
         )
         shards = files.pipeline | "Name shards" >> beam.Create(
@@ -136,11 +143,10 @@ class _Step(beam.DoFn):
 
 
 class _ReadUrls(_Step):
-    """(file, path) -> (bucket, packed URL rows)."""
+    """(group, files) -> (bucket, packed URL rows)."""
 
-    def process(self, element: tuple[int, str]) -> Iterator[Any]:
-        file, path = element
-        rows = url_rows(Path(path), file)
+    def process(self, element: tuple[int, Files]) -> Iterator[Any]:
+        rows = np.concatenate([url_rows(Path(path), file) for file, path in element[1]])
         rows = rows[np.argsort(rows["hash"], kind="stable")]
         for bucket, packed in exchange.bucketed(rows, self._plan.url_bits):
             yield bucket, self._spill.send(packed)
@@ -148,35 +154,35 @@ class _ReadUrls(_Step):
 
 
 class _FindOlder(_Step):
-    """(bucket, packed URL rows) -> (file, packed numbers of the rows that are not the newest of their URL)."""
+    """(bucket, packed URL rows) -> (group, packed rows that are not the newest of their URL)."""
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
         rows = self._unpack(element[1], URL_ROW)
         _, older = exchange.find_older(rows)
-        for file in np.unique(older["file"]).tolist():
-            numbers = older["row"][older["file"] == file]
-            yield file, self._spill.send(numbers.tobytes())
-        delivered = totals.entered("older", exchange.totals(older["row"]))
+        delivered: totals.Report = {}
+        for group, part in exchange.by_group(older, self._plan.group, OLDER_ROW):
+            yield group, self._spill.send(part.tobytes())
+            delivered = totals.add([delivered, totals.entered("older", exchange.totals(part))])
         yield _report(totals.left("urls", exchange.totals(rows)), delivered, delivered)  # to spans, and to pages
 
 
 class _ReadSpans(_Step):
-    """(file, path and older rows) -> span rows by bucket, drops by file."""
+    """(group, files and older rows) -> span rows by bucket, drops by group."""
 
     def process(self, element: tuple[int, Mapping[str, Iterable[Any]]]) -> Iterator[Any]:
-        file, grouped = element
-        older = self._unpack(grouped["older"], np.dtype("<u4"))
+        _, grouped = element
+        older = self._unpack(grouped["older"], OLDER_ROW)
         rows = [
             exchange.span_rows(pages["page_key"].to_numpy(), file, pages["span_hashes"].combine_chunks())
-            for path in grouped["file"]
-            for pages, _ in read_kept(Path(path), ["page_key", "span_hashes"], older)
+            for file, path in _files(grouped)
+            for pages, _ in read_kept(Path(path), ["page_key", "span_hashes"], _of(older, file))
         ]
-        # Each file settles its own repeats: a span that is everywhere costs one row a file.
+        # Each group settles its own repeats: a span that is everywhere costs one row a group.
         first, repeats = exchange.find_repeats(np.concatenate([np.empty(0, SPAN_ROW), *rows]))
         for bucket, packed in exchange.bucketed(first, self._plan.span_bits):
             yield beam.pvalue.TaggedOutput("rows", (bucket, self._spill.send(packed)))
-        for to, drops in exchange.drops_by_file(repeats):
-            yield beam.pvalue.TaggedOutput("drops", (to, self._spill.send(drops.tobytes())))
+        for group, drops in exchange.by_group(repeats, self._plan.group, DROP):
+            yield beam.pvalue.TaggedOutput("drops", (group, self._spill.send(drops.tobytes())))
         yield _report(
             totals.left("older", exchange.totals(older)),
             totals.entered("spans", exchange.totals(first)),
@@ -185,22 +191,32 @@ class _ReadSpans(_Step):
 
 
 class _FindRepeats(_Step):
-    """(bucket, packed span rows) -> (file, packed drops)."""
+    """(bucket, packed span rows) -> (group, packed drops)."""
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
         rows = self._unpack(element[1], SPAN_ROW)
         _, repeats = exchange.find_repeats(rows)
-        for file, drops in exchange.drops_by_file(repeats):
-            yield file, self._spill.send(drops.tobytes())
+        for group, drops in exchange.by_group(repeats, self._plan.group, DROP):
+            yield group, self._spill.send(drops.tobytes())
         yield _report(totals.left("spans", exchange.totals(rows)), _drops_entered(repeats))
 
 
 def _drops_entered(repeats: exchange.Rows) -> totals.Report:
-    return totals.add(totals.entered("drops", exchange.totals(drops)) for _, drops in exchange.drops_by_file(repeats))
+    return totals.add(
+        totals.entered("drops", exchange.totals(drops)) for _, drops in exchange.by_group(repeats, 1, DROP)
+    )
+
+
+def _files(grouped: Mapping[str, Iterable[Any]]) -> Files:
+    return [file for files in grouped["files"] for file in files]
+
+
+def _of(older: exchange.Rows, file: int) -> Any:
+    return older["row"][older["file"] == file]
 
 
 class _FinishPages(_Step):
-    """(file, path, older rows and drops) -> (shard, pages)."""
+    """(group, files, older rows and drops) -> (shard, pages)."""
 
     def setup(self) -> None:
         super().setup()
@@ -210,24 +226,34 @@ class _FinishPages(_Step):
 
     def process(self, element: tuple[int, Mapping[str, Iterable[Any]]]) -> Iterator[Any]:
         _, grouped = element
-        plan, counts = self._plan, Counter[str]()
-        older = self._unpack(grouped["older"], np.dtype("<u4"))
+        counts = Counter[str]()
+        older = self._unpack(grouped["older"], OLDER_ROW)
         drops = self._unpack(grouped["drops"], DROP)
         removals = exchange.spans_to_remove(drops)
         reports = [totals.left("older", exchange.totals(older)), totals.left("drops", exchange.totals(drops))]
         seen = []
-        for path in grouped["file"]:
-            for newest, passed_over in read_kept(Path(path), PAGE_COLUMNS, older):
+        held: list[pa.Table] = []
+        for file, path in _files(grouped):
+            for newest, passed_over in read_kept(Path(path), PAGE_COLUMNS, _of(older, file)):
                 counts["pages.dropped.older_copy"] += passed_over
                 seen.append(newest["page_key"].to_numpy())
-                pages = self._finisher.finish(newest, removals, counts)
-                keys = pages["page_key"].to_numpy()
-                reports.append(totals.entered("pages", exchange.totals(keys)))
-                numbers = plan.layout.shard_numbers(shard.folders_of(pages, plan.layout), keys)
-                for number, part in shard.by_shard(pages, numbers):
-                    yield number, self._spill.send(shard.encode(part))
+                held.append(self._finisher.finish(newest, removals, counts))
+                if sum(pages.nbytes for pages in held) >= _HELD_BYTES:
+                    yield from self._send(held, reports)
+                    held = []
+        yield from self._send(held, reports)
         pa.default_memory_pool().release_unused()  # or every file leaves its largest batch behind
         yield _report(*reports, counts, {"drops.unclaimed": finish.unclaimed(removals, seen)})
+
+    def _send(self, held: list[pa.Table], reports: list[totals.Report]) -> Iterator[tuple[int, bytes]]:
+        pages = pa.concat_tables(held).combine_chunks() if held else None
+        if not pages:
+            return
+        keys = pages["page_key"].to_numpy()
+        reports.append(totals.entered("pages", exchange.totals(keys)))
+        layout = self._plan.layout
+        for number, part in shard.by_shard(pages, layout.shard_numbers(shard.folders_of(pages, layout), keys)):
+            yield number, self._spill.send(shard.encode(part))
 
 
 class _WriteShard(_Step):
