@@ -18,7 +18,7 @@ ASSUMPTIONS = (
     "Files that were not measured are like those that were.",
     "A core does what a core of this machine does; all cores are busy to the end.",
     "In a whole crawl more pages and sentences repeat than in slices: kept pages and corpus are at most this.",
-    "Shuffle: rows of 24 bytes and compressed pages, without the engine's own overhead and its copies on disk.",
+    "Shuffle: rows of 24 bytes and compressed pages, without the engine's own overhead; on one machine, it is disk.",
 )
 """What the estimates rest on."""
 

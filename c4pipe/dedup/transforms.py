@@ -29,7 +29,7 @@ REPORT = "report"
 Files = Sequence[tuple[int, str]]
 """Numbers and paths of the work files of a group."""
 
-_HELD_BYTES = 32 * 1024 * 1024  # of finished pages, before they go to their shards
+_HELD_BYTES = 128 * 1024 * 1024  # of finished pages, before they go to their shards
 
 
 @dataclass(frozen=True)
