@@ -50,7 +50,7 @@ def make_parser(runs: Mapping[str, Callable[[argparse.Namespace], int | None]]) 
     _add_inputs(plan)
     _add_format(plan)
     _add_rules(plan)
-    plan.set_defaults(workers=1, max_missing=None)
+    plan.set_defaults(workers=1, max_missing=None, quiet=True)
     plan.add_argument("--cores", type=int, metavar="N", help="cores to plan for (default: this machine's)")
     plan.add_argument("--measure", type=int, default=8, metavar="N", help="files to measure a slice of (default: 8)")
 

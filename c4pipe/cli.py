@@ -50,7 +50,7 @@ def main(given: Sequence[str] | None = None) -> int:
 def _engine(options: argparse.Namespace) -> "Engine":
     from c4pipe.options import Engine
 
-    return Engine(options.workers, options.beam)
+    return Engine(options.workers, options.beam, options.quiet)
 
 
 def _share(options: argparse.Namespace) -> float | None:

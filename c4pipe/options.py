@@ -24,10 +24,12 @@ class Engine:
     Attributes:
         workers: processes on this machine; None for one a core (at most one a file).
         beam: options for Beam, as on its command line; they name another runner, if any.
+        quiet: whether the client of another engine says nothing of its jobs.
     """
 
     workers: int | None = None
     beam: tuple[str, ...] = ()
+    quiet: bool = False
 
     def __post_init__(self) -> None:
         if self.workers is not None and self.workers < 1:

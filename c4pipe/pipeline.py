@@ -1,5 +1,6 @@
 """The two jobs, composed: `clean` (WET files to work files) and `dedup` (work files to a corpus)."""
 
+import contextlib
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -182,7 +183,16 @@ def _shard_paths(plan: DedupPlan) -> list[str]:
 
 
 def _shards_written(plan: DedupPlan) -> Callable[[], int]:
-    return lambda: sum(1 for _ in Path(plan.staging).glob("*/c4-*"))
+    """Returns what counts the shards that are written; once the corpus is published, that is all of them."""
+    staging, every = Path(plan.staging), len(_shard_paths(plan))
+
+    def count() -> int:
+        with contextlib.suppress(FileNotFoundError):  # it goes away while we look
+            if staging.exists():
+                return sum(1 for _ in staging.glob("*/c4-*"))
+        return every
+
+    return count
 
 
 def _check_shards(layout: Layout, text_bytes: totals.Report) -> None:

@@ -91,7 +91,7 @@ def run(construct: Callable[[beam.Pipeline], Any], engine: Engine, tasks: int) -
             options.view_as(DirectOptions).direct_num_workers = workers
             pipeline = beam.Pipeline(runner=LocalRunner(workers, options), options=options)
         construct(pipeline)
-        with _logs() if remote else contextlib.nullcontext():
+        with _logs() if remote and not engine.quiet else contextlib.nullcontext():
             pipeline.run().wait_until_finish()
         if job := options.view_as(PortableOptions).output_executable_path:
             raise JobWritten(f"the job is in {job}: submit it, then give the same command without that option")
@@ -117,8 +117,9 @@ def failure(error: BaseException) -> C4pipeError:
 
 @contextlib.contextmanager
 def _logs() -> Iterator[None]:
-    """Shows the log of a remote engine's client: job ids, links, states."""
-    logger, handler = logging.getLogger("apache_beam"), logging.StreamHandler()
+    """Shows the log of a remote engine's client: job ids, links, states; not that of workers in this process."""
+    logger, handler = logging.getLogger("apache_beam.runners"), logging.StreamHandler()
+    handler.addFilter(lambda record: not record.name.startswith("apache_beam.runners.worker"))
     before = logger.level
     logger.setLevel(logging.INFO)
     logger.addHandler(handler)

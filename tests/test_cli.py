@@ -53,6 +53,7 @@ MISTAKES = [
     ("languages of no recipe's", ["build", CRAWL, "--languages", "iw", *OUTPUT], 2, ["--languages iw", "langdetect"]),
     ("a recipe file with a typo", ["recipes", "{tmp}/typo.toml"], 2, ["typo.toml", "'of'", "off"]),
     ("unknown recipe to show", ["recipes", "c5"], 2, ["c5", "c4"]),
+    ("a job file of two jobs", ["build", CRAWL, *OUTPUT, "--output_executable_path=x.jar"], 2, ["clean, then dedup"]),
     ("lists from nowhere", ["lists", "fetch", "--lists", "{tmp}/l", "--source", "http://127.0.0.1:9"], 1, [":9"]),
 ]  # fmt: skip
 

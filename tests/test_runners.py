@@ -1,5 +1,7 @@
 """The local runner loses nothing between its processes, and a failure says what happened."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,7 +9,7 @@ import apache_beam as beam
 import pytest
 from apache_beam.runners.portability.fn_api_runner import worker_handlers
 
-from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.errors import C4pipeError, JobWritten, UsageError
 from c4pipe.options import Engine
 from c4pipe.runners import failure, run
 
@@ -88,3 +90,25 @@ def test_names_of_this_machine(name: str, tmp_path: Path) -> None:
 
     run(construct, Engine(beam=(f"--runner={name}",)), tasks=1)
     assert (tmp_path / "done").read_text() == "1"
+
+
+def test_the_script_that_starts_workers_finds_its_python(tmp_path: Path) -> None:
+    """By its own place, not by PATH or by a path written into it: an environment can be packed and moved."""
+    script = Path(sys.executable).parent / "c4pipe-boot"
+    help = subprocess.run([script, "--help"], env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=True)
+    assert "--provision_endpoint" in help.stdout
+    moved = tmp_path / "moved" / "bin"
+    moved.mkdir(parents=True)
+    (moved / "c4pipe-boot").write_bytes(script.read_bytes())
+    (moved / "c4pipe-boot").chmod(0o755)
+    (moved / "python").write_text('#!/bin/sh\necho "$0 $*"\n')
+    (moved / "python").chmod(0o755)
+    told = subprocess.run([moved / "c4pipe-boot", "--id", "1"], capture_output=True, text=True, check=True)
+    assert told.stdout == f"{moved}/python -m c4pipe.boot --id 1\n"
+
+
+def test_a_file_of_a_job_ends_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    error = JobWritten("the job is in clean.jar")
+    assert error.exit_status == 0
+    with pytest.raises(JobWritten):
+        run(lambda pipeline: None, Engine(beam=("--output_executable_path=clean.jar",)), tasks=1)
