@@ -57,9 +57,7 @@ def _get_spark(folder: Path, target: Path) -> None:
     print(f"getting Spark {SPARK}", flush=True)
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
     archive = folder / f"pyspark-{SPARK}.tar.gz"
-    subprocess.run(
-        [*pip, "--no-build-isolation", "--no-binary", ":all:", f"pyspark=={SPARK}", "-d", folder], check=True
-    )
+    subprocess.run([*pip, "--no-binary", "pyspark", f"pyspark=={SPARK}", "-d", str(folder)], check=True)
     _check([archive])
     parts = folder / "spark.parts"
     shutil.rmtree(parts, ignore_errors=True)
