@@ -84,18 +84,18 @@ def spark_submit(engines: Engines, folder: Path) -> Iterator[list[str]]:
 @contextmanager
 def spark_master(engines: Engines, folder: Path) -> Iterator[str]:
     """A standalone Spark cluster; gives its master's address."""
-    port, web, last = free_port(), free_port(), free_port()
-    start = [str(engines.spark / "bin" / "spark-class"), "org.apache.spark.deploy."]
+    port, web = free_port(), free_port()
+    start, deploy = str(engines.spark / "bin" / "spark-class"), "org.apache.spark.deploy."
     address = f"spark://{HOST}:{port}"
     with ExitStack() as stack:
         options = ["--host", HOST, "--port", str(port), "--webui-port", str(web)]
-        stack.enter_context(_started([start[0], start[1] + "master.Master", *options], folder / "master.log"))
+        stack.enter_context(_started([start, f"{deploy}master.Master", *options], folder / "master.log"))
         _wait(lambda: _get(f"http://{HOST}:{web}/json/") is not None, "Spark's master", folder / "master.log")
         for number in (1, 2):
-            options = ["--host", HOST, "--cores", "1", "--memory", "2g", "--webui-port", str(last)]
+            options = ["--host", HOST, "--cores", "1", "--memory", "2g", "--webui-port", "0"]
             options += ["--work-dir", str(folder / f"worker{number}"), address]
             log = folder / f"worker{number}.log"
-            stack.enter_context(_started([start[0], start[1] + "worker.Worker", *options], log))
+            stack.enter_context(_started([start, f"{deploy}worker.Worker", *options], log))
         _wait(lambda: _spark_workers(web) == 2, "Spark's workers", folder / "worker1.log")
         yield address
 
@@ -132,7 +132,7 @@ def flink_cluster(engines: Engines, folder: Path) -> Iterator[list[str]]:
     configured = ["--configDir", str(folder)]
     with ExitStack() as stack:
         manager = [*java, "-Xmx1g", f"{runtime}entrypoint.StandaloneSessionClusterEntrypoint", *configured]
-        stack.enter_context(_started([*java[:1], *manager[1:]], folder / "jobmanager.log"))
+        stack.enter_context(_started(manager, folder / "jobmanager.log"))
         sizes = [part for name, value in _TASK_MANAGER.items() for part in ("-D", f"{name}={value}")]
         tasks = [*java, "-Xmx1g", f"{runtime}taskexecutor.TaskManagerRunner", *configured, *sizes]
         stack.enter_context(_started(tasks, folder / "taskmanager.log"))

@@ -15,3 +15,13 @@ class Trickle(io.BytesIO):
         self.count += 1
         give = 1 + self.count % self.most
         return super().read(give if size is None or size < 0 else min(size, give))
+
+
+class Failing(io.BytesIO):
+    """A stream that can't be read on where it would end."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        data = super().read(size)
+        if not data:
+            raise OSError(5, "Input/output error")
+        return data

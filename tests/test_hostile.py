@@ -281,6 +281,16 @@ def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return sentence
 
 
+def make_no_file(path: Path, kind: str) -> None:
+    """Makes what is no regular file."""
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.mkdir()
+
+
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
 @pytest.mark.parametrize(
     ("recipe", "name"), [("c4", "ldnoobw/en.25e679f0"), ("realnewslike", lists.REALNEWS)], ids=["words", "domains"]
@@ -292,12 +302,7 @@ def test_a_list_that_is_no_file(
     path = tmp_path / name
     path.unlink(missing_ok=True)
     path.parent.mkdir(exist_ok=True)
-    if kind == "pipe":
-        os.mkfifo(path)
-    elif kind == "device":
-        path.symlink_to("/dev/zero")
-    else:
-        path.mkdir()
+    make_no_file(path, kind)
     sentence = told(
         capsys, "clean", CRAWL, "--recipe", recipe, "--lists", str(tmp_path), "--work", str(tmp_path / "work")
     )
@@ -414,12 +419,7 @@ def test_hostile_recipe_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
 def test_a_recipe_that_is_no_file(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "mine.toml"
-    if kind == "pipe":
-        os.mkfifo(path)
-    elif kind == "device":
-        path.symlink_to("/dev/zero")
-    else:
-        path.mkdir()
+    make_no_file(path, kind)
     with pytest.raises(UsageError, match=r"mine\.toml can't be read"):
         read_recipe(path, RECIPES)
 

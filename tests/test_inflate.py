@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from streams import Trickle
+from streams import Failing, Trickle
 
 from c4pipe.inflate import FIRST_BYTES, INFLATE, READ, Gap, inflate
 
@@ -142,13 +142,6 @@ def test_short_reads(most: int) -> None:
 
 
 def test_an_error_of_the_stream_is_passed_on() -> None:
-    class Failing(io.BytesIO):
-        def read(self, size: int | None = -1) -> bytes:
-            data = super().read(size)
-            if not data:
-                raise OSError(5, "Input/output error")
-            return data
-
     def drain(items: Iterator[bytes | Gap]) -> None:
         for _ in items:
             pass

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from streams import Failing
 
 from c4pipe import quarantine
 from c4pipe.filters.wet_file import WetFileCleaner
@@ -218,13 +219,6 @@ def test_it_has_its_name_before_the_work_file(
 
 
 def test_a_stream_that_fails_leaves_nothing(cleaner: WetFileCleaner, work_file: Path) -> None:
-    class Failing(io.BytesIO):
-        def read(self, size: int | None = -1) -> bytes:
-            data = super().read(size)
-            if not data:
-                raise OSError(5, "Input/output error")
-            return data
-
     with pytest.raises(OSError, match="Input/output"):
         cleaner.clean(Failing((b"junk\n" + GOOD) * 5000), NAME, work_file)
     assert names(work_file.parent) == []

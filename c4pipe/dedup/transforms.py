@@ -44,7 +44,7 @@ class DedupPlan:
         url_bits: number of hash bits that make a bucket of URLs.
         span_bits: number of hash bits that make a bucket of spans.
         group: how many work files travel together; file number // group is the key of their group.
-        staging: the folder that shards and report are written to.
+        staging: the folder that the shards are written to.
         formats: the formats of the shards.
         spill: a folder of this machine where bytes wait instead of travelling; empty where workers share no disk.
     """
@@ -141,6 +141,14 @@ class _Step(beam.DoFn):
     def _unpack(self, pieces: Iterable[bytes], dtype: np.dtype[Any]) -> exchange.Rows:
         return exchange.unpack(self._spill.receive(pieces), dtype)
 
+    def _by_group(
+        self, shuffle: str, rows: exchange.Rows, dtype: np.dtype[Any], report: totals.Report
+    ) -> Iterator[Any]:
+        """Yields (group, packed rows) for a shuffle, and adds to `report` what entered it."""
+        for group, part in exchange.by_group(rows, self._plan.group, dtype):
+            report.update(totals.add([report, totals.entered(shuffle, exchange.totals(part))]))
+            yield group, self._spill.send(part.tobytes())
+
 
 class _ReadUrls(_Step):
     """(group, files) -> (bucket, packed URL rows)."""
@@ -160,9 +168,7 @@ class _FindOlder(_Step):
         rows = self._unpack(element[1], URL_ROW)
         _, older = exchange.find_older(rows)
         delivered: totals.Report = {}
-        for group, part in exchange.by_group(older, self._plan.group, OLDER_ROW):
-            yield group, self._spill.send(part.tobytes())
-            delivered = totals.add([delivered, totals.entered("older", exchange.totals(part))])
+        yield from self._by_group("older", older, OLDER_ROW, delivered)
         yield _report(totals.left("urls", exchange.totals(rows)), delivered, delivered)  # to spans, and to pages
 
 
@@ -181,12 +187,11 @@ class _ReadSpans(_Step):
         first, repeats = exchange.find_repeats(np.concatenate([np.empty(0, SPAN_ROW), *rows]))
         for bucket, packed in exchange.bucketed(first, self._plan.span_bits):
             yield beam.pvalue.TaggedOutput("rows", (bucket, self._spill.send(packed)))
-        for group, drops in exchange.by_group(repeats, self._plan.group, DROP):
-            yield beam.pvalue.TaggedOutput("drops", (group, self._spill.send(drops.tobytes())))
+        delivered: totals.Report = {}
+        for drops in self._by_group("drops", repeats, DROP, delivered):
+            yield beam.pvalue.TaggedOutput("drops", drops)
         yield _report(
-            totals.left("older", exchange.totals(older)),
-            totals.entered("spans", exchange.totals(first)),
-            _drops_entered(repeats),
+            totals.left("older", exchange.totals(older)), totals.entered("spans", exchange.totals(first)), delivered
         )
 
 
@@ -196,15 +201,9 @@ class _FindRepeats(_Step):
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
         rows = self._unpack(element[1], SPAN_ROW)
         _, repeats = exchange.find_repeats(rows)
-        for group, drops in exchange.by_group(repeats, self._plan.group, DROP):
-            yield group, self._spill.send(drops.tobytes())
-        yield _report(totals.left("spans", exchange.totals(rows)), _drops_entered(repeats))
-
-
-def _drops_entered(repeats: exchange.Rows) -> totals.Report:
-    return totals.add(
-        totals.entered("drops", exchange.totals(drops)) for _, drops in exchange.by_group(repeats, 1, DROP)
-    )
+        delivered: totals.Report = {}
+        yield from self._by_group("drops", repeats, DROP, delivered)
+        yield _report(totals.left("spans", exchange.totals(rows)), delivered)
 
 
 def _files(grouped: Mapping[str, Iterable[Any]]) -> Files:
