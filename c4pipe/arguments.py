@@ -4,15 +4,24 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from c4pipe import __version__
 from c4pipe.errors import UsageError
+
+if TYPE_CHECKING:
+    from c4pipe.storage import Place
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> Any:
         raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def _place(text: str) -> "Place":
+    from c4pipe.storage import place  # here, for it needs Arrow
+
+    return place(text)
 
 
 def make_parser(runs: Mapping[str, Callable[[argparse.Namespace], int | None]]) -> argparse.ArgumentParser:
@@ -30,19 +39,19 @@ def make_parser(runs: Mapping[str, Callable[[argparse.Namespace], int | None]]) 
     _add_inputs(build)
     _add_missing(build)
     _add_corpus(build)
-    build.add_argument("--work", type=Path, metavar="DIR", help="folder for work files (default: OUTPUT/_work)")
+    build.add_argument("--work", type=_place, metavar="DIR", help="folder for work files (default: OUTPUT/_work)")
     _add_rules(build)
     _add_engine(build)
 
     clean = _command(commands, "clean", "job 1: each WET file to a work file of the pages that passed", runs)
     _add_inputs(clean)
     _add_missing(clean)
-    clean.add_argument("--work", type=Path, metavar="DIR", required=True, help="folder for work files")
+    clean.add_argument("--work", type=_place, metavar="DIR", required=True, help="folder for work files")
     _add_rules(clean)
     _add_engine(clean)
 
     dedup = _command(commands, "dedup", "job 2: work folders to a corpus without duplicates", runs)
-    dedup.add_argument("work", nargs="+", type=Path, metavar="WORK", help="work folders, as clean writes them")
+    dedup.add_argument("work", nargs="+", type=_place, metavar="WORK", help="work folders, as clean writes them")
     _add_corpus(dedup)
     _add_engine(dedup)
 
@@ -98,7 +107,13 @@ def _add_missing(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_corpus(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--output", type=Path, metavar="DIR", required=True, help="folder for the corpus")
+    parser.add_argument(
+        "--output",
+        type=_place,
+        metavar="DIR",
+        required=True,
+        help="folder for the corpus: a path, s3://, gs://, hdfs://",
+    )
     _add_format(parser)
     parser.add_argument(
         "--shards",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from c4pipe.options import CleanOptions, DedupOptions, Engine
+    from c4pipe.storage import Place
 
 # What needs Beam, NumPy or Arrow is imported by the command that uses it: `c4pipe --help` answers at once.
 
@@ -62,7 +63,7 @@ def _share(options: argparse.Namespace) -> float | None:
     return float(options.bandwidth) * 1e6 / (options.workers or os.cpu_count() or 1)
 
 
-def _clean_options(options: argparse.Namespace, work: Path) -> "CleanOptions":
+def _clean_options(options: argparse.Namespace, work: "Place") -> "CleanOptions":
     from c4pipe.inputs import SOURCE, Selection, parse_slice
     from c4pipe.options import CleanOptions
     from c4pipe.remote import Network
@@ -88,7 +89,7 @@ def _clean_options(options: argparse.Namespace, work: Path) -> "CleanOptions":
     )
 
 
-def _dedup_options(options: argparse.Namespace, work: Sequence[Path]) -> "DedupOptions":
+def _dedup_options(options: argparse.Namespace, work: Sequence["Place"]) -> "DedupOptions":
     from c4pipe.options import DedupOptions
     from c4pipe.shards import parse_formats
 
@@ -97,15 +98,15 @@ def _dedup_options(options: argparse.Namespace, work: Sequence[Path]) -> "DedupO
 
 
 def _build(options: argparse.Namespace) -> int:
-    from c4pipe import manifest
     from c4pipe.options import check_output
+    from c4pipe.publish import WORK
     from c4pipe.shards import parse_formats
 
     started = time.monotonic()
     check_output(options.output, parse_formats(options.format), options.shards)
     if any(option.startswith("--output_executable_path") for option in options.beam):
         raise UsageError("--output_executable_path makes a file of one job, and build has two: use clean, then dedup")
-    work = options.work or options.output / manifest.WORK
+    work = options.work or options.output / WORK
     clean_options = _clean_options(options, work)
 
     from c4pipe import pipeline

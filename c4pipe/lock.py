@@ -8,13 +8,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from c4pipe.errors import UsageError
+from c4pipe.storage import Place
 
 NAME = ".lock"
 
 
 @contextlib.contextmanager
-def only_run(folder: Path) -> Iterator[None]:
-    """Holds a folder for this process. Raises UsageError, naming the other process, where one has it."""
+def only_run(folder: Place) -> Iterator[None]:
+    """Holds a folder for this process. Raises UsageError, naming the other process, where one has it.
+
+    A store has no locks: there, nothing is held.
+    """
+    if not isinstance(folder, Path):
+        yield
+        return
     folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
         try:

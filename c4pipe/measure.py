@@ -15,12 +15,14 @@ from c4pipe.errors import C4pipeError
 from c4pipe.filters.wet_file import WetFileCleaner
 from c4pipe.inputs import InputFile
 from c4pipe.options import CleanOptions, DedupOptions, Engine
-from c4pipe.pipeline import dedup, work_path
+from c4pipe.pipeline import dedup
 from c4pipe.progress import Progress
 from c4pipe.recipe_lists import FOLDER
 from c4pipe.shards import FORMATS
 from c4pipe.sources import Sources, is_url
+from c4pipe.storage import Place, file_sizes
 from c4pipe.work import read_header
+from c4pipe.work_folder import work_path
 
 PART = 8 * 1000 * 1000
 """Bytes of a slice, as they are stored."""
@@ -134,7 +136,7 @@ def cost(options: CleanOptions, formats: Sequence[str], count: int, sources: Sou
             dedup_seconds=time.process_time() - before,
             fetched=any(is_url(file.path) for file in files),
             fetch_seconds=sum(each.fetch_seconds for each in slices),
-            work_bytes=sum(work_path(work, file).stat().st_size for file in files),
+            work_bytes=sum(file_sizes(work, "*.parquet").values()),
             corpus_bytes={name: _bytes_of(name, made["shards"]) for name in formats},
         )
 
@@ -145,7 +147,7 @@ class _Slice(NamedTuple):
     clean_seconds: float
 
 
-def _clean_slice(file: InputFile, place: float, sources: Sources, cleaner: WetFileCleaner, target: Path) -> _Slice:
+def _clean_slice(file: InputFile, place: float, sources: Sources, cleaner: WetFileCleaner, target: Place) -> _Slice:
     """Cleans the slice around a place between 0 and 1; from the head where none but that can be inflated."""
     size = sources.size(file.path) if file.size is None else file.size
     first = int(max(0, (size or 0) - PART) * place)

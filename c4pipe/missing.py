@@ -1,9 +1,9 @@
 """Files that could not be had: a note in the work folder for each, which the next run takes away and tries again."""
 
 import json
-import os
 from collections.abc import Sequence
-from pathlib import Path
+
+from c4pipe.storage import Place, write_text
 
 _ENDING = ".missing.json"
 
@@ -11,21 +11,18 @@ Missing = dict[str, str]
 """`name` and `path` (or URL) of a WET file, and the `error` for which it is missing."""
 
 
-def note(target: Path, path: str, error: str) -> None:
+def note(target: Place, path: str, error: str) -> None:
     """Writes that the WET file of the work file `target` is missing."""
     values = {"name": target.name.removesuffix(".parquet"), "path": path, "error": error}
-    final = note_path(target)
-    temporary = final.with_name(f".{final.name}.{os.getpid()}.tmp")
-    temporary.write_text(json.dumps(values, ensure_ascii=False) + "\n", encoding="utf-8")
-    temporary.replace(final)
+    write_text(note_path(target), json.dumps(values, ensure_ascii=False) + "\n")
 
 
-def note_path(target: Path) -> Path:
+def note_path(target: Place) -> Place:
     """Returns the path of the note about the WET file of the work file `target`."""
     return target.with_name(target.name.removesuffix(".parquet") + _ENDING)
 
 
-def noted(folders: Sequence[Path]) -> list[Missing]:
+def noted(folders: Sequence[Place]) -> list[Missing]:
     """Returns what is missing in work folders, by name."""
     notes = [json.loads(path.read_text(encoding="utf-8")) for each in folders for path in each.glob(f"*{_ENDING}")]
     return sorted(notes, key=lambda values: str(values["name"]))

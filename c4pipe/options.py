@@ -14,7 +14,9 @@ from c4pipe.recipe_lists import Lists
 from c4pipe.recipes import Recipe
 from c4pipe.remote import Network
 from c4pipe.shards import FORMATS
-from c4pipe.work import WorkHeader, find_work_files, read_headers
+from c4pipe.storage import Place
+from c4pipe.work import WorkHeader
+from c4pipe.work_folder import find_work_files, read_headers
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class CleanOptions:
     """
 
     inputs: tuple[str, ...]
-    work: Path
+    work: Place
     recipe: str = "c4"
     languages: tuple[str, ...] = ()
     lists: Path | None = None
@@ -111,8 +113,8 @@ class DedupOptions:
         shards: train shards for each language; None to plan them from the size of the text.
     """
 
-    work: tuple[Path, ...]
-    output: Path
+    work: tuple[Place, ...]
+    output: Place
     formats: tuple[str, ...] = ("parquet",)
     shards: int | None = None
     engine: Engine = field(default_factory=Engine)
@@ -123,7 +125,7 @@ class DedupOptions:
         recipe_lists.find(self.work, next(iter(self.headers.values())).lists)
 
     @cached_property
-    def files(self) -> Mapping[str, Path]:
+    def files(self) -> Mapping[str, Place]:
         """The work files, by name."""
         return find_work_files(self.work)
 
@@ -138,7 +140,7 @@ class DedupOptions:
         return next(iter(self.headers.values())).recipe
 
 
-def check_output(output: Path, formats: tuple[str, ...], shards: int | None) -> None:
+def check_output(output: Place, formats: tuple[str, ...], shards: int | None) -> None:
     """Raises UsageError where an option for the corpus can't be met."""
     unknown = [name for name in formats if name not in FORMATS]
     if unknown or not formats:

@@ -2,19 +2,20 @@
 
 import contextlib
 import json
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
 
-from c4pipe import manifest, missing, totals
+from c4pipe import manifest, missing, publish, totals
 from c4pipe.dedup.exchange import SPAN_ROW, URL_ROW, bucket_bits, group_size
 from c4pipe.dedup.layout import SHARD_BYTES, Layout
 from c4pipe.dedup.transforms import DedupPlan, DedupWorkFiles
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.filters.transforms import CleanWetFiles
-from c4pipe.inputs import InputFile
 from c4pipe.lock import only_run
 from c4pipe.options import CleanOptions, DedupOptions
 from c4pipe.progress import Progress
@@ -23,7 +24,8 @@ from c4pipe.recipes import Recipe
 from c4pipe.runners import is_local, run
 from c4pipe.shards import FORMATS, shard_name
 from c4pipe.sources import is_url
-from c4pipe.work import check_done, clear_abandoned, read_header
+from c4pipe.storage import Place, names
+from c4pipe.work_folder import check_done, clear_abandoned, headers, is_work_file, work_path
 
 MAX_SHARD_BYTES = 8 * SHARD_BYTES
 """Text a shard may have at most, on average: a worker holds a shard in memory."""
@@ -46,12 +48,14 @@ def _clean(options: CleanOptions, progress: Progress) -> dict[str, int]:
     clear_abandoned(work)
     options.recipe_lists.save(work / FOLDER)
     targets = {file: work_path(work, file) for file in options.files}
-    for file, target in targets.items():
-        if target.exists():
-            check_done(target, file.size, options.rules, options.fingerprint)
-    open_files = [file for file in targets if not targets[file].exists()]
+    there = names(work)
+    done = [file for file, target in targets.items() if target.name in there]
+    for file, header in zip(done, headers(targets[file] for file in done), strict=True):
+        check_done(targets[file], header, file.size, options.rules, options.fingerprint)
+    open_files = [file for file, target in targets.items() if target.name not in there]
     for file in open_files:
-        missing.note_path(targets[file]).unlink(missing_ok=True)
+        if (note := missing.note_path(targets[file])).name in there:
+            note.unlink(missing_ok=True)
     # The largest first: the workers take turns, and end together.
     open_files.sort(key=lambda file: (-(file.size or 0), file.name))
     paths = [file.path if is_url(file.path) else str(Path(file.path).absolute()) for file in open_files]
@@ -63,28 +67,25 @@ def _clean(options: CleanOptions, progress: Progress) -> dict[str, int]:
 
     if tasks:
         known = all(file.size is not None for file in options.files)
-        sizes = {targets[file]: file.size if known and file.size else 1 for file in options.files}
-        with progress.watch("clean", sizes):
+        sizes = {targets[file].name: file.size if known and file.size else 1 for file in options.files}
+        with progress.watch("clean", work, sizes):
             run(construct, options.engine, len(tasks))
+    there = names(work)
+    made = [target for target in targets.values() if target.name in there]
     notes = {values["name"]: values for values in missing.noted([options.work])}
-    gone = [notes[file.name] for file, target in targets.items() if not target.exists() and file.name in notes]
-    lost = [file.name for file, target in targets.items() if not target.exists() and file.name not in notes]
+    absent = [file.name for file, target in targets.items() if target.name not in there]
+    gone = [notes[name] for name in absent if name in notes]
+    lost = [name for name in absent if name not in notes]
     if lost:
         raise LostDataError(f"the engine ended without cleaning {len(lost)} of {len(targets)} files: {lost[0]}, ...")
     if len(gone) > (len(targets) - 1 if options.max_missing is None else options.max_missing):
         raise C4pipeError(f"{len(gone)} of {len(targets)} files could not be had: {gone[0]['error']}")
-    made = [target for target in targets.values() if target.exists()]
-    counts = totals.add(read_header(target).counts for target in made)
+    counts = totals.add(header.counts for header in headers(made))
     if not counts.get("pages.read"):
         for target in made:  # or they would be in the way of the right inputs
             target.unlink()
         raise C4pipeError(f"no page was found in {_files(len(targets))}: are these WET files?")
     return counts
-
-
-def work_path(folder: Path, file: InputFile) -> Path:
-    """Returns the path of an input's work file."""
-    return folder / f"{file.name}.parquet"
 
 
 def dedup(options: DedupOptions, progress: Progress) -> dict[str, Any]:
@@ -101,54 +102,66 @@ def dedup(options: DedupOptions, progress: Progress) -> dict[str, Any]:
 
 
 def _dedup(options: DedupOptions, progress: Progress) -> dict[str, Any]:
-    recipe, headers = options.recipe, options.headers.values()
-    text_bytes = totals.add(header.text_bytes for header in headers)
+    recipe, cleaned = options.recipe, options.headers.values()
+    text_bytes = totals.add(header.text_bytes for header in cleaned)
     layout = Layout.plan(recipe.languages, text_bytes, options.shards)
     _check_shards(layout, text_bytes)
-    inputs = [(header.source, header.source_bytes) for header in headers]
+    inputs = [(header.source, header.source_bytes) for header in cleaned]
     identity = {
-        **_identity(recipe, next(iter(headers)).fingerprint, inputs, options.formats),
+        **_identity(recipe, next(iter(cleaned)).fingerprint, inputs, options.formats),
         "train_shards": dict(zip(layout.languages, layout.train_shards, strict=True)),
     }
-    done = manifest.prepare(options.output, identity)
+    done = publish.prepare(options.output, identity)
     if done:
         return done
-    rows, spans = sum(header.rows for header in headers), sum(header.spans for header in headers)
-    staging = options.output.absolute() / manifest.STAGING
+    rows, spans = sum(header.rows for header in cleaned), sum(header.spans for header in cleaned)
+    clean_counts = totals.add(header.counts for header in cleaned)
+    clean_counts.pop("pages.cleaned", None)
+    begun = publish.begin(
+        options.output,
+        identity,
+        _shard_paths(layout, options.formats),
+        clean_counts=clean_counts,
+        missing=missing.noted(options.work),
+    )
     plan = DedupPlan(
         recipe=recipe.to_json(),
-        lists=next(iter(headers)).lists,
+        lists=next(iter(cleaned)).lists,
         work=tuple(str(folder.absolute()) for folder in options.work),
         layout=layout,
         url_bits=bucket_bits(rows, URL_ROW.itemsize),
         span_bits=bucket_bits(spans, SPAN_ROW.itemsize),
-        group=group_size(len(headers), rows + spans),
-        staging=str(staging),
+        group=group_size(len(cleaned), rows + spans),
+        output=str(options.output.absolute()),
         formats=options.formats,
-        spill=str(staging / "_spill") if is_local(options.engine) else "",
+        begun=begun,
     )
-    clean_counts = totals.add(header.counts for header in headers)
-    clean_counts.pop("pages.cleaned", None)
-    manifest.draft(
-        options.output,
-        identity,
-        clean_counts=clean_counts,
-        expected=_shard_paths(plan),
-        missing=missing.noted(options.work),
-    )
-    run_dedup(options, plan, progress)
+    with _spill_folder(options) as spill:
+        run_dedup(options, replace(plan, spill=spill), progress)
     made = manifest.read(options.output)
-    if made is None or not manifest.is_of(made, identity):
+    if made is None or not publish.is_of(made, identity):
         raise LostDataError("the engine ended without the last of its steps; no corpus was written")
     return made
 
 
-def check_build(options: CleanOptions, output: Path, formats: Sequence[str]) -> None:
+@contextlib.contextmanager
+def _spill_folder(options: DedupOptions) -> Iterator[str]:
+    """Gives the folder where bytes wait that travel on this machine; empty on other engines."""
+    if not is_local(options.engine):
+        yield ""
+    elif isinstance(options.output, Path):
+        yield str(options.output.absolute() / publish.STAGING / "_spill")
+    else:
+        with tempfile.TemporaryDirectory(prefix="c4pipe-") as folder:
+            yield folder
+
+
+def check_build(options: CleanOptions, output: Place, formats: Sequence[str]) -> None:
     """Raises UsageError, before any work is done, where `build` could not end in that output folder."""
-    names = {work_path(options.work, file).name for file in options.files}
-    others = sorted(path.name for path in options.work.glob("*.parquet") if path.name not in names)
+    ours = {work_path(options.work, file).name for file in options.files}
+    others = sorted(name for name in names(options.work) - ours if is_work_file(name))
     inputs = [(file.name, file.size) for file in options.files]  # a size is not known yet for a URL
-    manifest.check_folder(output, _identity(options.rules, options.fingerprint, inputs, formats))
+    publish.check_folder(output, _identity(options.rules, options.fingerprint, inputs, formats))
     if others:
         raise UsageError(
             f"{options.work} also holds work files of other inputs ({others[0]}, ...): "
@@ -173,24 +186,26 @@ def run_dedup(options: DedupOptions, plan: DedupPlan, progress: Progress) -> Non
     def construct(pipeline: beam.Pipeline) -> None:
         _ = pipeline | "Work files" >> beam.Create(groups) | "Dedup" >> DedupWorkFiles(plan)
 
-    with progress.wait("dedup", len(plan.layout.shards()) * len(plan.formats), _shards_written(plan)):
+    shards = _shard_paths(plan.layout, plan.formats)
+    with progress.wait("dedup", options.output, len(shards), _shards_written(options.output, shards)):
         run(construct, options.engine, len(groups))
 
 
-def _shard_paths(plan: DedupPlan) -> list[str]:
-    extensions = [FORMATS[name].extension for name in plan.formats]
-    return [shard_name(*shard, extension) for shard in plan.layout.shards() for extension in extensions]
+def _shard_paths(layout: Layout, formats: Sequence[str]) -> list[str]:
+    extensions = [FORMATS[name].extension for name in formats]
+    return [shard_name(*shard, extension) for shard in layout.shards() for extension in extensions]
 
 
-def _shards_written(plan: DedupPlan) -> Callable[[], int]:
+def _shards_written(output: Place, shards: Sequence[str]) -> Callable[[], int]:
     """Returns what counts the shards that are written; once the corpus is published, that is all of them."""
-    staging, every = Path(plan.staging), len(_shard_paths(plan))
+    folder = publish.shards_folder(output)
+    languages = {path.partition("/")[0] for path in shards}
 
     def count() -> int:
-        with contextlib.suppress(FileNotFoundError):  # it goes away while we look
-            if staging.exists():
-                return sum(1 for _ in staging.glob("*/c4-*"))
-        return every
+        if isinstance(folder, Path) and not folder.exists():
+            return len(shards)
+        written = (f"{language}/{name}" for language in languages for name in names(folder / language))
+        return len(set(shards).intersection(written))
 
     return count
 

@@ -1,7 +1,6 @@
 """Progress of a job: a bar on a terminal, plain lines elsewhere. It looks at what is done, on any engine."""
 
 import contextlib
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -12,9 +11,11 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainin
 from rich.progress import Progress as Bar
 
 from c4pipe.errors import UsageError
-from c4pipe.work import read_header
+from c4pipe.storage import Place, names
+from c4pipe.work_folder import headers
 
 _LOOK_SECONDS = 0.5
+_STORE_SECONDS = 10.0  # between looks at a store, which are paid for
 _LINE_SECONDS = 15.0
 
 State = tuple[float, str]
@@ -28,18 +29,16 @@ class Progress:
         self._console = console
         self._quiet = quiet
 
-    def watch(self, job: str, sizes: Mapping[Path, int]) -> contextlib.AbstractContextManager[None]:
-        """Shows the work files that appear, given the size of the WET file of each."""
-        pages: dict[Path, int] = {}
-
-        expected = {path.name: path for path in sizes}
+    def watch(self, job: str, folder: Place, sizes: Mapping[str, int]) -> contextlib.AbstractContextManager[None]:
+        """Shows the work files that appear in a folder, given their names, and the size of the WET file of each."""
+        pages: dict[str, int] = {}
 
         def count() -> int:
-            # One look at each folder: a look at each file would take most of a core where there are 72,000.
-            there = {entry.name for folder in {path.parent for path in sizes} for entry in os.scandir(folder)}
-            for name in there & expected.keys() - {path.name for path in pages}:
-                with contextlib.suppress(UsageError):  # it was moved away: the job itself will tell
-                    pages[expected[name]] = read_header(expected[name]).counts.get("pages.read", 0)
+            # One look at the folder: a look at each file would take most of a core where there are 72,000.
+            new = sorted(names(folder) & sizes.keys() - pages.keys())
+            with contextlib.suppress(UsageError):  # one was moved away: the job itself will tell
+                for name, header in zip(new, headers(folder / each for each in new), strict=True):
+                    pages[name] = header.counts.get("pages.read", 0)
             return sum(pages.values())
 
         before, started = count(), time.monotonic()
@@ -47,28 +46,39 @@ class Progress:
         def look() -> State:
             number = count()
             rate = (number - before) / (time.monotonic() - started)
-            done = sum(sizes[path] for path in pages) / max(1, sum(sizes.values()))
+            done = sum(sizes[name] for name in pages) / max(1, sum(sizes.values()))
             return done, f"{len(pages):,} of {len(sizes):,} files, {number:,} pages, {rate:,.0f} pages/s"
 
-        return self._show(job, look)
+        return self._show(job, folder, look)
 
-    def wait(self, job: str, total: int, count: Callable[[], int]) -> contextlib.AbstractContextManager[None]:
-        """Shows how many of `total` files are written."""
+    def wait(
+        self, job: str, folder: Place, total: int, count: Callable[[], int]
+    ) -> contextlib.AbstractContextManager[None]:
+        """Shows how many of `total` files are written to a folder, as `count` counts them."""
 
         def look() -> State:
             done = count()
             return done / max(1, total), f"{done:,} of {total:,} files written"
 
-        return self._show(job, look)
+        return self._show(job, folder, look)
 
     @contextlib.contextmanager
-    def _show(self, job: str, look: Callable[[], State]) -> Iterator[None]:
+    def _show(self, job: str, folder: Place, look: Callable[[], State]) -> Iterator[None]:
         if self._quiet:
             yield
             return
+        latest: State = (0.0, "")
+
+        def safely() -> State:
+            nonlocal latest
+            with contextlib.suppress(OSError):  # the next look may tell more; the job meets what does not pass
+                latest = look()
+            return latest
+
         stop = threading.Event()
         show = self._bar if self._console.is_terminal else self._lines
-        thread = threading.Thread(target=show, args=(job, look, stop), name="progress", daemon=True)
+        every = _LOOK_SECONDS if isinstance(folder, Path) else _STORE_SECONDS
+        thread = threading.Thread(target=show, args=(job, safely, stop, every), name="progress", daemon=True)
         thread.start()
         try:
             yield
@@ -76,21 +86,21 @@ class Progress:
             stop.set()
             thread.join()
 
-    def _bar(self, job: str, look: Callable[[], State], stop: threading.Event) -> None:
+    def _bar(self, job: str, look: Callable[[], State], stop: threading.Event, every: float) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[said]}"))
         with Bar(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=self._console) as bar:
             task = bar.add_task(job, total=1.0, said="")
             while True:
-                last = stop.wait(_LOOK_SECONDS)
+                last = stop.wait(every)
                 done, said = look()
                 bar.update(task, completed=done, said=said)
                 if last:
                     return
 
-    def _lines(self, job: str, look: Callable[[], State], stop: threading.Event) -> None:
+    def _lines(self, job: str, look: Callable[[], State], stop: threading.Event, every: float) -> None:
         started = time.monotonic()
         while True:
-            last = stop.wait(_LINE_SECONDS)
+            last = stop.wait(max(every, _LINE_SECONDS))
             done, said = look()
             seconds = time.monotonic() - started
             left = f", {seconds / done - seconds:,.0f} s left" if done and not last else ""

@@ -1,33 +1,30 @@
 """Quarantine files: what was damaged in a WET file, a line of JSON for each, beside its work file. No Beam."""
 
 import json
-import os
-import secrets
-from pathlib import Path
 from typing import TextIO
 
+from c4pipe.storage import Place, Whole
 from c4pipe.wet import Damage
 
 MOST = 10_000
 """Damages that a quarantine file lists; the rest is counted in its last line. A hostile file can't fill the disk."""
 
 
-def quarantine_file(work_file: Path) -> Path:
+def quarantine_file(work_file: Place) -> Place:
     """Returns where the quarantine file of a work file is."""
     return work_file.with_name(work_file.name.removesuffix(".parquet") + ".quarantine.jsonl")
 
 
 class QuarantineWriter:
-    """Writes a quarantine file under a temporary name; `finish` gives it its own. Without damage there is none.
+    """Writes a quarantine file, which appears when it is finished. Without damage there is none.
 
     A context manager: what is not finished when it is left is removed.
     """
 
-    def __init__(self, work_file: Path, source: str) -> None:
+    def __init__(self, work_file: Place, source: str) -> None:
         """Takes the work file that it will lie beside, and the WET file's name, without folders."""
         self._path = quarantine_file(work_file)
-        token = f"{os.getpid()}-{secrets.token_hex(4)}"
-        self._temporary = work_file.with_name(f".{work_file.name}.{token}.quarantine.tmp")
+        self._whole = Whole(self._path)
         self._source = source
         self._file: TextIO | None = None
         self._count = 0
@@ -40,7 +37,7 @@ class QuarantineWriter:
             try:
                 self._file.close()
             finally:
-                self._temporary.unlink(missing_ok=True)
+                self._whole.discard()
 
     def add(self, damage: Damage) -> None:
         """Adds a line, or counts where there are MOST of them."""
@@ -52,18 +49,18 @@ class QuarantineWriter:
         self._write({**values, "first": first})
 
     def finish(self) -> None:
-        """Gives the file its name; without damage, removes one that an earlier run left."""
+        """Puts the file in its place; without damage, removes one that an earlier run left."""
         if self._count > MOST:
             self._write({"kind": "more", "count": self._count - MOST})
         if self._file is None:
             self._path.unlink(missing_ok=True)
             return
         self._file.close()
-        self._temporary.replace(self._path)
+        self._whole.publish()
         self._file = None
 
     def _write(self, values: dict[str, object]) -> None:
         if self._file is None:
-            self._file = self._temporary.open("w", encoding="ascii", newline="\n")
+            self._file = self._whole.path.open("w", encoding="ascii", newline="\n")
         # Escaped: the bytes are anyone's. So no terminal obeys them, and any reader of lines finds the same ones.
         self._file.write(json.dumps(values) + "\n")

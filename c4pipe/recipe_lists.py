@@ -6,8 +6,8 @@ covers these: job 2 needs nothing else, and can't be given other lists.
 
 import gzip
 import hashlib
+import io
 import json
-import uuid
 import zlib
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +24,7 @@ from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters import domains
 from c4pipe.page import normalise_url, url_key
 from c4pipe.recipes import Recipe
+from c4pipe.storage import Place, Whole
 
 FOLDER = "lists"
 """The folder, in a work folder, of the lists that were used."""
@@ -70,32 +71,35 @@ class Lists:
         place = int(np.searchsorted(self.links, np.uint64(key)))
         return place < len(self.links) and int(self.links[place]) == key
 
-    def save(self, folder: Path) -> None:
+    def save(self, folder: Place) -> None:
         """Writes the lists into a folder, by their digests; what is there is left.
 
         Raises C4pipeError where one can't be written.
         """
-        folder.mkdir(parents=True, exist_ok=True)
+        if isinstance(folder, Path):
+            folder.mkdir(parents=True, exist_ok=True)
         for name, digest in self.digests.items():
             path = _path(folder, name, digest)
             if path.exists():
                 continue
-            temporary = folder / f".{path.name}.{uuid.uuid4().hex}.tmp"
+            whole = Whole(path)
             try:
-                with temporary.open("wb") as file:
+                with whole.path.open("wb") as file:
                     if name == "links":
                         np.save(file, self.links)
                     else:
                         file.write(_json(getattr(self, name)))
-                temporary.replace(path)
+                whole.publish()
             except OSError as error:
-                raise C4pipeError(f"{path} can't be written ({error.strerror}): make room or change --work") from error
+                raise C4pipeError(
+                    f"{path} can't be written ({error.strerror or error}): make room or change --work"
+                ) from error
             finally:
-                temporary.unlink(missing_ok=True)
+                whole.discard()
 
 
-def load(folder: Path, digests: Mapping[str, str]) -> Lists:
-    """Returns lists that were saved. The links are mapped, not read: workers of one machine share them.
+def load(folder: Place, digests: Mapping[str, str]) -> Lists:
+    """Returns lists that were saved. Links on this machine are mapped, not read: its workers share them.
 
     Raises UsageError where one is missing.
     """
@@ -103,7 +107,7 @@ def load(folder: Path, digests: Mapping[str, str]) -> Lists:
     for name, digest in digests.items():
         path = _path(folder, name, digest)
         try:
-            values[name] = np.load(path, mmap_mode="r") if name == "links" else json.loads(path.read_text())
+            values[name] = _load_links(path) if name == "links" else json.loads(path.read_text())
         except (OSError, ValueError) as error:
             raise UsageError(
                 f"the list {path} can't be read ({error}): it was left there by c4pipe clean; "
@@ -112,13 +116,18 @@ def load(folder: Path, digests: Mapping[str, str]) -> Lists:
     return Lists(**values)
 
 
-def find(folders: Sequence[Path], digests: Mapping[str, str]) -> Lists:
+def _load_links(path: Place) -> U64:
+    found: U64 = np.load(path, mmap_mode="r") if isinstance(path, Path) else np.load(io.BytesIO(path.read_bytes()))
+    return found
+
+
+def find(folders: Sequence[Place], digests: Mapping[str, str]) -> Lists:
     """Returns the lists from the first work folder that has them."""
     has = [each / FOLDER for each in folders if all(_path(each / FOLDER, *item).exists() for item in digests.items())]
     return load(has[0] if has else folders[0] / FOLDER, digests)
 
 
-def _path(folder: Path, name: str, digest: str) -> Path:
+def _path(folder: Place, name: str, digest: str) -> Place:
     return folder / f"{name}.{digest[:16]}.{'npy' if name == 'links' else 'json'}"
 
 

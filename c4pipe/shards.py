@@ -9,7 +9,6 @@ import gzip
 import hashlib
 import json
 import os
-import secrets
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from c4pipe.errors import UsageError
+from c4pipe.storage import Place, Whole
 
 STRINGS = ("url", "text", "timestamp", "language")
 PROBABILITY = "language_probability"
@@ -208,25 +208,27 @@ class ShardWriter:
     order of `formats` (keys of FORMATS, else KeyError). If the body or the writing raises, nothing is left.
     """
 
-    def __init__(self, folder: Path, language: str, split: str, index: int, count: int, formats: Sequence[str]) -> None:
+    def __init__(
+        self, folder: Place, language: str, split: str, index: int, count: int, formats: Sequence[str]
+    ) -> None:
         self.files: list[ShardFile] = []
         self._folder = folder
         chosen = [FORMATS[name] for name in formats]
         self._formats = {shard_name(language, split, index, count, f.extension): f for f in chosen}
-        self._open: list[tuple[str, Path, TableWriter]] = []  # name in the corpus, temporary path
+        self._open: list[tuple[str, Whole, TableWriter]] = []  # name in the corpus
         self._rows = 0
 
     def __enter__(self) -> "ShardWriter":
         with contextlib.ExitStack() as undo:
             for name, shard_format in self._formats.items():
                 final = self._folder / name
-                final.parent.mkdir(parents=True, exist_ok=True)
-                # the token because containers that share a drive can have the same process id
-                path = final.with_name(f".{final.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
-                undo.callback(path.unlink, missing_ok=True)
-                writer = shard_format.writer(path)
+                if isinstance(final, Path):
+                    final.parent.mkdir(parents=True, exist_ok=True)
+                whole = Whole(final)
+                undo.callback(whole.discard)
+                writer = shard_format.writer(whole.path)
                 undo.callback(writer.abandon)
-                self._open.append((name, path, writer))
+                self._open.append((name, whole, writer))
             self._undo = undo.pop_all()
         return self
 
@@ -241,9 +243,9 @@ class ShardWriter:
             if kind is None:
                 for _, _, writer in self._open:
                     writer.close()
-                self.files = [self._seal(name, path) for name, path, _ in self._open]
-                for name, path, _ in self._open:
-                    path.replace(self._folder / name)
+                self.files = [self._seal(name, whole.path) for name, whole, _ in self._open]
+                for name, whole, _ in self._open:
+                    whole.publish()
                     undo.callback((self._folder / name).unlink)
                 undo.pop_all()
 

@@ -1,7 +1,7 @@
 """Files in object stores, s3:// and gs://, and in HDFS, hdfs://, through Arrow's file systems.
 
 Credentials and regions are found as the store's own tools find them: environment, profile, the machine's role.
-`AWS_ENDPOINT_URL` names an S3 server other than Amazon's.
+`AWS_ENDPOINT_URL` names an S3 server other than Amazon's, `STORAGE_EMULATOR_HOST` a stand-in for Google's.
 """
 
 import functools
@@ -86,8 +86,8 @@ class StoreDownload:
     def _open(self) -> tuple[int, int]:
         """Opens the object where it is not open; returns its length, and where the part that is asked for ends."""
         if self._file is None:
-            scheme, bucket, _ = _parts(self._url)
-            self._file = _store(scheme, bucket, self._network.stall_seconds).open_input_file(_path(self._url))
+            store = file_system(self._url, self._network.stall_seconds)
+            self._file = store.open_input_file(path_of(self._url))
             self._unsure = False
         length, version = self._file.size(), self._file.metadata()
         if self.length is not None and (length, version) != (self.length, self._version):
@@ -108,11 +108,11 @@ def _listed(url: str, network: Network) -> list[fs.FileInfo]:
     scheme, bucket, _ = _parts(url)
     if not bucket and scheme != "hdfs":
         raise DownloadError(f"{url}: it names no bucket")
-    selector = fs.FileSelector(_path(url).rstrip("/") or "/", recursive=True)
+    selector = fs.FileSelector(path_of(url).rstrip("/") or "/", recursive=True)
     patience = Patience(url, replace(network, tries=min(_LISTING_TRIES, network.tries)))
     while True:
         try:
-            infos: list[fs.FileInfo] = _store(scheme, bucket, network.stall_seconds).get_file_info(selector)
+            infos: list[fs.FileInfo] = file_system(url, network.stall_seconds).get_file_info(selector)
             return infos
         except (OSError, ArrowInvalid) as error:
             why = _passing(error, url)
@@ -131,14 +131,28 @@ def _passing(error: Exception, url: str) -> str:
     return why
 
 
+def file_system(url: str, stall_seconds: float, tries: int = 1) -> fs.FileSystem:
+    """Returns the file system that a URL is in: one for each process and bucket.
+
+    Args:
+        url: of an object or folder.
+        stall_seconds: how long a request may stand still.
+        tries: how often S3's own library sends a request; once where Patience tries again, and counts.
+    """
+    scheme, bucket, _ = _parts(url)
+    return _store(scheme, bucket, stall_seconds, tries)
+
+
 @functools.lru_cache
-def _store(scheme: str, bucket: str, seconds: float) -> fs.FileSystem:
-    """Returns the file system that a bucket is in; one for each process."""
+def _store(scheme: str, bucket: str, seconds: float, tries: int) -> fs.FileSystem:
+    if scheme == "gs" and (emulator := os.environ.get("STORAGE_EMULATOR_HOST")):
+        server = urlsplit(emulator)
+        return fs.GcsFileSystem(anonymous=True, scheme=server.scheme, endpoint_override=server.netloc)
     if scheme != "s3":
         return fs.FileSystem.from_uri(f"{scheme}://{bucket}/")[0]
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-    once = fs.AwsStandardS3RetryStrategy(max_attempts=1)  # Patience tries again, and counts
-    manners = {"request_timeout": seconds, "connect_timeout": _CONNECT_SECONDS, "retry_strategy": once}
+    strategy = fs.AwsStandardS3RetryStrategy(max_attempts=tries)
+    manners = {"request_timeout": seconds, "connect_timeout": _CONNECT_SECONDS, "retry_strategy": strategy}
     if endpoint:
         return fs.S3FileSystem(endpoint_override=endpoint, **manners)
     return fs.S3FileSystem(region=fs.resolve_s3_region(bucket), **manners)
@@ -149,7 +163,7 @@ def _parts(url: str) -> tuple[str, str, str]:
     return parts.scheme, parts.netloc, parts.path + (f"?{parts.query}" if parts.query else "")
 
 
-def _path(url: str) -> str:
+def path_of(url: str) -> str:
     """Returns the path of an object in its file system: with the bucket, but in HDFS."""
     scheme, bucket, path = _parts(url)
     return path if scheme == "hdfs" else bucket + path

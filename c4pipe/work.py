@@ -6,12 +6,9 @@ tombstone: its URL's key and capture time alone, so that "newest page of a URL" 
 
 import functools
 import json
-import os
-import secrets
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +20,7 @@ from c4pipe.dedup.exchange import URL_ROW, Rows
 from c4pipe.dedup.units import U64
 from c4pipe.errors import UsageError
 from c4pipe.recipes import Recipe
+from c4pipe.storage import Place, Whole, arrow
 
 VERSION = 2
 """The version of this layout. A work file of another version is an error, never read as if it were this one."""
@@ -104,14 +102,12 @@ class WorkHeader:
 
 
 class WorkWriter:
-    """Writes a work file under a temporary name; `finish` gives it its own."""
+    """Writes a work file, which appears when it is finished."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        # the token because machines that share a drive can have a process of the same number
-        self._temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    def __init__(self, path: Place) -> None:
+        self._file = Whole(path)
         self._writer = pq.ParquetWriter(
-            self._temporary, SCHEMA, compression="zstd", use_dictionary=["language", "dropped"]
+            self._file.path, SCHEMA, compression="zstd", use_dictionary=["language", "dropped"]
         )
         self._keys, self._captured = array("Q"), array("q")
         self._pages: list[KeptPage | None] = []
@@ -138,7 +134,7 @@ class WorkWriter:
     def finish(
         self, source: str, source_bytes: int, recipe: Recipe, lists: Mapping[str, str], counts: Mapping[str, int]
     ) -> None:
-        """Writes the header and gives the file its name: from now on it counts as done."""
+        """Writes the header and puts the file in its place: from now on it counts as done."""
         self._flush()
         header = {
             "version": VERSION,
@@ -154,14 +150,14 @@ class WorkWriter:
         }
         self._writer.add_key_value_metadata({_METADATA: json.dumps(header).encode()})
         self._writer.close()
-        self._temporary.replace(self._path)
+        self._file.publish()
 
     def discard(self) -> None:
         """Removes what was written so far."""
         try:
             self._writer.close()
         finally:
-            self._temporary.unlink(missing_ok=True)
+            self._file.discard()
 
     def _flush(self) -> None:
         if not self._pages:
@@ -188,19 +184,14 @@ def _lists(values: Sequence[Any], dtype: Any) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(flat))
 
 
-def clear_abandoned(folder: Path) -> None:
-    """Removes what a run that was killed left unfinished in a work folder; no other run may be at work there."""
-    for abandoned in folder.glob(".*.tmp"):
-        abandoned.unlink(missing_ok=True)
-
-
-def read_header(path: Path) -> WorkHeader:
+def read_header(path: Place) -> WorkHeader:
     """Returns what a work file says of itself.
 
     Raises UsageError where the file is no work file or has another version.
     """
     try:
-        metadata = pq.read_metadata(path).metadata or {}
+        source, system = arrow(path)
+        metadata = pq.read_metadata(source, filesystem=system).metadata or {}
     except (pa.ArrowInvalid, OSError) as error:
         raise UsageError(f"{path} can't be read as a work file: {error}") from error
     if _METADATA not in metadata:
@@ -221,9 +212,10 @@ def _recipe(text: str) -> Recipe:
     return Recipe.from_json(json.loads(text))
 
 
-def url_rows(path: Path, file: int) -> Rows:
+def url_rows(path: Place, file: int) -> Rows:
     """Returns a row for every readable page of a work file, for the exchange of URLs, in the file's order."""
-    table = pq.read_table(path, columns=["url_key", "captured"])
+    source, system = arrow(path)
+    table = pq.read_table(source, columns=["url_key", "captured"], filesystem=system)
     rows = np.empty(len(table), dtype=URL_ROW)
     rows["hash"] = table["url_key"].to_numpy()
     rows["captured"] = table["captured"].to_numpy()
@@ -232,7 +224,7 @@ def url_rows(path: Path, file: int) -> Rows:
     return rows
 
 
-def read_kept(path: Path, columns: Sequence[str], older: Any) -> Iterator[tuple[pa.Table, int]]:
+def read_kept(path: Place, columns: Sequence[str], older: Any) -> Iterator[tuple[pa.Table, int]]:
     """Yields the kept pages of a work file that are the newest of their URL, a row group at a time.
 
     Args:
@@ -242,7 +234,8 @@ def read_kept(path: Path, columns: Sequence[str], older: Any) -> Iterator[tuple[
 
     Yields: (a table, how many kept pages were passed over because they are older).
     """
-    file = pq.ParquetFile(path)
+    source, system = arrow(path)
+    file = pq.ParquetFile(source, filesystem=system, pre_buffer=system is not None)
     first = 0
     for group in range(file.num_row_groups):
         table = file.read_row_group(group, columns=list(columns))
@@ -252,67 +245,3 @@ def read_kept(path: Path, columns: Sequence[str], older: Any) -> Iterator[tuple[
         newest[inside] = False
         first += len(table)
         yield table.filter(pa.array(newest)).combine_chunks(), int(kept.sum() - newest.sum())
-
-
-def find_work_files(folders: Sequence[Path]) -> dict[str, Path]:
-    """Returns the work files of some work folders, by name, in the names' order.
-
-    Raises UsageError for a folder that is none or has no work file, and for a name that occurs twice.
-    """
-    found: dict[str, Path] = {}
-    for folder in folders:
-        if not folder.is_dir():
-            raise UsageError(f"{folder} is not a work folder: give the --work folder of c4pipe clean")
-        paths = sorted(folder.glob("*.parquet"))
-        if not paths:
-            raise UsageError(f"{folder} has no work files: run c4pipe clean --work {folder} first")
-        for path in paths:
-            if path.name in found:
-                raise UsageError(
-                    f"{path} and {found[path.name]} come from WET files of one name: "
-                    "its pages would count twice; leave one of them out"
-                )
-            found[path.name] = path
-    # by the WET files' names: a.wet before a-b.wet, though a.wet.parquet is not before a-b.wet.parquet
-    return dict(sorted(found.items(), key=lambda item: item[0].removesuffix(".parquet")))
-
-
-def read_headers(files: Mapping[str, Path]) -> dict[str, WorkHeader]:
-    """Returns the headers of work files that go into one corpus, by name.
-
-    Raises UsageError, naming both, where two were cleaned by different recipes or lists.
-    """
-    headers: dict[str, WorkHeader] = {}
-    for name, path in files.items():
-        header = read_header(path)
-        first_name, first = next(iter(headers.items()), (name, header))
-        if header.fingerprint != first.fingerprint:
-            raise UsageError(
-                f"{files[first_name]} was cleaned with recipe {describe(first)}, {path} with {describe(header)}: "
-                "a corpus has one recipe; clean one of them again"
-            )
-        headers[name] = header
-    return headers
-
-
-def describe(header: WorkHeader) -> str:
-    """Returns recipe, languages and fingerprint of a work file in a few words."""
-    return f"{header.recipe.name} ({','.join(header.recipe.languages)}; {header.fingerprint})"
-
-
-def check_done(path: Path, source_bytes: int | None, recipe: Recipe, fingerprint: str) -> None:
-    """Checks that a work file that is already there is the one that this run would make.
-
-    Raises UsageError where it was made by another recipe, other lists, or from another input.
-    """
-    header = read_header(path)
-    if header.fingerprint != fingerprint:
-        raise UsageError(
-            f"{path} was cleaned with recipe {describe(header)}, this run has "
-            f"{recipe.name} ({','.join(recipe.languages)}; {fingerprint}): give another --work folder"
-        )
-    if source_bytes is not None and header.source_bytes != source_bytes:
-        raise UsageError(
-            f"{path} was made from an input of {header.source_bytes:,} bytes, the one of that name now has "
-            f"{source_bytes:,}: give another --work folder, or delete this work file to make it again"
-        )

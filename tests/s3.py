@@ -1,7 +1,11 @@
-"""An S3 server on loopback (moto), behind a proxy that fails as a script tells it to."""
+"""An S3 server on loopback (moto), behind a proxy that fails as a script tells it to.
+
+    with moto_server() as moto, store_of(moto, {"bucket/key": b"data"}, monkeypatch) as store: ...
+"""
 
 import http.client
 import logging
+import re
 import socket
 import struct
 import threading
@@ -9,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from html import unescape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import quote
@@ -19,13 +24,15 @@ from web import Fault, Script
 from c4pipe import stores
 
 _CODES = {403: "AccessDenied", 500: "InternalError", 503: "SlowDown"}
-"""S3's word for a status, in its XML. Other faults: `cut` and `reset` in the middle of a body, `stall` before it."""
+"""S3's word for a status, in its XML. Other faults: `cut` and `reset` in the middle of a body, `stall` before it.
+`done 500`: what was asked for is done, and the answer says it was not."""
 _STALL_SECONDS = 10.0
+_HOP_BY_HOP = ("connection", "content-length", "expect", "transfer-encoding")
 _SIGNED = "AWS4-HMAC-SHA256 Credential=key/20990101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
 
 
 class Store:
-    """An object store. `asked` counts requests as `GET bucket/key` and `HEAD bucket/key`, `sent` bytes of bodies."""
+    """An object store. `asked` counts requests as `GET bucket/key`, `PUT bucket/key?...`; `sent` bytes of bodies."""
 
     def __init__(self, moto: str, script: Script) -> None:
         self.moto = moto
@@ -39,20 +46,31 @@ class Store:
 
     def put(self, path: str, data: bytes = b"") -> None:
         """Makes an object, or the bucket where the path has no slash."""
-        assert self._send("PUT", f"/{path}", data) == 200
+        assert self._send("PUT", f"/{path}", data)[0] == 200
+
+    def get(self, path: str) -> bytes:
+        status, data = self._send("GET", f"/{path}")
+        assert status == 200
+        return data
+
+    def keys(self, bucket: str) -> list[str]:
+        """Returns the keys of a bucket with fewer than 1,000 of them."""
+        xml = self._send("GET", f"/{bucket}")[1].decode()
+        return sorted(unescape(key) for key in re.findall("<Key>(.*?)</Key>", xml))
 
     def remove(self, path: str) -> None:
-        assert self._send("DELETE", f"/{path}") == 204
+        assert self._send("DELETE", f"/{path}")[0] == 204
 
     def reset(self) -> None:
-        assert self._send("POST", "/moto-api/reset") == 200
+        assert self._send("POST", "/moto-api/reset")[0] == 200
 
-    def _send(self, method: str, path: str, data: bytes = b"") -> int:
+    def _send(self, method: str, path: str, data: bytes = b"") -> tuple[int, bytes]:
         connection = http.client.HTTPConnection(self.moto)
         connection.request(method, quote(path), data, {"Authorization": _SIGNED})
-        status = connection.getresponse().status
+        response = connection.getresponse()
+        body = response.read()
         connection.close()
-        return status
+        return response.status, body
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -60,6 +78,8 @@ class _Handler(BaseHTTPRequestHandler):
     store: Store
 
     def do_GET(self) -> None:
+        size = self.headers["Content-Length"]
+        body = self.rfile.read(int(size)) if size else self._chunks()
         asked = f"{self.command} {self.path.lstrip('/')}"
         with self.store.lock:
             fault = self.store.script(asked, self.store.asked[asked])
@@ -68,9 +88,21 @@ class _Handler(BaseHTTPRequestHandler):
         if fault and fault.isdigit():
             self._refuse(int(fault))
         else:
-            self._forward(fault)
+            self._forward(fault, body)
 
-    do_HEAD = do_GET
+    do_HEAD = do_PUT = do_POST = do_DELETE = do_GET
+
+    def _chunks(self) -> bytes:
+        """Returns the body of a request of unknown length; none of one that has no body."""
+        if self.headers["Transfer-Encoding"] != "chunked":
+            return b""
+        pieces = []
+        while length := int(self.rfile.readline().partition(b";")[0], 16):
+            pieces.append(self.rfile.read(length))
+            self.rfile.readline()
+        while self.rfile.readline().strip():
+            pass
+        return b"".join(pieces)
 
     def _refuse(self, status: int) -> None:
         code = _CODES[status]
@@ -79,16 +111,22 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/xml")
         self._end(xml.encode(), None)
 
-    def _forward(self, fault: Fault | None) -> None:
+    def _forward(self, fault: Fault | None, body: bytes) -> None:
         connection = http.client.HTTPConnection(self.store.moto)
         path = self.path.replace("max-keys=1000", f"max-keys={self.store.page}")
-        connection.request(self.command, path, headers=dict(self.headers))
+        headers = {name: value for name, value in self.headers.items() if name.lower() not in _HOP_BY_HOP}
+        if self.command in ("PUT", "POST"):
+            headers["Content-Length"] = str(len(body))
+        connection.request(self.command, path, body or None, headers)
         response = connection.getresponse()
         data = response.read()
         connection.close()
+        if fault and fault.startswith("done "):
+            self._refuse(int(fault[5:]))
+            return
         self.send_response_only(response.status)
         for name, value in response.getheaders():
-            if name.lower() not in ("connection", "content-length", "transfer-encoding"):
+            if name.lower() not in _HOP_BY_HOP:
                 self.send_header(name, value)
         self._end(data, fault, response.headers["Content-Length"])
 

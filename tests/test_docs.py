@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from c4pipe import cli, manifest
+from c4pipe import cli, manifest, publish
 from c4pipe.presets import C4, RECIPES, TFDS, find_recipe
 from c4pipe.recipes import STAGES
 from c4pipe.rules import RULES
@@ -233,7 +233,7 @@ def test_formats_page_has_each_field_of_a_work_file(built: tuple[Path, str]) -> 
     import pyarrow.parquet as pq
 
     folder, _ = built
-    path = next((folder / "corpus" / manifest.WORK).glob("*.parquet"))
+    path = next((folder / "corpus" / publish.WORK).glob("*.parquet"))
     header = json.loads(pq.read_metadata(path).metadata[b"c4pipe"])
     section = FORMATS_PAGE.partition("`c4pipe`, with a JSON object:")[2].partition("\n## ")[0]
     assert first_quotes(section) == set(header)

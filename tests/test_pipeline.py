@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from c4pipe import cli, manifest, recipe_lists
+from c4pipe import cli, manifest, publish, recipe_lists
 from c4pipe.dedup import exchange
 from c4pipe.presets import RECIPES
 
@@ -34,7 +34,7 @@ def build(
 
 def contents(folder: Path) -> dict[str, str]:
     """The digest of every file of a corpus, without the work folder."""
-    paths = [path for path in folder.rglob("*") if path.is_file() and manifest.WORK not in path.parts]
+    paths = [path for path in folder.rglob("*") if path.is_file() and publish.WORK not in path.parts]
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
 
 
@@ -97,7 +97,7 @@ def test_same_bytes_however_it_is_run(
 
 
 def test_same_pages_in_any_number_of_shards_and_formats(sample_corpus: Path, tmp_path: Path) -> None:
-    work = sample_corpus / manifest.WORK
+    work = sample_corpus / publish.WORK
     arguments = [
         "--output",
         str(tmp_path / "c"),
@@ -244,13 +244,13 @@ def test_killed_while_it_is_put_in_place(sample_corpus: Path, tmp_path: Path) ->
     """A corpus that is complete in the staging folder, one folder of it moved: the next run moves the rest."""
     output = tmp_path / "corpus"
     shutil.copytree(sample_corpus, output)
-    (output / manifest.STAGING).mkdir()
-    (output / manifest.NAME).rename(output / manifest.STAGING / manifest.NAME)
+    (output / publish.STAGING).mkdir()
+    (output / manifest.NAME).rename(output / publish.STAGING / manifest.NAME)
     assert build(output) == 0
     assert contents(output) == contents(sample_corpus)
     # ... but another build stops, and leaves everything as it is
-    (output / manifest.STAGING).mkdir()
-    (output / manifest.NAME).rename(output / manifest.STAGING / manifest.NAME)
+    (output / publish.STAGING).mkdir()
+    (output / manifest.NAME).rename(output / publish.STAGING / manifest.NAME)
     assert build(output, "--shards", "3") == 2
     assert (output / "en").is_dir()
 
@@ -282,7 +282,7 @@ def test_a_full_disk_leaves_nothing_that_looks_finished(workers: str, tmp_path: 
     assert len(run.stderr.splitlines()) == 1
     # A quarantine file gets its name before its work file does.
     left = [path for path in output.rglob("[!.]*") if path.is_file() and not path.match("*.quarantine.jsonl")]
-    assert {path.parent for path in left} <= {output / manifest.WORK / recipe_lists.FOLDER}
+    assert {path.parent for path in left} <= {output / publish.WORK / recipe_lists.FOLDER}
     for path in left:  # a list that fits under the limit: it is whole, as its name says
         assert hashlib.sha256(path.read_bytes()).hexdigest().startswith(path.name.split(".")[1])
 

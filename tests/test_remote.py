@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 from web import Web, serve
 
-from c4pipe import cli, manifest, missing
+from c4pipe import cli, manifest, missing, publish
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.inputs import Selection, find_inputs, parse_slice
 from c4pipe.lock import only_run
@@ -182,7 +182,7 @@ def test_missing_files_are_noted_and_tried_again(tmp_path: Path, capsys: pytest.
         assert set(web.asked) == {f"crawl-data/{CRAWL}/wet.paths.gz"}
         whole = ["build", CRAWL, "--source", web.url, "--lists", str(LISTS), "--workers", "1", "--quiet"]
         assert cli.main([*whole, "--output", str(tmp_path / "whole")]) == 0
-    assert missing.noted([tmp_path / "corpus" / manifest.WORK]) == []
+    assert missing.noted([tmp_path / "corpus" / publish.WORK]) == []
     ours, other = files_of(tmp_path / "corpus"), files_of(tmp_path / "whole")
     assert ours == other
 

@@ -14,7 +14,7 @@ from s3 import Store, moto_server, store_of
 from test_remote import CRAWL, FOLDER, LISTS, build, files_of, made_crawl
 from web import Script
 
-from c4pipe import cli, manifest, stores
+from c4pipe import cli, manifest, publish, stores
 from c4pipe.errors import UsageError
 from c4pipe.inputs import Selection, find_inputs
 from c4pipe.remote import DownloadError, Network
@@ -278,7 +278,7 @@ def test_the_region_is_the_buckets(store: Store, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.delenv("AWS_ENDPOINT_URL")
     monkeypatch.setattr(fs, "resolve_s3_region", resolve)
-    assert stores._store("s3", "crawl", 1.0).region == "eu-west-1"
+    assert stores.file_system("s3://crawl/a", 1.0).region == "eu-west-1"
     with pytest.raises(DownloadError, match=r"^s3://nowhere/a: Bucket 'nowhere' not found$"):
         fetch("s3://nowhere/a")
 
@@ -334,7 +334,7 @@ def test_missing_objects_are_noted_and_tried_again(
         store.put(gone, files[gone])
         store.asked.clear()
         # Worker processes have the environment of the run, and so its endpoint and keys.
-        assert cli.main(["clean", *options, "2", "--work", str(corpus / manifest.WORK)]) == 0
+        assert cli.main(["clean", *options, "2", "--work", str(corpus / publish.WORK)]) == 0
         assert {path for path in store.asked if path.startswith("GET")} == {f"GET {listing}", f"GET {gone}"}
         assert cli.main(["build", *options, "1", "--output", str(corpus)]) == 0
     made = manifest.read(corpus)

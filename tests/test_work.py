@@ -25,13 +25,11 @@ from c4pipe.work import (
     KeptPage,
     WorkHeader,
     WorkWriter,
-    check_done,
-    find_work_files,
     read_header,
-    read_headers,
     read_kept,
     url_rows,
 )
+from c4pipe.work_folder import check_done, find_work_files, read_headers
 
 M64 = 2**64 - 1
 Row = tuple[int, int, KeptPage | None]
@@ -317,13 +315,14 @@ def test_empty_work_folder(tmp_path: Path) -> None:
 
 
 def test_done_before(tmp_path: Path) -> None:
-    check_done(write(tmp_path / "a.parquet"), 12_345, RECIPE, FINGERPRINT)
+    path = write(tmp_path / "a.parquet")
+    check_done(path, read_header(path), 12_345, RECIPE, FINGERPRINT)
 
 
 def test_done_by_another_recipe(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet")
     with pytest.raises(UsageError) as raised:
-        check_done(path, 12_345, C4, "fedcba9876543210")
+        check_done(path, read_header(path), 12_345, C4, "fedcba9876543210")
     message = str(raised.value)
     assert f"c4 (en,de; {FINGERPRINT})" in message
     assert "c4 (en; fedcba9876543210)" in message
@@ -332,7 +331,7 @@ def test_done_by_another_recipe(tmp_path: Path) -> None:
 def test_done_from_another_input(tmp_path: Path) -> None:
     path = write(tmp_path / "a.parquet")
     with pytest.raises(UsageError, match=r"12,345 bytes.* 12,346"):
-        check_done(path, 12_346, RECIPE, FINGERPRINT)
+        check_done(path, read_header(path), 12_346, RECIPE, FINGERPRINT)
 
 
 # --- what `clean` leaves ---------------------------------------------------------------------------------

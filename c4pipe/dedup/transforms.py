@@ -6,14 +6,13 @@ Reports (counts and control totals) travel as data beside the rows, since engine
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
-from c4pipe import manifest, recipe_lists, totals
+from c4pipe import publish, recipe_lists, totals
 from c4pipe.dedup import exchange, finish, shard
 from c4pipe.dedup.exchange import DROP, OLDER_ROW, SPAN_ROW, URL_ROW
 from c4pipe.dedup.finish import PageFinisher
@@ -22,6 +21,7 @@ from c4pipe.dedup.spill import Spill
 from c4pipe.errors import C4pipeError
 from c4pipe.recipes import Recipe
 from c4pipe.shards import ShardWriter
+from c4pipe.storage import place
 from c4pipe.work import PAGE_COLUMNS, read_kept, url_rows
 
 REPORT = "report"
@@ -44,8 +44,9 @@ class DedupPlan:
         url_bits: number of hash bits that make a bucket of URLs.
         span_bits: number of hash bits that make a bucket of spans.
         group: how many work files travel together; file number // group is the key of their group.
-        staging: the folder that the shards are written to.
+        output: the folder of the corpus.
         formats: the formats of the shards.
+        begun: what `publish.begin` returned.
         spill: a folder of this machine where bytes wait instead of travelling; empty where workers share no disk.
     """
 
@@ -56,8 +57,9 @@ class DedupPlan:
     url_bits: int
     span_bits: int
     group: int
-    staging: str
+    output: str
     formats: tuple[str, ...]
+    begun: str
     spill: str = ""
 
 
@@ -106,7 +108,7 @@ class DedupWorkFiles(beam.PTransform):
             (url_report, older_report, spans[REPORT], repeats_report, finish_report, written)
             | "All reports" >> beam.Flatten()
             | "Add up reports" >> beam.CombineGlobally(_AddReports())
-            | "Publish" >> beam.Map(_publish, str(Path(plan.staging).parent))
+            | "Publish" >> beam.Map(_publish, plan.output, plan.begun)
         )
 
 
@@ -154,7 +156,7 @@ class _ReadUrls(_Step):
     """(group, files) -> (bucket, packed URL rows)."""
 
     def process(self, element: tuple[int, Files]) -> Iterator[Any]:
-        rows = np.concatenate([url_rows(Path(path), file) for file, path in element[1]])
+        rows = np.concatenate([url_rows(place(path), file) for file, path in element[1]])
         rows = rows[np.argsort(rows["hash"], kind="stable")]
         for bucket, packed in exchange.bucketed(rows, self._plan.url_bits):
             yield bucket, self._spill.send(packed)
@@ -181,7 +183,7 @@ class _ReadSpans(_Step):
         rows = [
             exchange.span_rows(pages["page_key"].to_numpy(), file, pages["span_hashes"].combine_chunks())
             for file, path in _files(grouped)
-            for pages, _ in read_kept(Path(path), ["page_key", "span_hashes"], _of(older, file))
+            for pages, _ in read_kept(place(path), ["page_key", "span_hashes"], _of(older, file))
         ]
         # Each group settles its own repeats: a span that is everywhere costs one row a group.
         first, repeats = exchange.find_repeats(np.concatenate([np.empty(0, SPAN_ROW), *rows]))
@@ -220,7 +222,7 @@ class _FinishPages(_Step):
     def setup(self) -> None:
         super().setup()
         plan = self._plan
-        lists = recipe_lists.find([Path(each) for each in plan.work], plan.lists)
+        lists = recipe_lists.find([place(each) for each in plan.work], plan.lists)
         self._finisher = PageFinisher(Recipe.from_json(plan.recipe), lists)
 
     def process(self, element: tuple[int, Mapping[str, Iterable[Any]]]) -> Iterator[Any]:
@@ -233,7 +235,7 @@ class _FinishPages(_Step):
         seen = []
         held: list[pa.Table] = []
         for file, path in _files(grouped):
-            for newest, passed_over in read_kept(Path(path), PAGE_COLUMNS, _of(older, file)):
+            for newest, passed_over in read_kept(place(path), PAGE_COLUMNS, _of(older, file)):
                 counts["pages.dropped.older_copy"] += passed_over
                 seen.append(newest["page_key"].to_numpy())
                 held.append(self._finisher.finish(newest, removals, counts))
@@ -262,13 +264,13 @@ class _WriteShard(_Step):
         _, grouped = element
         ((language, split, number, of),) = grouped["shard"]
         pages = shard.decode(self._spill.receive(grouped["pages"]))
-        staging = Path(self._plan.staging)
+        folder = publish.shards_folder(place(self._plan.output))
         try:
-            with ShardWriter(staging, language, split, number, of, self._plan.formats) as writer:
+            with ShardWriter(folder, language, split, number, of, self._plan.formats) as writer:
                 for part in shard.in_order(pages):
                     writer.write(part)
         except OSError as error:
-            message = f"shard {number} of {of} ({language}, {split}) can't be written to {staging}: {error}"
+            message = f"shard {number} of {of} ({language}, {split}) can't be written to {folder}: {error}"
             raise C4pipeError(message) from error
         yield totals.add(
             [
@@ -292,5 +294,5 @@ class _AddReports(beam.CombineFn):
         return accumulator
 
 
-def _publish(report: totals.Report, output: str) -> None:
-    manifest.finish(Path(output), report)
+def _publish(report: totals.Report, output: str, begun: str) -> None:
+    publish.finish(place(output), report, begun)

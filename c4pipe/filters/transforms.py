@@ -1,7 +1,6 @@
 """The Beam step of job 1: WET files to work files. Map only: no two files depend on each other."""
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -12,6 +11,7 @@ from c4pipe.filters.wet_file import WetFileCleaner
 from c4pipe.recipes import Recipe
 from c4pipe.remote import DownloadError, Network
 from c4pipe.sources import Sources
+from c4pipe.storage import Place, place
 
 
 class CleanWetFiles(beam.PTransform):
@@ -20,7 +20,7 @@ class CleanWetFiles(beam.PTransform):
     Of a file that can't be had from the network there is a note instead (`missing`).
     """
 
-    def __init__(self, recipe: Recipe, lists: Path, digests: Mapping[str, str], network: Network) -> None:
+    def __init__(self, recipe: Recipe, lists: Place, digests: Mapping[str, str], network: Network) -> None:
         """Takes the recipe, the folder where the lists of these digests were saved, and manners for the network."""
         super().__init__()
         self._clean = _CleanWetFile(recipe.to_json(), str(lists), dict(digests), network)
@@ -43,12 +43,12 @@ class _CleanWetFile(beam.DoFn):
         self._digests = digests
 
     def setup(self) -> None:
-        lists = recipe_lists.load(Path(self._lists), self._digests)
+        lists = recipe_lists.load(place(self._lists), self._digests)
         self._cleaner = WetFileCleaner(Recipe.from_json(self._recipe), lists)
         self._sources = Sources(self._network)
 
     def process(self, element: tuple[str, str]) -> Iterable[None]:
-        source, target = element[0], Path(element[1])
+        source, target = element[0], place(element[1])
         if not target.exists():
             try:
                 with self._sources.open(source) as stream:

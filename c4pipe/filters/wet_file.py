@@ -1,7 +1,6 @@
 """One WET file to one work file: reads, cleans, counts. No Beam."""
 
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from c4pipe.quarantine import QuarantineWriter
 from c4pipe.recipe_lists import Lists
 from c4pipe.recipes import Recipe
 from c4pipe.rules import RULES
+from c4pipe.storage import Place
 from c4pipe.wet import Damage, read_pages
 from c4pipe.work import KeptPage, WorkWriter
 
@@ -29,7 +29,7 @@ class WetFileCleaner:
         self._span = recipe.parameters("repeated_span")
         self._one_in: int = recipe.parameters("validation").get("one_in", 0)
 
-    def clean(self, stream: ByteStream, source: str, target: Path) -> None:
+    def clean(self, stream: ByteStream, source: str, target: Place) -> None:
         """Writes the work file `target` of a WET file; it appears when it is complete, its quarantine file before it.
 
         Args:
