@@ -91,9 +91,9 @@ class Lists:
                         file.write(_json(getattr(self, name)))
                 whole.publish()
             except OSError as error:
-                raise C4pipeError(
-                    f"{path} can't be written ({error.strerror or error}): make room or change --work"
-                ) from error
+                if not isinstance(path, Path):
+                    raise C4pipeError(f"{error}: is the work folder one that you can write to?") from error
+                raise C4pipeError(f"{path} can't be written ({error.strerror}): make room or change --work") from error
             finally:
                 whole.discard()
 

@@ -95,7 +95,7 @@ def run(construct: Callable[[beam.Pipeline], Any], engine: Engine, tasks: int) -
             pipeline.run().wait_until_finish()
         if job := options.view_as(PortableOptions).output_executable_path:
             raise JobWritten(f"the job is in {job}: submit it, then give the same command without that option")
-    except (UsageError, JobWritten):
+    except JobWritten:
         raise
     except Exception as error:
         cause = failure(error)

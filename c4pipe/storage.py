@@ -5,28 +5,34 @@ A file appears whole or not at all: by rename, or by an upload that counts once 
 
 import contextlib
 import fnmatch
+import io
 import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
+import pyarrow as pa
 from pyarrow import ArrowInvalid, fs
 
 from c4pipe.errors import UsageError
-from c4pipe.stores import SCHEMES, file_system, path_of
+from c4pipe.remote import DownloadError, Network, Patience
+from c4pipe.stores import SCHEMES, file_system, passing, path_of
 
-_STALL_SECONDS = 60.0
-_TRIES = 10  # of the store's own library, which waits longer each time
+_NETWORK = Network(tries=6)  # about half a minute: someone may be waiting for it
+_TRIES = 3  # of the store's own library, within one of these
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class StorePath:
-    """A folder or file in a store: what c4pipe uses of `pathlib.Path`, for a URL. All of it can raise OSError.
+    """A folder or file in a store: what c4pipe uses of `pathlib.Path`, for a URL.
 
-    Folders need not be made.
+    Folders need not be made. What fails on the way is tried again; in the end everything here can raise OSError.
     """
 
     url: str
@@ -50,37 +56,40 @@ class StorePath:
         """Returns this: a URL means the same everywhere."""
         return self
 
-    @property
-    def _fs(self) -> fs.FileSystem:
-        with self._errors():
-            return file_system(self.url, _STALL_SECONDS, _TRIES)
+    def _do(self, operation: Callable[[fs.FileSystem, str], T]) -> T:
+        """Does something with file system and path until it is done, or there is no hope."""
+        patience = Patience(self.url, _NETWORK)
+        try:
+            while True:
+                try:
+                    return operation(file_system(self.url, _NETWORK.stall_seconds, _TRIES), path_of(self.url))
+                except FileNotFoundError:
+                    raise FileNotFoundError(f"{self.url}: there is no such file or bucket") from None
+                except (OSError, ArrowInvalid) as error:
+                    why = passing(error, self.url)
+                patience.pause(why)
+        except DownloadError as error:  # of ours: it must not be taken for an input that can't be had
+            raise OSError(str(error)) from None
 
-    @property
-    def _path(self) -> str:
-        return path_of(self.url)
-
-    def arrow(self) -> tuple[str, fs.FileSystem]:
-        """Returns path and file system, as Arrow's readers take them."""
-        return self._path, self._fs
-
-    def _info(self) -> fs.FileInfo:
-        with self._errors():
-            info: fs.FileInfo = self._fs.get_file_info(self._path)
-            return info
+    def _type(self) -> Any:
+        return self._do(lambda store, path: store.get_file_info(path).type)
 
     def exists(self) -> bool:
         """Tells whether there is a file or folder."""
-        return bool(self._info().type != fs.FileType.NotFound)
+        return bool(self._type() != fs.FileType.NotFound)
 
     def is_dir(self) -> bool:
         """Tells whether there is a folder: something whose URL begins with this one and a slash."""
-        return bool(self._info().type == fs.FileType.Directory)
+        return bool(self._type() == fs.FileType.Directory)
+
+    def open(self) -> "StoreFile":
+        """Opens a file to be read. Raises FileNotFoundError where there is none."""
+        return StoreFile(self)
 
     def read_bytes(self) -> bytes:
         """Returns what a file holds. Raises FileNotFoundError where there is none."""
-        with self._errors(), self._fs.open_input_file(self._path) as file:
-            data: bytes = file.read()
-            return data
+        with self.open() as file:
+            return file.read()
 
     def read_text(self, encoding: str = "utf-8") -> str:
         """Returns the text of a file. Raises FileNotFoundError where there is none."""
@@ -88,9 +97,8 @@ class StorePath:
 
     def list(self) -> list[fs.FileInfo]:
         """Returns what is directly in a folder, by name; nothing where there is none."""
-        selector = fs.FileSelector(self._path, allow_not_found=True)
-        with self._errors():
-            return sorted(self._fs.get_file_info(selector), key=lambda info: str(info.base_name))
+        infos = self._do(lambda store, path: store.get_file_info(fs.FileSelector(path, allow_not_found=True)))
+        return sorted(infos, key=lambda info: str(info.base_name))
 
     def glob(self, pattern: str) -> Iterator["StorePath"]:
         """Yields what matches a pattern without folders in it, by name."""
@@ -101,38 +109,89 @@ class StorePath:
         # HDFS shows a file while it grows, but renames; the others show an object when it is whole.
         grows = self.url.startswith("hdfs://")
         target = self.with_name(f".{self.name}.{secrets.token_hex(4)}.tmp") if grows else self
-        with self._errors():
-            # In one call of Arrow's: were the bytes written from here, Ctrl-C would end the object where it is.
-            local = fs.LocalFileSystem()
-            fs.copy_files(str(file), target._path, local, self._fs, use_threads=False)
-            if grows:
-                self.unlink(missing_ok=True)
-                self._fs.move(target._path, self._path)
+        target._do(lambda store, path: _send(file, store, path))
+        if grows:
+            self.unlink(missing_ok=True)
+            self._do(lambda store, path: store.move(path_of(target.url), path))
 
     def unlink(self, missing_ok: bool = False) -> None:
         """Removes a file. Raises FileNotFoundError where there is none, unless it may be missing."""
         try:
-            with self._errors():
-                self._fs.delete_file(self._path)
+            self._do(lambda store, path: store.delete_file(path))
         except FileNotFoundError:
             if not missing_ok:
                 raise
 
     def rmtree(self) -> None:
         """Removes a folder with all that is in it; it need not be there."""
-        with self._errors(), contextlib.suppress(FileNotFoundError):
-            self._fs.delete_dir(self._path)
+        with contextlib.suppress(FileNotFoundError):
+            self._do(lambda store, path: store.delete_dir(path))
 
-    @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
-        """Shortens what Arrow says, and says where."""
-        try:
-            yield
-        except FileNotFoundError:
-            raise FileNotFoundError(f"{self.url}: there is no such file or bucket") from None
-        except (OSError, ArrowInvalid) as error:
-            why = str(error).partition("\n")[0]
-            raise OSError(why if why.startswith(self.url) else f"{self.url}: {why}") from error
+
+def _send(file: Path, store: fs.FileSystem, path: str) -> None:
+    """Writes an object with all bytes of a file."""
+    # In one call of Arrow's, for a stream that is let go of makes an object of what it has so far: Ctrl-C between
+    # two calls would leave a part of the file. And not by Arrow's copy_files, which keeps the last errors to itself.
+    with pa.memory_map(str(file)) as source:
+        stream = store.open_output_stream(path, compression=None)
+        stream.write(source.read_buffer())
+        stream.close()
+
+
+class StoreFile(io.RawIOBase):
+    """A file in a store, open to be read at any place. What fails on the way is tried again, then OSError is raised."""
+
+    def __init__(self, path: StorePath) -> None:
+        super().__init__()
+        self._path = path
+        self._file: Any = None
+        self._at = 0
+        self._size = self._do(lambda file: int(file.size()))
+
+    def _do(self, operation: Callable[[Any], T]) -> T:
+        def once(store: fs.FileSystem, path: str) -> T:
+            if self._file is None:
+                self._file = store.open_input_file(path)
+            try:
+                return operation(self._file)
+            except OSError:
+                self._file = None
+                raise
+
+        return self._path._do(once)
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def seekable(self) -> bool:
+        """True."""
+        return True
+
+    def tell(self) -> int:
+        """Returns the byte that is read next."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Goes to a byte, counted from the start, from here, or from the end."""
+        self._at = offset + (0, self._at, self._size)[whence]
+        return self._at
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Returns that many bytes, fewer at the end only; all that are left for None or -1."""
+        left = max(0, self._size - self._at)
+        size = left if size is None or size < 0 else min(size, left)
+        if not size:
+            return b""
+        data: bytes = self._do(lambda file: _whole(file.read_at(size, self._at), size))
+        self._at += size
+        return data
+
+
+def _whole(data: bytes, size: int) -> bytes:
+    if len(data) < size:
+        raise OSError(f"{len(data):,} of {size:,} bytes came")
+    return data
 
 
 Place = Path | StorePath
@@ -152,9 +211,9 @@ def place(text: str | Path) -> Place:
     return StorePath(text.rstrip("/"))
 
 
-def arrow(file: Place) -> tuple[str, fs.FileSystem | None]:
-    """Returns path and file system of a file, as Arrow's readers take them."""
-    return (str(file), None) if isinstance(file, Path) else file.arrow()
+def parquet_source(file: Place) -> str | StoreFile:
+    """Returns a file as Arrow's readers of Parquet take it. Raises OSError for one in a store that can't be had."""
+    return str(file) if isinstance(file, Path) else file.open()
 
 
 def names(folder: Place) -> set[str]:

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,6 +21,7 @@ SCHEMES = ("s3://", "gs://", "hdfs://")
 
 _BLOCK = 8 * 1024 * 1024  # bytes of a request
 _CONNECT_SECONDS = 30.0
+_GCS_PATIENCE = timedelta(seconds=20)  # of its own library; by default it waits 15 minutes for credentials
 _LISTING_TRIES = 5  # at most: someone waits for it
 # What waiting does not change, in the words of the stores' libraries.
 _FINAL = re.compile(
@@ -79,7 +81,7 @@ class StoreDownload:
                     return data
                 why = f"it ended after {self._offset:,} of {length:,} bytes"
             except (OSError, ArrowInvalid) as error:
-                why = _passing(error, self._url)
+                why = passing(error, self._url)
             self.close()
             self._patience.pause(why)
 
@@ -115,11 +117,11 @@ def _listed(url: str, network: Network) -> list[fs.FileInfo]:
             infos: list[fs.FileInfo] = file_system(url, network.stall_seconds).get_file_info(selector)
             return infos
         except (OSError, ArrowInvalid) as error:
-            why = _passing(error, url)
+            why = passing(error, url)
         patience.pause(why)
 
 
-def _passing(error: Exception, url: str) -> str:
+def passing(error: Exception, url: str) -> str:
     """Returns what an error says that may pass. Raises DownloadError for any other."""
     if isinstance(error, DownloadError):
         raise error
@@ -145,10 +147,11 @@ def file_system(url: str, stall_seconds: float, tries: int = 1) -> fs.FileSystem
 
 @functools.lru_cache
 def _store(scheme: str, bucket: str, seconds: float, tries: int) -> fs.FileSystem:
-    if scheme == "gs" and (emulator := os.environ.get("STORAGE_EMULATOR_HOST")):
-        server = urlsplit(emulator)
-        return fs.GcsFileSystem(anonymous=True, scheme=server.scheme, endpoint_override=server.netloc)
-    if scheme != "s3":
+    if scheme == "gs":
+        emulator = urlsplit(os.environ.get("STORAGE_EMULATOR_HOST", ""))
+        server = {"anonymous": True, "scheme": emulator.scheme, "endpoint_override": emulator.netloc}
+        return fs.GcsFileSystem(retry_time_limit=_GCS_PATIENCE, **(server if emulator.netloc else {}))
+    if scheme == "hdfs":
         return fs.FileSystem.from_uri(f"{scheme}://{bucket}/")[0]
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     strategy = fs.AwsStandardS3RetryStrategy(max_attempts=tries)

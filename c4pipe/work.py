@@ -9,6 +9,7 @@ import json
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from c4pipe.dedup.exchange import URL_ROW, Rows
 from c4pipe.dedup.units import U64
 from c4pipe.errors import UsageError
 from c4pipe.recipes import Recipe
-from c4pipe.storage import Place, Whole, arrow
+from c4pipe.storage import Place, Whole, parquet_source
 
 VERSION = 2
 """The version of this layout. A work file of another version is an error, never read as if it were this one."""
@@ -190,8 +191,7 @@ def read_header(path: Place) -> WorkHeader:
     Raises UsageError where the file is no work file or has another version.
     """
     try:
-        source, system = arrow(path)
-        metadata = pq.read_metadata(source, filesystem=system).metadata or {}
+        metadata = pq.read_metadata(parquet_source(path)).metadata or {}
     except (pa.ArrowInvalid, OSError) as error:
         raise UsageError(f"{path} can't be read as a work file: {error}") from error
     if _METADATA not in metadata:
@@ -214,8 +214,7 @@ def _recipe(text: str) -> Recipe:
 
 def url_rows(path: Place, file: int) -> Rows:
     """Returns a row for every readable page of a work file, for the exchange of URLs, in the file's order."""
-    source, system = arrow(path)
-    table = pq.read_table(source, columns=["url_key", "captured"], filesystem=system)
+    table = pq.read_table(parquet_source(path), columns=["url_key", "captured"])
     rows = np.empty(len(table), dtype=URL_ROW)
     rows["hash"] = table["url_key"].to_numpy()
     rows["captured"] = table["captured"].to_numpy()
@@ -234,8 +233,7 @@ def read_kept(path: Place, columns: Sequence[str], older: Any) -> Iterator[tuple
 
     Yields: (a table, how many kept pages were passed over because they are older).
     """
-    source, system = arrow(path)
-    file = pq.ParquetFile(source, filesystem=system, pre_buffer=system is not None)
+    file = pq.ParquetFile(parquet_source(path), pre_buffer=not isinstance(path, Path))  # fewer requests to a store
     first = 0
     for group in range(file.num_row_groups):
         table = file.read_row_group(group, columns=list(columns))

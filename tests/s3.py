@@ -1,6 +1,6 @@
 """An S3 server on loopback (moto), behind a proxy that fails as a script tells it to.
 
-    with moto_server() as moto, store_of(moto, {"bucket/key": b"data"}, monkeypatch) as store: ...
+with moto_server() as moto, store_of(moto, {"bucket/key": b"data"}, monkeypatch) as store: ...
 """
 
 import http.client
