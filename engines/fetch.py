@@ -1,7 +1,8 @@
 """Gets the engines once into a cache: Spark, Flink, Beam's job servers for them, and Prism.
 
-By package clients alone: pip for Spark, Maven for the Java parts, Go for Prism. Versions are pinned here and in the
-poms, each file's SHA-256 in `sha256.txt`. `C4PIPE_ENGINES` names another folder than the user's cache.
+By package clients alone: pip for Spark, Maven for the Java parts, Go for Prism and a stand-in for Google's storage.
+Versions are pinned here and in the poms, each file's SHA-256 in `sha256.txt`; Go compares what it gets with its
+checksum database. `C4PIPE_ENGINES` names another folder than the user's cache.
 """
 
 import hashlib
@@ -18,6 +19,9 @@ from pathlib import Path
 HERE = Path(__file__).parent
 SPARK = "3.5.6"
 PRISM = "github.com/apache/beam/sdks/v2/go/cmd/prism@v2.77.0"
+BOOT = "github.com/apache/beam/sdks/v2/python/container@v2.77.0"
+"""Beam's `boot`, the entry point of its images for workers."""
+GCS = "github.com/fsouza/fake-gcs-server@v1.56.1"
 _SIGNATURES = (".SF", ".RSA", ".DSA")
 
 
@@ -40,17 +44,28 @@ class Engines:
 
 def fetch() -> Engines:
     """Gets what is not in the cache yet, and returns where all of it is."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(os.environ.get("C4PIPE_ENGINES") or Path(base) / "c4pipe" / "engines")
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = cache()
     spark = folder / f"spark-{SPARK}"
     if not spark.exists():
         _get_spark(folder, spark)
-    prism = folder / "prism"
-    if not prism.exists():
-        print(f"building {PRISM}", flush=True)
-        subprocess.run(["go", "install", PRISM], check=True, env={**os.environ, "GOBIN": str(folder)})
-    return Engines(spark, _runner("spark", folder), _runner("flink", folder), prism)
+    return Engines(spark, _runner("spark", folder), _runner("flink", folder), built(PRISM))
+
+
+def cache() -> Path:
+    """Returns the folder of the engines."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(os.environ.get("C4PIPE_ENGINES") or Path(base) / "c4pipe" / "engines")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def built(package: str) -> Path:
+    """Returns the program of a Go package, `path/of/package@version`; builds it where it is not in the cache."""
+    program = cache() / package.partition("@")[0].rpartition("/")[2]
+    if not program.exists():
+        print(f"building {package}", flush=True)
+        subprocess.run(["go", "install", package], check=True, env={**os.environ, "GOBIN": str(program.parent)})
+    return program
 
 
 def _get_spark(folder: Path, target: Path) -> None:

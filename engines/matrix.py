@@ -2,7 +2,8 @@
 
     python engines/matrix.py [--only NAME,...] [--input PATH ...] [--recipe c4] [--lists DIR]
 
-Each engine is the real one, started here and ended here: see `clusters.py`.
+Each engine is the real one, started here and ended here: see `clusters.py`. With `:s3` or `:gs` after its name, work
+files and corpus are in a store: see `stores.py`.
 """
 
 import argparse
@@ -18,19 +19,23 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
 
 import clusters
 from fetch import Engines, fetch
+from stores import store
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks"))
 from scale import tree_bytes  # noqa: E402
 
+from c4pipe.storage import Place, place  # noqa: E402
+
 SHORT = ["local-1", "local-2", "prism", "spark-local", "flink"]
+IN_STORES = ["local-2:s3", "local-2:gs", "spark:s3", "flink:gs"]
 
 Started = Callable[[Path], AbstractContextManager[list[str]]]
 
@@ -60,9 +65,11 @@ def engines_of(found: Engines) -> dict[str, Started]:
 
 
 def measured(name: str, start: Started, given: Sequence[str], folder: Path) -> Row:
-    """Builds a corpus on an engine; `spark-killed` loses a worker in the middle."""
+    """Builds a corpus on an engine, in a store where the name says so; `spark-killed` loses a worker in the middle."""
     folder.mkdir()
-    with start(folder) as options:
+    kind = name.partition(":")[2]
+    with store(kind, folder) if kind else nullcontext(str(folder)) as base, start(folder) as options:
+        corpus = place(f"{base}/corpus")
         peak, stop = [0], threading.Event()
         watcher = threading.Thread(target=_watch, args=(peak, stop), daemon=True)
         watcher.start()
@@ -73,15 +80,16 @@ def measured(name: str, start: Started, given: Sequence[str], folder: Path) -> R
             if name == "spark-submit":
                 _submit(given, options, folder, log)
             else:
-                built = subprocess.Popen([*command, "--output", str(folder / "corpus")], stdout=log, stderr=log)
+                built = subprocess.Popen([*command, "--output", str(corpus)], stdout=log, stderr=log)
                 killed = _kill_a_worker(built) if name == "spark-killed" else None
                 status = built.wait()
         seconds = time.monotonic() - started
         stop.set()
         watcher.join()
-    if status or killed is False:
-        sys.exit(f"{name}: {'no worker was killed' if killed is False else (folder / 'build.log').read_text()[-3000:]}")
-    return _row(folder / "corpus", seconds, peak[0])
+        if status or killed is False:
+            why = "no worker was killed" if killed is False else (folder / "build.log").read_text()[-3000:]
+            sys.exit(f"{name}: {why}")
+        return _row(corpus, seconds, peak[0])
 
 
 def _submit(given: Sequence[str], options: Sequence[str], folder: Path, log: IO[str]) -> None:
@@ -100,8 +108,8 @@ def _submit(given: Sequence[str], options: Sequence[str], folder: Path, log: IO[
         run(command)  # it is done: nothing is left to do here
 
 
-def _row(corpus: Path, seconds: float, memory: int) -> Row:
-    manifest = json.loads((corpus / "manifest.json").read_text())
+def _row(corpus: Place, seconds: float, memory: int) -> Row:
+    manifest = json.loads((corpus / "manifest.json").read_text("utf-8"))
     digest = hashlib.sha256((corpus / "manifest.json").read_bytes())
     for shard in manifest["shards"]:
         digest.update((corpus / shard["path"]).read_bytes())
@@ -152,15 +160,15 @@ def main() -> None:
         print(f"engines: not tried, this machine has no {', '.join(wanting)}")
         return
     known = engines_of(fetch())
-    names = SHORT if options.short else options.only.split(",") if options.only else list(known)
-    if unknown := [name for name in names if name not in known]:
-        sys.exit(f"--only {','.join(unknown)}: the engines are {', '.join(known)}")
+    names = SHORT if options.short else options.only.split(",") if options.only else [*known, *IN_STORES]
+    if unknown := [name for name in names if name.partition(":")[0] not in known]:
+        sys.exit(f"--only {','.join(unknown)}: the engines are {', '.join(known)}, and {', '.join(IN_STORES)}")
     given = [*options.input, "--recipe", options.recipe, "--lists", options.lists, "--shards", "4"]
     rows: dict[str, Row] = {}
     folder = Path(tempfile.mkdtemp(prefix="c4pipe-engines-"))
     print(f"{'engine':14}{'pages':>9}{'bytes':>13}  {'corpus':16}{'s':>8}{'peak MB':>9}", flush=True)
     for name in names:
-        row = rows[name] = measured(name, known[name], given, folder / name)
+        row = rows[name] = measured(name, known[name.partition(":")[0]], given, folder / name.replace(":", "-"))
         print(
             f"{name:14}{row.pages:9,}{row.size:13,}  {row.digest}{row.seconds:8.1f}{row.memory / 1e6:9,.0f}", flush=True
         )
