@@ -1,13 +1,14 @@
 # Every target sets up what it needs. PYTHON is any Python 3.10 or newer.
 PYTHON ?= python3
 
-.PHONY: help setup demo test parity engines spark flink prism bench fuzz lint clean
+.PHONY: help setup demo test parity engines spark flink prism dataflow bench fuzz lint clean
 
 help:
 	@echo "make demo   build a corpus from the sample crawl in samples/"
 	@echo "make test   lint, types, all tests, parity, and engines in short"
 	@echo "make parity c4pipe against TensorFlow Datasets, page for page"
 	@echo "make engines  the same corpus from Spark, Flink and Prism, clusters of this machine (or make spark, flink, prism)"
+	@echo "make dataflow  the jobs that Beam would send to Dataflow, and the workers' package"
 	@echo "make bench  throughput on a made crawl"
 	@echo "make fuzz   reader and rules on bytes made to break them, for FUZZ_SECONDS (60)"
 	@echo "make setup  .venv with .venv/bin/c4pipe"
@@ -59,6 +60,9 @@ flink: .venv/c4pipe.stamp
 
 prism: .venv/c4pipe.stamp
 	.venv/bin/python engines/matrix.py --only local-1,prism
+
+dataflow: .venv/c4pipe.stamp
+	.venv/bin/python engines/dataflow.py
 
 bench: .venv/c4pipe.stamp
 	.venv/bin/python benchmarks/throughput.py

@@ -89,14 +89,14 @@ def spark_master(engines: Engines, folder: Path) -> Iterator[str]:
     address = f"spark://{HOST}:{port}"
     with ExitStack() as stack:
         options = ["--host", HOST, "--port", str(port), "--webui-port", str(web)]
-        stack.enter_context(_started([start, f"{deploy}master.Master", *options], folder / "master.log"))
-        _wait(lambda: _get(f"http://{HOST}:{web}/json/") is not None, "Spark's master", folder / "master.log")
+        stack.enter_context(started([start, f"{deploy}master.Master", *options], folder / "master.log"))
+        wait(lambda: _get(f"http://{HOST}:{web}/json/") is not None, "Spark's master", folder / "master.log")
         for number in (1, 2):
             options = ["--host", HOST, "--cores", "1", "--memory", "2g", "--webui-port", "0"]
             options += ["--work-dir", str(folder / f"worker{number}"), address]
             log = folder / f"worker{number}.log"
-            stack.enter_context(_started([start, f"{deploy}worker.Worker", *options], log))
-        _wait(lambda: _spark_workers(web) == 2, "Spark's workers", folder / "worker1.log")
+            stack.enter_context(started([start, f"{deploy}worker.Worker", *options], log))
+        wait(lambda: _spark_workers(web) == 2, "Spark's workers", folder / "worker1.log")
         yield address
 
 
@@ -124,6 +124,9 @@ def flink_cluster(engines: Engines, folder: Path) -> Iterator[list[str]]:
         "rest.port": rest,
         "rest.bind-address": HOST,
         "parallelism.default": 2,
+        "restart-strategy.type": "fixed-delay",  # or a worker that dies takes its job along
+        "restart-strategy.fixed-delay.attempts": 3,
+        "restart-strategy.fixed-delay.delay": "1 s",
         "io.tmp.dirs": folder,
     }
     (folder / "config.yaml").write_text("".join(f"{name}: {value}\n" for name, value in settings.items()))
@@ -132,11 +135,11 @@ def flink_cluster(engines: Engines, folder: Path) -> Iterator[list[str]]:
     configured = ["--configDir", str(folder)]
     with ExitStack() as stack:
         manager = [*java, "-Xmx1g", f"{runtime}entrypoint.StandaloneSessionClusterEntrypoint", *configured]
-        stack.enter_context(_started(manager, folder / "jobmanager.log"))
+        stack.enter_context(started(manager, folder / "jobmanager.log"))
         sizes = [part for name, value in _TASK_MANAGER.items() for part in ("-D", f"{name}={value}")]
         tasks = [*java, "-Xmx1g", f"{runtime}taskexecutor.TaskManagerRunner", *configured, *sizes]
-        stack.enter_context(_started(tasks, folder / "taskmanager.log"))
-        _wait(lambda: _flink_slots(rest) == 2, "Flink's task manager", folder / "taskmanager.log")
+        stack.enter_context(started(tasks, folder / "taskmanager.log"))
+        wait(lambda: _flink_slots(rest) == 2, "Flink's task manager", folder / "taskmanager.log")
         command = [*java, "org.apache.beam.runners.flink.FlinkJobServerDriver", f"--flink-master={HOST}:{rest}"]
         command += [f"--flink-conf-dir={folder}"]
         endpoint = stack.enter_context(_job_server(command, folder))
@@ -147,13 +150,14 @@ def flink_cluster(engines: Engines, folder: Path) -> Iterator[list[str]]:
 def _job_server(command: list[str], folder: Path) -> Iterator[str]:
     port = free_port()
     options = [f"--job-port={port}", "--artifact-port=0", "--expansion-port=0", f"--artifacts-dir={folder}/staged"]
-    with _started([*command, *options], folder / "jobs.log"):
-        _wait(lambda: _listens(port), "Beam's job server", folder / "jobs.log")
+    with started([*command, *options], folder / "jobs.log"):
+        wait(lambda: listens(port), "Beam's job server", folder / "jobs.log")
         yield f"{HOST}:{port}"
 
 
 @contextmanager
-def _started(command: list[str], log: Path) -> Iterator[None]:
+def started(command: list[str], log: Path) -> Iterator[None]:
+    """A program that runs meanwhile, and writes to a log."""
     with log.open("w") as file, subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT) as process:
         try:
             yield
@@ -165,7 +169,8 @@ def _started(command: list[str], log: Path) -> Iterator[None]:
                 process.kill()
 
 
-def _wait(ready: Callable[[], bool], what: str, log: Path, seconds: float = 60.0) -> None:
+def wait(ready: Callable[[], bool], what: str, log: Path, seconds: float = 60.0) -> None:
+    """Returns when something is ready; ends with its log where that takes too long."""
     end = time.monotonic() + seconds
     while not ready():
         if time.monotonic() > end:
@@ -192,7 +197,8 @@ def _get(url: str) -> dict[str, int] | None:
     return state
 
 
-def _listens(port: int) -> bool:
+def listens(port: int) -> bool:
+    """Tells whether a program answers at a port of this machine."""
     with socket.socket() as probe:
         return probe.connect_ex((HOST, port)) == 0
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from clusters import HOST, _listens, _started, _wait, free_port
+from clusters import HOST, free_port, listens, started, wait
 from fetch import GCS, built
 
 
@@ -26,8 +26,8 @@ def gcs(folder: Path, buckets: Sequence[str] = ()) -> Iterator[str]:
     # Google's own client follows the addresses that it is given: they must be these.
     options += ["-external-url", f"http://{address}", "-public-host", address]
     log = folder / "gcs.log"
-    with _started([str(built(GCS)), *options], log):
-        _wait(lambda: _listens(port), "fake-gcs-server", log)
+    with started([str(built(GCS)), *options], log):
+        wait(lambda: listens(port), "fake-gcs-server", log)
         for bucket in buckets:
             make_bucket(address, bucket)
         yield address

@@ -61,11 +61,12 @@ def engines_of(found: Engines) -> dict[str, Started]:
         "spark-submit": lambda folder: clusters.spark_submit(found, folder),
         "spark-killed": lambda folder: clusters.spark_cluster(found, folder),
         "flink": lambda folder: clusters.flink_cluster(found, folder),
+        "flink-killed": lambda folder: clusters.flink_cluster(found, folder),
     }
 
 
 def measured(name: str, start: Started, given: Sequence[str], folder: Path) -> Row:
-    """Builds a corpus on an engine, in a store where the name says so; `spark-killed` loses a worker in the middle."""
+    """Builds a corpus on an engine, in a store where the name says so; a `-killed` one loses a worker in the middle."""
     folder.mkdir()
     kind = name.partition(":")[2]
     with store(kind, folder) if kind else nullcontext(str(folder)) as base, start(folder) as options:
@@ -81,7 +82,7 @@ def measured(name: str, start: Started, given: Sequence[str], folder: Path) -> R
                 _submit(given, options, folder, log)
             else:
                 built = subprocess.Popen([*command, "--output", str(corpus)], stdout=log, stderr=log)
-                killed = _kill_a_worker(built) if name == "spark-killed" else None
+                killed = _kill_a_worker(built) if name.endswith("-killed") else None
                 status = built.wait()
         seconds = time.monotonic() - started
         stop.set()
@@ -125,10 +126,10 @@ def _watch(peak: list[int], stop: threading.Event) -> None:
 def _kill_a_worker(built: "subprocess.Popen[bytes]") -> bool:
     """Kills one of Beam's workers some seconds after it came up."""
     while built.poll() is None:
-        if len(_processes("c4pipe.boot")) >= 2:
+        if up := _processes("c4pipe.boot"):
             time.sleep(2.0)
-            with contextlib.suppress(IndexError, ProcessLookupError):  # they came to their end: on to the next
-                os.kill(_processes("c4pipe.boot")[0], signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it came to its end: on to the next
+                os.kill(up[0], signal.SIGKILL)
                 return True
         time.sleep(0.05)
     return False

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from clusters import HOST, _listens, _started, _wait, free_port
+from clusters import HOST, free_port, listens, started, wait
 from gcs import gcs
 
 from c4pipe.stores import _store
@@ -32,8 +32,8 @@ def store(kind: str, folder: Path) -> Iterator[str]:
 def s3(folder: Path) -> Iterator[str]:
     """Moto: an S3 server that keeps all in memory."""
     address, log = f"http://{HOST}:{(port := free_port())}", folder / "s3.log"
-    with _started([sys.executable, "-m", "moto.server", "-H", HOST, "-p", str(port)], log):
-        _wait(lambda: _listens(port), "moto", log)
+    with started([sys.executable, "-m", "moto.server", "-H", HOST, "-p", str(port)], log):
+        wait(lambda: listens(port), "moto", log)
         os.environ.update(
             AWS_ENDPOINT_URL=address,
             AWS_ACCESS_KEY_ID="key",
