@@ -46,6 +46,7 @@ def clean(options: CleanOptions, progress: Progress) -> dict[str, int]:
 def _clean(options: CleanOptions, progress: Progress) -> dict[str, int]:
     work = options.work.absolute()  # a worker may run in any folder
     clear_abandoned(work)
+    clear_abandoned(work / FOLDER)
     options.recipe_lists.save(work / FOLDER)
     targets = {file: work_path(work, file) for file in options.files}
     there = names(work)

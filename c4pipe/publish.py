@@ -18,6 +18,7 @@ from c4pipe.errors import LostDataError, UsageError
 from c4pipe.manifest import NAME
 from c4pipe.storage import Place, file_sizes, names, remove_tree, write_text
 from c4pipe.totals import Report, check
+from c4pipe.work_folder import clear_abandoned
 
 STAGING = "_building"
 """The folder, inside the output, where a corpus grows until it is complete."""
@@ -191,6 +192,11 @@ def publish(output: Place, made: Mapping[str, Any]) -> None:
     write = partial(write_text, text=json.dumps(made, indent=1, ensure_ascii=False) + "\n")
     if not isinstance(output, Path):
         write(output / NAME)
+        for folder in (
+            output,
+            *(output / name for name in {each["path"].partition("/")[0] for each in made["shards"]}),
+        ):
+            clear_abandoned(folder)  # in HDFS, a worker that was killed leaves some
         remove_tree(staging)
         return
     assert isinstance(staging, Path)

@@ -110,8 +110,7 @@ class StorePath:
         grows = self.url.startswith("hdfs://")
         target = self.with_name(f".{self.name}.{secrets.token_hex(4)}.tmp") if grows else self
         target._do(lambda store, path: _send(file, store, path))
-        if grows:
-            self.unlink(missing_ok=True)
+        if grows:  # over one that is there
             self._do(lambda store, path: store.move(path_of(target.url), path))
 
     def unlink(self, missing_ok: bool = False) -> None:
@@ -186,6 +185,13 @@ class StoreFile(io.RawIOBase):
         data: bytes = self._do(lambda file: _whole(file.read_at(size, self._at), size))
         self._at += size
         return data
+
+    def readinto(self, buffer: Any) -> int:
+        """Fills a buffer, less of it at the end only; returns how many bytes there are."""
+        view = memoryview(buffer).cast("B")
+        data = self.read(len(view))
+        view[: len(data)] = data
+        return len(data)
 
 
 def _whole(data: bytes, size: int) -> bytes:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from pyarrow import ArrowInvalid, fs
 
+from c4pipe.hdfs import Hdfs
 from c4pipe.remote import DownloadError, Network, Patience
 
 SCHEMES = ("s3://", "gs://", "hdfs://")
@@ -25,9 +26,10 @@ _GCS_PATIENCE = timedelta(seconds=20)  # of its own library; by default it waits
 _LISTING_TRIES = 5  # at most: someone waits for it
 # What waiting does not change, in the words of the stores' libraries.
 _FINAL = re.compile(
-    r"ACCESS_DENIED|NO_SUCH_BUCKET|INVALID_ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH|HTTP status (?:401|403|404)|libjvm"
-    r"|Bucket '.*' not found|Not a regular file"
+    r"ACCESS_DENIED|NO_SUCH_BUCKET|INVALID_ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH|HTTP status (?:401|403|404)"
+    r"|Bucket '.*' not found|Not a regular file|CLASSPATH|libjvm|libhdfs|HDFS connection failed"
 )
+_FINAL_ERRORS = (ArrowInvalid, FileExistsError, NotADirectoryError, PermissionError)
 
 
 class StoreDownload:
@@ -128,7 +130,7 @@ def passing(error: Exception, url: str) -> str:
     if isinstance(error, FileNotFoundError):
         raise DownloadError(f"{url}: there is no such object or folder") from None
     why = str(error).partition("\n")[0]
-    if isinstance(error, ArrowInvalid) or _FINAL.search(why):
+    if isinstance(error, _FINAL_ERRORS) or _FINAL.search(why):
         raise DownloadError(f"{url}: {why}") from None
     return why
 
@@ -152,7 +154,7 @@ def _store(scheme: str, bucket: str, seconds: float, tries: int) -> fs.FileSyste
         server = {"anonymous": True, "scheme": emulator.scheme, "endpoint_override": emulator.netloc}
         return fs.GcsFileSystem(retry_time_limit=_GCS_PATIENCE, **(server if emulator.netloc else {}))
     if scheme == "hdfs":
-        return fs.FileSystem.from_uri(f"{scheme}://{bucket}/")[0]
+        return Hdfs(bucket)
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     strategy = fs.AwsStandardS3RetryStrategy(max_attempts=tries)
     manners = {"request_timeout": seconds, "connect_timeout": _CONNECT_SECONDS, "retry_strategy": strategy}
