@@ -155,8 +155,8 @@ def test_an_upload_that_is_interrupted_leaves_nothing_or_all(
         while not any(asked.startswith(PART) for asked in store.asked) and time.monotonic() < ends:
             time.sleep(0.01)
         process.send_signal(sent)
-        assert process.wait(60) != 0
-        assert store.keys("bucket") == ["other"] or store.get("bucket/big") == BIG
+        failed = process.wait(60) != 0  # a signal that comes at the very end changes nothing
+        assert store.get("bucket/big") == BIG if "big" in store.keys("bucket") else failed
 
 
 # --- how a corpus comes to be ----------------------------------------------------------------------------
