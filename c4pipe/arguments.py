@@ -55,6 +55,26 @@ def make_parser(runs: Mapping[str, Callable[[argparse.Namespace], int | None]]) 
     _add_corpus(dedup)
     _add_engine(dedup)
 
+    vocab = _command(commands, "vocab", "text with weights to a SentencePiece vocabulary", runs)
+    _add_sources(vocab)
+    _add_vocabulary(vocab)
+    _add_engine(vocab)
+
+    report = _command(commands, "vocab-report", "figures of a vocabulary on held-out pages", runs, takes_beam=False)
+    report.add_argument(
+        "vocabulary", type=_place, metavar="VOCABULARY", help="a vocabulary's folder, or a model's file"
+    )
+    _add_sources(report)
+    report.add_argument(
+        "--compare",
+        action="append",
+        type=_place,
+        metavar="MODEL",
+        help="another vocabulary, or any SentencePiece model; can be given again for more",
+    )
+    report.add_argument("--output", type=_place, metavar="DIR", help="folder for quality.json and quality.svg")
+    report.add_argument("--quiet", action="store_true", help="print nothing but errors")
+
     plan = _command(commands, "plan", "what a build will take, from a few slices that are measured", runs, False)
     _add_inputs(plan)
     _add_format(plan)
@@ -145,6 +165,43 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
         help="list of URLs, one a line, for recipes that keep those; can be given again for more lists",
     )
     parser.add_argument("--languages", metavar="CODE,...", help="languages to keep (default: the recipe's)")
+
+
+def _add_sources(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "sources",
+        nargs="+",
+        metavar="SOURCE",
+        help="text and its weight, as corpus/en:10: a corpus' language, or Parquet, JSON Lines or text, file or folder",
+    )
+
+
+def _add_vocabulary(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--output", type=_place, metavar="DIR", required=True, help="folder for the vocabulary")
+    parser.add_argument("--size", type=int, default=32_000, metavar="N", help="pieces (default: 32000)")
+    parser.add_argument("--model", default="unigram", metavar="KIND", help="unigram or bpe (default: unigram)")
+    parser.add_argument("--byte-fallback", action="store_true", help="bytes for characters that have no piece")
+    parser.add_argument(
+        "--normalization",
+        default="nmt_nfkc",
+        metavar="RULE",
+        help="nmt_nfkc, nfkc, nmt_nfkc_cf, nfkc_cf or identity (default: nmt_nfkc)",
+    )
+    parser.add_argument(
+        "--coverage",
+        type=float,
+        default=0.9995,
+        metavar="SHARE",
+        help="share of the text's characters that get a piece (default: 0.9995)",
+    )
+    parser.add_argument("--bake-sentinels", action="store_true", help="T5's 100 sentinels in the file, as last pieces")
+    parser.add_argument(
+        "--sample-bytes",
+        type=int,
+        metavar="N",
+        help="bytes of text to train on, at most (default: what fits 8 GB of memory)",
+    )
+    parser.add_argument("--repeat", action="store_true", help="repeat text that is too little for its weight")
 
 
 def _add_engine(parser: argparse.ArgumentParser) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from c4pipe import arguments
+from c4pipe.console import printer, say
 from c4pipe.errors import C4pipeError, UsageError
 
 if TYPE_CHECKING:
@@ -104,21 +105,25 @@ def _build(options: argparse.Namespace) -> int:
 
     started = time.monotonic()
     check_output(options.output, parse_formats(options.format), options.shards)
-    if any(option.startswith("--output_executable_path") for option in options.beam):
-        raise UsageError("--output_executable_path makes a file of one job, and build has two: use clean, then dedup")
+    _refuse_jar(options, "build has two: use clean, then dedup")
     work = options.work or options.output / WORK
     clean_options = _clean_options(options, work)
 
     from c4pipe import pipeline
     from c4pipe.progress import Progress
 
-    console = _console()
+    console = printer()
     progress = Progress(console, options.quiet)
     pipeline.check_build(clean_options, options.output, parse_formats(options.format))
     pipeline.clean(clean_options, progress)
     made = pipeline.dedup(_dedup_options(options, [work]), progress)
     _tell_corpus(console, options, made, started)
     return _tell_missing(made["missing"], options.max_missing)
+
+
+def _refuse_jar(options: argparse.Namespace, why: str) -> None:
+    if any(option.startswith("--output_executable_path") for option in options.beam):
+        raise UsageError(f"--output_executable_path makes a file of one job, and {why}")
 
 
 def _clean(options: argparse.Namespace) -> int:
@@ -129,12 +134,12 @@ def _clean(options: argparse.Namespace) -> int:
     from c4pipe.funnel import funnel_table
     from c4pipe.progress import Progress
 
-    console = _console()
+    console = printer()
     counts = pipeline.clean(clean_options, Progress(console, options.quiet))
     if not options.quiet:
-        console = _console(sys.stdout)
+        console = printer(sys.stdout)
         console.print(funnel_table(clean_options.rules, counts))
-        _say(console, f"work files: {options.work} ({time.monotonic() - started:,.1f} s)")
+        say(console, f"work files: {options.work} ({time.monotonic() - started:,.1f} s)")
     return _tell_missing(missing.noted([options.work]), options.max_missing)
 
 
@@ -145,7 +150,7 @@ def _dedup(options: argparse.Namespace) -> int:
     from c4pipe import pipeline
     from c4pipe.progress import Progress
 
-    console = _console()
+    console = printer()
     made = pipeline.dedup(dedup_options, Progress(console, options.quiet))
     _tell_corpus(console, options, made, started)
     return _tell_missing(made["missing"], None)
@@ -157,9 +162,9 @@ def _tell_corpus(console: "Console", options: argparse.Namespace, made: dict[str
     from c4pipe.funnel import funnel_table
     from c4pipe.recipes import Recipe
 
-    console = _console(sys.stdout)
+    console = printer(sys.stdout)
     console.print(funnel_table(Recipe.from_json(made["recipe"]), made["counts"]))
-    _say(
+    say(
         console,
         f"corpus: {options.output} ({len(made['shards']):,} files, {sum(f['bytes'] for f in made['shards']):,} bytes, "
         f"{time.monotonic() - started:,.1f} s)",
@@ -174,6 +179,19 @@ def _tell_missing(gone: Sequence[Mapping[str, str]], allowed: int | None) -> int
         return 0
     print(f"c4pipe: complete but for {len(gone)} files; the same command tries these again", file=sys.stderr)
     return 3
+
+
+def _vocab(options: argparse.Namespace) -> None:
+    _refuse_jar(options, "vocab has two")
+    from c4pipe.vocab import commands
+
+    commands.train(options)
+
+
+def _vocab_report(options: argparse.Namespace) -> None:
+    from c4pipe.vocab import commands
+
+    commands.report(options)
 
 
 def _plan(options: argparse.Namespace) -> int:
@@ -192,16 +210,16 @@ def _plan(options: argparse.Namespace) -> int:
     except C4pipeError as error:  # the crawl's list can't be had
         made = Plan(cores, problem=str(error))
     else:
-        _say(_console(), f"measuring slices of {min(options.measure, len(clean_options.files))} files ...")
+        say(printer(), f"measuring slices of {min(options.measure, len(clean_options.files))} files ...")
         made = make_plan(clean_options, formats, options.measure, cores)
-    console = _console(sys.stdout)
+    console = printer(sys.stdout)
     console.print(plan_table(made))
     console.print()
     if made.problem:
         print(f"c4pipe: not measured: {made.problem}", file=sys.stderr)
         return 3
     for line in ASSUMPTIONS:
-        _say(console, f"- {line}")
+        say(console, f"- {line}")
     return 0
 
 
@@ -210,7 +228,7 @@ def _recipes(options: argparse.Namespace) -> None:
     from c4pipe.recipe_table import comparison_tables, comparison_width, names_table, rules_table
 
     recipes = [find_recipe(name) for name in options.names] or list(RECIPES.values())
-    console = _console(sys.stdout, comparison_width(recipes))
+    console = printer(sys.stdout, comparison_width(recipes))
     tables = [rules_table(recipes[0])] if len(recipes) == 1 else comparison_tables(recipes, console.width)
     for table in (names_table(recipes), *tables):
         console.print(table)
@@ -230,21 +248,18 @@ def _lists(options: argparse.Namespace) -> None:
         print(f"  {status:13}  {pinned.path:42}  {pinned.commit[:8]}  {pinned.sha256[:12]}")
 
 
-def _console(file: Any = None, width: int = 0) -> "Console":
-    from rich.console import Console
-
-    file = file or sys.stderr
-    # Piped into a file, a table is as wide as it needs to be.
-    return Console(file=file, width=None if file.isatty() else max(160, width))
-
-
-def _say(console: "Console", text: str) -> None:
-    console.print(text, highlight=False, markup=False, soft_wrap=True)
-
-
 def make_parser() -> argparse.ArgumentParser:
     """Returns the parser of all commands and options."""
-    runs = {"build": _build, "clean": _clean, "dedup": _dedup, "plan": _plan, "recipes": _recipes, "lists": _lists}
+    runs = {
+        "build": _build,
+        "clean": _clean,
+        "dedup": _dedup,
+        "vocab": _vocab,
+        "vocab-report": _vocab_report,
+        "plan": _plan,
+        "recipes": _recipes,
+        "lists": _lists,
+    }
     return arguments.make_parser(runs)
 
 

@@ -1,5 +1,6 @@
 """The manifest: what a corpus is made of. It comes last; a folder without it is no corpus."""
 
+import hashlib
 import json
 import platform
 import zlib
@@ -31,6 +32,11 @@ def read(folder: Place) -> dict[str, Any] | None:
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} can't be read: {error}") from error
     return values
+
+
+def digest(folder: Place) -> str:
+    """Returns the SHA-256 of a corpus' manifest, which stands for the corpus. Raises OSError where there is none."""
+    return hashlib.sha256((folder / NAME).read_bytes()).hexdigest()
 
 
 def make(

@@ -84,6 +84,11 @@ def url_md5(url: str) -> int:
     return int.from_bytes(digest, "big")
 
 
+def page_key(url: str, normalised_url: str, by_md5: bool) -> int:
+    """Returns the unsigned 64-bit key of a page: its place in the corpus, by its URL as crawled or normalised."""
+    return url_md5(url) >> 64 if by_md5 else url_key(normalised_url)
+
+
 def is_validation(normalised_url: str, one_in: int) -> bool:
     """Tells whether the page belongs to the validation split: MD5 of its URL modulo `one_in` is 0 (rule 19).
 

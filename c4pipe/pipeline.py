@@ -1,9 +1,7 @@
 """The two jobs, composed: `clean` (WET files to work files) and `dedup` (work files to a corpus)."""
 
-import contextlib
 import json
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,7 @@ from c4pipe.options import CleanOptions, DedupOptions
 from c4pipe.progress import Progress
 from c4pipe.recipe_lists import FOLDER
 from c4pipe.recipes import Recipe
-from c4pipe.runners import is_local, run
+from c4pipe.runners import run, spill_folder
 from c4pipe.shards import FORMATS, shard_name
 from c4pipe.sources import is_url
 from c4pipe.storage import Place, names
@@ -137,24 +135,12 @@ def _dedup(options: DedupOptions, progress: Progress) -> dict[str, Any]:
         formats=options.formats,
         begun=begun,
     )
-    with _spill_folder(options) as spill:
+    with spill_folder(options.engine, options.output.absolute() / publish.STAGING) as spill:
         run_dedup(options, replace(plan, spill=spill), progress)
     made = manifest.read(options.output)
     if made is None or not publish.is_of(made, identity):
         raise LostDataError("the engine ended without the last of its steps; no corpus was written")
     return made
-
-
-@contextlib.contextmanager
-def _spill_folder(options: DedupOptions) -> Iterator[str]:
-    """Gives the folder where bytes wait that travel on this machine; empty on other engines."""
-    if not is_local(options.engine):
-        yield ""
-    elif isinstance(options.output, Path):
-        yield str(options.output.absolute() / publish.STAGING / "_spill")
-    else:
-        with tempfile.TemporaryDirectory(prefix="c4pipe-") as folder:
-            yield folder
 
 
 def check_build(options: CleanOptions, output: Place, formats: Sequence[str]) -> None:

@@ -49,7 +49,7 @@ class Progress:
             done = sum(sizes[name] for name in pages) / max(1, sum(sizes.values()))
             return done, f"{len(pages):,} of {len(sizes):,} files, {number:,} pages, {rate:,.0f} pages/s"
 
-        return self._show(job, folder, look)
+        return self.show(job, folder, look)
 
     def wait(
         self, job: str, folder: Place, total: int, count: Callable[[], int]
@@ -60,10 +60,11 @@ class Progress:
             done = count()
             return done / max(1, total), f"{done:,} of {total:,} files written"
 
-        return self._show(job, folder, look)
+        return self.show(job, folder, look)
 
     @contextlib.contextmanager
-    def _show(self, job: str, folder: Place, look: Callable[[], State]) -> Iterator[None]:
+    def show(self, job: str, folder: Place, look: Callable[[], State]) -> Iterator[None]:
+        """Shows what `look` says, which looks at a folder."""
         if self._quiet:
             yield
             return
@@ -76,9 +77,9 @@ class Progress:
             return latest
 
         stop = threading.Event()
-        show = self._bar if self._console.is_terminal else self._lines
+        shown = self._bar if self._console.is_terminal else self._lines
         every = _LOOK_SECONDS if isinstance(folder, Path) else _STORE_SECONDS
-        thread = threading.Thread(target=show, args=(job, safely, stop, every), name="progress", daemon=True)
+        thread = threading.Thread(target=shown, args=(job, safely, stop, every), name="progress", daemon=True)
         thread.start()
         try:
             yield

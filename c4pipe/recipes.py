@@ -96,6 +96,12 @@ class Recipe:
         return found.parameters if found else {}
 
     @property
+    def page_keys(self) -> tuple[str, bool]:
+        """How a page's key is made: where its URL loses the scheme, and whether it is an MD5 (see `page.page_key`)."""
+        by_md5 = self.parameters("repeated_span").get("winner") == "MD5 of the URL"
+        return self.parameters("normalised_url")["scheme"], by_md5
+
+    @property
     def languages(self) -> tuple[str, ...]:
         """The languages that the recipe keeps, in the order given; `und` where it does not ask."""
         return tuple(self.parameters("language").get("languages", (UNKNOWN,)))

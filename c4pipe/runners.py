@@ -6,7 +6,9 @@ import os
 import re
 import shlex
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -19,6 +21,7 @@ from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
 from c4pipe.errors import C4pipeError, JobWritten, LostDataError, UsageError
 from c4pipe.options import Engine
+from c4pipe.storage import Place
 
 LOCAL = ("LocalRunner", "DirectRunner", "FnApiRunner")
 """Names that mean this machine. Beam's own DirectRunner may try to download another runner."""
@@ -65,6 +68,21 @@ def is_local(engine: Engine) -> bool:
     """Tells whether the engine is this machine, with LocalRunner."""
     name = PipelineOptions(list(engine.beam)).view_as(StandardOptions).runner
     return name is None or name in LOCAL
+
+
+@contextlib.contextmanager
+def spill_folder(engine: Engine, near: Place) -> Iterator[str]:
+    """Gives the folder where bytes wait that travel on this machine; empty on other engines.
+
+    It is in the folder `near`, which whoever has that removes, or on this machine's own disk if that is in a store.
+    """
+    if not is_local(engine):
+        yield ""
+    elif isinstance(near, Path):
+        yield str(near / "_spill")
+    else:
+        with tempfile.TemporaryDirectory(prefix="c4pipe-") as folder:
+            yield folder
 
 
 def run(construct: Callable[[beam.Pipeline], Any], engine: Engine, tasks: int) -> None:

@@ -48,6 +48,11 @@ class StorePath:
         """The last part."""
         return self.url.rpartition("/")[2]
 
+    @property
+    def parent(self) -> "StorePath":
+        """The folder that this is in."""
+        return StorePath(self.url.rpartition("/")[0])
+
     def with_name(self, name: str) -> "StorePath":
         """Returns what has that name beside this."""
         return StorePath(f"{self.url.rpartition('/')[0]}/{name}")
@@ -239,6 +244,11 @@ def file_sizes(folder: Place, pattern: str) -> dict[str, int]:
     return {path.name: path.stat().st_size for path in folder.glob(pattern)}
 
 
+def file_size(file: Place) -> int:
+    """Returns the bytes of a file. Raises OSError where it can't be had."""
+    return file.stat().st_size if isinstance(file, Path) else file.open().seek(0, io.SEEK_END)
+
+
 def remove_tree(folder: Place) -> None:
     """Removes a folder with all that is in it; it need not be there."""
     if not isinstance(folder, Path):
@@ -275,9 +285,14 @@ class Whole:
 
 def write_text(target: Place, text: str) -> None:
     """Writes a file, UTF-8, whole or not at all. Raises OSError."""
+    write_bytes(target, text.encode())
+
+
+def write_bytes(target: Place, data: bytes) -> None:
+    """Writes a file, whole or not at all. Raises OSError."""
     whole = Whole(target)
     try:
-        whole.path.write_text(text, encoding="utf-8")
+        whole.path.write_bytes(data)
         whole.publish()
     finally:
         whole.discard()

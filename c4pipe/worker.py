@@ -13,7 +13,7 @@ def main() -> None:
     # An error reaches the user as the failure of the pipeline, in a sentence; its tracebacks are of no use here.
     logging.disable(logging.CRITICAL)
     parent = int(sys.argv.pop(1))
-    threading.Thread(target=_end_with, args=(parent,), name="end with parent", daemon=True).start()
+    threading.Thread(target=end_with, args=(parent,), name="end with parent", daemon=True).start()
 
     from apache_beam.runners.worker.sdk_worker_main import main as serve
 
@@ -21,7 +21,7 @@ def main() -> None:
         serve(sys.argv)
 
 
-def _end_with(parent: int) -> None:
+def end_with(parent: int) -> None:
     """Ends this process when its parent is gone: Beam's worker would wait for ever for work from a killed run."""
     while os.getppid() == parent:
         time.sleep(1)

@@ -9,7 +9,7 @@ from c4pipe.filters.clean import Cleaner, Verdict
 from c4pipe.filters.draft import Draft
 from c4pipe.filters.tools import Tools
 from c4pipe.inflate import ByteStream
-from c4pipe.page import Page, is_validation, url_key, url_md5
+from c4pipe.page import Page, is_validation, page_key, url_key
 from c4pipe.quarantine import QuarantineWriter
 from c4pipe.recipe_lists import Lists
 from c4pipe.recipes import Recipe
@@ -27,6 +27,7 @@ class WetFileCleaner:
         self._lists = lists
         self._cleaner = Cleaner(recipe, Tools(recipe, lists))
         self._span = recipe.parameters("repeated_span")
+        _, self._by_md5 = recipe.page_keys
         self._one_in: int = recipe.parameters("validation").get("one_in", 0)
 
     def clean(self, stream: ByteStream, source: str, target: Place) -> None:
@@ -70,9 +71,8 @@ class WetFileCleaner:
         if self._span:
             hashes = unit_hashes(cut(draft.text, starts), self._span["white_space"])
             spans = span_hashes(hashes, self._span["size"])
-        by_url = self._span.get("winner") == "MD5 of the URL"
         return KeptPage(
-            page_key=url_md5(page.url) >> 64 if by_url else url_key(draft.normalised_url),
+            page_key=page_key(page.url, draft.normalised_url, self._by_md5),
             url=page.url,
             text=draft.text,
             timestamp=page.timestamp,

@@ -1,0 +1,73 @@
+"""The figures of vocabularies as people see them: a table and a picture. No Beam."""
+
+from collections.abc import Sequence
+from html import escape
+
+from rich.table import Table
+
+from c4pipe.vocab.quality import Figures
+
+# Told apart by colour-blind readers too (Okabe and Ito's palette).
+_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9")
+_WIDTH, _LABELS, _BAR, _GAP = 640, 130, 16, 14  # pixels
+
+
+def quality_table(figures: Sequence[Figures]) -> Table:
+    """Returns a table of figures: a row for each source and vocabulary, grouped by source."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("held-out pages of", no_wrap=True)
+    table.add_column("vocabulary", no_wrap=True)
+    for column in ("tokens", "characters per token", "tokens per word", "unknown", "pieces used"):
+        table.add_column(column, justify="right")
+    first: Figures | None = None
+    for each in figures:
+        begins = first is None or each.source != first.source
+        first = each if begins else first
+        assert first is not None
+        more = "" if begins else f" ({each.tokens / first.tokens - 1:+.1%})"
+        table.add_row(
+            f"{each.source} ({each.pages:,})" if begins else "",
+            each.vocabulary,
+            f"{each.tokens:,}{more}",
+            f"{each.characters_per_token:.2f}",
+            f"{each.tokens_per_word:.2f}",
+            f"{each.unknown_share:.3%}",
+            f"{each.used_share:.1%}",
+        )
+    return table
+
+
+def quality_picture(figures: Sequence[Figures]) -> str:
+    """Returns an SVG picture: characters per token as bars, one for each source and vocabulary."""
+    vocabularies = list(dict.fromkeys(each.vocabulary for each in figures))
+    sources = list(dict.fromkeys(each.source for each in figures))
+    colours = {name: _COLOURS[n % len(_COLOURS)] for n, name in enumerate(vocabularies)}
+    top = 40 + 20 * len(vocabularies)
+    height = top + sum(_BAR * sum(each.source == source for each in figures) + _GAP for source in sources)
+    most = max(each.characters_per_token for each in figures)
+    parts = [_text(0, 16, "Characters per token on held-out pages (more is better)", "font-weight='bold'")]
+    for n, name in enumerate(vocabularies):
+        parts += [_box(0, 28 + 20 * n, 12, 12, colours[name]), _text(20, 38 + 20 * n, name)]
+    y = top
+    for source in sources:
+        bars = [each for each in figures if each.source == source]
+        parts.append(_text(_LABELS - 10, y + _BAR * len(bars) / 2 + 4, source, "text-anchor='end'"))
+        for each in bars:
+            width = (_WIDTH - _LABELS - 50) * each.characters_per_token / most
+            parts.append(_box(_LABELS, y, width, _BAR - 2, colours[each.vocabulary]))
+            parts.append(_text(_LABELS + width + 6, y + 12, f"{each.characters_per_token:.2f}"))
+            y += _BAR
+        y += _GAP
+    frame = f"viewBox='-12 -8 {_WIDTH + 24} {height + 16}' width='{_WIDTH + 24}' height='{height + 16}'"
+    style = "font-family='system-ui, sans-serif' font-size='13'"
+    background = f"<rect x='-12' y='-8' width='{_WIDTH + 24}' height='{height + 16}' fill='#fff'/>"
+    lines = "\n".join([background, *parts])
+    return f"<svg xmlns='http://www.w3.org/2000/svg' role='img' {frame} {style}>\n{lines}\n</svg>\n"
+
+
+def _box(x: float, y: float, width: float, height: float, colour: str) -> str:
+    return f"<rect x='{x:.1f}' y='{y:.1f}' width='{width:.1f}' height='{height:.1f}' fill='{colour}'/>"
+
+
+def _text(x: float, y: float, text: str, more: str = "") -> str:
+    return f"<text x='{x:.1f}' y='{y:.1f}' {more}>{escape(text)}</text>"

@@ -1,0 +1,151 @@
+"""The sample that a vocabulary is trained on: how much of each source, and its sentences. No Beam.
+
+Of each source the sample takes the pages of the smallest keys, which are hashes: a page is in it or not whatever the
+files, workers and engine are. Text is counted in bytes of UTF-8, with a newline after each line.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from c4pipe.storage import Place
+
+BINS = 1 << 16
+"""Ranges of page keys in which text is counted."""
+
+SENTENCE_BYTES = 4192
+"""What SentencePiece takes as a sentence at most (its `max_sentence_length`); it passes over longer ones."""
+
+_BIN_SHIFT = np.uint64(64 - 16)
+_PART_BYTES = 16 * 1024 * 1024  # of text that a worker holds and sorts
+
+Counts = npt.NDArray[np.int64]
+"""Bytes of text in each bin, of shape [BINS]."""
+
+
+@dataclass(frozen=True)
+class Portion:
+    """What the sample takes of a source.
+
+    Attributes:
+        label: the source's short name.
+        take: bytes of text in the sample.
+        parts: (bins, bytes) of each part; a part is a file of the pages whose keys are in that many bins.
+    """
+
+    label: str
+    take: int
+    parts: tuple[tuple[int, int], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the portion as JSON values."""
+        return {"label": self.label, "take": self.take, "parts": [list(part) for part in self.parts]}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Portion":
+        """Returns the portion that was written as JSON values."""
+        return cls(values["label"], values["take"], tuple((bins, size) for bins, size in values["parts"]))
+
+
+def part_name(source: int, part: int) -> str:
+    """Returns the name of a part's file."""
+    return f"part-{source:03}-{part:05}.txt"
+
+
+def bins_of(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    """Returns the bin of each page key."""
+    bins: npt.NDArray[np.int64] = (keys >> _BIN_SHIFT).astype(np.int64)
+    return bins
+
+
+def count(keys: npt.NDArray[np.uint64], sizes: Sequence[int]) -> Counts:
+    """Returns the bytes of pages by bin, given their keys and sizes."""
+    # exact: sums stay far below 2^53
+    counts: Counts = np.bincount(bins_of(keys), weights=np.array(sizes, np.float64), minlength=BINS).astype(np.int64)
+    return counts
+
+
+def encode_counts(counts: Counts) -> bytes:
+    """Returns the counts of a file as JSON."""
+    bins = np.flatnonzero(counts)
+    return json.dumps({"bins": bins.tolist(), "bytes": counts[bins].tolist()}).encode()
+
+
+def decode_counts(data: bytes) -> Counts:
+    """Returns the counts that `encode_counts` was given."""
+    values = json.loads(data)
+    counts = np.zeros(BINS, np.int64)
+    counts[values["bins"]] = values["bytes"]
+    return counts
+
+
+def total_bytes(available: Sequence[int], weights: Sequence[float], limit: int, repeat: bool) -> int:
+    """Returns the bytes of the whole sample: the limit, or less where there is too little text.
+
+    Args:
+        available: bytes of text of each source.
+        weights: the weight of each source.
+        limit: bytes that the sample may have.
+        repeat: whether text can be in it more than once; then the sample is as large as the source whose text lasts
+            longest allows, else as the one whose text ends first.
+    """
+    allows = [size * sum(weights) / weight for size, weight in zip(available, weights, strict=True)]
+    return int(min(limit, max(allows) if repeat else min(allows)))
+
+
+def portion(label: str, counts: Counts, take: int) -> Portion:
+    """Returns what to take of a source, given its text by bin; more than there is means that text is repeated."""
+    upto = np.cumsum(counts)
+    last = int(np.searchsorted(upto, min(take, int(upto[-1]))))
+    sizes = counts[: last + 1]
+    starts = np.flatnonzero(np.diff(upto[: last + 1] // _PART_BYTES, prepend=-1))
+    ends = [*starts[1:].tolist(), last + 1]
+    parts = tuple((end - start, int(sizes[start:end].sum())) for start, end in zip(starts.tolist(), ends, strict=True))
+    return Portion(label, take, parts)
+
+
+def first_bins(portion: Portion) -> npt.NDArray[np.int64]:
+    """Returns the first bin of each part, and the one after the last."""
+    return np.cumsum([0, *(bins for bins, _ in portion.parts)])
+
+
+def sentences(folder: Place, source: int, portion: Portion) -> Iterator[str]:
+    """Yields what SentencePiece is to read of a source, from the files of its parts.
+
+    A sentence is a line, or a piece of one that is too long, cut at white space; the last line ends where the
+    portion does.
+    """
+    left = portion.take
+    while left > 0:
+        for part, (_, size) in enumerate(portion.parts):
+            for line in _lines(folder / part_name(source, part)) if size else ():
+                yield from _pieces(line if len(line) < left else line[: _cut(line, left)])
+                left -= len(line) + 1
+                if left <= 0:
+                    return
+
+
+def _lines(file: Place) -> list[bytes]:
+    return file.read_bytes().split(b"\n")[:-1]
+
+
+def _pieces(line: bytes) -> Iterator[str]:
+    while line:
+        end = len(line) if len(line) <= SENTENCE_BYTES else _cut(line, SENTENCE_BYTES)
+        if piece := line[:end].strip():
+            yield piece.decode()
+        line = line[end:]
+
+
+def _cut(line: bytes, size: int) -> int:
+    """Returns where a line of more bytes can be cut to have that many at most: at a space, or between characters."""
+    space = line.rfind(b" ", 1, size + 1)
+    if space > 0:
+        return space
+    while size < len(line) and size and line[size] & 0xC0 == 0x80:
+        size -= 1
+    return size

@@ -1,0 +1,130 @@
+"""The Beam steps of job 3: text is counted by the keys of its pages, then the pages that are chosen are sorted."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+
+from c4pipe.dedup.spill import Spill
+from c4pipe.errors import C4pipeError
+from c4pipe.storage import Place, place, write_bytes
+from c4pipe.vocab import sample
+from c4pipe.vocab.sample import Portion
+from c4pipe.vocab.sources import Reading, encoded, read
+
+_SCHEMA = pa.schema([pa.field("key", pa.uint64(), nullable=False), pa.field("text", pa.large_binary(), nullable=False)])
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
+_HELD_BYTES = 64 * 1024 * 1024  # of chosen pages, before they go to their parts
+
+
+class CountText(beam.PTransform):
+    """Files to counts: for each, a file with its bytes of text by bin."""
+
+    def __init__(self, readings: Sequence[Reading]) -> None:
+        super().__init__()
+        self._readings = tuple(readings)
+
+    def expand(self, files: beam.PCollection) -> beam.PCollection:
+        """Takes (source number, path, path of the counts)."""
+        return files | "Spread files" >> beam.Reshuffle() | "Count" >> beam.ParDo(_Count(self._readings))
+
+
+class WriteSample(beam.PTransform):
+    """Files to the parts of a sample: pages of the smallest keys, in their order."""
+
+    def __init__(self, readings: Sequence[Reading], portions: Sequence[Portion], folder: Place, spill: str) -> None:
+        super().__init__()
+        self._readings = tuple(readings)
+        self._portions = tuple(portions)
+        self._folder = str(folder)
+        self._spill = spill
+
+    def expand(self, files: beam.PCollection) -> beam.PCollection:
+        """Takes (source number, path); writes the files of the parts."""
+        return (
+            files
+            | "Spread files" >> beam.Reshuffle()
+            | "Choose pages" >> beam.ParDo(_Choose(self._readings, self._portions, self._spill))
+            | "Pages to their part" >> beam.GroupByKey()
+            | "Write part" >> beam.ParDo(_WritePart(self._folder, self._spill))
+        )
+
+
+class _Count(beam.DoFn):
+    def __init__(self, readings: tuple[Reading, ...]) -> None:
+        super().__init__()
+        self._readings = readings
+
+    def process(self, element: tuple[int, str, str]) -> None:
+        source, path, target = element
+        counts = np.zeros(sample.BINS, np.int64)
+        for texts, keys in read(place(path), self._readings[source]):
+            counts += sample.count(keys, [len(encoded(text)) + 1 for text in texts])
+        _write(target, sample.encode_counts(counts))
+
+
+class _Choose(beam.DoFn):
+    """(source number, path) -> (name of a part, pages)."""
+
+    def __init__(self, readings: tuple[Reading, ...], portions: tuple[Portion, ...], spill: str) -> None:
+        super().__init__()
+        self._readings = readings
+        self._portions = portions
+        self._spill_folder = spill
+
+    def setup(self) -> None:
+        self._spill = Spill(self._spill_folder)
+
+    def teardown(self) -> None:
+        self._spill.close()
+
+    def process(self, element: tuple[int, str]) -> Iterator[tuple[str, bytes]]:
+        source, path = element
+        firsts = sample.first_bins(self._portions[source])
+        held: list[pa.Table] = []
+        for texts, keys in read(place(path), self._readings[source]):
+            chosen = np.flatnonzero(sample.bins_of(keys) < firsts[-1])
+            held.append(pa.table([pa.array(keys[chosen]), [encoded(texts[row]) for row in chosen]], schema=_SCHEMA))
+            if sum(pages.nbytes for pages in held) >= _HELD_BYTES:
+                yield from self._send(source, firsts, held)
+                held = []
+        yield from self._send(source, firsts, held)
+
+    def _send(self, source: int, firsts: Any, held: list[pa.Table]) -> Iterator[tuple[str, bytes]]:
+        pages = pa.concat_tables(held) if held else _SCHEMA.empty_table()
+        parts = np.searchsorted(firsts, sample.bins_of(pages["key"].to_numpy()), side="right") - 1
+        for part in np.unique(parts).tolist():
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, _SCHEMA, options=_COMPRESSED) as stream:
+                stream.write_table(pages.filter(pa.array(parts == part)).combine_chunks())
+            yield sample.part_name(source, part), self._spill.send(sink.getvalue().to_pybytes())
+
+
+class _WritePart(beam.DoFn):
+    """(name of a part, pages) -> its file, of lines."""
+
+    def __init__(self, folder: str, spill: str) -> None:
+        super().__init__()
+        self._folder = folder
+        self._spill_folder = spill
+
+    def setup(self) -> None:
+        self._spill = Spill(self._spill_folder)
+
+    def teardown(self) -> None:
+        self._spill.close()
+
+    def process(self, element: tuple[str, Iterable[bytes]]) -> None:
+        name, pieces = element
+        pages = pa.concat_tables(pa.ipc.open_stream(piece).read_all() for piece in self._spill.receive(pieces))
+        pages = pages.sort_by([("key", "ascending"), ("text", "ascending")])  # the text, for those of one key
+        _write(f"{self._folder}/{name}", b"".join(text.as_py() + b"\n" for text in pages["text"]))
+
+
+def _write(target: str, data: bytes) -> None:
+    try:
+        write_bytes(place(target), data)
+    except OSError as error:
+        raise C4pipeError(f"{target} can't be written: {error}") from error

@@ -1,0 +1,245 @@
+"""Vocabularies end to end: corpus to vocabulary to ids to text, the same however it is made, and what can go wrong."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from c4pipe import cli, storage
+from c4pipe.vocab import pipeline
+
+WORDS = (
+    "the of and a to in is that it was for on are as with his they at be this from have or by one had not but what all"
+)
+
+
+def pages(start: int, count: int) -> list[str]:
+    """Made-up pages of several lines; each is another one."""
+    words = WORDS.split()
+
+    def line(seed: int) -> str:
+        return " ".join(words[(seed * (n + 3) + n * n) % len(words)] + "ing" * (seed * n % 3 == 1) for n in range(12))
+
+    return [
+        f"Page {number} of some.\n{line(number)}.\n{line(number * 7 + 1)}." for number in range(start, start + count)
+    ]
+
+
+def write(path: Path, texts: Sequence[str]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    return path
+
+
+def run(*arguments: Any) -> int:
+    return cli.main([str(each) for each in arguments])
+
+
+def made(folder: Path) -> dict[str, Any]:
+    values: dict[str, Any] = json.loads((folder / pipeline.NAME).read_text())
+    return values
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != pipeline.LOG}
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """Two sources: a file, and a folder of several files and kinds, with half as much text."""
+    folder = tmp_path_factory.mktemp("text")
+    one = write(folder / "one.jsonl", pages(0, 400))
+    write(folder / "two" / "a.jsonl", pages(400, 120))
+    (folder / "two" / "b.txt").write_text("".join(text.replace("\n", " ") + "\n" for text in pages(520, 80)))
+    return f"{one}:3", f"{folder / 'two'}:1"
+
+
+@pytest.fixture(scope="module")
+def vocabulary(sources: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("vocabulary") / "v"
+    assert run("vocab", *sources, "--size", 100, "--output", folder, "--workers", 1, "--quiet") == 0
+    return folder
+
+
+def test_a_vocabulary_says_what_it_is_made_of(vocabulary: Path) -> None:
+    assert sorted(bytes_of(vocabulary)) == ["quality.json", "quality.svg", "spm.model", "spm.vocab", "vocab.json"]
+    values = made(vocabulary)
+    one, two = values["trained_on"]
+    assert one["bytes"] == pytest.approx(3 * two["bytes"], abs=3)
+    assert one["sentences"] > two["sentences"] > 50
+    assert values["sources"][1]["made_of"][0]["name"] == "a.jsonl"
+    assert values["parameters"]["num_threads"] == 16
+    pieces = (vocabulary / "spm.vocab").read_text().splitlines()
+    assert [piece.partition("\t")[0] for piece in pieces[:3]] == ["<pad>", "</s>", "<unk>"]
+    assert len(pieces) == 100
+
+
+def test_the_same_bytes_however_it_is_run(sources: tuple[str, str], vocabulary: Path, tmp_path: Path) -> None:
+    # Another folder, two processes, and the pages of a source in other files of the same names.
+    assert run("vocab", *sources, "--size", 100, "--output", tmp_path / "v", "--workers", 2, "--quiet") == 0
+    names = ("spm.model", "spm.vocab", "vocab.json")
+    assert [(tmp_path / "v" / name).read_bytes() for name in names] == [
+        (vocabulary / name).read_bytes() for name in names
+    ]
+    texts = pages(0, 400)
+    split = tmp_path / "one"
+    write(split / "x.jsonl", texts[300:])
+    write(split / "y.jsonl", texts[:300])
+    more = [f"{split}:3", sources[1]]
+    assert run("vocab", *more, "--size", 100, "--output", tmp_path / "w", "--workers", 1, "--quiet") == 0
+    assert (tmp_path / "w" / "spm.model").read_bytes() == (vocabulary / "spm.model").read_bytes()
+    assert made(tmp_path / "w")["sample_sha256"] == made(vocabulary)["sample_sha256"]
+
+
+def test_a_complete_vocabulary_is_left_as_it_is(
+    sources: tuple[str, str], vocabulary: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {path: path.stat().st_mtime_ns for path in vocabulary.glob("spm.*")}
+    assert run("vocab", *sources, "--size", 100, "--output", vocabulary) == 0
+    assert {path: path.stat().st_mtime_ns for path in vocabulary.glob("spm.*")} == before
+    assert run("vocab", *sources, "--size", 110, "--output", vocabulary) == 2
+    assert "holds a vocabulary of other text or settings" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
+def test_a_run_that_is_killed_goes_on(
+    sources: tuple[str, str], vocabulary: Path, tmp_path: Path, sent: signal.Signals
+) -> None:
+    output = tmp_path / "v"
+    arguments = [*sources, "--size", "100", "--output", str(output), "--workers", "1", "--quiet"]
+    command = [sys.executable, "-m", "c4pipe.cli", "vocab", *arguments]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
+    ends = time.monotonic() + 120
+    while not any(output.glob(".spm.log*")) and process.poll() is None and time.monotonic() < ends:
+        time.sleep(0.005)
+    assert process.poll() is None
+    (process.kill if sent == signal.SIGKILL else lambda: os.killpg(process.pid, sent))()
+    assert process.wait(30) in (-signal.SIGKILL, 130)
+    parts = {path: path.stat().st_mtime_ns for path in (output / pipeline.SAMPLE).glob("part-*")}
+    assert len(parts) == 2
+    assert not (output / pipeline.NAME).exists()
+    time.sleep(1.5)  # the trainer looks once a second whether its run is there
+    assert run("vocab", *arguments) == 0
+    assert bytes_of(output).keys() == bytes_of(vocabulary).keys()
+    assert (output / "spm.model").read_bytes() == (vocabulary / "spm.model").read_bytes()
+
+
+def test_a_part_that_was_lost_is_an_error(
+    sources: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = storage.file_sizes
+    monkeypatch.setattr(pipeline, "file_sizes", lambda *given: dict(list(before(*given).items())[1:]))
+    assert run("vocab", *sources, "--size", 100, "--output", tmp_path, "--workers", 1, "--quiet") == 1
+    assert re.search(r"the sample is not what was counted: part-00\d-00000.txt should have", capsys.readouterr().err)
+
+
+def test_too_little_text_is_said_with_numbers(
+    sources: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, two = (source.rpartition(":")[0] for source in sources)
+    shrunk, repeated = tmp_path / "a", tmp_path / "b"
+    few = ["--size", 100, "--sample-bytes", 60_000, "--workers", 1]
+    assert run("vocab", f"{one}:1", f"{two}:1", *few, "--output", shrunk) == 0
+    says = capsys.readouterr().err
+    assert re.search(r"two has [\d,]+ bytes of text, its weight asks for 30,000: the sample has [\d,]+ bytes", says)
+    first, second = (each["bytes"] for each in made(shrunk)["trained_on"])
+    assert first == second < 30_000
+    assert run("vocab", f"{one}:1", f"{two}:1", *few, "--output", repeated, "--repeat") == 0
+    assert re.search(
+        r"two has [\d,]+ bytes of text, its weight asks for 30,000: taken 1\.\d times", capsys.readouterr().err
+    )
+    assert [each["bytes"] for each in made(repeated)["trained_on"]] == [30_000, 30_000]
+
+
+def test_baked_sentinels_are_the_last_pieces(sources: tuple[str, str], vocabulary: Path, tmp_path: Path) -> None:
+    more = ["--bake-sentinels", "--output", tmp_path, "--workers", 1, "--quiet"]
+    assert run("vocab", *sources, "--size", 100, *more) == 0
+    pieces = (tmp_path / "spm.vocab").read_text().splitlines()
+    assert pieces[:100] == (vocabulary / "spm.vocab").read_text().splitlines()
+    assert pieces[100:] == [f"<extra_id_{number}>\t0" for number in reversed(range(100))]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["none.jsonl"], "none.jsonl: there is no such file"),
+        (["one.jsonl:x"], "one.jsonl:x: after the colon comes a weight"),
+        (["empty.txt"], "empty.txt has no page to train on: leave it out"),
+        (["one.jsonl", "--size", "90000"], r"--size 90000: the text has \d+ pieces at most; give that or less"),
+        (["one.jsonl", "--size", "20"], r"--size 20: the text's characters alone need \d+ pieces"),
+        (["one.jsonl", "--model", "word"], "--model word: give unigram or bpe"),
+        (["one.jsonl", "--normalization", "x"], "--normalization x: give one of nmt_nfkc"),
+        (["one.jsonl", "--coverage", "1.5"], "--coverage 1.5: give a share"),
+        (["one.jsonl", "--sample-bytes", "3"], "--sample-bytes 3: give at least"),
+        (["one.jsonl", "--output_executable_path", "x.jar"], "makes a file of one job, and vocab has two"),
+        (["bad.jsonl"], r"bad.jsonl, line 2: 'no' is no JSON object with a \"text\""),
+    ],
+)
+def test_every_mistake_is_one_sentence(
+    arguments: list[str],
+    says: str,
+    sources: tuple[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "one.jsonl", pages(0, 40))
+    (tmp_path / "empty.txt").touch()
+    (tmp_path / "bad.jsonl").write_text('{"text": "so"}\nno\n')
+    assert run("vocab", *arguments, "--output", "v", "--workers", 1, "--quiet") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert re.search(says, line)
+    assert not (tmp_path / "v" / pipeline.NAME).exists()
+
+
+# Real pages
+
+
+@pytest.fixture(scope="module")
+def real(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus of real web pages, `web`, and one of a handbook in many languages, `book`."""
+    folder = tmp_path_factory.mktemp("real")
+    for name, file in (("web", "web-articles"), ("book", "multilingual-handbook")):
+        pages = shared_data / "pages" / f"{file}.warc.wet.gz"
+        more = ["--languages", "en,de,fr,ro", "--lists", shared_data / "lists", "--quiet"]
+        assert run("build", pages, *more, "--output", folder / name) == 0
+    return folder
+
+
+def test_the_mix_takes_fewer_tokens(real: Path, shared_data: Path, tmp_path: Path) -> None:
+    # The paper's mix, and English alone. The handbook's English pages are no part of either: many hold French.
+    french, romanian = (shared_data / "text" / f"{language}.jsonl" for language in ("fr", "ro"))
+    text = [f"{real}/web/en", f"{real}/web/de", f"{real}/book/fr", french, romanian]
+    weighted = [f"{path}:{weight}" for path, weight in zip(text, (10, 1, 0.5, 0.5, 1), strict=True)]
+    assert run("vocab", *weighted, "--size", 8000, "--output", tmp_path / "mix", "--quiet") == 0
+    assert run("vocab", text[0], "--size", 8000, "--output", tmp_path / "alone", "--quiet") == 0
+    more = ["--compare", tmp_path / "mix", "--output", tmp_path / "report", "--quiet"]
+    assert run("vocab-report", tmp_path / "alone", *text, *more) == 0
+    figures = json.loads((tmp_path / "report" / "quality.json").read_text())
+    tokens = {(each["source"], each["vocabulary"]): each["tokens"] for each in figures}
+    for source in ("web/de", "book/fr", "text/fr", "text/ro"):
+        (name,) = {name for name, _ in tokens if name.endswith(source)}
+        assert tokens[name, "mix"] < 0.8 * tokens[name, "alone"]
+    assert all(each["pages"] and each["used_share"] < 1 for each in figures)
+
+
+def test_ids_become_text_again(real: Path, shared_data: Path, tmp_path: Path) -> None:
+    import sentencepiece
+
+    french = shared_data / "text" / "fr.jsonl"
+    more = ["--byte-fallback", "--normalization", "identity", "--output", tmp_path, "--quiet"]
+    assert run("vocab", f"{real}/web/en:10", f"{french}:1", "--size", 4000, *more) == 0
+    loaded = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "spm.model"))
+    lines = [line for row in french.read_text().splitlines() for line in json.loads(row)["text"].split("\n")]
+    lines = [" ".join(line.split()) for line in lines]
+    assert len(lines) > 500
+    assert loaded.decode(loaded.encode(lines)) == lines
