@@ -87,15 +87,17 @@ class Draft:
 
     @property
     def sentence_count(self) -> int:
-        """How many sentences the lines have, each by itself."""
-        return len(self.sentence_starts)
+        """How many sentences the lines have, each by itself; where lines alone are enough for rule 14, these."""
+        enough: int = self._tools.recipe.parameters("few_sentences").get("min_sentences", 0)
+        return len(self.lines) if len(self.lines) >= enough else len(self.sentence_starts)
 
     @property
     def sentences_left(self) -> int:
-        """How many sentences rule 16 finds."""
-        if self._tools.recipe.parameters("few_sentences_left")["count"] == "Punkt on the whole text":
-            return len(self._tools.final_cutter(self).starts([self.text]))
-        return self.sentence_count if self._units_left is None else self._units_left
+        """How many sentences rule 16 finds, or as many as are enough for it."""
+        rule = self._tools.recipe.parameters("few_sentences_left")
+        if rule["count"] == "Punkt on the whole text":
+            return self._tools.final_cutter(self).count(self.text, rule["min_sentences"])
+        return len(self.sentence_starts) if self._units_left is None else self._units_left
 
     @property
     def unit_starts(self) -> Sequence[int]:

@@ -1,0 +1,127 @@
+"""Sentences are those of the Punkt library, whatever the shortcuts."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import punkt
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from c4pipe.filters import sentences
+from c4pipe.filters.sentences import SentenceCutter
+from c4pipe.page import Page
+from c4pipe.wet import read_pages
+
+CUTTERS = [("en", False), ("en", True), ("de", False), ("el", False), ("ml", False)]
+
+PIECES = [
+    *(
+        "the",
+        "Mr",
+        "etc",
+        "e.g",
+        "a",
+        "A",
+        "No",
+        "U.S",
+        "Bach",
+        "i",
+        "However",
+        "ﬁn",
+        "été",
+        "Ärzte",
+        "日本",
+        "x_y",
+        "İ",
+    ),
+    *(
+        ".",
+        "?",
+        "!",
+        "...",
+        ". . .",
+        "?!",
+        ".)",
+        ").",
+        '."',
+        '".',
+        "”.",
+        ".”",
+        "’",
+        "--",
+        ";",
+        ",",
+        ":",
+        "(",
+        "[",
+        "*",
+        "-",
+    ),
+    *(" ", " ", " ", " ", "  ", "\t", "\u00a0", "\u2009", "\n", "\x0b", "\x1c", "3", "19.5", "1,000", "2nd", "²", "¿"),
+]
+lines = st.lists(st.sampled_from(PIECES), min_size=1, max_size=24).map("".join)
+words = st.lists(st.sampled_from(["the", "Mr", "A", "end", "No", "5", "(so)", "S", "e.g"]), min_size=1, max_size=8)
+prose = st.lists(st.tuples(words, st.sampled_from([". ", "? ", "! ", '." ', ".) ", " . ", ".\n"])), max_size=6).map(
+    lambda parts: "".join(" ".join(words) + mark for words, mark in parts)
+)
+
+
+def library(language: str, as_nltk: bool) -> Callable[[str], list[int]]:
+    """Returns what finds where sentences start by the library alone."""
+    model = punkt.load_model(sentences.punkt_model(language))
+    tokenizer = sentences._NltkPunkt(model) if as_nltk else punkt.tokenizer_for(sentences.punkt_model(language))
+    return lambda line: [start for start, _ in tokenizer.span_tokenize(line)]
+
+
+@pytest.mark.parametrize(("language", "as_nltk"), CUTTERS)
+def test_any_line_is_cut_as_the_library_does(language: str, as_nltk: bool) -> None:
+    cutter, expected = SentenceCutter(language, as_nltk), library(language, as_nltk)
+
+    @example("Mr. Bach met J. S. Bach. He was No. 5. See e.g. this. End")
+    @example(" A. B")
+    @example(". . . So. it")
+    @given(lines | prose)
+    def check(line: str) -> None:
+        assert cutter.starts([line]) == expected(line)
+        for enough in (1, 2, 3, 5):
+            assert cutter.count(line, enough) == min(enough, len(expected(line)))
+
+    check()
+
+
+@given(st.lists(lines.map(str.strip).filter(bool), max_size=4))
+def test_each_line_has_a_sentence(texts: list[str]) -> None:
+    # So a page of three lines has three sentences: rule 14 need not cut them.
+    assert len(SentenceCutter("en").starts(texts)) >= len(texts)
+
+
+def test_real_lines_are_cut_as_the_library_does(shared_data: Path) -> None:
+    texts = []
+    for path in sorted((shared_data / "pages").glob("*.gz")):
+        with path.open("rb") as stream:
+            pages = [each for each in read_pages(stream) if isinstance(each, Page)]
+        texts += [line for page in pages for line in page.lines if line.endswith((".", "?", "!", '"'))]
+    for path in sorted((shared_data / "text").glob("*.jsonl")):
+        texts += [json.loads(row)["text"] for row in path.read_text().splitlines()]
+    assert len(texts) > 30_000
+    for language, as_nltk in CUTTERS[:3]:
+        cutter, expected = SentenceCutter(language, as_nltk), library(language, as_nltk)
+        some = texts[:: 1 + 3 * (language != "en")]
+        assert [line for line in some if cutter.starts([line]) != expected(line)] == []
+
+
+def test_few_lines_go_through_the_library(shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cutter, asked = SentenceCutter("en"), list[str]()
+    before = cutter._library
+
+    def library(line: str) -> list[int]:
+        asked.append(line)
+        return before(line)
+
+    monkeypatch.setattr(cutter, "_library", library)
+    texts = [json.loads(row)["text"] for row in (shared_data / "text" / "en.jsonl").read_text().splitlines()]
+    lines = [line for text in texts for line in text.split("\n")]
+    cutter.starts(lines)
+    assert len(asked) < len(lines) / 5
