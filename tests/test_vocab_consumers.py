@@ -126,7 +126,7 @@ def models(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> dict[s
     portion = Portion("texts", len(data), ((BINS, len(data)),))
 
     def made(settings: Settings) -> bytes:
-        return train(folder, [portion], settings.parameters(len(data)), 0)[0]
+        return train(folder, [portion], settings.parameters(), 0)[0]
 
     plain = made(Settings(SIZE))
     return {

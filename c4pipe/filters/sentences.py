@@ -81,7 +81,7 @@ class SentenceCutter:
         word = _word_before(text, mark)
         if text[mark] != ".":
             return bool(word)
-        return word.isalpha() and len(word) > 1 and word.lower() not in self._unsure
+        return len(word) > 1 and word.isalnum() and not word.isdigit() and word.lower() not in self._unsure
 
     def _library(self, line: str) -> list[int]:
         return [start for start, _ in self._punkt.span_tokenize(line)]

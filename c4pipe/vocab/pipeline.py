@@ -206,7 +206,7 @@ def _train(
 ) -> dict[str, Any]:
     """Trains the model on the sample, and writes all files of the vocabulary, `vocab.json` last."""
     output = options.output
-    parameters = options.settings.parameters(sum(portion.take for portion in portions))
+    parameters = options.settings.parameters()
     model, log = Whole(output / MODEL), Whole(output / LOG)
     task = {
         "folder": str(output.absolute() / SAMPLE),

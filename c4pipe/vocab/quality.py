@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from c4pipe.storage import Place
 from c4pipe.vocab.sources import Reading, encoded, read
 
 HELD_OUT_BYTES = 8_000_000
-"""Text that is measured for each source, at most: the pages of the smallest keys."""
+"""Text that is measured for each source, up to a page more: the pages of the smallest keys."""
 
 _LINES_AT_ONCE = 4096
 
@@ -47,7 +46,7 @@ class Figures:
     @property
     def characters_per_token(self) -> float:
         """Characters that a token stands for, on average."""
-        return self.characters / self.tokens
+        return self.characters / max(1, self.tokens)
 
     @property
     def tokens_per_word(self) -> float:
@@ -57,7 +56,7 @@ class Figures:
     @property
     def unknown_share(self) -> float:
         """The share of tokens that are unknown."""
-        return self.unknown / self.tokens
+        return self.unknown / max(1, self.tokens)
 
     @property
     def used_share(self) -> float:
@@ -109,7 +108,10 @@ class Vocabulary:
 
         self.name = name
         try:
-            self._model = sentencepiece.SentencePieceProcessor(model_proto=file.read_bytes())
+            data = file.read_bytes()
+            if not data:
+                raise UsageError(f"{file} is no SentencePiece model: it is empty")
+            self._model = sentencepiece.SentencePieceProcessor(model_proto=data)
         except FileNotFoundError:
             raise UsageError(f"{file}: there is no such file; give a SentencePiece model") from None
         except (OSError, RuntimeError) as error:
@@ -141,6 +143,6 @@ class Vocabulary:
 
 def name_of(file: Place) -> str:
     """Returns the name of a model's file, or of its folder where all models have that one."""
-    return (
-        file.parent.name if file.name in ("spm.model", "spiece.model", "sentencepiece.model") else Path(file.name).stem
-    )
+    file = file.absolute()
+    usual = ("spm.model", "spiece.model", "sentencepiece.model")
+    return file.parent.name if file.name in usual else file.name.removesuffix(".model")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from html import escape
 
 from rich.table import Table
+from rich.text import Text
 
 from c4pipe.vocab.quality import Figures
 
@@ -26,8 +27,8 @@ def quality_table(figures: Sequence[Figures]) -> Table:
         assert first is not None
         more = "" if begins else f" ({each.tokens / first.tokens - 1:+.1%})"
         table.add_row(
-            f"{each.source} ({each.pages:,})" if begins else "",
-            each.vocabulary,
+            Text(f"{each.source} ({each.pages:,})" if begins else ""),  # names are no markup
+            Text(each.vocabulary),
             f"{each.tokens:,}{more}",
             f"{each.characters_per_token:.2f}",
             f"{each.tokens_per_word:.2f}",
@@ -44,7 +45,7 @@ def quality_picture(figures: Sequence[Figures]) -> str:
     colours = {name: _COLOURS[n % len(_COLOURS)] for n, name in enumerate(vocabularies)}
     top = 40 + 20 * len(vocabularies)
     height = top + sum(_BAR * sum(each.source == source for each in figures) + _GAP for source in sources)
-    most = max(each.characters_per_token for each in figures)
+    most = max(each.characters_per_token for each in figures) or 1
     parts = [_text(0, 16, "Characters per token on held-out pages (more is better)", "font-weight='bold'")]
     for n, name in enumerate(vocabularies):
         parts += [_box(0, 28 + 20 * n, 12, 12, colours[name]), _text(20, 38 + 20 * n, name)]

@@ -116,14 +116,14 @@ def first_bins(portion: Portion) -> npt.NDArray[np.int64]:
 def sentences(folder: Place, source: int, portion: Portion) -> Iterator[str]:
     """Yields what SentencePiece is to read of a source, from the files of its parts.
 
-    A sentence is a line, or a piece of one that is too long, cut at white space; the last line ends where the
+    A sentence is a line, or a piece of one that is too long, cut at blanks; the last line ends where the
     portion does.
     """
     left = portion.take
     while left > 0:
         for part, (_, size) in enumerate(portion.parts):
             for line in _lines(folder / part_name(source, part)) if size else ():
-                yield from _pieces(line if len(line) < left else line[: _cut(line, left)])
+                yield from _pieces(line if len(line) <= left else line[: _cut(line, left)])
                 left -= len(line) + 1
                 if left <= 0:
                     return
@@ -136,8 +136,8 @@ def _lines(file: Place) -> list[bytes]:
 def _pieces(line: bytes) -> Iterator[str]:
     while line:
         end = len(line) if len(line) <= SENTENCE_BYTES else _cut(line, SENTENCE_BYTES)
-        if piece := line[:end].strip():
-            yield piece.decode()
+        if piece := line[:end].decode().strip():
+            yield piece
         line = line[end:]
 
 

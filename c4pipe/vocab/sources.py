@@ -8,6 +8,7 @@ import io
 import json
 import math
 import re
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -32,6 +33,7 @@ HELD_OUT_KEY = (1 << 64) // 20 * 19
 """From this key on, a page is kept from training where there is no validation split: one page in twenty."""
 
 _SHARD = re.compile(r"c4-(train|validation)-\d{5}-of-\d{5}\..+")
+_UNREADABLE = (pa.ArrowInvalid, OSError, EOFError, UnicodeDecodeError, zlib.error)
 _ROWS_AT_ONCE = 2048
 _LINE_CAP = 64 * 1024 * 1024  # characters of a line
 
@@ -85,16 +87,21 @@ def parse_source(text: str) -> Source:
 
 def labels(sources: Sequence[Source]) -> list[str]:
     """Returns a short name for each source, each another one: the ends of their paths, as long as is needed."""
-    paths = [str(source.path).rstrip("/").split("/") for source in sources]
-    for ending in sorted(ENDINGS, key=len, reverse=True):
-        for path in paths:
-            path[-1] = path[-1].removesuffix(ending) or path[-1]
-    for parts in range(1, max(map(len, paths)) + 1):
-        short = ["/".join(path[-parts:]) for path in paths]
-        if len(set(short)) == len(short):
-            return short
-    (twice, *_) = (str(each.path) for each in sources if sum(each.path == other.path for other in sources) > 1)
-    raise UsageError(f"{twice} is given twice: add its weights up")
+    paths = [str(source.path).rstrip("/") for source in sources]
+    if twice := [path for path in paths if paths.count(path) > 1]:
+        raise UsageError(f"{twice[0]} is given twice: add its weights up")
+    for whole in (list(map(_without_ending, paths)), paths):
+        for parts in range(1, max(path.count("/") for path in whole) + 2):
+            short = ["/".join(path.split("/")[-parts:]) for path in whole]
+            if len(set(short)) == len(short):
+                return short
+    return paths
+
+
+def _without_ending(path: str) -> str:
+    ending = max((each for each in ENDINGS if path.endswith(each)), key=len, default="")
+    short = path.removesuffix(ending)
+    return path if not short or short.endswith("/") else short
 
 
 def find(source: Source, held_out: bool = False) -> Reading:
@@ -109,10 +116,9 @@ def find(source: Source, held_out: bool = False) -> Reading:
         if not path.exists():
             raise UsageError(f"{path}: there is no such file")
         return _split(Reading((path,), None, (0, 0), [{"name": path.name, "bytes": file_size(path)}]), held_out)
-    there = names(path) if path.is_dir() else set()
-    if not there:
-        near = ", ".join(sorted(name for name in names(path.parent) if name[0] not in "_."))
-        raise UsageError(f"{path}: there is no such folder" + (f"; beside it are {near}" if near else ""))
+    if not path.is_dir():
+        raise UsageError(_no_folder(path))
+    there = names(path)
     if any(map(_SHARD.fullmatch, there)):
         return _of_corpus(path, held_out)
     if manifest.NAME in there:
@@ -123,6 +129,13 @@ def find(source: Source, held_out: bool = False) -> Reading:
         raise UsageError(f"{path} has no file that ends in {', '.join(ENDINGS)}")
     files = [{"name": name, "bytes": size} for name, size in sorted(sizes.items())]
     return _split(Reading(tuple(path / name for name in sorted(sizes)), None, (0, 0), files), held_out)
+
+
+def _no_folder(path: Place) -> str:
+    if path.exists():
+        return f"{path} ends in none of {', '.join(ENDINGS)}"
+    near = sorted(name for name in names(path.parent) if name[0] not in "_.") if path.parent.is_dir() else []
+    return f"{path}: there is no such folder" + (f"; beside it are {', '.join(near)}" if near else "")
 
 
 def _split(reading: Reading, held_out: bool) -> Reading:
@@ -137,7 +150,7 @@ def _of_corpus(path: Place, held_out: bool) -> Reading:
     made_of = {"manifest": manifest.digest(corpus)}
     page_keys = Recipe.from_json(made["recipe"]).page_keys
     for ending in ("parquet", "json.gz"):  # the same pages in each: the first is the fastest
-        shards = [each for each in made["shards"] if each["path"].startswith(f"{path.name}/c4-")]
+        shards = [each for each in made["shards"] if each["path"].startswith(f"{path.absolute().name}/c4-")]
         shards = [each for each in shards if each["path"].endswith(f".{ending}")]
         if shards:
             break
@@ -164,7 +177,7 @@ def read(file: Place, reading: Reading) -> Iterator[Pages]:
             keyed = [(_key(text, url, reading.page_keys), text) for text, url in pairs if text.strip()]
             keyed = [(key, text) for key, text in keyed if first <= key < end]
             yield [text for _, text in keyed], np.array([key for key, _ in keyed], np.uint64)
-    except (pa.ArrowInvalid, OSError, EOFError, UnicodeDecodeError) as error:
+    except _UNREADABLE as error:
         raise UsageError(f"{file} can't be read: {error}") from error
 
 
@@ -189,7 +202,10 @@ def first_files(reading: Reading, size: int) -> tuple[Place, ...]:
         return reading.files
     enough = size * 1.2  # for pages that are held out, and what else is in the columns
     for number, file in enumerate(reading.files, 1):
-        enough -= _text_bytes(file)
+        try:
+            enough -= _text_bytes(file)
+        except _UNREADABLE as error:
+            raise UsageError(f"{file} can't be read: {error}") from error
         if enough < 0:
             return reading.files[:number]
     return reading.files
@@ -209,6 +225,9 @@ def _rows(file: Place, by_url: bool) -> Iterator[tuple[Sequence[str], Sequence[s
         columns = ["text", "url"] if by_url else ["text"]
         if missing := [name for name in columns if name not in table.schema_arrow.names]:
             raise UsageError(f"{file} has no column {missing[0]}: it has {', '.join(table.schema_arrow.names)}")
+        kind = table.schema_arrow.field("text").type
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+            raise UsageError(f"{file} has no strings in its column text, but {kind}")
         for batch in table.iter_batches(_ROWS_AT_ONCE, columns=columns):
             texts = [text or "" for text in batch.column("text").to_pylist()]
             yield texts, batch.column("url").to_pylist() if by_url else [None] * len(texts)
@@ -233,8 +252,8 @@ def _of_json(lines: Iterator[str], file: Place, by_url: bool) -> Iterator[tuple[
             continue
         try:
             row = json.loads(line)
-            text, url = row["text"], row["url"] if by_url else None
-        except (ValueError, TypeError, KeyError):
+            text, url = "" if row["text"] is None else row["text"], row["url"] if by_url else None
+        except (ValueError, TypeError, KeyError, RecursionError):
             text = url = None
         if not isinstance(text, str):
             raise UsageError(f'{file}, line {number}: {line[:60]!r} is no JSON object with a "text"')

@@ -32,7 +32,6 @@ SENTINELS = 100
 _THREADS = 16  # SentencePiece's default; fixed, for the model depends on it
 _TOO_MANY = re.compile(r"Vocabulary size too high .*<= (\d+)")
 _TOO_FEW = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
-_LARGE = 1 << 30  # bytes of text from which SentencePiece needs wider numbers
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class Settings:
         if not 0.9 <= self.coverage <= 1:
             raise UsageError(f"--coverage {self.coverage}: give a share from 0.9 to 1 of the text's characters")
 
-    def parameters(self, sample_bytes: int) -> dict[str, Any]:
+    def parameters(self) -> dict[str, Any]:
         """Returns all parameters of SentencePiece's trainer that are not its defaults, and those that matter."""
         return {
             "model_type": self.model,
@@ -82,7 +81,6 @@ class Settings:
             "input_sentence_size": 0,  # all of them
             "shuffle_input_sentence": False,
             "num_threads": _THREADS,
-            "train_extremely_large_corpus": sample_bytes >= _LARGE,
         }
 
 

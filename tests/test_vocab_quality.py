@@ -1,0 +1,376 @@
+"""Figures of vocabularies: against a plain computation, whatever files the pages are in, and as people see them."""
+
+import io
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import sentencepiece
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from c4pipe.console import printer
+from c4pipe.errors import UsageError
+from c4pipe.storage import Place, StorePath
+from c4pipe.vocab import quality
+from c4pipe.vocab.quality import Figures, Vocabulary, held_out, name_of
+from c4pipe.vocab.quality_view import quality_picture, quality_table
+from c4pipe.vocab.sample import BINS, Portion, part_name
+from c4pipe.vocab.sources import Reading, Source, encoded, find, read
+from c4pipe.vocab.train import Settings, train, with_sentinels
+
+SIZE, SMALLER = 160, 90
+SPECIAL = 3  # padding, end, unknown
+
+_RANDOM = random.Random(3)
+_SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprst" for vowel in "aeiou"]
+WORDS = ["".join(_RANDOM.choices(_SYLLABLES, k=_RANDOM.randint(1, 4))) for _ in range(150)]
+SENTENCES = [" ".join(_RANDOM.choices(WORDS, k=8)).capitalize() + "." for _ in range(300)]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[int, bytes]:
+    """Models by their size."""
+    folder = tmp_path_factory.mktemp("sample")
+    data = "".join(f"{sentence}\n" for sentence in SENTENCES).encode()
+    (folder / part_name(0, 0)).write_bytes(data)
+    portion = Portion("sentences", len(data), ((BINS, len(data)),))
+    return {size: train(folder, [portion], Settings(size).parameters(), 0)[0] for size in (SIZE, SMALLER)}
+
+
+@pytest.fixture(scope="module")
+def vocabulary(models: dict[int, bytes], tmp_path_factory: pytest.TempPathFactory) -> Vocabulary:
+    return loaded(tmp_path_factory.mktemp("ours"), models[SIZE])
+
+
+def loaded(folder: Path, model: bytes) -> Vocabulary:
+    (folder / "spm.model").write_bytes(model)
+    return Vocabulary("ours", folder / "spm.model")
+
+
+# --- figures ---------------------------------------------------------------------------------------------
+
+KNOWN = [
+    *("\n".join(SENTENCES[n : n + 4]) for n in range(0, 40, 4)),
+    f"  {SENTENCES[50]}  \n\n \t \n{SENTENCES[51]}  two  spaces\u00a0and more ",
+    "日本 is unknown, ça too: 日本日本",
+    "?",
+]
+
+
+def plainly(model: bytes, texts: Sequence[str]) -> dict[str, int]:
+    """What is measured, by SentencePiece and Python alone."""
+    processor: Any = sentencepiece.SentencePieceProcessor(model_proto=model)
+    lines = [line.strip() for text in texts for line in text.split("\n")]
+    ids = [each for line in lines for each in processor.encode(line)]
+    unknown = processor.unk_id()
+    return {
+        "pages": len(texts),
+        "characters": sum(len(line) for line in lines),
+        "words": sum(len(text.split()) for text in texts),
+        "tokens": len(ids),
+        "unknown": ids.count(unknown),
+        "used": len(set(ids) - {unknown}),
+        "pieces": processor.get_piece_size() - SPECIAL,
+    }
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 4096])
+def test_figures_of_known_text(
+    models: dict[int, bytes], vocabulary: Vocabulary, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quality, "_LINES_AT_ONCE", at_once)
+    found = vocabulary.measure("known", KNOWN)
+    assert asdict(found) == {"vocabulary": "ours", "source": "known", **plainly(models[SIZE], KNOWN)}
+    assert found.unknown > 3
+    assert found.pieces == SIZE - SPECIAL
+    assert 50 < found.used < found.pieces
+
+
+def test_what_follows_from_figures() -> None:
+    figures = Figures("ours", "en", pages=2, characters=600, words=90, tokens=180, unknown=9, used=30, pieces=120)
+    assert figures.characters_per_token == 600 / 180
+    assert figures.tokens_per_word == 2
+    assert figures.unknown_share == 0.05
+    assert figures.used_share == 0.25
+    shares = {"characters_per_token": 3.3333, "tokens_per_word": 2, "unknown_share": 0.05, "used_share": 0.25}
+    assert json.loads(json.dumps(figures.to_json())) == {**asdict(figures), **shares}
+
+
+@settings(max_examples=30)
+@given(st.lists(st.lists(st.sampled_from([*WORDS, "日", "!", "\n", " "]), min_size=1).map(" ".join), min_size=1))
+def test_laws_of_figures(models: dict[int, bytes], vocabulary: Vocabulary, texts: list[str]) -> None:
+    texts = [text for text in texts if text.strip()] or ["!"]
+    found = vocabulary.measure("any", texts)
+    assert asdict(found).items() >= plainly(models[SIZE], texts).items()
+    assert 0 <= found.unknown <= found.tokens
+    assert 0 <= found.used <= min(found.tokens, found.pieces)
+    assert 0 <= found.used_share <= 1
+    each = [vocabulary.measure("any", [text]) for text in texts]
+    for name in ("pages", "characters", "words", "tokens", "unknown"):
+        assert getattr(found, name) == sum(getattr(one, name) for one in each)
+
+
+def test_the_whole_vocabulary_can_be_used(models: dict[int, bytes], vocabulary: Vocabulary) -> None:
+    processor: Any = sentencepiece.SentencePieceProcessor(model_proto=models[SIZE])
+    pieces = [processor.id_to_piece(n).replace("▁", " ") for n in range(SPECIAL, SIZE)]
+    singles = vocabulary.measure("pieces", [f"{SENTENCES[0]} {'日' * 3} x"])
+    everything = vocabulary.measure("pieces", [*SENTENCES, *pieces, "".join(pieces)])
+    assert 0 < singles.used_share < everything.used_share <= 1
+    assert everything.used_share > 0.95
+
+
+def test_sentinels_are_pieces_that_do_not_occur(
+    models: dict[int, bytes], vocabulary: Vocabulary, tmp_path: Path
+) -> None:
+    baked = loaded(tmp_path, with_sentinels(models[SIZE], 100)).measure("known", KNOWN)
+    assert baked == replace(vocabulary.measure("known", KNOWN), pieces=SIZE + 100 - SPECIAL)
+
+
+def test_text_of_which_no_token_is_made(vocabulary: Vocabulary) -> None:
+    figures = vocabulary.measure("en", ["\u200b"])  # no white space for Python, nothing for SentencePiece
+    assert figures.tokens == 0
+    figures.to_json()
+    quality_table([figures])
+    quality_picture([figures])
+
+
+# --- what is measured ------------------------------------------------------------------------------------
+
+
+def write_pages(folder: Path, files: Sequence[Sequence[str]], keys: tuple[int, int] = (0, 1 << 64)) -> Reading:
+    paths = tuple(folder / f"{number}.jsonl" for number in range(len(files)))
+    for path, texts in zip(paths, files, strict=True):
+        path.write_text("".join(f"{json.dumps({'text': text})}\n" for text in texts))
+    return Reading(paths, None, keys, None)
+
+
+def smallest(reading: Reading, limit: int) -> list[str]:
+    """The pages of the smallest keys, up to the one with which there are more bytes than asked for."""
+    pages: list[tuple[int, str]] = []
+    for file in reading.files:
+        for texts, keys in read(file, reading):
+            pages += zip(keys.tolist(), texts, strict=True)
+    found: list[str] = []
+    for _, text in sorted(pages):
+        if sum(len(encoded(each)) for each in found) > limit:
+            break
+        found.append(text)
+    return found
+
+
+@settings(max_examples=20)
+@given(
+    st.lists(st.integers(0, 60).map(lambda n: f"Page {n} — " + "日" * (n % 17) + "x" * n), max_size=40),
+    st.integers(1, 5),
+    st.randoms(use_true_random=False),
+    st.sampled_from([1, 100, 500, 10_000]),
+)
+def test_pages_of_the_smallest_keys_are_measured(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str], files: int, chance: random.Random, limit: int
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(quality, "HELD_OUT_BYTES", limit)
+        first = held_out(write_pages(folder, [texts]))
+        assert first == smallest(write_pages(folder, [texts]), limit)
+        shuffled = chance.sample(texts, len(texts))
+        assert held_out(write_pages(folder, [shuffled[n::files] for n in range(files)])) == first
+
+
+def test_no_more_is_held_than_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pages that wait are cut back, and what is left does not depend on when."""
+    monkeypatch.setattr(quality, "HELD_OUT_BYTES", 1000)
+    seen: list[int] = []
+    cut = quality._first
+
+    def watched(pages: list[tuple[int, str]]) -> tuple[list[tuple[int, str]], int]:
+        seen.append(len(pages))
+        return cut(pages)
+
+    monkeypatch.setattr(quality, "_first", watched)
+    texts = [f"{n:0100}" for n in range(400)]
+    reading = write_pages(tmp_path, [texts[n : n + 10] for n in range(0, 400, 10)])
+    found = held_out(reading)
+    assert found == smallest(reading, 1000)
+    assert len(found) == 11
+    assert len(seen) > 10
+    assert max(seen) <= 30
+
+
+def test_only_what_is_held_out_is_measured(tmp_path: Path) -> None:
+    reading = write_pages(tmp_path, [SENTENCES])
+    held, trained = (find(Source(reading.files[0]), held_out=each) for each in (True, False))
+    assert sorted(chain(held_out(held), held_out(trained))) == sorted(SENTENCES)
+    assert 0 < len(held_out(held)) < 30
+    assert held_out(write_pages(tmp_path, [[], []])) == held_out(write_pages(tmp_path, [])) == []
+
+
+# --- vocabularies and their names ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        (Path("made/ours/spm.model"), "ours"),
+        (Path("t5/spiece.model"), "t5"),
+        (Path("other/sentencepiece.model"), "other"),
+        (Path("made/mine.model"), "mine"),
+        (Path("mine.v2.model"), "mine.v2"),
+        (StorePath("s3://b/ours/spm.model"), "ours"),
+        (StorePath("s3://b/ours/mine.model"), "mine"),
+    ],
+)
+def test_names_of_models(file: Place, name: str) -> None:
+    assert name_of(file) == name
+
+
+def test_the_name_of_a_model_in_the_folder_that_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ours").mkdir()
+    monkeypatch.chdir(tmp_path / "ours")
+    assert name_of(Path("spm.model")) == "ours"
+
+
+def refusal(file: Path) -> str:
+    with pytest.raises(UsageError) as error:
+        Vocabulary("ours", file)
+    assert str(error.value).startswith(str(file))
+    return str(error.value).removeprefix(str(file))
+
+
+def test_a_model_that_is_not_there(tmp_path: Path) -> None:
+    assert refusal(tmp_path / "spm.model") == ": there is no such file; give a SentencePiece model"
+
+
+@pytest.mark.parametrize("data", [b"no model at all", b"\x0a\xff\xff\xff"])
+def test_a_file_that_is_no_model(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "spm.model").write_bytes(data)
+    assert refusal(tmp_path / "spm.model").startswith(" is no SentencePiece model: ")
+
+
+def test_a_model_that_was_cut_off(models: dict[int, bytes], tmp_path: Path) -> None:
+    (tmp_path / "spm.model").write_bytes(models[SIZE][:-100])
+    assert refusal(tmp_path / "spm.model").startswith(" is no SentencePiece model: ")
+
+
+def test_a_folder_is_no_model(tmp_path: Path) -> None:
+    assert refusal(tmp_path).startswith(" is no SentencePiece model: ")
+
+
+def test_an_empty_file_is_no_model(tmp_path: Path) -> None:
+    (tmp_path / "spm.model").touch()
+    assert refusal(tmp_path / "spm.model").startswith(" is no SentencePiece model")
+
+
+# --- as people see them ----------------------------------------------------------------------------------
+
+
+def figures_of(vocabulary: str, source: str, tokens: int) -> Figures:
+    return Figures(vocabulary, source, 1200, characters=6000, words=1000, tokens=tokens, unknown=3, used=50, pieces=100)
+
+
+FIGURES = [
+    *(figures_of("ours", "en", 2000), figures_of("t5", "en", 1900), figures_of("old", "en", 2000)),
+    *(figures_of("ours", "de", 1500), figures_of("t5", "de", 3000), figures_of("old", "de", 1600)),
+]
+
+
+def test_a_row_for_each_source_and_vocabulary() -> None:
+    table = quality_table(FIGURES)
+    rows = list(zip(*(column.cells for column in table.columns), strict=True))
+    assert [tuple(map(str, row[:3])) for row in rows] == [
+        ("en (1,200)", "ours", "2,000"),
+        ("", "t5", "1,900 (-5.0%)"),
+        ("", "old", "2,000 (+0.0%)"),
+        ("de (1,200)", "ours", "1,500"),
+        ("", "t5", "3,000 (+100.0%)"),
+        ("", "old", "1,600 (+6.7%)"),
+    ]
+    assert [row[3:5] for row in rows[:2]] == [("3.00", "2.00"), ("3.16", "1.90")]
+    assert rows[0][5:] == ("0.150%", "50.0%")
+    assert [column.header for column in table.columns][3:] == [
+        "characters per token",
+        "tokens per word",
+        "unknown",
+        "pieces used",
+    ]
+
+
+def test_one_source_after_the_other() -> None:
+    rows = quality_table([figures_of("ours", "en", 2000), figures_of("ours", "de", 1000)])
+    assert list(rows.columns[2].cells) == ["2,000", "1,000"]
+
+
+@pytest.mark.parametrize("name", ["ours", "a<b>&c", "ours [v2]", "[red]", "a[/b]c", ":boat:"])
+def test_names_are_printed_as_they_are(name: str) -> None:
+    file = io.StringIO()
+    printer(file).print(quality_table([figures_of(name, f"{name}/en", 2000)]))
+    heads, row = file.getvalue().splitlines()
+    assert heads.split()[:4] == ["held-out", "pages", "of", "vocabulary"]
+    assert row.startswith(f"{name}/en (1,200) ")
+    assert f" {name} " in row
+
+
+def drawn(figures: Sequence[Figures]) -> tuple[list[dict[str, str]], list[str]]:
+    """The boxes of a picture, but for its background, and its texts."""
+    root = ElementTree.fromstring(quality_picture(figures))
+    namespace = "{http://www.w3.org/2000/svg}"
+    assert root.tag == f"{namespace}svg"
+    background, *boxes = [dict(each.attrib) for each in root.iter(f"{namespace}rect")]
+    assert (background["width"], background["height"]) == (root.attrib["width"], root.attrib["height"])
+    left, top, width, height = map(float, root.attrib["viewBox"].split())
+    for box in boxes:  # all of it can be seen
+        assert left <= float(box["x"]) <= float(box["x"]) + float(box["width"]) <= left + width
+        assert top <= float(box["y"]) <= float(box["y"]) + float(box["height"]) <= top + height
+    return boxes, [each.text or "" for each in root.iter(f"{namespace}text")]
+
+
+def test_a_bar_for_each_figure() -> None:
+    boxes, texts = drawn(FIGURES)
+    legend, bars = boxes[:3], boxes[3:]
+    assert len(bars) == len(FIGURES)
+    assert len({box["fill"] for box in legend}) == 3
+    assert [bar["fill"] for bar in bars] == [box["fill"] for box in legend] * 2
+    widest = max(float(bar["width"]) for bar in bars)
+    for bar, figures in zip(bars, FIGURES, strict=True):
+        assert float(bar["width"]) / widest == pytest.approx(figures.characters_per_token / 4, abs=0.001)
+    ends = [float(bar["y"]) + float(bar["height"]) for bar in bars]
+    assert all(end <= float(bar["y"]) for end, bar in zip(ends, bars[1:], strict=False))  # none over another
+    for name in ("ours", "t5", "old", "en", "de", "3.00", "3.16", "4.00", "2.00", "3.75"):
+        assert name in texts
+    assert texts.count("ours") == texts.count("en") == 1
+
+
+def test_a_picture_of_more_vocabularies_than_colours() -> None:
+    boxes, texts = drawn([figures_of(f"v{n}", "en", 2000 + n) for n in range(9)])
+    assert len(boxes) == 9 + 9
+    assert {f"v{n}" for n in range(9)} <= set(texts)
+
+
+def test_names_in_a_picture_are_escaped() -> None:
+    name = """<b> & 'c' "d" ]]> é日"""
+    _, texts = drawn([figures_of(name, f"{name}/en", 2000)])
+    assert {name, f"{name}/en"} <= set(texts)
+
+
+def test_the_same_figures_make_the_same_picture() -> None:
+    assert quality_picture(FIGURES) == quality_picture(list(FIGURES))
+    assert quality_picture(FIGURES) != quality_picture(FIGURES[:5])
+
+
+def test_figures_of_two_vocabularies(models: dict[int, bytes], vocabulary: Vocabulary, tmp_path: Path) -> None:
+    """The larger one needs fewer tokens, and is seen to."""
+    smaller = loaded(tmp_path, models[SMALLER])
+    smaller.name = "smaller"
+    figures = [each.measure("known", KNOWN) for each in (vocabulary, smaller)]
+    assert figures[0].tokens < figures[1].tokens
+    _, second = quality_table(figures).columns[2].cells
+    assert str(second).endswith(f"(+{figures[1].tokens / figures[0].tokens - 1:.1%})")
+    large, small = (float(box["width"]) for box in drawn(figures)[0][2:])
+    assert large > small
