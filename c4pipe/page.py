@@ -49,7 +49,7 @@ class Page:
 
 def trimmed(lines: Iterable[str]) -> list[str]:
     """Returns the lines without white space around them, and without blank ones."""
-    return [line for raw in lines if (line := raw.strip())]
+    return list(filter(None, map(str.strip, lines)))
 
 
 def newline_cut(body: str) -> list[str]:
@@ -57,7 +57,7 @@ def newline_cut(body: str) -> list[str]:
 
     `str.splitlines` also cuts at Unicode's separators and a few control characters.
     """
-    return trimmed(body.replace("\r", "\n").split("\n"))
+    return trimmed((body.replace("\r", "\n") if "\r" in body else body).split("\n"))
 
 
 def normalise_url(url: str, scheme: str = "start") -> str:

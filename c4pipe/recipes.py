@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -88,7 +89,12 @@ class Recipe:
 
     def find(self, rule: str) -> Step | None:
         """Returns the step of `rule`, or None where the recipe has none."""
-        return next((each for _, each in self.steps() if each.rule == rule), None)
+        return self._by_rule.get(rule)
+
+    @cached_property
+    def _by_rule(self) -> Mapping[str, Step]:
+        """The first step of each rule: asked for a few times for every page."""
+        return {each.rule: each for _, each in reversed(list(self.steps()))}
 
     def parameters(self, rule: str) -> Mapping[str, Any]:
         """Returns the parameters of `rule`; empty where the recipe has none."""

@@ -18,7 +18,7 @@ def cut_again(lines: Sequence[str], breaks: str) -> list[str]:
     """Returns the lines as the line rules see them."""
     if breaks != "newlines, then every break":
         return list(lines)
-    # What a line lacks as a whole, it has nowhere: most pages have no such break.
-    if not any(len(line.splitlines()) > 1 for line in lines):
+    # What the lines lack as a whole, none of them has: most pages have no such break.
+    if len("\n".join(lines).splitlines()) == len(lines):
         return list(lines)
     return trimmed(piece for line in lines for piece in line.splitlines())

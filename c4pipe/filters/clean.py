@@ -9,6 +9,7 @@ from typing import Any
 from c4pipe.filters import body
 from c4pipe.filters.draft import Draft
 from c4pipe.filters.language import Guess
+from c4pipe.filters.pages import contains
 from c4pipe.filters.tools import Tools
 from c4pipe.page import Page
 from c4pipe.recipes import Recipe, Step
@@ -123,11 +124,16 @@ def _line_rule(step: Step) -> Callable[[Draft, dict[str, int]], None]:
     """Returns what applies a line rule to a draft and counts what it took."""
     name, edits = step.rule, step.definition.edits
     function = partial(step.definition.function, **step.arguments)
+    phrases = step.arguments.get("phrases", ())
 
     def apply(draft: Draft, taken: dict[str, int]) -> None:
         before = draft.lines
+        if phrases and not contains(draft.text_lower, phrases):  # what most pages lack need not be looked for by line
+            taken[name] = 0
+            return
         left = function(before)
         taken[name] = sum(map(ne, before, left)) if edits else len(before) - len(left)
-        draft.lines = left
+        if taken[name]:
+            draft.lines = left
 
     return apply

@@ -5,6 +5,8 @@ Each looks at one line at a time; they take lists because that is several times 
 
 import re
 from collections.abc import Sequence
+from itertools import compress, repeat
+from operator import not_
 
 # Raffel et al. 2020 removed citation markers from Wikipedia pages; the pattern is TensorFlow Datasets'.
 _CITATION = re.compile(r"\[\d*\]|\[edit\]|\[citation needed\]")
@@ -12,11 +14,14 @@ _CITATION = re.compile(r"\[\d*\]|\[edit\]|\[citation needed\]")
 
 def drop_metadata(lines: Sequence[str], starts: Sequence[str]) -> list[str]:
     """Drops lines that start with one of `starts` (rule 1 of TensorFlow Datasets)."""
-    return [line for line in lines if not line.startswith(tuple(starts))]
+    dropped = list(map(str.startswith, lines, repeat(tuple(starts))))
+    return list(compress(lines, map(not_, dropped))) if any(dropped) else list(lines)
 
 
 def drop_long_words(lines: Sequence[str], max_word_length: int) -> list[str]:
     """Drops lines that have a word (by white space) of more than `max_word_length` characters (rule 6)."""
+    if max(map(len, lines), default=0) <= max_word_length:
+        return list(lines)
     return [line for line in lines if len(line) <= max_word_length or max(map(len, line.split())) <= max_word_length]
 
 
@@ -25,6 +30,8 @@ def remove_citations(lines: Sequence[str], trim: bool) -> list[str]:
 
     Where `trim` is true a line is trimmed again, so that `end. [3]` ends in its mark.
     """
+    if "[" not in "".join(lines):  # as most pages
+        return list(lines)
     if trim:
         return [_CITATION.sub("", line).strip() if "[" in line else line for line in lines]
     return [_CITATION.sub("", line) if "[" in line else line for line in lines]
@@ -32,8 +39,8 @@ def remove_citations(lines: Sequence[str], trim: bool) -> list[str]:
 
 def keep_end_marks(lines: Sequence[str], marks: Sequence[str], no_marks: Sequence[str]) -> list[str]:
     """Keeps lines that end in one of `marks`, but in none of `no_marks` (rule 8)."""
-    ends, no_ends = tuple(marks), tuple(no_marks)
-    return [line for line in lines if line.endswith(ends) and not line.endswith(no_ends)]
+    kept = compress(lines, map(str.endswith, lines, repeat(tuple(marks))))  # of most lines: no Python for each
+    return [line for line in kept if not line.endswith(tuple(no_marks))] if no_marks else list(kept)
 
 
 def drop_few_words(lines: Sequence[str], min_words_per_line: int) -> list[str]:
