@@ -136,6 +136,11 @@ def test_an_upload_that_fails_leaves_nothing(moto: str, monkeypatch: pytest.Monk
         assert store.keys("bucket") == ["other"]
 
 
+def can_be_interrupted() -> None:
+    """For a process: hears SIGINT though its parent may be in the background of a shell, and does not."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 UPLOAD = """
 import sys
 from pathlib import Path
@@ -150,7 +155,8 @@ def test_an_upload_that_is_interrupted_leaves_nothing_or_all(
 ) -> None:
     (tmp_path / "file").write_bytes(BIG)
     with store_of(moto, {"bucket/other": b"x"}, monkeypatch, on(PART, "stall")) as store:
-        process = subprocess.Popen([sys.executable, "-c", UPLOAD, str(tmp_path / "file")], stderr=subprocess.DEVNULL)
+        command = [sys.executable, "-c", UPLOAD, str(tmp_path / "file")]
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL, preexec_fn=can_be_interrupted)
         ends = time.monotonic() + 60
         while not any(asked.startswith(PART) for asked in store.asked) and time.monotonic() < ends:
             time.sleep(0.01)

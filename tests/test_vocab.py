@@ -43,6 +43,11 @@ def run(*arguments: Any) -> int:
     return cli.main([str(each) for each in arguments])
 
 
+def can_be_interrupted() -> None:
+    """For a process: hears SIGINT though its parent may be in the background of a shell, and does not."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def made(folder: Path) -> dict[str, Any]:
     values: dict[str, Any] = json.loads((folder / pipeline.NAME).read_text())
     return values
@@ -116,7 +121,9 @@ def test_a_run_that_is_killed_goes_on(
     output = tmp_path / "v"
     arguments = [*sources, "--size", "100", "--output", str(output), "--workers", "1", "--quiet"]
     command = [sys.executable, "-m", "c4pipe.cli", "vocab", *arguments]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
+    process = subprocess.Popen(
+        command, stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=can_be_interrupted
+    )
     ends = time.monotonic() + 120
     while not any(output.glob(".spm.log*")) and process.poll() is None and time.monotonic() < ends:
         time.sleep(0.005)
