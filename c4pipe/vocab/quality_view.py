@@ -10,7 +10,7 @@ from c4pipe.vocab.quality import Figures
 
 # Told apart by colour-blind readers too (Okabe and Ito's palette).
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9")
-_WIDTH, _LABELS, _BAR, _GAP = 640, 130, 16, 14  # pixels
+_LETTER, _BARS, _BAR, _GAP = 8, 460, 16, 14  # pixels: a letter of a label, the longest bar, a bar's height, a gap
 
 
 def quality_table(figures: Sequence[Figures]) -> Table:
@@ -46,22 +46,24 @@ def quality_picture(figures: Sequence[Figures]) -> str:
     top = 40 + 20 * len(vocabularies)
     height = top + sum(_BAR * sum(each.source == source for each in figures) + _GAP for source in sources)
     most = max(each.characters_per_token for each in figures) or 1
+    left = 20 + _LETTER * max(map(len, sources))
     parts = [_text(0, 16, "Characters per token on held-out pages (more is better)", "font-weight='bold'")]
     for n, name in enumerate(vocabularies):
         parts += [_box(0, 28 + 20 * n, 12, 12, colours[name]), _text(20, 38 + 20 * n, name)]
     y = top
     for source in sources:
         bars = [each for each in figures if each.source == source]
-        parts.append(_text(_LABELS - 10, y + _BAR * len(bars) / 2 + 4, source, "text-anchor='end'"))
+        parts.append(_text(left - 10, y + _BAR * len(bars) / 2 + 4, source, "text-anchor='end'"))
         for each in bars:
-            width = (_WIDTH - _LABELS - 50) * each.characters_per_token / most
-            parts.append(_box(_LABELS, y, width, _BAR - 2, colours[each.vocabulary]))
-            parts.append(_text(_LABELS + width + 6, y + 12, f"{each.characters_per_token:.2f}"))
+            width = _BARS * each.characters_per_token / most
+            parts.append(_box(left, y, width, _BAR - 2, colours[each.vocabulary]))
+            parts.append(_text(left + width + 6, y + 12, f"{each.characters_per_token:.2f}"))
             y += _BAR
         y += _GAP
-    frame = f"viewBox='-12 -8 {_WIDTH + 24} {height + 16}' width='{_WIDTH + 24}' height='{height + 16}'"
+    whole = left + _BARS + 64
+    frame = f"viewBox='-12 -8 {whole} {height + 16}' width='{whole}' height='{height + 16}'"
     style = "font-family='system-ui, sans-serif' font-size='13'"
-    background = f"<rect x='-12' y='-8' width='{_WIDTH + 24}' height='{height + 16}' fill='#fff'/>"
+    background = f"<rect x='-12' y='-8' width='{whole}' height='{height + 16}' fill='#fff'/>"
     lines = "\n".join([background, *parts])
     return f"<svg xmlns='http://www.w3.org/2000/svg' role='img' {frame} {style}>\n{lines}\n</svg>\n"
 
