@@ -78,7 +78,7 @@ def find_repeats(rows: Rows) -> tuple[Rows, Rows]:
 
     The first is the smallest (page key, unit): whatever the order, the engine or the split into files.
     """
-    return _first_of_each(rows, lambda same: np.lexsort((same["unit"], same["page"], same["hash"])))
+    return _first_of_each(rows, lambda same: np.lexsort((same["file"], same["unit"], same["page"], same["hash"])))
 
 
 def find_older(rows: Rows) -> tuple[Rows, Rows]:
@@ -91,10 +91,11 @@ def find_older(rows: Rows) -> tuple[Rows, Rows]:
 
 def _first_of_each(rows: Rows, order: Callable[[Rows], npt.NDArray[np.intp]]) -> tuple[Rows, Rows]:
     """Splits rows into the first of each hash and the others. `order` sorts rows by hash, then by preference."""
-    rows = rows[np.argsort(rows["hash"], kind="stable")]
+    hashes = np.ascontiguousarray(rows["hash"])
+    by_hash = np.argsort(hashes)  # rows of one hash come in any order here
+    rows, hashes = np.take(rows, by_hash), hashes[by_hash]  # five times as fast as rows[by_hash]
     if not len(rows):
         return rows, rows
-    hashes = rows["hash"]
     first = np.r_[True, hashes[1:] != hashes[:-1]]
     shared = ~(first & np.r_[first[1:], True])
     if shared.any():  # only the few rows whose hash occurs twice need the full order
@@ -124,7 +125,7 @@ def by_group(rows: Rows, size: int, dtype: np.dtype[Any]) -> Iterator[tuple[int,
     """Yields (group, its rows with the fields of `dtype` alone) of rows that have a file; `size` files are a group."""
     groups = rows["file"] // size
     order = np.argsort(groups, kind="stable")
-    ordered, groups = rows[order], groups[order]
+    ordered, groups = np.take(rows, order), groups[order]
     for group in np.unique(groups).tolist():
         start, end = np.searchsorted(groups, [group, group + 1])
         part = np.empty(end - start, dtype=dtype)
