@@ -9,7 +9,7 @@ help:
 	@echo "make parity c4pipe against TensorFlow Datasets, page for page"
 	@echo "make engines  the same corpus from Spark, Flink and Prism, clusters of this machine (or make spark, flink, prism)"
 	@echo "make dataflow  the jobs that Beam would send to Dataflow, and the workers' package"
-	@echo "make bench  throughput on a made crawl"
+	@echo "make bench  throughput on a made crawl, and beside TensorFlow Datasets and datatrove"
 	@echo "make fuzz   reader and rules on bytes made to break them, for FUZZ_SECONDS (60)"
 	@echo "make setup  .venv with .venv/bin/c4pipe"
 
@@ -64,8 +64,9 @@ prism: .venv/c4pipe.stamp
 dataflow: .venv/c4pipe.stamp
 	.venv/bin/python engines/dataflow.py
 
-bench: .venv/c4pipe.stamp
+bench: .venv/parity.stamp
 	.venv/bin/python benchmarks/throughput.py
+	.venv/bin/python benchmarks/peers.py --write
 
 fuzz: .venv/fuzz.stamp
 	scripts/fuzz

@@ -29,19 +29,20 @@ pages = size = 0
 for path in sys.argv[1:]:
     with open(path, "rb") as stream:
         for item in read_pages(stream):
-            pages, size = pages + 1, size + item.size
+            pages, size = pages + 1, size + getattr(item, "size", 0)  # damage has none
 print(pages, size)
 """
 """Decompresses the files, splits them into records and decodes their text: what no pipeline can do without."""
 
 
 class Cost(NamedTuple):
-    """What a command took: wall and CPU seconds, the peak memory in MB of its largest process, and its output."""
+    """What a command took: wall and CPU seconds, the peak memory in MB of its largest process; output and status."""
 
     wall: float
     cpu: float
     peak: float
     output: str
+    status: int
 
 
 def measure(command: Sequence[str]) -> Cost:
@@ -57,10 +58,10 @@ def measure(command: Sequence[str]) -> Cost:
 
 def _measure(command: list[str], queue: "multiprocessing.Queue[Cost]") -> None:
     started = time.monotonic()
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     wall = time.monotonic() - started
-    queue.put(Cost(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, done.stdout))
+    queue.put(Cost(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, done.stdout, done.returncode))
 
 
 def made_crawl(folder: Path, files: int, pages: int) -> list[str]:
@@ -90,9 +91,11 @@ def main() -> None:
             else made_crawl(folder / "crawl", options.files, options.pages)
         )
         decode = measure([sys.executable, "-c", DECODE, *paths])
-        pages, size = map(int, decode.output.split())
+        pages, size = map(int, decode.output.split() or (0, 0))
         build = [sys.executable, "-m", "c4pipe.cli", "build", *paths, "--lists", str(options.lists)]
         built = measure([*build, "--output", str(folder / "corpus"), "--workers", str(options.workers), "--quiet"])
+    if decode.status or built.status:
+        sys.exit("a command failed; its error is above")
     print(f"{len(paths)} files, {pages:,} pages, {size / 1e6:,.0f} MB of text, {os.cpu_count()} cores")
     print(f"{'':24}{'wall s':>9}{'CPU s':>9}{'peak MB':>9}{'pages/s':>9}")
     for what, cost in (("decompress and decode", decode), (f"build, {options.workers} worker(s)", built)):
