@@ -88,7 +88,7 @@ class Progress:
             thread.join()
 
     def _bar(self, job: str, look: Callable[[], State], stop: threading.Event, every: float) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[said]}"))
+        columns = (TextColumn("{task.description}"), BarColumn(20), TextColumn("{task.fields[said]}"))
         with Bar(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=self._console) as bar:
             task = bar.add_task(job, total=1.0, said="")
             while True:

@@ -16,10 +16,10 @@ _LETTER, _BARS, _BAR, _GAP = 8, 460, 16, 14  # pixels: a letter of a label, the 
 def quality_table(figures: Sequence[Figures]) -> Table:
     """Returns a table of figures: a row for each source and vocabulary, grouped by source."""
     table = Table(box=None, pad_edge=False)
-    table.add_column("held-out pages of", no_wrap=True)
+    table.add_column("held-out\npages of", no_wrap=True)
     table.add_column("vocabulary", no_wrap=True)
-    for column in ("tokens", "characters per token", "tokens per word", "unknown", "pieces used"):
-        table.add_column(column, justify="right")
+    for column in ("tokens", "characters\nper token", "tokens\nper word", "unknown", "pieces\nused"):
+        table.add_column(column, justify="right", no_wrap=True)
     first: Figures | None = None
     for each in figures:
         begins = first is None or each.source != first.source
