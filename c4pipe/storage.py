@@ -129,7 +129,8 @@ class StorePath:
     def rmtree(self) -> None:
         """Removes a folder with all that is in it; it need not be there."""
         with contextlib.suppress(FileNotFoundError):
-            self._do(lambda store, path: store.delete_dir(path))
+            if self.is_dir():  # gs:// has another error for one that is not there
+                self._do(lambda store, path: store.delete_dir(path))
 
 
 def _send(file: Path, store: fs.FileSystem, path: str) -> None:
