@@ -55,6 +55,27 @@ def make_parser(runs: Mapping[str, Callable[[argparse.Namespace], int | None]]) 
     _add_corpus(dedup)
     _add_engine(dedup)
 
+    _add_vocab_commands(commands, runs)
+
+    plan = _command(commands, "plan", "what a build will take, from a few slices that are measured", runs, False)
+    _add_inputs(plan)
+    _add_format(plan)
+    _add_rules(plan)
+    plan.set_defaults(workers=1, max_missing=None, quiet=True)
+    plan.add_argument("--cores", type=int, metavar="N", help="cores to plan for (default: this machine's)")
+    plan.add_argument("--measure", type=int, default=8, metavar="N", help="files to measure a slice of (default: 8)")
+
+    recipes = _command(commands, "recipes", "recipes side by side, or the rules of one", runs, takes_beam=False)
+    recipes.add_argument("names", nargs="*", metavar="NAME", help="a recipe's name, or a TOML file (default: all)")
+
+    lists = _command(commands, "lists", "the bad-words and domain lists that recipes use", runs, takes_beam=False)
+    lists.add_argument("action", choices=("fetch", "show"), help="fetch: get the pinned lists; show: what is there")
+    lists.add_argument("--lists", type=Path, metavar="DIR", help="folder of the lists (default: the user's cache)")
+    lists.add_argument("--source", metavar="URL", help="a mirror of raw.githubusercontent.com to fetch from")
+    return parser
+
+
+def _add_vocab_commands(commands: Any, runs: Any) -> None:
     vocab = _command(commands, "vocab", "text with weights to a SentencePiece vocabulary", runs)
     _add_sources(vocab)
     _add_vocabulary(vocab)
@@ -74,23 +95,6 @@ def make_parser(runs: Mapping[str, Callable[[argparse.Namespace], int | None]]) 
     )
     report.add_argument("--output", type=_place, metavar="DIR", help="folder for quality.json and quality.svg")
     report.add_argument("--quiet", action="store_true", help="print nothing but errors")
-
-    plan = _command(commands, "plan", "what a build will take, from a few slices that are measured", runs, False)
-    _add_inputs(plan)
-    _add_format(plan)
-    _add_rules(plan)
-    plan.set_defaults(workers=1, max_missing=None, quiet=True)
-    plan.add_argument("--cores", type=int, metavar="N", help="cores to plan for (default: this machine's)")
-    plan.add_argument("--measure", type=int, default=8, metavar="N", help="files to measure a slice of (default: 8)")
-
-    recipes = _command(commands, "recipes", "recipes side by side, or the rules of one", runs, takes_beam=False)
-    recipes.add_argument("names", nargs="*", metavar="NAME", help="a recipe's name, or a TOML file (default: all)")
-
-    lists = _command(commands, "lists", "the bad-words and domain lists that recipes use", runs, takes_beam=False)
-    lists.add_argument("action", choices=("fetch", "show"), help="fetch: get the pinned lists; show: what is there")
-    lists.add_argument("--lists", type=Path, metavar="DIR", help="folder of the lists (default: the user's cache)")
-    lists.add_argument("--source", metavar="URL", help="a mirror of raw.githubusercontent.com to fetch from")
-    return parser
 
 
 def _command(commands: Any, name: str, says: str, runs: Any, takes_beam: bool = True) -> argparse.ArgumentParser:

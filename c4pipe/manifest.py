@@ -1,7 +1,6 @@
 """The manifest: what a corpus is made of. It comes last; a folder without it is no corpus."""
 
 import hashlib
-import json
 import platform
 import zlib
 from collections.abc import Collection, Mapping, Sequence
@@ -9,8 +8,8 @@ from importlib.metadata import version
 from typing import Any
 
 from c4pipe import __version__
-from c4pipe.errors import LostDataError, UsageError
-from c4pipe.storage import Place
+from c4pipe.errors import LostDataError
+from c4pipe.storage import Place, read_json
 from c4pipe.totals import SHUFFLES, Report, add
 
 NAME = "manifest.json"
@@ -24,14 +23,7 @@ def read(folder: Place) -> dict[str, Any] | None:
 
     Raises UsageError where it can't be read.
     """
-    path = folder / NAME
-    try:
-        values: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path} can't be read: {error}") from error
-    return values
+    return read_json(folder / NAME)
 
 
 def digest(folder: Place) -> str:

@@ -6,6 +6,7 @@ A file appears whole or not at all: by rename, or by an upload that counts once 
 import contextlib
 import fnmatch
 import io
+import json
 import os
 import secrets
 import shutil
@@ -282,6 +283,17 @@ class Whole:
     def discard(self) -> None:
         """Removes what was written, unless it was published."""
         self.path.unlink(missing_ok=True)
+
+
+def read_json(path: Place) -> dict[str, Any] | None:
+    """Returns the object in a file of JSON, or None where there is no such file. Raises UsageError for another one."""
+    try:
+        values: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} can't be read: {error}") from error
+    return values
 
 
 def write_text(target: Place, text: str) -> None:

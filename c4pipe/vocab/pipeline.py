@@ -16,7 +16,7 @@ from c4pipe.errors import LostDataError, UsageError
 from c4pipe.lock import only_run
 from c4pipe.progress import Progress
 from c4pipe.runners import run, spill_folder
-from c4pipe.storage import Place, Whole, file_sizes, names, remove_tree, write_bytes, write_text
+from c4pipe.storage import Place, Whole, file_sizes, names, read_json, remove_tree, write_bytes, write_text
 from c4pipe.vocab import sample, train
 from c4pipe.vocab.options import VocabOptions
 from c4pipe.vocab.sample import Counts, Portion
@@ -46,7 +46,7 @@ def vocab(options: VocabOptions, progress: Progress, say: Callable[[str], None])
     """
     with only_run(options.output):
         asked = _asked(options)
-        made = _read(options.output / NAME)
+        made = read_json(options.output / NAME)
         if made is not None:
             if any(made.get(key) != value for key, value in asked.items()):
                 raise UsageError(f"{options.output} holds a vocabulary of other text or settings: give another folder")
@@ -68,23 +68,13 @@ def _asked(options: VocabOptions) -> dict[str, Any]:
     }
 
 
-def _read(path: Place) -> dict[str, Any] | None:
-    try:
-        values: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path} can't be read: {error}") from error
-    return values
-
-
 def _take_sample(
     options: VocabOptions, asked: Mapping[str, Any], progress: Progress, say: Callable[[str], None]
 ) -> list[Portion]:
     """Writes the sample's parts, those that are not there yet, and returns what is taken of each source."""
     folder = options.output.absolute() / SAMPLE  # a worker may run in any folder
     of = {key: asked[key] for key in ("sources", "sample_bytes", "repeat")}
-    if _read(folder / _OF) != of:  # what is there is of another sample
+    if read_json(folder / _OF) != of:  # what is there is of another sample
         remove_tree(folder)
         if isinstance(folder, Path):
             folder.mkdir()
@@ -144,7 +134,8 @@ def _count_files(options: VocabOptions, files: Sequence[Sequence[Place]], folder
     if tasks:
         with progress.wait("count", folder, total, lambda: sum(name.startswith("count-") for name in names(folder))):
             run(construct, options.engine, len(tasks))
-    lost = [name for *_, target in tasks if (name := target.rpartition("/")[2]) not in names(folder)]
+    there = names(folder)
+    lost = [target for *_, target in tasks if target.rpartition("/")[2] not in there]
     if lost:
         raise LostDataError(f"the engine ended without counting {len(lost)} of {total} files")
 

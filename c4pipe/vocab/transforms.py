@@ -1,6 +1,7 @@
 """The Beam steps of job 3: text is counted by the keys of its pages, then the pages that are chosen are sorted."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import apache_beam as beam
@@ -24,7 +25,7 @@ class CountText(beam.PTransform):
 
     def __init__(self, readings: Sequence[Reading]) -> None:
         super().__init__()
-        self._readings = tuple(readings)
+        self._readings = _without_files(readings)
 
     def expand(self, files: beam.PCollection) -> beam.PCollection:
         """Takes (source number, path, path of the counts)."""
@@ -36,7 +37,7 @@ class WriteSample(beam.PTransform):
 
     def __init__(self, readings: Sequence[Reading], portions: Sequence[Portion], folder: Place, spill: str) -> None:
         super().__init__()
-        self._readings = tuple(readings)
+        self._readings = _without_files(readings)
         self._portions = tuple(portions)
         self._folder = str(folder)
         self._spill = spill
@@ -52,6 +53,11 @@ class WriteSample(beam.PTransform):
         )
 
 
+def _without_files(readings: Sequence[Reading]) -> tuple[Reading, ...]:
+    """Returns what a step needs of readings: their files travel as elements, not in the engine's graph."""
+    return tuple(replace(reading, files=(), made_of=None) for reading in readings)
+
+
 class _Count(beam.DoFn):
     def __init__(self, readings: tuple[Reading, ...]) -> None:
         super().__init__()
@@ -65,13 +71,11 @@ class _Count(beam.DoFn):
         _write(target, sample.encode_counts(counts))
 
 
-class _Choose(beam.DoFn):
-    """(source number, path) -> (name of a part, pages)."""
+class _Spilling(beam.DoFn):
+    """A step whose pages travel by `self._spill`."""
 
-    def __init__(self, readings: tuple[Reading, ...], portions: tuple[Portion, ...], spill: str) -> None:
+    def __init__(self, spill: str) -> None:
         super().__init__()
-        self._readings = readings
-        self._portions = portions
         self._spill_folder = spill
 
     def setup(self) -> None:
@@ -79,6 +83,15 @@ class _Choose(beam.DoFn):
 
     def teardown(self) -> None:
         self._spill.close()
+
+
+class _Choose(_Spilling):
+    """(source number, path) -> (name of a part, pages)."""
+
+    def __init__(self, readings: tuple[Reading, ...], portions: tuple[Portion, ...], spill: str) -> None:
+        super().__init__(spill)
+        self._readings = readings
+        self._portions = portions
 
     def process(self, element: tuple[int, str]) -> Iterator[tuple[str, bytes]]:
         source, path = element
@@ -102,19 +115,12 @@ class _Choose(beam.DoFn):
             yield sample.part_name(source, part), self._spill.send(sink.getvalue().to_pybytes())
 
 
-class _WritePart(beam.DoFn):
+class _WritePart(_Spilling):
     """(name of a part, pages) -> its file, of lines."""
 
     def __init__(self, folder: str, spill: str) -> None:
-        super().__init__()
+        super().__init__(spill)
         self._folder = folder
-        self._spill_folder = spill
-
-    def setup(self) -> None:
-        self._spill = Spill(self._spill_folder)
-
-    def teardown(self) -> None:
-        self._spill.close()
 
     def process(self, element: tuple[str, Iterable[bytes]]) -> None:
         name, pieces = element
