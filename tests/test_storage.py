@@ -18,7 +18,7 @@ from web import Fault, Script
 from c4pipe import cli, manifest, publish, storage, stores
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.remote import Network
-from c4pipe.storage import Place, StorePath, Whole, file_sizes, names, place, remove_tree, write_text
+from c4pipe.storage import Place, StorePath, Whole, file_sizes, names, place, remove_tree, write_bytes, write_text
 
 BIG = random.Random(0).randbytes(25_000_000)  # three parts of an upload
 IDENTITY = {"recipe": {"name": "c4"}, "inputs": [{"name": "a.wet", "bytes": 3}], "formats": ["parquet"]}
@@ -49,12 +49,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 def put(target: Place, data: bytes) -> None:
     if isinstance(target, Path):
         target.parent.mkdir(parents=True, exist_ok=True)
-    whole = Whole(target)
-    try:
-        whole.path.write_bytes(data)
-        whole.publish()
-    finally:
-        whole.discard()
+    write_bytes(target, data)
 
 
 def test_files_and_folders_are_the_same_everywhere(folder: Place) -> None:
