@@ -6,14 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import apache_beam as beam
-
 from c4pipe import manifest, missing, publish, totals
 from c4pipe.dedup.exchange import SPAN_ROW, URL_ROW, bucket_bits, group_size
 from c4pipe.dedup.layout import SHARD_BYTES, Layout
-from c4pipe.dedup.transforms import DedupPlan, DedupWorkFiles
+from c4pipe.dedup.steps import DedupPlan, dedup_work_files
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
-from c4pipe.filters.transforms import CleanWetFiles
+from c4pipe.filters.steps import CleanWetFile
+from c4pipe.flow import Flow
 from c4pipe.lock import only_run
 from c4pipe.options import CleanOptions, DedupOptions
 from c4pipe.progress import Progress
@@ -60,15 +59,15 @@ def _clean(options: CleanOptions, progress: Progress) -> dict[str, int]:
     paths = [file.path if is_url(file.path) else str(Path(file.path).absolute()) for file in open_files]
     tasks = [(path, str(targets[file])) for path, file in zip(paths, open_files, strict=True)]
 
-    def construct(pipeline: beam.Pipeline) -> None:
-        step = CleanWetFiles(options.rules, work / FOLDER, options.recipe_lists.digests, options.network)
-        _ = pipeline | "WET files" >> beam.Create(tasks) | "Clean" >> step
+    def graph(flow: Flow) -> None:
+        step = CleanWetFile(options.rules, work / FOLDER, options.recipe_lists.digests, options.network)
+        flow.do("Clean WET file", flow.create("WET files", tasks), step)
 
     if tasks:
         known = all(file.size is not None for file in options.files)
         sizes = {targets[file].name: file.size if known and file.size else 1 for file in options.files}
         with progress.watch("clean", work, sizes):
-            run(construct, options.engine, len(tasks))
+            run(graph, options.engine, len(tasks))
     there = names(work)
     made = [target for target in targets.values() if target.name in there]
     notes = {values["name"]: values for values in missing.noted([options.work])}
@@ -170,12 +169,12 @@ def run_dedup(options: DedupOptions, plan: DedupPlan, progress: Progress) -> Non
     files = list(enumerate(str(path.absolute()) for path in options.files.values()))
     groups = [(first // plan.group, files[first : first + plan.group]) for first in range(0, len(files), plan.group)]
 
-    def construct(pipeline: beam.Pipeline) -> None:
-        _ = pipeline | "Work files" >> beam.Create(groups) | "Dedup" >> DedupWorkFiles(plan)
+    def graph(flow: Flow) -> None:
+        dedup_work_files(flow, groups, plan)
 
     shards = _shard_paths(plan.layout, plan.formats)
     with progress.wait("dedup", options.output, len(shards), _shards_written(options.output, shards)):
-        run(construct, options.engine, len(groups))
+        run(graph, options.engine, len(groups))
 
 
 def _shard_paths(layout: Layout, formats: Sequence[str]) -> list[str]:

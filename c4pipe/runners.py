@@ -1,73 +1,36 @@
-"""What runs a pipeline: a local runner that loses nothing, or whatever Beam's own options name."""
+"""What runs a job: the processes of this machine, or the engine that Beam's own options name."""
 
+import argparse
 import contextlib
 import logging
 import os
 import re
-import shlex
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import Any
-
-import apache_beam as beam
-from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, PortableOptions, StandardOptions
-from apache_beam.portability.api import beam_provision_api_pb2
-from apache_beam.runners.portability.fn_api_runner import worker_handlers
-from apache_beam.runners.portability.fn_api_runner.fn_runner import ExtendedProvisionInfo, FnApiRunner
-from apache_beam.runners.portability.portable_runner import JobServiceHandle
-from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
 from c4pipe.errors import C4pipeError, JobWritten, LostDataError, UsageError
+from c4pipe.flow import Flow, LocalFlow
 from c4pipe.options import Engine
 from c4pipe.storage import Place
 
 LOCAL = ("LocalRunner", "DirectRunner", "FnApiRunner")
-"""Names that mean this machine. Beam's own DirectRunner may try to download another runner."""
+"""Names that mean this machine, as no name does. Beam's own runners for it lose elements between processes (2.77)."""
 
 _ERROR_LINE = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Error|Exception|Interrupt)): (.+)$", re.MULTILINE)
 
 
-class LocalRunner(FnApiRunner):
-    """Beam's FnApiRunner, in memory with one worker, in processes with more.
-
-    Beam 2.77 loses elements between processes, silently, when its data stream is flushed by a timer while it
-    is written to; without the timer it is flushed by size alone, and exact. And it hands its worker processes
-    no pipeline options, which this does.
-    """
-
-    def __init__(self, workers: int, options: PipelineOptions) -> None:
-        # exec: the worker is our child, not its shell's
-        command = "exec " + shlex.join([sys.executable, "-m", "c4pipe.worker", str(os.getpid())])
-        encoded = JobServiceHandle.encode_pipeline_options(options.get_all_options(drop_default=True))
-        super().__init__(
-            default_environment=SubprocessSDKEnvironment.from_command_string(command) if workers > 1 else None,
-            provision_info=ExtendedProvisionInfo(
-                beam_provision_api_pb2.ProvisionInfo(retrieval_token="unused-retrieval-token", pipeline_options=encoded)
-            ),
-        )
-
-    def run_pipeline(self, pipeline: beam.Pipeline, options: PipelineOptions) -> Any:
-        """Runs a pipeline to its end, without Beam's timed flush."""
-        with _no_timed_flush():
-            return super().run_pipeline(pipeline, options)
-
-
-@contextlib.contextmanager
-def _no_timed_flush() -> Iterator[None]:
-    before = worker_handlers.DATA_BUFFER_TIME_LIMIT_MS
-    worker_handlers.DATA_BUFFER_TIME_LIMIT_MS = 0
-    try:
-        yield
-    finally:
-        worker_handlers.DATA_BUFFER_TIME_LIMIT_MS = before
-
-
 def is_local(engine: Engine) -> bool:
-    """Tells whether the engine is this machine, with LocalRunner."""
-    name = PipelineOptions(list(engine.beam)).view_as(StandardOptions).runner
-    return name is None or name in LOCAL
+    """Tells whether the engine is this machine, without Beam."""
+    return _runner(engine) in (None, *LOCAL)
+
+
+def _runner(engine: Engine) -> str | None:
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--runner")
+    found: str | None = parser.parse_known_args(engine.beam)[0].runner
+    return found
 
 
 @contextlib.contextmanager
@@ -85,41 +48,54 @@ def spill_folder(engine: Engine, near: Place) -> Iterator[str]:
             yield folder
 
 
-def run(construct: Callable[[beam.Pipeline], Any], engine: Engine, tasks: int) -> None:
-    """Runs a pipeline to its end.
+def run(graph: Callable[[Flow], None], engine: Engine, tasks: int) -> None:
+    """Runs a job to its end.
 
     Args:
-        construct: adds the steps to a pipeline.
+        graph: puts the steps together.
         engine: what to run it on.
         tasks: independent pieces of work there are; locally no more processes than that are started.
 
-    Raises UsageError where --workers is given for an engine that has its own, C4pipeError with the cause in a
-    sentence where a step fails, JobWritten where the job goes to a file.
+    Raises UsageError where an option is not for that engine, C4pipeError with the cause in a sentence where a step
+    fails, JobWritten where the job goes to a file.
     """
-    options = PipelineOptions(list(engine.beam))
-    remote = not is_local(engine)
-    if remote and engine.workers is not None:
-        name = options.view_as(StandardOptions).runner
-        raise UsageError(f"--workers {engine.workers} is for this machine; {name} takes its own option for it")
     try:
-        if remote:
-            pipeline = beam.Pipeline(options=options)
+        if is_local(engine):
+            with LocalFlow(max(1, min(engine.workers or os.cpu_count() or 1, tasks))) as flow:
+                graph(flow)
         else:
-            workers = max(1, min(engine.workers or os.cpu_count() or 1, tasks))
-            options.view_as(DirectOptions).direct_num_workers = workers
-            pipeline = beam.Pipeline(runner=LocalRunner(workers, options), options=options)
-        construct(pipeline)
-        with _logs() if remote and not engine.quiet else contextlib.nullcontext():
-            pipeline.run().wait_until_finish()
-        if job := options.view_as(PortableOptions).output_executable_path:
-            raise JobWritten(f"the job is in {job}: submit it, then give the same command without that option")
-    except JobWritten:
+            _run_on_beam(graph, engine)
+    except (C4pipeError, KeyboardInterrupt):
         raise
+    except BrokenProcessPool as error:
+        raise C4pipeError(
+            "a worker process was killed, perhaps for want of memory: the same command goes on from here, "
+            "--workers with a smaller number takes less"
+        ) from error
     except Exception as error:
         cause = failure(error)
         if str(cause).startswith("KeyboardInterrupt"):
             raise KeyboardInterrupt from error
         raise cause from error
+
+
+def _run_on_beam(graph: Callable[[Flow], None], engine: Engine) -> None:
+    if engine.workers is not None:
+        raise UsageError(
+            f"--workers {engine.workers} is for this machine; {_runner(engine)} takes its own option for it"
+        )
+    import apache_beam as beam
+    from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
+
+    from c4pipe.beam_flow import BeamFlow
+
+    options = PipelineOptions(list(engine.beam))
+    pipeline = beam.Pipeline(options=options)
+    graph(BeamFlow(pipeline))
+    with _logs() if not engine.quiet else contextlib.nullcontext():
+        pipeline.run().wait_until_finish()
+    if job := options.view_as(PortableOptions).output_executable_path:
+        raise JobWritten(f"the job is in {job}: submit it, then give the same command without that option")
 
 
 def failure(error: BaseException) -> C4pipeError:

@@ -1,32 +1,19 @@
-"""A worker process of LocalRunner: Beam's own, without its chatter, that does not outlive the run it works for."""
+"""What a worker process of this machine does beside its work: it neither outlives its run nor answers for it."""
 
-import logging
 import os
-import sys
+import signal
 import threading
 import time
-from pathlib import Path
 
 
-def main() -> None:
-    """Serves bundles until the run ends; the one argument is the run's process id."""
-    # An error reaches the user as the failure of the pipeline, in a sentence; its tracebacks are of no use here.
-    logging.disable(logging.CRITICAL)
-    parent = int(sys.argv.pop(1))
+def begin(parent: int) -> None:
+    """Prepares this process to work for the run of that process id."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the run itself ends its workers
     threading.Thread(target=end_with, args=(parent,), name="end with parent", daemon=True).start()
-
-    from apache_beam.runners.worker.sdk_worker_main import main as serve
-
-    with Path(os.devnull).open("w") as sys.stderr:  # where Beam prints each traceback once more
-        serve(sys.argv)
 
 
 def end_with(parent: int) -> None:
-    """Ends this process when its parent is gone: Beam's worker would wait for ever for work from a killed run."""
+    """Ends this process when its parent is gone: it would wait for ever for work from a killed run."""
     while os.getppid() == parent:
         time.sleep(1)
     os._exit(1)
-
-
-if __name__ == "__main__":
-    main()

@@ -33,9 +33,10 @@ from dataflow_service import BUCKET, IMAGE, run_graph, served, staged, store, st
 from fetch import BOOT, PRISM, built, cache
 from gcs import gcs
 
+from c4pipe.beam_flow import BeamFlow
 from c4pipe.dedup.exchange import SPAN_ROW, URL_ROW, bucket_bits, group_size
 from c4pipe.dedup.layout import Layout
-from c4pipe.dedup.transforms import DedupPlan, DedupWorkFiles
+from c4pipe.dedup.steps import DedupPlan, dedup_work_files
 from c4pipe.presets import find_recipe
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -224,7 +225,7 @@ def _dedup_graph() -> bytes:
         begun="",
     )
     pipeline = beam.Pipeline(options=beam.options.pipeline_options.PipelineOptions(["--pickle_library=cloudpickle"]))
-    _ = pipeline | "Work files" >> beam.Create(groups) | "Dedup" >> DedupWorkFiles(plan)
+    dedup_work_files(BeamFlow(pipeline), groups, plan)
     data: bytes = pipeline.to_runner_api().SerializeToString()
     return data
 

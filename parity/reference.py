@@ -23,10 +23,10 @@ import nltk.tokenize.punkt
 import punkt
 import tldextract
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions
+from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 from tensorflow_datasets.text import c4, c4_utils
 
 from c4pipe.lists import REALNEWS, bad_words_file
-from c4pipe.runners import LocalRunner
 
 
 def sentence_tokenizer() -> Any:
@@ -102,7 +102,7 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         options = PipelineOptions(["--no_pipeline_type_check"])  # the package's own hints are wrong for the domains
         options.view_as(DirectOptions).direct_num_workers = 1
-        with beam.Pipeline(runner=LocalRunner(1, options), options=options) as pipeline:
+        with beam.Pipeline(runner=FnApiRunner(), options=options) as pipeline:
             pages = pages_of(config, pipeline, arguments.files, arguments.lists, arguments.links, Path(folder))
             _ = pages | beam.Map(row) | beam.io.WriteToText(f"{folder}/rows", shard_name_template="")
         rows = sorted(Path(f"{folder}/rows").read_text(encoding="utf-8").split("\n"))

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from c4pipe import pipeline
-from c4pipe.dedup import exchange, layout, shard, transforms
+from c4pipe.dedup import exchange, layout, shard, steps
 from c4pipe.dedup.exchange import DROP, OLDER_ROW, SPAN_ROW, URL_ROW, unpack
 from c4pipe.dedup.shard import decode, encode
 from c4pipe.dedup.units import span_hashes, unit_hashes
@@ -565,7 +565,7 @@ def test_same_bytes_for_any_groups_of_files(monkeypatch: pytest.MonkeyPatch, fil
         return files
 
     monkeypatch.setattr(pipeline, "group_size", group_size)
-    monkeypatch.setattr(transforms, "_HELD_BYTES", 2000)  # pages leave several times in a group
+    monkeypatch.setattr(steps, "_HELD_BYTES", 2000)  # pages leave several times in a group
     assert digests(crawl) == expected
     assert asked
 
@@ -720,7 +720,7 @@ def test_a_work_file_must_come_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         for _ in range(times if path.name.startswith(sorted(crawl)[1]) else 1):
             yield from read_kept(path, *args)
 
-    monkeypatch.setattr(transforms, "read_kept", unreliable)
+    monkeypatch.setattr(steps, "read_kept", unreliable)
     work = write_work(tmp_path / "work", crawl)
     with pytest.raises(LostDataError, match=r"pages were read, .* dropped, .* kept"):
         run([work], tmp_path / "corpus")

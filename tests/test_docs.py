@@ -29,11 +29,8 @@ RULES_PAGE = (ROOT / "docs" / "rules.md").read_text()
 FORMATS_PAGE = (ROOT / "docs" / "formats.md").read_text()
 DAMAGE_SECTION = RULES_PAGE.partition("\n## Damage\n")[2]
 
-BEAM_AT_IMPORT = {"dedup/transforms.py", "filters/transforms.py", "pipeline.py", "runners.py"} | {
-    "vocab/pipeline.py",
-    "vocab/transforms.py",
-}
-BEAM_WHEN_CALLED = {"boot.py", "arguments.py", "worker.py"}
+BEAM_AT_IMPORT = {"beam_flow.py"}
+BEAM_WHEN_CALLED = {"boot.py", "arguments.py", "runners.py"}
 
 SNIPPETS = dict(re.findall(r"<!-- reads: (\w+) -->\n```python\n(.*?)```", README, re.DOTALL))
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-import apache_beam as beam
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,7 +17,7 @@ from hypothesis import strategies as st
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.options import Engine
 from c4pipe.runners import run
-from c4pipe.vocab import sample, transforms
+from c4pipe.vocab import sample, steps
 from c4pipe.vocab.sample import (
     BINS,
     SENTENCE_BYTES,
@@ -35,7 +34,7 @@ from c4pipe.vocab.sample import (
     total_bytes,
 )
 from c4pipe.vocab.sources import HELD_OUT_KEY, Reading, Source, encoded, find, read
-from c4pipe.vocab.transforms import CountText, WriteSample
+from c4pipe.vocab.steps import count_text, write_sample
 
 M64 = 2**64 - 1
 
@@ -320,10 +319,10 @@ def write_split(folder: Path, files: dict[str, list[str]]) -> Reading:
 
 
 def counted(folder: Path, readings: Sequence[Reading]) -> list[Counts]:
-    """The counts of each source, by the step in Beam."""
+    """The counts of each source, by the step."""
     files = [(source, file) for source, reading in enumerate(readings) for file in reading.files]
     tasks = [(source, str(file), str(folder / f"{source}-{file.name}")) for source, file in files]
-    run(lambda pipeline: pipeline | beam.Create(tasks) | CountText(readings), Engine(workers=1), 1)
+    run(lambda flow: count_text(flow, tasks, readings), Engine(workers=1), 1)
     counts = [dense({}) for _ in readings]
     for source, _, target in tasks:
         counts[source] += decode_counts(Path(target).read_bytes())
@@ -332,10 +331,9 @@ def counted(folder: Path, readings: Sequence[Reading]) -> list[Counts]:
 
 
 def sampled(folder: Path, readings: Sequence[Reading], portions: Sequence[Portion], spill: str) -> dict[str, bytes]:
-    """The files of a sample, by the step in Beam."""
+    """The files of a sample, by the steps."""
     tasks = [(source, str(file)) for source, reading in enumerate(readings) for file in reading.files]
-    step = WriteSample(readings, portions, folder, spill)
-    run(lambda pipeline: pipeline | beam.Create(tasks) | step, Engine(workers=1), 1)
+    run(lambda flow: write_sample(flow, tasks, readings, portions, folder, spill), Engine(workers=1), 1)
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
@@ -357,7 +355,7 @@ def test_the_sample_is_the_same_however_pages_are_divided(
 ) -> None:
     monkeypatch.setattr(sample, "_PART_BYTES", 1000)
     if name == "the other way":
-        monkeypatch.setattr(transforms, "_HELD_BYTES", 200)
+        monkeypatch.setattr(steps, "_HELD_BYTES", 200)
     reading = write_split(tmp_path / "texts", SPLITS[name])
     for folder in ("counts", "parts"):
         (tmp_path / folder).mkdir()

@@ -8,11 +8,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import apache_beam as beam
 import numpy as np
 
 from c4pipe import __version__
 from c4pipe.errors import LostDataError, UsageError
+from c4pipe.flow import Flow
 from c4pipe.lock import only_run
 from c4pipe.progress import Progress
 from c4pipe.runners import run, spill_folder
@@ -21,7 +21,7 @@ from c4pipe.vocab import sample, train
 from c4pipe.vocab.options import VocabOptions
 from c4pipe.vocab.sample import Counts, Portion
 from c4pipe.vocab.sources import first_files
-from c4pipe.vocab.transforms import CountText, WriteSample
+from c4pipe.vocab.steps import count_text, write_sample
 from c4pipe.work_folder import clear_abandoned
 
 SAMPLE = "_sample"
@@ -127,13 +127,13 @@ def _count_files(options: VocabOptions, files: Sequence[Sequence[Place]], folder
         if (name := _count_name(source, number)) not in there
     ]
 
-    def construct(pipeline: beam.Pipeline) -> None:
-        _ = pipeline | "Files" >> beam.Create(tasks) | "Count text" >> CountText(options.readings)
+    def graph(flow: Flow) -> None:
+        count_text(flow, tasks, options.readings)
 
     total = sum(map(len, files))
     if tasks:
         with progress.wait("count", folder, total, lambda: sum(name.startswith("count-") for name in names(folder))):
-            run(construct, options.engine, len(tasks))
+            run(graph, options.engine, len(tasks))
     there = names(folder)
     lost = [target for *_, target in tasks if target.rpartition("/")[2] not in there]
     if lost:
@@ -181,15 +181,14 @@ def _write_parts(
 ) -> None:
     tasks = [(source, str(file.absolute())) for source, some in enumerate(files) for file in some]
 
-    def construct(pipeline: beam.Pipeline) -> None:
-        step = WriteSample(options.readings, portions, folder, spill)
-        _ = pipeline | "Files" >> beam.Create(tasks) | "Sample" >> step
+    def graph(flow: Flow) -> None:
+        write_sample(flow, tasks, options.readings, portions, folder, spill)
 
     def written() -> int:
         return sum(name.startswith("part-") for name in names(folder))
 
     with spill_folder(options.engine, folder) as spill, progress.wait("sample", folder, total, written):
-        run(construct, options.engine, len(tasks))
+        run(graph, options.engine, len(tasks))
 
 
 def _train(

@@ -1,4 +1,4 @@
-"""The Beam steps of job 2: as little logic as possible, the exchange and the shards are pure functions.
+"""The steps of job 2: as little logic as possible, the exchange and the shards are pure functions.
 
 Reports (counts and control totals) travel as data beside the rows, since engines count retried work twice.
 """
@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
@@ -19,6 +18,7 @@ from c4pipe.dedup.finish import PageFinisher
 from c4pipe.dedup.layout import Layout
 from c4pipe.dedup.spill import Spill
 from c4pipe.errors import C4pipeError
+from c4pipe.flow import Flow, Step
 from c4pipe.recipes import Recipe
 from c4pipe.shards import ShardWriter
 from c4pipe.storage import place
@@ -63,75 +63,39 @@ class DedupPlan:
     spill: str = ""
 
 
-class DedupWorkFiles(beam.PTransform):
-    """Work files to shards: the newest page of each URL, one of each repeated span."""
+def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: DedupPlan) -> None:
+    """Work files, in groups, to shards: the newest page of each URL, one of each repeated span.
 
-    def __init__(self, plan: DedupPlan) -> None:
-        super().__init__()
-        self._plan = plan
-
-    def expand(self, files: beam.PCollection) -> beam.PCollection:
-        """Takes (group, its (file number, path) pairs); writes the shards, checks all reports, publishes the corpus."""
-        plan = self._plan
-        files = files | "Spread groups" >> beam.Reshuffle()
-        url_buckets, url_report = _with_report(files | "Read URLs" >> _par_do(_ReadUrls(plan)))
-        older, older_report = _with_report(
-            url_buckets
-            | "Group URLs" >> beam.GroupByKey()
-            | "Find older captures" >> _par_do(_FindOlder(plan))
-        )  # fmt: skip
-        spans = (
-            {"files": files, "older": older}
-            | "Older captures to their group" >> beam.CoGroupByKey()
-            | "Read spans" >> _par_do(_ReadSpans(plan), "rows", "drops")
-        )
-        repeats, repeats_report = _with_report(
-            spans.rows
-            | "Group spans" >> beam.GroupByKey()
-            | "Find repeated spans" >> _par_do(_FindRepeats(plan))
-        )  # fmt: skip
-        drops = (spans.drops, repeats) | "All drops" >> beam.Flatten()
-        pages, finish_report = _with_report(
-            {"files": files, "older": older, "drops": drops}
-            | "Drops to their group" >> beam.CoGroupByKey()
-            | "Finish pages" >> _par_do(_FinishPages(plan))
-        )
-        shards = files.pipeline | "Name shards" >> beam.Create(
-            [(number, tuple(name)) for number, name in enumerate(plan.layout.shards())]
-        )
-        written = (
-            {"shard": shards, "pages": pages}
-            | "Pages to their shard" >> beam.CoGroupByKey()
-            | "Write shard" >> beam.ParDo(_WriteShard(plan))
-        )
-        return (
-            (url_report, older_report, spans[REPORT], repeats_report, finish_report, written)
-            | "All reports" >> beam.Flatten()
-            | "Add up reports" >> beam.CombineGlobally(_AddReports())
-            | "Publish" >> beam.Map(_publish, plan.output, plan.begun)
-        )
+    Writes the shards, checks all reports, publishes the corpus.
+    """
+    files = flow.create("Work files", groups)
+    urls = flow.do("Read URLs", files, _ReadUrls(plan))
+    url_buckets = flow.group("Group URLs", urls["rows"])
+    older = flow.do("Find older captures", url_buckets, _FindOlder(plan))
+    old_files = flow.join("Older captures to their group", files=files, older=older["rows"])
+    spans = flow.do("Read spans", old_files, _ReadSpans(plan))
+    span_buckets = flow.group("Group spans", spans["rows"])
+    repeats = flow.do("Find repeated spans", span_buckets, _FindRepeats(plan))
+    drops = flow.merge("All drops", spans["drops"], repeats["rows"])
+    dropped = flow.join("Drops to their group", files=files, older=older["rows"], drops=drops)
+    pages = flow.do("Finish pages", dropped, _FinishPages(plan))
+    names = flow.create("Shards", [(number, tuple(name)) for number, name in enumerate(plan.layout.shards())])
+    shards = flow.join("Pages to their shard", shard=names, pages=pages["rows"])
+    written = flow.do("Write shard", shards, _WriteShard(plan))
+    reports = flow.merge("All reports", *(each[REPORT] for each in (urls, older, spans, repeats, pages, written)))
+    flow.do("Publish", flow.fold("Add up reports", reports, totals.add), _Publish(plan))
 
 
-def _par_do(do_fn: beam.DoFn, *outputs: str) -> Any:
-    """A ParDo with an output for reports beside its own (or beside the named ones)."""
-    if outputs:
-        return beam.ParDo(do_fn).with_outputs(REPORT, *outputs)
-    return beam.ParDo(do_fn).with_outputs(REPORT, main="rows")
+def _report(*parts: Mapping[str, Any]) -> tuple[str, Any]:
+    return REPORT, totals.add(parts)
 
 
-def _with_report(outputs: Any) -> tuple[beam.PCollection, beam.PCollection]:
-    return outputs.rows, outputs[REPORT]
-
-
-def _report(*parts: Mapping[str, Any]) -> beam.pvalue.TaggedOutput:
-    return beam.pvalue.TaggedOutput(REPORT, totals.add(parts))
-
-
-class _Step(beam.DoFn):
+class _Step(Step):
     """A step whose pieces travel by `self._spill`."""
 
+    outputs: tuple[str, ...] = ("rows", REPORT)
+
     def __init__(self, plan: DedupPlan) -> None:
-        super().__init__()
         self._plan = plan
 
     def setup(self) -> None:
@@ -159,7 +123,7 @@ class _ReadUrls(_Step):
         rows = np.concatenate([url_rows(place(path), file) for file, path in element[1]])
         rows = rows[np.argsort(rows["hash"], kind="stable")]
         for bucket, packed in exchange.bucketed(rows, self._plan.url_bits):
-            yield bucket, self._spill.send(packed)
+            yield "rows", (bucket, self._spill.send(packed))
         yield _report(totals.entered("urls", exchange.totals(rows)))
 
 
@@ -170,12 +134,15 @@ class _FindOlder(_Step):
         rows = self._unpack(element[1], URL_ROW)
         _, older = exchange.find_older(rows)
         delivered: totals.Report = {}
-        yield from self._by_group("older", older, OLDER_ROW, delivered)
+        for rows_of_group in self._by_group("older", older, OLDER_ROW, delivered):
+            yield "rows", rows_of_group
         yield _report(totals.left("urls", exchange.totals(rows)), delivered, delivered)  # to spans, and to pages
 
 
 class _ReadSpans(_Step):
     """(group, files and older rows) -> span rows by bucket, drops by group."""
+
+    outputs = ("rows", "drops", REPORT)
 
     def process(self, element: tuple[int, Mapping[str, Iterable[Any]]]) -> Iterator[Any]:
         _, grouped = element
@@ -188,10 +155,10 @@ class _ReadSpans(_Step):
         # Each group settles its own repeats: a span that is everywhere costs one row a group.
         first, repeats = exchange.find_repeats(np.concatenate([np.empty(0, SPAN_ROW), *rows]))
         for bucket, packed in exchange.bucketed(first, self._plan.span_bits):
-            yield beam.pvalue.TaggedOutput("rows", (bucket, self._spill.send(packed)))
+            yield "rows", (bucket, self._spill.send(packed))
         delivered: totals.Report = {}
         for drops in self._by_group("drops", repeats, DROP, delivered):
-            yield beam.pvalue.TaggedOutput("drops", drops)
+            yield "drops", drops
         yield _report(
             totals.left("older", exchange.totals(older)), totals.entered("spans", exchange.totals(first)), delivered
         )
@@ -204,7 +171,8 @@ class _FindRepeats(_Step):
         rows = self._unpack(element[1], SPAN_ROW)
         _, repeats = exchange.find_repeats(rows)
         delivered: totals.Report = {}
-        yield from self._by_group("drops", repeats, DROP, delivered)
+        for drops in self._by_group("drops", repeats, DROP, delivered):
+            yield "rows", drops
         yield _report(totals.left("spans", exchange.totals(rows)), delivered)
 
 
@@ -246,7 +214,7 @@ class _FinishPages(_Step):
         pa.default_memory_pool().release_unused()  # or every file leaves its largest batch behind
         yield _report(*reports, counts, {"drops.unclaimed": finish.unclaimed(removals, seen)})
 
-    def _send(self, held: list[pa.Table], reports: list[totals.Report]) -> Iterator[tuple[int, bytes]]:
+    def _send(self, held: list[pa.Table], reports: list[totals.Report]) -> Iterator[tuple[str, Any]]:
         pages = pa.concat_tables(held).combine_chunks() if held else None
         if not pages:
             return
@@ -254,13 +222,15 @@ class _FinishPages(_Step):
         reports.append(totals.entered("pages", exchange.totals(keys)))
         layout = self._plan.layout
         for number, part in shard.by_shard(pages, layout.shard_numbers(shard.folders_of(pages, layout), keys)):
-            yield number, self._spill.send(shard.encode(part))
+            yield "rows", (number, self._spill.send(shard.encode(part)))
 
 
 class _WriteShard(_Step):
     """(shard, pages) -> a report; the shard's files are in the staging folder then."""
 
-    def process(self, element: tuple[int, Mapping[str, Iterable[Any]]]) -> Iterator[totals.Report]:
+    outputs = (REPORT,)
+
+    def process(self, element: tuple[int, Mapping[str, Iterable[Any]]]) -> Iterator[Any]:
         _, grouped = element
         ((language, split, number, of),) = grouped["shard"]
         pages = shard.decode(self._spill.receive(grouped["pages"]))
@@ -272,27 +242,18 @@ class _WriteShard(_Step):
         except OSError as error:
             message = f"shard {number} of {of} ({language}, {split}) can't be written to {folder}: {error}"
             raise C4pipeError(message) from error
-        yield totals.add(
-            [
-                totals.left("pages", exchange.totals(pages["page_key"].to_numpy())),
-                {"shards": [file.to_json() for file in writer.files]},
-            ]
+        yield _report(
+            totals.left("pages", exchange.totals(pages["page_key"].to_numpy())),
+            {"shards": [file.to_json() for file in writer.files]},
         )
 
 
-class _AddReports(beam.CombineFn):
-    def create_accumulator(self) -> totals.Report:
-        return {}
+class _Publish(Step):
+    """The sum of all reports -> nothing; the corpus is complete then."""
 
-    def add_input(self, mutable_accumulator: totals.Report, element: totals.Report) -> totals.Report:
-        return totals.add([mutable_accumulator, element])
+    def __init__(self, plan: DedupPlan) -> None:
+        self._output, self._begun = plan.output, plan.begun
 
-    def merge_accumulators(self, accumulators: Iterable[totals.Report]) -> totals.Report:
-        return totals.add(accumulators)
-
-    def extract_output(self, accumulator: totals.Report) -> totals.Report:
-        return accumulator
-
-
-def _publish(report: totals.Report, output: str, begun: str) -> None:
-    publish.finish(place(output), report, begun)
+    def process(self, element: totals.Report) -> Iterable[tuple[str, Any]]:
+        publish.finish(place(self._output), element, self._begun)
+        return ()

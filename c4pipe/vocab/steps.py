@@ -1,15 +1,15 @@
-"""The Beam steps of job 3: text is counted by the keys of its pages, then the pages that are chosen are sorted."""
+"""The steps of job 3: text is counted by the keys of its pages, then the pages that are chosen are sorted."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
 from c4pipe.dedup.spill import Spill
 from c4pipe.errors import C4pipeError
+from c4pipe.flow import Flow, Step
 from c4pipe.storage import Place, place, write_bytes
 from c4pipe.vocab import sample
 from c4pipe.vocab.sample import Portion
@@ -20,37 +20,23 @@ _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
 _HELD_BYTES = 64 * 1024 * 1024  # of chosen pages, before they go to their parts
 
 
-class CountText(beam.PTransform):
-    """Files to counts: for each, a file with its bytes of text by bin."""
-
-    def __init__(self, readings: Sequence[Reading]) -> None:
-        super().__init__()
-        self._readings = _without_files(readings)
-
-    def expand(self, files: beam.PCollection) -> beam.PCollection:
-        """Takes (source number, path, path of the counts)."""
-        return files | "Spread files" >> beam.Reshuffle() | "Count" >> beam.ParDo(_Count(self._readings))
+def count_text(flow: Flow, files: Sequence[tuple[int, str, str]], readings: Sequence[Reading]) -> None:
+    """(source number, path, path of the counts): writes the bytes of text of each file, by bin."""
+    flow.do("Count text", flow.create("Files", files), _Count(_without_files(readings)))
 
 
-class WriteSample(beam.PTransform):
-    """Files to the parts of a sample: pages of the smallest keys, in their order."""
-
-    def __init__(self, readings: Sequence[Reading], portions: Sequence[Portion], folder: Place, spill: str) -> None:
-        super().__init__()
-        self._readings = _without_files(readings)
-        self._portions = tuple(portions)
-        self._folder = str(folder)
-        self._spill = spill
-
-    def expand(self, files: beam.PCollection) -> beam.PCollection:
-        """Takes (source number, path); writes the files of the parts."""
-        return (
-            files
-            | "Spread files" >> beam.Reshuffle()
-            | "Choose pages" >> beam.ParDo(_Choose(self._readings, self._portions, self._spill))
-            | "Pages to their part" >> beam.GroupByKey()
-            | "Write part" >> beam.ParDo(_WritePart(self._folder, self._spill))
-        )
+def write_sample(
+    flow: Flow,
+    files: Sequence[tuple[int, str]],
+    readings: Sequence[Reading],
+    portions: Sequence[Portion],
+    folder: Place,
+    spill: str,
+) -> None:
+    """(source number, path): writes the parts of a sample, pages of the smallest keys, in their order."""
+    choose = _Choose(_without_files(readings), tuple(portions), spill)
+    chosen = flow.do("Choose pages", flow.create("Files", files), choose)
+    flow.do("Write part", flow.group("Pages to their part", chosen["pages"]), _WritePart(str(folder), spill))
 
 
 def _without_files(readings: Sequence[Reading]) -> tuple[Reading, ...]:
@@ -58,24 +44,23 @@ def _without_files(readings: Sequence[Reading]) -> tuple[Reading, ...]:
     return tuple(replace(reading, files=(), made_of=None) for reading in readings)
 
 
-class _Count(beam.DoFn):
+class _Count(Step):
     def __init__(self, readings: tuple[Reading, ...]) -> None:
-        super().__init__()
         self._readings = readings
 
-    def process(self, element: tuple[int, str, str]) -> None:
+    def process(self, element: tuple[int, str, str]) -> Iterable[tuple[str, Any]]:
         source, path, target = element
         counts = np.zeros(sample.BINS, np.int64)
         for texts, keys in read(place(path), self._readings[source]):
             counts += sample.count(keys, [len(encoded(text)) + 1 for text in texts])
         _write(target, sample.encode_counts(counts))
+        return ()
 
 
-class _Spilling(beam.DoFn):
+class _Spilling(Step):
     """A step whose pages travel by `self._spill`."""
 
     def __init__(self, spill: str) -> None:
-        super().__init__()
         self._spill_folder = spill
 
     def setup(self) -> None:
@@ -88,12 +73,14 @@ class _Spilling(beam.DoFn):
 class _Choose(_Spilling):
     """(source number, path) -> (name of a part, pages)."""
 
+    outputs = ("pages",)
+
     def __init__(self, readings: tuple[Reading, ...], portions: tuple[Portion, ...], spill: str) -> None:
         super().__init__(spill)
         self._readings = readings
         self._portions = portions
 
-    def process(self, element: tuple[int, str]) -> Iterator[tuple[str, bytes]]:
+    def process(self, element: tuple[int, str]) -> Iterator[tuple[str, Any]]:
         source, path = element
         firsts = sample.first_bins(self._portions[source])
         held: list[pa.Table] = []
@@ -105,14 +92,14 @@ class _Choose(_Spilling):
                 held = []
         yield from self._send(source, firsts, held)
 
-    def _send(self, source: int, firsts: Any, held: list[pa.Table]) -> Iterator[tuple[str, bytes]]:
+    def _send(self, source: int, firsts: Any, held: list[pa.Table]) -> Iterator[tuple[str, Any]]:
         pages = pa.concat_tables(held) if held else _SCHEMA.empty_table()
         parts = np.searchsorted(firsts, sample.bins_of(pages["key"].to_numpy()), side="right") - 1
         for part in np.unique(parts).tolist():
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, _SCHEMA, options=_COMPRESSED) as stream:
                 stream.write_table(pages.filter(pa.array(parts == part)).combine_chunks())
-            yield sample.part_name(source, part), self._spill.send(sink.getvalue().to_pybytes())
+            yield "pages", (sample.part_name(source, part), self._spill.send(sink.getvalue().to_pybytes()))
 
 
 class _WritePart(_Spilling):
@@ -122,11 +109,12 @@ class _WritePart(_Spilling):
         super().__init__(spill)
         self._folder = folder
 
-    def process(self, element: tuple[str, Iterable[bytes]]) -> None:
+    def process(self, element: tuple[str, Iterable[bytes]]) -> Iterable[tuple[str, Any]]:
         name, pieces = element
         pages = pa.concat_tables(pa.ipc.open_stream(piece).read_all() for piece in self._spill.receive(pieces))
         pages = pages.sort_by([("key", "ascending"), ("text", "ascending")])  # the text, for those of one key
         _write(f"{self._folder}/{name}", b"".join(text.as_py() + b"\n" for text in pages["text"]))
+        return ()
 
 
 def _write(target: str, data: bytes) -> None:
