@@ -4,7 +4,8 @@
 ARG PYTHON=3.11
 ARG BEAM=2.77.0
 
-FROM python:${PYTHON}-slim AS package
+# With a compiler, for the part of c4pipe that is in C.
+FROM python:${PYTHON}-bookworm AS package
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
 COPY c4pipe c4pipe

@@ -124,7 +124,7 @@ class WorkWriter:
         self._pages.append(page)
         self.rows += 1
         if page is not None:
-            size = len(page.text.encode())
+            size = utf8_size(page.text)
             self._held_bytes += size
             self.spans += len(page.span_hashes)
             if page.language is not None and page.dropped is None:
@@ -176,6 +176,11 @@ class WorkWriter:
                 columns[field.name] = pa.array(values, field.type)
         self._writer.write_table(pa.table([columns[field.name] for field in SCHEMA], SCHEMA))
         self._keys, self._captured, self._pages, self._held_bytes = array("Q"), array("q"), [], 0
+
+
+def utf8_size(text: str) -> int:
+    """Returns how many bytes a text has in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode())
 
 
 def _lists(values: Sequence[Any], dtype: Any) -> pa.ListArray:

@@ -73,14 +73,14 @@ def submitter() -> Path:
     if not stamp.exists():
         print("making the environment that submits", flush=True)
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
-        pip(python, "install", f"apache-beam[gcp]=={version('apache-beam')}", "hatchling>=1.26", "-c", CONSTRAINTS)
+        pip(python, "install", f"apache-beam[gcp]=={version('apache-beam')}", "setuptools>=77", "-c", CONSTRAINTS)
         stamp.touch()
     return python
 
 
 def package(python: Path, folder: Path) -> tuple[Path, Path]:
     """Makes the sdist of the clone, and of that the wheel: so the sdist is complete."""
-    build = [str(python), "-m", "hatchling", "build", "--target", "sdist", "--directory", str(folder)]
+    build = [str(python), "-c", f"from setuptools import build_meta; build_meta.build_sdist({str(folder)!r})"]
     subprocess.run(build, check=True, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     (sdist,) = folder.glob("c4pipe-*.tar.gz")
     pip(python, "wheel", "--no-deps", "--no-build-isolation", sdist, "-w", folder)

@@ -7,6 +7,8 @@ import mmh3
 import numpy as np
 import numpy.typing as npt
 
+from c4pipe.native import lower, native
+
 U64 = npt.NDArray[np.uint64]
 
 
@@ -21,9 +23,9 @@ def unit_hashes(units: Iterable[str], white_space: str) -> U64:
     White space is `folded` (every run of it counts as one blank), or `trimmed` (only around the unit).
     """
     if white_space == "folded":
-        texts = (" ".join(unit.lower().split()) for unit in units)
+        texts = (" ".join(lower(unit).split()) for unit in units)
     else:
-        texts = (unit.strip().lower() for unit in units)
+        texts = (lower(unit.strip()) for unit in units)
     return np.array([mmh3.hash64(text.encode(), signed=False)[0] for text in texts], dtype=np.uint64)
 
 
@@ -36,6 +38,8 @@ def span_hashes(hashes: U64, size: int) -> U64:
     count = len(hashes) - size + 1
     if count < 1:
         return np.empty(0, dtype=np.uint64)
+    if native:
+        return np.frombuffer(native.span_hashes(hashes.tobytes(), size), dtype=np.uint64)
     mixed = np.zeros(count, dtype=np.uint64)
     for offset in range(size):
         mixed = _mix(mixed * np.uint64(0x9E3779B97F4A7C15) + hashes[offset : offset + count])

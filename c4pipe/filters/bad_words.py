@@ -1,8 +1,10 @@
 """Listed words and phrases, found as whole words in any case (rule 18)."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
+
+from c4pipe.native import native
 
 _WORD = re.compile(r"\w+")
 _UNSPACED = ("ja", "th", "zh")
@@ -19,25 +21,45 @@ class BadWords:
     """
 
     def __init__(self, words: Iterable[str], language: str) -> None:
-        self._by_first_word: dict[bytes, list[str]] = {}
+        self._by_first_word: dict[str, list[str]] = {}
         self._anywhere: list[str] = []  # those that no ASCII word leads to
         self._flanked = language.partition("-")[0] not in _UNSPACED
         for word in sorted(set(words)):
             first = _WORD.search(word)
             if self._flanked and first is not None and first[0].isascii():
-                self._by_first_word.setdefault(first[0].encode(), []).append(word)
+                self._by_first_word.setdefault(first[0], []).append(word)
             else:
                 self._anywhere.append(word)
-        self._first_words = frozenset(self._by_first_word)
+        self._words_in = _finder(tuple(self._by_first_word))
 
     def find(self, lower: str) -> str | None:
         """Returns the first listed word or phrase, by name, that the lower-case text has, or None."""
         candidates = list(self._anywhere)
-        if self._first_words:
-            words = lower.encode("utf-8", "replace").translate(_BLANKS).split()
-            for first in self._first_words.intersection(words):
+        if self._by_first_word:
+            for first in self._words_in(lower):
                 candidates += self._by_first_word[first]
         return min((word for word in candidates if _has(lower, word, self._flanked)), default=None)
+
+
+def _finder(words: tuple[str, ...]) -> Callable[[str], set[str]]:
+    """Returns what finds those words of a text that are among `words`."""
+    encoded = frozenset(word.encode() for word in words)
+
+    def words_in(text: str) -> set[str]:
+        found = encoded.intersection(text.encode("utf-8", "replace").translate(_BLANKS).split())
+        return {word.decode() for word in found}
+
+    if native is None:
+        return words_in
+    in_bulk: Callable[[str], set[str]] = native.Words(words).words_in
+
+    def words_in_bulk(text: str) -> set[str]:
+        try:
+            return in_bulk(text)
+        except UnicodeEncodeError:  # half of a surrogate pair, which no decoded page has
+            return words_in(text)
+
+    return words_in_bulk
 
 
 _BLANKS = bytes(code if code < 128 and _WORD.match(chr(code)) else 32 for code in range(256))

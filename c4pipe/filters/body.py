@@ -14,10 +14,8 @@ def cut(page: Page, breaks: str) -> list[str]:
     return page.lines if breaks == "every break" else newline_cut(page.body)
 
 
-def cut_again(lines: Sequence[str], breaks: str) -> list[str]:
-    """Returns the lines as the line rules see them."""
-    if breaks != "newlines, then every break":
-        return list(lines)
+def cut_again(lines: Sequence[str]) -> list[str]:
+    """Returns the lines as the line rules see them, where the page was measured by `newlines, then every break`."""
     # What the lines lack as a whole, none of them has: most pages have no such break.
     if len("\n".join(lines).splitlines()) == len(lines):
         return list(lines)

@@ -9,6 +9,7 @@ from typing import Any
 from c4pipe.filters import body
 from c4pipe.filters.draft import Draft
 from c4pipe.filters.language import Guess
+from c4pipe.filters.packed import pack, packed_rule
 from c4pipe.filters.pages import contains
 from c4pipe.filters.tools import Tools
 from c4pipe.page import Page
@@ -58,27 +59,45 @@ class Cleaner:
 
     def clean(self, page: Page) -> tuple[Verdict, Draft]:
         """Returns the verdict on a page as crawled, and the page as the line rules left it."""
-        draft = Draft(page, self._tools, body.cut(page, self._breaks))
+        packed = pack(page, self._breaks)
+        draft = Draft(page, self._tools, body.cut(page, self._breaks) if packed is None else packed)
         taken: dict[str, int] = {}
         for rule in self._read:
             rule(draft, taken)
         reason = _first(self._readable, draft)
         if reason:
             return Verdict(reason, readable=False), draft
-        draft.lines = body.cut_again(draft.lines, self._breaks)
+        self._cut_again(draft)
         reason = _first(self._crawled, draft)
         if reason:
             return Verdict(reason), draft
-        read = len(draft.lines) + sum(taken.values())
+        read = draft.line_count + sum(taken.values())
         for each in self._lines:
             reason = _first(each, draft) if isinstance(each, list) else each(draft, taken)
             if reason:
                 return Verdict(reason, lines_read=read, lines=taken), draft
-        if draft.lines and draft.lines[0] != draft.lines[0].lstrip():
-            draft.lines = [draft.lines[0].lstrip(), *draft.lines[1:]]  # the text is trimmed, lines need not be
-        reason = _first(self._cleaned, draft) if draft.lines else self._empty_reason
+        self._trim_start(draft)
+        reason = _first(self._cleaned, draft) if draft.line_count else self._empty_reason
         final = None if reason else _first(self._final, draft)
         return Verdict(reason, lines_read=read, lines=taken, final=final), draft
+
+    def _cut_again(self, draft: Draft) -> None:
+        if self._breaks != "newlines, then every break":
+            return
+        if draft.packed is None:
+            draft.lines = body.cut_again(draft.lines)
+        elif draft.packed.cut_again():
+            draft.forget()
+
+    def _trim_start(self, draft: Draft) -> None:
+        """Trims the text, whose lines need not be."""
+        if not draft.line_count or not draft.text[:1].isspace():
+            return
+        if draft.packed is None:
+            draft.lines = [draft.lines[0].lstrip(), *draft.lines[1:]]
+        else:
+            draft.packed.trim_start()
+            draft.forget()
 
     def finish(self, url: str, text: str, units_left: int) -> tuple[str | None, Guess | None]:
         """Judges a page that job 2 took some text from, by the `final` stage.
@@ -125,8 +144,14 @@ def _line_rule(step: Step) -> Callable[[Draft, dict[str, int]], None]:
     name, edits = step.rule, step.definition.edits
     function = partial(step.definition.function, **step.arguments)
     phrases = step.arguments.get("phrases", ())
+    in_bulk = packed_rule(name, step.arguments)
 
     def apply(draft: Draft, taken: dict[str, int]) -> None:
+        if in_bulk and draft.packed is not None:
+            taken[name] = in_bulk(draft.packed)
+            if taken[name]:
+                draft.forget()
+            return
         before = draft.lines
         if phrases and not contains(draft.text_lower, phrases):  # what most pages lack need not be looked for by line
             taken[name] = 0

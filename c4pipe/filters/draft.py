@@ -3,10 +3,17 @@
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from c4pipe.filters.language import UNKNOWN, Guess
 from c4pipe.filters.tools import Tools
+from c4pipe.native import lower
 from c4pipe.page import Page, normalise_url, url_key
+
+if TYPE_CHECKING:
+    from c4pipe._native import Lines
+
+_OF_LINES = ("text", "text_lower", "guess", "sentence_starts")  # facts that are gone when the lines change
 
 
 class Draft:
@@ -14,35 +21,50 @@ class Draft:
 
     Attributes:
         page: the page as crawled (in job 2 its URL alone).
+        packed: what is left of its lines, while nothing needs them as a list.
     """
 
-    def __init__(self, page: Page, tools: Tools, lines: list[str], units_left: int | None = None) -> None:
+    def __init__(self, page: Page, tools: Tools, lines: "list[str] | Lines", units_left: int | None = None) -> None:
         """Begins with some lines; `units_left` is given in job 2."""
         self.page = page
+        self.packed = None if isinstance(lines, list) else lines
         self._tools = tools
-        self._lines = lines
+        self._lines = lines if isinstance(lines, list) else []
         self._units_left = units_left
 
     @property
     def lines(self) -> list[str]:
         """What is left of the page's lines. To set them anew forgets what was found in the old ones."""
+        if self.packed is not None:
+            self._lines, self.packed = self.packed.unpacked(), None
         return self._lines
 
     @lines.setter
     def lines(self, lines: list[str]) -> None:
-        self._lines = lines
-        for fact in ("text", "text_lower", "guess", "sentence_starts"):
+        self._lines, self.packed = lines, None
+        self.forget()
+
+    def forget(self) -> None:
+        """Forgets what was found in lines that have changed since."""
+        for fact in _OF_LINES:
             self.__dict__.pop(fact, None)
+
+    @property
+    def line_count(self) -> int:
+        """How many lines are left."""
+        return len(self._lines if self.packed is None else self.packed)
 
     @property
     def missing(self) -> list[str]:
         """Which of URL, text and timestamp the page lacks."""
-        found = {"url": self.page.url, "text": self.lines, "timestamp": self.page.captured is not None}
+        found = {"url": self.page.url, "text": self.line_count, "timestamp": self.page.captured is not None}
         return [name for name, value in found.items() if not value]
 
     @property
     def length(self) -> int:
         """Characters of the lines joined by newlines."""
+        if self.packed is not None:
+            return self.packed.length()
         return sum(map(len, self.lines)) + max(0, len(self.lines) - 1)
 
     @property
@@ -53,17 +75,17 @@ class Draft:
     @cached_property
     def body_lower(self) -> str:
         """The text as crawled, in lower case."""
-        return self.page.body.lower()
+        return lower(self.page.body)
 
     @cached_property
     def text(self) -> str:
         """The lines joined by newlines."""
-        return "\n".join(self.lines)
+        return "\n".join(self.lines) if self.packed is None else self.packed.text()
 
     @cached_property
     def text_lower(self) -> str:
         """The text in lower case."""
-        return self.text.lower()
+        return lower(self.text)
 
     @cached_property
     def normalised_url(self) -> str:
@@ -89,7 +111,7 @@ class Draft:
     def sentence_count(self) -> int:
         """How many sentences the lines have, each by itself; where lines alone are enough for rule 14, these."""
         enough: int = self._tools.recipe.parameters("few_sentences").get("min_sentences", 0)
-        return len(self.lines) if len(self.lines) >= enough else len(self.sentence_starts)
+        return self.line_count if self.line_count >= enough else len(self.sentence_starts)
 
     @property
     def sentences_left(self) -> int:

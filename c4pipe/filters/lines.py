@@ -22,7 +22,11 @@ def drop_long_words(lines: Sequence[str], max_word_length: int) -> list[str]:
     """Drops lines that have a word (by white space) of more than `max_word_length` characters (rule 6)."""
     if max(map(len, lines), default=0) <= max_word_length:
         return list(lines)
-    return [line for line in lines if len(line) <= max_word_length or max(map(len, line.split())) <= max_word_length]
+    return [
+        line
+        for line in lines
+        if len(line) <= max_word_length or max(map(len, line.split()), default=0) <= max_word_length
+    ]
 
 
 def remove_citations(lines: Sequence[str], trim: bool) -> list[str]:

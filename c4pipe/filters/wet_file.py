@@ -16,7 +16,7 @@ from c4pipe.recipes import Recipe
 from c4pipe.rules import RULES
 from c4pipe.storage import Place
 from c4pipe.wet import Damage, read_pages
-from c4pipe.work import KeptPage, WorkWriter
+from c4pipe.work import KeptPage, WorkWriter, utf8_size
 
 
 class WetFileCleaner:
@@ -98,6 +98,9 @@ class _Counted:
         return data
 
 
+_LINES = {name: f"lines.{'edited' if rule.edits else 'dropped'}.{name}" for name, rule in RULES.items()}
+
+
 def count(page: Page, verdict: Verdict, draft: Draft, counts: Counter[str]) -> None:
     """Adds one page to the counters of the funnel.
 
@@ -108,12 +111,12 @@ def count(page: Page, verdict: Verdict, draft: Draft, counts: Counter[str]) -> N
     counts["bytes.read"] += page.size
     if verdict.lines_read is not None:
         counts["lines.read"] += verdict.lines_read
-        counts["lines.left"] += len(draft.lines)
+        counts["lines.left"] += draft.line_count
         for rule, number in verdict.lines.items():
-            counts[f"lines.{'edited' if RULES[rule].edits else 'dropped'}.{rule}"] += number
+            counts[_LINES[rule]] += number
     if verdict.reason:
         counts[f"pages.dropped.{verdict.reason}"] += 1
         return
     counts["pages.cleaned"] += 1
     counts["units.cleaned"] += len(draft.unit_starts)
-    counts["bytes.cleaned"] += len(draft.text.encode())
+    counts["bytes.cleaned"] += utf8_size(draft.text)

@@ -1,0 +1,759 @@
+/* What Python would do object by object: the line rules on the pieces of a page's UTF-8 text (as filters/lines.py
+ * on a list of str; filters/packed.py says which rule is which method), lower case, hashes of spans, listed words.
+ * All of it is optional, and gives what Python gives. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef unsigned char byte;
+
+typedef struct {
+    const byte *at;
+    Py_ssize_t size;
+} Piece;
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *body;   /* the str that the pieces point into */
+    PyObject *edited; /* list of the str that pieces point into since they were edited; NULL before */
+    Piece *pieces;
+    Py_ssize_t count, room;
+} Lines;
+
+/* White space and line ends of Python's str */
+
+/* Bytes of the white space that starts at `at`, 0 where there is none. */
+static inline Py_ssize_t space_at(const byte *at, const byte *end)
+{
+    byte first = *at;
+    if (first < 0x80)
+        return first == ' ' || (first >= 9 && first <= 13) || (first >= 28 && first <= 31);
+    if (first == 0xC2 && end - at >= 2)
+        return at[1] == 0x85 || at[1] == 0xA0 ? 2 : 0;
+    if (first < 0xE1 || first > 0xE3 || end - at < 3)
+        return 0;
+    if (first == 0xE1)
+        return at[1] == 0x9A && at[2] == 0x80 ? 3 : 0;
+    if (first == 0xE3)
+        return at[1] == 0x80 && at[2] == 0x80 ? 3 : 0;
+    if (at[1] == 0x80)
+        return at[2] <= 0x8A || at[2] == 0xA8 || at[2] == 0xA9 || at[2] == 0xAF ? 3 : 0;
+    return at[1] == 0x81 && at[2] == 0x9F ? 3 : 0;
+}
+
+/* Bytes of the white space that ends at `end`. In valid UTF-8 a first byte is no continuation byte. */
+static inline Py_ssize_t space_before(const byte *start, const byte *end)
+{
+    if (end[-1] < 0x80)
+        return space_at(end - 1, end);
+    for (Py_ssize_t size = 2; size <= 3; size++)
+        if (end - start >= size && space_at(end - size, end) == size)
+            return size;
+    return 0;
+}
+
+/* Bytes of the line end at `at`, as str.splitlines has it; of \r\n each is one. */
+static inline Py_ssize_t break_at(const byte *at, const byte *end)
+{
+    byte first = *at;
+    if (first < 0x80)
+        return (first >= 10 && first <= 13) || (first >= 28 && first <= 30);
+    if (first == 0xC2)
+        return end - at >= 2 && at[1] == 0x85 ? 2 : 0;
+    if (first == 0xE2)
+        return end - at >= 3 && at[1] == 0x80 && (at[2] == 0xA8 || at[2] == 0xA9) ? 3 : 0;
+    return 0;
+}
+
+/* Which bytes may begin a line end of str.splitlines. */
+static byte may_break[256];
+
+static Py_ssize_t characters(Piece piece)
+{
+    Py_ssize_t found = 0;
+    for (Py_ssize_t each = 0; each < piece.size; each++)
+        found += (piece.at[each] & 0xC0) != 0x80;
+    return found;
+}
+
+/* Pieces */
+
+static int add(Lines *self, const byte *start, const byte *end)
+{
+    while (start < end) {
+        Py_ssize_t space = space_at(start, end);
+        if (!space)
+            break;
+        start += space;
+    }
+    while (start < end) {
+        Py_ssize_t space = space_before(start, end);
+        if (!space)
+            break;
+        end -= space;
+    }
+    if (start == end)
+        return 0;
+    if (self->count == self->room) {
+        Py_ssize_t room = self->room ? self->room * 2 : 64;
+        Piece *pieces = PyMem_Realloc(self->pieces, room * sizeof(Piece));
+        if (!pieces) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        self->pieces = pieces;
+        self->room = room;
+    }
+    self->pieces[self->count].at = start;
+    self->pieces[self->count++].size = end - start;
+    return 0;
+}
+
+static int cut_everywhere(Lines *self, const byte *start, const byte *end)
+{
+    const byte *at = start;
+    while (at < end) {
+        Py_ssize_t size = may_break[*at] ? break_at(at, end) : 0;
+        if (size) {
+            if (add(self, start, at) < 0)
+                return -1;
+            start = at + size;
+        }
+        at += size ? size : 1;
+    }
+    return add(self, start, end);
+}
+
+static int cut_at_newlines(Lines *self, const byte *start, const byte *end)
+{
+    int returns = memchr(start, '\r', end - start) != NULL;
+    while (start <= end) {
+        const byte *line = memchr(start, '\n', end - start);
+        line = line ? line : end;
+        while (returns && start < line) {
+            const byte *found = memchr(start, '\r', line - start);
+            if (!found)
+                break;
+            if (add(self, start, found) < 0)
+                return -1;
+            start = found + 1;
+        }
+        if (add(self, start, line) < 0)
+            return -1;
+        start = line + 1;
+    }
+    return 0;
+}
+
+static PyObject *unpack(Piece piece)
+{
+    return PyUnicode_DecodeUTF8((const char *)piece.at, piece.size, NULL);
+}
+
+static int utf8(PyObject *text, Piece *piece)
+{
+    piece->at = (const byte *)PyUnicode_AsUTF8AndSize(text, &piece->size);
+    return piece->at ? 0 : -1;
+}
+
+/* Keeps the pieces for which `wanted` is 1, and returns how many went; NULL where it is negative, an error. */
+typedef int (*Wanted)(Piece piece, void *arguments);
+
+static PyObject *keep(Lines *self, Wanted wanted, void *arguments)
+{
+    Py_ssize_t kept = 0, before = self->count;
+    for (Py_ssize_t each = 0; each < before; each++) {
+        int is_wanted = wanted(self->pieces[each], arguments);
+        if (is_wanted < 0)
+            return NULL;
+        if (is_wanted)
+            self->pieces[kept++] = self->pieces[each];
+    }
+    self->count = kept;
+    return PyLong_FromSsize_t(before - kept);
+}
+
+/* Texts that a rule looks for */
+
+#define MOST_TEXTS 64
+
+typedef struct {
+    Piece texts[MOST_TEXTS];
+    Py_ssize_t count;
+} Texts;
+
+static int read_texts(PyObject *given, Texts *texts)
+{
+    if (!PyTuple_Check(given) || PyTuple_GET_SIZE(given) > MOST_TEXTS) {
+        PyErr_Format(PyExc_TypeError, "a tuple of at most %d texts is needed", MOST_TEXTS);
+        return -1;
+    }
+    texts->count = PyTuple_GET_SIZE(given);
+    for (Py_ssize_t each = 0; each < texts->count; each++)
+        if (utf8(PyTuple_GET_ITEM(given, each), &texts->texts[each]) < 0)
+            return -1;
+    return 0;
+}
+
+static inline int starts_with(Piece piece, const Texts *texts)
+{
+    for (Py_ssize_t each = 0; each < texts->count; each++) {
+        Piece text = texts->texts[each];
+        if (piece.size >= text.size && !memcmp(piece.at, text.at, text.size))
+            return 1;
+    }
+    return 0;
+}
+
+static inline int ends_with(Piece piece, const Texts *texts)
+{
+    for (Py_ssize_t each = 0; each < texts->count; each++) {
+        Piece text = texts->texts[each];
+        if (piece.size >= text.size && !memcmp(piece.at + piece.size - text.size, text.at, text.size))
+            return 1;
+    }
+    return 0;
+}
+
+/* The rules */
+
+static int has_no_start(Piece piece, void *starts) { return !starts_with(piece, starts); }
+
+static PyObject *drop_metadata(Lines *self, PyObject *given)
+{
+    Texts starts;
+    return read_texts(given, &starts) < 0 ? NULL : keep(self, has_no_start, &starts);
+}
+
+static int has_short_words(Piece piece, void *arguments)
+{
+    Py_ssize_t most = *(Py_ssize_t *)arguments, length = 0;
+    if (piece.size <= most)
+        return 1;
+    const byte *end = piece.at + piece.size;
+    for (const byte *at = piece.at; at < end;) {
+        Py_ssize_t space = space_at(at, end);
+        if (space) {
+            length = 0;
+            at += space;
+        } else {
+            length += (*at & 0xC0) != 0x80;
+            if (length > most)
+                return 0;
+            at++;
+        }
+    }
+    return 1;
+}
+
+static PyObject *drop_long_words(Lines *self, PyObject *given)
+{
+    Py_ssize_t most = PyLong_AsSsize_t(given);
+    return most == -1 && PyErr_Occurred() ? NULL : keep(self, has_short_words, &most);
+}
+
+typedef struct {
+    Texts marks, no_marks;
+} Marks;
+
+static int has_mark(Piece piece, void *arguments)
+{
+    Marks *marks = arguments;
+    return ends_with(piece, &marks->marks) && !ends_with(piece, &marks->no_marks);
+}
+
+static PyObject *keep_end_marks(Lines *self, PyObject *args)
+{
+    PyObject *marks, *no_marks;
+    Marks both;
+    if (!PyArg_ParseTuple(args, "OO", &marks, &no_marks) || read_texts(marks, &both.marks) < 0 ||
+        read_texts(no_marks, &both.no_marks) < 0)
+        return NULL;
+    return keep(self, has_mark, &both);
+}
+
+static int has_words(Piece piece, void *arguments)
+{
+    Py_ssize_t fewest = *(Py_ssize_t *)arguments, found = 0;
+    const byte *end = piece.at + piece.size;
+    int inside = 0;
+    for (const byte *at = piece.at; at < end && found < fewest;) {
+        Py_ssize_t space = space_at(at, end);
+        found += !space && !inside;
+        inside = !space;
+        at += space ? space : 1;
+    }
+    return found >= fewest;
+}
+
+static PyObject *drop_few_words(Lines *self, PyObject *given)
+{
+    Py_ssize_t fewest = PyLong_AsSsize_t(given);
+    return fewest == -1 && PyErr_Occurred() ? NULL : keep(self, has_words, &fewest);
+}
+
+typedef struct {
+    Texts phrases;
+    byte first[256]; /* bytes that one of them may start with */
+    PyObject *has_phrase;
+} Phrases;
+
+static inline byte lower(byte each) { return each >= 'A' && each <= 'Z' ? each + 32 : each; }
+
+static int matches(const byte *at, const byte *end, const Texts *phrases)
+{
+    for (Py_ssize_t each = 0; each < phrases->count; each++) {
+        Piece phrase = phrases->texts[each];
+        Py_ssize_t same = 0;
+        if (end - at < phrase.size)
+            continue;
+        while (same < phrase.size && lower(at[same]) == phrase.at[same])
+            same++;
+        if (same == phrase.size)
+            return 1;
+    }
+    return 0;
+}
+
+/* The phrases are ASCII. Two other characters have ASCII in their lower case, U+0130 and U+212A: lines that have one
+ * are asked about in Python. */
+static int has_no_phrase(Piece piece, void *arguments)
+{
+    Phrases *phrases = arguments;
+    const byte *end = piece.at + piece.size;
+    int found = 0;
+    for (const byte *at = piece.at; at < end; at++) {
+        if (!phrases->first[*at])
+            continue;
+        if (*at < 0x80) {
+            found |= matches(at, end, &phrases->phrases);
+        } else if ((*at == 0xC4 && at[1] == 0xB0) || (*at == 0xE2 && at[1] == 0x84 && at[2] == 0xAA)) {
+            PyObject *line = unpack(piece);
+            PyObject *answer = line ? PyObject_CallOneArg(phrases->has_phrase, line) : NULL;
+            int has = answer ? PyObject_IsTrue(answer) : -1;
+            Py_XDECREF(line);
+            Py_XDECREF(answer);
+            return has < 0 ? -1 : !has;
+        }
+    }
+    return !found;
+}
+
+static PyObject *drop_phrases(Lines *self, PyObject *args)
+{
+    PyObject *given;
+    Phrases phrases;
+    if (!PyArg_ParseTuple(args, "OO", &given, &phrases.has_phrase) || read_texts(given, &phrases.phrases) < 0)
+        return NULL;
+    memset(phrases.first, 0, sizeof phrases.first);
+    phrases.first[0xC4] = phrases.first[0xE2] = 1;
+    for (Py_ssize_t each = 0; each < phrases.phrases.count; each++) {
+        Piece phrase = phrases.phrases.texts[each];
+        if (!phrase.size) {
+            PyErr_SetString(PyExc_ValueError, "an empty phrase");
+            return NULL;
+        }
+        byte first = phrase.at[0];
+        phrases.first[first] = 1;
+        phrases.first[first >= 'a' && first <= 'z' ? first - 32 : first] = 1;
+    }
+    return keep(self, has_no_phrase, &phrases);
+}
+
+static PyObject *edit_brackets(Lines *self, PyObject *edit)
+{
+    Py_ssize_t changed = 0;
+    if (!self->edited && !(self->edited = PyList_New(0)))
+        return NULL;
+    for (Py_ssize_t each = 0; each < self->count; each++) {
+        Piece before = self->pieces[each], after;
+        if (!memchr(before.at, '[', before.size))
+            continue;
+        PyObject *line = unpack(before);
+        PyObject *made = line ? PyObject_CallOneArg(edit, line) : NULL;
+        Py_XDECREF(line);
+        if (!made)
+            return NULL;
+        int failed = utf8(made, &after) < 0 || PyList_Append(self->edited, made) < 0;
+        Py_DECREF(made); /* the list has it */
+        if (failed)
+            return NULL;
+        changed += after.size != before.size || memcmp(after.at, before.at, after.size);
+        self->pieces[each] = after;
+    }
+    return PyLong_FromSsize_t(changed);
+}
+
+static PyObject *cut_again(Lines *self, PyObject *unused)
+{
+    Lines again = {.count = 0};
+    int any = 0;
+    for (Py_ssize_t each = 0; each < self->count && !any; each++) {
+        const byte *end = self->pieces[each].at + self->pieces[each].size;
+        for (const byte *at = self->pieces[each].at; at < end && !any; at++)
+            any = may_break[*at] && break_at(at, end);
+    }
+    if (!any)
+        Py_RETURN_FALSE;
+    for (Py_ssize_t each = 0; each < self->count; each++) {
+        Piece piece = self->pieces[each];
+        if (cut_everywhere(&again, piece.at, piece.at + piece.size) < 0) {
+            PyMem_Free(again.pieces);
+            return NULL;
+        }
+    }
+    PyMem_Free(self->pieces);
+    self->pieces = again.pieces;
+    self->count = again.count;
+    self->room = again.room;
+    Py_RETURN_TRUE;
+}
+
+static PyObject *trim_start(Lines *self, PyObject *unused)
+{
+    while (self->count && self->pieces[0].size) {
+        Py_ssize_t space = space_at(self->pieces[0].at, self->pieces[0].at + self->pieces[0].size);
+        if (!space)
+            break;
+        self->pieces[0].at += space;
+        self->pieces[0].size -= space;
+    }
+    Py_RETURN_NONE;
+}
+
+/* What is left */
+
+static PyObject *unpacked(Lines *self, PyObject *unused)
+{
+    PyObject *lines = PyList_New(self->count);
+    for (Py_ssize_t each = 0; lines && each < self->count; each++) {
+        PyObject *line = unpack(self->pieces[each]);
+        if (!line)
+            Py_CLEAR(lines);
+        else
+            PyList_SET_ITEM(lines, each, line);
+    }
+    return lines;
+}
+
+static PyObject *text(Lines *self, PyObject *unused)
+{
+    Py_ssize_t size = 0;
+    for (Py_ssize_t each = 0; each < self->count; each++)
+        size += self->pieces[each].size + 1;
+    byte *joined = PyMem_Malloc(size ? size : 1), *at = joined;
+    if (!joined)
+        return PyErr_NoMemory();
+    for (Py_ssize_t each = 0; each < self->count; each++) {
+        memcpy(at, self->pieces[each].at, self->pieces[each].size);
+        at += self->pieces[each].size;
+        *at++ = '\n';
+    }
+    PyObject *made = PyUnicode_DecodeUTF8((char *)joined, size ? size - 1 : 0, NULL);
+    PyMem_Free(joined);
+    return made;
+}
+
+static PyObject *length(Lines *self, PyObject *unused)
+{
+    Py_ssize_t found = self->count ? self->count - 1 : 0;
+    for (Py_ssize_t each = 0; each < self->count; each++)
+        found += characters(self->pieces[each]);
+    return PyLong_FromSsize_t(found);
+}
+
+static Py_ssize_t count(PyObject *self) { return ((Lines *)self)->count; }
+
+/* The type */
+
+static PyObject *lines_new(PyTypeObject *type, PyObject *args, PyObject *unused)
+{
+    PyObject *body;
+    int everywhere;
+    Piece whole;
+    if (!PyArg_ParseTuple(args, "Up", &body, &everywhere) || utf8(body, &whole) < 0)
+        return NULL;
+    Lines *self = (Lines *)type->tp_alloc(type, 0);
+    if (!self)
+        return NULL;
+    self->body = Py_NewRef(body);
+    int failed = everywhere ? cut_everywhere(self, whole.at, whole.at + whole.size)
+                            : cut_at_newlines(self, whole.at, whole.at + whole.size);
+    if (failed < 0)
+        Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static void lines_dealloc(Lines *self)
+{
+    PyMem_Free(self->pieces);
+    Py_XDECREF(self->edited);
+    Py_XDECREF(self->body);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static PyMethodDef methods[] = {
+    {"cut_again", (PyCFunction)cut_again, METH_NOARGS,
+     "Cuts wherever str.splitlines does; tells whether that changed anything."},
+    {"drop_metadata", (PyCFunction)drop_metadata, METH_O, "Drops lines that start with one of a tuple of texts."},
+    {"drop_long_words", (PyCFunction)drop_long_words, METH_O, "Drops lines with a word of more characters."},
+    {"edit_brackets", (PyCFunction)edit_brackets, METH_O, "Puts each line that has a [ through a function."},
+    {"keep_end_marks", (PyCFunction)keep_end_marks, METH_VARARGS,
+     "Keeps lines that end in one of a tuple, but in none of another."},
+    {"drop_few_words", (PyCFunction)drop_few_words, METH_O, "Drops lines of fewer words."},
+    {"drop_phrases", (PyCFunction)drop_phrases, METH_VARARGS,
+     "Drops lines that have one of a tuple of ASCII phrases in any case; asks a function about lines in doubt."},
+    {"trim_start", (PyCFunction)trim_start, METH_NOARGS, "Trims the first line at its start."},
+    {"unpacked", (PyCFunction)unpacked, METH_NOARGS, "Returns the lines as a list of str."},
+    {"text", (PyCFunction)text, METH_NOARGS, "Returns the lines joined by newlines."},
+    {"length", (PyCFunction)length, METH_NOARGS, "Returns the characters of that text."},
+    {NULL},
+};
+
+static PySequenceMethods as_sequence = {.sq_length = count};
+
+static PyTypeObject lines_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "c4pipe._native.Lines",
+    .tp_doc = "Lines(body, everywhere): the lines of a text, trimmed, without blank ones. The rules, where they drop "
+              "or edit lines, return how many.",
+    .tp_basicsize = sizeof(Lines),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_new = lines_new,
+    .tp_dealloc = (destructor)lines_dealloc,
+    .tp_methods = methods,
+    .tp_as_sequence = &as_sequence,
+};
+
+/* Lower case */
+
+/* For each second half of U+0080 to U+07FF its lower case, also of two bytes; 0 where only str.lower knows it. */
+static byte lower_of[0x800][2];
+
+static int learn_lower(void)
+{
+    for (Py_UCS4 each = 0x80; each < 0x800; each++) {
+        Piece known;
+        PyObject *character = PyUnicode_FromOrdinal(each);
+        PyObject *made = character ? PyObject_CallMethod(character, "lower", NULL) : NULL;
+        Py_XDECREF(character);
+        if (!made || utf8(made, &known) < 0) {
+            Py_XDECREF(made);
+            return -1;
+        }
+        if (known.size == 2 && each != 0x3A3) /* a capital sigma's depends on what is around it */
+            memcpy(lower_of[each], known.at, 2);
+        Py_DECREF(made);
+    }
+    return 0;
+}
+
+/* Bytes of the character at `at` where it has no other case: in blocks of punctuation, signs and scripts without. */
+static inline Py_ssize_t caseless(const byte *at)
+{
+    if (*at == 0xE2)
+        return at[1] == 0x80 ? 3 : 0;
+    if (*at == 0xF0)
+        return at[1] == 0x9F ? 4 : 0;
+    return *at == 0xE0 || (*at >= 0xE3 && *at <= 0xE9) || (*at >= 0xEB && *at <= 0xED) ? 3 : 0;
+}
+
+static PyObject *lower_text(PyObject *unused, PyObject *given)
+{
+    Piece whole;
+    if (!PyUnicode_Check(given) || PyUnicode_IS_ASCII(given) || utf8(given, &whole) < 0) {
+        PyErr_Clear(); /* half of a surrogate pair */
+        return PyObject_CallMethod(given, "lower", NULL);
+    }
+    byte *made = PyMem_Malloc(whole.size);
+    if (!made)
+        return PyErr_NoMemory();
+    Py_ssize_t at = 0;
+    while (at < whole.size) {
+        byte first = whole.at[at];
+        Py_ssize_t size = 1;
+        if (first < 0x80) {
+            made[at] = lower(first);
+        } else if (first < 0xE0) {
+            const byte *known = lower_of[(first & 0x1F) << 6 | (whole.at[at + 1] & 0x3F)];
+            if (!known[0])
+                break;
+            memcpy(made + at, known, size = 2);
+        } else {
+            size = caseless(whole.at + at);
+            if (!size)
+                break;
+            memcpy(made + at, whole.at + at, size);
+        }
+        at += size;
+    }
+    PyObject *text = at < whole.size ? PyObject_CallMethod(given, "lower", NULL)
+                                     : PyUnicode_DecodeUTF8((char *)made, whole.size, NULL);
+    PyMem_Free(made);
+    return text;
+}
+
+/* Spans: see dedup/units.py */
+
+static inline uint64_t mix(uint64_t value)
+{
+    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9u;
+    value = (value ^ value >> 27) * 0x94D049BB133111EBu;
+    return value ^ value >> 31;
+}
+
+static PyObject *span_hashes(PyObject *unused, PyObject *args)
+{
+    Py_buffer hashes;
+    Py_ssize_t size;
+    if (!PyArg_ParseTuple(args, "y*n", &hashes, &size))
+        return NULL;
+    Py_ssize_t found = hashes.len / 8 - size + 1;
+    PyObject *made = PyBytes_FromStringAndSize(NULL, size < 1 || found < 1 ? 0 : found * 8);
+    for (Py_ssize_t span = 0; made && span < PyBytes_GET_SIZE(made) / 8; span++) {
+        uint64_t mixed = 0, unit;
+        for (Py_ssize_t each = span; each < span + size; each++) {
+            memcpy(&unit, (char *)hashes.buf + each * 8, 8);
+            mixed = mix(mixed * 0x9E3779B97F4A7C15u + unit);
+        }
+        memcpy(PyBytes_AS_STRING(made) + span * 8, &mixed, 8);
+    }
+    PyBuffer_Release(&hashes);
+    return made;
+}
+
+/* Words that a text may have: see filters/bad_words.py */
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *words;      /* tuple of str */
+    Piece *table;         /* the words by their hash; at is NULL where there is none */
+    Py_ssize_t *index;    /* where each is in `words` */
+    size_t mask;          /* of places in the table, a power of two less one */
+    Py_ssize_t longest;
+} Words;
+
+static inline uint64_t step(uint64_t hash, byte each) { return (hash ^ each) * 0x100000001B3u; }
+
+/* FNV-1a, stirred: its low bits alone decide the place */
+static size_t place_of(const Words *self, Piece word, uint64_t hash)
+{
+    size_t place = mix(hash) & self->mask;
+    while (self->table[place].at &&
+           (self->table[place].size != word.size || memcmp(self->table[place].at, word.at, word.size)))
+        place = (place + 1) & self->mask;
+    return place;
+}
+
+static PyObject *words_new(PyTypeObject *type, PyObject *args, PyObject *unused)
+{
+    PyObject *words;
+    if (!PyArg_ParseTuple(args, "O!", &PyTuple_Type, &words))
+        return NULL;
+    Words *self = (Words *)type->tp_alloc(type, 0);
+    if (!self)
+        return NULL;
+    self->words = Py_NewRef(words);
+    self->mask = 15;
+    while (self->mask < 4 * (size_t)PyTuple_GET_SIZE(words))
+        self->mask = 2 * self->mask + 1;
+    self->table = PyMem_Calloc(self->mask + 1, sizeof(Piece));
+    self->index = PyMem_Calloc(self->mask + 1, sizeof(Py_ssize_t));
+    if (!self->table || !self->index) {
+        Py_DECREF(self);
+        return PyErr_NoMemory();
+    }
+    for (Py_ssize_t each = 0; each < PyTuple_GET_SIZE(words); each++) {
+        Piece word;
+        uint64_t hash = 0;
+        if (utf8(PyTuple_GET_ITEM(words, each), &word) < 0) {
+            Py_DECREF(self);
+            return NULL;
+        }
+        for (Py_ssize_t at = 0; at < word.size; at++)
+            hash = step(hash, word.at[at]);
+        size_t place = place_of(self, word, hash);
+        self->table[place] = word;
+        self->index[place] = each;
+        self->longest = word.size > self->longest ? word.size : self->longest;
+    }
+    return (PyObject *)self;
+}
+
+static void words_dealloc(Words *self)
+{
+    PyMem_Free(self->table);
+    PyMem_Free(self->index);
+    Py_XDECREF(self->words);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static inline int in_word(byte each)
+{
+    return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') || (each >= '0' && each <= '9') || each == '_';
+}
+
+static PyObject *words_in(Words *self, PyObject *given)
+{
+    Piece text;
+    PyObject *found = utf8(given, &text) < 0 ? NULL : PySet_New(NULL);
+    for (Py_ssize_t at = 0; found && at < text.size;) {
+        Piece word = {text.at + at, 0};
+        uint64_t hash = 0;
+        while (at < text.size && in_word(text.at[at])) {
+            hash = step(hash, text.at[at++]);
+            word.size++;
+        }
+        at++;
+        if (!word.size || word.size > self->longest)
+            continue;
+        size_t place = place_of(self, word, hash);
+        if (self->table[place].at && PySet_Add(found, PyTuple_GET_ITEM(self->words, self->index[place])) < 0)
+            Py_CLEAR(found);
+    }
+    return found;
+}
+
+static PyMethodDef words_methods[] = {
+    {"words_in", (PyCFunction)words_in, METH_O, "Returns the set of words that a text has between other ASCII ones."},
+    {NULL},
+};
+
+static PyTypeObject words_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "c4pipe._native.Words",
+    .tp_doc = "Words(words): a tuple of words of ASCII letters, digits and underscores, to be looked for in texts.",
+    .tp_basicsize = sizeof(Words),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_new = words_new,
+    .tp_dealloc = (destructor)words_dealloc,
+    .tp_methods = words_methods,
+};
+
+static PyMethodDef functions[] = {
+    {"lower", lower_text, METH_O, "Returns str.lower of a text."},
+    {"span_hashes", span_hashes, METH_VARARGS, "Returns the hashes of spans of `size` units, from those of the units."},
+    {NULL},
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "c4pipe._native",
+    .m_doc = "Line rules, lower case, span hashes and words, for bulk.",
+    .m_size = -1,
+    .m_methods = functions,
+};
+
+PyMODINIT_FUNC PyInit__native(void)
+{
+    const byte breaks[] = {10, 11, 12, 13, 28, 29, 30, 0xC2, 0xE2};
+    for (size_t each = 0; each < sizeof breaks; each++)
+        may_break[breaks[each]] = 1;
+    if (learn_lower() < 0 || PyType_Ready(&lines_type) < 0 || PyType_Ready(&words_type) < 0)
+        return NULL;
+    PyObject *made = PyModule_Create(&module);
+    if (made && (PyModule_AddObjectRef(made, "Lines", (PyObject *)&lines_type) < 0 ||
+                 PyModule_AddObjectRef(made, "Words", (PyObject *)&words_type) < 0))
+        Py_CLEAR(made);
+    return made;
+}

@@ -1,0 +1,15 @@
+"""What is done in C where that could be compiled; elsewhere Python does it, slower and with the same outcome."""
+
+from collections.abc import Callable
+from types import ModuleType
+
+try:
+    from c4pipe import _native
+
+    native: ModuleType | None = _native
+    """The compiled part, or None on a machine without compiler or wheel."""
+except ImportError:
+    native = None
+
+lower: Callable[[str], str] = native.lower if native else str.lower
+"""`str.lower`."""

@@ -1,0 +1,205 @@
+"""The compiled part gives what Python gives: every rule, on any text, and the same work files."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from c4pipe import recipe_lists
+from c4pipe.dedup import units
+from c4pipe.filters import bad_words, body, draft, packed
+from c4pipe.filters.bad_words import BadWords
+from c4pipe.filters.wet_file import WetFileCleaner
+from c4pipe.native import native
+from c4pipe.page import Page
+from c4pipe.presets import find_recipe
+from c4pipe.rules import RULES
+
+ROOT = Path(__file__).resolve().parents[1]
+
+pytestmark = pytest.mark.skipif(native is None, reason="the compiled part is not here: no compiler, no wheel")
+
+WHITE = "".join(chr(code) for code in range(sys.maxunicode + 1) if chr(code).isspace())
+BREAKS = "".join(chr(code) for code in range(sys.maxunicode + 1) if len(f"a{chr(code)}b".splitlines()) == 2)
+ODD = "\u200b\u2027\u202e\u2060\u0085\u00a0\u1680\u180e\u3000\ufeffİKſß…”。é😀𐐀Σς\x1c\x1f\x00"
+CUTS = ("newlines", "newlines, then every break", "every break")
+
+parts = st.sampled_from(
+    [
+        *(
+            "a",
+            "b c",
+            "WARC",
+            "Content-",
+            "javascript",
+            "JavaScript",
+            "javasc\u0130pt",
+            "cookie policy",
+            "Coo\u212aie Policy",
+        ),
+        *("[1]", "[edit]", "[", "]", "[٣]", "[citation needed]", "end.", "end...", "…", "?", '"', "x" * 12, "é" * 12),
+        *("one two three four five", " ", "\n", "\r\n", "\r", *WHITE),
+    ]
+)
+texts = st.one_of(
+    st.lists(parts, max_size=30).map("".join),
+    st.text(st.one_of(st.sampled_from(WHITE + ODD), st.characters(exclude_categories=["Cs"])), max_size=80),
+)
+
+
+def packed_of(text: str, cut: str) -> Any:
+    made = packed.pack(Page("", "", text), cut)
+    assert made is not None
+    return made
+
+
+@given(texts, st.sampled_from(CUTS))
+@example(WHITE, "every break")
+@example("a".join(BREAKS), "every break")
+@example("a".join(WHITE), "newlines, then every break")
+@example("", "newlines")
+def test_lines_are_cut_alike(text: str, cut: str) -> None:
+    assert text.isascii() or WHITE  # both kinds come
+    made, expected = packed_of(text, cut), body.cut(Page("", "", text), cut)
+    assert made.unpacked() == expected
+    assert len(made) == len(expected)
+    assert made.text() == "\n".join(expected)
+    assert made.length() == len("\n".join(expected))
+    again = body.cut_again(expected)
+    assert made.cut_again() == (again != expected)
+    assert made.unpacked() == again
+
+
+RULES_OF_LINES = [
+    ("metadata_line", {"starts": ("WARC", "Content-", "é")}),
+    ("long_word", {"max_word_length": 10}),
+    ("citation", {"trim": True}),
+    ("citation", {"trim": False}),
+    ("no_end_mark", {"marks": (".", "?", "”", '"', "。"), "no_marks": ("...", "…")}),
+    ("no_end_mark", {"marks": (".",), "no_marks": ()}),
+    ("few_words", {"min_words_per_line": 0}),
+    ("few_words", {"min_words_per_line": 3}),
+    ("javascript", {"phrases": ("javascript",)}),
+    ("policy", {"phrases": ("cookie policy", "policy", "c ", "]")}),
+]
+
+
+@given(texts, st.lists(st.sampled_from(RULES_OF_LINES), max_size=6))
+@example("[1] [2]\n [", [("citation", {"trim": False}), ("few_words", {"min_words_per_line": 1})])
+@example("x İavascript\ny Kookie policy", [("policy", {"phrases": ("kookie policy",)})])
+def test_rules_take_the_same_lines(text: str, steps: Sequence[tuple[str, dict[str, Any]]]) -> None:
+    made, left = packed_of(text, "every break"), body.cut(Page("", "", text), "every break")
+    for name, arguments in steps:
+        rule = packed.packed_rule(name, arguments)
+        assert rule is not None
+        before, left = left, RULES[name].function(left, **arguments)
+        taken = sum(map(str.__ne__, before, left)) if RULES[name].edits else len(before) - len(left)
+        assert rule(made) == taken
+        assert made.unpacked() == left
+        assert made.length() == len("\n".join(left))
+    made.trim_start()
+    assert made.text() == "\n".join([*(line.lstrip() for line in left[:1]), *left[1:]])
+
+
+def test_every_line_rule_of_the_recipes_is_compiled() -> None:
+    for recipe in (find_recipe("c4"), find_recipe("tfds")):
+        for step in (*recipe.read, *recipe.lines):
+            if step.definition.scope == "line" and step.rule != "body_lines":
+                assert packed.packed_rule(step.rule, step.arguments), step.rule
+
+
+@pytest.mark.parametrize(
+    ("rule", "arguments"),
+    [
+        ("policy", {"phrases": ("política",)}),
+        ("policy", {"phrases": ("",)}),
+        ("policy", {"phrases": tuple(map(str, range(65)))}),
+        ("no_end_mark", {"marks": (".", "\ud800"), "no_marks": ()}),
+        ("body_lines", {"breaks": "every break"}),
+    ],
+)
+def test_what_is_not_for_the_compiled_part_is_left_to_python(rule: str, arguments: dict[str, Any]) -> None:
+    assert packed.packed_rule(rule, arguments) is None
+
+
+def test_half_of_a_surrogate_pair_is_left_to_python() -> None:
+    assert packed.pack(Page("", "", "a\ud800"), "newlines") is None
+    assert native is not None
+    assert native.lower("A\ud800İ") == "A\ud800İ".lower()
+    assert BadWords(["bad word"], "en").find("\ud800 bad word") == "bad word"
+
+
+def test_only_two_other_characters_have_ascii_in_lower_case() -> None:
+    """What the search for phrases in C rests on."""
+    found = {chr(code) for code in range(128, sys.maxunicode + 1) if any(each.isascii() for each in chr(code).lower())}
+    assert found == {"\u0130", "\u212a"}
+
+
+def test_lower_case_of_every_character() -> None:
+    assert native is not None
+    for code in range(sys.maxunicode + 1):
+        text = f"aB{chr(code)}C"
+        assert native.lower(text) == text.lower(), hex(code)
+
+
+@given(texts)
+@example("ΟΔΟΣ ΑΣ. Σ")
+@example("ÀÉÎ ČŠŽ ДОМ ÜBER “x” 日本 😀")
+def test_lower_case_of_texts(text: str) -> None:
+    assert native is not None
+    assert native.lower(text) == text.lower()
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), max_size=12), st.integers(1, 5))
+def test_hashes_of_spans(hashes: list[int], size: int) -> None:
+    given = np.array(hashes, dtype=np.uint64)
+    with pytest.MonkeyPatch.context() as patch:
+        compiled = units.span_hashes(given, size)
+        patch.setattr(units, "native", None)
+        assert units.span_hashes(given, size).tolist() == compiled.tolist()
+
+
+@given(st.lists(st.sampled_from(["bad", "bad word", "x_1", "Bad", "é", "éx y", "b"]), max_size=5), texts)
+@example(["bad", "bad word", "b"], "no bad wordé, bad. x_1 éx y Bad b" + "a" * 300)
+def test_listed_words(words: list[str], text: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        compiled = BadWords(words, "en")
+        patch.setattr(bad_words, "native", None)
+        assert BadWords(words, "en").find(text) == compiled.find(text)
+
+
+@pytest.mark.parametrize("name", ["c4", "tfds"])
+def test_the_same_work_files(name: str, shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = find_recipe(name)
+    gathered = recipe_lists.gather(recipe, shared_data / "lists", ())
+    files = sorted((shared_data / "pages").glob("*.gz"))[:1]
+    assert files
+    made = {}
+    for kind in ("compiled", "python"):
+        if kind == "python":
+            for module in (packed, units, bad_words):
+                monkeypatch.setattr(module, "native", None)
+            for module in (units, draft):
+                monkeypatch.setattr(module, "lower", str.lower)
+        cleaner = WetFileCleaner(recipe, gathered)
+        for file in files:
+            target = tmp_path / f"{kind}-{file.name}.parquet"
+            with file.open("rb") as stream:
+                cleaner.clean(stream, file.name, target)
+            made[kind, file.name] = target.read_bytes()
+    assert all(made["compiled", file.name] == made["python", file.name] for file in files)
+
+
+def test_lines_are_not_cut_in_python(monkeypatch: pytest.MonkeyPatch, shared_data: Path, tmp_path: Path) -> None:
+    """The gain, without a clock."""
+    monkeypatch.setattr(body, "cut", lambda *given: pytest.fail("lines were cut in Python"))
+    recipe = find_recipe("tfds")
+    cleaner = WetFileCleaner(recipe, recipe_lists.gather(recipe, shared_data / "lists", ()))
+    (file, *_) = sorted((shared_data / "pages").glob("*.gz"))
+    with file.open("rb") as stream:
+        cleaner.clean(stream, file.name, tmp_path / "work.parquet")
