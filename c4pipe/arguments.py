@@ -57,6 +57,12 @@ def make_parser(runs: Mapping[str, Callable[[argparse.Namespace], int | None]]) 
 
     _add_vocab_commands(commands, runs)
 
+    diff = _command(commands, "diff", "what two corpora keep and drop differently", runs, takes_beam=False)
+    diff.add_argument("first", type=_place, metavar="FIRST", help="folder of a finished corpus")
+    diff.add_argument("second", type=_place, metavar="SECOND", help="folder of another one")
+    diff.add_argument("--examples", type=int, default=3, metavar="N", help="pages to show of each kind (default: 3)")
+    diff.add_argument("--json", action="store_true", help="print JSON instead of tables")
+
     plan = _command(commands, "plan", "what a build will take, from a few slices that are measured", runs, False)
     _add_inputs(plan)
     _add_format(plan)

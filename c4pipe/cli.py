@@ -223,6 +223,12 @@ def _plan(options: argparse.Namespace) -> int:
     return 0
 
 
+def _diff(options: argparse.Namespace) -> None:
+    from c4pipe import diff_command
+
+    diff_command.run(options)
+
+
 def _recipes(options: argparse.Namespace) -> None:
     from c4pipe.presets import RECIPES, find_recipe
     from c4pipe.recipe_table import comparison_tables, comparison_width, names_table, rules_table
@@ -256,6 +262,7 @@ def make_parser() -> argparse.ArgumentParser:
         "dedup": _dedup,
         "vocab": _vocab,
         "vocab-report": _vocab_report,
+        "diff": _diff,
         "plan": _plan,
         "recipes": _recipes,
         "lists": _lists,

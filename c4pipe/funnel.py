@@ -20,9 +20,9 @@ def funnel_table(recipe: Recipe, counts: Mapping[str, int]) -> Table:
     if "units.newest" in counts and recipe.find("repeated_span"):
         _units(table, recipe, counts)
     table.add_section()
-    table.add_row("bytes of text read", f"{counts.get('bytes.read', 0):,}", "100.0")
-    kept = "bytes.kept" if "bytes.kept" in counts else "bytes.cleaned"
-    table.add_row("bytes of text kept", f"{counts.get(kept, 0):,}", _share(counts.get(kept, 0), counts["bytes.read"]))
+    read, kept = counts.get("bytes.read", 0), counts.get("bytes.kept", counts.get("bytes.cleaned", 0))
+    table.add_row("bytes of text read", f"{read:,}", "100.0")
+    table.add_row("bytes of text kept", f"{kept:,}", _share(kept, read))
     for kind in DAMAGE:
         if counts.get(f"damage.{kind}"):
             table.add_row(f"damage: {kind}", f"{counts[f'damage.{kind}']:,}", "")

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from c4pipe import lock, manifest
+from c4pipe import card, lock, manifest
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.manifest import NAME
 from c4pipe.storage import Place, file_sizes, names, remove_tree, write_text
@@ -187,8 +187,9 @@ def _check_written(folder: Place, shards: Sequence[Mapping[str, Any]]) -> None:
 
 
 def publish(output: Place, made: Mapping[str, Any]) -> None:
-    """Makes a corpus of a complete staging folder, or of shards in a store; the manifest comes last."""
+    """Makes a corpus of a complete staging folder, or of shards in a store; the manifest comes last, after the card."""
     staging = output / STAGING
+    write_text(shards_folder(output) / card.NAME, card.card(made))
     write = partial(write_text, text=json.dumps(made, indent=1, ensure_ascii=False) + "\n")
     if not isinstance(output, Path):
         write(output / NAME)
@@ -208,6 +209,7 @@ def publish(output: Place, made: Mapping[str, Any]) -> None:
         if (output / folder.name).exists():
             (output / folder.name).rename(staging / f"_old-{folder.name}")
         folder.rename(output / folder.name)
+    (staging / card.NAME).rename(output / card.NAME)
     (staging / NAME).rename(output / NAME)
     remove_tree(staging)
 

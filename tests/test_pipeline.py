@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from c4pipe import cli, manifest, publish, recipe_lists
+from c4pipe import card, cli, manifest, publish, recipe_lists
 from c4pipe.dedup import exchange
 from c4pipe.presets import RECIPES
 
@@ -52,7 +52,8 @@ def sample_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_manifest_describes_the_files(sample_corpus: Path) -> None:
     made = manifest.read(sample_corpus)
     assert made is not None
-    assert sorted([*(shard["path"] for shard in made["shards"]), manifest.NAME]) == sorted(contents(sample_corpus))
+    paths = [shard["path"] for shard in made["shards"]]
+    assert sorted([*paths, card.NAME, manifest.NAME]) == sorted(contents(sample_corpus))
     for shard in made["shards"]:
         path = sample_corpus / shard["path"]
         assert shard["bytes"] == path.stat().st_size

@@ -15,13 +15,19 @@ from s3 import Store, moto_server, store_of
 from test_remote import LISTS, SAMPLES, files_of
 from web import Fault, Script
 
-from c4pipe import cli, manifest, publish, storage, stores
+from c4pipe import card, cli, manifest, publish, storage, stores
 from c4pipe.errors import LostDataError, UsageError
+from c4pipe.presets import C4
 from c4pipe.remote import Network
 from c4pipe.storage import Place, StorePath, Whole, file_sizes, names, place, remove_tree, write_bytes, write_text
 
 BIG = random.Random(0).randbytes(25_000_000)  # three parts of an upload
-IDENTITY = {"recipe": {"name": "c4"}, "inputs": [{"name": "a.wet", "bytes": 3}], "formats": ["parquet"]}
+IDENTITY = {
+    "recipe": json.loads(json.dumps(C4.to_json())),
+    "fingerprint": "e0a900de172af7c0",
+    "inputs": [{"name": "a.wet", "bytes": 3}],
+    "formats": ["parquet"],
+}
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +192,7 @@ def test_a_corpus_is_one_when_it_has_a_manifest(folder: Place) -> None:
     made = manifest.read(folder)
     assert made is not None
     assert made["shards"] == report["shards"]
-    assert names(folder) == {"en", manifest.NAME}
+    assert names(folder) == {"en", card.NAME, manifest.NAME}
     assert names(folder / "en") == {"c4-train-0", "c4-validation-0"}
     publish.finish(folder, report, begun)  # the engine tries its last step again
     assert manifest.read(folder) == made
@@ -294,7 +300,8 @@ def test_a_build_that_fails_goes_on(
     monkeypatch.setattr(storage, "_TRIES", 1)
     command = ["build", *OPTIONS, "--workers", "1", "--output", "s3://bucket/corpus"]
     third = f"{SAMPLES[2].name}.parquet"
-    stops = ["corpus/_work/lists/", f"corpus/_work/{third}", "corpus/_building/", "corpus/en/", "corpus/manifest.json"]
+    stops = ["corpus/_work/lists/", f"corpus/_work/{third}", "corpus/_building/", "corpus/en/"]
+    stops += ["corpus/README.md", "corpus/manifest.json"]
     failing: list[str] = []
 
     def script(asked: str, number: int) -> Fault | None:

@@ -171,14 +171,11 @@ def read(file: Place, reading: Reading) -> Iterator[Pages]:
     Raises UsageError, with the place, for a file that is not what its name says.
     """
     first, end = reading.keys
-    try:
-        for texts, urls in _rows(file, reading.page_keys is not None):
-            pairs = zip(texts, urls, strict=True)
-            keyed = [(_key(text, url, reading.page_keys), text) for text, url in pairs if text.strip()]
-            keyed = [(key, text) for key, text in keyed if first <= key < end]
-            yield [text for _, text in keyed], np.array([key for key, _ in keyed], np.uint64)
-    except _UNREADABLE as error:
-        raise UsageError(f"{file} can't be read: {error}") from error
+    for texts, urls in rows(file, reading.page_keys is not None):
+        pairs = zip(texts, urls, strict=True)
+        keyed = [(_key(text, url, reading.page_keys), text) for text, url in pairs if text.strip()]
+        keyed = [(key, text) for key, text in keyed if first <= key < end]
+        yield [text for _, text in keyed], np.array([key for key, _ in keyed], np.uint64)
 
 
 def _key(text: str, url: str | None, page_keys: tuple[str, bool] | None) -> int:
@@ -218,8 +215,18 @@ def _text_bytes(file: Place) -> int:
     return sum(each.total_uncompressed_size for each in columns if each.path_in_schema == "text")
 
 
+def rows(file: Place, by_url: bool) -> Iterator[tuple[Sequence[str], Sequence[str | None]]]:
+    """Yields texts and URLs of a file's rows, some at a time; without URLs, None for each.
+
+    Raises UsageError, with the place, for a file that is not what its name says.
+    """
+    try:
+        yield from _rows(file, by_url)
+    except _UNREADABLE as error:
+        raise UsageError(f"{file} can't be read: {error}") from error
+
+
 def _rows(file: Place, by_url: bool) -> Iterator[tuple[Sequence[str], Sequence[str | None]]]:
-    """Yields texts and URLs of a file's rows; without URLs, None for each."""
     if file.name.endswith(".parquet"):
         table = pq.ParquetFile(parquet_source(file), pre_buffer=not isinstance(file, Path))
         columns = ["text", "url"] if by_url else ["text"]
@@ -233,8 +240,8 @@ def _rows(file: Place, by_url: bool) -> Iterator[tuple[Sequence[str], Sequence[s
             yield texts, batch.column("url").to_pylist() if by_url else [None] * len(texts)
         return
     lines = _lines(file)
-    rows = _of_json(lines, file, by_url) if ".json" in file.name else ((line, None) for line in lines)
-    while some := list(islice(rows, _ROWS_AT_ONCE)):
+    pages = _of_json(lines, file, by_url) if ".json" in file.name else ((line, None) for line in lines)
+    while some := list(islice(pages, _ROWS_AT_ONCE)):
         yield [text for text, _ in some], [url for _, url in some]
 
 
