@@ -7,7 +7,7 @@ by the pipeline. The rules, their order, their facts and tools are the same.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from c4pipe.explain_facts import FACTS, NOTHING_LEFT, OPEN, split_of
+from c4pipe.explain_facts import FACTS, NOTHING_LEFT, OPEN, TOO_LONG, split_of
 from c4pipe.filters import body
 from c4pipe.filters.clean import Verdict
 from c4pipe.filters.draft import Draft
@@ -20,6 +20,10 @@ _BEFORE_LINES = {"written": "body", "lower": "body_lower"}
 _WITH_LINES = {"written": "text", "lower": "text_lower"}
 
 
+MOST_CHARACTERS = 1_000_000
+"""Of a longer page the rules behind the one that drops it are not asked: of 16 MB some take minutes."""
+
+
 @dataclass(frozen=True)
 class LineVerdict:
     """What became of a line.
@@ -29,7 +33,7 @@ class LineVerdict:
         left: what the rules left of it; None where one dropped it.
         rule: the line rule that dropped it, or None.
         edits: the line rules that changed it, in their order.
-        asked: False where the page had fallen before the last of these rules came.
+        asked: False where the page had fallen before the last of these rules came, or is too long to go on with it.
     """
 
     line: str
@@ -158,7 +162,10 @@ class _Trace:
     def take(self, stage: str, step: Step) -> None:
         """Takes a step of the recipe."""
         scope = step.definition.scope
-        if scope == "line" and step.rule != "body_lines":
+        if not self.asked and self.draft.length > MOST_CHARACTERS:
+            if scope != "line":
+                self.rules.append(RuleVerdict(stage, step.rule, None, TOO_LONG, asked=False))
+        elif scope == "line" and step.rule != "body_lines":
             self._take_lines(step)
         elif scope == "corpus":
             self.rules.append(RuleVerdict(stage, step.rule, None, _corpus_fact(self.draft, step), self.asked))
@@ -172,8 +179,9 @@ class _Trace:
         if self.verdict is None:
             self.text = self.draft.text
             self.verdict = Verdict(None, lines_read=self.lines_read, lines=self.taken, final=self.final)
-        lines, rules = tuple(self.lines), tuple(self.rules)
-        return PageVerdict(self.page, self.recipe.name, self.verdict, lines, rules, self.text)
+        stopped = any(each.fact == TOO_LONG for each in self.rules)
+        lines = (replace(each, asked=False) if stopped and each.left is not None else each for each in self.lines)
+        return PageVerdict(self.page, self.recipe.name, self.verdict, tuple(lines), tuple(self.rules), self.text)
 
     def _drop(self, stage: str, rule: str) -> None:
         if stage == "final":

@@ -12,6 +12,7 @@ OPEN = "all pages together decide"
 """The fact of a rule that a page by itself can't answer."""
 
 NOTHING_LEFT = "no text is left"
+TOO_LONG = "not asked of so long a page"
 
 
 def split_of(validation: bool) -> str:

@@ -12,6 +12,7 @@ from c4pipe.explain import LineVerdict, PageVerdict, RuleVerdict
 from c4pipe.explain_corpus import CaptureVerdict, Loss, UnitVerdict
 
 _COLOURS = {"kept": "green", "passed": "green", "dropped": "red", "-": ""}
+_WIDEST = 1000  # columns of a terminal: a line can have megabytes
 _NOT_ASKED = "In parentheses: what it would say; the page had fallen before."
 
 
@@ -24,7 +25,7 @@ def page_view(verdict: PageVerdict) -> RenderableType:
         _rules(verdict.rules),
         Text(),
     ]
-    if not (all(each.asked for each in verdict.lines) and all(each.asked for each in verdict.rules)):
+    if any(not each.asked and (each.rule or each.edits) for each in verdict.lines) or _not_asked(verdict.rules):
         shown.append(_plain(_NOT_ASKED, "dim"))
     return Group(*shown, _end(verdict.reason, "It goes on to dedup, where all pages together decide."))
 
@@ -39,6 +40,8 @@ def capture_view(verdict: CaptureVerdict) -> RenderableType:
     for keeper in dict.fromkeys(each.kept_by for each in verdict.losses):
         places = _places([each for each in verdict.losses if each.kept_by == keeper])
         shown.append(_plain(f"{verdict.unit} {places}: {keeper} keeps it"))
+    if _not_asked(verdict.rules):
+        shown.append(_plain(_NOT_ASKED, "dim"))
     if verdict.note:
         shown.append(_plain(verdict.note))
     where = " and ".join(verdict.shards) + ("" if verdict.row is None else f", row {verdict.row:,}")
@@ -55,8 +58,8 @@ def page_json(verdict: PageVerdict) -> dict[str, Any]:
         "readable": verdict.verdict.readable,
         "lines_read": verdict.verdict.lines_read,
         "lines_taken": dict(verdict.verdict.lines),
-        "lines": [asdict(each) for each in verdict.lines],
-        "rules": [asdict(each) for each in verdict.rules],
+        "lines": [vars(each) for each in verdict.lines],
+        "rules": [vars(each) for each in verdict.rules],
         "text": verdict.text,
     }
 
@@ -78,15 +81,16 @@ def _texts(noun: str, rows: Iterable[tuple[str, str, str]]) -> Table:
     table.add_column("text")  # as the only column that may be wrapped it gives way; its texts are cut instead
     for number, (verdict, colour, text) in enumerate(rows, 1):
         style = "" if colour == "green" else "dim"
-        cut = Text(_printable(text), style, no_wrap=True, overflow="ellipsis")
+        cut = Text(_printable(text[:_WIDEST]), style, no_wrap=True, overflow="ellipsis")
         table.add_row(str(number), Text(verdict, colour), cut)
     return table
 
 
 def _line(line: LineVerdict) -> tuple[str, str, str]:
-    said = line.rule or ", ".join(line.edits) or "kept"
+    edited = f"edited: {', '.join(line.edits)}" if line.edits else ""
+    said = line.rule or edited or ("kept" if line.asked else "-")
     colour = "red" if line.rule else "yellow" if line.edits else "green"
-    return (said, colour, line.line) if line.asked else (f"({said})", "dim", line.line)
+    return (said, colour, line.line) if line.asked or said == "-" else (f"({said})", "dim", line.line)
 
 
 def _unit(unit: UnitVerdict) -> tuple[str, str, str]:
@@ -102,6 +106,11 @@ def _places(losses: Sequence[Loss]) -> str:
         else:
             runs.append((each.first, each.last))
     return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+
+
+def _not_asked(rules: Sequence[RuleVerdict]) -> bool:
+    """Tells whether a rule is in parentheses."""
+    return any(not each.asked and each.dropped is not None for each in rules)
 
 
 def _rules(rules: Sequence[RuleVerdict]) -> Table:

@@ -167,6 +167,15 @@ def test_a_page_that_falls_early_is_explained_to_its_end(c4_tools: Tools) -> Non
     assert shown.splitlines()[-1] == "Dropped by curly_bracket."
 
 
+def test_a_page_of_megabytes_is_not_explained_to_its_end(c4_tools: Tools) -> None:
+    page = Page("http://a.example/", "2030-01-01T00:00:00Z", "ab. " * 4_000_000)
+    explained = assert_as_cleaner(page, Cleaner(C4, c4_tools), C4, c4_tools)
+    said = {each.rule: (each.dropped, each.asked) for each in explained.rules}
+    assert said["too_long"] == (True, True)
+    assert set(list(said.values())[2:]) == {(None, False)}
+    assert re.search(r"^ +1  -        ab\. ab\. .*…$", told(page_view(explained)), re.MULTILINE)
+
+
 def test_facts_show_what_decides(shared_data: Path, tfds_tools: Tools) -> None:
     no_time = facts(explain_page(Page("", "yesterday", ""), TFDS, tfds_tools))
     assert no_time["incomplete"] == "it has no url and no text and no timestamp"
