@@ -71,6 +71,11 @@ def make_parser(runs: Mapping[str, Callable[[argparse.Namespace], int | None]]) 
     plan.add_argument("--cores", type=int, metavar="N", help="cores to plan for (default: this machine's)")
     plan.add_argument("--measure", type=int, default=8, metavar="N", help="files to measure a slice of (default: 8)")
 
+    explain = _command(commands, "explain", "why a page is in the corpus, or not: every rule's word on it", runs, False)
+    _add_page(explain)
+    _add_rules(explain)
+    explain.set_defaults(recipe=None)  # a corpus has its own
+
     recipes = _command(commands, "recipes", "recipes side by side, or the rules of one", runs, takes_beam=False)
     recipes.add_argument("names", nargs="*", metavar="NAME", help="a recipe's name, or a TOML file (default: all)")
 
@@ -175,6 +180,21 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
         help="list of URLs, one a line, for recipes that keep those; can be given again for more lists",
     )
     parser.add_argument("--languages", metavar="CODE,...", help="languages to keep (default: the recipe's)")
+
+
+def _add_page(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "input", metavar="INPUT", help="a page's text (- for standard input), a WET file, or the folder of a corpus"
+    )
+    parser.add_argument("--url", metavar="URL", help="the page's URL (default: for a text, one that stands in)")
+    parser.add_argument(
+        "--work",
+        action="append",
+        type=_place,
+        metavar="DIR",
+        help="work folder of the corpus (default: INPUT/_work); can be given again for more",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, a page a line, with nothing cut")
 
 
 def _add_sources(parser: argparse.ArgumentParser) -> None:

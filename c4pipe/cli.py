@@ -64,18 +64,22 @@ def _share(options: argparse.Namespace) -> float | None:
     return float(options.bandwidth) * 1e6 / (options.workers or os.cpu_count() or 1)
 
 
+def _languages(options: argparse.Namespace) -> tuple[str, ...]:
+    """Returns the languages asked for; none for the recipe's."""
+    return tuple(each.strip() for each in options.languages.split(",")) if options.languages is not None else ()
+
+
 def _clean_options(options: argparse.Namespace, work: "Place") -> "CleanOptions":
     from c4pipe.inputs import SOURCE, Selection, parse_slice
     from c4pipe.options import CleanOptions
     from c4pipe.remote import Network
 
-    languages = options.languages
     network = Network(bytes_per_second=_share(options), cache=options.cache)
     return CleanOptions(
         inputs=tuple(options.inputs),
         work=work,
         recipe=options.recipe,
-        languages=tuple(each.strip() for each in languages.split(",")) if languages is not None else (),
+        languages=_languages(options),
         lists=options.lists,
         links=tuple(options.links or ()),
         selection=Selection(
@@ -229,6 +233,12 @@ def _diff(options: argparse.Namespace) -> None:
     diff_command.run(options)
 
 
+def _explain(options: argparse.Namespace) -> None:
+    from c4pipe.explain_commands import explain
+
+    explain(options, _languages(options))
+
+
 def _recipes(options: argparse.Namespace) -> None:
     from c4pipe.presets import RECIPES, find_recipe
     from c4pipe.recipe_table import comparison_tables, comparison_width, names_table, rules_table
@@ -264,6 +274,7 @@ def make_parser() -> argparse.ArgumentParser:
         "vocab-report": _vocab_report,
         "diff": _diff,
         "plan": _plan,
+        "explain": _explain,
         "recipes": _recipes,
         "lists": _lists,
     }

@@ -464,7 +464,7 @@ def test_line_rules_take_linear_time(recipe: str) -> None:
 @pytest.mark.parametrize("unit", ["\x1c", "a\x1c", "a\r", "\r\n", "\u2028 ", " ", "\n"])
 @pytest.mark.parametrize("breaks", BREAKS)
 def test_cutting_a_body_takes_linear_time(unit: str, breaks: str) -> None:
-    assert_linear(lambda text: cut_again(cut(Page("", "", text), breaks)), lambda n: unit * n, 2**16)
+    assert_linear(lambda text: cut_again(cut(Page("", "", text), breaks), breaks), lambda n: unit * n, 2**16)
 
 
 @pytest.mark.parametrize("scheme", ["start", "anywhere"])

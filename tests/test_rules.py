@@ -128,9 +128,7 @@ def line_rules(recipe: Recipe) -> list[str]:
 def run_body(given: Setting, case: Case) -> Outcome:
     breaks = case.get("breaks", given.step.parameters["breaks"])
     page = page_of({"text": case["body"]})
-    lines = RULES[given.rule].function(page, breaks)
-    if breaks == body.BREAKS[2]:
-        lines = body.cut_again(lines)
+    lines = body.cut_again(RULES[given.rule].function(page, breaks), breaks)
     return Outcome(lines, lines != [page.body])
 
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from c4pipe.page import Page, newline_cut, trimmed
 
-BREAKS = ("every break", "newlines", "newlines, then every break")
+TWICE = "newlines, then every break"
+BREAKS = ("every break", "newlines", TWICE)
 r"""Where lines end: wherever `str.splitlines` cuts; at `\n`, `\r` and `\r\n` alone; or at these while the page is
 measured, and then, for the line rules, wherever `str.splitlines` cuts."""
 
@@ -14,8 +15,10 @@ def cut(page: Page, breaks: str) -> list[str]:
     return page.lines if breaks == "every break" else newline_cut(page.body)
 
 
-def cut_again(lines: Sequence[str]) -> list[str]:
-    """Returns the lines as the line rules see them, where the page was measured by `newlines, then every break`."""
+def cut_again(lines: Sequence[str], breaks: str) -> list[str]:
+    """Returns the lines as the line rules see them."""
+    if breaks != TWICE:
+        return list(lines)
     # What the lines lack as a whole, none of them has: most pages have no such break.
     if len("\n".join(lines).splitlines()) == len(lines):
         return list(lines)

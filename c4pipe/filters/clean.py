@@ -82,11 +82,9 @@ class Cleaner:
         return Verdict(reason, lines_read=read, lines=taken, final=final), draft
 
     def _cut_again(self, draft: Draft) -> None:
-        if self._breaks != "newlines, then every break":
-            return
         if draft.packed is None:
-            draft.lines = body.cut_again(draft.lines)
-        elif draft.packed.cut_again():
+            draft.lines = body.cut_again(draft.lines, self._breaks)
+        elif self._breaks == body.TWICE and draft.packed.cut_again():
             draft.forget()
 
     def _trim_start(self, draft: Draft) -> None:
