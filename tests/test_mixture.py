@@ -38,14 +38,14 @@ def texts(documents: Any, count: int | None = None) -> list[str]:
 
 @given(sizes, st.integers(1, 10**9))
 def test_examples_proportional_with_a_limit(sizes: list[int], limit: int) -> None:
-    # "r_m = min(e_m, K) / sum(min(e_n, K))"
+    # a source's examples, or the limit if that is less, of the sum of these
     total = sum(min(e, limit) for e in sizes)
     assert rates(sizes, limit) == pytest.approx([min(e, limit) / total for e in sizes])
 
 
 @given(sizes, st.none() | st.integers(1, 10**9), st.floats(1, 64))
 def test_temperature_scaling(sizes: list[int], limit: int | None, temperature: float) -> None:
-    # "we raise each task's mixing rate r_m to the power of 1/T and renormalize the rates so that they sum to 1"
+    # the rates above to the power of 1/T, divided by their sum
     proportional = rates(sizes, limit)
     raised = [rate ** (1 / temperature) for rate in proportional]
     found = rates(sizes, limit, temperature)
@@ -55,8 +55,7 @@ def test_temperature_scaling(sizes: list[int], limit: int | None, temperature: f
 
 @given(sizes)
 def test_the_ends_of_the_temperature(sizes: list[int]) -> None:
-    # "When T = 1, this approach is equivalent to examples-proportional mixing and as T increases the proportions become
-    # closer to equal mixing."
+    # 1 is examples-proportional mixing; the larger, the closer to equal mixing
     assert rates(sizes) == pytest.approx([size / sum(sizes) for size in sizes])
     assert rates(sizes, temperature=math.inf) == pytest.approx([1 / len(sizes)] * len(sizes))
 

@@ -1,7 +1,12 @@
 """A corpus in the libraries that train on it: each document once, and on from where a run stopped."""
 
 import json
+import pickle
+import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -10,6 +15,9 @@ import pytest
 
 from c4pipe import read
 from c4pipe.errors import UsageError
+
+PAGE = (Path(__file__).resolve().parents[1] / "docs" / "training.md").read_text()
+EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 Urls = list[str]
 
@@ -21,6 +29,18 @@ def every_url(small_corpus: Path) -> Urls:
 
 def urls(documents: Any) -> Urls:
     return [document["url"] for document in documents]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_what_the_documentation_shows(small_corpus: Path, example: str) -> None:
+    for library in set(re.findall("torch|grain|tensorflow|huggingface", example)):
+        name = library.replace("huggingface", "datasets")
+        if find_spec(name) is None:
+            pytest.skip(f"{name} isn't installed")
+    command = [sys.executable, "-c", example]
+    done = subprocess.run(command, cwd=small_corpus.parent, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "https://" in done.stdout
 
 
 # PyTorch
@@ -72,7 +92,7 @@ def test_torch_goes_on_after_any_batch(load: Load, workers: int, drop_last: bool
 def test_torch_workers_have_states(small_corpus: Path, torch_data: Any, every_url: Urls) -> None:
     from c4pipe.read.torch import Documents
 
-    class Stopped(torch_data.IterableDataset):  # type: ignore[misc, name-defined]
+    class Stopped(torch_data.IterableDataset):  # type: ignore[misc]
         """What torchdata's StatefulDataLoader does in a worker: it takes the iterator's state, and gives it back."""
 
         def __init__(self, states: dict[int, Any]) -> None:
@@ -100,6 +120,7 @@ def test_torch_needs_as_many_workers_as_before(small_corpus: Path, torch_data: A
 
     dataset = Documents(read.documents(small_corpus))
     dataset.resume(3, 4, workers=2)
+    dataset = pickle.loads(pickle.dumps(dataset))  # as workers that are spawned get it
     with pytest.raises(UsageError, match="2 workers began to read, and there are 1 now"):
         next(iter(dataset))
     documents = read.documents(small_corpus)
