@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +133,9 @@ def test_a_file_of_text_has_a_document_a_line(tmp_path: Path) -> None:
     assert [document["text"] for document in documents] == ["One.", "Zwei. ä", "Three."]
     documents = read.documents(tmp_path / "my.txt", seed=1, part=1, parts=2)
     assert [set(document) for document in documents] == [set(next(read.documents(tmp_path / "my.txt")))] * 2
+    for more in ({"split": "validation"}, {"languages": ["en"]}):
+        with pytest.raises(UsageError, match=r"my\.txt is a file of text: it has neither splits nor languages"):
+            read.documents(tmp_path / "my.txt", **more)
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9\n")
     with pytest.raises(C4pipeError, match=r"latin\.txt can't be read: 'utf-8' codec"):
         list(read.documents(tmp_path / "latin.txt"))
@@ -209,6 +212,17 @@ def test_the_order_is_that_of_seed_and_epoch_alone(small_corpus: Path, rows: lis
     # Numbers that must never change, whatever the version of NumPy: states are saved with them.
     assert permutation(12, 7, 0) == [0, 8, 5, 2, 3, 4, 9, 10, 7, 6, 1, 11]
     assert permutation(4, 2**70, 3, 1, 2, 9) == [1, 3, 2, 0]
+
+
+def test_every_epoch_part_and_window_has_an_order_of_its_own() -> None:
+    shards = [[span.shard for span in Order(seed, epoch).spans([5] * 20)] for seed in (1, 2) for epoch in (0, 1)]
+    assert all(sorted(each) == list(range(20)) for each in shards)
+    turns = [
+        list(Order(seed, epoch, part, parts).turns(window, 20))
+        for seed, epoch, (part, parts), window in product((1, 2), (0, 1), ((0, 1), (0, 2), (1, 2)), (0, 1))
+    ]
+    drawn = [tuple(each) for each in shards + turns]
+    assert len(set(drawn)) == len(drawn) == 28
 
 
 def test_rows_are_shuffled_in_their_window(small_corpus: Path) -> None:
@@ -349,6 +363,22 @@ def test_a_shard_of_other_bytes_is_named(corpora: dict[str, Path], tmp_path: Pat
         list(read.documents(corpus))
     with pytest.raises(C4pipeError, match=f"{shard} has not the SHA-256 that the manifest has"):
         list(read.documents(corpus, verify=True))
+
+
+@pytest.mark.parametrize("seed", [None, 1])
+def test_an_error_is_not_the_end(corpora: dict[str, Path], corpus: Path, seed: int | None) -> None:
+    expected = list(read.documents(corpus, seed=seed, window=9))
+    documents = read.documents(corpus, seed=seed, window=9)
+    shard = largest(corpus)
+    shard.unlink()
+    found: list[Any] = []
+    with pytest.raises(C4pipeError, match=f"{shard} can't be read: "):
+        found.extend(documents)
+    with pytest.raises(C4pipeError, match=f"{shard} can't be read: "):
+        next(documents)
+    shutil.copy(corpora["parquet"] / shard.relative_to(corpus), shard)
+    assert 0 < len(found) < len(expected)
+    assert found + list(documents) == expected
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -223,3 +223,7 @@ def test_huggingface(small_corpus: Path, datasets: Any, every_url: Urls) -> None
     again = dataset(read.documents(small_corpus, seed=1), shards=6)
     again.load_state_dict(documents.state_dict())
     assert list(again) == whole[17:]
+    used = read.documents(small_corpus)
+    used.skip(3)
+    with pytest.raises(UsageError, match="3 documents were read: take a new reader"):
+        dataset(used)

@@ -5,7 +5,6 @@ All give the same documents, but that TFRecord has its probabilities in 32 bits.
 
 import contextlib
 import hashlib
-import io
 import json
 import struct
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -19,13 +18,10 @@ import pyarrow.parquet as pq
 from isal import igzip, isal_zlib
 
 from c4pipe.errors import C4pipeError
-from c4pipe.read.source import TEXT, Shard, check_size
+from c4pipe.read.source import TEXT, Shard, check_size, opened
 from c4pipe.read.web import WebPath
 from c4pipe.shards import SCHEMA
 from c4pipe.storage import Place
-
-BLOCK = 1 << 23
-"""Bytes of a request, where a file is not of this machine."""
 
 _ROWS_AT_ONCE = 512  # rows turned into Python objects at a time, about 1 MB of text
 _DAMAGED: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # a class, not an instance as its stub has it
@@ -83,13 +79,6 @@ def check(shard: Shard, verify: bool) -> None:
                 digest.update(block)
         if digest.hexdigest() != shard.sha256:
             raise C4pipeError(f"{shard.file} has not the SHA-256 that the manifest has for it: copy it again")
-
-
-def opened(file: Place | WebPath) -> BinaryIO:
-    """Opens a file to be read from its beginning. Raises OSError."""
-    if isinstance(file, Path):
-        return file.open("rb")
-    return io.BufferedReader(file.open(), BLOCK)
 
 
 def parquet_file(file: Place | WebPath, **options: Any) -> pq.ParquetFile:
@@ -169,13 +158,8 @@ def _in_order(values: dict[str, Any]) -> Document:
 
 def _of_text(file: Place | WebPath, first: int) -> Documents:
     with opened(file) as stream:
-        for line in islice(text_lines(stream), first, None):
+        for line in islice(filter(None, map(bytes.strip, stream)), first, None):
             yield Document(url="", text=line.decode(), timestamp="", language="", language_probability=0.0)
-
-
-def text_lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Yields the lines that are not blank, without white space around them."""
-    return filter(None, map(bytes.strip, stream))
 
 
 _ROWS: dict[str, Callable[[Place | WebPath, int], Documents]] = {

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Any
 
-from c4pipe.errors import UsageError
+from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.read.formats import Document, Documents, read
 from c4pipe.read.order import Order, after
 from c4pipe.read.source import Source
@@ -39,7 +39,11 @@ class Reader:
     def __next__(self) -> Document:
         if self._stream is None:
             self._stream = self._documents(self.position)
-        document = next(self._stream)
+        try:
+            document = next(self._stream)
+        except C4pipeError:
+            self._stream = None  # so that who tries again reads on, and is not told that this was the end
+            raise
         self.position += 1
         return document
 

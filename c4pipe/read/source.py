@@ -2,12 +2,13 @@
 
 import contextlib
 import hashlib
+import io
 import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from c4pipe import manifest
 from c4pipe.errors import C4pipeError, UsageError
@@ -19,6 +20,7 @@ SPLITS = ("train", "validation")
 TEXT = "text"
 """The format of a file with a document a line."""
 
+_BLOCK = 1 << 23  # bytes of a request, where a file is not of this machine
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z]+)?")
 
 
@@ -83,7 +85,9 @@ def find(
         raise UsageError(f"languages={languages!r}: give a list, as [{languages!r}]")
     folder = _place(path)
     if folder.name.endswith(".txt"):
-        return _text(folder, split, verify)
+        if split != "train" or languages is not None:
+            raise UsageError(f"{folder} is a file of text: it has neither splits nor languages; leave these out")
+        return _text(folder, verify)
     return _corpus(folder, split, languages, verify)
 
 
@@ -153,18 +157,20 @@ def check_size(shard: Shard, size: int | None) -> None:
         raise C4pipeError(f"{shard.file} {has}, and by the manifest {shard.bytes:,} bytes: copy the corpus again")
 
 
-def _text(file: Place | WebPath, split: str, verify: bool) -> Source:
-    from c4pipe.read.formats import opened, text_lines
-
+def _text(file: Place | WebPath, verify: bool) -> Source:
     digest, size, rows = hashlib.sha256(), 0, 0
     try:
-        with opened(file) as stream:
-            while block := stream.read(1 << 20):
-                digest.update(block)
-                size += len(block)
-        with opened(file) as stream:
-            rows = sum(1 for _ in text_lines(stream))
+        with opened(file) as lines:
+            for line in lines:
+                digest.update(line)
+                size += len(line)
+                rows += not line.isspace()
     except OSError as error:
         raise UsageError(f"{file} can't be read: {error}") from error
     shard = Shard(file, TEXT, rows, size, digest.hexdigest())
-    return Source(str(file), split, (), digest.hexdigest(), (shard,), verify)
+    return Source(str(file), "train", (), digest.hexdigest(), (shard,), verify)
+
+
+def opened(file: Place | WebPath) -> BinaryIO:
+    """Opens a file to be read from its beginning. Raises OSError."""
+    return file.open("rb") if isinstance(file, Path) else io.BufferedReader(file.open(), _BLOCK)
