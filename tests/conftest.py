@@ -7,6 +7,7 @@ import gcld3
 import pytest
 from hypothesis import settings
 
+from c4pipe import cli, shards
 from c4pipe.filters.tools import Tools
 from c4pipe.lists import load_bad_words
 from c4pipe.presets import C4, TFDS
@@ -47,3 +48,15 @@ def c4_tools(sample_lists: Lists) -> Tools:
 def tfds_tools(sample_lists: Lists) -> Tools:
     """The tools of the recipe `tfds`, with the bad words of the sample crawl."""
     return Tools(TFDS, sample_lists)
+
+
+@pytest.fixture(scope="session")
+def small_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample crawl as a corpus in every format; of its two languages' five shards each, some are empty."""
+    folder = tmp_path_factory.mktemp("small") / "corpus"
+    options = ["--recipe", "unfiltered", "--languages", "en,de", "--format", "parquet,tfrecord,json"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shards, "ROW_GROUP_BYTES", 3000)
+        more = ["--shards", "5", "--workers", "1", "--quiet", "--output", str(folder)]
+        assert cli.main(["build", str(ROOT / "samples" / "crawl"), *options, *more]) == 0
+    return folder

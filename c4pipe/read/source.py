@@ -1,0 +1,176 @@
+"""What is read: the shards of a corpus, as its manifest has them, or a file of text."""
+
+import contextlib
+import hashlib
+import io
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from c4pipe import manifest
+from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.read.web import WebPath
+from c4pipe.shards import FORMATS
+from c4pipe.storage import Place, file_sizes, place
+
+SPLITS = ("train", "validation")
+TEXT = "text"
+"""The format of a file with a document a line."""
+
+_BLOCK = 1 << 23  # bytes of a request, where a file is not of this machine
+_LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z]+)?")
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A file of documents.
+
+    Attributes:
+        file: where it is.
+        format: a key of `shards.FORMATS`, or TEXT.
+        rows, bytes, sha256: what it has, by the manifest.
+    """
+
+    file: Place | WebPath
+    format: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is read.
+
+    Attributes:
+        path: the corpus' folder, or the file of text.
+        split: the split of the corpus.
+        languages: the languages that are read; none for a file of text.
+        digest: SHA-256 of the manifest, or of the text.
+        shards: the files, by language and number.
+        verify: whether their SHA-256 is compared.
+    """
+
+    path: str
+    split: str
+    languages: tuple[str, ...]
+    digest: str
+    shards: tuple[Shard, ...]
+    verify: bool = False
+
+    @property
+    def rows(self) -> list[int]:
+        """The number of documents of each shard."""
+        return [shard.rows for shard in self.shards]
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What tells these documents from others, wherever they are, as JSON values."""
+        return {"digest": self.digest, "split": self.split, "languages": list(self.languages)}
+
+
+def find(
+    path: str | Path, split: str = "train", languages: Sequence[str] | None = None, verify: bool = False
+) -> Source:
+    """Returns what a path names: the shards of a corpus, or a file of text. Arguments are those of `read.documents`.
+
+    Raises UsageError where there is no such thing, C4pipeError where a shard isn't there as the manifest has it.
+    """
+    if split not in SPLITS:
+        raise UsageError(f"split={split!r}: a corpus has {' and '.join(SPLITS)}")
+    if isinstance(languages, str):
+        raise UsageError(f"languages={languages!r}: give a list, as [{languages!r}]")
+    folder = _place(path)
+    if folder.name.endswith(".txt"):
+        if split != "train" or languages is not None:
+            raise UsageError(f"{folder} is a file of text: it has neither splits nor languages; leave these out")
+        return _text(folder, verify)
+    return _corpus(folder, split, languages, verify)
+
+
+def _place(path: str | Path) -> Place | WebPath:
+    text = str(path)
+    return WebPath(text.rstrip("/")) if text.startswith(("http://", "https://")) else place(text)
+
+
+def _corpus(folder: Place | WebPath, split: str, languages: Sequence[str] | None, verify: bool) -> Source:
+    folder, languages, data = _manifest(folder, languages)
+    try:
+        made = json.loads(data)
+    except ValueError as error:
+        raise UsageError(f"{folder / manifest.NAME} can't be read: {error}") from error
+    if made.get("format") != "c4pipe corpus" or made.get("version") != manifest.VERSION:
+        raise UsageError(
+            f"{folder / manifest.NAME} is of {made.get('format')!r}, version {made.get('version')}: "
+            f"this c4pipe reads a 'c4pipe corpus', version {manifest.VERSION}"
+        )
+    chosen = _languages(folder, made, languages)
+    name = next(name for name in FORMATS if name in made["formats"])  # the first is the fastest
+    shards = tuple(
+        Shard(folder / each["path"], name, each["rows"], each["bytes"], each["sha256"])
+        for language in chosen
+        for each in made["shards"]
+        if each["path"].startswith(f"{language}/c4-{split}-") and each["path"].endswith(f".{FORMATS[name].extension}")
+    )
+    if not isinstance(folder, WebPath):  # there, each file would be a request: one is asked when it is read
+        for language in chosen:
+            _check_sizes(folder / language, shards)
+    return Source(str(folder), split, chosen, hashlib.sha256(data).hexdigest(), shards, verify)
+
+
+def _manifest(
+    folder: Place | WebPath, languages: Sequence[str] | None
+) -> tuple[Place | WebPath, Sequence[str] | None, bytes]:
+    """Returns a corpus' folder, the languages to read, and its manifest, also for the folder of one language."""
+    try:
+        return folder, languages, (folder / manifest.NAME).read_bytes()
+    except OSError as error:
+        if languages is None and _LANGUAGE.fullmatch(folder.name):
+            with contextlib.suppress(OSError):
+                return folder.parent, [folder.name], (folder.parent / manifest.NAME).read_bytes()
+        raise UsageError(
+            f"{folder} is no complete corpus, a folder with a {manifest.NAME}, which comes last: {error}"
+        ) from error
+
+
+def _languages(folder: Place | WebPath, made: dict[str, Any], languages: Sequence[str] | None) -> tuple[str, ...]:
+    known = sorted(made["train_shards"])
+    if unknown := [name for name in languages or () if name not in known]:
+        raise UsageError(f"{folder} has no language {unknown[0]!r}, but {', '.join(known)}")
+    return tuple(name for name in known if languages is None or name in languages)
+
+
+def _check_sizes(folder: Place, shards: Sequence[Shard]) -> None:
+    there = file_sizes(folder, "c4-*")
+    for shard in shards:
+        if shard.file.parent == folder:
+            check_size(shard, there.get(shard.file.name))
+
+
+def check_size(shard: Shard, size: int | None) -> None:
+    """Raises C4pipeError where a shard's file has another size than the manifest says; None is for no file at all."""
+    if size != shard.bytes:
+        has = "is not there" if size is None else f"has {size:,} bytes"
+        raise C4pipeError(f"{shard.file} {has}, and by the manifest {shard.bytes:,} bytes: copy the corpus again")
+
+
+def _text(file: Place | WebPath, verify: bool) -> Source:
+    digest, size, rows = hashlib.sha256(), 0, 0
+    try:
+        with opened(file) as lines:
+            for line in lines:
+                digest.update(line)
+                size += len(line)
+                rows += not line.isspace()
+    except OSError as error:
+        raise UsageError(f"{file} can't be read: {error}") from error
+    shard = Shard(file, TEXT, rows, size, digest.hexdigest())
+    return Source(str(file), "train", (), digest.hexdigest(), (shard,), verify)
+
+
+def opened(file: Place | WebPath) -> BinaryIO:
+    """Opens a file to be read from its beginning. Raises OSError."""
+    return file.open("rb") if isinstance(file, Path) else io.BufferedReader(file.open(), _BLOCK)
