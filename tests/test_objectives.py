@@ -6,6 +6,7 @@ deshuffled text has a word that is not in the original, so that a law takes its 
 """
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,16 @@ def test_deshuffling_keeps_the_words() -> None:
     assert all(sorted(row[:-1]) == sorted(WORDS.values()) and row[-1] == IDS.eos for row in lists(made["inputs"]))
     assert lists(made["targets"]) == [[*WORDS.values(), IDS.eos]] * 200
     assert len({tuple(row) for row in lists(made["inputs"])}) == 200
+
+
+def test_the_page_shows_table_3() -> None:
+    page = (CASES.parents[2] / "docs" / "objectives.md").read_text().partition("\n## Packing\n")[0]
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", page, re.MULTILINE))
+    assert rows.keys() == {made.name.partition("(")[0] for made in OBJECTIVES}
+    names = ["bert_style", "prefix_lm", "mass_style", "iid_corruption", "drop_corrupted", "span_corruption"]
+    for name, case in zip(names, TABLE, strict=False):  # other cases follow
+        targets = f"`{case['targets']}`" if case["targets"] != " ".join(TEXT) else "the text"
+        assert rows[name] == f"`{case['inputs']}` | {targets}"
 
 
 # T5's code
@@ -343,6 +354,11 @@ def test_electra() -> None:
 def test_albert_pairs_give_the_text_back(rows: Rows, seed: int) -> None:
     words = STARTS[rows.values]
     made = encoder.albert(rows, words, words & ENDS[rows.values], IDS, Draws(seed))
+    masked = []
+    for flags, types, order in zip(made["masked"], made["types"], made["order"], strict=True):
+        segments = [flags[types == 0][1:-1].tolist(), flags[types == 1][:-1].tolist()]
+        masked += [each for segment in segments[:: 1 if order[0] == 1 else -1] for each in segment]
+    assert masked == encoder.masked_words(rows, words, Draws(seed)).tolist()
     for row, targets, types, order in zip(rows, made["targets"], made["types"], made["order"], strict=True):
         first, second = targets[types == 0].tolist(), targets[types == 1].tolist()
         assert (first[0], first[-1], second[-1]) == (IDS.begins, IDS.eos, IDS.eos)

@@ -5,6 +5,7 @@ tests/cases/objectives/seqio.json has examples and the arrays into which seqio p
 
 import io
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -131,6 +132,7 @@ def test_the_fullest_bin_is_closed_where_none_has_room() -> None:
     assert packer.add({"targets": Rows.of([[1] * 6, [2] * 7])}) == []
     (closed,) = packer.add({"targets": Rows.of([[3] * 5])})
     assert [row["targets"].tolist() for row in closed] == [[2] * 7]
+    assert closed[0]["targets"].base is None  # no view, which would hold all that was given with it
 
 
 def test_an_example_that_is_too_long_is_refused() -> None:
@@ -180,14 +182,19 @@ def texts() -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def tokenizer(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
+def model_file(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     model = io.BytesIO()
     lines = [line for text in texts for line in text.split("\n")]
     settings = {**Settings(400, coverage=0.99).parameters(), "minloglevel": 2}
     sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(lines), model_writer=model, **settings)
     path = tmp_path_factory.mktemp("vocabulary") / "spm.model"
     path.write_bytes(model.getvalue())
-    return Tokenizer(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def tokenizer(model_file: Path) -> Tokenizer:
+    return Tokenizer(model_file)
 
 
 def make_objective(name: str, tokenizer: Tokenizer, length: int = 64) -> Objective:
@@ -278,6 +285,17 @@ def test_tokenizer(tokenizer: Tokenizer) -> None:
     ends = tokenizer.sentence_ends[rows.values]
     assert [int(ends[rows.row == row].sum()) for row in range(3)] == [2, 0, 1]
     assert len(tokenizer.word_starts) == len(tokenizer.sentence_ends) == 500
+
+
+def test_the_page_shows_code_that_works(
+    model_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "objectives.md").read_text(), re.DOTALL)
+    (tmp_path / "corpus-vocab").mkdir()
+    (tmp_path / "corpus-vocab" / "spm.model").write_bytes(model_file.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "objectives.md", "exec"), {})
+    assert capsys.readouterr().out == re.findall(r"# (\(.*\))", code)[0] + "\n"
 
 
 # Real text

@@ -7,16 +7,17 @@ flags, which `masks.py` draws, and in the draws that are given.
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from c4pipe.errors import UsageError
 from c4pipe.objectives.draws import Draws, shuffled
 from c4pipe.objectives.masks import span_starts
-from c4pipe.objectives.rows import Counts, Features, Flags, Rows, Tokens, framed
+from c4pipe.objectives.rows import Features, Flags, Rows, Tokens, framed
 
 RANDOM_SHARE = 0.1
 """Of the tokens that BERT-style corruption takes, the share that becomes a random one (T5, section 3.3.1)."""
 
-_TOKEN, _WHICH, _DESHUFFLE = 8, 9, 10  # what random numbers are for
+_WHICH, _DESHUFFLE = 8, 9  # what random numbers are for
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,10 @@ class Ids:
         """The id that stands before a sequence for an encoder."""
         return self.size - 2 if self.cls is None else self.cls
 
-    def random(self, sizes: Counts, draws: Draws) -> Tokens:
-        """Returns a random ordinary piece for each token of rows of these sizes, of shape [tokens]."""
+    def pieces(self, shares: npt.NDArray[np.float64]) -> Tokens:
+        """Returns the ordinary piece that is so far between the first, at share 0, and the last, at 1."""
         ordinary = self.size - self.sentinels - self.first
-        return (self.first + draws.shares(sizes, _TOKEN) * ordinary).astype(np.int32)
+        return self.first + np.minimum(shares * ordinary, ordinary - 1).astype(np.int32)
 
 
 def replace_spans(rows: Rows, flags: Flags, ids: Ids) -> Features:
@@ -114,8 +115,8 @@ def mask_tokens(rows: Rows, flags: Flags, ids: Ids) -> Features:
 
 def bert_style(rows: Rows, flags: Flags, ids: Ids, draws: Draws) -> Features:
     """Puts the mask for nine in ten corrupted tokens, a random piece for the others; the targets are the whole row."""
-    swapped = draws.shares(rows.sizes, _WHICH) < RANDOM_SHARE
-    noise = np.where(swapped, ids.random(rows.sizes, draws), ids.masks)
+    share = draws.shares(rows.sizes, _WHICH)  # below the random share, it also says which piece
+    noise = np.where(share < RANDOM_SHARE, ids.pieces(share / RANDOM_SHARE), ids.masks)
     return _whole(rows, np.where(flags, noise, rows.values), ids)
 
 

@@ -55,8 +55,9 @@ def albert(rows: Rows, word_starts: Flags, sentence_starts: Flags, ids: Ids, dra
     frame, types, inside = _pairs(pairs, np.where(swaps, rows.sizes - cuts, cuts), ids)
     masked = np.zeros(len(inside), bool)
     masked[inside] = chosen
-    share = draws.shares(frame.sizes, _WHICH)
-    noise = np.where(share < MASK_SHARE + RANDOM_SHARE, ids.random(frame.sizes, draws), frame.values)
+    share = draws.shares(frame.sizes, _WHICH)  # in the interval of random pieces, it also says which
+    pieces = ids.pieces((share - MASK_SHARE) / RANDOM_SHARE)
+    noise = np.where(share < MASK_SHARE + RANDOM_SHARE, pieces, frame.values)
     noise = np.where(share < MASK_SHARE, ids.masks, noise)
     order = np.zeros(len(inside), np.int32)
     order[frame.starts[:-1]] = 1 + swaps
