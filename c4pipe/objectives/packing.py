@@ -1,0 +1,143 @@
+"""Examples of any length to arrays of a fixed one, several in a row, marked so that none attends to another.
+
+A bin becomes a row of the arrays. An example goes where it leaves the least room (best fit) among a bounded number of
+open bins; where none has room, the fullest is closed. What follows from the order of the examples alone is the same
+however they are divided into calls.
+"""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from c4pipe.errors import UsageError
+from c4pipe.objectives.rows import Features, Tokens, placed, starts_of
+
+Example = Mapping[str, Tokens]
+Bin = list[Example]
+
+Batch = dict[str, npt.NDArray[np.int32]]
+"""Arrays of shape [rows, length] by name."""
+
+OPEN_BINS = 64
+
+
+class Packer:
+    """Puts examples into bins.
+
+    Attributes:
+        lengths: tokens of each part of an example that a bin has room for.
+    """
+
+    def __init__(self, lengths: Mapping[str, int], open_bins: int = OPEN_BINS) -> None:
+        self.lengths = dict(lengths)
+        self._room = np.array(list(lengths.values()), np.int64)
+        self._weights = self._room.prod() // self._room  # a part counts by its share of a bin
+        self._bins: list[Bin] = [[] for _ in range(open_bins)]
+        self._free = np.repeat(self._room[:, None], open_bins, axis=1)  # [parts, bins]
+
+    def add(self, examples: Features) -> list[Bin]:
+        """Takes examples, and returns the bins that are complete. The order inside a bin is that of the examples.
+
+        Raises UsageError for an example that no bin has room for.
+        """
+        needs = np.stack([examples[name].sizes for name in self.lengths], 1)
+        if (needs > self._room).any():
+            sizes = dict(zip(self.lengths, needs[(needs > self._room).any(1)][0].tolist(), strict=True))
+            raise UsageError(f"an example has {sizes} tokens, and a bin room for {self.lengths}: cut the text shorter")
+        closed: list[Bin] = []
+        parts = zip(*examples.values(), strict=True)
+        for need, rows in zip(needs, parts, strict=True):
+            # copies: a view would keep all examples of the call
+            example = dict(zip(examples, (row.copy() for row in rows), strict=True))
+            closed += self._put(example, need)
+        return closed
+
+    def _put(self, example: Example, need: npt.NDArray[np.int64]) -> list[Bin]:
+        if (need == self._room).any():
+            return [[example]]
+        closed = []
+        left = self._free - need[:, None]
+        room = np.flatnonzero(left.min(0) >= 0)
+        if len(room):
+            slot = int(room[(self._weights @ left[:, room]).argmin()])
+        else:
+            slot = int((self._weights @ self._free).argmin())
+            closed.append(self._close(slot))
+        self._bins[slot].append(example)
+        self._free[:, slot] -= need
+        if not self._free[:, slot].all():
+            closed.append(self._close(slot))
+        return closed
+
+    def _close(self, slot: int) -> Bin:
+        closed, self._bins[slot] = self._bins[slot], []
+        self._free[:, slot] = self._room
+        return closed
+
+    def flush(self) -> list[Bin]:
+        """Returns the bins that are open, and starts afresh."""
+        return [self._close(slot) for slot, each in enumerate(self._bins) if each]
+
+    def state(self) -> list[Any]:
+        """Returns the open bins as JSON values."""
+        return to_json(self._bins)
+
+    def restore(self, state: Sequence[Any]) -> None:
+        """Goes to where another packer of the same lengths was when it gave this state."""
+        self._bins = from_json(state)
+        used = [[sum(len(each[name]) for each in bin) for bin in self._bins] for name in self.lengths]
+        self._free = self._room[:, None] - np.array(used, np.int64)
+
+
+def to_json(bins: Sequence[Bin]) -> list[Any]:
+    """Returns bins as JSON values."""
+    return [[{name: row.tolist() for name, row in example.items()} for example in bin] for bin in bins]
+
+
+def from_json(values: Sequence[Any]) -> list[Bin]:
+    """Returns the bins that were written as JSON values."""
+    return [[{name: np.array(row, np.int32) for name, row in each.items()} for each in bin] for bin in values]
+
+
+def batch_of(bins: Sequence[Bin], lengths: Mapping[str, int], size: int) -> Batch:
+    """Returns bins as arrays of shape [size, length]; 0 is padding, also in rows that are left.
+
+    Args:
+        bins: `size` of them at most, one at least.
+        lengths: the length of each part. Parts beside these have that of the first, and lie along it.
+        size: rows of the arrays.
+
+    Returns:
+        the parts by their names; for each part of `lengths` also `<name>_segment_ids`, the number in its row of the
+        example that a token belongs to, from 1, and `<name>_positions`, its place in its example, from 0. Segments
+        of one number in one row are of one example.
+    """
+    examples = list(itertools.chain.from_iterable(bins))
+    counts = np.array([len(bin) for bin in bins])
+    number = 1 + placed(counts)
+    places, made = {}, Batch()
+    for name, length in lengths.items():
+        sizes = np.array([len(example[name]) for example in examples])
+        row = np.repeat(np.arange(len(bins)), counts)
+        ends = np.cumsum(sizes)
+        before = np.repeat(starts_of(sizes)[starts_of(counts)[:-1]], counts)  # tokens of the bins before
+        starts = row * length + ends - sizes - before
+        position = placed(sizes)
+        places[name] = np.repeat(starts, sizes) + position
+        made[f"{name}_segment_ids"] = _spread(np.repeat(number, sizes), places[name], size, length)
+        made[f"{name}_positions"] = _spread(position, places[name], size, length)
+    first = next(iter(lengths))
+    for name in examples[0]:
+        stream = name if name in lengths else first
+        values = np.concatenate([example[name] for example in examples])
+        made[name] = _spread(values, places[stream], size, lengths[stream])
+    return made
+
+
+def _spread(values: npt.NDArray[Any], places: npt.NDArray[np.int64], size: int, length: int) -> npt.NDArray[np.int32]:
+    spread = np.zeros(size * length, np.int32)
+    spread[places] = values
+    return spread.reshape(size, length)
