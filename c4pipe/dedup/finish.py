@@ -45,20 +45,17 @@ class PageFinisher:
         return pages
 
     def _edit(self, pages: pa.Table, removals: Mapping[int, Sequence[int]], counts: Counter[str]) -> pa.Table:
-        units_left = pc.list_value_length(pages["unit_starts"]).to_numpy().copy()
-        edited = [row for row, key in enumerate(pages["page_key"].to_pylist()) if key in removals] if removals else []
-        columns = {name: pages[name] for name in ("text", "language", "language_probability", "dropped")}
-        if edited:
-            values = {name: column.to_pylist() for name, column in columns.items()}
-            for row in edited:
-                page = pages.slice(row, 1).to_pylist()[0]
-                units_left[row] = self._edit_page(page, removals[page["page_key"]], counts)
-                for name in values:
-                    values[name][row] = page[name]
-            columns = {name: pa.array(each, pages.schema.field(name).type) for name, each in values.items()}
-        for name, column in columns.items():
-            pages = pages.set_column(pages.schema.get_field_index(name), name, column)
-        return pages.append_column("units_left", pa.array(units_left, pa.int64()))
+        """Returns the pages without the spans that they lose, with a column `units_left`."""
+        units_left = pc.list_value_length(pages["unit_starts"]).cast(pa.int64()).combine_chunks()
+        lose = pc.is_in(pages["page_key"], pa.array(list(removals), pa.uint64())).combine_chunks()
+        rows = pages.filter(lose).to_pylist()
+        left = [self._edit_page(page, removals[page["page_key"]], counts) for page in rows]
+        for name in ("text", "language", "language_probability", "dropped") if rows else ():
+            number, field = pages.schema.get_field_index(name), pages.schema.field(name)
+            edited = pa.array([page[name] for page in rows], field.type)
+            column = pc.replace_with_mask(pages[name].combine_chunks(), lose, edited)
+            pages = pages.set_column(number, field, column)
+        return pages.append_column("units_left", pc.replace_with_mask(units_left, lose, pa.array(left, pa.int64())))
 
     def _edit_page(self, page: dict[str, Any], spans: Sequence[int], counts: Counter[str]) -> int:
         """Takes spans from a page, judges what is left, and returns how many units that is."""

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 
 from c4pipe.native import native
 
@@ -66,14 +65,15 @@ _BLANKS = bytes(code if code < 128 and _WORD.match(chr(code)) else 32 for code i
 """For each byte itself, or a blank where it is in no ASCII word."""
 
 
-@lru_cache(maxsize=4096)
-def _flanked(word: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
-
-
 def _has(lower: str, word: str, flanked: bool) -> bool:
-    """Tells whether the text has the word, between non-word characters if it is to be `flanked`.
+    r"""Tells whether the text has the word; if it is to be `flanked`, between characters that are no `\w`."""
+    at = lower.find(word)
+    while (
+        flanked and at >= 0 and (_in_word(lower[at - 1 : at]) or _in_word(lower[at + len(word) : at + len(word) + 1]))
+    ):
+        at = lower.find(word, at + 1)
+    return at >= 0
 
-    Only an entry that stands in the text is compiled: of a list with a line of megabytes that takes minutes.
-    """
-    return word in lower and (not flanked or _flanked(word).search(lower) is not None)
+
+def _in_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
