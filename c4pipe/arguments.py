@@ -40,6 +40,7 @@ def make_parser(runs: Mapping[str, Callable[[argparse.Namespace], int | None]]) 
     _add_corpus(build)
     build.add_argument("--work", type=_place, metavar="DIR", help="folder for work files (default: OUTPUT/_work)")
     _add_rules(build)
+    _add_keep_dropped(build)
     _add_engine(build)
 
     clean = _command(commands, "clean", "job 1: each WET file to a work file of the pages that passed", runs)
@@ -47,11 +48,13 @@ def make_parser(runs: Mapping[str, Callable[[argparse.Namespace], int | None]]) 
     _add_missing(clean)
     clean.add_argument("--work", type=_place, metavar="DIR", required=True, help="folder for work files")
     _add_rules(clean)
+    _add_keep_dropped(clean)
     _add_engine(clean)
 
     dedup = _command(commands, "dedup", "job 2: work folders to a corpus without duplicates", runs)
     dedup.add_argument("work", nargs="+", type=_place, metavar="WORK", help="work folders, as clean writes them")
     _add_corpus(dedup)
+    _add_keep_dropped(dedup)
     _add_engine(dedup)
 
     _add_vocab_commands(commands, runs)
@@ -180,6 +183,12 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
         help="list of URLs, one a line, for recipes that keep those; can be given again for more lists",
     )
     parser.add_argument("--languages", metavar="CODE,...", help="languages to keep (default: the recipe's)")
+
+
+def _add_keep_dropped(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--keep-dropped", metavar="SHARE", help="keep dropped pages of a share of the URLs, such as 0.01, or all"
+    )
 
 
 def _add_page(parser: argparse.ArgumentParser) -> None:

@@ -16,6 +16,7 @@ from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.logs import log_to
 
 if TYPE_CHECKING:
+    from c4pipe.audit import KeepDropped
     from c4pipe.options import CleanOptions, DedupOptions, Engine
     from c4pipe.storage import Place
 
@@ -74,7 +75,18 @@ def _languages(options: argparse.Namespace) -> tuple[str, ...]:
     return tuple(each.strip() for each in options.languages.split(",")) if options.languages is not None else ()
 
 
-def _clean_options(options: argparse.Namespace, work: "Place") -> "CleanOptions":
+def _kept(options: argparse.Namespace, folder: "Place") -> "KeepDropped | None":
+    """Returns which dropped pages are kept, in a folder inside that of the corpus or of the work files."""
+    from c4pipe.audit import FOLDER, KeepDropped, parse_share
+
+    if options.keep_dropped is None:
+        return None
+    return KeepDropped(parse_share(options.keep_dropped), str(folder.absolute() / FOLDER))
+
+
+def _clean_options(
+    options: argparse.Namespace, work: "Place", keep_dropped: "KeepDropped | None" = None
+) -> "CleanOptions":
     from c4pipe.inputs import SOURCE, Selection, parse_slice
     from c4pipe.options import CleanOptions
     from c4pipe.remote import Network
@@ -95,6 +107,7 @@ def _clean_options(options: argparse.Namespace, work: "Place") -> "CleanOptions"
         ),
         network=network,
         max_missing=options.max_missing,
+        keep_dropped=keep_dropped,
         engine=_engine(options),
     )
 
@@ -103,8 +116,8 @@ def _dedup_options(options: argparse.Namespace, work: Sequence["Place"]) -> "Ded
     from c4pipe.options import DedupOptions
     from c4pipe.shards import parse_formats
 
-    formats = parse_formats(options.format)
-    return DedupOptions(tuple(work), options.output, formats, options.shards, _engine(options))
+    formats, keep_dropped = parse_formats(options.format), _kept(options, options.output)
+    return DedupOptions(tuple(work), options.output, formats, options.shards, _engine(options), keep_dropped)
 
 
 def _build(options: argparse.Namespace) -> int:
@@ -116,7 +129,7 @@ def _build(options: argparse.Namespace) -> int:
     check_output(options.output, parse_formats(options.format), options.shards)
     _refuse_jar(options, "build has two: use clean, then dedup")
     work = options.work or options.output / WORK
-    clean_options = _clean_options(options, work)
+    clean_options = _clean_options(options, work, _kept(options, options.output))
 
     from c4pipe import pipeline
     from c4pipe.progress import Progress
@@ -136,7 +149,7 @@ def _refuse_jar(options: argparse.Namespace, why: str) -> None:
 
 def _clean(options: argparse.Namespace) -> int:
     started = time.monotonic()
-    clean_options = _clean_options(options, options.work)
+    clean_options = _clean_options(options, options.work, _kept(options, options.work))
 
     from c4pipe import missing, pipeline
     from c4pipe.funnel import funnel_table

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from c4pipe import manifest, missing, publish, totals
+from c4pipe import audit, manifest, missing, publish, totals
 from c4pipe.dedup.exchange import SPAN_ROW, URL_ROW, bucket_bits, group_size
 from c4pipe.dedup.layout import SHARD_BYTES, Layout
 from c4pipe.dedup.steps import DedupPlan, dedup_work_files
@@ -58,13 +58,17 @@ def _clean(options: CleanOptions, progress: Progress) -> dict[str, int]:
     for file in open_files:
         if (note := missing.note_path(targets[file])).name in there:
             note.unlink(missing_ok=True)
+    keep = options.keep_dropped
+    if keep:
+        audit.clear(keep, (file.name for file in open_files), "clean")
+        _note_unaudited(keep, [file.name for file in done], "clean", progress)
     # The largest first: the workers take turns, and end together.
     open_files.sort(key=lambda file: (-(file.size or 0), file.name))
     paths = [file.path if is_url(file.path) else str(Path(file.path).absolute()) for file in open_files]
     tasks = [(path, str(targets[file])) for path, file in zip(paths, open_files, strict=True)]
 
     def graph(flow: Flow) -> None:
-        step = CleanWetFile(options.rules, work / FOLDER, options.recipe_lists.digests, options.network)
+        step = CleanWetFile(options.rules, work / FOLDER, options.recipe_lists.digests, options.network, keep)
         flow.do("Clean WET file", flow.create("WET files", tasks), step)
 
     if tasks:
@@ -125,8 +129,13 @@ def _dedup(options: DedupOptions, progress: Progress) -> dict[str, Any]:
         "train_shards": dict(zip(layout.languages, layout.train_shards, strict=True)),
     }
     done = publish.prepare(options.output, identity)
+    keep, sources = options.keep_dropped, [header.source for header in cleaned]
     if done:
+        if keep:
+            _note_unaudited(keep, sources, "dedup", progress)
         return done
+    if keep:
+        audit.clear(keep, sources, "dedup")
     rows, spans = sum(header.rows for header in cleaned), sum(header.spans for header in cleaned)
     clean_counts = totals.add(header.counts for header in cleaned)
     clean_counts.pop("pages.cleaned", None)
@@ -148,6 +157,7 @@ def _dedup(options: DedupOptions, progress: Progress) -> dict[str, Any]:
         output=str(options.output.absolute()),
         formats=options.formats,
         begun=begun,
+        keep_dropped=keep,
     )
     with spill_folder(options.engine, options.output.absolute() / publish.STAGING) as spill:
         run_dedup(options, replace(plan, spill=spill), progress)
@@ -155,6 +165,15 @@ def _dedup(options: DedupOptions, progress: Progress) -> dict[str, Any]:
     if made is None or not publish.is_of(made, identity):
         raise LostDataError("the engine ended without the last of its steps; no corpus was written")
     return made
+
+
+def _note_unaudited(keep: audit.KeepDropped, sources: Sequence[str], job: str, progress: Progress) -> None:
+    """Says of how many WET files, whose work is done already, the dropped pages are not kept."""
+    if gone := audit.without(keep, sources, job):
+        progress.note(
+            f"{job} was done before for {len(gone)} of {len(sources)} WET files, without --keep-dropped, and is not "
+            f"done again: the pages that it dropped from these are not in {keep.folder}"
+        )
 
 
 def check_build(options: CleanOptions, output: Place, formats: Sequence[str]) -> None:
