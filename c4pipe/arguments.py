@@ -1,8 +1,7 @@
-"""The arguments of the command line. What c4pipe does not know goes to Beam; what neither knows is an error."""
+"""The arguments of the command line."""
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +40,7 @@ def make_parser(runs: Mapping[str, Callable[[argparse.Namespace], int | None]]) 
     _add_corpus(build)
     build.add_argument("--work", type=_place, metavar="DIR", help="folder for work files (default: OUTPUT/_work)")
     _add_rules(build)
+    _add_keep_dropped(build)
     _add_engine(build)
 
     clean = _command(commands, "clean", "job 1: each WET file to a work file of the pages that passed", runs)
@@ -48,11 +48,13 @@ def make_parser(runs: Mapping[str, Callable[[argparse.Namespace], int | None]]) 
     _add_missing(clean)
     clean.add_argument("--work", type=_place, metavar="DIR", required=True, help="folder for work files")
     _add_rules(clean)
+    _add_keep_dropped(clean)
     _add_engine(clean)
 
     dedup = _command(commands, "dedup", "job 2: work folders to a corpus without duplicates", runs)
     dedup.add_argument("work", nargs="+", type=_place, metavar="WORK", help="work folders, as clean writes them")
     _add_corpus(dedup)
+    _add_keep_dropped(dedup)
     _add_engine(dedup)
 
     _add_vocab_commands(commands, runs)
@@ -67,7 +69,7 @@ def make_parser(runs: Mapping[str, Callable[[argparse.Namespace], int | None]]) 
     _add_inputs(plan)
     _add_format(plan)
     _add_rules(plan)
-    plan.set_defaults(workers=1, max_missing=None, quiet=True)
+    plan.set_defaults(workers=1, max_missing=None, quiet=True, json_progress=False)
     plan.add_argument("--cores", type=int, metavar="N", help="cores to plan for (default: this machine's)")
     plan.add_argument("--measure", type=int, default=8, metavar="N", help="files to measure a slice of (default: 8)")
 
@@ -106,13 +108,14 @@ def _add_vocab_commands(commands: Any, runs: Any) -> None:
     )
     report.add_argument("--output", type=_place, metavar="DIR", help="folder for quality.json and quality.svg")
     report.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    report.set_defaults(json_progress=False)
 
 
 def _command(commands: Any, name: str, says: str, runs: Any, takes_beam: bool = True) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(
         name, help=says, description=says[0].upper() + says[1:] + ".", allow_abbrev=False
     )
-    parser.set_defaults(run=runs[name], takes_beam=takes_beam)
+    parser.set_defaults(run=runs[name], takes_beam=takes_beam, log=None)
     return parser
 
 
@@ -182,6 +185,12 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--languages", metavar="CODE,...", help="languages to keep (default: the recipe's)")
 
 
+def _add_keep_dropped(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--keep-dropped", metavar="SHARE", help="keep dropped pages of a share of the URLs, such as 0.01, or all"
+    )
+
+
 def _add_page(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "input", metavar="INPUT", help="a page's text (- for standard input), a WET file, or the folder of a corpus"
@@ -237,62 +246,5 @@ def _add_vocabulary(parser: argparse.ArgumentParser) -> None:
 def _add_engine(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, metavar="N", help="processes on this machine (default: all cores)")
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
-
-
-def split_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Splits a command line into c4pipe's arguments and Beam's options with their values.
-
-    Raises UsageError, with similar names, for an option that neither knows.
-    """
-    known = _options(parser)
-    beam_takes_value: dict[str, bool] | None = None
-    own: list[str] = []
-    beam: list[str] = []
-    waiting = iter(arguments)
-    for argument in waiting:
-        name = argument.partition("=")[0]
-        if not argument.startswith("--") or argument == "--" or name in known:
-            own.append(argument)
-            if name in known and known[name] and "=" not in argument:
-                own.extend(_next(waiting))
-            continue
-        beam_takes_value = _beam_options() if beam_takes_value is None else beam_takes_value
-        if name not in beam_takes_value:
-            similar = get_close_matches(name, [*known, *beam_takes_value], n=3)
-            hint = f"; similar: {', '.join(similar)}" if similar else ""
-            raise UsageError(f"neither c4pipe nor Beam knows the option {name}{hint} (see c4pipe --help)")
-        beam.append(argument)
-        if beam_takes_value[name] and "=" not in argument:
-            beam.extend(_next(waiting))
-    return own, beam
-
-
-def _next(waiting: Any) -> list[str]:
-    value = next(waiting, None)
-    return [] if value is None else [value]
-
-
-def _options(parser: argparse.ArgumentParser) -> dict[str, bool]:
-    """Returns every option of a parser and its commands, with whether it takes a value."""
-    options = {}
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for command in action.choices.values():
-                options.update(_options(command))
-        for name in action.option_strings:
-            options[name] = action.nargs != 0
-    return options
-
-
-def _beam_options() -> dict[str, bool]:
-    from apache_beam.options.pipeline_options import PipelineOptions
-
-    parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
-    # Beam has no public list of its options; each group of them adds its own to a parser.
-    for group in PipelineOptions.__subclasses__():
-        add: Any = getattr(group, "_add_argparse_args", None)
-        if add is not None:
-            parser.conflict_handler = "resolve"
-            parser.add_value_provider_argument = parser.add_argument  # type: ignore[attr-defined]
-            add(parser)
-    return {"--runner": True, **_options(parser)}
+    parser.add_argument("--log", type=Path, metavar="FILE", help="write what is done, and when, to the end of a file")
+    parser.add_argument("--json-progress", action="store_true", help="progress as lines of JSON, for programs")

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from c4pipe import arguments
-from c4pipe.console import printer, say
+from c4pipe.beam_options import split_arguments
+from c4pipe.console import note, printer, say, tell_end
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.logs import log_to
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from c4pipe.audit import KeepDropped
     from c4pipe.options import CleanOptions, DedupOptions, Engine
     from c4pipe.storage import Place
 
@@ -28,31 +29,36 @@ def main(given: Sequence[str] | None = None) -> int:
     # Libraries log to nowhere: what a user needs to know is printed, and errors are raised.
     logging.getLogger().addHandler(logging.NullHandler())
     try:
-        parser = make_parser()
-        own, beam = arguments.split_arguments(parser, given)
-        options = parser.parse_args(own)
-        if not getattr(options, "takes_beam", False) and beam:
-            raise UsageError(f"{options.command} has no option {beam[0]} (see c4pipe {options.command} --help)")
-        options.beam = tuple(beam)
-        return int(options.run(options) or 0)
-    except C4pipeError as error:
-        print(f"c4pipe: {error}", file=sys.stderr)
-        return error.exit_status
+        options = _parse(given)
+        with log_to(options.log, given):
+            status, error = int(options.run(options) or 0), ""
+    except C4pipeError as raised:
+        status, error = raised.exit_status, str(raised)
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except OSError as error:
-        print(f"c4pipe: {error}", file=sys.stderr)
-        return 1
+        status, error = 1, ""
+    except OSError as raised:
+        status, error = 1, str(raised)
     except KeyboardInterrupt:
-        print("c4pipe: stopped; the same command goes on from here", file=sys.stderr)
-        return 130
+        status, error = 130, "stopped; the same command goes on from here"
+    tell_end(status, error, as_json="--json-progress" in given)
+    return status
+
+
+def _parse(given: Sequence[str]) -> argparse.Namespace:
+    parser = make_parser()
+    own, beam = split_arguments(parser, given)
+    options = parser.parse_args(own)
+    if not getattr(options, "takes_beam", False) and beam:
+        raise UsageError(f"{options.command} has no option {beam[0]} (see c4pipe {options.command} --help)")
+    options.beam = tuple(beam)
+    return options
 
 
 def _engine(options: argparse.Namespace) -> "Engine":
     from c4pipe.options import Engine
 
-    return Engine(options.workers, options.beam, options.quiet)
+    return Engine(options.workers, options.beam, options.quiet or options.json_progress)
 
 
 def _share(options: argparse.Namespace) -> float | None:
@@ -69,7 +75,18 @@ def _languages(options: argparse.Namespace) -> tuple[str, ...]:
     return tuple(each.strip() for each in options.languages.split(",")) if options.languages is not None else ()
 
 
-def _clean_options(options: argparse.Namespace, work: "Place") -> "CleanOptions":
+def _kept(options: argparse.Namespace, folder: "Place") -> "KeepDropped | None":
+    """Returns which dropped pages are kept, in a folder inside that of the corpus or of the work files."""
+    from c4pipe.audit import FOLDER, KeepDropped, parse_share
+
+    if options.keep_dropped is None:
+        return None
+    return KeepDropped(parse_share(options.keep_dropped), str(folder.absolute() / FOLDER))
+
+
+def _clean_options(
+    options: argparse.Namespace, work: "Place", keep_dropped: "KeepDropped | None" = None
+) -> "CleanOptions":
     from c4pipe.inputs import SOURCE, Selection, parse_slice
     from c4pipe.options import CleanOptions
     from c4pipe.remote import Network
@@ -90,6 +107,7 @@ def _clean_options(options: argparse.Namespace, work: "Place") -> "CleanOptions"
         ),
         network=network,
         max_missing=options.max_missing,
+        keep_dropped=keep_dropped,
         engine=_engine(options),
     )
 
@@ -98,8 +116,8 @@ def _dedup_options(options: argparse.Namespace, work: Sequence["Place"]) -> "Ded
     from c4pipe.options import DedupOptions
     from c4pipe.shards import parse_formats
 
-    formats = parse_formats(options.format)
-    return DedupOptions(tuple(work), options.output, formats, options.shards, _engine(options))
+    formats, keep_dropped = parse_formats(options.format), _kept(options, options.output)
+    return DedupOptions(tuple(work), options.output, formats, options.shards, _engine(options), keep_dropped)
 
 
 def _build(options: argparse.Namespace) -> int:
@@ -111,18 +129,17 @@ def _build(options: argparse.Namespace) -> int:
     check_output(options.output, parse_formats(options.format), options.shards)
     _refuse_jar(options, "build has two: use clean, then dedup")
     work = options.work or options.output / WORK
-    clean_options = _clean_options(options, work)
+    clean_options = _clean_options(options, work, _kept(options, options.output))
 
     from c4pipe import pipeline
     from c4pipe.progress import Progress
 
-    console = printer()
-    progress = Progress(console, options.quiet)
+    progress = Progress.of(options)
     pipeline.check_build(clean_options, options.output, parse_formats(options.format))
     pipeline.clean(clean_options, progress)
     made = pipeline.dedup(_dedup_options(options, [work]), progress)
-    _tell_corpus(console, options, made, started)
-    return _tell_missing(made["missing"], options.max_missing)
+    _tell_corpus(options, made, started)
+    return _tell_missing(options, made["missing"], options.max_missing)
 
 
 def _refuse_jar(options: argparse.Namespace, why: str) -> None:
@@ -132,19 +149,18 @@ def _refuse_jar(options: argparse.Namespace, why: str) -> None:
 
 def _clean(options: argparse.Namespace) -> int:
     started = time.monotonic()
-    clean_options = _clean_options(options, options.work)
+    clean_options = _clean_options(options, options.work, _kept(options, options.work))
 
     from c4pipe import missing, pipeline
     from c4pipe.funnel import funnel_table
     from c4pipe.progress import Progress
 
-    console = printer()
-    counts = pipeline.clean(clean_options, Progress(console, options.quiet))
+    counts = pipeline.clean(clean_options, Progress.of(options))
     if not options.quiet:
         console = printer(sys.stdout)
         console.print(funnel_table(clean_options.rules, counts))
         say(console, f"work files: {options.work} ({time.monotonic() - started:,.1f} s)")
-    return _tell_missing(missing.noted([options.work]), options.max_missing)
+    return _tell_missing(options, missing.noted([options.work]), options.max_missing)
 
 
 def _dedup(options: argparse.Namespace) -> int:
@@ -154,13 +170,12 @@ def _dedup(options: argparse.Namespace) -> int:
     from c4pipe import pipeline
     from c4pipe.progress import Progress
 
-    console = printer()
-    made = pipeline.dedup(dedup_options, Progress(console, options.quiet))
-    _tell_corpus(console, options, made, started)
-    return _tell_missing(made["missing"], None)
+    made = pipeline.dedup(dedup_options, Progress.of(options))
+    _tell_corpus(options, made, started)
+    return _tell_missing(options, made["missing"], None)
 
 
-def _tell_corpus(console: "Console", options: argparse.Namespace, made: dict[str, Any], started: float) -> None:
+def _tell_corpus(options: argparse.Namespace, made: dict[str, Any], started: float) -> None:
     if options.quiet:
         return
     from c4pipe.funnel import funnel_table
@@ -175,13 +190,13 @@ def _tell_corpus(console: "Console", options: argparse.Namespace, made: dict[str
     )
 
 
-def _tell_missing(gone: Sequence[Mapping[str, str]], allowed: int | None) -> int:
+def _tell_missing(options: argparse.Namespace, gone: Sequence[Mapping[str, str]], allowed: int | None) -> int:
     """Tells which files could not be had, and returns the exit status: 3, or 0 where --max-missing allows them."""
     for values in gone[:3]:
-        print(f"c4pipe: missing: {values['error']}", file=sys.stderr)
+        note(f"missing: {values['error']}", options.json_progress)
     if not gone or allowed is not None:
         return 0
-    print(f"c4pipe: complete but for {len(gone)} files; the same command tries these again", file=sys.stderr)
+    note(f"complete but for {len(gone)} files; the same command tries these again", options.json_progress)
     return 3
 
 
@@ -240,28 +255,15 @@ def _explain(options: argparse.Namespace) -> None:
 
 
 def _recipes(options: argparse.Namespace) -> None:
-    from c4pipe.presets import RECIPES, find_recipe
-    from c4pipe.recipe_table import comparison_tables, comparison_width, names_table, rules_table
+    from c4pipe import show_commands
 
-    recipes = [find_recipe(name) for name in options.names] or list(RECIPES.values())
-    console = printer(sys.stdout, comparison_width(recipes))
-    tables = [rules_table(recipes[0])] if len(recipes) == 1 else comparison_tables(recipes, console.width)
-    for table in (names_table(recipes), *tables):
-        console.print(table)
-        console.print()
+    show_commands.recipes(options)
 
 
 def _lists(options: argparse.Namespace) -> None:
-    from c4pipe import lists
+    from c4pipe import show_commands
 
-    folder = options.lists or lists.cache_dir()
-    if options.action == "fetch":
-        count = lists.fetch(folder, options.source or lists.SOURCE, report=lambda line: print(line, file=sys.stderr))
-        print(f"{count} lists fetched, {len(lists.PINNED) - count} were there: {folder}")
-        return
-    print(folder)
-    for pinned, status in lists.show(folder):
-        print(f"  {status:13}  {pinned.path:42}  {pinned.commit[:8]}  {pinned.sha256[:12]}")
+    show_commands.lists(options)
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -1,10 +1,15 @@
 """What is printed, and where: errors and progress to standard error, results to standard output."""
 
+import json
 import sys
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+OUTCOMES = {0: "done", 1: "failed", 2: "wrong usage", 3: "files missing", 130: "stopped"}
+"""What each exit status means."""
 
 
 def printer(file: IO[str] | None = None, width: int = 0) -> "Console":
@@ -20,6 +25,14 @@ def say(to: "Console", text: str) -> None:
     to.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
-def note(text: str) -> None:
+def note(text: str, as_json: bool = False) -> None:
     """Prints a word about the run, as errors are printed."""
-    print(f"c4pipe: {text}", file=sys.stderr)
+    print(json.dumps({"note": text}) if as_json else f"c4pipe: {text}", file=sys.stderr)
+
+
+def tell_end(status: int, error: str, as_json: bool) -> None:
+    """Prints how a command ended: the error, if there is one, or a line of JSON."""
+    if as_json:
+        print(json.dumps({"outcome": OUTCOMES[status], "exit_status": status, "error": error or None}), file=sys.stderr)
+    elif error:
+        note(error)

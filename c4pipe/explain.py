@@ -7,7 +7,7 @@ by the pipeline. The rules, their order, their facts and tools are the same.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from c4pipe.explain_facts import FACTS, NOTHING_LEFT, OPEN, TOO_LONG, split_of
+from c4pipe.explain_facts import NOTHING_LEFT, OPEN, TOO_LONG, judge, split_of
 from c4pipe.filters import body
 from c4pipe.filters.clean import Verdict
 from c4pipe.filters.draft import Draft
@@ -15,10 +15,6 @@ from c4pipe.filters.language import Guess
 from c4pipe.filters.tools import Tools
 from c4pipe.page import Page
 from c4pipe.recipes import STAGES, Recipe, Step
-
-_BEFORE_LINES = {"written": "body", "lower": "body_lower"}
-_WITH_LINES = {"written": "text", "lower": "text_lower"}
-
 
 MOST_CHARACTERS = 1_000_000
 """Of a longer page the rules behind the one that drops it are not asked: of 16 MB some take minutes."""
@@ -118,7 +114,7 @@ def explain_final(
         found.append(RuleVerdict("final", rule, True, NOTHING_LEFT))
         steps = [step for step in steps if step.rule != rule]
     for step in steps:
-        dropped, fact = _judge(draft, step, with_lines=True)
+        dropped, fact = judge(draft, step, with_lines=True)
         found.append(RuleVerdict("final", step.rule, dropped, fact, not any(each.dropped for each in found)))
     asks_language = any(step.rule == "language" for step in steps)
     return tuple(found), draft.guess if asks_language else None
@@ -170,7 +166,7 @@ class _Trace:
         elif scope == "corpus":
             self.rules.append(RuleVerdict(stage, step.rule, None, _corpus_fact(self.draft, step), self.asked))
         elif scope == "page" and not any((each.stage, each.rule) == (stage, step.rule) for each in self.rules):
-            dropped, fact = _judge(self.draft, step, with_lines=stage in ("lines", "cleaned", "final"))
+            dropped, fact = judge(self.draft, step, with_lines=stage in ("lines", "cleaned", "final"))
             self.rules.append(RuleVerdict(stage, step.rule, dropped, fact, self.asked))
             if dropped and self.asked:
                 self._drop(stage, step.rule)
@@ -231,14 +227,6 @@ def _after(line: LineVerdict, name: str, rule: Callable[[list[str]], list[str]],
     if not left:
         return replace(line, left=None, rule=name, asked=asked)
     return line if left[0] == line.left else replace(line, left=left[0], edits=(*line.edits, name), asked=asked)
-
-
-def _judge(draft: Draft, step: Step, with_lines: bool) -> tuple[bool, str]:
-    """Asks a page rule. Returns whether it drops the page, and the fact that decides in words."""
-    looks_at = step.definition.looks_at
-    value = getattr(draft, (_WITH_LINES if with_lines else _BEFORE_LINES).get(looks_at, looks_at))
-    dropped: bool = step.definition.function(value, **step.arguments)
-    return dropped, FACTS[looks_at](value, draft, step, dropped)
 
 
 def _corpus_fact(draft: Draft, step: Step) -> str:

@@ -11,6 +11,9 @@ from c4pipe.recipes import Step
 OPEN = "all pages together decide"
 """The fact of a rule that a page by itself can't answer."""
 
+_BEFORE_LINES = {"written": "body", "lower": "body_lower"}
+_WITH_LINES = {"written": "text", "lower": "text_lower"}
+
 NOTHING_LEFT = "no text is left"
 TOO_LONG = "not asked of so long a page"
 
@@ -101,3 +104,19 @@ FACTS: dict[str, Callable[[Any, Draft, Step, bool], str]] = {
 }
 """For each fact that a page rule looks at, what puts it into words: given its value, the draft, the step and whether
 the page is dropped."""
+
+
+def judge(draft: Draft, step: Step, with_lines: bool) -> tuple[bool, str]:
+    """Asks a page rule.
+
+    Args:
+        draft: the page.
+        step: the rule, as a recipe has it.
+        with_lines: whether it looks at what the line rules left, or at the page as crawled.
+
+    Returns: (whether it drops the page, the fact that decides in words).
+    """
+    looks_at = step.definition.looks_at
+    value = getattr(draft, (_WITH_LINES if with_lines else _BEFORE_LINES).get(looks_at, looks_at))
+    dropped: bool = step.definition.function(value, **step.arguments)
+    return dropped, FACTS[looks_at](value, draft, step, dropped)

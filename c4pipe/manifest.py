@@ -62,12 +62,17 @@ def make(
         "missing": [dict(values) for values in missing],
         "counts": dict(sorted(counts.items())),
         "shards": shards,
-        "made_with": {
-            "c4pipe": __version__,
-            "python": platform.python_version(),
-            "zlib": zlib.ZLIB_RUNTIME_VERSION,
-            **{library: version(library) for library in _LIBRARIES},
-        },
+        "made_with": made_with(),
+    }
+
+
+def made_with() -> dict[str, str]:
+    """Returns the versions of c4pipe, Python and the libraries that results depend on, by name."""
+    return {
+        "c4pipe": __version__,
+        "python": platform.python_version(),
+        "zlib": zlib.ZLIB_RUNTIME_VERSION,
+        **{library: version(library) for library in _LIBRARIES},
     }
 
 

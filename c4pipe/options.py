@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from c4pipe import lists, recipe_lists
+from c4pipe.audit import KeepDropped
 from c4pipe.errors import UsageError
 from c4pipe.filters.language import check_detector
 from c4pipe.inputs import InputFile, Selection, find_inputs
@@ -52,6 +53,7 @@ class CleanOptions:
         selection: which files of a crawl, and from where.
         network: how to behave on the network.
         max_missing: how many files may be missing, for want of the network; None for any number.
+        keep_dropped: which dropped pages are kept, and where; None for none.
     """
 
     inputs: tuple[str, ...]
@@ -63,6 +65,7 @@ class CleanOptions:
     selection: Selection = field(default_factory=Selection)
     network: Network = field(default_factory=Network)
     max_missing: int | None = None
+    keep_dropped: KeepDropped | None = None
     engine: Engine = field(default_factory=Engine)
 
     def __post_init__(self) -> None:
@@ -111,6 +114,7 @@ class DedupOptions:
         output: the folder for the corpus.
         formats: names of shard formats.
         shards: train shards for each language; None to plan them from the size of the text.
+        keep_dropped: which dropped pages are kept, and where; None for none.
     """
 
     work: tuple[Place, ...]
@@ -118,6 +122,7 @@ class DedupOptions:
     formats: tuple[str, ...] = ("parquet",)
     shards: int | None = None
     engine: Engine = field(default_factory=Engine)
+    keep_dropped: KeepDropped | None = None
 
     def __post_init__(self) -> None:
         check_output(self.output, self.formats, self.shards)

@@ -1,12 +1,12 @@
 """The two jobs, composed: `clean` (WET files to work files) and `dedup` (work files to a corpus)."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from c4pipe import manifest, missing, publish, totals
+from c4pipe import audit, manifest, missing, publish, totals
 from c4pipe.dedup.exchange import SPAN_ROW, URL_ROW, bucket_bits, group_size
 from c4pipe.dedup.layout import SHARD_BYTES, Layout
 from c4pipe.dedup.steps import DedupPlan, dedup_work_files
@@ -14,6 +14,7 @@ from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.filters.steps import CleanWetFile
 from c4pipe.flow import Flow
 from c4pipe.lock import only_run
+from c4pipe.logs import LOG, said
 from c4pipe.options import CleanOptions, DedupOptions
 from c4pipe.progress import Progress
 from c4pipe.recipe_lists import FOLDER
@@ -22,6 +23,7 @@ from c4pipe.runners import run, spill_folder
 from c4pipe.shards import FORMATS, shard_name
 from c4pipe.sources import is_url
 from c4pipe.storage import Place, names
+from c4pipe.work import WorkHeader
 from c4pipe.work_folder import check_done, clear_abandoned, headers, is_work_file, work_path
 
 MAX_SHARD_BYTES = 8 * SHARD_BYTES
@@ -37,7 +39,9 @@ def clean(options: CleanOptions, progress: Progress) -> dict[str, int]:
     C4pipeError where a file can't be read or written, too many are missing, or the inputs hold no page.
     """
     with only_run(options.work):
-        return _clean(options, progress)
+        counts = _clean(options, progress)
+        LOG.info("clean: %s", said(counts))
+        return counts
 
 
 def _clean(options: CleanOptions, progress: Progress) -> dict[str, int]:
@@ -54,20 +58,24 @@ def _clean(options: CleanOptions, progress: Progress) -> dict[str, int]:
     for file in open_files:
         if (note := missing.note_path(targets[file])).name in there:
             note.unlink(missing_ok=True)
+    keep = options.keep_dropped
+    if keep:
+        audit.clear(keep, (file.name for file in open_files), "clean")
+        _note_unaudited(keep, [file.name for file in done], "clean", progress)
     # The largest first: the workers take turns, and end together.
     open_files.sort(key=lambda file: (-(file.size or 0), file.name))
     paths = [file.path if is_url(file.path) else str(Path(file.path).absolute()) for file in open_files]
     tasks = [(path, str(targets[file])) for path, file in zip(paths, open_files, strict=True)]
 
     def graph(flow: Flow) -> None:
-        step = CleanWetFile(options.rules, work / FOLDER, options.recipe_lists.digests, options.network)
+        step = CleanWetFile(options.rules, work / FOLDER, options.recipe_lists.digests, options.network, keep)
         flow.do("Clean WET file", flow.create("WET files", tasks), step)
 
     if tasks:
         known = all(file.size is not None for file in options.files)
         sizes = {targets[file].name: file.size if known and file.size else 1 for file in options.files}
         with progress.watch("clean", work, sizes):
-            run(graph, options.engine, len(tasks))
+            run(graph, options.engine, len(tasks), progress.runs_as)
     there = names(work)
     made = [target for target in targets.values() if target.name in there]
     notes = {values["name"]: values for values in missing.noted([options.work])}
@@ -78,12 +86,21 @@ def _clean(options: CleanOptions, progress: Progress) -> dict[str, int]:
         raise LostDataError(f"the engine ended without cleaning {len(lost)} of {len(targets)} files: {lost[0]}, ...")
     if len(gone) > (len(targets) - 1 if options.max_missing is None else options.max_missing):
         raise C4pipeError(f"{len(gone)} of {len(targets)} files could not be had: {gone[0]['error']}")
-    counts = totals.add(header.counts for header in headers(made))
+    for values in gone:
+        LOG.warning("missing: %s", values["error"])
+    counts = totals.add(map(_counts, headers(made)))
     if not counts.get("pages.read"):
         for target in made:  # or they would be in the way of the right inputs
             target.unlink()
         raise C4pipeError(f"no page was found in {_files(len(targets))}: are these WET files?")
     return counts
+
+
+def _counts(header: WorkHeader) -> Mapping[str, int]:
+    """Returns the counts of a work file, and logs the damage among them."""
+    if damage := {name: number for name, number in header.counts.items() if name.startswith("damage.")}:
+        LOG.warning("%s is damaged: %s", header.source, said(damage))
+    return header.counts
 
 
 def dedup(options: DedupOptions, progress: Progress) -> dict[str, Any]:
@@ -96,7 +113,9 @@ def dedup(options: DedupOptions, progress: Progress) -> dict[str, Any]:
     control totals differ.
     """
     with only_run(options.output):
-        return _dedup(options, progress)
+        made = _dedup(options, progress)
+        LOG.info("dedup: %s", said(made["counts"]))
+        return made
 
 
 def _dedup(options: DedupOptions, progress: Progress) -> dict[str, Any]:
@@ -110,8 +129,13 @@ def _dedup(options: DedupOptions, progress: Progress) -> dict[str, Any]:
         "train_shards": dict(zip(layout.languages, layout.train_shards, strict=True)),
     }
     done = publish.prepare(options.output, identity)
+    keep, sources = options.keep_dropped, [header.source for header in cleaned]
     if done:
+        if keep:
+            _note_unaudited(keep, sources, "dedup", progress)
         return done
+    if keep:
+        audit.clear(keep, sources, "dedup")
     rows, spans = sum(header.rows for header in cleaned), sum(header.spans for header in cleaned)
     clean_counts = totals.add(header.counts for header in cleaned)
     clean_counts.pop("pages.cleaned", None)
@@ -133,6 +157,7 @@ def _dedup(options: DedupOptions, progress: Progress) -> dict[str, Any]:
         output=str(options.output.absolute()),
         formats=options.formats,
         begun=begun,
+        keep_dropped=keep,
     )
     with spill_folder(options.engine, options.output.absolute() / publish.STAGING) as spill:
         run_dedup(options, replace(plan, spill=spill), progress)
@@ -140,6 +165,15 @@ def _dedup(options: DedupOptions, progress: Progress) -> dict[str, Any]:
     if made is None or not publish.is_of(made, identity):
         raise LostDataError("the engine ended without the last of its steps; no corpus was written")
     return made
+
+
+def _note_unaudited(keep: audit.KeepDropped, sources: Sequence[str], job: str, progress: Progress) -> None:
+    """Says of how many WET files, whose work is done already, the dropped pages are not kept."""
+    if gone := audit.without(keep, sources, job):
+        progress.note(
+            f"{job} was done before for {len(gone)} of {len(sources)} WET files, without --keep-dropped, and is not "
+            f"done again: the pages that it dropped from these are not in {keep.folder}"
+        )
 
 
 def check_build(options: CleanOptions, output: Place, formats: Sequence[str]) -> None:
@@ -174,7 +208,7 @@ def run_dedup(options: DedupOptions, plan: DedupPlan, progress: Progress) -> Non
 
     shards = _shard_paths(plan.layout, plan.formats)
     with progress.wait("dedup", options.output, len(shards), _shards_written(options.output, shards)):
-        run(graph, options.engine, len(groups))
+        run(graph, options.engine, len(groups), progress.runs_as)
 
 
 def _shard_paths(layout: Layout, formats: Sequence[str]) -> list[str]:

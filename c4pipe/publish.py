@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from c4pipe import card, lock, manifest
+from c4pipe import audit, card, lock, manifest
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.manifest import NAME
 from c4pipe.storage import Place, file_sizes, names, remove_tree, write_text
@@ -70,7 +70,7 @@ def check_folder(output: Place, identity: Mapping[str, Any]) -> None:
         return
     if not isinstance(output, Path) and (output / STAGING / _DRAFT).exists():  # shards of a build that was stopped
         return
-    strange = sorted(names(output) - {STAGING, WORK, lock.NAME})
+    strange = sorted(names(output) - {STAGING, WORK, audit.FOLDER, lock.NAME})
     if strange:
         raise UsageError(
             f"{output} holds {', '.join(strange[:3])}{', ...' if len(strange) > 3 else ''} but no {NAME}: "

@@ -48,13 +48,16 @@ def spill_folder(engine: Engine, near: Place) -> Iterator[str]:
             yield folder
 
 
-def run(graph: Callable[[Flow], None], engine: Engine, tasks: int) -> None:
+def run(
+    graph: Callable[[Flow], None], engine: Engine, tasks: int, runs_as: Callable[[str], None] = lambda job: None
+) -> None:
     """Runs a job to its end.
 
     Args:
         graph: puts the steps together.
         engine: what to run it on.
         tasks: independent pieces of work there are; locally no more processes than that are started.
+        runs_as: is told the id of the job on another engine, where that gives one.
 
     Raises UsageError where an option is not for that engine, C4pipeError with the cause in a sentence where a step
     fails, JobWritten where the job goes to a file.
@@ -64,7 +67,7 @@ def run(graph: Callable[[Flow], None], engine: Engine, tasks: int) -> None:
             with LocalFlow(max(1, min(engine.workers or os.cpu_count() or 1, tasks))) as flow:
                 graph(flow)
         else:
-            _run_on_beam(graph, engine)
+            _run_on_beam(graph, engine, runs_as)
     except (C4pipeError, KeyboardInterrupt):
         raise
     except BrokenProcessPool as error:
@@ -79,7 +82,7 @@ def run(graph: Callable[[Flow], None], engine: Engine, tasks: int) -> None:
         raise cause from error
 
 
-def _run_on_beam(graph: Callable[[Flow], None], engine: Engine) -> None:
+def _run_on_beam(graph: Callable[[Flow], None], engine: Engine, runs_as: Callable[[str], None]) -> None:
     if engine.workers is not None:
         raise UsageError(
             f"--workers {engine.workers} is for this machine; {_runner(engine)} takes its own option for it"
@@ -92,10 +95,20 @@ def _run_on_beam(graph: Callable[[Flow], None], engine: Engine) -> None:
     options = PipelineOptions(list(engine.beam))
     pipeline = beam.Pipeline(options=options)
     graph(BeamFlow(pipeline))
-    with _logs() if not engine.quiet else contextlib.nullcontext():
-        pipeline.run().wait_until_finish()
+    with _logs(not engine.quiet):
+        result = pipeline.run()
+        if job := _job_id(result):
+            runs_as(job)
+        result.wait_until_finish()
     if job := options.view_as(PortableOptions).output_executable_path:
         raise JobWritten(f"the job is in {job}: submit it, then give the same command without that option")
+
+
+def _job_id(result: object) -> str | None:
+    """Returns the id of a job: Dataflow's result has a method for it, those of job servers keep it to themselves."""
+    found = getattr(result, "job_id", None) or getattr(result, "_job_id", None)
+    job = found() if callable(found) else found
+    return str(job) if job else None
 
 
 def failure(error: BaseException) -> C4pipeError:
@@ -110,13 +123,14 @@ def failure(error: BaseException) -> C4pipeError:
 
 
 @contextlib.contextmanager
-def _logs() -> Iterator[None]:
-    """Shows the log of a remote engine's client: job ids, links, states; not that of workers in this process."""
+def _logs(shown: bool) -> Iterator[None]:
+    """Lets a remote engine's client log job ids, links and states; shows them, but for workers in this process."""
     logger, handler = logging.getLogger("apache_beam.runners"), logging.StreamHandler()
     handler.addFilter(lambda record: not record.name.startswith("apache_beam.runners.worker"))
     before = logger.level
     logger.setLevel(logging.INFO)
-    logger.addHandler(handler)
+    if shown:
+        logger.addHandler(handler)
     try:
         yield
     finally:

@@ -238,6 +238,18 @@ def read_kept(path: Place, columns: Sequence[str], older: Any) -> Iterator[tuple
 
     Yields: (a table, how many kept pages were passed over because they are older).
     """
+    for table, kept, newest in _captures(path, columns, older):
+        yield table.filter(pa.array(newest)).combine_chunks(), int(kept.sum() - newest.sum())
+
+
+def read_older(path: Place, columns: Sequence[str], older: Any) -> Iterator[pa.Table]:
+    """Yields the pages that `read_kept` passes over; its arguments are the same."""
+    for table, kept, newest in _captures(path, columns, older):
+        yield table.filter(pa.array(kept & ~newest))
+
+
+def _captures(path: Place, columns: Sequence[str], older: Any) -> Iterator[tuple[pa.Table, Any, Any]]:
+    """Yields each row group, which of its rows are kept pages, and which of these are the newest of their URL."""
     file = pq.ParquetFile(parquet_source(path), pre_buffer=not isinstance(path, Path))  # fewer requests to a store
     first = 0
     for group in range(file.num_row_groups):
@@ -247,4 +259,4 @@ def read_kept(path: Place, columns: Sequence[str], older: Any) -> Iterator[tuple
         inside = older[(older >= first) & (older < first + len(table))] - first
         newest[inside] = False
         first += len(table)
-        yield table.filter(pa.array(newest)).combine_chunks(), int(kept.sum() - newest.sum())
+        yield table, kept, newest

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from c4pipe import cli
-from c4pipe.arguments import split_arguments
+from c4pipe.beam_options import split_arguments
 from c4pipe.presets import RECIPES
 from c4pipe.rules import RULES
 
@@ -35,6 +35,10 @@ MISTAKES = [
     ("unknown format", ["build", CRAWL, "--lists", LISTS, "--format", "csv", "--output", OUT], 2, ["csv", "parquet"]),
     ("no shards", ["build", CRAWL, "--lists", LISTS, "--shards", "0", "--output", OUT], 2, ["--shards 0"]),
     ("shards in words", ["build", CRAWL, "--shards", "two", "--output", OUT], 2, ["two"]),
+    ("nothing to keep", ["build", CRAWL, "--keep-dropped", "0", *OUTPUT], 2, ["--keep-dropped 0", "all"]),
+    ("more than all", ["build", CRAWL, "--keep-dropped", "1.5", *OUTPUT], 2, ["--keep-dropped 1.5", "at most 1"]),
+    ("a share in words", ["build", CRAWL, "--keep-dropped", "some", *OUTPUT], 2, ["--keep-dropped some", "all"]),
+    ("a log nowhere", ["build", CRAWL, "--log", "{tmp}/no/log", *OUTPUT], 2, ["--log {tmp}/no/log", "written"]),
     ("no workers", ["build", CRAWL, "--lists", LISTS, "--workers", "0", "--output", OUT], 2, ["--workers 0"]),
     ("typo in an option", ["build", CRAWL, "--outptu", OUT], 2, ["--outptu", "--output"]),
     ("typo in Beam's option", ["build", CRAWL, "--runer=Flink", "--output", OUT], 2, ["--runer", "--runner"]),

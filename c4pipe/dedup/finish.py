@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from c4pipe.audit import DroppedWriter, KeepDropped, dropped_writer
 from c4pipe.dedup.units import remove_spans
 from c4pipe.filters.clean import Cleaner
 from c4pipe.filters.tools import Tools
@@ -18,23 +20,38 @@ class PageFinisher:
     """Finishes pages by one recipe; made once in a worker."""
 
     def __init__(self, recipe: Recipe, lists: Lists) -> None:
-        self._cleaner = Cleaner(recipe, Tools(recipe, lists))
+        self._recipe = recipe
+        self._tools = Tools(recipe, lists)
+        self._cleaner = Cleaner(recipe, self._tools)
         self._span = recipe.parameters("repeated_span")
 
-    def finish(self, pages: pa.Table, removals: Mapping[int, Sequence[int]], counts: Counter[str]) -> pa.Table:
+    def audit(self, keep: KeepDropped | None, source: str) -> AbstractContextManager[DroppedWriter | None]:
+        """Gives what takes the dropped pages of a WET file, by its name; None where nothing is kept."""
+        return dropped_writer(keep, source, "dedup", self._recipe, self._tools)
+
+    def finish(
+        self,
+        pages: pa.Table,
+        removals: Mapping[int, Sequence[int]],
+        counts: Counter[str],
+        dropped: DroppedWriter | None = None,
+    ) -> pa.Table:
         """Returns the pages that stay, in their final form and their order.
 
         Args:
             pages: the newest pages of a work file, with its PAGE_COLUMNS.
             removals: by page key, the first unit of each span that the page loses.
             counts: counters to add to: what was cut out, dropped and kept.
+            dropped: what the pages that fall are added to, if they are kept.
         """
         counts["units.newest"] += int(pc.sum(pc.list_value_length(pages["unit_starts"])).as_py() or 0)
         pages = self._edit(pages, removals, counts)
-        for rule, dropped in _counts(pages["dropped"]).items():
-            counts[f"pages.dropped.{rule}"] += dropped
+        for rule, number in _counts(pages["dropped"]).items():
+            counts[f"pages.dropped.{rule}"] += number
             units = pages.filter(pc.equal(pages["dropped"], rule))["units_left"]
             counts[f"units.dropped.{rule}"] += pc.sum(units).as_py()
+        if dropped:
+            dropped.add_finished(pages.filter(pc.is_valid(pages["dropped"])))
         pages = pages.filter(pc.is_null(pages["dropped"]))
         counts["pages.kept"] += len(pages)
         for language, kept in _counts(pages["language"]).items():

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from c4pipe import publish, recipe_lists, totals
+from c4pipe.audit import KeepDropped
 from c4pipe.dedup import exchange, finish, shard
 from c4pipe.dedup.exchange import DROP, OLDER_ROW, SPAN_ROW, URL_ROW
 from c4pipe.dedup.finish import PageFinisher
@@ -21,8 +22,8 @@ from c4pipe.errors import C4pipeError
 from c4pipe.flow import Flow, Step
 from c4pipe.recipes import Recipe
 from c4pipe.shards import ShardWriter
-from c4pipe.storage import place
-from c4pipe.work import PAGE_COLUMNS, read_kept, url_rows
+from c4pipe.storage import Place, place
+from c4pipe.work import PAGE_COLUMNS, read_kept, read_older, url_rows
 
 REPORT = "report"
 
@@ -48,6 +49,7 @@ class DedupPlan:
         formats: the formats of the shards.
         begun: what `publish.begin` returned.
         spill: a folder of this machine where bytes wait instead of travelling; empty where workers share no disk.
+        keep_dropped: which dropped pages are kept, and where; None for none.
     """
 
     recipe: Mapping[str, Any]
@@ -61,6 +63,7 @@ class DedupPlan:
     formats: tuple[str, ...]
     begun: str
     spill: str = ""
+    keep_dropped: KeepDropped | None = None
 
 
 def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: DedupPlan) -> None:
@@ -200,19 +203,31 @@ class _FinishPages(_Step):
         drops = self._unpack(grouped["drops"], DROP)
         removals = exchange.spans_to_remove(drops)
         reports = [totals.left("older", exchange.totals(older)), totals.left("drops", exchange.totals(drops))]
-        seen = []
+        seen: list[Any] = []
         held: list[pa.Table] = []
         for file, path in _files(grouped):
-            for newest, passed_over in read_kept(place(path), PAGE_COLUMNS, _of(older, file)):
-                counts["pages.dropped.older_copy"] += passed_over
-                seen.append(newest["page_key"].to_numpy())
-                held.append(self._finisher.finish(newest, removals, counts))
+            for pages in self._finish_file(place(path), _of(older, file), removals, counts, seen):
+                held.append(pages)
                 if sum(pages.nbytes for pages in held) >= _HELD_BYTES:
                     yield from self._send(held, reports)
                     held = []
         yield from self._send(held, reports)
         pa.default_memory_pool().release_unused()  # or every file leaves its largest batch behind
         yield _report(*reports, counts, {"drops.unclaimed": finish.unclaimed(removals, seen)})
+
+    def _finish_file(
+        self, path: Place, older: Any, removals: Mapping[int, Sequence[int]], counts: Counter[str], seen: list[Any]
+    ) -> Iterator[pa.Table]:
+        """Yields the finished pages of a work file; adds to the counts, and to `seen` the keys of its newest pages."""
+        with self._finisher.audit(self._plan.keep_dropped, path.name.removesuffix(".parquet")) as dropped:
+            for newest, passed_over in read_kept(path, PAGE_COLUMNS, older):
+                counts["pages.dropped.older_copy"] += passed_over
+                seen.append(newest["page_key"].to_numpy())
+                yield self._finisher.finish(newest, removals, counts, dropped)
+            if dropped:
+                for pages in read_older(path, ["page_key", "url", "timestamp", "text"], older):
+                    dropped.add_older(pages)
+                dropped.finish()
 
     def _send(self, held: list[pa.Table], reports: list[totals.Report]) -> Iterator[tuple[str, Any]]:
         pages = pa.concat_tables(held).combine_chunks() if held else None

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from c4pipe import missing, recipe_lists
+from c4pipe.audit import KeepDropped
 from c4pipe.errors import C4pipeError
 from c4pipe.filters.wet_file import WetFileCleaner
 from c4pipe.flow import Step
@@ -19,9 +20,20 @@ class CleanWetFile(Step):
     It appears when it is complete. Of a file that can't be had from the network there is a note instead (`missing`).
     """
 
-    def __init__(self, recipe: Recipe, lists: Place, digests: Mapping[str, str], network: Network) -> None:
-        """Takes the recipe, the folder where the lists of these digests were saved, and manners for the network."""
+    def __init__(
+        self,
+        recipe: Recipe,
+        lists: Place,
+        digests: Mapping[str, str],
+        network: Network,
+        keep_dropped: KeepDropped | None = None,
+    ) -> None:
+        """Takes the recipe, the folder where the lists of these digests were saved, and manners for the network.
+
+        And which dropped pages are kept.
+        """
         self._network = network
+        self._keep_dropped = keep_dropped
         self._recipe = recipe.to_json()
         self._lists = str(lists)
         self._digests = dict(digests)
@@ -29,7 +41,7 @@ class CleanWetFile(Step):
     def setup(self) -> None:
         """Loads the lists and the tools."""
         lists = recipe_lists.load(place(self._lists), self._digests)
-        self._cleaner = WetFileCleaner(Recipe.from_json(self._recipe), lists)
+        self._cleaner = WetFileCleaner(Recipe.from_json(self._recipe), lists, self._keep_dropped)
         self._sources = Sources(self._network)
 
     def process(self, element: tuple[str, str]) -> Iterable[tuple[str, Any]]:

@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 
+from c4pipe.audit import DroppedWriter, KeepDropped, dropped_writer
 from c4pipe.dedup.units import cut, span_hashes, unit_hashes
 from c4pipe.filters.clean import Cleaner, Verdict
 from c4pipe.filters.draft import Draft
@@ -22,16 +23,20 @@ from c4pipe.work import KeptPage, WorkWriter, utf8_size
 class WetFileCleaner:
     """Cleans WET files by one recipe; made once in a worker, since loading the tools takes a while."""
 
-    def __init__(self, recipe: Recipe, lists: Lists) -> None:
+    def __init__(self, recipe: Recipe, lists: Lists, keep_dropped: KeepDropped | None = None) -> None:
         self._recipe = recipe
         self._lists = lists
-        self._cleaner = Cleaner(recipe, Tools(recipe, lists))
+        self._keep_dropped = keep_dropped
+        self._tools = Tools(recipe, lists)
+        self._cleaner = Cleaner(recipe, self._tools)
         self._span = recipe.parameters("repeated_span")
         _, self._by_md5 = recipe.page_keys
         self._one_in: int = recipe.parameters("validation").get("one_in", 0)
 
     def clean(self, stream: ByteStream, source: str, target: Place) -> None:
-        """Writes the work file `target` of a WET file; it appears when it is complete, its quarantine file before it.
+        """Writes the work file `target` of a WET file; it appears when it is complete.
+
+        Its quarantine file and the dropped pages that are kept appear before it.
 
         Args:
             stream: the WET file, gzipped or not, at its start.
@@ -42,7 +47,8 @@ class WetFileCleaner:
         """
         counts: Counter[str] = Counter()
         counted = _Counted(stream)
-        with QuarantineWriter(target, source) as quarantine:
+        audit = dropped_writer(self._keep_dropped, source, "clean", self._recipe, self._tools)
+        with QuarantineWriter(target, source) as quarantine, audit as dropped:
             writer = WorkWriter(target)
             try:
                 for item in read_pages(counted):
@@ -50,16 +56,20 @@ class WetFileCleaner:
                         counts[f"damage.{item.kind}"] += 1
                         quarantine.add(item)
                     else:
-                        self._add(item, writer, counts)
+                        self._add(item, writer, dropped, counts)
                 quarantine.finish()
+                if dropped:
+                    dropped.finish()
                 writer.finish(source, counted.size, self._recipe, self._lists.digests, counts)
             except BaseException:
                 writer.discard()
                 raise
 
-    def _add(self, page: Page, writer: WorkWriter, counts: Counter[str]) -> None:
+    def _add(self, page: Page, writer: WorkWriter, dropped: DroppedWriter | None, counts: Counter[str]) -> None:
         verdict, draft = self._cleaner.clean(page)
         count(page, verdict, draft, counts)
+        if dropped and verdict.reason:
+            dropped.add_cleaned(draft, verdict.reason, verdict.lines_read is not None)
         if verdict.readable:
             assert page.captured is not None  # a page without a timestamp is not readable
             kept = None if verdict.reason else self._kept(page, verdict, draft)

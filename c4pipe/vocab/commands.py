@@ -38,9 +38,9 @@ def train(options: argparse.Namespace) -> None:
         ),
         sample_bytes=SAMPLE_BYTES if options.sample_bytes is None else options.sample_bytes,
         repeat=options.repeat,
-        engine=Engine(options.workers, options.beam, options.quiet),
+        engine=Engine(options.workers, options.beam, options.quiet or options.json_progress),
     )
-    made = pipeline.vocab(vocab_options, Progress(printer(), options.quiet), lambda text: _note(options, text))
+    made = pipeline.vocab(vocab_options, Progress.of(options), lambda text: _note(options, text))
     _report(options, sources, [_model(options.output)], options.output)
     if not options.quiet:
         size = sum(each["bytes"] for each in made["trained_on"])
@@ -90,5 +90,5 @@ def _names(models: Sequence[Place]) -> list[str]:
 
 
 def _note(options: argparse.Namespace, text: str) -> None:
-    if not options.quiet:
-        note(text)
+    if options.json_progress or not options.quiet:
+        note(text, options.json_progress)

@@ -133,7 +133,7 @@ def _count_files(options: VocabOptions, files: Sequence[Sequence[Place]], folder
     total = sum(map(len, files))
     if tasks:
         with progress.wait("count", folder, total, lambda: sum(name.startswith("count-") for name in names(folder))):
-            run(graph, options.engine, len(tasks))
+            run(graph, options.engine, len(tasks), progress.runs_as)
     there = names(folder)
     lost = [target for *_, target in tasks if target.rpartition("/")[2] not in there]
     if lost:
@@ -188,7 +188,7 @@ def _write_parts(
         return sum(name.startswith("part-") for name in names(folder))
 
     with spill_folder(options.engine, folder) as spill, progress.wait("sample", folder, total, written):
-        run(graph, options.engine, len(tasks))
+        run(graph, options.engine, len(tasks), progress.runs_as)
 
 
 def _train(
