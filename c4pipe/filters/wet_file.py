@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 
 from c4pipe.dedup.units import cut, span_hashes, unit_hashes
+from c4pipe.examples import CleanExamples
 from c4pipe.filters.clean import Cleaner, Verdict
 from c4pipe.filters.draft import Draft
 from c4pipe.filters.tools import Tools
@@ -25,13 +26,14 @@ class WetFileCleaner:
     def __init__(self, recipe: Recipe, lists: Lists) -> None:
         self._recipe = recipe
         self._lists = lists
-        self._cleaner = Cleaner(recipe, Tools(recipe, lists))
+        self._tools = Tools(recipe, lists)
+        self._cleaner = Cleaner(recipe, self._tools)
         self._span = recipe.parameters("repeated_span")
         _, self._by_md5 = recipe.page_keys
         self._one_in: int = recipe.parameters("validation").get("one_in", 0)
 
     def clean(self, stream: ByteStream, source: str, target: Place) -> None:
-        """Writes the work file `target` of a WET file; it appears when it is complete, its quarantine file before it.
+        """Writes the work file `target` of a WET file; it appears when it is complete, what lies beside it before.
 
         Args:
             stream: the WET file, gzipped or not, at its start.
@@ -42,6 +44,7 @@ class WetFileCleaner:
         """
         counts: Counter[str] = Counter()
         counted = _Counted(stream)
+        examples = CleanExamples(self._recipe, self._tools)
         with QuarantineWriter(target, source) as quarantine:
             writer = WorkWriter(target)
             try:
@@ -50,16 +53,18 @@ class WetFileCleaner:
                         counts[f"damage.{item.kind}"] += 1
                         quarantine.add(item)
                     else:
-                        self._add(item, writer, counts)
+                        self._add(item, writer, counts, examples)
                 quarantine.finish()
+                examples.write(target)
                 writer.finish(source, counted.size, self._recipe, self._lists.digests, counts)
             except BaseException:
                 writer.discard()
                 raise
 
-    def _add(self, page: Page, writer: WorkWriter, counts: Counter[str]) -> None:
+    def _add(self, page: Page, writer: WorkWriter, counts: Counter[str], examples: CleanExamples) -> None:
         verdict, draft = self._cleaner.clean(page)
         count(page, verdict, draft, counts)
+        examples.add(page, verdict, draft)
         if verdict.readable:
             assert page.captured is not None  # a page without a timestamp is not readable
             kept = None if verdict.reason else self._kept(page, verdict, draft)
