@@ -1,8 +1,7 @@
-"""The arguments of the command line. What c4pipe does not know goes to Beam; what neither knows is an error."""
+"""The arguments of the command line. What c4pipe does not know goes to Beam (`beam_arguments`)."""
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +61,10 @@ def make_parser(runs: Mapping[str, Callable[[argparse.Namespace], int | None]]) 
     diff.add_argument("second", type=_place, metavar="SECOND", help="folder of another one")
     diff.add_argument("--examples", type=int, default=3, metavar="N", help="pages to show of each kind (default: 3)")
     diff.add_argument("--json", action="store_true", help="print JSON instead of tables")
+
+    report = _command(commands, "report", "what a corpus is made of, as a page for a browser", runs, takes_beam=False)
+    report.add_argument("corpus", type=_place, metavar="CORPUS", help="folder of a finished corpus")
+    _add_engine(report)
 
     plan = _command(commands, "plan", "what a build will take, from a few slices that are measured", runs, False)
     _add_inputs(plan)
@@ -237,62 +240,3 @@ def _add_vocabulary(parser: argparse.ArgumentParser) -> None:
 def _add_engine(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, metavar="N", help="processes on this machine (default: all cores)")
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
-
-
-def split_arguments(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Splits a command line into c4pipe's arguments and Beam's options with their values.
-
-    Raises UsageError, with similar names, for an option that neither knows.
-    """
-    known = _options(parser)
-    beam_takes_value: dict[str, bool] | None = None
-    own: list[str] = []
-    beam: list[str] = []
-    waiting = iter(arguments)
-    for argument in waiting:
-        name = argument.partition("=")[0]
-        if not argument.startswith("--") or argument == "--" or name in known:
-            own.append(argument)
-            if name in known and known[name] and "=" not in argument:
-                own.extend(_next(waiting))
-            continue
-        beam_takes_value = _beam_options() if beam_takes_value is None else beam_takes_value
-        if name not in beam_takes_value:
-            similar = get_close_matches(name, [*known, *beam_takes_value], n=3)
-            hint = f"; similar: {', '.join(similar)}" if similar else ""
-            raise UsageError(f"neither c4pipe nor Beam knows the option {name}{hint} (see c4pipe --help)")
-        beam.append(argument)
-        if beam_takes_value[name] and "=" not in argument:
-            beam.extend(_next(waiting))
-    return own, beam
-
-
-def _next(waiting: Any) -> list[str]:
-    value = next(waiting, None)
-    return [] if value is None else [value]
-
-
-def _options(parser: argparse.ArgumentParser) -> dict[str, bool]:
-    """Returns every option of a parser and its commands, with whether it takes a value."""
-    options = {}
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for command in action.choices.values():
-                options.update(_options(command))
-        for name in action.option_strings:
-            options[name] = action.nargs != 0
-    return options
-
-
-def _beam_options() -> dict[str, bool]:
-    from apache_beam.options.pipeline_options import PipelineOptions
-
-    parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
-    # Beam has no public list of its options; each group of them adds its own to a parser.
-    for group in PipelineOptions.__subclasses__():
-        add: Any = getattr(group, "_add_argparse_args", None)
-        if add is not None:
-            parser.conflict_handler = "resolve"
-            parser.add_value_provider_argument = parser.add_argument  # type: ignore[attr-defined]
-            add(parser)
-    return {"--runner": True, **_options(parser)}

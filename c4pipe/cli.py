@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from c4pipe import arguments
+from c4pipe import arguments, beam_arguments
 from c4pipe.console import printer, say
 from c4pipe.errors import C4pipeError, UsageError
 
@@ -29,7 +29,7 @@ def main(given: Sequence[str] | None = None) -> int:
     logging.getLogger().addHandler(logging.NullHandler())
     try:
         parser = make_parser()
-        own, beam = arguments.split_arguments(parser, given)
+        own, beam = beam_arguments.split_arguments(parser, given)
         options = parser.parse_args(own)
         if not getattr(options, "takes_beam", False) and beam:
             raise UsageError(f"{options.command} has no option {beam[0]} (see c4pipe {options.command} --help)")
@@ -233,6 +233,12 @@ def _diff(options: argparse.Namespace) -> None:
     diff_command.run(options)
 
 
+def _report(options: argparse.Namespace) -> None:
+    from c4pipe import report_command
+
+    report_command.run(options, _engine(options))
+
+
 def _explain(options: argparse.Namespace) -> None:
     from c4pipe.explain_commands import explain
 
@@ -273,6 +279,7 @@ def make_parser() -> argparse.ArgumentParser:
         "vocab": _vocab,
         "vocab-report": _vocab_report,
         "diff": _diff,
+        "report": _report,
         "plan": _plan,
         "explain": _explain,
         "recipes": _recipes,

@@ -161,7 +161,7 @@ def _read(work_file: Place) -> list[Example]:
 
 
 def by_rule(found: Iterable[Example]) -> dict[str, list[Example]]:
-    """Returns the A_RULE examples of the smallest keys of each rule, in the order of their keys, whatever order found."""
+    """Returns the A_RULE examples of the smallest keys of each rule, by key, in whatever order they are given."""
     rules: dict[str, dict[str, Example]] = defaultdict(dict)
     for each in found:
         values = {name: value for name, value in each.items() if name != "rule"}

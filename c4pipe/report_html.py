@@ -64,6 +64,30 @@ def table(caption: str, heads: Sequence[str], rows: Iterable[Html], chart: str =
     )
 
 
+def funnel(
+    caption: str, what: str, ends: tuple[tuple[str, int], tuple[str, int]], rules: Iterable[tuple[Html, int, bool]]
+) -> Html:
+    """Returns a table of what came in, what each rule took of what was left, and what stayed.
+
+    Args:
+        caption: of the table.
+        what: is counted.
+        ends: name and number of what came in, and of what stayed.
+        rules: name, what it took, and whether it changed that instead, for each rule in order.
+    """
+    (first, whole), (last, stayed) = ends
+    share = 1 / whole if whole else 0.0
+    left = whole
+    rows = [row(text(first), (f"{whole:,}", percent(whole, whole)), bar(whole * share), "sum")]
+    for name, taken, changed in rules:
+        left -= 0 if changed else taken
+        chart = bar(0.0) if changed else bar(taken * share, left * share, "took")
+        told = f"{taken:,} changed" if changed else f"{-taken:,}"
+        rows.append(row(name, (told, percent(taken, whole)), chart))
+    rows.append(row(text(last), (f"{stayed:,}", percent(stayed, whole)), bar(stayed * share), "sum"))
+    return table(caption, ("", what, "%"), rows, chart=f"of all {what}")
+
+
 def words_table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:
     """Returns a table of words."""
     top = "".join(f'<th scope="col">{text(head)}</th>' for head in heads)
@@ -71,7 +95,8 @@ def words_table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]
         f'<tr><th scope="row">{text(first)}</th>' + "".join(f"<td>{text(each)}</td>" for each in others) + "</tr>"
         for first, *others in rows
     )
-    return f"<table>\n<caption>{text(caption)}</caption>\n<thead><tr>{top}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+    head = f"<caption>{text(caption)}</caption>\n<thead><tr>{top}</tr></thead>"
+    return f"<table>\n{head}\n<tbody>\n{body}\n</tbody>\n</table>"
 
 
 def shares(caption: str, heads: Sequence[str], counts: Sequence[tuple[str, int]], whole: int) -> Html:

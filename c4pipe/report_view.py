@@ -6,19 +6,29 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from c4pipe.examples import PASSED
+from c4pipe import report_examples
 from c4pipe.excerpt import short
-from c4pipe.filters.language import UNKNOWN
 from c4pipe.recipe_table import say
 from c4pipe.recipes import Recipe
-from c4pipe.report_html import Html, bar, marked, paragraph, percent, row, section, shares, table, text, words_table
-from c4pipe.shards import PROBABILITY
+from c4pipe.report_html import (
+    Html,
+    bar,
+    funnel,
+    paragraph,
+    percent,
+    row,
+    section,
+    shares,
+    table,
+    text,
+    words_table,
+)
 from c4pipe.wet import DAMAGE
 
 NAME = "report.html"
 
 # Of what anyone on the web can make long, so many rows are shown: a report stays below 2 MB.
-_DOMAINS, _LANGUAGES, _MONTHS, _MISSING, _FIRST = 30, 110, 60, 20, 30
+_DOMAINS, _LANGUAGES, _MONTHS, _MISSING = 30, 110, 60, 20
 _WORDS = 600  # characters of a rule's wording
 
 
@@ -46,8 +56,8 @@ class _View:
         sections = {
             "pages": ("Pages", self._pages(), self._bytes()),
             "lines": ("Lines and sentences", self._lines(), self._units()),
-            "examples": ("What the rules took", self._took()),
-            "passed": ("What just passed", *self._passed()),
+            "examples": ("What the rules took", *report_examples.took(self._recipe, self._counts, self._examples)),
+            "passed": ("What just passed", *report_examples.passed(self._recipe, self._profile, self._examples)),
             "languages": ("Languages", self._languages()),
             "lengths": ("Lengths", *self._lengths()),
             "domains": ("Domains", *self._domains()),
@@ -55,7 +65,7 @@ class _View:
             "months": ("When pages were captured", self._months()),
             "inputs": ("Inputs", *self._inputs()),
             "recipe": ("Recipe", self._rules()),
-            "first": ("Some pages", *self._first()),
+            "first": ("Some pages", *report_examples.first(self._profile)),
         }
         there = {name: parts for name, parts in sections.items() if any(parts[1:])}
         links = "".join(f'<li><a href="#{name}">{text(parts[0])}</a></li>' for name, parts in there.items())
@@ -78,16 +88,11 @@ class _View:
         return f"{paragraph(short(self._recipe.description, _WORDS))}\n<dl>{shown}</dl>"
 
     def _pages(self) -> Html:
-        read = left = self._count("pages.read")
-        rows = [row("pages read", (f"{read:,}", percent(read, read)), bar(1.0 if read else 0.0), "sum")]
-        for rule, says in self._page_rules():
-            taken = self._count(f"pages.dropped.{rule}")
-            left -= taken
-            chart = bar(taken / read, left / read, "took") if read else bar(0)
-            rows.append(row(self._named(rule, says), (f"{-taken:,}", percent(taken, read)), chart))
-        kept = (f"{self._kept:,}", percent(self._kept, read))
-        rows.append(row("pages kept", kept, bar(self._kept / read if read else 0.0), "sum"))
-        return table("A page counts for the first rule that drops it.", ("", "pages", "%"), rows, chart="of pages read")
+        rules = [
+            (self._named(rule, says), self._count(f"pages.dropped.{rule}"), False) for rule, says in self._page_rules()
+        ]
+        ends = ("pages read", self._count("pages.read")), ("pages kept", self._kept)
+        return funnel("A page counts for the first rule that drops it.", "pages", ends, rules)
 
     def _page_rules(self) -> Iterator[tuple[str, str]]:
         for _, step in self._recipe.steps():
@@ -108,72 +113,26 @@ class _View:
         return table("Bytes of text (UTF-8)", ("", "bytes", "%"), rows, chart="of bytes read")
 
     def _lines(self) -> Html:
-        read = left = self._count("lines.read")
-        rows = [row("lines read", (f"{read:,}", percent(read, read)), bar(1.0 if read else 0.0), "sum")]
+        rules = []
         for step in (*self._recipe.read, *self._recipe.lines):
-            if step.definition.scope != "line" or step.rule == "body_lines":
-                continue
-            edits = step.definition.edits
-            taken = self._count(f"lines.{'edited' if edits else 'dropped'}.{step.rule}")
-            left -= 0 if edits else taken
-            chart = (bar(0.0) if edits else bar(taken / read, left / read, "took")) if read else bar(0.0)
-            told = f"{taken:,} changed" if edits else f"{-taken:,}"
-            rows.append(row(self._named(step.rule, _wording(step)), (told, percent(taken, read)), chart))
-        kept = self._count("lines.left")
-        rows.append(row("lines left", (f"{kept:,}", percent(kept, read)), bar(kept / read if read else 0.0), "sum"))
-        return table("Lines of the pages that came so far", ("", "lines", "%"), rows, chart="of lines read")
+            if step.definition.scope == "line" and step.rule != "body_lines":
+                edits = step.definition.edits
+                taken = self._count(f"lines.{'edited' if edits else 'dropped'}.{step.rule}")
+                rules.append((self._named(step.rule, _wording(step)), taken, edits))
+        ends = ("lines read", self._count("lines.read")), ("lines left", self._count("lines.left"))
+        return funnel("Lines of the pages that came so far", "lines", ends, rules)
 
     @property
     def _unit(self) -> str:
         return f"{self._recipe.parameters('repeated_span').get('unit', 'sentence')}s"
 
     def _units(self) -> Html:
-        newest = left = self._count("units.newest")
-        if not newest or not self._recipe.find("repeated_span"):
+        if not self._count("units.newest") or not self._recipe.find("repeated_span"):
             return ""
-        rows = [row("of the newest pages", (f"{newest:,}", "100.0"), bar(1.0), "sum")]
-        for rule in ("repeated_span", *(each.rule for each in self._recipe.final if each.definition.scope == "page")):
-            taken = self._count(f"units.dropped.{rule}")
-            left -= taken
-            rows.append(
-                row(text(rule), (f"{-taken:,}", percent(taken, newest)), bar(taken / newest, left / newest, "took"))
-            )
-        kept = self._count("units.kept")
-        rows.append(row("kept", (f"{kept:,}", percent(kept, newest)), bar(kept / newest), "sum"))
-        return table(f"{self._unit.capitalize()}", ("", self._unit, "%"), rows, chart=f"of these {self._unit}")
-
-    def _took(self) -> Html:
-        order = [step.rule for _, step in self._recipe.steps() if self._examples.get(step.rule)]
-        found = [self._example_list(f"took-{rule}", rule, self._examples[rule], self._told(rule)) for rule in order]
-        return "\n".join([_EXAMPLES, *found]) if found else ""
-
-    def _told(self, rule: str) -> str:
-        for name, words in (
-            (f"pages.dropped.{rule}", "pages dropped"),
-            (f"lines.dropped.{rule}", "lines dropped"),
-            (f"lines.edited.{rule}", "lines changed"),
-            (f"pages.edited.{rule}", "pages changed"),
-        ):
-            if self._count(name):
-                return f"{self._count(name):,} {words}"
-        return ""
-
-    def _example_list(self, name: str, title: str, found: Sequence[Mapping[str, Any]], more: str) -> Html:
-        told = ", ".join(filter(None, (more, f"{len(found)} shown")))
-        head = f'<summary><h3>{text(title)}</h3> <span class="soft">{text(told)}</span></summary>'
-        return f'<details id="{text(name)}">{head}\n' + "\n".join(map(_example, found)) + "\n</details>"
-
-    def _passed(self) -> Iterator[Html]:
-        unsure = [each for each in self._profile["unsure"] if each["language"] != UNKNOWN]
-        if unsure and self._recipe.find("language"):
-            facts = [
-                {**each, "fact": f"{each['language']}, with a probability of {each[PROBABILITY]}"} for each in unsure
-            ]
-            yield self._example_list("passed-language", "language", facts, "the least probable")
-        for name, found in self._examples.items():
-            if name.startswith(PASSED):
-                rule = name.removeprefix(PASSED)
-                yield self._example_list(f"passed-{rule}", rule, found, "no more than it asks for")
+        names = ("repeated_span", *(each.rule for each in self._recipe.final if each.definition.scope == "page"))
+        rules = [(text(rule), self._count(f"units.dropped.{rule}"), False) for rule in names]
+        ends = ("of the newest pages", self._count("units.newest")), ("kept", self._count("units.kept"))
+        return funnel(self._unit.capitalize(), self._unit, ends, rules)
 
     def _languages(self) -> Html:
         by_language: dict[str, Counter[str]] = {}
@@ -190,8 +149,12 @@ class _View:
             )
             for name, each in order
         ]
-        heads = ("language", "pages", "%", "of these in validation")
-        return table("Pages of the corpus by language", heads, rows, chart="share") if rows else ""
+        heads = ("language", "pages", "%", "validation")
+        return (
+            table("Pages of the corpus by language; of these, in the validation split", heads, rows, chart="share")
+            if rows
+            else ""
+        )
 
     def _lengths(self) -> Iterator[Html]:
         tables = [
@@ -288,22 +251,6 @@ class _View:
         rows = [(step.rule, _wording(step), step.definition.source) for _, step in self._recipe.steps()]
         caption = f"{self._recipe.name}, fingerprint {self._made['fingerprint']}; in this order"
         return words_table(caption, ("rule", "what it does", "source"), rows)
-
-    def _first(self) -> Iterator[Html]:
-        pages = self._profile["first"][:_FIRST]
-        if pages:
-            facts = [{**each, "fact": each["language"]} for each in pages]
-            yield self._example_list("pages-first", "Pages of the corpus", facts, "those of the smallest keys")
-
-
-_EXAMPLES = paragraph("Of each rule the pages with the smallest hashes of their URL, cut; what decides is marked.")
-
-
-def _example(each: Mapping[str, Any]) -> Html:
-    fact = f"<p>{text(each['fact'])}</p>" if each["fact"] else ""
-    shown = f'<p class="text" dir="auto">{marked(each["text"])}</p>' if any(each["text"]) else ""
-    head = f'<p class="url">{text(each["url"])} <span class="soft">{text(each["timestamp"])}</span></p>'
-    return f"<article>{head}{fact}{shown}</article>"
 
 
 def _wording(step: Any) -> str:

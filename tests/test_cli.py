@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from c4pipe import cli
-from c4pipe.arguments import split_arguments
+from c4pipe.beam_arguments import split_arguments
 from c4pipe.presets import RECIPES
 from c4pipe.rules import RULES
 

@@ -30,7 +30,7 @@ FORMATS_PAGE = (ROOT / "docs" / "formats.md").read_text()
 DAMAGE_SECTION = RULES_PAGE.partition("\n## Damage\n")[2]
 
 BEAM_AT_IMPORT = {"beam_flow.py"}
-BEAM_WHEN_CALLED = {"boot.py", "arguments.py", "runners.py"}
+BEAM_WHEN_CALLED = {"boot.py", "beam_arguments.py", "runners.py"}
 
 SNIPPETS = dict(re.findall(r"<!-- reads: (\w+) -->\n```python\n(.*?)```", README, re.DOTALL))
 
