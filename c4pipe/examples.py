@@ -28,14 +28,14 @@ FILES = 64
 A_FILE = 5
 """Examples of a rule that a file gives."""
 
-A_RULE = 20
+A_RULE = 15
 """Examples of a rule in a report."""
 
 PASSED = "passed."
 """Before the name of a rule: examples of what it just let pass."""
 
 _AT_ONCE = 16  # requests to a store
-_FACT_SIZE = 300  # characters
+_FACT_SIZE = 200  # characters
 
 Example = dict[str, Any]
 """`rule`, `key` (16 hexadecimal digits), `url`, `timestamp`, `fact` (why, in a few words), `text` (an Excerpt)."""
@@ -113,7 +113,8 @@ def _of_clean(rule: str, key: int, verdict: PageVerdict) -> Example:
     if verdict.verdict.reason == rule:
         fact = next((each.fact for each in verdict.rules if each.rule == rule and each.dropped), "")
         return example(rule, key, page.url, page.timestamp, fact, _around(fact, verdict))
-    number, line = next((number, each) for number, each in enumerate(verdict.lines) if _took(rule, each))
+    lines = [(number, each) for number, each in enumerate(verdict.lines) if _took(rule, each)]
+    number, line = min(lines, key=lambda each: each[1].rule not in (rule, None))  # one that no other rule took then
     before = f"{verdict.lines[number - 1].line}\n" if number else ""
     behind = "".join(f"\n{each.line}" for each in verdict.lines[number + 1 : number + 3])
     fact = f"the line becomes: {line.left}" if rule in line.edits and line.left else ""

@@ -26,7 +26,7 @@ DOMAINS = 200
 
 FIRST = 3  # pages shown of a language
 UNSURE = 5  # pages shown of the least sure language
-URL_SIZE = 300  # characters of a URL that is shown
+URL_SIZE = 200  # characters of a URL that is shown
 
 _HOST = r"(?i)^(?:[a-z][a-z0-9+.-]*://)?(?:[^/?#]*@)?(?:www\.)?(?P<host>\[[^\]/?#]*\]|[^:/?#]*)"
 

@@ -85,7 +85,7 @@ def funnel(
         told = f"{taken:,} changed" if changed else f"{-taken:,}"
         rows.append(row(name, (told, percent(taken, whole)), chart))
     rows.append(row(text(last), (f"{stayed:,}", percent(stayed, whole)), bar(stayed * share), "sum"))
-    return table(caption, ("", what, "%"), rows, chart=f"of all {what}")
+    return table(caption, ("step", what, "%"), rows, chart=f"of all {what}")
 
 
 def words_table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:

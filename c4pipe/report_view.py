@@ -110,7 +110,7 @@ class _View:
             row(text(name), (f"{size:,}", percent(size, read)), bar(size / read if read else 0.0))
             for name, size in (("text read", read), ("text kept", self._count("bytes.kept")))
         ]
-        return table("Bytes of text (UTF-8)", ("", "bytes", "%"), rows, chart="of bytes read")
+        return table("Bytes of text (UTF-8)", ("text", "bytes", "%"), rows, chart="of bytes read")
 
     def _lines(self) -> Html:
         rules = []
@@ -217,7 +217,7 @@ class _View:
             )
             for name, part, whole, of in facts
         ]
-        return table("What was there more than once", ("", "number", "%"), rows, chart="share")
+        return table("What was there more than once", ("what", "number", "%"), rows, chart="share")
 
     def _months(self) -> Html:
         months = sorted(self._profile["months"].items())
@@ -236,7 +236,7 @@ class _View:
         ]
         if damage:
             rows = (row(f"{text(kind)}<small>{text(says)}</small>", (f"{count:,}",)) for kind, says, count in damage)
-            yield table("Damage that was met", ("", "times"), rows)
+            yield table("Damage that was met", ("damage", "times"), rows)
         else:
             yield paragraph("No damage was met.")
         if missing:
