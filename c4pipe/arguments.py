@@ -65,6 +65,10 @@ def make_parser(runs: Mapping[str, Callable[[argparse.Namespace], int | None]]) 
     diff.add_argument("--examples", type=int, default=3, metavar="N", help="pages to show of each kind (default: 3)")
     diff.add_argument("--json", action="store_true", help="print JSON instead of tables")
 
+    report = _command(commands, "report", "what a corpus is made of, as a page for a browser", runs, takes_beam=False)
+    report.add_argument("corpus", type=_place, metavar="CORPUS", help="folder of a finished corpus")
+    _add_engine(report)
+
     plan = _command(commands, "plan", "what a build will take, from a few slices that are measured", runs, False)
     _add_inputs(plan)
     _add_format(plan)

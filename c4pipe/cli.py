@@ -248,6 +248,12 @@ def _diff(options: argparse.Namespace) -> None:
     diff_command.run(options)
 
 
+def _report(options: argparse.Namespace) -> None:
+    from c4pipe import report_command
+
+    report_command.run(options, _engine(options))
+
+
 def _explain(options: argparse.Namespace) -> None:
     from c4pipe.explain_commands import explain
 
@@ -275,6 +281,7 @@ def make_parser() -> argparse.ArgumentParser:
         "vocab": _vocab,
         "vocab-report": _vocab_report,
         "diff": _diff,
+        "report": _report,
         "plan": _plan,
         "explain": _explain,
         "recipes": _recipes,

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from c4pipe import audit, card, lock, manifest
+from c4pipe import audit, card, lock, manifest, report_data, report_view
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.manifest import NAME
 from c4pipe.storage import Place, file_sizes, names, remove_tree, write_text
@@ -162,7 +162,19 @@ def finish(output: Place, report: Report, begun: str) -> None:
     check(report)
     made = manifest.make(report=report, **values)
     _check_written(shards_folder(output), made["shards"])
+    _write_beside(output, made, report_data.make(report))
     publish(output, made)
+
+
+def _write_beside(output: Place, made: Mapping[str, Any], data: Mapping[str, Any]) -> None:
+    """Writes what is told of a corpus, beside its shards."""
+    folder = shards_folder(output)
+    write_text(folder / card.NAME, card.card(made))
+    report_data.write(folder, data)
+    write_text(folder / report_view.NAME, report_view.page(made, data))
+
+
+_BESIDE = (card.NAME, report_data.NAME, report_view.NAME)
 
 
 def _is_published(output: Place, report: Report) -> bool:
@@ -187,9 +199,8 @@ def _check_written(folder: Place, shards: Sequence[Mapping[str, Any]]) -> None:
 
 
 def publish(output: Place, made: Mapping[str, Any]) -> None:
-    """Makes a corpus of a complete staging folder, or of shards in a store; the manifest comes last, after the card."""
+    """Makes a corpus of a complete staging folder, or of shards in a store; the manifest comes last."""
     staging = output / STAGING
-    write_text(shards_folder(output) / card.NAME, card.card(made))
     write = partial(write_text, text=json.dumps(made, indent=1, ensure_ascii=False) + "\n")
     if not isinstance(output, Path):
         write(output / NAME)
@@ -209,7 +220,9 @@ def publish(output: Place, made: Mapping[str, Any]) -> None:
         if (output / folder.name).exists():
             (output / folder.name).rename(staging / f"_old-{folder.name}")
         folder.rename(output / folder.name)
-    (staging / card.NAME).rename(output / card.NAME)
+    for name in _BESIDE:
+        if (staging / name).exists():  # or it is in its place: a run was stopped between two of these
+            (staging / name).rename(output / name)
     (staging / NAME).rename(output / NAME)
     remove_tree(staging)
 

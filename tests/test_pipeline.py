@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from c4pipe import card, cli, manifest, publish, recipe_lists
+from c4pipe import card, cli, manifest, publish, recipe_lists, report_data, report_view
 from c4pipe.dedup import exchange
 from c4pipe.presets import RECIPES
 
@@ -53,7 +53,9 @@ def test_the_manifest_describes_the_files(sample_corpus: Path) -> None:
     made = manifest.read(sample_corpus)
     assert made is not None
     paths = [shard["path"] for shard in made["shards"]]
-    assert sorted([*paths, card.NAME, manifest.NAME]) == sorted(contents(sample_corpus))
+    assert sorted([*paths, card.NAME, report_data.NAME, report_view.NAME, manifest.NAME]) == sorted(
+        contents(sample_corpus)
+    )
     for shard in made["shards"]:
         path = sample_corpus / shard["path"]
         assert shard["bytes"] == path.stat().st_size
@@ -281,8 +283,9 @@ def test_a_full_disk_leaves_nothing_that_looks_finished(workers: str, tmp_path: 
     assert "Traceback" not in run.stderr
     assert "File too large" in run.stderr
     assert len(run.stderr.splitlines()) == 1
-    # A quarantine file gets its name before its work file does.
-    left = [path for path in output.rglob("[!.]*") if path.is_file() and not path.match("*.quarantine.jsonl")]
+    # Quarantine and examples get their names before their work file does.
+    beside = ("*.quarantine.jsonl", "*.examples.json")
+    left = [path for path in output.rglob("[!.]*") if path.is_file() and not any(map(path.match, beside))]
     assert {path.parent for path in left} <= {output / publish.WORK / recipe_lists.FOLDER}
     for path in left:  # a list that fits under the limit: it is whole, as its name says
         assert hashlib.sha256(path.read_bytes()).hexdigest().startswith(path.name.split(".")[1])

@@ -15,7 +15,7 @@ from s3 import Store, moto_server, store_of
 from test_remote import LISTS, SAMPLES, files_of
 from web import Fault, Script
 
-from c4pipe import card, cli, manifest, publish, storage, stores
+from c4pipe import card, cli, manifest, publish, report_data, report_view, storage, stores
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.presets import C4
 from c4pipe.remote import Network
@@ -192,7 +192,7 @@ def test_a_corpus_is_one_when_it_has_a_manifest(folder: Place) -> None:
     made = manifest.read(folder)
     assert made is not None
     assert made["shards"] == report["shards"]
-    assert names(folder) == {"en", card.NAME, manifest.NAME}
+    assert names(folder) == {"en", card.NAME, report_data.NAME, report_view.NAME, manifest.NAME}
     assert names(folder / "en") == {"c4-train-0", "c4-validation-0"}
     publish.finish(folder, report, begun)  # the engine tries its last step again
     assert manifest.read(folder) == made
@@ -300,8 +300,14 @@ def test_a_build_that_fails_goes_on(
     monkeypatch.setattr(storage, "_TRIES", 1)
     command = ["build", *OPTIONS, "--workers", "1", "--output", "s3://bucket/corpus"]
     third = f"{SAMPLES[2].name}.parquet"
-    stops = ["corpus/_work/lists/", f"corpus/_work/{third}", "corpus/_building/", "corpus/en/"]
-    stops += ["corpus/README.md", "corpus/manifest.json"]
+    stops = [
+        "corpus/_work/lists/",
+        f"corpus/_work/{third.removesuffix('.parquet')}.examples.json",
+        f"corpus/_work/{third}",
+        "corpus/_building/",
+        "corpus/en/",
+    ]
+    stops += ["corpus/README.md", "corpus/report.json", "corpus/report.html", "corpus/manifest.json"]
     failing: list[str] = []
 
     def script(asked: str, number: int) -> Fault | None:

@@ -5,23 +5,28 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from c4pipe.audit import DroppedWriter, KeepDropped, dropped_writer
 from c4pipe.dedup.units import remove_spans
+from c4pipe.examples import A_FILE, PASSED, Example, Smallest, example
+from c4pipe.excerpt import excerpt
+from c4pipe.explain import explain_final
 from c4pipe.filters.clean import Cleaner
 from c4pipe.filters.tools import Tools
 from c4pipe.recipe_lists import Lists
 from c4pipe.recipes import Recipe
+from c4pipe.storage import Place
+from c4pipe.work import read_older
 
 
 class PageFinisher:
     """Finishes pages by one recipe; made once in a worker."""
 
     def __init__(self, recipe: Recipe, lists: Lists) -> None:
-        self._recipe = recipe
-        self._tools = Tools(recipe, lists)
+        self._recipe, self._tools = recipe, Tools(recipe, lists)
         self._cleaner = Cleaner(recipe, self._tools)
         self._span = recipe.parameters("repeated_span")
 
@@ -35,6 +40,7 @@ class PageFinisher:
         removals: Mapping[int, Sequence[int]],
         counts: Counter[str],
         dropped: DroppedWriter | None = None,
+        shown: Smallest | None = None,
     ) -> pa.Table:
         """Returns the pages that stay, in their final form and their order.
 
@@ -43,16 +49,22 @@ class PageFinisher:
             removals: by page key, the first unit of each span that the page loses.
             counts: counters to add to: what was cut out, dropped and kept.
             dropped: what the pages that fall are added to, if they are kept.
+            shown: takes examples of what was cut out and dropped, if there is one.
         """
         counts["units.newest"] += int(pc.sum(pc.list_value_length(pages["unit_starts"])).as_py() or 0)
-        pages = self._edit(pages, removals, counts)
+        pages = self._edit(pages, removals, counts, shown)
         for rule, number in _counts(pages["dropped"]).items():
             counts[f"pages.dropped.{rule}"] += number
-            units = pages.filter(pc.equal(pages["dropped"], rule))["units_left"]
-            counts[f"units.dropped.{rule}"] += pc.sum(units).as_py()
+            gone = pages.filter(pc.equal(pages["dropped"], rule))
+            counts[f"units.dropped.{rule}"] += pc.sum(gone["units_left"]).as_py()
+            self._show(rule, rule, gone, shown)
         if dropped:
             dropped.add_finished(pages.filter(pc.is_valid(pages["dropped"])))
         pages = pages.filter(pc.is_null(pages["dropped"]))
+        least = self._recipe.parameters("few_sentences_left")
+        if least.get("count") == "what the spans left":
+            passed = pages.filter(pc.equal(pages["units_left"], least["min_sentences"]))
+            self._show("few_sentences_left", f"{PASSED}few_sentences_left", passed, shown)
         counts["pages.kept"] += len(pages)
         for language, kept in _counts(pages["language"]).items():
             counts[f"pages.kept.{language}"] += kept
@@ -61,18 +73,50 @@ class PageFinisher:
         counts["bytes.kept"] += int(pc.sum(pc.binary_length(pages["text"])).as_py() or 0)
         return pages
 
-    def _edit(self, pages: pa.Table, removals: Mapping[int, Sequence[int]], counts: Counter[str]) -> pa.Table:
+    def _show(self, rule: str, label: str, pages: pa.Table, shown: Smallest | None) -> None:
+        """Keeps pages that a rule of the `final` stage dropped, or let pass, as examples."""
+        if shown is None:
+            return
+        for row in pages.take(pa.array(np.argsort(pages["page_key"].to_numpy())[:A_FILE])).to_pylist():
+            if shown.wants(label, row["page_key"]):
+                verdicts, _ = explain_final(row["url"], row["text"], row["units_left"], self._recipe, self._tools)
+                fact = next(each.fact for each in verdicts if each.rule == rule)
+                made = example(label, row["page_key"], row["url"], row["timestamp"], fact, excerpt(row["text"]))
+                shown.add(label, row["page_key"], 0, made)
+
+    def _edit(
+        self,
+        pages: pa.Table,
+        removals: Mapping[int, Sequence[int]],
+        counts: Counter[str],
+        shown: Smallest | None,
+    ) -> pa.Table:
         """Returns the pages without the spans that they lose, with a column `units_left`."""
         units_left = pc.list_value_length(pages["unit_starts"]).cast(pa.int64()).combine_chunks()
         lose = pc.is_in(pages["page_key"], pa.array(list(removals), pa.uint64())).combine_chunks()
-        rows = pages.filter(lose).to_pylist()
-        left = [self._edit_page(page, removals[page["page_key"]], counts) for page in rows]
+        rows, left = pages.filter(lose).to_pylist(), []
+        for page in rows:
+            key = page["page_key"]
+            if shown is not None and shown.wants("repeated_span", key):
+                shown.add("repeated_span", key, 0, self._repeat(page, removals[key]))
+            left.append(self._edit_page(page, removals[key], counts))
         for name in ("text", "language", "language_probability", "dropped") if rows else ():
             number, field = pages.schema.get_field_index(name), pages.schema.field(name)
             edited = pa.array([page[name] for page in rows], field.type)
             column = pc.replace_with_mask(pages[name].combine_chunks(), lose, edited)
             pages = pages.set_column(number, field, column)
         return pages.append_column("units_left", pc.replace_with_mask(units_left, lose, pa.array(left, pa.int64())))
+
+    def _repeat(self, page: Mapping[str, Any], spans: Sequence[int]) -> Example:
+        """Returns a page that loses spans as an example; the first units that it loses are marked."""
+        size, unit, starts = self._span["size"], self._span["unit"], page["unit_starts"]
+        gone = {index for span in spans for index in range(span, span + size)}
+        end = min(gone)
+        while end in gone:
+            end += 1
+        text = excerpt(page["text"], starts[min(gone)], starts[end] if end < len(starts) else len(page["text"]))
+        fact = f"{len(gone):,} of its {len(starts):,} {unit}s are in pages that come first"
+        return example("repeated_span", page["page_key"], page["url"], page["timestamp"], fact, text)
 
     def _edit_page(self, page: dict[str, Any], spans: Sequence[int], counts: Counter[str]) -> int:
         """Takes spans from a page, judges what is left, and returns how many units that is."""
@@ -94,3 +138,15 @@ def unclaimed(removals: Mapping[int, Sequence[int]], page_keys: Sequence[Any]) -
     """Returns how many spans are to be removed from pages that are not there: drops that went astray."""
     lost = set(removals).difference(*(keys.tolist() for keys in page_keys))
     return sum(len(removals[key]) for key in lost)
+
+
+def older_copies(work_file: Place, older: Any) -> list[Example]:
+    """Returns examples of kept pages of a work file, given its rows that are not the newest of their URL."""
+    if not len(older):
+        return []
+    rows = pa.concat_tables(read_older(work_file, ["page_key", "url", "timestamp"], older))
+    rows = rows.sort_by("page_key").slice(0, A_FILE)
+    fact = "the crawl has a newer capture of this URL"
+    return [
+        example("older_copy", row["page_key"], row["url"], row["timestamp"], fact, [""]) for row in rows.to_pylist()
+    ]

@@ -4,14 +4,14 @@ Reports (counts and control totals) travel as data beside the rows, since engine
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from c4pipe import publish, recipe_lists, totals
+from c4pipe import examples, publish, recipe_lists, totals
 from c4pipe.audit import KeepDropped
 from c4pipe.dedup import exchange, finish, shard
 from c4pipe.dedup.exchange import DROP, OLDER_ROW, SPAN_ROW, URL_ROW
@@ -19,7 +19,9 @@ from c4pipe.dedup.finish import PageFinisher
 from c4pipe.dedup.layout import Layout
 from c4pipe.dedup.spill import Spill
 from c4pipe.errors import C4pipeError
+from c4pipe.examples import Example, Smallest
 from c4pipe.flow import Flow, Step
+from c4pipe.profile import Profiler
 from c4pipe.recipes import Recipe
 from c4pipe.shards import ShardWriter
 from c4pipe.storage import Place, place
@@ -71,6 +73,7 @@ def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: Dedu
 
     Writes the shards, checks all reports, publishes the corpus.
     """
+    shown = examples.choose(path for _, group in groups for _, path in group)
     files = flow.create("Work files", groups)
     urls = flow.do("Read URLs", files, _ReadUrls(plan))
     url_buckets = flow.group("Group URLs", urls["rows"])
@@ -81,12 +84,12 @@ def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: Dedu
     repeats = flow.do("Find repeated spans", span_buckets, _FindRepeats(plan))
     drops = flow.merge("All drops", spans["drops"], repeats["rows"])
     dropped = flow.join("Drops to their group", files=files, older=older["rows"], drops=drops)
-    pages = flow.do("Finish pages", dropped, _FinishPages(plan))
+    pages = flow.do("Finish pages", dropped, _FinishPages(plan, shown))
     names = flow.create("Shards", [(number, tuple(name)) for number, name in enumerate(plan.layout.shards())])
     shards = flow.join("Pages to their shard", shard=names, pages=pages["rows"])
     written = flow.do("Write shard", shards, _WriteShard(plan))
     reports = flow.merge("All reports", *(each[REPORT] for each in (urls, older, spans, repeats, pages, written)))
-    flow.do("Publish", flow.fold("Add up reports", reports, totals.add), _Publish(plan))
+    flow.do("Publish", flow.fold("Add up reports", reports, totals.add), _Publish(plan, shown))
 
 
 def _report(*parts: Mapping[str, Any]) -> tuple[str, Any]:
@@ -190,6 +193,10 @@ def _of(older: exchange.Rows, file: int) -> Any:
 class _FinishPages(_Step):
     """(group, files, older rows and drops) -> (shard, pages)."""
 
+    def __init__(self, plan: DedupPlan, shown: Collection[str]) -> None:
+        super().__init__(plan)
+        self._shown = frozenset(shown)
+
     def setup(self) -> None:
         super().setup()
         plan = self._plan
@@ -204,26 +211,36 @@ class _FinishPages(_Step):
         removals = exchange.spans_to_remove(drops)
         reports = [totals.left("older", exchange.totals(older)), totals.left("drops", exchange.totals(drops))]
         seen: list[Any] = []
+        found: list[Example] = []
         held: list[pa.Table] = []
         for file, path in _files(grouped):
-            for pages in self._finish_file(place(path), _of(older, file), removals, counts, seen):
+            shown = Smallest() if path in self._shown else None
+            for pages in self._finish_file(place(path), _of(older, file), removals, counts, seen, shown):
                 held.append(pages)
                 if sum(pages.nbytes for pages in held) >= _HELD_BYTES:
                     yield from self._send(held, reports)
                     held = []
+            if shown is not None:
+                found += [*shown.things(), *finish.older_copies(place(path), _of(older, file))]
         yield from self._send(held, reports)
         pa.default_memory_pool().release_unused()  # or every file leaves its largest batch behind
-        yield _report(*reports, counts, {"drops.unclaimed": finish.unclaimed(removals, seen)})
+        yield _report(*reports, counts, {"drops.unclaimed": finish.unclaimed(removals, seen), "examples": found})
 
     def _finish_file(
-        self, path: Place, older: Any, removals: Mapping[int, Sequence[int]], counts: Counter[str], seen: list[Any]
+        self,
+        path: Place,
+        older: Any,
+        removals: Mapping[int, Sequence[int]],
+        counts: Counter[str],
+        seen: list[Any],
+        shown: Smallest | None,
     ) -> Iterator[pa.Table]:
-        """Yields the finished pages of a work file; adds to the counts, and to `seen` the keys of its newest pages."""
+        """Yields the finished pages of a work file; adds to the counts, to `seen` the newest's keys, to `shown`."""
         with self._finisher.audit(self._plan.keep_dropped, path.name.removesuffix(".parquet")) as dropped:
             for newest, passed_over in read_kept(path, PAGE_COLUMNS, older):
                 counts["pages.dropped.older_copy"] += passed_over
                 seen.append(newest["page_key"].to_numpy())
-                yield self._finisher.finish(newest, removals, counts, dropped)
+                yield self._finisher.finish(newest, removals, counts, dropped, shown)
             if dropped:
                 for pages in read_older(path, ["page_key", "url", "timestamp", "text"], older):
                     dropped.add_older(pages)
@@ -250,25 +267,29 @@ class _WriteShard(_Step):
         ((language, split, number, of),) = grouped["shard"]
         pages = shard.decode(self._spill.receive(grouped["pages"]))
         folder = publish.shards_folder(place(self._plan.output))
+        profiler = Profiler(language, split, number)
         try:
             with ShardWriter(folder, language, split, number, of, self._plan.formats) as writer:
                 for part in shard.in_order(pages):
                     writer.write(part)
+                    profiler.add(part)
         except OSError as error:
             message = f"shard {number} of {of} ({language}, {split}) can't be written to {folder}: {error}"
             raise C4pipeError(message) from error
         yield _report(
             totals.left("pages", exchange.totals(pages["page_key"].to_numpy())),
-            {"shards": [file.to_json() for file in writer.files]},
+            {"shards": [file.to_json() for file in writer.files], "profiles": [profiler.result()]},
         )
 
 
 class _Publish(Step):
     """The sum of all reports -> nothing; the corpus is complete then."""
 
-    def __init__(self, plan: DedupPlan) -> None:
+    def __init__(self, plan: DedupPlan, shown: Collection[str]) -> None:
         self._output, self._begun = plan.output, plan.begun
+        self._shown = sorted(shown)
 
     def process(self, element: totals.Report) -> Iterable[tuple[str, Any]]:
-        publish.finish(place(self._output), element, self._begun)
+        of_clean = examples.gather([place(path) for path in self._shown])
+        publish.finish(place(self._output), totals.add([element, {"examples": of_clean}]), self._begun)
         return ()

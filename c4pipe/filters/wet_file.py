@@ -4,8 +4,9 @@ from collections import Counter
 
 import numpy as np
 
-from c4pipe.audit import DroppedWriter, KeepDropped, dropped_writer
+from c4pipe.audit import KeepDropped, dropped_writer
 from c4pipe.dedup.units import cut, span_hashes, unit_hashes
+from c4pipe.examples import CleanExamples
 from c4pipe.filters.clean import Cleaner, Verdict
 from c4pipe.filters.draft import Draft
 from c4pipe.filters.tools import Tools
@@ -36,7 +37,7 @@ class WetFileCleaner:
     def clean(self, stream: ByteStream, source: str, target: Place) -> None:
         """Writes the work file `target` of a WET file; it appears when it is complete.
 
-        Its quarantine file and the dropped pages that are kept appear before it.
+        Its quarantine file, its examples and the dropped pages that are kept appear before it.
 
         Args:
             stream: the WET file, gzipped or not, at its start.
@@ -48,6 +49,7 @@ class WetFileCleaner:
         counts: Counter[str] = Counter()
         counted = _Counted(stream)
         audit = dropped_writer(self._keep_dropped, source, "clean", self._recipe, self._tools)
+        examples = CleanExamples(self._recipe, self._tools)
         with QuarantineWriter(target, source) as quarantine, audit as dropped:
             writer = WorkWriter(target)
             try:
@@ -56,8 +58,12 @@ class WetFileCleaner:
                         counts[f"damage.{item.kind}"] += 1
                         quarantine.add(item)
                     else:
-                        self._add(item, writer, dropped, counts)
+                        verdict, draft = self._add(item, writer, counts)
+                        examples.add(item, verdict, draft)
+                        if dropped and verdict.reason:
+                            dropped.add_cleaned(draft, verdict.reason, verdict.lines_read is not None)
                 quarantine.finish()
+                examples.write(target)
                 if dropped:
                     dropped.finish()
                 writer.finish(source, counted.size, self._recipe, self._lists.digests, counts)
@@ -65,15 +71,14 @@ class WetFileCleaner:
                 writer.discard()
                 raise
 
-    def _add(self, page: Page, writer: WorkWriter, dropped: DroppedWriter | None, counts: Counter[str]) -> None:
+    def _add(self, page: Page, writer: WorkWriter, counts: Counter[str]) -> tuple[Verdict, Draft]:
         verdict, draft = self._cleaner.clean(page)
         count(page, verdict, draft, counts)
-        if dropped and verdict.reason:
-            dropped.add_cleaned(draft, verdict.reason, verdict.lines_read is not None)
         if verdict.readable:
             assert page.captured is not None  # a page without a timestamp is not readable
             kept = None if verdict.reason else self._kept(page, verdict, draft)
             writer.add(url_key(draft.normalised_url), page.captured, kept)
+        return verdict, draft
 
     def _kept(self, page: Page, verdict: Verdict, draft: Draft) -> KeptPage:
         guess, starts = draft.guess, draft.unit_starts
