@@ -259,7 +259,6 @@ def test_the_command_finds_in_the_shards_what_build_told(corpus: Path, tmp_path:
         "older_copy",
         "repeated_span",
         "few_sentences_left",
-        "passed.few_sentences_left",
     }
 
 
