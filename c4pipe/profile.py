@@ -112,7 +112,7 @@ def _plain(
         **{name: dict(sorted(counts[name].items(), key=_place)) for name in COUNTS},
         "domains": known,
         "domains_cut": cut,
-        "first": sorted(first, key=lambda page: (page["language"], page["url"])),
+        "first": sorted(first, key=lambda page: (page["language"], *_identity(page))),
         "unsure": unsure,
     }
 
@@ -142,4 +142,8 @@ def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _least_sure(pages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(pages, key=lambda page: (page[PROBABILITY], page["url"], page["timestamp"]))[:UNSURE]
+    return sorted(pages, key=lambda page: (page[PROBABILITY], *_identity(page)))[:UNSURE]
+
+
+def _identity(page: Mapping[str, Any]) -> tuple[str, ...]:
+    return page["url"], page["timestamp"], *page["text"]

@@ -110,7 +110,7 @@ class _View:
             row(text(name), (f"{size:,}", percent(size, read)), bar(size / read if read else 0.0))
             for name, size in (("text read", read), ("text kept", self._count("bytes.kept")))
         ]
-        return table("Bytes of text (UTF-8)", ("text", "bytes", "%"), rows, chart="of bytes read")
+        return table("Bytes of text", ("text", "bytes", "%"), rows, chart="of bytes read")
 
     def _lines(self) -> Html:
         rules = []

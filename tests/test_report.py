@@ -259,7 +259,6 @@ def test_the_command_finds_in_the_shards_what_build_told(corpus: Path, tmp_path:
         "older_copy",
         "repeated_span",
         "few_sentences_left",
-        "passed.few_sentences_left",
     }
 
 
@@ -331,7 +330,12 @@ def number(cell: str) -> int:
 
 def check_funnel(rows: Mapping[str, list[list[str]]], made: Mapping[str, Any]) -> None:
     counts = made["counts"]
-    shown = {cells[0]: number(cells[1]) for section in ("pages", "lines") for cells in rows[section] if cells[0]}
+    shown = {
+        cells[0]: number(cells[1])
+        for section in ("pages", "lines")
+        for cells in rows[section]
+        if re.search("[0-9]", cells[1])
+    }
     for name, words in (("pages.read", "pages read"), ("pages.kept", "pages kept"), ("lines.left", "lines left")):
         assert shown[words] == counts[name]
     for name, count in counts.items():
