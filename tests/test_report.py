@@ -23,10 +23,10 @@ from c4pipe import cli, examples, manifest, profile, report_data, report_view
 from c4pipe.dedup.finish import PageFinisher
 from c4pipe.excerpt import SIZE, excerpt
 from c4pipe.presets import C4, RECIPES
-from c4pipe.profile import COUNTS, PROBABILITY, Profile, Profiler
+from c4pipe.profile import COUNTS, Profile, Profiler
 from c4pipe.recipe_lists import Lists
 from c4pipe.rules import RULES
-from c4pipe.shards import SCHEMA
+from c4pipe.shards import PROBABILITY, SCHEMA
 from c4pipe.work import PAGE_COLUMNS
 from c4pipe.work import SCHEMA as WORK_SCHEMA
 
