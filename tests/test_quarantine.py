@@ -50,7 +50,7 @@ def work_file(tmp_path: Path) -> Path:
 
 
 def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+    return sorted(path.name for path in folder.iterdir() if not path.name.endswith(".examples.json"))
 
 
 def write(work_file: Path, *damages: Damage) -> list[dict[str, Any]]:
