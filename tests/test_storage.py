@@ -234,7 +234,13 @@ def test_shards_of_a_build_that_was_stopped_are_taken_away(folder: Place) -> Non
 
 def test_a_corpus_that_lacked_files_is_made_anew(folder: Place) -> None:
     old, new = ["en/c4-train-0-of-1", "en/c4-validation-0"], ["en/c4-train-0-of-2", "en/c4-train-1-of-2"]
-    begun = publish.begin(folder, IDENTITY, old, clean_counts={"pages.read": 2}, missing=[{"name": "b.wet"}])
+    begun = publish.begin(
+        folder,
+        IDENTITY,
+        old,
+        clean_counts={"pages.read": 2},
+        missing=[{"name": "b.wet", "path": "b.wet", "error": "gone"}],
+    )
     publish.finish(folder, write_shards(folder, *old), begun)
     put(folder / "en" / "notes.txt", b"the user's")
     more = {**IDENTITY, "inputs": [*IDENTITY["inputs"], {"name": "b.wet", "bytes": 5}]}
