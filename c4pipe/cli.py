@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from c4pipe import arguments
+from c4pipe import arguments, tokens_command
 from c4pipe.console import printer, say
 from c4pipe.errors import C4pipeError, UsageError
 
@@ -272,6 +272,7 @@ def make_parser() -> argparse.ArgumentParser:
         "dedup": _dedup,
         "vocab": _vocab,
         "vocab-report": _vocab_report,
+        "tokens": tokens_command.run,
         "diff": _diff,
         "plan": _plan,
         "explain": _explain,
