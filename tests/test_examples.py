@@ -1,20 +1,25 @@
 """The examples as they are, in processes of their own: a training learns, and goes on exactly where it was killed."""
 
-import os
+import json
 import pickle
 import re
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from c4pipe import cli
+from c4pipe import cli, read
+from c4pipe.objectives import objective
+from c4pipe.objectives.batches import Batches
+from c4pipe.objectives.tokens import Tokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
 STEPS, EVERY = 40, 10
@@ -32,13 +37,21 @@ def vocabulary(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     return folder
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT))
+        # a training compiles for longer than it trains here
+        patch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path_factory.mktemp("compiled")))
+        patch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+        # seqio reads a model by a module that asks for another protobuf than Beam's (docs/vocabulary.md)
+        patch.setenv("TEMPORARILY_DISABLE_PROTOBUF_VERSION_CHECK", "true")
+        yield
+
+
 def started(script: str, *arguments: Any) -> "subprocess.Popen[str]":
     command = [sys.executable, str(ROOT / "examples" / script), *map(str, arguments)]
-    # seqio reads a model by a module that asks for another protobuf than Beam's (docs/vocabulary.md)
-    environment = {**os.environ, "TEMPORARILY_DISABLE_PROTOBUF_VERSION_CHECK": "true", "PYTHONPATH": str(ROOT)}
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=ROOT
-    )
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def finished(process: "subprocess.Popen[str]") -> str:
@@ -52,21 +65,42 @@ def losses(printed: str) -> dict[int, float]:
     return {int(step): float(loss) for step, loss in found}
 
 
+@pytest.mark.parametrize("mixed", [False, True])
+def test_batches_of_a_reader_go_on_exactly(small_corpus: Path, vocabulary: Path, mixed: bool) -> None:
+    tokenizer = Tokenizer(vocabulary / "spm.model")
+
+    def batches() -> Batches:
+        documents: Any = read.documents(small_corpus, seed=1, part=0, parts=1, window=7)
+        if mixed:
+            documents = read.mix([small_corpus / "en", small_corpus / "de"], seed=1, window=7)
+        return Batches(documents, tokenizer, objective.span_corruption(tokenizer.ids, 64), size=8)
+
+    unbroken, states, given = batches(), [], []
+    for batch in islice(unbroken, 40):
+        given.append(batch)
+        states.append(json.dumps(unbroken.state()))
+    assert json.loads(states[-1])["documents"] != json.loads(states[0])["documents"]  # not all was read at once
+    for number in (0, len(given) // 2, len(given) - 2):
+        resumed = batches()
+        resumed.restore(json.loads(states[number]))
+        np.testing.assert_equal(list(islice(resumed, len(given) - 1 - number)), given[number + 1 :])
+
+
 @needs_jax
 def test_a_training_learns_and_goes_on_after_a_kill(small_corpus: Path, vocabulary: Path, tmp_path: Path) -> None:
-    data = ["pretrain.py", small_corpus / "en", vocabulary, "--steps", STEPS, "--every", EVERY]
-    unbroken = losses(finished(started(*data)))
+    data = [small_corpus / "en", vocabulary, "--steps", STEPS, "--every", EVERY]
+    unbroken = losses(finished(started("pretrain.py", *data)))
     assert list(unbroken) == list(range(10, STEPS + 1, 10))
     assert unbroken[STEPS] < unbroken[10] - 0.5
 
     more = ["--checkpoints", tmp_path / "checkpoints"]
-    process = started(*data, *more)
+    process = started("pretrain.py", *data, *more)
     ends = time.monotonic() + 120
     while not list((tmp_path / "checkpoints").glob("step-*.pickle")) and time.monotonic() < ends:
         time.sleep(0.01)
     process.kill()  # as it is on its way to the next checkpoint
     before = losses(process.communicate()[0])
-    resumed = losses(finished(started(*data, *more, "--resume")))
+    resumed = losses(finished(started("pretrain.py", *data, *more, "--resume")))
     assert resumed
     assert min(resumed) > EVERY  # it did not begin anew
     assert {**before, **resumed} == unbroken  # to the last digit that is printed
@@ -77,8 +111,8 @@ def test_two_hosts_train_one_model_on_their_own_parts(small_corpus: Path, vocabu
     with socket.socket() as free:
         free.bind(("localhost", 0))
         address = f"localhost:{free.getsockname()[1]}"
-    data = ["pretrain.py", small_corpus / "en", vocabulary, "--steps", 10, "--every", 10, "--checkpoints", tmp_path]
-    hosts = [started(*data, "--coordinator", address, "--hosts", 2, "--host", host) for host in (0, 1)]
+    data = [small_corpus / "en", vocabulary, "--steps", 10, "--every", 10, "--checkpoints", tmp_path]
+    hosts = [started("pretrain.py", *data, "--coordinator", address, "--hosts", 2, "--host", host) for host in (0, 1)]
     printed = [finished(host) for host in hosts]
     assert list(losses(printed[0])) == [10]
     assert not losses(printed[1])
