@@ -95,8 +95,8 @@ def main() -> None:
         _, whole = best(composed, options.texts, tokenizer, chosen)
         name, length = next(iter(chosen.lengths.items()))
         filled = sum(len(each[name].values) for each in examples) / (bins * length)
-        rates = "".join(f"{tokens / seconds:9.2f}" for seconds in (corrupt, pack, whole))
-        print(f"{chosen.name:45}{rates}{filled:9.1%}", flush=True)
+        rate = f"{tokens / corrupt:9.2f}" if corrupt > 1e-3 else f"{'-':>9}"  # a language model corrupts nothing
+        print(f"{chosen.name:45}{rate}{tokens / pack:9.2f}{tokens / whole:9.2f}{filled:9.1%}", flush=True)
 
 
 if __name__ == "__main__":
