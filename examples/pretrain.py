@@ -106,21 +106,17 @@ def norm(x: jax.Array, scale: jax.Array) -> jax.Array:
 
 
 def attend(weights: Arrays, x: jax.Array, memory: jax.Array, mask: jax.Array) -> jax.Array:
-    """Adds to x, of shape [rows, length, WIDTH], what its tokens find where mask, [rows, length, memory], allows."""
+    """Adds to x, [rows, length, WIDTH], what its tokens find in memory where mask, [rows, length, memory], is set."""
 
     def heads(values: jax.Array) -> jax.Array:
         return values.reshape(*values.shape[:2], HEADS, WIDTH // HEADS)
 
     normed = norm(x, weights["norm"])
     memory = normed if memory is x else memory
-    query, key, value = (
-        heads(normed @ weights["query"]),
-        heads(memory @ weights["key"]),
-        heads(memory @ weights["value"]),
-    )
-    scores = jnp.einsum("rqhd,rkhd->rhqk", query, key) / math.sqrt(WIDTH // HEADS)
+    query, key, value = normed @ weights["query"], memory @ weights["key"], memory @ weights["value"]
+    scores = jnp.einsum("rqhd,rkhd->rhqk", heads(query), heads(key)) / math.sqrt(WIDTH // HEADS)
     shares = jax.nn.softmax(jnp.where(mask[:, None], scores, -1e9))
-    return x + jnp.einsum("rhqk,rkhd->rqhd", shares, value).reshape(x.shape) @ weights["out"]
+    return x + jnp.einsum("rhqk,rkhd->rqhd", shares, heads(value)).reshape(x.shape) @ weights["out"]
 
 
 def feed_forward(weights: Arrays, x: jax.Array) -> jax.Array:

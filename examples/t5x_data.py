@@ -7,7 +7,8 @@
 
 A gin file of T5X imports this module after `add_task` was called, and names the task as its MIXTURE_OR_TASK_NAME. Where
 the package t5 is installed, its `t5.data.preprocessors.span_corruption` goes behind `tokenize`; without it this task is
-a language model's.
+a language model's, and a text that is longer than a row is cut there. docs/vocabulary.md says which version of
+sentencepiece goes with seqio.
 """
 
 import argparse

@@ -12,6 +12,7 @@ import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from s3 import moto_server, store_of
+from web import serve
 
 from c4pipe import cli, read, tokens, tokens_take
 from c4pipe.errors import UsageError
@@ -213,6 +214,13 @@ def test_a_state_belongs_to_its_take(counted: Path) -> None:
         for name, languages in (("take-en-4096.json", None), ("take-en-9000.json", None), ("", ["en"]))
     }
     assert len(states) == 3
+
+
+def test_a_take_behind_a_web_server(counted: Path) -> None:
+    files = {str(path.relative_to(counted)): path.read_bytes() for path in counted.rglob("*") if path.is_file()}
+    with serve(files) as server:
+        documents = read.documents(f"{server.url}/take-en-4096.json", seed=3)
+        assert list(documents) == list(read.documents(counted / "take-en-4096.json", seed=3))
 
 
 def test_what_is_printed(corpus: Path, models: dict[int, Path], capsys: pytest.CaptureFixture[str]) -> None:
