@@ -23,7 +23,7 @@ setup: .venv/c4pipe.stamp
 	@touch $@
 
 .venv/test.stamp: .venv/c4pipe.stamp
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,tensorflow,consumers]' --constraint constraints.txt
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,tensorflow,consumers,examples]' --constraint constraints.txt
 	@touch $@
 
 .venv/parity.stamp: .venv/c4pipe.stamp

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from c4pipe import __version__
+from c4pipe import __version__, tokens_command
 from c4pipe.errors import UsageError
 
 if TYPE_CHECKING:
@@ -58,6 +58,10 @@ def make_parser(runs: Mapping[str, Callable[[argparse.Namespace], int | None]]) 
     _add_engine(dedup)
 
     _add_vocab_commands(commands, runs)
+
+    tokens = _command(commands, "tokens", "how many tokens a corpus has, exactly; its beginning to train on", runs)
+    tokens_command.add_arguments(tokens)
+    _add_engine(tokens)
 
     diff = _command(commands, "diff", "what two corpora keep and drop differently", runs, takes_beam=False)
     diff.add_argument("first", type=_place, metavar="FIRST", help="folder of a finished corpus")

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from c4pipe import arguments
+from c4pipe import arguments, tokens_command
 from c4pipe.beam_options import split_arguments
 from c4pipe.console import note, printer, say, tell_end
 from c4pipe.errors import C4pipeError, UsageError
@@ -280,6 +280,7 @@ def make_parser() -> argparse.ArgumentParser:
         "dedup": _dedup,
         "vocab": _vocab,
         "vocab-report": _vocab_report,
+        "tokens": tokens_command.run,
         "diff": _diff,
         "report": _report,
         "plan": _plan,

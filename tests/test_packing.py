@@ -288,11 +288,16 @@ def test_tokenizer(tokenizer: Tokenizer) -> None:
 
 
 def test_the_page_shows_code_that_works(
-    model_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    model_file: Path,
+    small_corpus: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "objectives.md").read_text(), re.DOTALL)
     (tmp_path / "corpus-vocab").mkdir()
     (tmp_path / "corpus-vocab" / "spm.model").write_bytes(model_file.read_bytes())
+    (tmp_path / "corpus").symlink_to(small_corpus)
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "objectives.md", "exec"), {})
     assert capsys.readouterr().out == re.findall(r"# (\(.*\))", code)[0] + "\n"

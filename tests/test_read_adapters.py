@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from c4pipe import read
+from c4pipe import read, tokens, tokens_take
 from c4pipe.errors import UsageError
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "training.md").read_text()
@@ -30,14 +31,25 @@ def urls(documents: Any) -> Urls:
     return [document["url"] for document in documents]
 
 
+@pytest.fixture(scope="module")
+def documented(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `corpus`, and the take that the page names: all of its documents."""
+    folder = tmp_path_factory.mktemp("documented")
+    train = tokens_take.find_train(Path(shutil.copytree(small_corpus, folder / "corpus")) / "en")
+    shards: list[dict[str, Any]] = [{"path": tokens.path_of(shard), "tokens": 0} for shard in train.shards]
+    shards[-1]["tokens"] = 2**29
+    tokens_take.write_take(train, folder, {"manifest": train.digest, "vocabulary": "", "shards": shards}, 2**29)
+    return folder
+
+
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_what_the_documentation_shows(small_corpus: Path, example: str) -> None:
+def test_what_the_documentation_shows(documented: Path, example: str) -> None:
     for library in set(re.findall("torch|grain|tensorflow|huggingface", example)):
         name = library.replace("huggingface", "datasets")
         if find_spec(name) is None:
             pytest.skip(f"{name} isn't installed")
     command = [sys.executable, "-c", example]
-    done = subprocess.run(command, cwd=small_corpus.parent, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=documented, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "https://" in done.stdout
 

@@ -31,8 +31,8 @@ def documents(
     """Returns an iterator over a corpus' documents, each once: dicts with the columns of `shards.SCHEMA`.
 
     Args:
-        path: the folder of a corpus, of this machine or behind `s3://`, `gs://`, `hdfs://` or `https://`; or a file
-            that ends in `.txt`, with a document a line.
+        path: the folder of a corpus, of this machine or behind `s3://`, `gs://`, `hdfs://` or `https://`; or a take
+            of it, a file that `c4pipe tokens --take` wrote; or a file that ends in `.txt`, with a document a line.
         split: `train` or `validation`.
         languages: the languages to read, as `["en", "de"]`; None for all of them.
         seed: what the order is drawn from, with the epoch; None for the order of the corpus.

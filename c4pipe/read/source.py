@@ -1,4 +1,4 @@
-"""What is read: the shards of a corpus, as its manifest has them, or a file of text."""
+"""What is read: the shards of a corpus, as its manifest has them, its beginning, or a file of text."""
 
 import contextlib
 import hashlib
@@ -6,7 +6,7 @@ import io
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,6 +19,8 @@ from c4pipe.storage import Place, file_sizes, place
 SPLITS = ("train", "validation")
 TEXT = "text"
 """The format of a file with a document a line."""
+
+TAKE_FORMAT, TAKE_VERSION = "c4pipe take", 1
 
 _BLOCK = 1 << 23  # bytes of a request, where a file is not of this machine
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z]+)?")
@@ -46,12 +48,13 @@ class Source:
     """What is read.
 
     Attributes:
-        path: the corpus' folder, or the file of text.
+        path: the corpus' folder, or the file of the take or text.
         split: the split of the corpus.
         languages: the languages that are read; none for a file of text.
-        digest: SHA-256 of the manifest, or of the text.
+        digest: SHA-256 of the manifest, of the take, or of the text.
         shards: the files, by language and number.
         verify: whether their SHA-256 is compared.
+        taken: the number of documents to read of each shard, its first ones; None for all.
     """
 
     path: str
@@ -60,11 +63,12 @@ class Source:
     digest: str
     shards: tuple[Shard, ...]
     verify: bool = False
+    taken: tuple[int, ...] | None = None
 
     @property
     def rows(self) -> list[int]:
-        """The number of documents of each shard."""
-        return [shard.rows for shard in self.shards]
+        """The number of documents that are read of each shard."""
+        return [shard.rows for shard in self.shards] if self.taken is None else list(self.taken)
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -75,7 +79,9 @@ class Source:
 def find(
     path: str | Path, split: str = "train", languages: Sequence[str] | None = None, verify: bool = False
 ) -> Source:
-    """Returns what a path names: the shards of a corpus, or a file of text. Arguments are those of `read.documents`.
+    """Returns what a path names: the shards of a corpus, a take of it, or a file of text.
+
+    Arguments are those of `read.documents`.
 
     Raises UsageError where there is no such thing, C4pipeError where a shard isn't there as the manifest has it.
     """
@@ -88,6 +94,10 @@ def find(
         if split != "train" or languages is not None:
             raise UsageError(f"{folder} is a file of text: it has neither splits nor languages; leave these out")
         return _text(folder, verify)
+    if folder.name.endswith(".json") and folder.name != manifest.NAME:
+        if split != "train" or languages is not None:
+            raise UsageError(f"{folder} is a take, of one language's train split: leave out split and languages")
+        return _take(folder, verify)
     return _corpus(folder, split, languages, verify)
 
 
@@ -119,6 +129,31 @@ def _corpus(folder: Place | WebPath, split: str, languages: Sequence[str] | None
         for language in chosen:
             _check_sizes(folder / language, shards)
     return Source(str(folder), split, chosen, hashlib.sha256(data).hexdigest(), shards, verify)
+
+
+def _take(file: Place | WebPath, verify: bool) -> Source:
+    """Returns the first documents of the corpus that the file is in, as `tokens_take` lists them."""
+    try:
+        data = file.read_bytes()
+        take = json.loads(data)
+        if (take["format"], take["version"]) != (TAKE_FORMAT, TAKE_VERSION):
+            raise ValueError(f"it is of {take['format']!r}, version {take['version']}")
+        documents = {each["path"]: each["documents"] for each in take["shards"]}
+        languages, digest = [take["language"]], take["manifest"]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise UsageError(f"{file} is no take of this c4pipe, as c4pipe tokens --take writes it: {error!r}") from error
+    corpus = _corpus(file.parent, "train", languages, verify)
+    shards = corpus.shards[: len(documents)]
+    names = [f"{shard.file.parent.name}/{shard.file.name}" for shard in shards]
+    if digest != corpus.digest or names != list(documents):
+        raise UsageError(f"{file} is of another corpus than that in its folder: make it anew with c4pipe tokens --take")
+    return replace(
+        corpus,
+        path=str(file),
+        digest=hashlib.sha256(data).hexdigest(),
+        shards=shards,
+        taken=tuple(documents.values()),
+    )
 
 
 def _manifest(

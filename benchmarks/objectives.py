@@ -1,0 +1,103 @@
+"""How fast text becomes pretraining batches: tokenised, corrupted, packed, and all of it, in million tokens a second.
+
+    python benchmarks/objectives.py TEXTS VOCABULARY
+
+TEXTS is what `c4pipe.read.documents` reads, a corpus or a file of text; it is held in memory. One core, CPU time, the
+best of three.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from c4pipe import read
+from c4pipe.objectives import objective
+from c4pipe.objectives.batches import Batches
+from c4pipe.objectives.draws import Draws
+from c4pipe.objectives.objective import Objective
+from c4pipe.objectives.packing import Packer, batch_of
+from c4pipe.objectives.rows import Features, Rows
+from c4pipe.objectives.tokens import Tokenizer
+
+ROWS = 128  # of a batch
+AT_ONCE = 32  # documents, as Batches takes them
+
+T = TypeVar("T")
+
+
+def best(work: Callable[..., T], *given: Any) -> tuple[T, float]:
+    """Returns what the work gives for its arguments, and the CPU seconds of the fastest of three times."""
+    seconds = []
+    for _ in range(3):
+        started = time.process_time()
+        made = work(*given)
+        seconds.append(time.process_time() - started)
+    return made, min(seconds)
+
+
+def objectives(tokenizer: Tokenizer) -> list[Objective]:
+    """Returns all of them, for 512 inputs."""
+    ids = tokenizer.ids
+    plain = (
+        *(objective.span_corruption, objective.iid_corruption, objective.drop_corrupted, objective.bert_style),
+        *(
+            objective.mass_style,
+            objective.deshuffling,
+            objective.prefix_lm,
+            objective.language_model,
+            objective.electra,
+        ),
+    )
+    return [*(make(ids) for make in plain), objective.albert(ids, tokenizer.word_starts, tokenizer.sentence_ends)]
+
+
+def corrupted(pieces: list[Rows], chosen: Objective) -> list[Features]:
+    """Makes examples of pieces of text."""
+    return [chosen.make(some, Draws(1)) for some in pieces]
+
+
+def packed(examples: list[Features], chosen: Objective) -> int:
+    """Puts examples into batches, and returns how many rows these have."""
+    packer = Packer(chosen.lengths)
+    bins = [each for some in examples for each in packer.add(some)] + packer.flush()
+    for start in range(0, len(bins), ROWS):
+        batch_of(bins[start : start + ROWS], chosen.lengths, ROWS)
+    return len(bins)
+
+
+def composed(texts: str, tokenizer: Tokenizer, chosen: Objective) -> int:
+    """Makes all batches of texts, read anew, and returns how many there are."""
+    return sum(1 for _ in Batches(read.documents(texts), tokenizer, chosen, ROWS))
+
+
+def main() -> None:
+    """Prints the figures."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("texts", help="a corpus, or a file of text")
+    parser.add_argument("vocabulary", type=Path, help="folder of a vocabulary")
+    options = parser.parse_args()
+    tokenizer = Tokenizer(options.vocabulary / "spm.model")
+    texts = [document["text"] for document in read.documents(options.texts)]
+
+    def tokenised() -> list[Rows]:
+        return [tokenizer.encode(texts[start : start + AT_ONCE]) for start in range(0, len(texts), AT_ONCE)]
+
+    rows, seconds = best(tokenised)
+    tokens = sum(len(some.values) for some in rows) / 1e6
+    print(f"{len(texts):,} documents, {tokens:.2f} million tokens; tokenise {tokens / seconds:.2f} million a second")
+    print(f"{'':45}{'corrupt':>9}{'pack':>9}{'all':>9}{'filled':>9}")
+    for chosen in objectives(tokenizer):
+        pieces = [some.cut(chosen.raw) for some in rows]
+        examples, corrupt = best(corrupted, pieces, chosen)
+        bins, pack = best(packed, examples, chosen)
+        _, whole = best(composed, options.texts, tokenizer, chosen)
+        name, length = next(iter(chosen.lengths.items()))
+        filled = sum(len(each[name].values) for each in examples) / (bins * length)
+        rate = f"{tokens / corrupt:9.2f}" if corrupt > 1e-3 else f"{'-':>9}"  # a language model corrupts nothing
+        print(f"{chosen.name:45}{rate}{tokens / pack:9.2f}{tokens / whole:9.2f}{filled:9.1%}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
