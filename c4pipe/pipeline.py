@@ -9,7 +9,8 @@ from typing import Any
 from c4pipe import audit, manifest, missing, publish, totals
 from c4pipe.dedup.exchange import SPAN_ROW, URL_ROW, bucket_bits, group_size
 from c4pipe.dedup.layout import SHARD_BYTES, Layout
-from c4pipe.dedup.steps import DedupPlan, dedup_work_files
+from c4pipe.dedup.plan import DedupPlan
+from c4pipe.dedup.steps import dedup_work_files
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.filters.steps import CleanWetFile
 from c4pipe.flow import Flow

@@ -14,12 +14,13 @@ VERSION = 1
 
 
 def make(report: Report) -> dict[str, Any]:
-    """Returns the data, given the report of job 2: the profiles of its shards, and all examples."""
+    """Returns the data, given the report of job 2: profiles of its shards, examples, the most repeated spans."""
     pages = profile.top_domains(profile.add(report.get("profiles", ())))
     return {
         "format": "c4pipe report",
         "version": VERSION,
         "profile": pages,
+        "repeats": report.get("repeats", []),
         "examples": examples.by_rule(report.get("examples", ())),
     }
 

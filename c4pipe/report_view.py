@@ -46,6 +46,7 @@ class _View:
         self._recipe = Recipe.from_json(made["recipe"])
         self._profile: Mapping[str, Any] = data["profile"]
         self._examples: Mapping[str, Sequence[Mapping[str, Any]]] = data["examples"]
+        self._repeats: Sequence[Mapping[str, Any]] = data["repeats"]
         self._kept = self._count("pages.kept")
 
     @property
@@ -61,7 +62,7 @@ class _View:
             "languages": ("Languages", self._languages()),
             "lengths": ("Lengths", *self._lengths()),
             "domains": ("Domains", *self._domains()),
-            "duplicates": ("Duplicates", self._duplicates()),
+            "duplicates": ("Duplicates", *self._duplicates()),
             "months": ("When pages were captured", self._months()),
             "inputs": ("Inputs", *self._inputs()),
             "recipe": ("Recipe", self._rules()),
@@ -196,7 +197,7 @@ class _View:
         caption = "The largest" + (", with at least so many pages" if least else "")
         yield table(caption, ("host", "pages", "% of pages", "% of bytes"), rows, chart="share")
 
-    def _duplicates(self) -> Html:
+    def _duplicates(self) -> Iterator[Html]:
         newest = self._count("units.newest")
         removed = self._count("units.dropped.repeated_span")
         read = self._count("pages.read")
@@ -217,7 +218,13 @@ class _View:
             )
             for name, part, whole, of in facts
         ]
-        return table("What was there more than once", ("what", "number", "%"), rows, chart="share")
+        yield table("What was there more than once", ("what", "number", "%"), rows, chart="share")
+        if repeats := self._repeats:
+            yield words_table(
+                f"The most repeated {self._unit}, as they stood where they were cut out",
+                ("text", "times", "hosts that lost it"),
+                ((short(each["text"], 300), f"{each['times']:,}", f"{each['domains']:,}") for each in repeats),
+            )
 
     def _months(self) -> Html:
         months = sorted(self._profile["months"].items())

@@ -14,6 +14,7 @@ SHUFFLES = {
     "older": "captures that are not the newest, on their way back to their file",
     "spans": "spans on their way to their bucket",
     "drops": "repeated spans on their way to their page's file",
+    "lost": "spans that pages lost, on their way to be counted",
     "pages": "pages on their way to their shard",
 }
 """The shuffles of job 2."""

@@ -36,7 +36,8 @@ from gcs import gcs
 from c4pipe.beam_flow import BeamFlow
 from c4pipe.dedup.exchange import SPAN_ROW, URL_ROW, bucket_bits, group_size
 from c4pipe.dedup.layout import Layout
-from c4pipe.dedup.steps import DedupPlan, dedup_work_files
+from c4pipe.dedup.plan import DedupPlan
+from c4pipe.dedup.steps import dedup_work_files
 from c4pipe.presets import find_recipe
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -158,7 +158,7 @@ def test_pieces_are_put_together_in_their_order(pieces: list[list[Row]]) -> None
 
 
 def test_rows_have_no_padding() -> None:
-    assert (SPAN_ROW.itemsize, DROP.itemsize, URL_ROW.itemsize) == (24, 12, 24)
+    assert (SPAN_ROW.itemsize, DROP.itemsize, URL_ROW.itemsize) == (24, 20, 24)
 
 
 @given(st.integers(0, 10**13), st.sampled_from([SPAN_ROW.itemsize, URL_ROW.itemsize]))
@@ -232,14 +232,14 @@ def test_by_group(values: list[Row], size: int) -> None:
     assert [group for group, _ in parts] == sorted({file // size for _, _, file, _ in values})
     for group, drops in parts:
         assert drops.dtype == DROP
-        assert as_list(drops) == [(page, unit) for _, page, of, unit in values if of // size == group]
+        assert as_list(drops) == [(span, page, unit) for span, page, of, unit in values if of // size == group]
     assert as_list(rows) == values, "the rows given were changed"
 
 
-@given(st.lists(st.tuples(page_keys, units), max_size=40))
+@given(st.lists(st.tuples(hashes, page_keys, units), max_size=40))
 def test_spans_to_remove(values: list[Row]) -> None:
     removals: dict[int, list[int]] = {}
-    for page, unit in sorted(values):
+    for page, unit in sorted((page, unit) for _, page, unit in values):
         removals.setdefault(page, []).append(unit)
     assert spans_to_remove(as_rows(values, DROP)) == removals
 

@@ -379,7 +379,8 @@ def test_a_page_stays_below_two_megabytes(corpus: Path) -> None:
     pages = {**data_of(corpus)["profile"], "first": [shown] * 500, "unsure": [shown] * 5, "months": many, "pages": many}
     pages |= {"domain_pages": many, "domain_bytes": many}
     # a recipe has each rule once, fifteen at most; here all there are
-    data = {"profile": pages, "examples": {rule: [page] * examples.A_RULE for rule in RULES}}
+    repeats = [{"times": 10**9, "domains": 10**9, "hash": "f" * 16, "text": "&" * 301}] * 20
+    data = {"profile": pages, "repeats": repeats, "examples": {rule: [page] * examples.A_RULE for rule in RULES}}
     missing = [{"name": "&" * 9999, "path": "", "error": "&" * 9999}] * 5000
     shown_page = report_view.page({**made_of(corpus), "missing": missing}, data)
     assert len(shown_page.encode()) < 2_000_000

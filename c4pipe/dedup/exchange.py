@@ -15,8 +15,8 @@ Rows = npt.NDArray[Any]
 SPAN_ROW = np.dtype([("hash", "<u8"), ("page", "<u8"), ("file", "<u4"), ("unit", "<u4")])
 """A span: its hash, its page's key and file, and the index of its first unit."""
 
-DROP = np.dtype([("page", "<u8"), ("unit", "<u4")])
-"""A span that its page, in a known file, has to lose."""
+DROP = np.dtype([("hash", "<u8"), ("page", "<u8"), ("unit", "<u4")])
+"""A span that its page, in a known file, has to lose: its hash, its page's key, the index of its first unit."""
 
 URL_ROW = np.dtype([("hash", "<u8"), ("captured", "<i8"), ("file", "<u4"), ("row", "<u4")])
 """A capture of a URL: its key, its time in microseconds, and where it is."""

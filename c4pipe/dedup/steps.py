@@ -5,18 +5,17 @@ Reports (counts and control totals) travel as data beside the rows, since engine
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from c4pipe import examples, publish, recipe_lists, totals
-from c4pipe.audit import KeepDropped
 from c4pipe.dedup import exchange, finish, shard
 from c4pipe.dedup.exchange import DROP, OLDER_ROW, SPAN_ROW, URL_ROW
 from c4pipe.dedup.finish import PageFinisher
-from c4pipe.dedup.layout import Layout
+from c4pipe.dedup.plan import DedupPlan
+from c4pipe.dedup.repeats import REPEAT, Losers, most_repeated, told
 from c4pipe.dedup.spill import Spill
 from c4pipe.errors import C4pipeError
 from c4pipe.examples import Example, Smallest
@@ -26,6 +25,7 @@ from c4pipe.recipes import Recipe
 from c4pipe.shards import ShardWriter
 from c4pipe.storage import Place, place
 from c4pipe.work import PAGE_COLUMNS, read_kept, read_older, url_rows
+from c4pipe.work_folder import find_work_files
 
 REPORT = "report"
 
@@ -33,39 +33,6 @@ Files = Sequence[tuple[int, str]]
 """Numbers and paths of the work files of a group."""
 
 _HELD_BYTES = 128 * 1024 * 1024  # of finished pages, before they go to their shards
-
-
-@dataclass(frozen=True)
-class DedupPlan:
-    """All that the steps of job 2 need to know.
-
-    Attributes:
-        recipe: the recipe, as JSON values.
-        lists: the digests of its lists, by name.
-        work: the work folders, where the lists are.
-        layout: the shards of the corpus.
-        url_bits: number of hash bits that make a bucket of URLs.
-        span_bits: number of hash bits that make a bucket of spans.
-        group: how many work files travel together; file number // group is the key of their group.
-        output: the folder of the corpus.
-        formats: the formats of the shards.
-        begun: what `publish.begin` returned.
-        spill: a folder of this machine where bytes wait instead of travelling; empty where workers share no disk.
-        keep_dropped: which dropped pages are kept, and where; None for none.
-    """
-
-    recipe: Mapping[str, Any]
-    lists: Mapping[str, str]
-    work: tuple[str, ...]
-    layout: Layout
-    url_bits: int
-    span_bits: int
-    group: int
-    output: str
-    formats: tuple[str, ...]
-    begun: str
-    spill: str = ""
-    keep_dropped: KeepDropped | None = None
 
 
 def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: DedupPlan) -> None:
@@ -81,14 +48,18 @@ def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: Dedu
     old_files = flow.join("Older captures to their group", files=files, older=older["rows"])
     spans = flow.do("Read spans", old_files, _ReadSpans(plan))
     span_buckets = flow.group("Group spans", spans["rows"])
-    repeats = flow.do("Find repeated spans", span_buckets, _FindRepeats(plan))
-    drops = flow.merge("All drops", spans["drops"], repeats["rows"])
+    first = flow.do("Find repeated spans", span_buckets, _FindRepeats(plan))
+    drops = flow.merge("All drops", spans["drops"], first["rows"])
     dropped = flow.join("Drops to their group", files=files, older=older["rows"], drops=drops)
     pages = flow.do("Finish pages", dropped, _FinishPages(plan, shown))
+    lost = flow.group("Group removed spans", pages["lost"])
+    repeats = flow.do("Count removed spans", lost, _CountRepeats(plan))
     names = flow.create("Shards", [(number, tuple(name)) for number, name in enumerate(plan.layout.shards())])
     shards = flow.join("Pages to their shard", shard=names, pages=pages["rows"])
     written = flow.do("Write shard", shards, _WriteShard(plan))
-    reports = flow.merge("All reports", *(each[REPORT] for each in (urls, older, spans, repeats, pages, written)))
+    reports = flow.merge(
+        "All reports", *(each[REPORT] for each in (urls, older, spans, first, pages, repeats, written))
+    )
     flow.do("Publish", flow.fold("Add up reports", reports, totals.add), _Publish(plan, shown))
 
 
@@ -191,7 +162,9 @@ def _of(older: exchange.Rows, file: int) -> Any:
 
 
 class _FinishPages(_Step):
-    """(group, files, older rows and drops) -> (shard, pages)."""
+    """(group, files, older rows and drops) -> (shard, pages); what they lost, by bucket."""
+
+    outputs = ("rows", "lost", REPORT)
 
     def __init__(self, plan: DedupPlan, shown: Collection[str]) -> None:
         super().__init__(plan)
@@ -211,11 +184,12 @@ class _FinishPages(_Step):
         removals = exchange.spans_to_remove(drops)
         reports = [totals.left("older", exchange.totals(older)), totals.left("drops", exchange.totals(drops))]
         seen: list[Any] = []
+        losers = Losers(drops)
         found: list[Example] = []
         held: list[pa.Table] = []
         for file, path in _files(grouped):
             shown = Smallest() if path in self._shown else None
-            for pages in self._finish_file(place(path), _of(older, file), removals, counts, seen, shown):
+            for pages in self._finish_file(file, place(path), _of(older, file), removals, losers, counts, seen, shown):
                 held.append(pages)
                 if sum(pages.nbytes for pages in held) >= _HELD_BYTES:
                     yield from self._send(held, reports)
@@ -223,14 +197,20 @@ class _FinishPages(_Step):
             if shown is not None:
                 found += [*shown.things(), *finish.older_copies(place(path), _of(older, file))]
         yield from self._send(held, reports)
+        lost = losers.rows()
+        for bucket, packed in exchange.bucketed(lost, self._plan.span_bits):
+            yield "lost", (bucket, self._spill.send(packed))
+        reports.append(totals.entered("lost", exchange.totals(lost)))
         pa.default_memory_pool().release_unused()  # or every file leaves its largest batch behind
         yield _report(*reports, counts, {"drops.unclaimed": finish.unclaimed(removals, seen), "examples": found})
 
     def _finish_file(
         self,
+        file: int,
         path: Place,
         older: Any,
         removals: Mapping[int, Sequence[int]],
+        losers: Losers,
         counts: Counter[str],
         seen: list[Any],
         shown: Smallest | None,
@@ -240,6 +220,7 @@ class _FinishPages(_Step):
             for newest, passed_over in read_kept(path, PAGE_COLUMNS, older):
                 counts["pages.dropped.older_copy"] += passed_over
                 seen.append(newest["page_key"].to_numpy())
+                losers.add(newest, file)
                 yield self._finisher.finish(newest, removals, counts, dropped, shown)
             if dropped:
                 for pages in read_older(path, ["page_key", "url", "timestamp", "text"], older):
@@ -255,6 +236,16 @@ class _FinishPages(_Step):
         layout = self._plan.layout
         for number, part in shard.by_shard(pages, layout.shard_numbers(shard.folders_of(pages, layout), keys)):
             yield "rows", (number, self._spill.send(shard.encode(part)))
+
+
+class _CountRepeats(_Step):
+    """(bucket, packed rows of removed spans) -> a report of those that repeat most."""
+
+    outputs = (REPORT,)
+
+    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
+        rows = self._unpack(element[1], REPEAT)
+        yield _report(totals.left("lost", exchange.totals(rows)), {"repeats": most_repeated(rows)})
 
 
 class _WriteShard(_Step):
@@ -286,10 +277,14 @@ class _Publish(Step):
     """The sum of all reports -> nothing; the corpus is complete then."""
 
     def __init__(self, plan: DedupPlan, shown: Collection[str]) -> None:
-        self._output, self._begun = plan.output, plan.begun
+        self._plan = plan
         self._shown = sorted(shown)
 
     def process(self, element: totals.Report) -> Iterable[tuple[str, Any]]:
         of_clean = examples.gather([place(path) for path in self._shown])
-        publish.finish(place(self._output), totals.add([element, {"examples": of_clean}]), self._begun)
+        span = Recipe.from_json(self._plan.recipe).parameters("repeated_span")
+        files = list(find_work_files([place(each) for each in self._plan.work]).values())
+        most = {"repeats": told(element.get("repeats", ()), files, span["size"]) if span else []}
+        report = {**totals.add([element, {"examples": of_clean}]), **most}
+        publish.finish(place(self._plan.output), report, self._plan.begun)
         return ()
