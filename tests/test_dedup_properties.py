@@ -22,6 +22,7 @@ from rich.console import Console
 from c4pipe import pipeline
 from c4pipe.dedup import exchange, layout, shard, steps
 from c4pipe.dedup.exchange import DROP, OLDER_ROW, SPAN_ROW, URL_ROW, unpack
+from c4pipe.dedup.repeats import REPEAT
 from c4pipe.dedup.shard import decode, encode
 from c4pipe.dedup.units import span_hashes, unit_hashes
 from c4pipe.errors import LostDataError
@@ -610,7 +611,7 @@ def test_nothing_to_keep(crawl: Crawl) -> None:
 
 # --- a loss is an error ----------------------------------------------------------------------------------
 
-ROWS = {"urls": URL_ROW, "older": OLDER_ROW, "spans": SPAN_ROW, "drops": DROP}
+ROWS = {"urls": URL_ROW, "older": OLDER_ROW, "spans": SPAN_ROW, "drops": DROP, "lost": REPEAT}
 """What the shuffles of rows carry; that of pages carries Arrow streams."""
 
 
