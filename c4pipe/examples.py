@@ -97,7 +97,7 @@ class CleanExamples:
         found = []
         for rule, key, page in self._pages.items():
             if page.position not in explained:
-                explained[page.position] = explain_page(page, self._recipe, self._tools)
+                explained[page.position] = explain_page(page, self._recipe, self._tools, further=False)
             found.append(_of_clean(rule, key, explained[page.position]))
         lines = ",\n".join(json.dumps(each) for each in found)  # escaped: no terminal obeys a page
         write_text(examples_file(work_file), f"[\n{lines}\n]\n")

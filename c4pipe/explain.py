@@ -84,13 +84,21 @@ class PageVerdict:
         return self.verdict.reason or self.verdict.final
 
 
-def explain_page(page: Page, recipe: Recipe, tools: Tools) -> PageVerdict:
-    """Returns what each rule of a recipe says of a page as crawled; `tools` are those of the recipe."""
+def explain_page(page: Page, recipe: Recipe, tools: Tools, further: bool = True) -> PageVerdict:
+    """Returns what each rule of a recipe says of a page as crawled.
+
+    Args:
+        page: the page.
+        recipe: the recipe.
+        tools: its tools.
+        further: whether the rules behind the one that drops the page are asked, too: that costs as much as a kept page.
+    """
     trace = _Trace(page, recipe, tools)
     for stage in STAGES:
         trace.enter(stage)
         for step in getattr(recipe, stage):
-            trace.take(stage, step)
+            if further or trace.asked:
+                trace.take(stage, step)
     return trace.result()
 
 
