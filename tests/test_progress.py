@@ -1,6 +1,5 @@
 """Progress and the log: what people and programs are told of a job while it runs and when it ends."""
 
-import contextlib
 import io
 import json
 import logging
@@ -253,26 +252,23 @@ def test_missing_files_are_told_and_logged(tmp_path: Path, capsys: pytest.Captur
     assert ("WARNING", gone["note"]) in records(log)
 
 
-def interrupted(process: "subprocess.Popen[str]") -> str:
-    """Stops a run as Ctrl-C does, and returns what it printed.
-
-    Once more if need be: Python loses an interrupt that comes while a callback of its import system runs.
-    """
-    while True:
-        os.killpg(process.pid, signal.SIGINT)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return process.communicate(timeout=1)[1]
+def heed_interrupts() -> None:
+    """For a process whose parents run in a shell's background, where interrupts are ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_json_and_log_of_a_run_that_is_stopped(tmp_path: Path, shared_data: Path) -> None:
     log, work = tmp_path / "log", tmp_path / "w"
     lists = ["--lists", str(shared_data / "lists"), "--workers", "1"]
     command = ["clean", str(shared_data / "pages"), *lists, "--work", str(work), "--json-progress", "--log", str(log)]
-    process = subprocess.Popen([*C4PIPE, *command], stderr=subprocess.PIPE, text=True, start_new_session=True)
+    process = subprocess.Popen(
+        [*C4PIPE, *command], stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=heed_interrupts
+    )
     while not list(work.glob(".*.tmp")):
         assert process.poll() is None, "it ended before it could be stopped"
         time.sleep(0.01)
-    printed = interrupted(process)
+    os.killpg(process.pid, signal.SIGINT)
+    _, printed = process.communicate()
     assert process.returncode == 130
     end = json.loads(printed.splitlines()[-1])
     assert (end["outcome"], end["exit_status"]) == ("stopped", 130)
