@@ -63,6 +63,12 @@ def make_parser(runs: Mapping[str, Callable[[argparse.Namespace], int | None]]) 
     tokens_command.add_arguments(tokens)
     _add_engine(tokens)
 
+    _add_looking_commands(commands, runs)
+    return parser
+
+
+def _add_looking_commands(commands: Any, runs: Mapping[str, Callable[[argparse.Namespace], int | None]]) -> None:
+    """Adds the commands that make no corpus: they look at one, at a page, at recipes and lists, or ahead."""
     diff = _command(commands, "diff", "what two corpora keep and drop differently", runs, takes_beam=False)
     diff.add_argument("first", type=_place, metavar="FIRST", help="folder of a finished corpus")
     diff.add_argument("second", type=_place, metavar="SECOND", help="folder of another one")
@@ -93,7 +99,6 @@ def make_parser(runs: Mapping[str, Callable[[argparse.Namespace], int | None]]) 
     lists.add_argument("action", choices=("fetch", "show"), help="fetch: get the pinned lists; show: what is there")
     lists.add_argument("--lists", type=Path, metavar="DIR", help="folder of the lists (default: the user's cache)")
     lists.add_argument("--source", metavar="URL", help="a mirror of raw.githubusercontent.com to fetch from")
-    return parser
 
 
 def _add_vocab_commands(commands: Any, runs: Any) -> None:

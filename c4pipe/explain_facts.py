@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from c4pipe.filters.clean import fact_of
 from c4pipe.filters.draft import Draft
 from c4pipe.filters.language import Guess
 from c4pipe.recipe_table import say
@@ -10,9 +11,6 @@ from c4pipe.recipes import Step
 
 OPEN = "all pages together decide"
 """The fact of a rule that a page by itself can't answer."""
-
-_BEFORE_LINES = {"written": "body", "lower": "body_lower"}
-_WITH_LINES = {"written": "text", "lower": "text_lower"}
 
 NOTHING_LEFT = "no text is left"
 TOO_LONG = "not asked of so long a page"
@@ -116,7 +114,6 @@ def judge(draft: Draft, step: Step, with_lines: bool) -> tuple[bool, str]:
 
     Returns: (whether it drops the page, the fact that decides in words).
     """
-    looks_at = step.definition.looks_at
-    value = getattr(draft, (_WITH_LINES if with_lines else _BEFORE_LINES).get(looks_at, looks_at))
+    value = getattr(draft, fact_of(step, with_lines))
     dropped: bool = step.definition.function(value, **step.arguments)
-    return dropped, FACTS[looks_at](value, draft, step, dropped)
+    return dropped, FACTS[step.definition.looks_at](value, draft, step, dropped)

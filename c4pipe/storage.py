@@ -20,6 +20,7 @@ import pyarrow as pa
 from pyarrow import ArrowInvalid, fs
 
 from c4pipe.errors import UsageError
+from c4pipe.ranged import RangedFile
 from c4pipe.remote import DownloadError, Network, Patience
 from c4pipe.stores import SCHEMES, file_system, passing, path_of
 
@@ -144,15 +145,13 @@ def _send(file: Path, store: fs.FileSystem, path: str) -> None:
         stream.close()
 
 
-class StoreFile(io.RawIOBase):
+class StoreFile(RangedFile):
     """A file in a store, open to be read at any place. What fails on the way is tried again, then OSError is raised."""
 
     def __init__(self, path: StorePath) -> None:
-        super().__init__()
         self._path = path
         self._file: Any = None
-        self._at = 0
-        self._size = self._do(lambda file: int(file.size()))
+        super().__init__(self._do(lambda file: int(file.size())))
 
     def _do(self, operation: Callable[[Any], T]) -> T:
         def once(store: fs.FileSystem, path: str) -> T:
@@ -166,39 +165,9 @@ class StoreFile(io.RawIOBase):
 
         return self._path._do(once)
 
-    def readable(self) -> bool:
-        """True."""
-        return True
-
-    def seekable(self) -> bool:
-        """True."""
-        return True
-
-    def tell(self) -> int:
-        """Returns the byte that is read next."""
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Goes to a byte, counted from the start, from here, or from the end."""
-        self._at = offset + (0, self._at, self._size)[whence]
-        return self._at
-
-    def read(self, size: int | None = -1) -> bytes:
-        """Returns that many bytes, fewer at the end only; all that are left for None or -1."""
-        left = max(0, self._size - self._at)
-        size = left if size is None or size < 0 else min(size, left)
-        if not size:
-            return b""
-        data: bytes = self._do(lambda file: _whole(file.read_at(size, self._at), size))
-        self._at += size
-        return data
-
-    def readinto(self, buffer: Any) -> int:
-        """Fills a buffer, less of it at the end only; returns how many bytes there are."""
-        view = memoryview(buffer).cast("B")
-        data = self.read(len(view))
-        view[: len(data)] = data
-        return len(data)
+    def range(self, first: int, size: int) -> bytes:
+        """Returns `size` bytes from byte `first` on."""
+        return self._do(lambda file: _whole(file.read_at(size, first), size))
 
 
 def _whole(data: bytes, size: int) -> bytes:

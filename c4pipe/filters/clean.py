@@ -21,6 +21,12 @@ _FACTS = {"written": ("body", "text"), "lower": ("body_lower", "text_lower")}
 """What a rule looks at as the page was crawled, and after the line rules began."""
 
 
+def fact_of(step: Step, with_lines: bool) -> str:
+    """Returns the name of the Draft's fact that a page rule is given; `with_lines`: after the line rules began."""
+    looks_at = step.definition.looks_at
+    return _FACTS.get(looks_at, (looks_at, looks_at))[with_lines]
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What became of a page.
@@ -47,13 +53,14 @@ class Cleaner:
         self._tools = tools
         self._breaks: str = recipe.parameters("body_lines")["breaks"]
         self._read = [_line_rule(step) for step in recipe.read if step.rule != "body_lines"]
-        self._readable = _checks(recipe.readable, 0)
-        self._crawled = _checks(recipe.crawled, 0)
+        self._readable = _checks(recipe.readable, with_lines=False)
+        self._crawled = _checks(recipe.crawled, with_lines=False)
         self._lines = [
-            _checks([step], 1) if step.definition.scope == "page" else _line_rule(step) for step in recipe.lines
+            _checks([step], with_lines=True) if step.definition.scope == "page" else _line_rule(step)
+            for step in recipe.lines
         ]
-        self._cleaned = _checks(recipe.cleaned, 1)
-        self._final = _checks(recipe.final, 1)
+        self._cleaned = _checks(recipe.cleaned, with_lines=True)
+        self._final = _checks(recipe.final, with_lines=True)
         # Nothing can be said of the language of no text: such a page has too few sentences.
         self._empty_reason = "few_sentences" if recipe.find("few_sentences") else "empty"
 
@@ -116,14 +123,10 @@ class Cleaner:
         return reason, draft.guess if guesses and not reason else None
 
 
-def _checks(steps: Sequence[Step], stage: int) -> list[_Check]:
-    """Returns (rule, fact, function) of the page rules of a stage: 0 before the line rules, 1 after they began."""
+def _checks(steps: Sequence[Step], with_lines: bool) -> list[_Check]:
+    """Returns (rule, fact, function) of the page rules of a stage."""
     return [
-        (
-            step.rule,
-            _FACTS.get(step.definition.looks_at, (step.definition.looks_at,) * 2)[stage],
-            partial(step.definition.function, **step.arguments),
-        )
+        (step.rule, fact_of(step, with_lines), partial(step.definition.function, **step.arguments))
         for step in steps
         if step.definition.scope == "page"
     ]

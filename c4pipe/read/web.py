@@ -1,9 +1,8 @@
 """A corpus behind https:// (or http://): files that are read by ranges."""
 
-import io
 from dataclasses import dataclass
-from typing import Any
 
+from c4pipe.ranged import RangedFile
 from c4pipe.remote import Network
 from c4pipe.sources import Sources
 
@@ -42,51 +41,20 @@ class WebPath:
             return b"".join(iter(lambda: stream.read(1 << 20), b""))
 
 
-class WebFile(io.RawIOBase):
+class WebFile(RangedFile):
     """A file of a web server, open to be read at any place. A read is a request; OSError where it fails for good."""
 
     def __init__(self, url: str) -> None:
-        super().__init__()
         self._url = url
         self._sources = Sources(NETWORK)  # with a connection of its own: a process may have been forked since
-        self._at = 0
         size = self._sources.size(url)
         if size is None:
             raise OSError(f"{url}: the server does not tell its size")
-        self.size = size
+        super().__init__(size)
 
-    def readable(self) -> bool:
-        """True."""
-        return True
-
-    def seekable(self) -> bool:
-        """True."""
-        return True
-
-    def tell(self) -> int:
-        """Returns the byte that is read next."""
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Goes to a byte, counted from the start, from here, or from the end."""
-        self._at = offset + (0, self._at, self.size)[whence]
-        return self._at
-
-    def read(self, size: int | None = -1) -> bytes:
-        """Returns that many bytes, fewer at the end only; all that are left for None or -1."""
-        left = max(0, self.size - self._at)
-        size = left if size is None or size < 0 else min(size, left)
-        if not size:
-            return b""
-        data = self._sources.part(self._url, self._at, size)
+    def range(self, first: int, size: int) -> bytes:
+        """Returns `size` bytes from byte `first` on."""
+        data = self._sources.part(self._url, first, size)
         if len(data) < size:
             raise OSError(f"{self._url}: {len(data):,} of {size:,} bytes came")
-        self._at += size
         return data
-
-    def readinto(self, buffer: Any) -> int:
-        """Fills a buffer, less of it at the end only; returns how many bytes there are."""
-        view = memoryview(buffer).cast("B")
-        data = self.read(len(view))
-        view[: len(data)] = data
-        return len(data)
