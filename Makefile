@@ -18,7 +18,7 @@ setup: .venv/c4pipe.stamp
 .venv/bin/python:
 	PYTHON="$(PYTHON)" scripts/venv
 
-.venv/c4pipe.stamp: .venv/bin/python pyproject.toml constraints.txt c4pipe/_native.c
+.venv/c4pipe.stamp: .venv/bin/python pyproject.toml constraints.txt $(wildcard c4pipe/*.c)
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable . --constraint constraints.txt
 	@touch $@
 

@@ -11,5 +11,13 @@ try:
 except ImportError:
     native = None
 
+try:
+    from c4pipe import _langdetect
+
+    langdetect: ModuleType | None = _langdetect
+    """langdetect, compiled (see `filters.language`), or None."""
+except ImportError:
+    langdetect = None
+
 lower: Callable[[str], str] = native.lower if native else str.lower
 """`str.lower`."""

@@ -5,17 +5,19 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from langdetect import DetectorFactory
 from langdetect.detector_factory import PROFILES_DIRECTORY
 from langdetect.lang_detect_exception import ErrorCode, LangDetectException
 
+from c4pipe import native
 from c4pipe.errors import UsageError
 from c4pipe.filters.bad_words import BadWords
 from c4pipe.filters.language import (
@@ -51,9 +53,28 @@ def texts(shared_data: Path) -> list[str]:
     return found
 
 
-@pytest.fixture(scope="session")
-def detector() -> LanguageDetector:
+def make_compiled() -> LanguageDetector:
+    if native.langdetect is None:
+        pytest.skip("the compiled part is not here: no compiler, no wheel")
     return LanguageDetector()
+
+
+def make_library() -> LanguageDetector:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "langdetect", None)
+        return LanguageDetector()
+
+
+@pytest.fixture(scope="session", params=[make_compiled, make_library], ids=["compiled", "library"])
+def detector(request: pytest.FixtureRequest) -> LanguageDetector:
+    """langdetect as it was compiled, and as langdetect-rs has it."""
+    made: LanguageDetector = request.param()
+    return made
+
+
+@pytest.fixture(scope="session")
+def both() -> tuple[LanguageDetector, LanguageDetector]:
+    return make_compiled(), make_library()
 
 
 @pytest.fixture(scope="session")
@@ -73,6 +94,7 @@ def original() -> DetectorFactory:
     return factory
 
 
+@cache
 def guess_by_original(factory: DetectorFactory, text: str) -> Guess | None:
     detector = factory.create()
     detector.append(text)
@@ -115,6 +137,7 @@ def test_real_texts(detector: LanguageDetector, original: DetectorFactory, texts
         "someone@example.com",
         "HALLO WELT, WIE GEHT ES DIR?",
         "\U0001f600 hello \U0001f600",
+        "cafe\u0301 cre\u0300me bru\u0302le\u0301e",  # accents by themselves
     ],
 )
 def test_short_and_odd_texts(detector: LanguageDetector, original: DetectorFactory, text: str) -> None:
@@ -125,6 +148,45 @@ def test_short_and_odd_texts(detector: LanguageDetector, original: DetectorFacto
 @given(text=st.one_of(st.text(max_size=60), st.text("aeinrst äéßøжи ،水1.", max_size=200)))
 def test_any_text(detector: LanguageDetector, original: DetectorFactory, text: str) -> None:
     assert differences(detector, original, [text]) == []
+
+
+ODD_PARTS = [
+    *("http://", "https://a.b/c?d=e&f", "httpss://x", "hhttp://x y", "http:// a", "www.a.b@c.de", "@", "a@b", "a@bc"),
+    *("a@b.", "x.y-z_9@a.", "a@b@cd@ef", "@@", ".@.x", "q" * 70 + "@host.example", "a@" + "h" * 300 + ".x"),
+    *("a@" + "h." * 300, "http://" + "u" * 2090, " ", "  ", "\n", "\u00a0", "WORD", "Word", "wORD ", "ÀÉ", "Ωx", "ДОМ"),
+    *("дом", "日本", "한국", "\u0219", "\u021b", "\u06cc", "\u1eaf", "ひ", "カ", "ㄅ", "e\u0301", "e\u0302", "\u0301"),
+    *("\U00010400\U00010401", "the cat sat on ", "der Hund und ", "le chat est ", "он был и "),
+    *("a" * 9_990, "é, " * 3_330),
+]
+
+
+@settings(max_examples=400, deadline=None)
+@given(text=st.lists(st.sampled_from(ODD_PARTS), max_size=30).map("".join))
+@example(text="a" * 9_999 + "e\u0301")
+@example(text="a" * 9_998 + "e\u0301")
+@example(text=" " * 10_001 + "the cat")
+@example(text="the cat \ud800 sat")
+def test_compiled_as_the_library(both: tuple[LanguageDetector, LanguageDetector], text: str) -> None:
+    """Addresses, capitals, accents, and the end of what is read of a text."""
+    compiled, library = both
+    assert compiled.guess(text) == library.guess(text)
+
+
+def test_compiled_as_the_library_on_real_texts(
+    both: tuple[LanguageDetector, LanguageDetector], texts: list[str]
+) -> None:
+    """All of them, and parts of them, which leave more languages possible."""
+    compiled, library = both
+    for text in texts:
+        for part in (text, text[:25], text[-90:]):
+            assert compiled.guess(part) == library.guess(part), part[:80]
+
+
+def test_the_library_is_seldom_asked(both: tuple[LanguageDetector, LanguageDetector], texts: list[str]) -> None:
+    compiled = both[0]._compiled
+    assert compiled
+    asked = [text for text in texts if compiled.guess(text) is NotImplemented]
+    assert 0 < len(asked) < len(texts) / 200
 
 
 @pytest.mark.parametrize("text", ["", "12345 67890", "1, 2, 3.", "\n\n", "... !!! ???", "\u00a0"])

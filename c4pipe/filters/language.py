@@ -1,15 +1,26 @@
 """The language of a text: langdetect 1.0.9 with seed 0 (rule 17), or CLD3 (mC4)."""
 
+import json
+import random
 import sys
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from langdetect_rs import DetectorFactory, _core
 from langdetect_rs._seed import seed_state
+from langdetect_rs.utils.ngram import NGram
 
+from c4pipe import native
 from c4pipe.errors import C4pipeError, UsageError
 
 LANGDETECT_LANGUAGES = tuple(sorted(name.removesuffix(".json") for name in _core.builtin_files()))
 """The codes of the 55 languages that langdetect knows."""
+
+_SEED = 0
+_DRAWS = 1 << 15
+"""More than a text takes: seven trials of at most 1,001 draws, of which up to half are drawn again."""
 
 UNKNOWN = "und"
 """The language of a page whose language is uncertain, or not asked for."""
@@ -47,18 +58,43 @@ class LanguageDetector:
 
     langdetect itself draws a random seed and loads the profiles in the order of the folder's entries, which
     decides the last bits of a probability: with both fixed (seed 0, by name) a text has one answer everywhere.
+    What was compiled gives that answer, or else langdetect-rs.
     """
 
     def __init__(self) -> None:
-        # The library's public loader takes the order from an installed langdetect's folder, if there is one.
-        self._core = DetectorFactory()._core
-        self._core.load_builtin(sorted(_core.builtin_files()))
-        self._seed = seed_state(0)
+        self._compiled = _compile() if native.langdetect else None
+        if not self._compiled:
+            self._library  # noqa: B018 - loads it before the first page
 
     def guess(self, text: str) -> Guess | None:
         """Returns the best guess, or None where the text has nothing to go by (only digits, say)."""
-        guesses = self._core.detect_langs(text, self._seed)
-        return Guess(guesses[0][0], guesses[0][1]) if guesses else None
+        found = self._compiled.guess(text) if self._compiled else NotImplemented
+        if found is NotImplemented:
+            guesses = self._library.detect_langs(text, seed_state(_SEED))
+            return Guess(guesses[0][0], guesses[0][1]) if guesses else None
+        return Guess(LANGDETECT_LANGUAGES[found[0]], found[1]) if found else None
+
+    @cached_property
+    def _library(self) -> Any:
+        # Its public loader takes the order from an installed langdetect's folder, if there is one.
+        core = DetectorFactory()._core
+        core.load_builtin(list(LANGDETECT_LANGUAGES))
+        return core
+
+
+def _compile() -> Any:
+    """Returns a `native.langdetect.Detector` with the profiles of the langdetect package."""
+    spec = find_spec("langdetect")  # to import it would cost more than to read its profiles
+    assert spec
+    assert spec.submodule_search_locations
+    assert native.langdetect
+    folder = Path(spec.submodule_search_locations[0], "profiles")
+    profiles = [json.loads((folder / name).read_text("utf-8")) for name in LANGDETECT_LANGUAGES]
+    draws = random.Random(_SEED).randbytes(4 * _DRAWS)
+    compensated = sys.version_info >= (3, 12)  # sum(), by which the probabilities are normalised
+    return native.langdetect.Detector(
+        tuple((each["freq"], tuple(each["n_words"])) for each in profiles), NGram.normalize, draws, compensated
+    )
 
 
 class Cld3Detector:

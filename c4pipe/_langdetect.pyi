@@ -1,0 +1,11 @@
+from collections.abc import Callable
+
+class Detector:
+    def __init__(
+        self,
+        profiles: tuple[tuple[dict[str, int], tuple[int, ...]], ...],
+        normalize: Callable[[str], str],
+        draws: bytes,
+        compensated: bool,
+    ) -> None: ...
+    def guess(self, text: str) -> tuple[int, float] | None: ...
