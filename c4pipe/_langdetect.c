@@ -303,10 +303,19 @@ static inline int is_rare(Py_UCS4 each)
            (each >= 0xD800 && each <= 0xDFFF);
 }
 
-/* Detector.append and cleaning_text: returns how many characters are left, -1 where the library has to read them. */
+/* Whether a text may have a match of URL_RE or MAIL_RE. */
+static int has_address(PyObject *text)
+{
+    Py_ssize_t size = PyUnicode_GET_LENGTH(text), at = PyUnicode_FindChar(text, '@', 0, size, 1);
+    for (Py_ssize_t colon = -1; at == -1 && (colon = PyUnicode_FindChar(text, ':', colon + 1, size, 1)) >= 0;)
+        if (size - colon > 2 && PyUnicode_READ_CHAR(text, colon + 1) == '/')
+            at = colon;
+    return at >= 0;
+}
+
+/* The rest of Detector.append, and cleaning_text: returns how many characters are left, -1 where the library has to read them. */
 static Py_ssize_t prepare(Py_UCS4 *text, Py_ssize_t count)
 {
-    count = remove_mail(text, remove_urls(text, count));
     Py_ssize_t most = count < MOST_CHARACTERS ? count : MOST_CHARACTERS, kept = 0, latin = 0, other = 0;
     for (Py_ssize_t at = 0; at < most; at++) {
         if (text[at] >= 0x300 && is_rare(text[at]))
@@ -503,7 +512,10 @@ static PyObject *guess(Detector *self, PyObject *text)
     if (!characters)
         return NULL;
     double means[LANGUAGES] = {0};
-    Py_ssize_t count = prepare(characters, PyUnicode_GET_LENGTH(text)), found = 0;
+    Py_ssize_t count = PyUnicode_GET_LENGTH(text), found = 0;
+    if (has_address(text))
+        count = remove_mail(characters, remove_urls(characters, count));
+    count = prepare(characters, count);
     int failed = count < 0;
     uint64_t *grams = failed ? NULL : PyMem_Malloc((3 * count + 1) * sizeof *grams);
     if (grams) {

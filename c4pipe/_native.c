@@ -16,7 +16,7 @@ typedef struct {
 
 typedef struct {
     PyObject_HEAD
-    PyObject *body;   /* the str that the pieces point into */
+    Py_buffer body;   /* the text that the pieces point into, in UTF-8 */
     PyObject *edited; /* list of the str that pieces point into since they were edited; NULL before */
     Piece *pieces;
     Py_ssize_t count, room;
@@ -296,7 +296,7 @@ static PyObject *drop_few_words(Lines *self, PyObject *given)
 
 typedef struct {
     Texts phrases;
-    byte first[256]; /* bytes that one of them may start with */
+    byte first[256], second[256]; /* of each byte a bit for each eighth phrase that has it there */
     PyObject *has_phrase;
 } Phrases;
 
@@ -325,10 +325,12 @@ static int has_no_phrase(Piece piece, void *arguments)
     const byte *end = piece.at + piece.size;
     int found = 0;
     for (const byte *at = piece.at; at < end; at++) {
-        if (!phrases->first[*at])
+        byte may_be = phrases->first[*at];
+        if (!may_be)
             continue;
         if (*at < 0x80) {
-            found |= matches(at, end, &phrases->phrases);
+            if (at + 1 == end || (may_be & phrases->second[at[1]]))
+                found |= matches(at, end, &phrases->phrases);
         } else if ((*at == 0xC4 && at[1] == 0xB0) || (*at == 0xE2 && at[1] == 0x84 && at[2] == 0xAA)) {
             PyObject *line = unpack(piece);
             PyObject *answer = line ? PyObject_CallOneArg(phrases->has_phrase, line) : NULL;
@@ -341,6 +343,13 @@ static int has_no_phrase(Piece piece, void *arguments)
     return !found;
 }
 
+/* Sets a bit for a byte and its upper case. */
+static void set_case(byte *bits, byte each, byte bit)
+{
+    bits[each] |= bit;
+    bits[each >= 'a' && each <= 'z' ? each - 32 : each] |= bit;
+}
+
 static PyObject *drop_phrases(Lines *self, PyObject *args)
 {
     PyObject *given;
@@ -348,6 +357,7 @@ static PyObject *drop_phrases(Lines *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "OO", &given, &phrases.has_phrase) || read_texts(given, &phrases.phrases) < 0)
         return NULL;
     memset(phrases.first, 0, sizeof phrases.first);
+    memset(phrases.second, 0, sizeof phrases.second);
     phrases.first[0xC4] = phrases.first[0xE2] = 1;
     for (Py_ssize_t each = 0; each < phrases.phrases.count; each++) {
         Piece phrase = phrases.phrases.texts[each];
@@ -355,9 +365,11 @@ static PyObject *drop_phrases(Lines *self, PyObject *args)
             PyErr_SetString(PyExc_ValueError, "an empty phrase");
             return NULL;
         }
-        byte first = phrase.at[0];
-        phrases.first[first] = 1;
-        phrases.first[first >= 'a' && first <= 'z' ? first - 32 : first] = 1;
+        byte bit = 1 << each % 8;
+        set_case(phrases.first, phrase.at[0], bit);
+        for (int next = 0; next < 256; next++)
+            if (phrase.size == 1 || phrase.at[1] == next)
+                set_case(phrases.second, next, bit);
     }
     return keep(self, has_no_phrase, &phrases);
 }
@@ -386,16 +398,35 @@ static PyObject *edit_brackets(Lines *self, PyObject *edit)
     return PyLong_FromSsize_t(changed);
 }
 
+/* Whether there is a byte of `may_break`: without branches, for the compiler to look at many bytes at once. */
+static int may_have_break(Piece piece)
+{
+    byte any = 0;
+    for (Py_ssize_t each = 0; each < piece.size; each++) {
+        byte at = piece.at[each];
+        any |= ((byte)(at - 10) < 4) | ((byte)(at - 28) < 3) | (at == 0xC2) | (at == 0xE2);
+    }
+    return any;
+}
+
+static int has_break(Piece piece)
+{
+    if (!may_have_break(piece))
+        return 0;
+    const byte *end = piece.at + piece.size;
+    for (const byte *at = piece.at; at < end; at++)
+        if (may_break[*at] && break_at(at, end))
+            return 1;
+    return 0;
+}
+
 static PyObject *cut_again(Lines *self, PyObject *unused)
 {
     Lines again = {.count = 0};
-    int any = 0;
-    for (Py_ssize_t each = 0; each < self->count && !any; each++) {
-        const byte *end = self->pieces[each].at + self->pieces[each].size;
-        for (const byte *at = self->pieces[each].at; at < end && !any; at++)
-            any = may_break[*at] && break_at(at, end);
-    }
-    if (!any)
+    Py_ssize_t whole = 0;
+    while (whole < self->count && !has_break(self->pieces[whole]))
+        whole++;
+    if (whole == self->count)
         Py_RETURN_FALSE;
     for (Py_ssize_t each = 0; each < self->count; each++) {
         Piece piece = self->pieces[each];
@@ -470,17 +501,19 @@ static Py_ssize_t count(PyObject *self) { return ((Lines *)self)->count; }
 
 static PyObject *lines_new(PyTypeObject *type, PyObject *args, PyObject *unused)
 {
-    PyObject *body;
+    Py_buffer body;
     int everywhere;
-    Piece whole;
-    if (!PyArg_ParseTuple(args, "Up", &body, &everywhere) || utf8(body, &whole) < 0)
+    if (!PyArg_ParseTuple(args, "s*p", &body, &everywhere))
         return NULL;
     Lines *self = (Lines *)type->tp_alloc(type, 0);
-    if (!self)
+    if (!self) {
+        PyBuffer_Release(&body);
         return NULL;
-    self->body = Py_NewRef(body);
-    int failed = everywhere ? cut_everywhere(self, whole.at, whole.at + whole.size)
-                            : cut_at_newlines(self, whole.at, whole.at + whole.size);
+    }
+    self->body = body;
+    const byte *start = body.buf;
+    int failed = everywhere ? cut_everywhere(self, start, start + body.len)
+                            : cut_at_newlines(self, start, start + body.len);
     if (failed < 0)
         Py_CLEAR(self);
     return (PyObject *)self;
@@ -490,7 +523,7 @@ static void lines_dealloc(Lines *self)
 {
     PyMem_Free(self->pieces);
     Py_XDECREF(self->edited);
-    Py_XDECREF(self->body);
+    PyBuffer_Release(&self->body);
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
@@ -516,8 +549,8 @@ static PySequenceMethods as_sequence = {.sq_length = count};
 
 static PyTypeObject lines_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "c4pipe._native.Lines",
-    .tp_doc = "Lines(body, everywhere): the lines of a text, trimmed, without blank ones. The rules, where they drop "
-              "or edit lines, return how many.",
+    .tp_doc = "Lines(body, everywhere): the lines of a text (str, or valid UTF-8), trimmed, without blank ones. The "
+              "rules, where they drop or edit lines, return how many.",
     .tp_basicsize = sizeof(Lines),
     .tp_flags = Py_TPFLAGS_DEFAULT,
     .tp_new = lines_new,
@@ -528,73 +561,150 @@ static PyTypeObject lines_type = {
 
 /* Lower case */
 
-/* For each second half of U+0080 to U+07FF its lower case, also of two bytes; 0 where only str.lower knows it. */
-static byte lower_of[0x800][2];
+/* Of U+0080 to U+07FF the lower case, where that takes as much room; 0 where only str.lower knows it. */
+static uint16_t lower_of[0x800];
 
 static int learn_lower(void)
 {
     for (Py_UCS4 each = 0x80; each < 0x800; each++) {
-        Piece known;
         PyObject *character = PyUnicode_FromOrdinal(each);
         PyObject *made = character ? PyObject_CallMethod(character, "lower", NULL) : NULL;
         Py_XDECREF(character);
-        if (!made || utf8(made, &known) < 0) {
-            Py_XDECREF(made);
+        if (!made)
             return -1;
-        }
-        if (known.size == 2 && each != 0x3A3) /* a capital sigma's depends on what is around it */
-            memcpy(lower_of[each], known.at, 2);
+        Py_UCS4 known = PyUnicode_GET_LENGTH(made) == 1 ? PyUnicode_READ_CHAR(made, 0) : 0;
+        if (known >= 0x80 && known < 0x800 && (known < 0x100) == (each < 0x100) &&
+            each != 0x3A3) /* a capital sigma's depends on what is around it */
+            lower_of[each] = known;
         Py_DECREF(made);
     }
     return 0;
 }
 
-/* Bytes of the character at `at` where it has no other case: in blocks of punctuation, signs and scripts without. */
-static inline Py_ssize_t caseless(const byte *at)
+/* The lower case of a character; 0 where only str.lower knows it. */
+static inline Py_UCS4 lower_point(Py_UCS4 each)
 {
-    if (*at == 0xE2)
-        return at[1] == 0x80 ? 3 : 0;
-    if (*at == 0xF0)
-        return at[1] == 0x9F ? 4 : 0;
-    return *at == 0xE0 || (*at >= 0xE3 && *at <= 0xE9) || (*at >= 0xEB && *at <= 0xED) ? 3 : 0;
+    if (each < 0x80)
+        return lower(each);
+    if (each < 0x800)
+        return lower_of[each];
+    /* blocks of punctuation, signs and scripts that have no other case */
+    int caseless = each < 0x1000 || (each >= 0x2000 && each < 0x2040) || (each >= 0x3000 && each < 0xA000) ||
+                   (each >= 0xB000 && each < 0xE000) || (each >= 0x1F000 && each < 0x20000);
+    return caseless ? each : 0;
 }
 
 static PyObject *lower_text(PyObject *unused, PyObject *given)
 {
-    Piece whole;
-    if (!PyUnicode_Check(given) || PyUnicode_IS_ASCII(given) || utf8(given, &whole) < 0) {
-        PyErr_Clear(); /* half of a surrogate pair */
+    if (!PyUnicode_Check(given) || PyUnicode_IS_ASCII(given))
         return PyObject_CallMethod(given, "lower", NULL);
-    }
-    byte *made = PyMem_Malloc(whole.size);
-    if (!made)
-        return PyErr_NoMemory();
-    Py_ssize_t at = 0;
-    while (at < whole.size) {
-        byte first = whole.at[at];
-        Py_ssize_t size = 1;
-        if (first < 0x80) {
-            made[at] = lower(first);
-        } else if (first < 0xE0) {
-            const byte *known = lower_of[(first & 0x1F) << 6 | (whole.at[at + 1] & 0x3F)];
-            if (!known[0])
-                break;
-            memcpy(made + at, known, size = 2);
-        } else {
-            size = caseless(whole.at + at);
-            if (!size)
-                break;
-            memcpy(made + at, whole.at + at, size);
+    Py_ssize_t length = PyUnicode_GET_LENGTH(given);
+    PyObject *made = PyUnicode_New(length, PyUnicode_MAX_CHAR_VALUE(given));
+    int kind = PyUnicode_KIND(given);
+    const void *from = PyUnicode_DATA(given);
+    for (Py_ssize_t at = 0; made && at < length; at++) {
+        Py_UCS4 known = lower_point(PyUnicode_READ(kind, from, at));
+        if (!known) {
+            Py_DECREF(made);
+            return PyObject_CallMethod(given, "lower", NULL);
         }
-        at += size;
+        PyUnicode_WRITE(kind, PyUnicode_DATA(made), at, known);
     }
-    PyObject *text = at < whole.size ? PyObject_CallMethod(given, "lower", NULL)
-                                     : PyUnicode_DecodeUTF8((char *)made, whole.size, NULL);
-    PyMem_Free(made);
-    return text;
+    return made;
 }
 
-/* Spans: see dedup/units.py */
+/* Writes the lower case of a text, which has as many bytes; false where only str.lower knows it. */
+static int write_lower(Piece text, byte *to)
+{
+    const byte *at = text.at, *end = text.at + text.size;
+    while (at < end) {
+        if (*at < 0x80) {
+            *to++ = lower(*at++);
+            continue;
+        }
+        int size = *at < 0xE0 ? 2 : *at < 0xF0 ? 3 : 4;
+        Py_UCS4 each = *at & (0xFF >> (size + 1));
+        for (int more = 1; more < size; more++)
+            each = each << 6 | (at[more] & 0x3F);
+        Py_UCS4 known = lower_point(each);
+        if (!known)
+            return 0;
+        memcpy(to, at, size);
+        if (size == 2) {
+            to[0] = 0xC0 | known >> 6;
+            to[1] = 0x80 | (known & 0x3F);
+        }
+        at += size;
+        to += size;
+    }
+    return 1;
+}
+
+/* Units and their spans: see dedup/units.py */
+
+/* Writes a unit with single blanks for the white space in it; returns where that ends. */
+static byte *fold(byte *to, const byte *at, const byte *end)
+{
+    while (at < end) {
+        Py_ssize_t space = space_at(at, end);
+        if (!space) {
+            *to++ = *at++;
+            continue;
+        }
+        for (; at < end && (space = space_at(at, end)); at += space)
+            ;
+        *to++ = ' ';
+    }
+    return to;
+}
+
+/* A unit as it is hashed; it is changed in place. */
+static PyObject *unit_text(byte *at, byte *end, int folded)
+{
+    Py_ssize_t space;
+    while (at < end && (space = space_at(at, end)))
+        at += space;
+    while (at < end && (space = space_before(at, end)))
+        end -= space;
+    if (folded)
+        end = fold(at, at, end);
+    return PyBytes_FromStringAndSize((char *)at, end - at);
+}
+
+static PyObject *unit_texts(PyObject *unused, PyObject *args)
+{
+    PyObject *text, *starts;
+    int folded;
+    Piece whole;
+    if (!PyArg_ParseTuple(args, "UO!p", &text, &PyList_Type, &starts, &folded))
+        return NULL;
+    if (utf8(text, &whole) < 0) {
+        PyErr_Clear(); /* half of a surrogate pair */
+        Py_RETURN_NONE;
+    }
+    byte *made = PyMem_Malloc(whole.size ? whole.size : 1), *at = made, *end = made + whole.size;
+    if (!made)
+        return PyErr_NoMemory();
+    if (!write_lower(whole, made)) {
+        PyMem_Free(made);
+        Py_RETURN_NONE;
+    }
+    Py_ssize_t count = PyList_GET_SIZE(starts), passed = 0;
+    PyObject *units = PyList_New(count);
+    for (Py_ssize_t each = 0; units && each < count; each++) {
+        Py_ssize_t next = each + 1 < count ? PyLong_AsSsize_t(PyList_GET_ITEM(starts, each + 1)) : PY_SSIZE_T_MAX;
+        byte *start = at;
+        for (; at < end && (passed < next || (*at & 0xC0) == 0x80); at++)
+            passed += (*at & 0xC0) != 0x80;
+        PyObject *unit = PyErr_Occurred() ? NULL : unit_text(start, at, folded);
+        if (unit)
+            PyList_SET_ITEM(units, each, unit);
+        else
+            Py_CLEAR(units);
+    }
+    PyMem_Free(made);
+    return units;
+}
 
 static inline uint64_t mix(uint64_t value)
 {
@@ -624,6 +734,8 @@ static PyObject *span_hashes(PyObject *unused, PyObject *args)
 }
 
 /* Words that a text may have: see filters/bad_words.py */
+
+#define LONGEST_WORD 64
 
 typedef struct {
     PyObject_HEAD
@@ -671,6 +783,11 @@ static PyObject *words_new(PyTypeObject *type, PyObject *args, PyObject *unused)
             Py_DECREF(self);
             return NULL;
         }
+        if (word.size > LONGEST_WORD) {
+            PyErr_Format(PyExc_ValueError, "a word of more than %d letters", LONGEST_WORD);
+            Py_DECREF(self);
+            return NULL;
+        }
         for (Py_ssize_t at = 0; at < word.size; at++)
             hash = step(hash, word.at[at]);
         size_t place = place_of(self, word, hash);
@@ -689,20 +806,29 @@ static void words_dealloc(Words *self)
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
-static inline int in_word(byte each)
+static inline int in_word(Py_UCS4 each)
 {
     return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') || (each >= '0' && each <= '9') || each == '_';
 }
 
 static PyObject *words_in(Words *self, PyObject *given)
 {
-    Piece text;
-    PyObject *found = utf8(given, &text) < 0 ? NULL : PySet_New(NULL);
-    for (Py_ssize_t at = 0; found && at < text.size;) {
-        Piece word = {text.at + at, 0};
+    if (!PyUnicode_Check(given)) {
+        PyErr_SetString(PyExc_TypeError, "a str is needed");
+        return NULL;
+    }
+    int kind = PyUnicode_KIND(given);
+    const void *text = PyUnicode_DATA(given);
+    Py_ssize_t length = PyUnicode_GET_LENGTH(given);
+    PyObject *found = PySet_New(NULL);
+    for (Py_ssize_t at = 0; found && at < length;) {
+        byte letters[LONGEST_WORD];
+        Piece word = {letters, 0};
         uint64_t hash = 0;
-        while (at < text.size && in_word(text.at[at])) {
-            hash = step(hash, text.at[at++]);
+        for (Py_UCS4 each; at < length && in_word(each = PyUnicode_READ(kind, text, at)); at++) {
+            hash = step(hash, each);
+            if (word.size < LONGEST_WORD)
+                letters[word.size] = each;
             word.size++;
         }
         at++;
@@ -732,6 +858,9 @@ static PyTypeObject words_type = {
 
 static PyMethodDef functions[] = {
     {"lower", lower_text, METH_O, "Returns str.lower of a text."},
+    {"unit_texts", unit_texts, METH_VARARGS,
+     "Returns the units of a text (starts in characters, the first 0) in lower case, trimmed or with white space "
+     "folded, in UTF-8; None where Python has to."},
     {"span_hashes", span_hashes, METH_VARARGS, "Returns the hashes of spans of `size` units, from those of the units."},
     {NULL},
 };
@@ -739,7 +868,7 @@ static PyMethodDef functions[] = {
 static struct PyModuleDef module = {
     PyModuleDef_HEAD_INIT,
     .m_name = "c4pipe._native",
-    .m_doc = "Line rules, lower case, span hashes and words, for bulk.",
+    .m_doc = "Line rules, lower case, units, span hashes and words, for bulk.",
     .m_size = -1,
     .m_methods = functions,
 };

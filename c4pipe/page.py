@@ -27,14 +27,24 @@ class Page:
         body: the record's text as crawled, decoded.
         position: how many pages the file holds before this one.
         size: the body's length in bytes.
+        encoded: these bytes, where they are valid UTF-8 and at hand: what works on bytes need not encode the body.
     """
 
-    def __init__(self, url: str, timestamp: str, body: str, position: int = 0, size: int = 0) -> None:
+    def __init__(
+        self,
+        url: str,
+        timestamp: str,
+        body: str,
+        position: int = 0,
+        size: int = 0,
+        encoded: bytes | bytearray | None = None,
+    ) -> None:
         self.url = url
         self.timestamp = timestamp
         self.body = body
         self.position = position
         self.size = size
+        self.encoded = encoded
 
     @cached_property
     def lines(self) -> list[str]:

@@ -82,12 +82,13 @@ def read_pages(stream: ByteStream) -> Iterator[Page | Damage]:
         fields, body, offset = item
         if fields.get("warc-type", "").lower() != "conversion":
             continue
+        encoded: bytearray | None = body
         try:
             text = body.decode()
         except UnicodeDecodeError:
-            text = body.decode("utf-8", "replace")
+            text, encoded = body.decode("utf-8", "replace"), None
             yield Damage("not_utf8", offset)
-        yield Page(fields.get("warc-target-uri", ""), fields.get("warc-date", ""), text, position, len(body))
+        yield Page(fields.get("warc-target-uri", ""), fields.get("warc-date", ""), text, position, len(body), encoded)
         position += 1
 
 

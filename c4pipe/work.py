@@ -219,7 +219,7 @@ def _recipe(text: str) -> Recipe:
 
 def url_rows(path: Place, file: int) -> Rows:
     """Returns a row for every readable page of a work file, for the exchange of URLs, in the file's order."""
-    table = pq.read_table(parquet_source(path), columns=["url_key", "captured"])
+    table = pq.ParquetFile(parquet_source(path)).read(["url_key", "captured"])  # read_table imports pyarrow.dataset
     rows = np.empty(len(table), dtype=URL_ROW)
     rows["hash"] = table["url_key"].to_numpy()
     rows["captured"] = table["captured"].to_numpy()

@@ -76,6 +76,16 @@ def test_lines_are_cut_alike(text: str, cut: str) -> None:
     assert made.unpacked() == again
 
 
+@given(texts, st.sampled_from(CUTS))
+def test_lines_of_bytes(text: str, cut: str) -> None:
+    encoded = bytearray(text.encode())
+    made = packed.pack(Page("", "", text, encoded=encoded), cut)
+    assert made is not None
+    assert made.unpacked() == packed_of(text, cut).unpacked()
+    with pytest.raises(BufferError):  # the lines point into it
+        encoded.append(32)
+
+
 RULES_OF_LINES = [
     ("metadata_line", {"starts": ("WARC", "Content-", "é")}),
     ("long_word", {"max_word_length": 10}),
@@ -87,6 +97,7 @@ RULES_OF_LINES = [
     ("few_words", {"min_words_per_line": 3}),
     ("javascript", {"phrases": ("javascript",)}),
     ("policy", {"phrases": ("cookie policy", "policy", "c ", "]")}),
+    ("policy", {"phrases": ("one", "two", "javascript", "edit", "a b", "end.", "x" * 12, "en", "bx", "b c", "t")}),
 ]
 
 
@@ -156,6 +167,22 @@ def test_lower_case_of_texts(text: str) -> None:
     assert native.lower(text) == text.lower()
 
 
+@given(texts, st.lists(st.integers(1, 80), max_size=6, unique=True), st.sampled_from(["folded", "trimmed"]))
+@example("ΟΔΟΣ Σ.  ÀÉ\u3000b \t😀 ", [3, 7, 9], "folded")
+@example("", [], "trimmed")
+def test_hashes_of_units(text: str, cuts: list[int], white_space: str) -> None:
+    starts = [0, *sorted(cut for cut in cuts if cut < len(text))]
+    expected = units.unit_hashes(units.cut(text, starts), white_space)
+    assert units.page_hashes(text, starts, white_space).tolist() == expected.tolist()
+
+
+def test_units_with_half_of_a_surrogate_pair_are_left_to_python() -> None:
+    assert native is not None
+    assert native.unit_texts("a\ud800", [0], False) is None
+    assert native.unit_texts("İ", [0], False) is None
+    assert native.unit_texts("Ab  C", [0, 2], True) == [b"ab", b"c"]
+
+
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=12), st.integers(1, 5))
 def test_hashes_of_spans(hashes: list[int], size: int) -> None:
     given = np.array(hashes, dtype=np.uint64)
@@ -167,6 +194,10 @@ def test_hashes_of_spans(hashes: list[int], size: int) -> None:
 
 @given(st.lists(st.sampled_from(["bad", "bad word", "x_1", "Bad", "é", "éx y", "b"]), max_size=5), texts)
 @example(["bad", "bad word", "b"], "no bad wordé, bad. x_1 éx y Bad b" + "a" * 300)
+@example(["b" * 65, "bad"], "bad " + "b" * 65)
+@example(["b" * 64], "b" * 65 + " " + "b" * 64)
+@example(["b" * 64], "é😀" + "b" * 65)
+@example(["bad"], "日本 bad 😀")
 def test_listed_words(words: list[str], text: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         compiled = BadWords(words, "en")

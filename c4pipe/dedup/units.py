@@ -26,7 +26,19 @@ def unit_hashes(units: Iterable[str], white_space: str) -> U64:
         texts = (" ".join(lower(unit).split()) for unit in units)
     else:
         texts = (lower(unit.strip()) for unit in units)
-    return np.array([mmh3.hash64(text.encode(), signed=False)[0] for text in texts], dtype=np.uint64)
+    return _hashes(text.encode() for text in texts)
+
+
+def page_hashes(text: str, starts: Sequence[int], white_space: str) -> U64:
+    """Returns the hash of each unit of a page's text, which starts at `starts` (in characters): see `unit_hashes`."""
+    texts = native.unit_texts(text, list(starts), white_space == "folded") if native else None
+    return unit_hashes(cut(text, starts), white_space) if texts is None else _hashes(texts)
+
+
+def _hashes(texts: Iterable[bytes]) -> U64:
+    """Returns the lower half of each text's MurmurHash3 (x64, 128 bits)."""
+    halves = np.frombuffer(b"".join(map(mmh3.hash_bytes, texts)), dtype="<u8")
+    return halves[::2].astype(np.uint64)
 
 
 def span_hashes(hashes: U64, size: int) -> U64:

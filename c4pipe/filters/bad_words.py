@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from c4pipe.native import native
 
 _WORD = re.compile(r"\w+")
+_LONGEST = 64  # letters of a word that C looks for
 _UNSPACED = ("ja", "th", "zh")
 """Languages that do not separate words: a listed word counts wherever it stands (TensorFlow Datasets, c4)."""
 
@@ -48,17 +49,10 @@ def _finder(words: tuple[str, ...]) -> Callable[[str], set[str]]:
         found = encoded.intersection(text.encode("utf-8", "replace").translate(_BLANKS).split())
         return {word.decode() for word in found}
 
-    if native is None:
+    if native is None or max(map(len, words), default=0) > _LONGEST:
         return words_in
     in_bulk: Callable[[str], set[str]] = native.Words(words).words_in
-
-    def words_in_bulk(text: str) -> set[str]:
-        try:
-            return in_bulk(text)
-        except UnicodeEncodeError:  # half of a surrogate pair, which no decoded page has
-            return words_in(text)
-
-    return words_in_bulk
+    return in_bulk
 
 
 _BLANKS = bytes(code if code < 128 and _WORD.match(chr(code)) else 32 for code in range(256))

@@ -13,7 +13,13 @@ from c4pipe.page import Page, normalise_url, url_key
 if TYPE_CHECKING:
     from c4pipe._native import Lines
 
-_OF_LINES = ("text", "text_lower", "guess", "sentence_starts")  # facts that are gone when the lines change
+_OF_LINES = (
+    "text",
+    "text_lower",
+    "guess",
+    "sentence_starts",
+    "unit_starts",
+)  # facts that are gone when the lines change
 
 
 class Draft:
@@ -121,7 +127,7 @@ class Draft:
             return self._tools.final_cutter(self).count(self.text, rule["min_sentences"])
         return len(self.sentence_starts) if self._units_left is None else self._units_left
 
-    @property
+    @cached_property
     def unit_starts(self) -> Sequence[int]:
         """Where the units of rule 15 start, in characters of the text; empty without that rule."""
         unit = self._tools.recipe.parameters("repeated_span").get("unit")

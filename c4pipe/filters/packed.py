@@ -24,7 +24,7 @@ def pack(page: Page, breaks: str) -> "Lines | None":
     if native is None:
         return None
     try:
-        packed: Lines = native.Lines(page.body, breaks == "every break")
+        packed: Lines = native.Lines(page.body if page.encoded is None else page.encoded, breaks == "every break")
     except UnicodeEncodeError:  # half of a surrogate pair, which no decoded page has
         return None
     return packed

@@ -62,17 +62,30 @@ class SentenceCutter:
         if self._marks is None or not line or line.isspace():
             return self._library(line)
         found = [0]
+        part, starts, by_library = 0, 1, False  # since the last sure end: where, starts found, a mark that is not asked
         for match in self._marks.finditer(line):
             mark = match.start()
+            word = _word_before(line, mark)
             if not _is_before_word(line, mark) or line[mark + 1] != " ":
-                return self._library(line)
-            if self._ends_surely(line, mark):
+                by_library = True
+            elif self._ends_surely(line, mark):
+                if by_library and word.isalnum():  # no other mark is right before it
+                    found[starts:] = self._inside(line, part, mark + 1)
+                    by_library = False
                 found.append(mark + 2)
-            elif _OTHER_SPACE.search(word := _word_before(line, mark)):
-                return self._library(line)
+                if not by_library:
+                    part, starts = mark + 2, len(found)
+            elif _OTHER_SPACE.search(word):
+                by_library = True
             elif self._punkt.ends(line[mark - len(word) : _end_of_word(line, mark + 2)]):
                 found.append(mark + 2)
+        if by_library:
+            found[starts:] = self._inside(line, part, len(line))
         return found
+
+    def _inside(self, line: str, start: int, end: int) -> list[int]:
+        """Returns where sentences start inside a part of a line that the library cuts by itself."""
+        return [start + each for each in self._library(line[start:end])[1:]]
 
     def _ends_surely(self, text: str, mark: int) -> bool:
         """Tells whether the sentence ends at a mark, whatever the model says of the words around it."""

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 
 from c4pipe.audit import KeepDropped, dropped_writer
-from c4pipe.dedup.units import cut, span_hashes, unit_hashes
+from c4pipe.dedup.units import page_hashes, span_hashes
 from c4pipe.examples import CleanExamples
 from c4pipe.filters.clean import Cleaner, Verdict
 from c4pipe.filters.draft import Draft
@@ -84,7 +84,7 @@ class WetFileCleaner:
         guess, starts = draft.guess, draft.unit_starts
         spans = np.empty(0, dtype=np.uint64)
         if self._span:
-            hashes = unit_hashes(cut(draft.text, starts), self._span["white_space"])
+            hashes = page_hashes(draft.text, starts, self._span["white_space"])
             spans = span_hashes(hashes, self._span["size"])
         return KeptPage(
             page_key=page_key(page.url, draft.normalised_url, self._by_md5),
