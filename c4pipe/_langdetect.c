@@ -16,16 +16,23 @@
 #define CODE_POINTS 0x110000
 
 /* Characters have numbers of 12 bits, n-grams up to three of them, and a place of the table an n-gram (36 bits) above
- * the number of its entry. */
+ * the number of its entry (or row) and a flag. */
 #define CHARACTER_BITS 12
 #define ENTRY_BITS 24
-#define ENTRY ((1 << ENTRY_BITS) - 1)
+#define DENSE (1 << (ENTRY_BITS - 1)) /* flag: it is the number of a row */
+#define ENTRY (DENSE - 1)
 #define SPACE 1
 #define UNKNOWN 2         /* in no profile */
 #define UPPER 0x8000      /* flag beside the number of a character: str.isupper */
 #define FEW_BITS 6        /* of the numbers of the most frequent characters, Latin letters among them */
 #define LANGUAGE_BITS 6
 #define MANY 8             /* shares of an n-gram that has a row */
+
+#ifdef __GNUC__
+#define PREFETCH(at) __builtin_prefetch(at)
+#else
+#define PREFETCH(at) ((void)0)
+#endif
 
 typedef unsigned char byte;
 
@@ -41,8 +48,7 @@ typedef struct {
     uint32_t entries;
     uint32_t *shares;      /* how often a language has the n-gram, above the number of the language */
     double totals[3][LANGUAGES];  /* n-grams of each length that a language has */
-    uint32_t *rows;        /* of each entry with many shares: number of its row of `dense`, plus one */
-    double *dense;         /* rows of probabilities by language */
+    double *dense;         /* rows of probabilities by language, of n-grams with many shares */
     byte *pairs;           /* a bit for each pair of numbers that is in the profiles */
     byte triples[1 << (3 * FEW_BITS - 3)];  /* for each triple of the lowest numbers */
     uint32_t *draws;       /* what random.Random(0) draws, 32 bits each */
@@ -52,9 +58,14 @@ typedef struct {
 
 /* The profiles */
 
+static inline size_t first_place(const Detector *self, uint64_t gram)
+{
+    return (gram * 0x9E3779B97F4A7C15u) >> 40 & self->mask;
+}
+
 static inline size_t place_of(const Detector *self, uint64_t gram)
 {
-    size_t place = (gram * 0x9E3779B97F4A7C15u) >> 40 & self->mask;
+    size_t place = first_place(self, gram);
     while (self->table[place] && self->table[place] >> ENTRY_BITS != gram)
         place = (place + 1) & self->mask;
     return place;
@@ -152,10 +163,11 @@ static int read_profiles(Detector *self, PyObject *profiles, uint32_t *counts, u
 /* Probabilities of an n-gram, by language; written into `row` unless they are at hand. */
 static const double *row_of(const Detector *self, uint64_t gram, double *row)
 {
-    uint64_t entry = self->table[place_of(self, gram)] & ENTRY;
+    uint64_t entry = self->table[place_of(self, gram)];
+    if (entry & DENSE)
+        return self->dense + (entry & ENTRY) * LANGUAGES;
+    entry &= ENTRY;
     const double *totals = self->totals[gram > two ? 2 : gram > one];
-    if (self->rows && self->rows[entry])
-        return self->dense + (self->rows[entry] - 1) * LANGUAGES;
     for (int each = 0; each < LANGUAGES; each++)
         row[each] = 0.0;
     for (uint32_t at = self->first[entry]; at < self->first[entry + 1]; at++) {
@@ -168,24 +180,21 @@ static const double *row_of(const Detector *self, uint64_t gram, double *row)
 /* Rows for the n-grams that many languages have, which are those that texts are full of. */
 static int make_rows(Detector *self)
 {
-    uint32_t count = 0;
-    self->rows = PyMem_Calloc(self->entries + 1, sizeof *self->rows);
-    for (uint32_t each = 0; self->rows && each < self->entries; each++)
-        if (self->first[each + 1] - self->first[each] >= MANY)
-            self->rows[each] = ++count;
+    size_t count = 0;
+    for (uint32_t each = 0; each < self->entries; each++)
+        count += self->first[each + 1] - self->first[each] >= MANY;
     self->dense = PyMem_Calloc(count + 1, LANGUAGES * sizeof *self->dense);
-    if (!self->rows || !self->dense) {
+    if (!self->dense) {
         PyErr_NoMemory();
         return -1;
     }
-    uint32_t *rows = self->rows;
-    self->rows = NULL; /* none is at hand yet */
-    for (size_t place = 0; place <= self->mask; place++) {
-        uint64_t entry = self->table[place] & ENTRY;
-        if (self->table[place] && rows[entry])
-            row_of(self, self->table[place] >> ENTRY_BITS, self->dense + (rows[entry] - 1) * LANGUAGES);
+    for (size_t place = 0; place <= self->mask && count; place++) {
+        uint64_t gram = self->table[place] >> ENTRY_BITS, entry = self->table[place] & ENTRY;
+        if (!gram || self->first[entry + 1] - self->first[entry] < MANY)
+            continue;
+        row_of(self, gram, self->dense + --count * LANGUAGES);
+        self->table[place] = gram << ENTRY_BITS | DENSE | count;
     }
-    self->rows = rows;
     return 0;
 }
 
@@ -313,29 +322,34 @@ static int has_address(PyObject *text)
     return at >= 0;
 }
 
-/* The rest of Detector.append, and cleaning_text: returns how many characters are left, -1 where the library has to read them. */
-static Py_ssize_t prepare(Py_UCS4 *text, Py_ssize_t count)
+/* What is read of a text. Blanks that follow one another are left in it: they make no other n-grams. */
+typedef struct {
+    int kind; /* of str: bytes of a character */
+    const void *at;
+    Py_ssize_t count;
+    int without_latin; /* whether its Latin letters are passed over */
+} Text;
+
+/* Limits the text as Detector.append does, and looks for Latin letters as cleaning_text; false where the library has
+ * to read it. */
+static int measure(Text *text)
 {
-    Py_ssize_t most = count < MOST_CHARACTERS ? count : MOST_CHARACTERS, kept = 0, latin = 0, other = 0;
-    for (Py_ssize_t at = 0; at < most; at++) {
-        if (text[at] >= 0x300 && is_rare(text[at]))
-            return -1;
-        if (text[at] == ' ' && kept && text[kept - 1] == ' ')
-            continue;
-        latin += text[at] >= 'A' && text[at] <= 'z';
-        other += text[at] >= 0x300;
-        text[kept++] = text[at];
+    Py_ssize_t size = text->count, latin = 0, other = 0;
+    text->count = size < MOST_CHARACTERS ? size : MOST_CHARACTERS;
+    text->without_latin = 0;
+    if (text->kind == 1)
+        return 1; /* no character from U+0300 on */
+    for (Py_ssize_t at = 0; at < text->count; at++) {
+        Py_UCS4 each = PyUnicode_READ(text->kind, text->at, at);
+        latin += each >= 'A' && each <= 'z';
+        if (each >= 0x300) {
+            other++;
+            if (is_rare(each))
+                return 0;
+        }
     }
-    if (most < count && is_rare(text[most]))
-        return -1;
-    if (latin * 2 >= other)
-        return kept;
-    count = kept;
-    kept = 0;
-    for (Py_ssize_t at = 0; at < count; at++)
-        if (text[at] < 'A' || text[at] > 'z')
-            text[kept++] = text[at];
-    return kept;
+    text->without_latin = latin * 2 < other;
+    return size == text->count || !is_rare(PyUnicode_READ(text->kind, text->at, text->count)); /* it may be joined */
 }
 
 /* The n-grams of the text */
@@ -357,14 +371,17 @@ static uint16_t meet(Detector *self, Py_UCS4 each)
 }
 
 /* Writes the n-grams that the profiles have, in the order of NGram.add_char; -1 after an error. */
-static Py_ssize_t extract(Detector *self, const Py_UCS4 *text, Py_ssize_t count, uint64_t *grams)
+static Py_ssize_t extract(Detector *self, Text text, uint64_t *grams)
 {
     uint64_t last = SPACE; /* characters, at most three */
     Py_ssize_t found = 0;
     int after_upper = 0, in_capitals = 0;
-    for (Py_ssize_t at = 0; at < count; at++) {
-        uint16_t read = self->normalized[text[at]];
-        if (!read && !(read = meet(self, text[at])))
+    for (Py_ssize_t at = 0; at < text.count; at++) {
+        Py_UCS4 each = PyUnicode_READ(text.kind, text.at, at);
+        if (text.without_latin && each >= 'A' && each <= 'z')
+            continue;
+        uint16_t read = self->normalized[each];
+        if (!read && !(read = meet(self, each)))
             return -1;
         int upper = (read & UPPER) != 0;
         uint64_t number = read & one;
@@ -459,6 +476,31 @@ static void update(double *restrict probabilities, const double *restrict row, d
         probabilities[each] *= weight + row[each];
 }
 
+/* Picks the next n-grams; false where there are no draws left. */
+static int pick(const Detector *self, Random *random, const uint64_t *grams, Py_ssize_t count, int bits, int now,
+                uint64_t *picked)
+{
+    for (int each = 0; each < now; each++) {
+        Py_ssize_t chosen = draw_below(random, count, bits);
+        if (chosen < 0)
+            return 0;
+        picked[each] = grams[chosen];
+        PREFETCH(self->table + first_place(self, picked[each]));
+    }
+    return 1;
+}
+
+/* Finds the rows of n-grams, all of them before the first is needed: they are far apart in memory. */
+static void look_up(const Detector *self, const uint64_t *picked, int now, const double **rows,
+                    double scratch[][LANGUAGES])
+{
+    for (int each = 0; each < now; each++) {
+        rows[each] = row_of(self, picked[each], scratch[each]);
+        for (int at = 0; at < LANGUAGES; at += 8)
+            PREFETCH(rows[each] + at);
+    }
+}
+
 /* Detector._detect_block after its n-grams are there; -1 where there are no draws left. */
 static int detect(const Detector *self, const uint64_t *grams, Py_ssize_t count, double *means)
 {
@@ -469,17 +511,15 @@ static int detect(const Detector *self, const uint64_t *grams, Py_ssize_t count,
     for (int trial = 0; trial < TRIALS; trial++) {
         double probabilities[LANGUAGES], scratch[BETWEEN_CHECKS][LANGUAGES];
         const double *rows[BETWEEN_CHECKS];
+        uint64_t picked[BETWEEN_CHECKS];
         double weight = (0.5 + draw_gauss(&random) * 0.05) / 10000;
         for (int each = 0; each < LANGUAGES; each++)
             probabilities[each] = 1.0 / LANGUAGES;
         for (int steps = 1;; steps += BETWEEN_CHECKS) {
             int now = steps == 1 ? 1 : BETWEEN_CHECKS;
-            for (int step = 0; step < now; step++) { /* first all of them: they are far apart in memory */
-                Py_ssize_t chosen = draw_below(&random, count, bits);
-                if (chosen < 0)
-                    return -1;
-                rows[step] = row_of(self, grams[chosen], scratch[step]);
-            }
+            if (!pick(self, &random, grams, count, bits, now, picked))
+                return -1;
+            look_up(self, picked, now, rows, scratch);
             for (int step = 0; step < now; step++)
                 update(probabilities, rows[step], weight);
             if (normalize(probabilities, self->compensated) || steps > MOST_STEPS)
@@ -508,24 +548,24 @@ static PyObject *guess(Detector *self, PyObject *text)
         PyErr_SetString(PyExc_TypeError, "a str is needed");
         return NULL;
     }
-    Py_UCS4 *characters = PyUnicode_AsUCS4Copy(text);
-    if (!characters)
-        return NULL;
+    Text read = {PyUnicode_KIND(text), PyUnicode_DATA(text), PyUnicode_GET_LENGTH(text), 0};
+    Py_UCS4 *edited = NULL;
+    if (has_address(text)) {
+        if (!(edited = PyUnicode_AsUCS4Copy(text)))
+            return NULL;
+        read = (Text){4, edited, remove_mail(edited, remove_urls(edited, read.count)), 0};
+    }
+    int failed = !measure(&read);
     double means[LANGUAGES] = {0};
-    Py_ssize_t count = PyUnicode_GET_LENGTH(text), found = 0;
-    if (has_address(text))
-        count = remove_mail(characters, remove_urls(characters, count));
-    count = prepare(characters, count);
-    int failed = count < 0;
-    uint64_t *grams = failed ? NULL : PyMem_Malloc((3 * count + 1) * sizeof *grams);
+    uint64_t *grams = failed ? NULL : PyMem_Malloc((3 * read.count + 1) * sizeof *grams);
     if (grams) {
-        found = extract(self, characters, count, grams);
+        Py_ssize_t found = extract(self, read, grams);
         failed = found > 0 && detect(self, grams, found, means) < 0;
         PyMem_Free(grams);
     } else if (!failed) {
         PyErr_NoMemory();
     }
-    PyMem_Free(characters);
+    PyMem_Free(edited);
     if (PyErr_Occurred())
         return NULL;
     if (failed)
@@ -543,7 +583,6 @@ static void detector_dealloc(Detector *self)
     PyMem_Free(self->first);
     PyMem_Free(self->shares);
     PyMem_Free(self->pairs);
-    PyMem_Free(self->rows);
     PyMem_Free(self->dense);
     PyMem_Free(self->draws);
     Py_XDECREF(self->normalize);
