@@ -14,6 +14,7 @@ from c4pipe.beam_options import split_arguments
 from c4pipe.console import note, printer, say, tell_end
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.logs import log_to
+from c4pipe.worker import lighten
 
 if TYPE_CHECKING:
     from c4pipe.audit import KeepDropped
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
     from c4pipe.storage import Place
 
 # What needs Beam, NumPy or Arrow is imported by the command that uses it: `c4pipe --help` answers at once.
+
+
+def run() -> int:
+    """The command: `main` in a process of its own."""
+    lighten()
+    return main()
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -292,4 +299,4 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

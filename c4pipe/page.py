@@ -13,7 +13,7 @@ _SCHEME = {
     "anywhere": re.compile(r"https?://(?:www\.)?"),
 }
 _TRACKING_QUERY = re.compile(r"\?(?:utm_|ref|feed).*")
-_WARC_DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6})[0-9]*)?Z")
+_WARC_DATE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,6})[0-9]*)?Z")
 _EPOCH = datetime.datetime(1970, 1, 1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 
@@ -112,10 +112,8 @@ def microseconds(warc_date: str) -> int | None:
     match = _WARC_DATE.fullmatch(warc_date)
     if match is None:
         return None
-    fraction = (match[7] or "").ljust(6, "0")
     try:
-        year, month, day, hour, minute, second = map(int, match.groups()[:6])
-        moment = datetime.datetime(year, month, day, hour, minute, second, int(fraction))
+        second = datetime.datetime.fromisoformat(match[1])
     except ValueError:  # 2019-02-30, or a leap second
         return None
-    return (moment - _EPOCH) // _MICROSECOND
+    return (second - _EPOCH) // _MICROSECOND + int((match[2] or "").ljust(6, "0"))

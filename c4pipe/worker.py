@@ -1,13 +1,33 @@
-"""What a worker process of this machine does beside its work: it neither outlives its run nor answers for it."""
+"""What c4pipe's own processes do beside their work: they stay small, and no worker outlives its run."""
 
 import os
 import signal
+import sys
 import threading
 import time
+from importlib.abc import MetaPathFinder
+
+
+class _WithoutPandas(MetaPathFinder):
+    """Imports pandas as if it were not installed."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError("No module named 'pandas'", name="pandas")
+
+
+def lighten() -> None:
+    """Keeps libraries from what nothing here uses: pandas, which Arrow imports where it finds it, and NumPy's threads.
+
+    A quarter of a second and some 40 MB in every process. Only for processes of c4pipe's own, at their start.
+    """
+    sys.meta_path.insert(0, _WithoutPandas())
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def begin(parent: int) -> None:
     """Prepares this process to work for the run of that process id."""
+    lighten()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the run itself ends its workers
     threading.Thread(target=end_with, args=(parent,), name="end with parent", daemon=True).start()
 

@@ -1,5 +1,7 @@
 """What keeps c4pipe fast, without a clock: how often the costly parts are called."""
 
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -82,3 +84,16 @@ def test_a_page_that_falls_early_costs_little(calls: Calls, tmp_path: Path) -> N
     counts = clean("c4", [crawl], ROOT / "samples" / "lists", tmp_path / "work.parquet")
     assert counts["lines.dropped.no_end_mark"] == 5000
     assert calls.counts == {}
+
+
+def test_a_build_imports_nothing_heavy(tmp_path: Path) -> None:
+    """Each of them would cost every process between a twentieth of a second and two seconds."""
+    script = (
+        "import sys; from c4pipe.cli import run; status = run(); "
+        "heavy = ('apache_beam', 'pandas', 'pyarrow.dataset', 'langdetect', 'tensorflow'); "
+        "print([name for name in heavy if name in sys.modules]); sys.exit(status)"
+    )
+    given = ["build", ROOT / "samples/crawl", "--lists", ROOT / "samples/lists", "--output", tmp_path / "corpus"]
+    command = [sys.executable, "-c", script, *map(str, given), "--workers", "1", "--quiet"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from c4pipe.native import native
 
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"\w+", re.ASCII)
 _LONGEST = 64  # letters of a word that C looks for
 _UNSPACED = ("ja", "th", "zh")
 """Languages that do not separate words: a listed word counts wherever it stands (TensorFlow Datasets, c4)."""
@@ -14,30 +14,31 @@ _UNSPACED = ("ja", "th", "zh")
 class BadWords:
     """The listed words of one language, ready to be looked for.
 
-    An entry can only stand in a text that has the entry's first word among its words. The text is cut into words at
-    every byte of UTF-8 that is no ASCII letter, digit or underscore: that finds some words that are none (between
-    other letters), but misses no ASCII word. What is found is then looked for where it is flanked by non-word
-    characters or the text's ends. That gives the same answer as one expression of all alternatives, many times faster.
+    An entry can only stand in a text that has the entry's words among its own, of which the longest is looked for.
+    Entry and text are cut into words at every byte of UTF-8 that is no ASCII letter, digit or underscore: that
+    finds some words that are none (between other letters), but the same ones in both. What is found is then looked
+    for where it is flanked by non-word characters or the text's ends. That gives the same answer as one expression
+    of all alternatives, many times faster.
     """
 
     def __init__(self, words: Iterable[str], language: str) -> None:
-        self._by_first_word: dict[str, list[str]] = {}
+        self._by_word: dict[str, list[str]] = {}
         self._anywhere: list[str] = []  # those that no ASCII word leads to
         self._flanked = language.partition("-")[0] not in _UNSPACED
         for word in sorted(set(words)):
-            first = _WORD.search(word)
-            if self._flanked and first is not None and first[0].isascii():
-                self._by_first_word.setdefault(first[0], []).append(word)
+            longest = max(_WORD.findall(word), key=len, default=None)
+            if self._flanked and longest:
+                self._by_word.setdefault(longest, []).append(word)
             else:
                 self._anywhere.append(word)
-        self._words_in = _finder(tuple(self._by_first_word))
+        self._words_in = _finder(tuple(self._by_word))
 
     def find(self, lower: str) -> str | None:
         """Returns the first listed word or phrase, by name, that the lower-case text has, or None."""
         candidates = list(self._anywhere)
-        if self._by_first_word:
-            for first in self._words_in(lower):
-                candidates += self._by_first_word[first]
+        if self._by_word:
+            for found in self._words_in(lower):
+                candidates += self._by_word[found]
         return min((word for word in candidates if _has(lower, word, self._flanked)), default=None)
 
 
