@@ -123,9 +123,11 @@ def _place(item: tuple[str, int]) -> tuple[int, str]:
 
 
 def _sums(table: pa.Table) -> pa.Table:
-    """Returns pages and bytes of each host."""
-    sums = table.group_by("host").aggregate([("pages", "sum"), ("bytes", "sum")])
-    return sums.select(["host", "pages_sum", "bytes_sum"]).rename_columns(["host", "pages", "bytes"])
+    """Returns pages and bytes of each host, exact up to 2^53 (Arrow's own `group_by` would import its datasets)."""
+    hosts = table["host"].combine_chunks().dictionary_encode("encode")
+    places = hosts.indices.to_numpy()
+    sums = {name: np.bincount(places, table[name].to_numpy()).astype(np.int64) for name in ("pages", "bytes")}
+    return pa.table({"host": hosts.dictionary, **sums})
 
 
 def _powers(numbers: pa.Array) -> dict[str, int]:
