@@ -296,11 +296,23 @@ static PyObject *drop_few_words(Lines *self, PyObject *given)
 
 typedef struct {
     Texts phrases;
-    byte first[256], second[256]; /* of each byte a bit for each eighth phrase that has it there */
+    byte starts[1 << 13]; /* a bit for each two bytes, in this order, that a phrase or a line in doubt may start with */
     PyObject *has_phrase;
 } Phrases;
 
 static inline byte lower(byte each) { return each >= 'A' && each <= 'Z' ? each + 32 : each; }
+
+static inline byte upper(byte each) { return each >= 'a' && each <= 'z' ? each - 32 : each; }
+
+static void add_start(Phrases *phrases, byte first, byte second)
+{
+    phrases->starts[first << 5 | second >> 3] |= 1 << (second & 7);
+}
+
+static inline int is_start(const Phrases *phrases, byte first, byte second)
+{
+    return phrases->starts[first << 5 | second >> 3] >> (second & 7) & 1;
+}
 
 static int matches(const byte *at, const byte *end, const Texts *phrases)
 {
@@ -322,16 +334,16 @@ static int matches(const byte *at, const byte *end, const Texts *phrases)
 static int has_no_phrase(Piece piece, void *arguments)
 {
     Phrases *phrases = arguments;
-    const byte *end = piece.at + piece.size;
+    const byte *last = piece.at + piece.size - 1;
     int found = 0;
-    for (const byte *at = piece.at; at < end; at++) {
-        byte may_be = phrases->first[*at];
-        if (!may_be)
+    if (!piece.size)
+        return 1;
+    for (const byte *at = piece.at; at < last; at++) {
+        if (!is_start(phrases, at[0], at[1]))
             continue;
         if (*at < 0x80) {
-            if (at + 1 == end || (may_be & phrases->second[at[1]]))
-                found |= matches(at, end, &phrases->phrases);
-        } else if ((*at == 0xC4 && at[1] == 0xB0) || (*at == 0xE2 && at[1] == 0x84 && at[2] == 0xAA)) {
+            found |= matches(at, last + 1, &phrases->phrases);
+        } else if (*at == 0xC4 || at[2] == 0xAA) {
             PyObject *line = unpack(piece);
             PyObject *answer = line ? PyObject_CallOneArg(phrases->has_phrase, line) : NULL;
             int has = answer ? PyObject_IsTrue(answer) : -1;
@@ -340,14 +352,7 @@ static int has_no_phrase(Piece piece, void *arguments)
             return has < 0 ? -1 : !has;
         }
     }
-    return !found;
-}
-
-/* Sets a bit for a byte and its upper case. */
-static void set_case(byte *bits, byte each, byte bit)
-{
-    bits[each] |= bit;
-    bits[each >= 'a' && each <= 'z' ? each - 32 : each] |= bit;
+    return !(found || matches(last, last + 1, &phrases->phrases));
 }
 
 static PyObject *drop_phrases(Lines *self, PyObject *args)
@@ -356,20 +361,21 @@ static PyObject *drop_phrases(Lines *self, PyObject *args)
     Phrases phrases;
     if (!PyArg_ParseTuple(args, "OO", &given, &phrases.has_phrase) || read_texts(given, &phrases.phrases) < 0)
         return NULL;
-    memset(phrases.first, 0, sizeof phrases.first);
-    memset(phrases.second, 0, sizeof phrases.second);
-    phrases.first[0xC4] = phrases.first[0xE2] = 1;
+    memset(phrases.starts, 0, sizeof phrases.starts);
+    add_start(&phrases, 0xC4, 0xB0);
+    add_start(&phrases, 0xE2, 0x84);
     for (Py_ssize_t each = 0; each < phrases.phrases.count; each++) {
         Piece phrase = phrases.phrases.texts[each];
         if (!phrase.size) {
             PyErr_SetString(PyExc_ValueError, "an empty phrase");
             return NULL;
         }
-        byte bit = 1 << each % 8;
-        set_case(phrases.first, phrase.at[0], bit);
-        for (int next = 0; next < 256; next++)
-            if (phrase.size == 1 || phrase.at[1] == next)
-                set_case(phrases.second, next, bit);
+        byte first = phrase.at[0];
+        for (int second = 0; second < 256; second++)
+            if (phrase.size == 1 || phrase.at[1] == lower(second)) {
+                add_start(&phrases, first, second);
+                add_start(&phrases, upper(first), second);
+            }
     }
     return keep(self, has_no_phrase, &phrases);
 }
@@ -564,22 +570,8 @@ static PyTypeObject lines_type = {
 /* Of U+0080 to U+07FF the lower case, where that takes as much room; 0 where only str.lower knows it. */
 static uint16_t lower_of[0x800];
 
-static int learn_lower(void)
-{
-    for (Py_UCS4 each = 0x80; each < 0x800; each++) {
-        PyObject *character = PyUnicode_FromOrdinal(each);
-        PyObject *made = character ? PyObject_CallMethod(character, "lower", NULL) : NULL;
-        Py_XDECREF(character);
-        if (!made)
-            return -1;
-        Py_UCS4 known = PyUnicode_GET_LENGTH(made) == 1 ? PyUnicode_READ_CHAR(made, 0) : 0;
-        if (known >= 0x80 && known < 0x800 && (known < 0x100) == (each < 0x100) &&
-            each != 0x3A3) /* a capital sigma's depends on what is around it */
-            lower_of[each] = known;
-        Py_DECREF(made);
-    }
-    return 0;
-}
+/* Of U+0000 to U+FFFF what lower_point tells. */
+static uint16_t lower_table[0x10000];
 
 /* The lower case of a character; 0 where only str.lower knows it. */
 static inline Py_UCS4 lower_point(Py_UCS4 each)
@@ -594,22 +586,47 @@ static inline Py_UCS4 lower_point(Py_UCS4 each)
     return caseless ? each : 0;
 }
 
+static int learn_lower(void)
+{
+    for (Py_UCS4 each = 0x80; each < 0x800; each++) {
+        PyObject *character = PyUnicode_FromOrdinal(each);
+        PyObject *made = character ? PyObject_CallMethod(character, "lower", NULL) : NULL;
+        Py_XDECREF(character);
+        if (!made)
+            return -1;
+        Py_UCS4 known = PyUnicode_GET_LENGTH(made) == 1 ? PyUnicode_READ_CHAR(made, 0) : 0;
+        if (known >= 0x80 && known < 0x800 && (known < 0x100) == (each < 0x100) &&
+            each != 0x3A3) /* a capital sigma's depends on what is around it */
+            lower_of[each] = known;
+        Py_DECREF(made);
+    }
+    for (Py_UCS4 each = 0; each < 0x10000; each++)
+        lower_table[each] = lower_point(each);
+    return 0;
+}
+
 static PyObject *lower_text(PyObject *unused, PyObject *given)
 {
     if (!PyUnicode_Check(given) || PyUnicode_IS_ASCII(given))
         return PyObject_CallMethod(given, "lower", NULL);
     Py_ssize_t length = PyUnicode_GET_LENGTH(given);
     PyObject *made = PyUnicode_New(length, PyUnicode_MAX_CHAR_VALUE(given));
-    int kind = PyUnicode_KIND(given);
+    if (!made)
+        return NULL;
     const void *from = PyUnicode_DATA(given);
-    for (Py_ssize_t at = 0; made && at < length; at++) {
-        Py_UCS4 known = lower_point(PyUnicode_READ(kind, from, at));
-        if (!known) {
-            Py_DECREF(made);
-            return PyObject_CallMethod(given, "lower", NULL);
-        }
-        PyUnicode_WRITE(kind, PyUnicode_DATA(made), at, known);
-    }
+    void *to = PyUnicode_DATA(made);
+    int unknown = 0;
+    if (PyUnicode_KIND(given) == 1)
+        for (Py_ssize_t at = 0; at < length; at++)
+            unknown |= !(((Py_UCS1 *)to)[at] = lower_table[((const Py_UCS1 *)from)[at]]);
+    else if (PyUnicode_KIND(given) == 2)
+        for (Py_ssize_t at = 0; at < length; at++)
+            unknown |= !(((Py_UCS2 *)to)[at] = lower_table[((const Py_UCS2 *)from)[at]]);
+    else
+        for (Py_ssize_t at = 0; at < length; at++)
+            unknown |= !(((Py_UCS4 *)to)[at] = lower_point(((const Py_UCS4 *)from)[at]));
+    if (unknown)
+        Py_SETREF(made, PyObject_CallMethod(given, "lower", NULL));
     return made;
 }
 
@@ -744,6 +761,7 @@ typedef struct {
     Py_ssize_t *index;    /* where each is in `words` */
     size_t mask;          /* of places in the table, a power of two less one */
     Py_ssize_t longest;
+    byte ends[1 << 11];   /* a bit for each two ASCII characters that one begins and ends with */
 } Words;
 
 static inline uint64_t step(uint64_t hash, byte each) { return (hash ^ each) * 0x100000001B3u; }
@@ -788,9 +806,15 @@ static PyObject *words_new(PyTypeObject *type, PyObject *args, PyObject *unused)
             Py_DECREF(self);
             return NULL;
         }
+        if (!word.size || !PyUnicode_IS_ASCII(PyTuple_GET_ITEM(words, each))) {
+            PyErr_SetString(PyExc_ValueError, "a word of ASCII is needed");
+            Py_DECREF(self);
+            return NULL;
+        }
         for (Py_ssize_t at = 0; at < word.size; at++)
             hash = step(hash, word.at[at]);
         size_t place = place_of(self, word, hash);
+        self->ends[word.at[0] << 4 | word.at[word.size - 1] >> 3] |= 1 << (word.at[word.size - 1] & 7);
         self->table[place] = word;
         self->index[place] = each;
         self->longest = word.size > self->longest ? word.size : self->longest;
@@ -821,19 +845,20 @@ static PyObject *words_in(Words *self, PyObject *given)
     const void *text = PyUnicode_DATA(given);
     Py_ssize_t length = PyUnicode_GET_LENGTH(given);
     PyObject *found = PySet_New(NULL);
-    for (Py_ssize_t at = 0; found && at < length;) {
-        byte letters[LONGEST_WORD];
-        Piece word = {letters, 0};
-        uint64_t hash = 0;
-        for (Py_UCS4 each; at < length && in_word(each = PyUnicode_READ(kind, text, at)); at++) {
-            hash = step(hash, each);
-            if (word.size < LONGEST_WORD)
-                letters[word.size] = each;
-            word.size++;
-        }
-        at++;
-        if (!word.size || word.size > self->longest)
+    for (Py_ssize_t at = 0; found && at < length; at++) {
+        Py_ssize_t start = at;
+        Py_UCS4 first = PyUnicode_READ(kind, text, at), last = first;
+        if (!in_word(first))
             continue;
+        for (Py_UCS4 next; at + 1 < length && in_word(next = PyUnicode_READ(kind, text, at + 1)); at++)
+            last = next;
+        if (at + 1 - start > self->longest || !(self->ends[first << 4 | last >> 3] >> (last & 7) & 1))
+            continue;
+        byte letters[LONGEST_WORD];
+        Piece word = {letters, at + 1 - start};
+        uint64_t hash = 0;
+        for (Py_ssize_t each = 0; each < word.size; each++)
+            hash = step(hash, letters[each] = PyUnicode_READ(kind, text, start + each));
         size_t place = place_of(self, word, hash);
         if (self->table[place].at && PySet_Add(found, PyTuple_GET_ITEM(self->words, self->index[place])) < 0)
             Py_CLEAR(found);
