@@ -135,7 +135,7 @@ static int read_profiles(Detector *self, PyObject *profiles, uint32_t *counts, u
         PyObject *frequencies, *word, *frequency;
         double *totals[3] = {&self->totals[0][language], &self->totals[1][language], &self->totals[2][language]};
         Py_ssize_t at = 0;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(profiles, language), "O!(ddd)", &PyDict_Type, &frequencies, totals[0],
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(profiles, language), "O!(ddd);frequencies and three totals", &PyDict_Type, &frequencies, totals[0],
                               totals[1], totals[2]))
             return -1;
         while (PyDict_Next(frequencies, &at, &word, &frequency)) {
@@ -203,10 +203,12 @@ static int learn(Detector *self, PyObject *profiles)
     size_t words = 0;
     for (int each = 0; each < LANGUAGES; each++) {
         PyObject *profile = PyTuple_GET_ITEM(profiles, each);
-        words += PyTuple_Check(profile) && PyTuple_GET_SIZE(profile) ? PyObject_Size(PyTuple_GET_ITEM(profile, 0)) : 0;
+        if (!PyTuple_Check(profile) || !PyTuple_GET_SIZE(profile) || !PyDict_Check(PyTuple_GET_ITEM(profile, 0))) {
+            PyErr_SetString(PyExc_TypeError, "a language profile is a tuple of frequencies and totals");
+            return -1;
+        }
+        words += PyDict_GET_SIZE(PyTuple_GET_ITEM(profile, 0));
     }
-    if (PyErr_Occurred())
-        return -1;
     for (self->mask = 1; self->mask < words; self->mask = 2 * self->mask + 1)
         ;
     self->table = PyMem_Calloc(self->mask + 1, sizeof *self->table);

