@@ -1,6 +1,6 @@
 /* langdetect 1.0.9 (detector.py, utils/ngram.py of that package) on its own profiles: the same draws, the same
  * floating-point operations in the same order, hence the same probabilities to the last bit. What is rare (accents
- * as characters of their own, halves of surrogate pairs) is left to the library: see filters/langdetect.py. */
+ * as characters of their own) is prepared in Python: see filters/language.py. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -307,11 +307,10 @@ static Py_ssize_t remove_mail(Py_UCS4 *text, Py_ssize_t count)
     return kept;
 }
 
-/* Whether the library has to read a text with this character: an accent that NGram.normalize_vi may join. */
-static inline int is_rare(Py_UCS4 each)
+/* Whether NGram.normalize_vi may join the character with the letter before it. */
+static inline int is_accent(Py_UCS4 each)
 {
-    return each == 0x300 || each == 0x301 || each == 0x303 || each == 0x309 || each == 0x323 ||
-           (each >= 0xD800 && each <= 0xDFFF);
+    return each == 0x300 || each == 0x301 || each == 0x303 || each == 0x309 || each == 0x323;
 }
 
 /* Whether a text may have a match of URL_RE or MAIL_RE. */
@@ -332,11 +331,11 @@ typedef struct {
     int without_latin; /* whether its Latin letters are passed over */
 } Text;
 
-/* Limits the text as Detector.append does, and looks for Latin letters as cleaning_text; false where the library has
- * to read it. */
+/* Limits the text as Detector.append does, and looks for Latin letters as cleaning_text; false where NGram.normalize_vi
+ * may join some of its characters. */
 static int measure(Text *text)
 {
-    Py_ssize_t size = text->count, latin = 0, other = 0;
+    Py_ssize_t size = text->count, latin = 0, other = 0, accents = 0;
     text->count = size < MOST_CHARACTERS ? size : MOST_CHARACTERS;
     text->without_latin = 0;
     if (text->kind == 1)
@@ -344,14 +343,13 @@ static int measure(Text *text)
     for (Py_ssize_t at = 0; at < text->count; at++) {
         Py_UCS4 each = PyUnicode_READ(text->kind, text->at, at);
         latin += each >= 'A' && each <= 'z';
-        if (each >= 0x300) {
-            other++;
-            if (is_rare(each))
-                return 0;
-        }
+        other += each >= 0x300;
+        accents += each >= 0x300 && is_accent(each);
     }
     text->without_latin = latin * 2 < other;
-    return size == text->count || !is_rare(PyUnicode_READ(text->kind, text->at, text->count)); /* it may be joined */
+    if (size > text->count) /* it may be joined with the last */
+        accents += is_accent(PyUnicode_READ(text->kind, text->at, text->count));
+    return !accents;
 }
 
 /* The n-grams of the text */
@@ -544,20 +542,20 @@ static PyObject *best(const double *means)
     Py_RETURN_NONE;
 }
 
-static PyObject *guess(Detector *self, PyObject *text)
+static PyObject *guess(Detector *self, PyObject *args)
 {
-    if (!PyUnicode_Check(text)) {
-        PyErr_SetString(PyExc_TypeError, "a str is needed");
+    PyObject *text;
+    int prepared;
+    if (!PyArg_ParseTuple(args, "Up", &text, &prepared))
         return NULL;
-    }
     Text read = {PyUnicode_KIND(text), PyUnicode_DATA(text), PyUnicode_GET_LENGTH(text), 0};
     Py_UCS4 *edited = NULL;
-    if (has_address(text)) {
+    if (!prepared && has_address(text)) {
         if (!(edited = PyUnicode_AsUCS4Copy(text)))
             return NULL;
         read = (Text){4, edited, remove_mail(edited, remove_urls(edited, read.count)), 0};
     }
-    int failed = !measure(&read);
+    int failed = !measure(&read) && !prepared;
     double means[LANGUAGES] = {0};
     uint64_t *grams = failed ? NULL : PyMem_Malloc((3 * read.count + 1) * sizeof *grams);
     if (grams) {
@@ -643,9 +641,10 @@ static PyObject *detector_new(PyTypeObject *type, PyObject *args, PyObject *unus
 }
 
 static PyMethodDef methods[] = {
-    {"guess", (PyCFunction)guess, METH_O,
-     "Returns (number of the most probable language's profile, its probability), None where a text has nothing to go "
-     "by, NotImplemented where the library has to be asked."},
+    {"guess", (PyCFunction)guess, METH_VARARGS,
+     "guess(text, prepared): (number of the most probable language's profile, its probability), or None where a text "
+     "has nothing to go by. NotImplemented: it has accents that NGram.normalize_vi may join. Then URL_RE, MAIL_RE and "
+     "that come first, and it is `prepared`; or the draws were too few."},
     {NULL},
 };
 

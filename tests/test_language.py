@@ -19,6 +19,7 @@ from langdetect.lang_detect_exception import ErrorCode, LangDetectException
 
 from c4pipe import native
 from c4pipe.errors import UsageError
+from c4pipe.filters import language
 from c4pipe.filters.bad_words import BadWords
 from c4pipe.filters.language import (
     CLD3_LANGUAGES,
@@ -182,11 +183,25 @@ def test_compiled_as_the_library_on_real_texts(
             assert compiled.guess(part) == library.guess(part), part[:80]
 
 
-def test_the_library_is_seldom_asked(both: tuple[LanguageDetector, LanguageDetector], texts: list[str]) -> None:
+def test_few_texts_are_prepared_in_python(both: tuple[LanguageDetector, LanguageDetector], texts: list[str]) -> None:
+    """And none needs the library beside what is compiled."""
     compiled = both[0]._compiled
     assert compiled
-    asked = [text for text in texts if compiled.guess(text) is NotImplemented]
+    asked = [text for text in texts if compiled.guess(text, False) is NotImplemented]
     assert 0 < len(asked) < len(texts) / 200
+    assert all(both[0].guess(text) for text in asked)
+    assert "_library" not in vars(both[0])
+
+
+def test_without_draws_the_library_is_asked(
+    both: tuple[LanguageDetector, LanguageDetector], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(language, "_DRAWS", 64)
+    monkeypatch.setattr(language, "_compile", language._compile.__wrapped__)
+    few, text = LanguageDetector(), "The ferry crosses the river every hour."
+    assert few._compiled
+    assert few._compiled.guess(text, True) is NotImplemented
+    assert few.guess(text) == both[1].guess(text)
 
 
 @pytest.mark.parametrize(

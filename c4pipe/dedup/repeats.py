@@ -85,23 +85,35 @@ def told(found: Iterable[Repeat], files: Sequence[Place], size: int) -> list[Rep
         size: units in a span.
     """
     most = sorted(found, key=lambda each: (-each["times"], each["hash"]))[:MOST]
+    texts: dict[int, str] = {}
+    for number in sorted({each["file"] for each in most}):
+        texts |= _texts(files[number], [each for each in most if each["file"] == number], size)
     return [
         {
             "times": each["times"],
             "domains": each["domains"],
             "hash": f"{each['hash']:016x}",
-            "text": _text(files[each["file"]], each, size),
+            "text": texts[each["hash"]],
         }
         for each in most
     ]
 
 
-def _text(file: Place, span: Mapping[str, Any], size: int) -> str:
+def _texts(file: Place, spans: Sequence[Mapping[str, Any]], size: int) -> dict[int, str]:
+    """Returns the texts of spans that are in a work file, by their hashes."""
+    texts: dict[int, str] = {}
+    sought = np.array([span["page"] for span in spans], np.uint64)
     for pages, _ in read_kept(file, ["page_key", "text", "unit_starts"], np.empty(0, np.uint32)):
-        (rows,) = np.nonzero(pages["page_key"].to_numpy() == span["page"])
-        if len(rows):
-            page = pages.slice(int(rows[0]), 1).to_pylist()[0]
-            units = cut(page["text"], page["unit_starts"])[span["unit"] : span["unit"] + size]
-            text = "".join(units).strip()
-            return text if len(text) <= _SIZE else text[:_SIZE] + "…"
-    raise OSError(f"{file} does not have the page of a span that came from it")
+        for row in np.flatnonzero(np.isin(pages["page_key"].to_numpy(), sought)).tolist():
+            (page,) = pages.slice(row, 1).to_pylist()
+            for span in spans:
+                if span["page"] == page["page_key"] and span["hash"] not in texts:
+                    units = cut(page["text"], page["unit_starts"])[span["unit"] : span["unit"] + size]
+                    texts[span["hash"]] = _shown("".join(units).strip())
+    if len(texts) < len(spans):
+        raise OSError(f"{file} does not have the page of a span that came from it")
+    return texts
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _SIZE else text[:_SIZE] + "…"

@@ -3,13 +3,14 @@
 import json
 import random
 import sys
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from langdetect_rs import DetectorFactory, _core
 from langdetect_rs._seed import seed_state
+from langdetect_rs.detector import MAIL_RE, URL_RE
 from langdetect_rs.utils.ngram import NGram
 
 from c4pipe import native
@@ -20,7 +21,8 @@ LANGDETECT_LANGUAGES = tuple(sorted(name.removesuffix(".json") for name in _core
 
 _SEED = 0
 _DRAWS = 1 << 15
-"""More than a text takes: seven trials of at most 1,001 draws, of which up to half are drawn again."""
+"""More than a text takes: seven trials of at most 1,001 draws, of which up to half are drawn again. If not, the library
+is asked."""
 
 UNKNOWN = "und"
 """The language of a page whose language is uncertain, or not asked for."""
@@ -68,7 +70,10 @@ class LanguageDetector:
 
     def guess(self, text: str) -> Guess | None:
         """Returns the best guess, or None where the text has nothing to go by (only digits, say)."""
-        found = self._compiled.guess(text) if self._compiled else NotImplemented
+        found = self._compiled.guess(text, False) if self._compiled else NotImplemented
+        if found is NotImplemented and self._compiled:  # accents as characters of their own
+            prepared = NGram.normalize_vi(MAIL_RE.sub(" ", URL_RE.sub(" ", text)))
+            found = self._compiled.guess(prepared, True)
         if found is NotImplemented:
             guesses = self._library.detect_langs(text, seed_state(_SEED))
             return Guess(guesses[0][0], guesses[0][1]) if guesses else None
@@ -82,6 +87,7 @@ class LanguageDetector:
         return core
 
 
+@cache
 def _compile() -> Any:
     """Returns a `native.langdetect.Detector` with the profiles of the langdetect package."""
     spec = find_spec("langdetect")  # to import it would cost more than to read its profiles
