@@ -135,8 +135,8 @@ static int read_profiles(Detector *self, PyObject *profiles, uint32_t *counts, u
         PyObject *frequencies, *word, *frequency;
         double *totals[3] = {&self->totals[0][language], &self->totals[1][language], &self->totals[2][language]};
         Py_ssize_t at = 0;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(profiles, language), "O!(ddd);frequencies and three totals", &PyDict_Type, &frequencies, totals[0],
-                              totals[1], totals[2]))
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(profiles, language), "O!(ddd);frequencies and three totals",
+                              &PyDict_Type, &frequencies, totals[0], totals[1], totals[2]))
             return -1;
         while (PyDict_Next(frequencies, &at, &word, &frequency)) {
             uint64_t gram = gram_of(self, word);
@@ -643,8 +643,8 @@ static PyObject *detector_new(PyTypeObject *type, PyObject *args, PyObject *unus
 static PyMethodDef methods[] = {
     {"guess", (PyCFunction)guess, METH_VARARGS,
      "guess(text, prepared): (number of the most probable language's profile, its probability), or None where a text "
-     "has nothing to go by. NotImplemented: it has accents that NGram.normalize_vi may join. Then URL_RE, MAIL_RE and "
-     "that come first, and it is `prepared`; or the draws were too few."},
+     "has nothing to go by. NotImplemented where it has accents that NGram.normalize_vi may join (what that makes of "
+     "it, after URL_RE and MAIL_RE, is `prepared`), or where the draws are too few."},
     {NULL},
 };
 

@@ -657,6 +657,17 @@ static int write_lower(Piece text, byte *to)
     return 1;
 }
 
+/* Python keeps a text's UTF-8 with it: who needs it next, Arrow at the latest, need not make it again. */
+static PyObject *utf8_size(PyObject *unused, PyObject *given)
+{
+    Piece whole;
+    if (!PyUnicode_Check(given)) {
+        PyErr_SetString(PyExc_TypeError, "a str is needed");
+        return NULL;
+    }
+    return utf8(given, &whole) < 0 ? NULL : PyLong_FromSsize_t(whole.size);
+}
+
 /* Units and their spans: see dedup/units.py */
 
 /* Writes a unit with single blanks for the white space in it; returns where that ends. */
@@ -883,6 +894,7 @@ static PyTypeObject words_type = {
 
 static PyMethodDef functions[] = {
     {"lower", lower_text, METH_O, "Returns str.lower of a text."},
+    {"utf8_size", utf8_size, METH_O, "Returns how many bytes a text has in UTF-8."},
     {"unit_texts", unit_texts, METH_VARARGS,
      "Returns the units of a text (starts in characters, the first 0) in lower case, trimmed or with white space "
      "folded, in UTF-8; None where Python has to."},

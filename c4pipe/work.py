@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from c4pipe.dedup.exchange import URL_ROW, Rows
 from c4pipe.dedup.units import U64
 from c4pipe.errors import UsageError
+from c4pipe.native import native
 from c4pipe.recipes import Recipe
 from c4pipe.storage import Place, Whole, parquet_source
 
@@ -180,6 +181,8 @@ class WorkWriter:
 
 def utf8_size(text: str) -> int:
     """Returns how many bytes a text has in UTF-8."""
+    if native:
+        return int(native.utf8_size(text))
     return len(text) if text.isascii() else len(text.encode())
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from c4pipe import examples, recipe_lists
+from c4pipe import examples, recipe_lists, work
 from c4pipe.dedup import units
 from c4pipe.filters import bad_words, body, draft, packed
 from c4pipe.filters.bad_words import BadWords
@@ -167,6 +167,12 @@ def test_lower_case_of_texts(text: str) -> None:
     assert native.lower(text) == text.lower()
 
 
+@given(texts)
+def test_sizes_of_texts(text: str) -> None:
+    assert native is not None
+    assert native.utf8_size(text) == work.utf8_size(text) == len(text.encode())
+
+
 @given(texts, st.lists(st.integers(1, 80), max_size=6, unique=True), st.sampled_from(["folded", "trimmed"]))
 @example("ΟΔΟΣ Σ.  ÀÉ\u3000b \t😀 ", [3, 7, 9], "folded")
 @example("", [], "trimmed")
@@ -214,8 +220,9 @@ def test_the_same_work_files(name: str, shared_data: Path, tmp_path: Path, monke
     made = {}
     for kind in ("compiled", "python"):
         if kind == "python":
-            for module in (packed, units, bad_words):
+            for module in (packed, units, bad_words, work):
                 monkeypatch.setattr(module, "native", None)
+            monkeypatch.setattr("c4pipe.native.langdetect", None)
             for module in (units, draft):
                 monkeypatch.setattr(module, "lower", str.lower)
         cleaner = WetFileCleaner(recipe, gathered)
