@@ -223,7 +223,7 @@ class _View:
             yield words_table(
                 f"The most repeated {self._unit}, as they stood where they were cut out",
                 ("text", "times", "hosts that lost it"),
-                ((short(each["text"], 300), f"{each['times']:,}", f"{each['domains']:,}") for each in repeats),
+                ((each["text"], f"{each['times']:,}", f"{each['domains']:,}") for each in repeats),
             )
 
     def _months(self) -> Html:

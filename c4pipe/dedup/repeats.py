@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from c4pipe.dedup.exchange import Rows
 from c4pipe.dedup.units import cut
+from c4pipe.excerpt import short
 from c4pipe.profile import domains
 from c4pipe.storage import Place
 from c4pipe.work import read_kept
@@ -19,7 +20,7 @@ REPEAT = np.dtype([("hash", "<u8"), ("domain", "<u8"), ("page", "<u8"), ("file",
 MOST = 20
 """How many spans are told of."""
 
-_SIZE = 300  # characters of a span that are shown
+_SIZE = 301  # characters of a span that are shown, with the mark where it was cut
 
 Repeat = dict[str, Any]
 """A repeated span: `times` it was there, `domains` of the pages that lost it, its `hash`, and where one of these is."""
@@ -109,11 +110,7 @@ def _texts(file: Place, spans: Sequence[Mapping[str, Any]], size: int) -> dict[i
             for span in spans:
                 if span["page"] == page["page_key"] and span["hash"] not in texts:
                     units = cut(page["text"], page["unit_starts"])[span["unit"] : span["unit"] + size]
-                    texts[span["hash"]] = _shown("".join(units).strip())
+                    texts[span["hash"]] = short("".join(units).strip(), _SIZE)
     if len(texts) < len(spans):
         raise OSError(f"{file} does not have the page of a span that came from it")
     return texts
-
-
-def _shown(text: str) -> str:
-    return text if len(text) <= _SIZE else text[:_SIZE] + "…"
