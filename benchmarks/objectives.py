@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 from c4pipe import read
 from c4pipe.objectives import objective
 from c4pipe.objectives.batches import Batches
-from c4pipe.objectives.draws import Draws
 from c4pipe.objectives.objective import Objective
 from c4pipe.objectives.packing import Packer, batch_of
+from c4pipe.objectives.rng import Rng
 from c4pipe.objectives.rows import Features, Rows
-from c4pipe.objectives.tokens import Tokenizer
+from c4pipe.objectives.tokenizer import Tokenizer
 
 ROWS = 128  # of a batch
 AT_ONCE = 32  # documents, as Batches takes them
@@ -55,7 +55,7 @@ def objectives(tokenizer: Tokenizer) -> list[Objective]:
 
 def corrupted(pieces: list[Rows], chosen: Objective) -> list[Features]:
     """Makes examples of pieces of text."""
-    return [chosen.make(some, Draws(1)) for some in pieces]
+    return [chosen.make(some, Rng(1)) for some in pieces]
 
 
 def packed(examples: list[Features], chosen: Objective) -> int:

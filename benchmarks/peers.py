@@ -98,7 +98,7 @@ def c4pipe(job: str, recipe: str, workers: int) -> Callable[[Trial], list[str]]:
     """Returns how to make the command of a job of c4pipe."""
 
     def command(trial: Trial) -> list[str]:
-        base = [sys.executable, "-m", "c4pipe.cli", job, *trial.files, "--recipe", recipe, "--lists", str(trial.lists)]
+        base = [sys.executable, "-m", "c4pipe", job, *trial.files, "--recipe", recipe, "--lists", str(trial.lists)]
         target = ["--work" if job == "clean" else "--output", str(trial.folder / "out")]
         return [*base, *target, "--workers", str(workers), "--quiet"]
 
@@ -120,7 +120,7 @@ def tfds(trial: Trial) -> list[str]:
 
 def datatrove(trial: Trial) -> list[str]:
     """Returns the command of datatrove in its environment."""
-    from c4pipe.lists import bad_words_file
+    from c4pipe.recipes.pinned_lists import bad_words_file
 
     python = environment("datatrove", DATATROVE_PACKAGES)
     bad_words = trial.lists / str(bad_words_file("en"))
@@ -154,7 +154,7 @@ def corpus_pages(folder: Path, output: str) -> int:
 
 def work_pages(folder: Path, output: str) -> int:
     """Counts the pages that job 1 leaves for dedup."""
-    from c4pipe.work import read_header
+    from c4pipe.clean.work_file import read_header
 
     return sum(read_header(path).counts["pages.cleaned"] for path in (folder / "out").glob("*.parquet"))
 

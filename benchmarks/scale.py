@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from c4pipe.dedup.units import U64
-from c4pipe.presets import C4
-from c4pipe.work import KeptPage, WorkWriter
+from c4pipe.clean.work_file import KeptPage, WorkWriter
+from c4pipe.filters.spans import U64
+from c4pipe.recipes.presets import C4
 
 UNITS = 50
 """Sentences of a page."""
@@ -137,7 +137,7 @@ def main() -> None:
     print(
         f"{options.files:,} work files, {work_bytes:,} bytes, made in {time.monotonic() - started:,.0f} s", flush=True
     )
-    command = [sys.executable, "-m", "c4pipe.cli", "dedup", str(folder / "work"), "--output", str(folder / "corpus")]
+    command = [sys.executable, "-m", "c4pipe", "dedup", str(folder / "work"), "--output", str(folder / "corpus")]
     moments = list(watch([*command, "--workers", str(options.workers), "--quiet"], folder / "corpus"))
     seconds, memory, disk = (max(each) for each in zip(*moments, strict=True))
     rows = options.files * max(1, options.spans // (UNITS - 2)) * (UNITS - 1)

@@ -24,7 +24,7 @@ SHARED = ROOT.parent / "shared"
 
 DECODE = """
 import sys
-from c4pipe.wet import read_pages
+from c4pipe.wet.records import read_pages
 pages = size = 0
 for path in sys.argv[1:]:
     with open(path, "rb") as stream:
@@ -92,7 +92,7 @@ def main() -> None:
         )
         decode = measure([sys.executable, "-c", DECODE, *paths])
         pages, size = map(int, decode.output.split() or (0, 0))
-        build = [sys.executable, "-m", "c4pipe.cli", "build", *paths, "--lists", str(options.lists)]
+        build = [sys.executable, "-m", "c4pipe", "build", *paths, "--lists", str(options.lists)]
         built = measure([*build, "--output", str(folder / "corpus"), "--workers", str(options.workers), "--quiet"])
     if decode.status or built.status:
         sys.exit("a command failed; its error is above")

@@ -33,12 +33,13 @@ from dataflow_service import BUCKET, IMAGE, run_graph, served, staged, store, st
 from fetch import BOOT, PRISM, built, cache
 from gcs import gcs
 
-from c4pipe.beam_flow import BeamFlow
-from c4pipe.dedup.exchange import SPAN_ROW, URL_ROW, bucket_bits, group_size
-from c4pipe.dedup.layout import Layout
-from c4pipe.dedup.plan import DedupPlan
+from c4pipe.corpus.layout import Layout
+from c4pipe.dedup.dedup_plan import DedupPlan
+from c4pipe.dedup.shuffle import bucket_bits, group_size
 from c4pipe.dedup.steps import dedup_work_files
-from c4pipe.presets import find_recipe
+from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW
+from c4pipe.recipes.presets import find_recipe
+from c4pipe.runners.beam_flow import BeamFlow
 
 ROOT = Path(__file__).resolve().parent.parent
 CONSTRAINTS = ROOT / "constraints.txt"
@@ -131,7 +132,7 @@ def prism(folder: Path) -> Iterator[str]:
 
 def c4pipe(python: Path, *given: object) -> "subprocess.CompletedProcess[str]":
     """Runs a command of c4pipe, in the environment of that Python and in no clone."""
-    command = [str(python), "-m", "c4pipe.cli", *map(str, given)]
+    command = [str(python), "-m", "c4pipe", *map(str, given)]
     return subprocess.run(command, capture_output=True, text=True, cwd=python.parent)
 
 

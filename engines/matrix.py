@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks"))
 from scale import tree_bytes  # noqa: E402
 
-from c4pipe.storage import Place, place  # noqa: E402
+from c4pipe.io.paths import StoragePath, storage_path  # noqa: E402
 
 SHORT = ["local-1", "local-2", "prism", "spark-local", "flink"]
 WITHOUT_VOCABULARY = ["spark-submit", "spark-killed", "flink-killed"]
@@ -72,12 +72,12 @@ def measured(name: str, start: Started, given: Sequence[str], folder: Path, voca
     folder.mkdir()
     kind = name.partition(":")[2]
     with store(kind, folder) if kind else nullcontext(str(folder)) as base, start(folder) as options:
-        corpus = place(f"{base}/corpus")
+        corpus = storage_path(f"{base}/corpus")
         peak, stop = [0], threading.Event()
         watcher = threading.Thread(target=_watch, args=(peak, stop), daemon=True)
         watcher.start()
         started = time.monotonic()
-        command = [sys.executable, "-m", "c4pipe.cli", "build", *given, "--quiet", *options]
+        command = [sys.executable, "-m", "c4pipe", "build", *given, "--quiet", *options]
         status, killed = 0, None
         with (folder / "build.log").open("w") as log:
             if name == "spark-submit":
@@ -89,9 +89,9 @@ def measured(name: str, start: Started, given: Sequence[str], folder: Path, voca
         seconds = time.monotonic() - started
         stop.set()
         watcher.join()
-        made = place(f"{base}/vocabulary")
+        made = storage_path(f"{base}/vocabulary")
         if not status and killed is not False and vocabulary:
-            command = [sys.executable, "-m", "c4pipe.cli", "vocab", f"{corpus}/en", "--size", "250", "--quiet"]
+            command = [sys.executable, "-m", "c4pipe", "vocab", f"{corpus}/en", "--size", "250", "--quiet"]
             with (folder / "build.log").open("a") as log:
                 status = subprocess.call([*command, "--output", str(made), *options], stdout=log, stderr=log)
         if status or killed is False:
@@ -103,7 +103,7 @@ def measured(name: str, start: Started, given: Sequence[str], folder: Path, voca
 def _submit(given: Sequence[str], options: Sequence[str], folder: Path, log: IO[str]) -> None:
     """Writes each job to a jar, and submits that: what a cluster takes that the client can't reach."""
     submit, *engine = options
-    c4pipe = [sys.executable, "-m", "c4pipe.cli"]
+    c4pipe = [sys.executable, "-m", "c4pipe"]
     inputs, shards = list(given[:-2]), list(given[-2:])
     clean = [*c4pipe, "clean", *inputs, "--quiet", "--work", str(folder / "work")]
     dedup = [*c4pipe, "dedup", str(folder / "work"), *shards, "--quiet", "--output", str(folder / "corpus")]
@@ -116,7 +116,7 @@ def _submit(given: Sequence[str], options: Sequence[str], folder: Path, log: IO[
         run(command)  # it is done: nothing is left to do here
 
 
-def _row(corpus: Place, vocabulary: Place | None, seconds: float, memory: int) -> Row:
+def _row(corpus: StoragePath, vocabulary: StoragePath | None, seconds: float, memory: int) -> Row:
     manifest = json.loads((corpus / "manifest.json").read_text("utf-8"))
     digest = hashlib.sha256((corpus / "manifest.json").read_bytes())
     for shard in manifest["shards"]:
@@ -134,7 +134,7 @@ def _watch(peak: list[int], stop: threading.Event) -> None:
 def _kill_a_worker(built: "subprocess.Popen[bytes]") -> bool:
     """Kills one of Beam's workers some seconds after it came up."""
     while built.poll() is None:
-        if up := _processes("c4pipe.boot"):
+        if up := _processes("c4pipe.runners.beam_boot"):
             time.sleep(2.0)
             with contextlib.suppress(ProcessLookupError):  # it came to its end: on to the next
                 os.kill(up[0], signal.SIGKILL)

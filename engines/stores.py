@@ -10,7 +10,7 @@ from pathlib import Path
 from clusters import HOST, free_port, listens, started, wait
 from gcs import gcs
 
-from c4pipe.stores import _store
+from c4pipe.io.object_store import _store
 
 _BUCKET = "c4pipe"
 

@@ -29,7 +29,7 @@ from c4pipe import read
 from c4pipe.objectives import objective
 from c4pipe.objectives.batches import Batches
 from c4pipe.objectives.packing import Batch
-from c4pipe.objectives.tokens import Tokenizer
+from c4pipe.objectives.tokenizer import Tokenizer
 
 LENGTH, ROWS = 64, 8  # tokens of a row's inputs; rows of a host's batch
 WIDTH, HEADS, LAYERS = 64, 4, 2

@@ -10,17 +10,18 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from c4pipe import inflate, wet
-from c4pipe.dedup.units import cut, span_hashes, unit_hashes
-from c4pipe.filters.clean import Cleaner
-from c4pipe.filters.tools import Tools
-from c4pipe.filters.wet_file import count
-from c4pipe.lists import load_bad_words
-from c4pipe.page import Page, is_validation, url_key, url_md5
-from c4pipe.presets import C4, TFDS
-from c4pipe.recipe_lists import Lists
-from c4pipe.recipes import Recipe
-from c4pipe.wet import DAMAGE, Damage, read_pages
+from c4pipe.clean.cleaner import Cleaner
+from c4pipe.clean.file_cleaner import count
+from c4pipe.clean.resources import RuleResources
+from c4pipe.filters.spans import cut, span_hashes, unit_hashes
+from c4pipe.filters.urls import is_validation, url_key, url_md5
+from c4pipe.recipes.pinned_lists import load_bad_words
+from c4pipe.recipes.presets import C4, TFDS
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.wet import gzip_members, records
+from c4pipe.wet.page import Page
+from c4pipe.wet.records import DAMAGE, Damage, read_pages
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples"
 _RECORD = b"WARC/1.0\r\n"
@@ -61,7 +62,7 @@ def check_reader(data: bytes) -> None:
 
 def _shrink() -> None:
     """Makes caps and buffers so small that a fuzzer's inputs, which are small as well, come to their ends."""
-    for module, values in ((wet, _SMALL), (inflate, _SMALL_BUFFERS)):
+    for module, values in ((records, _SMALL), (gzip_members, _SMALL_BUFFERS)):
         for name, value in values.items():
             assert hasattr(module, name)
             setattr(module, name, value)
@@ -76,7 +77,7 @@ def _check_items(items: list[Page | Damage]) -> None:
         if isinstance(item, Damage):
             assert item.kind in DAMAGE
         else:
-            assert item.size <= wet.RECORD_CAP
+            assert item.size <= records.RECORD_CAP
             assert "\n" not in item.url
             item.body.encode()
 
@@ -116,7 +117,7 @@ def _check_page(page: Page, name: str, cleaner: Cleaner) -> None:
     assert "".join(units) == draft.text
     assert all(units)
     span = recipe.parameters("repeated_span")
-    hashes = unit_hashes(units, span["white_space"])
+    hashes = unit_hashes(units, span["whitespace"])
     assert len(span_hashes(hashes, span["size"])) == max(0, len(units) - span["size"] + 1)
     assert verdict.final == cleaner.finish(page.url, draft.text, len(units))[0]
     cleaner.finish(page.url, "".join(units[1:]).strip(), len(units) - 1)
@@ -126,10 +127,10 @@ def _check_page(page: Page, name: str, cleaner: Cleaner) -> None:
 def _check_kept(lines: list[str], text: str, recipe: Recipe) -> None:
     assert text.strip()
     text.encode()
-    marks = recipe.parameters("no_end_mark")
+    marks = recipe.parameters("no_terminal_punctuation")
     for line in lines:
-        assert line.endswith(tuple(marks["marks"]))
-        assert not line.endswith(tuple(marks["no_marks"]))
+        assert line.endswith(tuple(marks["endings"]))
+        assert not line.endswith(tuple(marks["excluded_endings"]))
         assert len(line.split()) >= 5
         assert "javascript" not in line.lower()
     assert "{" not in text
@@ -142,7 +143,7 @@ _made: dict[str, Cleaner] = {}
 def _cleaners() -> Mapping[str, Cleaner]:
     if not _made:
         lists = Lists(bad_words={"en": load_bad_words(SAMPLES / "lists", "en")})
-        _made.update({recipe.name: Cleaner(recipe, Tools(recipe, lists)) for recipe in (C4, TFDS)})
+        _made.update({recipe.name: Cleaner(recipe, RuleResources(recipe, lists)) for recipe in (C4, TFDS)})
     return _made
 
 

@@ -20,9 +20,10 @@ from typing import NamedTuple
 
 import pyarrow.parquet as pq
 
-from c4pipe.lists import PINNED, REALNEWS
-from c4pipe.page import Page, normalise_url
-from c4pipe.wet import read_pages
+from c4pipe.filters.urls import normalise_url
+from c4pipe.recipes.pinned_lists import PINNED, REALNEWS
+from c4pipe.wet.page import Page
+from c4pipe.wet.records import read_pages
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
@@ -147,7 +148,7 @@ def compare(config: str, given: Inputs, folder: Path) -> tuple[int, list[str]]:
 
 def build(recipe: str, given: Inputs, output: Path, options: Sequence[str]) -> Path:
     """Builds a corpus with c4pipe, as a user would, and returns its folder."""
-    command = [sys.executable, "-m", "c4pipe.cli", "build", *map(str, given.files), "--recipe", recipe]
+    command = [sys.executable, "-m", "c4pipe", "build", *map(str, given.files), "--recipe", recipe]
     command += ["--output", str(output), "--lists", str(given.lists), "--workers", "1", "--quiet", *options]
     subprocess.run(command, check=True)
     return output

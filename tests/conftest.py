@@ -7,11 +7,12 @@ import gcld3
 import pytest
 from hypothesis import settings
 
-from c4pipe import cli, shards
-from c4pipe.filters.tools import Tools
-from c4pipe.lists import load_bad_words
-from c4pipe.presets import C4, TFDS
-from c4pipe.recipe_lists import Lists
+from c4pipe.clean.resources import RuleResources
+from c4pipe.cli import main
+from c4pipe.corpus import shard_writer
+from c4pipe.recipes.pinned_lists import load_bad_words
+from c4pipe.recipes.presets import C4, TFDS
+from c4pipe.recipes.recipe_lists import Lists
 
 # Before any test loads TensorFlow: CLD3 crashes after it.
 gcld3.NNetLanguageIdentifier(100, 10_000)
@@ -39,15 +40,15 @@ def sample_lists() -> Lists:
 
 
 @pytest.fixture(scope="session")
-def c4_tools(sample_lists: Lists) -> Tools:
+def c4_tools(sample_lists: Lists) -> RuleResources:
     """The tools of the recipe `c4`, English only, with the bad words of the sample crawl."""
-    return Tools(C4, sample_lists)
+    return RuleResources(C4, sample_lists)
 
 
 @pytest.fixture(scope="session")
-def tfds_tools(sample_lists: Lists) -> Tools:
+def tfds_tools(sample_lists: Lists) -> RuleResources:
     """The tools of the recipe `tfds`, with the bad words of the sample crawl."""
-    return Tools(TFDS, sample_lists)
+    return RuleResources(TFDS, sample_lists)
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +57,7 @@ def small_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("small") / "corpus"
     options = ["--recipe", "unfiltered", "--languages", "en,de", "--format", "parquet,tfrecord,json"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shards, "ROW_GROUP_BYTES", 3000)
+        patch.setattr(shard_writer, "ROW_GROUP_BYTES", 3000)
         more = ["--shards", "5", "--workers", "1", "--quiet", "--output", str(folder)]
-        assert cli.main(["build", str(ROOT / "samples" / "crawl"), *options, *more]) == 0
+        assert main.main(["build", str(ROOT / "samples" / "crawl"), *options, *more]) == 0
     return folder

@@ -21,7 +21,7 @@ from urllib.parse import quote
 import pytest
 from web import Fault, Script
 
-from c4pipe import stores
+from c4pipe.io import object_store
 
 _CODES = {403: "AccessDenied", 500: "InternalError", 503: "SlowDown"}
 """S3's word for a status, in its XML. Other faults: `cut` and `reset` in the middle of a body, `stall` before it.
@@ -186,13 +186,13 @@ def store_of(
         store.url = f"http://127.0.0.1:{server.server_address[1]}"
         for name, value in _environment(store.url).items():
             monkeypatch.setenv(name, value)
-        stores._store.cache_clear()
+        object_store._store.cache_clear()
         thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()
         try:
             yield store
         finally:
-            stores._store.cache_clear()
+            object_store._store.cache_clear()
             server.shutdown()
             thread.join()
 

@@ -17,19 +17,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from s3 import moto_server, store_of
 
-from c4pipe import audit, cli, manifest
-from c4pipe.audit import SCHEMA, KeepDropped, parse_share
+from c4pipe.clean import dropped_pages
+from c4pipe.clean.cleaner import Cleaner
+from c4pipe.clean.dropped_pages import SCHEMA, KeepDropped, parse_share
+from c4pipe.clean.file_cleaner import WetFileCleaner
+from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.trace import explain_page
+from c4pipe.cli import main
+from c4pipe.corpus import manifest
 from c4pipe.errors import UsageError
-from c4pipe.explain import explain_page
-from c4pipe.filters.clean import Cleaner
-from c4pipe.filters.tools import Tools
-from c4pipe.filters.wet_file import WetFileCleaner
-from c4pipe.lists import load_bad_words
-from c4pipe.page import Page, normalise_url, url_key
-from c4pipe.presets import C4, TFDS
-from c4pipe.recipe_lists import Lists
-from c4pipe.recipes import Recipe
-from c4pipe.wet import read_pages
+from c4pipe.filters.urls import normalise_url, url_key
+from c4pipe.recipes.pinned_lists import load_bad_words
+from c4pipe.recipes.presets import C4, TFDS
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.wet.page import Page
+from c4pipe.wet.records import read_pages
 
 ROOT = Path(__file__).resolve().parents[1]
 CRAWL = ROOT / "samples" / "crawl"
@@ -40,7 +43,7 @@ Row = dict[str, Any]
 
 
 def build(output: Path, *more: str) -> int:
-    return cli.main(["build", str(CRAWL), *LISTS, "--output", str(output), "--quiet", "--workers", "1", *more])
+    return main.main(["build", str(CRAWL), *LISTS, "--output", str(output), "--quiet", "--workers", "1", *more])
 
 
 def rows(folder: Path, job: str = "*") -> list[Row]:
@@ -72,7 +75,7 @@ def c4_audit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All pages that recipe c4 drops from the sample crawl."""
     output = tmp_path_factory.mktemp("c4") / "corpus"
     assert build(output, "--keep-dropped", "all") == 0
-    return output / audit.FOLDER
+    return output / dropped_pages.FOLDER
 
 
 # The share
@@ -106,8 +109,8 @@ def test_where_a_share_ends() -> None:
 
 
 def test_the_counts_are_the_funnels(corpus: Path) -> None:
-    assert Counter(row["reason"] for row in rows(corpus / audit.FOLDER)) == dropped_in(corpus)
-    read = pq.read_table(corpus / audit.FOLDER)
+    assert Counter(row["reason"] for row in rows(corpus / dropped_pages.FOLDER)) == dropped_in(corpus)
+    read = pq.read_table(corpus / dropped_pages.FOLDER)
     assert len(read) == sum(dropped_in(corpus).values()) > 30
     assert read.schema.remove_metadata() == SCHEMA
 
@@ -116,7 +119,7 @@ def test_the_counts_are_the_funnels(corpus: Path) -> None:
 def test_real_pages_against_the_rules(recipe: Recipe, shared_data: Path, tmp_path: Path) -> None:
     """Exactly the dropped pages whose key is below the share, in the file's order, with what explain says of them."""
     lists = Lists(bad_words={"en": load_bad_words(shared_data / "lists", "en")})
-    tools = Tools(recipe, lists)
+    tools = RuleResources(recipe, lists)
     cleaner = Cleaner(recipe, tools)
     made = WetFileCleaner(recipe, lists, KeepDropped(SHARE, str(tmp_path / "dropped")))
     passed_over = 0
@@ -150,8 +153,8 @@ def test_real_pages_against_the_rules(recipe: Recipe, shared_data: Path, tmp_pat
 
 def test_a_share_of_the_pages_of_both_jobs(c4_audit: Path, tmp_path: Path) -> None:
     assert build(tmp_path / "c", "--keep-dropped", str(SHARE)) == 0
-    some = rows(tmp_path / "c" / audit.FOLDER)
-    tools = Tools(C4, Lists(bad_words={"en": load_bad_words(ROOT / "samples" / "lists", "en")}))
+    some = rows(tmp_path / "c" / dropped_pages.FOLDER)
+    tools = RuleResources(C4, Lists(bad_words={"en": load_bad_words(ROOT / "samples" / "lists", "en")}))
     cleaner = Cleaner(C4, tools)
 
     def key(url: str) -> int:
@@ -160,7 +163,7 @@ def test_a_share_of_the_pages_of_both_jobs(c4_audit: Path, tmp_path: Path) -> No
     everything = rows(c4_audit)
     assert some == [row for row in everything if key(row["url"]) < SHARE * 2**64]
     assert 0 < len(some) < len(everything)
-    assert {row["reason"] for row in some} & {"older_copy", "few_sentences_left"}
+    assert {row["reason"] for row in some} & {"stale_capture", "few_sentences_left"}
 
 
 def test_the_fact_and_the_text(c4_audit: Path) -> None:
@@ -169,7 +172,7 @@ def test_the_fact_and_the_text(c4_audit: Path) -> None:
     assert (shop["fact"], shop["lines"]) == ("2 sentences; at least 3", 1)  # one line of six is left
     assert shop["text"].startswith("This blue cup was turned by hand")
     for (reason, url), row in by_url.items():
-        if reason == "older_copy":
+        if reason == "stale_capture":
             assert row["fact"] == f"another capture of {normalise_url(url)} counts as the newest"
         if reason == "few_sentences_left" and row["fact"] == "no text is left":
             assert (row["text"], row["lines"]) == ("", 0)
@@ -209,13 +212,13 @@ def keep_all(folder: Path) -> KeepDropped:
 def test_same_bytes_with_two_workers_and_another_order(c4_audit: Path, tmp_path: Path) -> None:
     files = sorted(map(str, CRAWL.iterdir()), reverse=True)
     command = ["build", *files, *LISTS, "--output", str(tmp_path / "c"), "--quiet", "--workers", "2"]
-    assert cli.main([*command, "--keep-dropped", "1"]) == 0
-    assert contents(tmp_path / "c" / audit.FOLDER) == contents(c4_audit)
+    assert main.main([*command, "--keep-dropped", "1"]) == 0
+    assert contents(tmp_path / "c" / dropped_pages.FOLDER) == contents(c4_audit)
 
 
 def test_the_corpus_is_the_same_without(c4_audit: Path, tmp_path: Path) -> None:
     assert build(tmp_path / "c") == 0
-    assert not (tmp_path / "c" / audit.FOLDER).exists()
+    assert not (tmp_path / "c" / dropped_pages.FOLDER).exists()
     for path in (
         *(tmp_path / "c" / "en").iterdir(),
         tmp_path / "c" / manifest.NAME,
@@ -227,16 +230,16 @@ def test_the_corpus_is_the_same_without(c4_audit: Path, tmp_path: Path) -> None:
 
 def test_clean_and_dedup_by_themselves_keep_the_same(c4_audit: Path, tmp_path: Path) -> None:
     work, keep = str(tmp_path / "w"), ["--keep-dropped", "all", "--workers", "1", "--quiet"]
-    assert cli.main(["clean", str(CRAWL), *LISTS, "--work", work, *keep]) == 0
-    assert cli.main(["dedup", work, "--output", str(tmp_path / "c"), *keep]) == 0
-    parts = contents(tmp_path / "w" / audit.FOLDER) | contents(tmp_path / "c" / audit.FOLDER)
+    assert main.main(["clean", str(CRAWL), *LISTS, "--work", work, *keep]) == 0
+    assert main.main(["dedup", work, "--output", str(tmp_path / "c"), *keep]) == 0
+    parts = contents(tmp_path / "w" / dropped_pages.FOLDER) | contents(tmp_path / "c" / dropped_pages.FOLDER)
     assert parts == contents(c4_audit)
 
 
 def test_row_groups_bound_the_memory(tmp_path: Path, c4_audit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit, "_GROUP_BYTES", 1000)
+    monkeypatch.setattr(dropped_pages, "_GROUP_BYTES", 1000)
     assert build(tmp_path / "c", "--keep-dropped", "all") == 0
-    folder = tmp_path / "c" / audit.FOLDER
+    folder = tmp_path / "c" / dropped_pages.FOLDER
     assert rows(folder) == rows(c4_audit)
     assert max(pq.read_metadata(path).num_row_groups for path in folder.iterdir()) > 3
 
@@ -248,39 +251,39 @@ def test_killed_and_run_again(c4_audit: Path, tmp_path: Path) -> None:
     """Killed by SIGKILL when the first audit is there: the next run makes the others, and leaves nothing unfinished."""
     command = ["build", str(CRAWL), *LISTS, "--output", str(tmp_path / "c"), "--workers", "1", "--quiet"]
     command += ["--keep-dropped", "all"]
-    process = subprocess.Popen([sys.executable, "-m", "c4pipe.cli", *command], start_new_session=True)
-    folder = tmp_path / "c" / audit.FOLDER
+    process = subprocess.Popen([sys.executable, "-m", "c4pipe", *command], start_new_session=True)
+    folder = tmp_path / "c" / dropped_pages.FOLDER
     while not list(folder.glob("[!.]*")):
         assert process.poll() is None, "it ended before it could be killed"
         time.sleep(0.002)
     os.killpg(process.pid, signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
     (folder / ".SAMPLE.1-2.tmp").write_bytes(b"of a worker that was killed")
-    assert cli.main(command) == 0
+    assert main.main(command) == 0
     assert contents(folder) == contents(c4_audit)
 
 
 def test_an_audit_without_its_work_file_is_made_again(c4_audit: Path, tmp_path: Path) -> None:
     """The run that it is of was stopped before the work file had its name."""
     name = sorted(path.name for path in CRAWL.iterdir())[0]
-    folder = tmp_path / "w" / audit.FOLDER
+    folder = tmp_path / "w" / dropped_pages.FOLDER
     folder.mkdir(parents=True)
     (folder / f"{name}.clean.parquet").write_bytes(b"old")
     command = ["clean", str(CRAWL), *LISTS, "--work", str(tmp_path / "w"), "--workers", "1", "--quiet"]
-    assert cli.main([*command, "--keep-dropped", "all"]) == 0
+    assert main.main([*command, "--keep-dropped", "all"]) == 0
     assert rows(folder) == rows(c4_audit, "clean")
 
 
 def test_work_that_was_done_without_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["clean", str(CRAWL), *LISTS, "--work", str(tmp_path), "--workers", "1"]
-    assert cli.main(command) == 0
+    assert main.main(command) == 0
     next(tmp_path.glob("*.wet.gz.parquet")).unlink()
-    assert cli.main([*command, "--keep-dropped", "all"]) == 0
+    assert main.main([*command, "--keep-dropped", "all"]) == 0
     said = capsys.readouterr().err
     assert said.count("c4pipe: clean was done before for 2 of 2 WET files, without --keep-dropped") == 1
-    assert len(list((tmp_path / audit.FOLDER).iterdir())) == 1
-    assert cli.main(["dedup", str(tmp_path), "--output", str(tmp_path / "c"), "--workers", "1"]) == 0
-    assert cli.main(["dedup", str(tmp_path), "--output", str(tmp_path / "c"), "--keep-dropped", "all"]) == 0
+    assert len(list((tmp_path / dropped_pages.FOLDER).iterdir())) == 1
+    assert main.main(["dedup", str(tmp_path), "--output", str(tmp_path / "c"), "--workers", "1"]) == 0
+    assert main.main(["dedup", str(tmp_path), "--output", str(tmp_path / "c"), "--keep-dropped", "all"]) == 0
     assert "c4pipe: dedup was done before for 3 of 3 WET files" in capsys.readouterr().err
 
 
@@ -309,7 +312,7 @@ def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 def test_in_a_store(c4_audit: Path, s3: Any) -> None:
     name = sorted(path.name for path in CRAWL.iterdir())[0]
     command = ["clean", str(CRAWL / name), *LISTS, "--work", "s3://bucket/w", "--quiet", "--workers", "1"]
-    assert cli.main([*command, "--keep-dropped", "all"]) == 0
-    key = f"w/{audit.FOLDER}/{name}.clean.parquet"
-    assert [each for each in s3.keys("bucket") if audit.FOLDER in each] == [key]
+    assert main.main([*command, "--keep-dropped", "all"]) == 0
+    key = f"w/{dropped_pages.FOLDER}/{name}.clean.parquet"
+    assert [each for each in s3.keys("bucket") if dropped_pages.FOLDER in each] == [key]
     assert s3.get(f"bucket/{key}") == (c4_audit / f"{name}.clean.parquet").read_bytes()

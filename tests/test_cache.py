@@ -21,20 +21,20 @@ from hypothesis import strategies as st
 from test_remote import CRAWL, LISTS, files_of, made_crawl
 from web import Web, serve
 
-from c4pipe import cli
-from c4pipe.cache import cached
+from c4pipe.cli import main
 from c4pipe.errors import C4pipeError
-from c4pipe.inputs import Selection, find_inputs
-from c4pipe.remote import DownloadError, Network
-from c4pipe.sources import Sources
+from c4pipe.io.cache import cached
+from c4pipe.io.retry import DownloadError, NetworkOptions
+from c4pipe.io.streams import InputOpener
+from c4pipe.wet.inputs import Selection, find_inputs
 
 DATA = random.Random(0).randbytes(100_000)
 LARGE = random.Random(1).randbytes(4 << 20)
 
 
 def fetch(url: str, folder: Path, tries: int = 4) -> bytes:
-    network = Network(tries=tries, first_pause=0.002, stall_seconds=0.3, cache=folder)
-    with Sources(network).open(url) as stream:
+    network = NetworkOptions(tries=tries, first_pause=0.002, stall_seconds=0.3, cache=folder)
+    with InputOpener(network).open(url) as stream:
         return b"".join(iter(lambda: stream.read(1 << 20), b""))
 
 
@@ -45,7 +45,7 @@ def kept(web: Web, folder: Path, path: str = "a.wet") -> Path:
 
 def build(output: Path, url: str, *options: str | Path) -> int:
     command = ["build", CRAWL, "--source", url, "--lists", str(LISTS), "--workers", "1", "--quiet"]
-    return cli.main([*command, "--output", str(output), *map(str, options)])
+    return main.main([*command, "--output", str(output), *map(str, options)])
 
 
 def test_a_file_is_asked_for_once(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_the_second_build_needs_no_server(tmp_path: Path) -> None:
 
 
 def test_a_list_of_a_crawl_that_was_cut_is_not_kept(tmp_path: Path) -> None:
-    network = Network(tries=2, first_pause=0.001, cache=tmp_path)
+    network = NetworkOptions(tries=2, first_pause=0.001, cache=tmp_path)
     with serve(made_crawl(2), lambda path, number: "cut" if number == 0 else "503" if number < 3 else None) as web:
         selection = Selection(source=web.url, network=network)
         with pytest.raises(C4pipeError, match=r"wet\.paths\.gz can't be had: .*503, 2 times in a row"):
@@ -163,8 +163,8 @@ def test_a_damaged_file_is_no_substitute_for_one_that_is_gone(tmp_path: Path) ->
 SCRIPT = """
 import sys
 from pathlib import Path
-from c4pipe.remote import Network
-from c4pipe.sources import Sources
+from c4pipe.io.retry import Network
+from c4pipe.io.streams import Sources
 
 url, folder = sys.argv[1:]
 sources = Sources(Network(first_pause=0.002, cache=Path(folder)))
@@ -370,6 +370,6 @@ def test_a_folder_that_is_read_only_is_told(tmp_path: Path) -> None:
 def test_a_cache_that_is_a_file_is_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str], given: str) -> None:
     (tmp_path / "c").write_text("")
     command = ["build", given, "--source", "http://127.0.0.1:1", "--lists", str(LISTS), "--output", str(tmp_path / "o")]
-    assert cli.main([*command, "--cache", str(tmp_path / "c")]) == 2
+    assert main.main([*command, "--cache", str(tmp_path / "c")]) == 2
     assert f"--cache {tmp_path / 'c'} is a file: give a folder" in capsys.readouterr().err
     assert not (tmp_path / "o").exists()

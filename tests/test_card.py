@@ -15,11 +15,14 @@ from typing import Any
 
 import pytest
 
-from c4pipe import cli, manifest, publish
-from c4pipe.card import NAME, card
-from c4pipe.card_text import limits
-from c4pipe.presets import C4, RECIPES
-from c4pipe.shards import SCHEMA
+from c4pipe.clean import work_folder
+from c4pipe.cli import main
+from c4pipe.corpus import manifest
+from c4pipe.corpus.shard_writer import SCHEMA
+from c4pipe.dedup import publish
+from c4pipe.recipes.presets import C4, RECIPES
+from c4pipe.report.card import NAME, card
+from c4pipe.report.card_text import limits
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples"
 LANGUAGES = ("de", "en", "fr", "ro")
@@ -52,7 +55,7 @@ def write_inputs(folder: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("card")
-    assert cli.main(["clean", *write_inputs(folder), "--work", str(folder / "work")]) == 0
+    assert main.main(["clean", *write_inputs(folder), "--work", str(folder / "work")]) == 0
     return folder / "work"
 
 
@@ -65,8 +68,8 @@ def corpus(work: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[st
         if formats not in made:
             output = tmp_path_factory.mktemp("corpus") / "made"
             options = ["--format", formats, "--shards", "2", "--workers", "1", "--quiet"]
-            assert cli.main(["dedup", str(work), "--output", str(output), *options]) == 0
-            shutil.copytree(work, output / publish.WORK)  # where build has it
+            assert main.main(["dedup", str(work), "--output", str(output), *options]) == 0
+            shutil.copytree(work, output / work_folder.WORK)  # where build has it
             made[formats] = output
         return made[formats]
 
@@ -332,7 +335,9 @@ def test_limits_are_those_of_the_rules_that_are_left() -> None:
     every = limits(C4, ["en"], 0)
     assert "Only exact repeats of 3 sentences in a row" in every
     assert "headings, lists, tables" in every
-    few = limits(C4.without("bad_words", "no_end_mark", "few_words", "curly_bracket", "repeated_span"), ["en"], 0)
+    few = limits(
+        C4.without("bad_words", "no_terminal_punctuation", "few_words", "curly_bracket", "repeated_span"), ["en"], 0
+    )
     assert "No list of bad words was applied" in few
     assert "pages of short lines or few sentences are gone" in few
     assert "curly" not in few
@@ -342,7 +347,7 @@ def test_limits_are_those_of_the_rules_that_are_left() -> None:
 
 
 def build(folder: Path, output: Path) -> int:
-    return cli.main(["build", *write_inputs(folder), "--output", str(output)])
+    return main.main(["build", *write_inputs(folder), "--output", str(output)])
 
 
 def test_a_build_that_was_stopped_while_it_was_published_gets_its_card(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from c4pipe import cli
-from c4pipe.beam_options import split_arguments
-from c4pipe.presets import RECIPES
-from c4pipe.rules import RULES
+from c4pipe.cli import main
+from c4pipe.cli.beam_options import split_arguments
+from c4pipe.recipes.presets import RECIPES
+from c4pipe.recipes.rules import RULES
 
 ROOT = Path(__file__).parent.parent
 CRAWL = str(ROOT / "samples" / "crawl")
@@ -73,7 +73,7 @@ def test_a_mistake_is_one_sentence(
     (tmp_path / "typo.toml").write_text('base = "c4"\nof = ["policy"]\n')
     (tmp_path / "full" / "mine.txt").write_text("mine\n")
     (tmp_path / "parquet" / "x.parquet").write_text("no Parquet\n")
-    assert cli.main([*(each.format(tmp=tmp_path) for each in arguments), *_quiet(arguments)]) == status
+    assert main.main([*(each.format(tmp=tmp_path) for each in arguments), *_quiet(arguments)]) == status
     captured = capsys.readouterr()
     *before, sentence = captured.err.splitlines()  # a fetch tells of its retries before it gives up
     assert not before or arguments[:2] == ["lists", "fetch"]
@@ -92,14 +92,14 @@ def _quiet(arguments: Sequence[str]) -> list[str]:
 
 def test_another_corpus_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     build = ["build", CRAWL, "--lists", LISTS, "--output", str(tmp_path), "--quiet", "--workers", "1"]
-    assert cli.main(build) == 0
+    assert main.main(build) == 0
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     for more, says in ((["--format", "json"], "formats"), (["--shards", "2"], "train_shards")):
-        assert cli.main([*build, *more]) == 2
+        assert main.main([*build, *more]) == 2
         message = capsys.readouterr().err
         assert "already holds another corpus" in message
         assert says in message
-    assert cli.main([*build, "--languages", "ro"]) == 2
+    assert main.main([*build, "--languages", "ro"]) == 2
     assert "(recipe: " in capsys.readouterr().err
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
@@ -108,23 +108,23 @@ def test_work_of_another_recipe_or_input_is_not_mixed_in(tmp_path: Path, capsys:
     wet = tmp_path / "one.wet.gz"
     wet.write_bytes(next(Path(CRAWL).iterdir()).read_bytes())
     clean = ["clean", str(wet), "--lists", LISTS, "--work", str(tmp_path / "work"), "--workers", "1", "--quiet"]
-    assert cli.main(clean) == 0
-    assert cli.main([*clean, "--languages", "ro"]) == 2
+    assert main.main(clean) == 0
+    assert main.main([*clean, "--languages", "ro"]) == 2
     message = capsys.readouterr().err
     assert "c4 (en;" in message
     assert "c4 (ro;" in message
     wet.write_bytes(wet.read_bytes() + b"\n")
-    assert cli.main(clean) == 2
+    assert main.main(clean) == 2
     assert "bytes" in capsys.readouterr().err
-    assert cli.main([*clean[:4], "--work", str(tmp_path / "work2"), "--languages", "ro", *clean[6:]]) == 0
+    assert main.main([*clean[:4], "--work", str(tmp_path / "work2"), "--languages", "ro", *clean[6:]]) == 0
     work = [str(tmp_path / "work"), str(tmp_path / "work2")]
-    assert cli.main(["dedup", *work, "--output", str(tmp_path / "out")]) == 2
+    assert main.main(["dedup", *work, "--output", str(tmp_path / "out")]) == 2
     assert "one name" in capsys.readouterr().err
 
 
 def test_options_go_where_they_belong() -> None:
     own, beam = split_arguments(
-        cli.make_parser(),
+        main.make_parser(),
         [
             "build",
             "--runner",
@@ -142,7 +142,7 @@ def test_options_go_where_they_belong() -> None:
 
 
 def test_funnel_and_place_of_the_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["build", CRAWL, "--lists", LISTS, "--output", str(tmp_path / "c"), "--workers", "1"]) == 0
+    assert main.main(["build", CRAWL, "--lists", LISTS, "--output", str(tmp_path / "c"), "--workers", "1"]) == 0
     captured = capsys.readouterr()
     assert f"corpus: {tmp_path / 'c'} (2 files" in captured.out
     rows = {line.split("  ")[0].strip(): line.split()[-2:] for line in captured.out.splitlines() if line}
@@ -156,30 +156,30 @@ def test_funnel_and_place_of_the_corpus(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_clean_then_dedup_is_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     work = str(tmp_path / "work")
-    assert cli.main(["clean", CRAWL, "--lists", LISTS, "--work", work, "--workers", "1"]) == 0
+    assert main.main(["clean", CRAWL, "--lists", LISTS, "--work", work, "--workers", "1"]) == 0
     assert "pages left for dedup" in capsys.readouterr().out
-    assert cli.main(["dedup", work, "--output", str(tmp_path / "a"), "--workers", "1"]) == 0
-    assert cli.main(["build", CRAWL, "--lists", LISTS, "--output", str(tmp_path / "b"), "--workers", "1"]) == 0
+    assert main.main(["dedup", work, "--output", str(tmp_path / "a"), "--workers", "1"]) == 0
+    assert main.main(["build", CRAWL, "--lists", LISTS, "--output", str(tmp_path / "b"), "--workers", "1"]) == 0
     for name in ("manifest.json", "en/c4-train-00000-of-00001.parquet"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
 def test_recipes_shows_every_rule_and_its_source(capsys: pytest.CaptureFixture[str]) -> None:
     for name, recipe in RECIPES.items():
-        assert cli.main(["recipes", name]) == 0
+        assert main.main(["recipes", name]) == 0
         shown = capsys.readouterr().out
         assert shown.startswith(f"{name}  ")
         for _, step in recipe.steps():
             assert f" {step.rule} " in shown
             assert step.definition.source.split()[0] in shown
-    assert cli.main(["recipes", "c4"]) == 0
+    assert main.main(["recipes", "c4"]) == 0
     shown = capsys.readouterr().out
     assert "[citation needed]" in shown
     assert "190,000" in shown
 
 
 def test_recipes_shows_all_of_them_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["recipes"]) == 0
+    assert main.main(["recipes"]) == 0
     names, table, _ = capsys.readouterr().out.split("\n\n")
     assert [line.split()[0] for line in names.splitlines()] == list(RECIPES)
     rows = {line.split()[0]: line for line in table.splitlines() if line[:1].strip()}
@@ -190,7 +190,7 @@ def test_recipes_shows_all_of_them_side_by_side(capsys: pytest.CaptureFixture[st
 
 def test_recipes_shows_ones_own_beside_its_base(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "my.toml").write_text('base = "c4"\nmin_words_per_line = 3\noff = ["bad_words"]\n')
-    assert cli.main(["recipes", "c4", str(tmp_path / "my.toml")]) == 0
+    assert main.main(["recipes", "c4", str(tmp_path / "my.toml")]) == 0
     rows = {line.split()[0]: line.split()[1:] for line in capsys.readouterr().out.splitlines() if line.strip()}
     assert rows["min_words_per_line"] == ["5", "3"]
     assert rows["bad_words"] == ["18", "cleaned"]
@@ -198,12 +198,12 @@ def test_recipes_shows_ones_own_beside_its_base(tmp_path: Path, capsys: pytest.C
 
 
 def test_lists_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["lists", "show", "--lists", str(tmp_path)]) == 0
+    assert main.main(["lists", "show", "--lists", str(tmp_path)]) == 0
     assert "missing        ldnoobw/en.25e679f0" in capsys.readouterr().out
 
 
 def test_a_reader_that_stops_early_is_no_error() -> None:
-    command = [sys.executable, "-m", "c4pipe.cli", "recipes", "c4"]
+    command = [sys.executable, "-m", "c4pipe", "recipes", "c4"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None

@@ -19,22 +19,25 @@ from hypothesis import HealthCheck, Phase, event, example, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from c4pipe import pipeline
-from c4pipe.dedup import exchange, layout, shard, steps
-from c4pipe.dedup.exchange import DROP, OLDER_ROW, SPAN_ROW, URL_ROW, unpack
+from c4pipe.clean.work_file import KeptPage, WorkWriter, read_kept
+from c4pipe.corpus import layout
+from c4pipe.dedup import page_batches, shuffle, steps
+from c4pipe.dedup.page_batches import decode, encode
 from c4pipe.dedup.repeats import REPEAT
-from c4pipe.dedup.shard import decode, encode
-from c4pipe.dedup.units import span_hashes, unit_hashes
+from c4pipe.dedup.shuffle import DROP, SHUFFLES, STALE_ROW, unpack
 from c4pipe.errors import LostDataError
-from c4pipe.filters.sentences import SentenceCutter
-from c4pipe.options import DedupOptions, Engine
-from c4pipe.page import is_validation, microseconds, normalise_url, url_key, url_md5
-from c4pipe.pipeline import dedup
-from c4pipe.presets import C4, TFDS
-from c4pipe.progress import Progress
-from c4pipe.recipes import Recipe
-from c4pipe.totals import SHUFFLES
-from c4pipe.work import KeptPage, WorkWriter, read_kept
+from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW, Rows
+from c4pipe.filters.sentences import SentenceSplitter
+from c4pipe.filters.spans import span_hashes, unit_hashes
+from c4pipe.filters.urls import is_validation, normalise_url, url_key, url_md5
+from c4pipe.jobs import pipeline
+from c4pipe.jobs.options import DedupOptions
+from c4pipe.jobs.pipeline import dedup
+from c4pipe.jobs.progress import Progress
+from c4pipe.recipes.presets import C4, TFDS
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.runners.runner import RunnerOptions
+from c4pipe.wet.page import microseconds
 
 Row = dict[str, Any]
 Lines = tuple[tuple[str, ...], ...]
@@ -42,7 +45,7 @@ LANGUAGES = ("en", "de")
 RECIPE = C4.with_languages(LANGUAGES)
 LINE_RECIPE = TFDS.without("language", "bad_words")
 """Recipe `tfds` for texts that are made up: no detector knows their language. All pages are in the folder `und`."""
-PUNKT = SentenceCutter("en", as_nltk=True)
+PUNKT = SentenceSplitter("en", as_nltk=True)
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ def newest_of(crawl: Crawl) -> dict[str, Capture]:
     return newest
 
 
-def older_copies(crawl: Crawl) -> int:
+def stale_captures(crawl: Crawl) -> int:
     cleaned = sum(capture.lines is not None for captures in crawl.values() for capture in captures)
     return cleaned - sum(page.lines is not None for page in newest_of(crawl).values())
 
@@ -114,7 +117,7 @@ def oracle(crawl: Crawl) -> tuple[Corpus, Counter[str]]:
             counts["units.dropped.repeated_span"] += len(gone)
             counts["pages.dropped.few_sentences_left"] += left < 3
             counts["units.dropped.few_sentences_left"] += left if left < 3 else 0
-    counts["pages.dropped.older_copy"] = older_copies(crawl)
+    counts["pages.dropped.stale_capture"] = stale_captures(crawl)
     counts["units.newest"] = sum(len(page.sentences) for page in newest.values())
     counts["units.kept"] = counts["units.newest"] - sum(n for name, n in counts.items() if name.startswith("units.d"))
     counts["pages.kept"] = sum(map(len, corpus.values()))
@@ -127,7 +130,7 @@ def oracle(crawl: Crawl) -> tuple[Corpus, Counter[str]]:
 def line_oracle(crawl: Crawl) -> tuple[Corpus, Counter[str]]:
     """The same for LINE_RECIPE: of each line, trimmed and in lower case, the page of the smallest MD5 has one."""
     corpus: Corpus = {("und", split): [] for split in ("train", "validation")}
-    counts: Counter[str] = Counter({"pages.dropped.older_copy": older_copies(crawl)})
+    counts: Counter[str] = Counter({"pages.dropped.stale_capture": stale_captures(crawl)})
     seen: set[str] = set()
     for page in sorted(newest_of(crawl).values(), key=lambda page: hashlib.md5(page.url.encode()).hexdigest()):
         before = page.text.split("\n") if page.lines else []
@@ -206,7 +209,7 @@ def in_lines(shape: Iterable[Iterable[tuple[int, str]]]) -> Lines:
     return tuple(lines)
 
 
-def cut_again(text: str) -> Lines:
+def resplit(text: str) -> Lines:
     """The sentences of a text that is made of VOCABULARY."""
     return tuple(tuple(re.findall(r"\S[^.!?]*[.!?]\s*", line)) for line in text.split("\n"))
 
@@ -345,7 +348,7 @@ def as_kept(capture: Capture, recipe: Recipe) -> KeptPage | None:
         validation=is_validation(normalise_url(capture.url), 1000),
         dropped=None,
         unit_starts=starts,
-        span_hashes=span_hashes(unit_hashes(capture.sentences, "folded"), 3),
+        span_hashes=span_hashes(unit_hashes(capture.sentences, "collapsed"), 3),
     )
 
 
@@ -361,12 +364,12 @@ def as_kept_lines(capture: Capture) -> KeptPage:
         validation=is_validation(normalise_url(capture.url), 1000),
         dropped="few_sentences_left" if len(PUNKT.starts([capture.text])) < 3 else None,
         unit_starts=[sum(len(line) + 1 for line in lines[:number]) for number in range(len(lines))],
-        span_hashes=span_hashes(unit_hashes(lines, "trimmed"), 1),
+        span_hashes=span_hashes(unit_hashes(lines, "stripped"), 1),
     )
 
 
 def run(work: Sequence[Path], output: Path, shards: int = 1, formats: tuple[str, ...] = ("parquet",)) -> Row:
-    options = DedupOptions(tuple(work), output, formats, shards, Engine(workers=1))
+    options = DedupOptions(tuple(work), output, formats, shards, RunnerOptions(workers=1))
     return dedup(options, Progress(Console(quiet=True), quiet=True))
 
 
@@ -462,7 +465,7 @@ def check_no_span_twice(corpus: Corpus) -> None:
     occurrences: Counter[tuple[str, ...]] = Counter()
     for rows in corpus.values():
         for row in rows:
-            left = [sentence for line in cut_again(row["text"]) for sentence in line]
+            left = [sentence for line in resplit(row["text"]) for sentence in line]
             places = [place_of(sentence) for sentence in left]
             for unit, span in enumerate(spans(left)):
                 occurrences[span] += places[unit : unit + 3] == list(range(places[unit], places[unit] + 3))
@@ -489,7 +492,7 @@ def test_its_own_output_again(crawl: Crawl) -> None:
 
 
 def capture_of(row: Row) -> Capture:
-    return Capture(row["url"], row["timestamp"], cut_again(row["text"]), row["language"])
+    return Capture(row["url"], row["timestamp"], resplit(row["text"]), row["language"])
 
 
 def oracle_rows(captures: Sequence[Capture]) -> Corpus:
@@ -550,8 +553,8 @@ def test_same_bytes_for_any_number_of_buckets(monkeypatch: pytest.MonkeyPatch) -
     crawl = random_crawl(4)
     expected = digests(crawl)
     for bucket_bytes, fewest_bits in ((20, 3), (100, 5), (1 << 26, 1), (1 << 26, 16)):
-        monkeypatch.setattr(exchange, "BUCKET_BYTES", bucket_bytes)
-        monkeypatch.setattr(exchange, "FEWEST_BITS", fewest_bits)
+        monkeypatch.setattr(shuffle, "BUCKET_BYTES", bucket_bytes)
+        monkeypatch.setattr(shuffle, "FEWEST_BITS", fewest_bits)
         assert digests(crawl) == expected
 
 
@@ -611,7 +614,7 @@ def test_nothing_to_keep(crawl: Crawl) -> None:
 
 # --- a loss is an error ----------------------------------------------------------------------------------
 
-ROWS = {"urls": URL_ROW, "older": OLDER_ROW, "spans": SPAN_ROW, "drops": DROP, "lost": REPEAT}
+ROWS = {"urls": URL_ROW, "older": STALE_ROW, "spans": SPAN_ROW, "drops": DROP, "lost": REPEAT}
 """What the shuffles of rows carry; that of pages carries Arrow streams."""
 
 
@@ -652,13 +655,13 @@ def spoil(
         spoiled.append(shuffle)
         return damage(found)
 
-    def spoiled_unpack(pieces: Iterable[bytes], dtype: np.dtype[Any]) -> exchange.Rows:
+    def spoiled_unpack(pieces: Iterable[bytes], dtype: np.dtype[Any]) -> Rows:
         return unpack(damaged(pieces) if dtype == ROWS[shuffle] else pieces, dtype)
 
     if shuffle == "pages":
-        monkeypatch.setattr(shard, "decode", lambda batches: decode(damaged(batches)))
+        monkeypatch.setattr(page_batches, "decode", lambda batches: decode(damaged(batches)))
     else:
-        monkeypatch.setattr(exchange, "unpack", spoiled_unpack)
+        monkeypatch.setattr(shuffle, "unpack", spoiled_unpack)
     return spoiled
 
 
@@ -667,7 +670,7 @@ def crawl() -> Crawl:
     """A crawl for which every shuffle has something to carry, beyond what a file settles by itself."""
     made = random_crawl(5, captures=20)
     counts = oracle(made)[1]
-    assert counts["pages.dropped.older_copy"] > 3
+    assert counts["pages.dropped.stale_capture"] > 3
     assert all(files_with_older(made))
     assert counts["units.dropped.repeated_span"] > 3
     return made

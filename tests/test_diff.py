@@ -17,15 +17,17 @@ from rich.cells import cell_len
 from rich.console import Console
 from s3 import moto_server, store_of
 
-from c4pipe import cli, manifest, publish
-from c4pipe.diff import KINDS, Diff, compare, first_difference
-from c4pipe.diff_read import open_corpus
-from c4pipe.diff_view import counts_table, example_lines, heads, pages_table
+from c4pipe.clean import work_folder
+from c4pipe.cli import main
+from c4pipe.cli.diff_view import counts_table, example_lines, heads, pages_table
+from c4pipe.corpus import manifest
+from c4pipe.corpus.shard_writer import SCHEMA, ShardWriter
+from c4pipe.diff.compare import KINDS, Diff, compare, first_difference
+from c4pipe.diff.keys import open_corpus
 from c4pipe.errors import UsageError
-from c4pipe.page import normalise_url, page_key, url_key
-from c4pipe.presets import C4, RECIPES, TFDS
-from c4pipe.recipes import Recipe
-from c4pipe.shards import SCHEMA, ShardWriter
+from c4pipe.filters.urls import normalise_url, page_key, url_key
+from c4pipe.recipes.presets import C4, RECIPES, TFDS
+from c4pipe.recipes.recipe import Recipe
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples"
 README = (SAMPLES.parent / "README.md").read_text()
@@ -258,14 +260,14 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     (folder / "my.toml").write_text(shown)
     for name, recipe in (("corpus", "c4"), ("tfds", "tfds"), ("corpus-mine", str(folder / "my.toml"))):
         arguments = ["--lists", str(SAMPLES / "lists"), "--workers", "1", "--recipe", recipe, "--quiet"]
-        assert cli.main(["build", str(SAMPLES / "crawl"), *arguments, "--output", str(folder / name)]) == 0
+        assert main.main(["build", str(SAMPLES / "crawl"), *arguments, "--output", str(folder / name)]) == 0
     more = ["--shards", "3", "--format", "json,tfrecord", "--workers", "1", "--quiet"]
-    assert cli.main(["dedup", str(folder / "corpus" / publish.WORK), "--output", str(folder / "cut"), *more]) == 0
+    assert main.main(["dedup", str(folder / "corpus" / work_folder.WORK), "--output", str(folder / "cut"), *more]) == 0
     return {"c4": folder / "corpus", "tfds": folder / "tfds", "mine": folder / "corpus-mine", "cut": folder / "cut"}
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: Any) -> str:
-    assert cli.main(["diff", *map(str, arguments)]) == 0
+    assert main.main(["diff", *map(str, arguments)]) == 0
     return capsys.readouterr().out
 
 
@@ -352,7 +354,7 @@ def test_the_readme_shows_it(
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: Any) -> str:
-    assert cli.main(["diff", *map(str, arguments)]) == 2
+    assert main.main(["diff", *map(str, arguments)]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     (sentence,) = captured.err.splitlines()
@@ -380,7 +382,7 @@ def test_a_mistake_is_one_sentence(
     assert "names a shard 'en/mine.parquet'" in refusal(capsys, good, tmp_path / "tf")
     write_corpus(tmp_path / "gone", {"https://a.example": ("A.", "en")}, Layout())
     (tmp_path / "gone" / "en" / "c4-train-00000-of-00001.parquet").unlink()
-    assert cli.main(["diff", str(good), str(tmp_path / "gone")]) == 2
+    assert main.main(["diff", str(good), str(tmp_path / "gone")]) == 2
     assert "c4-train-00000-of-00001.parquet can't be read" in capsys.readouterr().err
 
 
@@ -402,5 +404,5 @@ def test_a_corpus_can_be_in_a_store(
 
 
 def in_store(name: str, folder: Path) -> dict[str, bytes]:
-    files = [path for path in folder.rglob("*") if path.is_file() and publish.WORK not in path.parts]
+    files = [path for path in folder.rglob("*") if path.is_file() and work_folder.WORK not in path.parts]
     return {f"bucket/{name}/{path.relative_to(folder)}": path.read_bytes() for path in files}

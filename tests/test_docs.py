@@ -13,14 +13,16 @@ from typing import Any
 
 import pytest
 
-from c4pipe import cli, manifest, publish
-from c4pipe.presets import C4, RECIPES, TFDS, find_recipe
-from c4pipe.recipes import STAGES
-from c4pipe.rules import RULES
-from c4pipe.shards import SCHEMA as SHARD_SCHEMA
-from c4pipe.totals import SHUFFLES
-from c4pipe.wet import DAMAGE
-from c4pipe.work import SCHEMA as WORK_SCHEMA
+from c4pipe.clean import work_folder
+from c4pipe.clean.work_file import SCHEMA as WORK_SCHEMA
+from c4pipe.cli import main
+from c4pipe.corpus import manifest
+from c4pipe.corpus.shard_writer import SCHEMA as SHARD_SCHEMA
+from c4pipe.dedup.shuffle import SHUFFLES
+from c4pipe.recipes.presets import C4, RECIPES, TFDS, find_recipe
+from c4pipe.recipes.recipe import STAGES
+from c4pipe.recipes.rules import RULES
+from c4pipe.wet.records import DAMAGE
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), ROOT / "samples" / "README.md"]
@@ -41,7 +43,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     folder = tmp_path_factory.mktemp("docs")
     arguments = ["build", str(ROOT / "samples" / "crawl"), "--lists", str(ROOT / "samples" / "lists"), "--workers", "1"]
     more = ["--output", str(folder / "corpus"), "--format", "parquet,tfrecord,json"]
-    command = [sys.executable, "-m", "c4pipe.cli", *arguments, *more]
+    command = [sys.executable, "-m", "c4pipe", *arguments, *more]
     return folder, subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
@@ -71,7 +73,7 @@ def folded(text: str) -> str:
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
-    for action in cli.make_parser()._actions:
+    for action in main.make_parser()._actions:
         if isinstance(action, argparse._SubParsersAction):
             return dict(action.choices)
     raise AssertionError("the parser has no commands")
@@ -101,7 +103,7 @@ def test_readme_has_each_option_with_its_commands() -> None:
             if quote.startswith("-"):
                 told[quote.split()[0]] = set(commands()) if cells[1] == "all" else set(cells[1].split(", "))
     assert told == takes
-    for action in cli.make_parser()._actions:
+    for action in main.make_parser()._actions:
         assert all(option in README for option in action.option_strings)
 
 
@@ -235,7 +237,7 @@ def test_formats_page_has_each_field_of_a_work_file(built: tuple[Path, str]) -> 
     import pyarrow.parquet as pq
 
     folder, _ = built
-    path = next((folder / "corpus" / publish.WORK).glob("*.parquet"))
+    path = next((folder / "corpus" / work_folder.WORK).glob("*.parquet"))
     header = json.loads(pq.read_metadata(path).metadata[b"c4pipe"])
     section = FORMATS_PAGE.partition("`c4pipe`, with a JSON object:")[2].partition("\n## ")[0]
     assert first_quotes(section) == set(header)
@@ -321,7 +323,7 @@ def test_beam_stays_where_it_belongs() -> None:
     assert {name for name, where in found.items() if "when called" in where} == BEAM_WHEN_CALLED
 
 
-@pytest.mark.parametrize("code", ["import c4pipe.cli", "from c4pipe.cli import main; main(['--help'])"])
+@pytest.mark.parametrize("code", ["import c4pipe.cli", "from c4pipe.cli.main import main; main(['--help'])"])
 def test_help_does_not_wait_for_large_libraries(code: str) -> None:
     large = ("apache_beam", "pyarrow", "numpy", "rich")
     script = f"""

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from c4pipe import cli, read
+from c4pipe import read
+from c4pipe.cli import main
 from c4pipe.objectives import objective
 from c4pipe.objectives.batches import Batches
-from c4pipe.objectives.tokens import Tokenizer
+from c4pipe.objectives.tokenizer import Tokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
 STEPS, EVERY = 40, 10
@@ -33,7 +34,7 @@ needs_jax = pytest.mark.skipif(
 def vocabulary(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("vocabulary") / "v"
     more = ["--output", str(folder), "--size", "300", "--workers", "1", "--quiet"]
-    assert cli.main(["vocab", str(small_corpus / "en"), *more]) == 0
+    assert main.main(["vocab", str(small_corpus / "en"), *more]) == 0
     return folder
 
 

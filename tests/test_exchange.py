@@ -10,26 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from c4pipe.dedup import exchange
-from c4pipe.dedup.exchange import (
+from c4pipe.dedup import shuffle
+from c4pipe.dedup.shuffle import (
     BUCKET_BYTES,
     DROP,
     FEWEST_BITS,
-    SPAN_ROW,
-    URL_ROW,
-    Rows,
-    Totals,
     bucket_bits,
     bucketed,
     by_group,
-    find_older,
-    find_repeats,
     group_size,
     span_rows,
     spans_to_remove,
     totals,
     unpack,
 )
+from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW, Rows, find_repeats, find_stale_captures
+from c4pipe.runners.control_totals import Totals
 
 M64 = 2**64 - 1
 Row = tuple[int, ...]
@@ -89,7 +85,7 @@ def test_repeats_are_all_but_the_smallest_place(values: list[Row]) -> None:
 
 @given(url_lists)
 def test_older_are_all_but_the_newest(values: list[Row]) -> None:
-    newest, older = find_older(as_rows(values, URL_ROW))
+    newest, older = find_stale_captures(as_rows(values, URL_ROW))
     assert (as_list(newest), as_list(older)) == first_of_each(values, lambda row: (-row[1], *row[2:]))
     assert newest.dtype == older.dtype == URL_ROW
 
@@ -104,12 +100,12 @@ def test_older_are_all_but_the_newest(values: list[Row]) -> None:
     ],
 )
 def test_newest_by_example(captures: list[Row], newest: Row) -> None:
-    assert as_list(find_older(as_rows(captures, URL_ROW))[0]) == [newest]
+    assert as_list(find_stale_captures(as_rows(captures, URL_ROW))[0]) == [newest]
 
 
 @given(span_lists, url_lists, st.randoms(use_true_random=False))
 def test_order_of_rows_does_not_matter(span_values: list[Row], url_values: list[Row], random: Any) -> None:
-    cases = ((find_repeats, span_values, SPAN_ROW), (find_older, url_values, URL_ROW))
+    cases = ((find_repeats, span_values, SPAN_ROW), (find_stale_captures, url_values, URL_ROW))
     for find, values, dtype in cases:
         shuffled = random.sample(values, len(values))
         before, after = find(as_rows(values, dtype)), find(as_rows(shuffled, dtype))
@@ -175,7 +171,7 @@ def test_buckets_of_a_crawl() -> None:
 
 
 def test_bucket_bytes_decide(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "BUCKET_BYTES", 20)
+    monkeypatch.setattr(shuffle, "BUCKET_BYTES", 20)
     assert [bucket_bits(rows, 20) for rows in (8, 9, 16, 17)] == [3, 4, 4, 5]
 
 

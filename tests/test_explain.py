@@ -19,20 +19,23 @@ from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from web import serve
 
-from c4pipe import cli, manifest, recipe_lists
+from c4pipe.clean.cleaner import Cleaner
+from c4pipe.clean.fact_wording import FACTS
+from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.trace import PageVerdict, explain_page
+from c4pipe.cli import main
+from c4pipe.cli.explain_view import capture_view, page_json, page_view
+from c4pipe.corpus import manifest
 from c4pipe.errors import C4pipeError
-from c4pipe.explain import PageVerdict, explain_page
-from c4pipe.explain_corpus import JOB_1, CorpusExplainer
-from c4pipe.explain_facts import FACTS
-from c4pipe.explain_input import find_pages
-from c4pipe.explain_view import capture_view, page_json, page_view
-from c4pipe.filters.clean import Cleaner
-from c4pipe.filters.tools import Tools
-from c4pipe.page import Page, normalise_url
-from c4pipe.presets import C4, TFDS, find_recipe
-from c4pipe.recipes import Recipe
-from c4pipe.rules import RULES
-from c4pipe.wet import RECORD_CAP, read_pages
+from c4pipe.explain.captures import JOB_1, CorpusExplainer
+from c4pipe.explain.page_input import find_pages
+from c4pipe.filters.urls import normalise_url
+from c4pipe.recipes import recipe_lists
+from c4pipe.recipes.presets import C4, TFDS, find_recipe
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.rules import RULES
+from c4pipe.wet.page import Page
+from c4pipe.wet.records import RECORD_CAP, read_pages
 
 ROOT = Path(__file__).resolve().parents[1]
 CRAWL = ROOT / "samples" / "crawl"
@@ -62,7 +65,7 @@ def told(view: RenderableType, width: int = 80, colours: bool = False) -> str:
 # A page by itself
 
 
-def assert_as_cleaner(page: Page, cleaner: Cleaner, recipe: Recipe, tools: Tools) -> PageVerdict:
+def assert_as_cleaner(page: Page, cleaner: Cleaner, recipe: Recipe, tools: RuleResources) -> PageVerdict:
     """Holds an explanation against the cleaner's verdict, and its parts against each other."""
     verdict, draft = cleaner.clean(page)
     explained = explain_page(page, recipe, tools)
@@ -96,15 +99,17 @@ def test_real_pages_are_explained_as_they_are_cleaned(name: str, shared_data: Pa
     if recipe.parameters("language")["detector"] == "cld3":
         pytest.importorskip("gcld3", reason="CLD3 isn't installed: c4pipe[cld3]")
     links = shared_data / "lists" / "webtext" / "reddit-submissions-2005.urls.txt"
-    lists = recipe_lists.gather(recipe, shared_data / "lists", [links] if recipe.find("not_linked") else [])
-    tools = Tools(recipe, lists)
+    lists = recipe_lists.gather(recipe, shared_data / "lists", [links] if recipe.find("url_not_listed") else [])
+    tools = RuleResources(recipe, lists)
     cleaner = Cleaner(recipe, tools)
     reasons = {assert_as_cleaner(page, cleaner, recipe, tools).reason for page in real_pages}
-    assert len(reasons) > 1 or reasons == {"not_linked"}
+    assert len(reasons) > 1 or reasons == {"url_not_listed"}
 
 
 @pytest.mark.parametrize("recipe", [C4, TFDS], ids=["c4", "tfds"])
-def test_sample_pages_are_explained_as_they_are_cleaned(recipe: Recipe, c4_tools: Tools, tfds_tools: Tools) -> None:
+def test_sample_pages_are_explained_as_they_are_cleaned(
+    recipe: Recipe, c4_tools: RuleResources, tfds_tools: RuleResources
+) -> None:
     tools = c4_tools if recipe is C4 else tfds_tools
     cleaner = Cleaner(recipe, tools)
     explained = [assert_as_cleaner(page, cleaner, recipe, tools) for page in pages_of(*sorted(CRAWL.glob("*.gz")))]
@@ -126,7 +131,7 @@ PIECES = st.sampled_from(
 @settings(max_examples=60)
 @given(pieces=st.lists(PIECES, max_size=25), url=st.sampled_from(["", "http://a.example/"]))
 def test_any_page_is_explained_as_it_is_cleaned(
-    recipe: Recipe, pieces: list[str], url: str, c4_tools: Tools, tfds_tools: Tools
+    recipe: Recipe, pieces: list[str], url: str, c4_tools: RuleResources, tfds_tools: RuleResources
 ) -> None:
     tools = c4_tools if recipe is C4 else tfds_tools
     body = "".join(pieces)
@@ -143,12 +148,12 @@ def facts(explained: PageVerdict) -> dict[str, str]:
     return {each.rule: each.fact for each in explained.rules}
 
 
-def test_a_page_that_falls_early_is_explained_to_its_end(c4_tools: Tools) -> None:
+def test_a_page_that_falls_early_is_explained_to_its_end(c4_tools: RuleResources) -> None:
     body = "Home\nThe {old} mill has a Gronkle, it said [1].\nWe use cookies to be nice to you.\n"
     explained = explain_page(Page("http://www.a.example/", "2030-01-01T00:00:00Z", body), C4, c4_tools)
     assert explained.verdict.reason == "curly_bracket"
     assert [(each.rule, each.edits, each.asked) for each in explained.lines] == [
-        ("no_end_mark", (), False),
+        ("no_terminal_punctuation", (), False),
         (None, ("citation",), False),
         ("policy", (), False),
     ]
@@ -167,7 +172,7 @@ def test_a_page_that_falls_early_is_explained_to_its_end(c4_tools: Tools) -> Non
     assert shown.splitlines()[-1] == "Dropped by curly_bracket."
 
 
-def test_a_page_of_megabytes_is_not_explained_to_its_end(c4_tools: Tools) -> None:
+def test_a_page_of_megabytes_is_not_explained_to_its_end(c4_tools: RuleResources) -> None:
     page = Page("http://a.example/", "2030-01-01T00:00:00Z", "ab. " * 4_000_000)
     explained = assert_as_cleaner(page, Cleaner(C4, c4_tools), C4, c4_tools)
     said = {each.rule: (each.dropped, each.asked) for each in explained.rules}
@@ -176,7 +181,7 @@ def test_a_page_of_megabytes_is_not_explained_to_its_end(c4_tools: Tools) -> Non
     assert re.search(r"^ +1  -        ab\. ab\. .*…$", told(page_view(explained)), re.MULTILINE)
 
 
-def test_facts_show_what_decides(shared_data: Path, tfds_tools: Tools) -> None:
+def test_facts_show_what_decides(shared_data: Path, tfds_tools: RuleResources) -> None:
     no_time = facts(explain_page(Page("", "yesterday", ""), TFDS, tfds_tools))
     assert no_time["incomplete"] == "it has no url and no text and no timestamp"
     german = "Der Hund ging nach Hause. Er war sehr müde. Die Katze blieb noch lange dort.\n"
@@ -188,8 +193,8 @@ def test_facts_show_what_decides(shared_data: Path, tfds_tools: Tools) -> None:
     short = facts(explain_page(Page("http://a.example/", "2030-01-01T00:00:00Z", "x" * 200), recipe, tfds_tools))
     assert short["few_long_lines"] == "1 line of 200 characters; at least 3"
     news = find_recipe("realnewslike")
-    tools = Tools(news, recipe_lists.gather(news, shared_data / "lists", []))
-    assert facts(explain_page(Page("http://a.example/x", "", ""), news, tools))["other_domain"] == (
+    tools = RuleResources(news, recipe_lists.gather(news, shared_data / "lists", []))
+    assert facts(explain_page(Page("http://a.example/x", "", ""), news, tools))["domain_not_listed"] == (
         "the domain of a.example/x is not listed"
     )
 
@@ -197,7 +202,7 @@ def test_facts_show_what_decides(shared_data: Path, tfds_tools: Tools) -> None:
 # What is shown
 
 
-def test_what_is_shown_can_not_command_the_terminal(c4_tools: Tools) -> None:
+def test_what_is_shown_can_not_command_the_terminal(c4_tools: RuleResources) -> None:
     page = Page("http://a.example/\x1b[2J", "2030", "one\x1b[31mred\n\u202eback\ttab [bold]this[/bold]", 0, 9)
     shown = told(page_view(explain_page(page, C4, c4_tools)))
     assert "\x1b" not in shown
@@ -205,7 +210,7 @@ def test_what_is_shown_can_not_command_the_terminal(c4_tools: Tools) -> None:
     assert "back tab [bold]this[/bold]" in shown
 
 
-def test_colours_and_a_long_line(c4_tools: Tools) -> None:
+def test_colours_and_a_long_line(c4_tools: RuleResources) -> None:
     line = "The word 日本 is long. " * 40
     explained = explain_page(Page("http://a.example/", "2030-01-01T00:00:00Z", f"{line}\nHome"), C4, c4_tools)
     plain, coloured = told(page_view(explained)), told(page_view(explained), colours=True)
@@ -217,7 +222,7 @@ def test_colours_and_a_long_line(c4_tools: Tools) -> None:
     assert page_json(explained)["lines"][0]["line"] == line.strip()
 
 
-def test_readme_shows_what_is_printed(c4_tools: Tools) -> None:
+def test_readme_shows_what_is_printed(c4_tools: RuleResources) -> None:
     section = (ROOT / "README.md").read_text().partition("\n## Why is this page not in my corpus?\n")[2]
     (shown,) = re.findall(r"```text\n(.*?)\n```", section.partition("\n## ")[0], re.DOTALL)
     (page,) = find_pages(str(WET), CUP, "start")
@@ -229,7 +234,7 @@ def test_readme_shows_what_is_printed(c4_tools: Tools) -> None:
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[dict[str, Any]]:
     """What `explain --json` prints."""
-    assert cli.main(["explain", *map(str, arguments), "--json"]) == 0
+    assert main.main(["explain", *map(str, arguments), "--json"]) == 0
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -289,11 +294,11 @@ def test_a_mistake_is_one_sentence(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("c4pipe.explain_input._TRIES", 1)
+    monkeypatch.setattr("c4pipe.explain.page_input._TRIES", 1)
     (tmp_path / "page.txt").write_text("some text\n")
     with (tmp_path / "large.txt").open("wb") as file:
         file.truncate(RECORD_CAP + 1)
-    assert cli.main(["explain", *(each.format(tmp=tmp_path) for each in arguments)]) == status
+    assert main.main(["explain", *(each.format(tmp=tmp_path) for each in arguments)]) == status
     captured = capsys.readouterr()
     (sentence,) = captured.err.splitlines()
     assert sentence.startswith("c4pipe: ")
@@ -304,7 +309,7 @@ def test_a_mistake_is_one_sentence(
 
 def test_beam_is_not_loaded(built: Path) -> None:
     script = (
-        "import sys; from c4pipe.cli import main; main(sys.argv[1:]);"
+        "import sys; from c4pipe.cli.main import main; main(sys.argv[1:]);"
         "print([name for name in ('apache_beam', 'tensorflow', 'gcld3') if name in sys.modules])"
     )
     for arguments in ([str(WET), "--url", CUP, *LISTS], [str(built), "--url", LOAF]):
@@ -321,7 +326,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A corpus of the sample crawl."""
     output = tmp_path_factory.mktemp("explain") / "corpus"
     arguments = ["build", str(CRAWL), *LISTS, "--output", str(output), "--shards", "3", "--format", "parquet,json"]
-    assert cli.main([*arguments, "--workers", "1", "--quiet"]) == 0
+    assert main.main([*arguments, "--workers", "1", "--quiet"]) == 0
     return output
 
 
@@ -363,7 +368,7 @@ def readable(corpus: Path, pages: list[Page]) -> list[Page]:
     made = manifest.read(corpus)
     assert made is not None
     recipe = Recipe.from_json(made["recipe"])
-    cleaner = Cleaner(recipe, Tools(recipe, recipe_lists.Lists()))
+    cleaner = Cleaner(recipe, RuleResources(recipe, recipe_lists.Lists()))
     return [page for page in pages if cleaner.clean(page)[0].readable]
 
 
@@ -381,7 +386,7 @@ def test_every_page_of_the_samples(built: Path) -> None:
         )
         + counts["pages.dropped.bad_words"]
     )
-    assert reasons == {rule: counts[f"pages.dropped.{rule}"] for rule in ("older_copy", "few_sentences_left")}
+    assert reasons == {rule: counts[f"pages.dropped.{rule}"] for rule in ("stale_capture", "few_sentences_left")}
 
 
 @pytest.mark.parametrize("recipe", ["c4", "tfds"])
@@ -389,7 +394,7 @@ def test_pages_that_share_passages(recipe: str, shared_data: Path, tmp_path: Pat
     source = shared_data / "pages" / "multilingual-handbook.warc.wet.gz"
     lists = ["--lists", str(shared_data / "lists"), "--recipe", recipe, "--languages", "en,de"]
     output = ["--output", str(tmp_path / "corpus"), "--workers", "1", "--quiet"]
-    assert cli.main(["build", str(source), *lists, *output]) == 0
+    assert main.main(["build", str(source), *lists, *output]) == 0
     reasons = assert_as_built(tmp_path / "corpus", pages_of(source)[:: 2 * EVERY - 1])
     assert reasons[None]
     assert reasons[JOB_1] if recipe == "c4" else reasons["language"]
@@ -419,16 +424,16 @@ def test_repeats_within_a_page(built: Path) -> None:
 
 def test_captures_and_a_page_that_job_1_dropped(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
     newest, older = run(capsys, built, "--url", "https://clubs.example.org/rowing/members")
-    assert (newest["reason"], older["reason"]) == (JOB_1, "older_copy")
+    assert (newest["reason"], older["reason"]) == (JOB_1, "stale_capture")
     assert newest["source"] in newest["note"]
     assert older["rules"][0]["fact"] == f"{newest['source']} has the newest, of {newest['timestamp']}"
-    assert cli.main(["explain", str(built), "--url", LOAF]) == 0
+    assert main.main(["explain", str(built), "--url", LOAF]) == 0
     assert re.search(r"It is in the corpus: (en/c4-train-0000\d-of-00003)\.parquet and \1\.json\.gz, row \d+\.\n$",
                      capsys.readouterr().out)  # fmt: skip
 
 
 def test_a_page_that_no_file_had(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["explain", str(built), "--url", "http://no.example/"]) == 2
+    assert main.main(["explain", str(built), "--url", "http://no.example/"]) == 2
     error = capsys.readouterr().err
     assert "http://no.example/" in error
     assert "none of the 3 WET files" in error
@@ -443,10 +448,10 @@ def test_work_files_elsewhere(built: Path, tmp_path: Path, capsys: pytest.Captur
     (without,) = CorpusExplainer(there).explain(LOAF)
     assert (without.shards, without.row) == (with_work.shards, with_work.row)
     assert "--work" in without.note
-    assert cli.main(["explain", str(there), "--url", CUP]) == 2
+    assert main.main(["explain", str(there), "--url", CUP]) == 2
     assert "--work" in capsys.readouterr().err
     (tmp_path / "work" / f"{WET.name}.parquet").unlink()
-    assert cli.main(["explain", str(there), "--url", CUP, "--work", str(tmp_path / "work")]) == 2
+    assert main.main(["explain", str(there), "--url", CUP, "--work", str(tmp_path / "work")]) == 2
     assert f"{WET.name} too" in capsys.readouterr().err
 
 
@@ -467,7 +472,7 @@ def test_a_corpus_of_other_work_files_is_refused(built: Path, tmp_path: Path) ->
 
 def test_a_corpus_of_tfrecord(built: Path, tmp_path: Path) -> None:
     arguments = ["dedup", str(built / "_work"), "--output", str(tmp_path), "--format", "tfrecord"]
-    assert cli.main([*arguments, "--workers", "1", "--quiet"]) == 0
+    assert main.main([*arguments, "--workers", "1", "--quiet"]) == 0
     (kept,) = CorpusExplainer(tmp_path, [built / "_work"]).explain(LOAF)
     assert (kept.reason, kept.shards, kept.row) == (None, ("en/c4-train-00000-of-00001.tfrecord.gz",), None)
     assert told(capture_view(kept)).endswith("It is in the corpus: en/c4-train-00000-of-00001.tfrecord.gz.")

@@ -15,13 +15,12 @@ from apache_beam.testing import test_pipeline
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from c4pipe import runners
-from c4pipe.beam_flow import BeamFlow
-from c4pipe.cli import main
+from c4pipe.cli.main import main
 from c4pipe.errors import C4pipeError
-from c4pipe.flow import Flow, LocalFlow, Step
-from c4pipe.options import Engine
-from c4pipe.runners import run
+from c4pipe.runners import runner
+from c4pipe.runners.beam_flow import BeamFlow
+from c4pipe.runners.flow import Flow, LocalFlow, Step
+from c4pipe.runners.runner import RunnerOptions, run
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -214,7 +213,7 @@ class Fail(Step):
 def test_a_failed_step_is_one_sentence_and_ends_the_others(workers: int, how: str, says: str) -> None:
     started = time.monotonic()
     with pytest.raises(C4pipeError, match=says):
-        run(lambda flow: _do(flow, Fail(how)), Engine(workers=workers), tasks=2)
+        run(lambda flow: _do(flow, Fail(how)), RunnerOptions(workers=workers), tasks=2)
     assert time.monotonic() - started < 30  # not the minute of the other
 
 
@@ -229,7 +228,7 @@ def test_no_more_processes_than_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(workers)
         return LocalFlow(1)
 
-    monkeypatch.setattr(runners, "LocalFlow", flow)
+    monkeypatch.setattr(runner, "LocalFlow", flow)
     for workers, tasks in ((8, 3), (2, 3), (1, 3), (4, 0)):
-        run(lambda flow: None, Engine(workers=workers), tasks)
+        run(lambda flow: None, RunnerOptions(workers=workers), tasks)
     assert asked == [3, 2, 1, 1]

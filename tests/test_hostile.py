@@ -21,22 +21,24 @@ import pyarrow.parquet as pq
 import pytest
 from isal import isal_zlib
 
-from c4pipe import cli, lists, recipe_lists
+from c4pipe.clean.cleaner import Cleaner
+from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.work_file import read_header
+from c4pipe.cli import main
 from c4pipe.errors import UsageError
 from c4pipe.filters import domains
 from c4pipe.filters.bad_words import BadWords
-from c4pipe.filters.body import BREAKS, cut, cut_again
-from c4pipe.filters.clean import Cleaner
+from c4pipe.filters.body_lines import LINE_SEPARATORS, cut, resplit
 from c4pipe.filters.language import LanguageDetector
-from c4pipe.filters.sentences import SentenceCutter
-from c4pipe.filters.tools import Tools
-from c4pipe.inflate import INFLATE, Gap, inflate
-from c4pipe.page import Page, microseconds, normalise_url, url_key
-from c4pipe.presets import RECIPES
-from c4pipe.recipe_file import read_recipe
-from c4pipe.recipe_lists import Lists
-from c4pipe.wet import read_pages
-from c4pipe.work import read_header
+from c4pipe.filters.sentences import SentenceSplitter
+from c4pipe.filters.urls import normalise_url, url_key
+from c4pipe.recipes import pinned_lists, recipe_lists
+from c4pipe.recipes.presets import RECIPES
+from c4pipe.recipes.recipe_file import read_recipe
+from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.wet.gzip_members import INFLATE, Gap, inflate
+from c4pipe.wet.page import Page, microseconds
+from c4pipe.wet.records import read_pages
 
 ROOT = Path(__file__).resolve().parents[1]
 CRAWL = str(ROOT / "samples" / "crawl")
@@ -273,7 +275,7 @@ def write_list(folder: Path, data: bytes, name: str = "ldnoobw/en.25e679f0") -> 
 
 def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """The one sentence that a wrong configuration is answered with."""
-    assert cli.main(list(arguments)) == 2
+    assert main.main(list(arguments)) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     (sentence,) = captured.err.splitlines()
@@ -293,7 +295,9 @@ def make_no_file(path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
 @pytest.mark.parametrize(
-    ("recipe", "name"), [("c4", "ldnoobw/en.25e679f0"), ("realnewslike", lists.REALNEWS)], ids=["words", "domains"]
+    ("recipe", "name"),
+    [("c4", "ldnoobw/en.25e679f0"), ("realnewslike", pinned_lists.REALNEWS)],
+    ids=["words", "domains"],
 )
 def test_a_list_that_is_no_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, recipe: str, name: str
@@ -308,12 +312,12 @@ def test_a_list_that_is_no_file(
     )
     assert str(path) in sentence
     assert "--lists DIR" in sentence
-    assert [status for pinned, status in lists.show(tmp_path) if pinned.path == name] == ["other content"]
+    assert [status for pinned, status in pinned_lists.show(tmp_path) if pinned.path == name] == ["other content"]
 
 
 def test_a_words_list_with_a_line_of_megabytes_and_nul(tmp_path: Path) -> None:
     write_list(tmp_path, b"gronkle\n" + b"a b" * 2**21 + b"\nfrizzle\0bum\n" + b"x" * 2**22 + b"\nold\rmac\n")
-    words = lists.load_bad_words(tmp_path, "en")
+    words = pinned_lists.load_bad_words(tmp_path, "en")
     assert {"gronkle", "frizzle\0bum", "old", "mac"} < set(words)
     began = time.process_time()
     finder = BadWords(words, "en")
@@ -343,7 +347,7 @@ def test_a_words_list_with_a_line_of_megabytes_and_nul(tmp_path: Path) -> None:
 )
 def test_hostile_domains(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
     write_list(tmp_path, b"word\n")
-    path = write_list(tmp_path, text.encode("utf-8", "surrogateescape"), lists.REALNEWS)
+    path = write_list(tmp_path, text.encode("utf-8", "surrogateescape"), pinned_lists.REALNEWS)
     realnewslike = ["clean", CRAWL, "--recipe", "realnewslike", "--lists", str(tmp_path)]
     sentence = told(capsys, *realnewslike, "--work", str(tmp_path / "work"))
     assert str(path) in sentence
@@ -462,9 +466,11 @@ def test_line_rules_take_linear_time(recipe: str) -> None:
 
 
 @pytest.mark.parametrize("unit", ["\x1c", "a\x1c", "a\r", "\r\n", "\u2028 ", " ", "\n"])
-@pytest.mark.parametrize("breaks", BREAKS)
-def test_cutting_a_body_takes_linear_time(unit: str, breaks: str) -> None:
-    assert_linear(lambda text: cut_again(cut(Page("", "", text), breaks), breaks), lambda n: unit * n, 2**16)
+@pytest.mark.parametrize("line_separators", LINE_SEPARATORS)
+def test_cutting_a_body_takes_linear_time(unit: str, line_separators: str) -> None:
+    assert_linear(
+        lambda text: resplit(cut(Page("", "", text), line_separators), line_separators), lambda n: unit * n, 2**16
+    )
 
 
 @pytest.mark.parametrize("scheme", ["start", "anywhere"])
@@ -507,7 +513,7 @@ MARKS = (
 
 @pytest.mark.parametrize("as_nltk", [False, True])
 def test_cutting_sentences_takes_linear_time(as_nltk: bool) -> None:
-    cutter = SentenceCutter("en", as_nltk)
+    cutter = SentenceSplitter("en", as_nltk)
     for unit in MARKS:
         assert_linear(lambda text: cutter.starts([text]), repeated(unit), 2**11)
     for start, unit in (("a. ", "a"), (". ", "!"), ("a. ", '"'), ("a", "!"), ("a. ", "-"), ("a. ", "1"), ("a. ", ".a")):
@@ -526,7 +532,7 @@ def test_the_slowest_page_of_the_largest_size(sample_lists: Lists) -> None:
     recipe = RECIPES["tfds"]
     body = "\n".join(["The. old. ferry. crosses. the. river. " + "a. " * 320 + "bread."] * 190)[:189_990] + " bread."
     began = time.process_time()
-    Cleaner(recipe, Tools(recipe, sample_lists)).clean(Page("http://a.com/", "2030-01-01T00:00:00Z", body))
+    Cleaner(recipe, RuleResources(recipe, sample_lists)).clean(Page("http://a.com/", "2030-01-01T00:00:00Z", body))
     assert time.process_time() - began < 30
 
 

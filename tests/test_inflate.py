@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streams import Failing, Trickle
 
-from c4pipe.inflate import FIRST_BYTES, INFLATE, READ, Gap, inflate
+from c4pipe.wet.gzip_members import FIRST_BYTES, INFLATE, READ, Gap, inflate
 
 
 def member(text: bytes, level: int = 9) -> bytes:

@@ -31,9 +31,9 @@ from c4pipe.filters.language import (
     known_languages,
     make_detector,
 )
-from c4pipe.lists import load_bad_words
-from c4pipe.page import Page
-from c4pipe.wet import read_pages
+from c4pipe.recipes.pinned_lists import load_bad_words
+from c4pipe.wet.page import Page
+from c4pipe.wet.records import read_pages
 
 EVERY = 2
 """The original takes about 13 ms for a text: with every second of the 4,014, its test takes half a minute."""

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from c4pipe.dedup.layout import SHARD_BYTES, Layout, Shard
+from c4pipe.corpus.layout import SHARD_BYTES, Layout, Shard
 
 M64 = 2**64 - 1
 

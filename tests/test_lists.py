@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import pytest
 
-from c4pipe import lists
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.recipes import pinned_lists
 
 SHARED_LISTS = Path(__file__).resolve().parents[2] / "shared" / "data" / "lists"
-FIRST = lists.PINNED[0]
+FIRST = pinned_lists.PINNED[0]
 
 
 class Answer(NamedTuple):
@@ -61,7 +61,7 @@ def serve(answer: Callable[[str, int], Answer]) -> Iterator[Server]:
 
 def pinned_answer(path: str, before: int) -> Answer:
     """Answer as the real host does, from the shared copy of the lists."""
-    for pinned in lists.PINNED:
+    for pinned in pinned_lists.PINNED:
         if path == f"/{pinned.url}":
             return Answer(200, (SHARED_LISTS / pinned.path).read_bytes())
     return Answer(404)
@@ -72,7 +72,7 @@ def files_in(folder: Path) -> dict[str, bytes]:
 
 
 def write_list(folder: Path, language: str, data: bytes) -> Path:
-    name = lists.bad_words_file(language)
+    name = pinned_lists.bad_words_file(language)
     assert name is not None
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -94,15 +94,15 @@ def real_lists() -> Path:
 
 
 def test_pinned_addresses_are_those_of_the_commits() -> None:
-    by_path = {pinned.path: pinned for pinned in lists.PINNED}
+    by_path = {pinned.path: pinned for pinned in pinned_lists.PINNED}
     ldnoobw = "LDNOOBW/List-of-Dirty-Naughty-Obscene-and-Otherwise-Bad-Words"
     assert by_path["ldnoobw/en.25e679f0"].url == f"{ldnoobw}/25e679f03d96baa721cde20db9944649e8d0a844/en"
     assert by_path["ldnoobw/de.5faf2ba4"].url == f"{ldnoobw}/5faf2ba42d7b1c0977169ec3611df25a3c08eb13/de"
     assert by_path["realnews/domain_to_allowed_subdomains.json"].url == (
         "rowanz/grover/38f7184bd87237ae2d3bc330b99f1e2e246f6d51/realnews/domain_to_allowed_subdomains.json"
     )
-    assert len(by_path) == len(lists.PINNED)
-    assert all(pinned.commit in pinned.url for pinned in lists.PINNED)
+    assert len(by_path) == len(pinned_lists.PINNED)
+    assert all(pinned.commit in pinned.url for pinned in pinned_lists.PINNED)
 
 
 def test_every_shared_list_is_pinned_with_its_digest(real_lists: Path) -> None:
@@ -113,37 +113,37 @@ def test_every_shared_list_is_pinned_with_its_digest(real_lists: Path) -> None:
         for path in paths
         if path.name not in ("LICENSE", "en.5faf2ba4")
     }
-    assert {pinned.path: pinned.sha256 for pinned in lists.PINNED} == digests
-    assert {status for _, status in lists.show(real_lists)} == {"ok"}
+    assert {pinned.path: pinned.sha256 for pinned in pinned_lists.PINNED} == digests
+    assert {status for _, status in pinned_lists.show(real_lists)} == {"ok"}
 
 
 def test_fetch_reproduces_the_folder_once(real_lists: Path, tmp_path: Path) -> None:
     target = tmp_path / "new" / "lists"
     lines: list[str] = []
-    assert {status for _, status in lists.show(target)} == {"missing"}
+    assert {status for _, status in pinned_lists.show(target)} == {"missing"}
     with serve(pinned_answer) as server:
         # a slash at the end of a mirror's address makes no difference
-        assert lists.fetch(target, server.url + "/", lines.append) == len(lists.PINNED)
-        assert lists.fetch(target, server.url) == 0
-    assert server.requests == [f"/{pinned.url}" for pinned in lists.PINNED]
-    assert files_in(target) == {pinned.path: (real_lists / pinned.path).read_bytes() for pinned in lists.PINNED}
-    assert {status for _, status in lists.show(target)} == {"ok"}
-    assert len(lines) == len(lists.PINNED)
-    assert lines[0] == f"fetched {FIRST.path} (1 of {len(lists.PINNED)})"
+        assert pinned_lists.fetch(target, server.url + "/", lines.append) == len(pinned_lists.PINNED)
+        assert pinned_lists.fetch(target, server.url) == 0
+    assert server.requests == [f"/{pinned.url}" for pinned in pinned_lists.PINNED]
+    assert files_in(target) == {pinned.path: (real_lists / pinned.path).read_bytes() for pinned in pinned_lists.PINNED}
+    assert {status for _, status in pinned_lists.show(target)} == {"ok"}
+    assert len(lines) == len(pinned_lists.PINNED)
+    assert lines[0] == f"fetched {FIRST.path} (1 of {len(pinned_lists.PINNED)})"
 
 
 @pytest.mark.usefixtures("real_lists")
 def test_fetch_replaces_only_what_is_wrong_or_gone(tmp_path: Path) -> None:
     with serve(pinned_answer) as server:
-        lists.fetch(tmp_path, server.url)
+        pinned_lists.fetch(tmp_path, server.url)
         whole = files_in(tmp_path)
         write_list(tmp_path, "de", whole["ldnoobw/de.5faf2ba4"][:-1])
         (tmp_path / "ldnoobw" / "fr.5faf2ba4").unlink()
         untouched = tmp_path / "ldnoobw" / "it.5faf2ba4"
         os.utime(untouched, (1, 1))
-        wrong = {pinned.path: status for pinned, status in lists.show(tmp_path) if status != "ok"}
+        wrong = {pinned.path: status for pinned, status in pinned_lists.show(tmp_path) if status != "ok"}
         assert wrong == {"ldnoobw/de.5faf2ba4": "other content", "ldnoobw/fr.5faf2ba4": "missing"}
-        assert lists.fetch(tmp_path, server.url) == 2
+        assert pinned_lists.fetch(tmp_path, server.url) == 2
     assert files_in(tmp_path) == whole
     assert untouched.stat().st_mtime == 1
 
@@ -156,10 +156,10 @@ def test_fetch_tries_again_what_may_pass(tmp_path: Path, hiccup: Answer) -> None
 
     lines: list[str] = []
     with serve(answer) as server:
-        assert lists.fetch(tmp_path, server.url, lines.append) == len(lists.PINNED)
+        assert pinned_lists.fetch(tmp_path, server.url, lines.append) == len(pinned_lists.PINNED)
     assert "trying" in lines[0]
     assert FIRST.url in lines[0]
-    assert {status for _, status in lists.show(tmp_path)} == {"ok"}
+    assert {status for _, status in pinned_lists.show(tmp_path)} == {"ok"}
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_fetch_tries_again_what_may_pass(tmp_path: Path, hiccup: Answer) -> None
 )
 def test_fetch_failure_leaves_nothing_behind(tmp_path: Path, answer: Answer, cause: str, requests: int) -> None:
     with serve(lambda path, before: answer) as server, pytest.raises(C4pipeError) as caught:
-        lists.fetch(tmp_path, server.url)
+        pinned_lists.fetch(tmp_path, server.url)
     message = str(caught.value)
     assert f"{server.url}/{FIRST.url}" in message
     assert cause in message
@@ -188,7 +188,7 @@ def test_fetch_failure_leaves_nothing_behind(tmp_path: Path, answer: Answer, cau
 def test_wrong_bytes_leave_the_old_file_alone(tmp_path: Path) -> None:
     old = write_list(tmp_path, "ar", b"mine\n")
     with serve(lambda path, before: Answer(200, b"other\n")) as server, pytest.raises(C4pipeError):
-        lists.fetch(tmp_path, server.url)
+        pinned_lists.fetch(tmp_path, server.url)
     assert files_in(tmp_path) == {old.relative_to(tmp_path).as_posix(): b"mine\n"}
 
 
@@ -198,7 +198,7 @@ def test_fetch_without_a_server(tmp_path: Path) -> None:
         unused.bind(("127.0.0.1", 0))
         source = f"http://127.0.0.1:{unused.getsockname()[1]}"
         with pytest.raises(C4pipeError, match=r"unreachable: .*refused.*check the network") as caught:
-            lists.fetch(tmp_path, source)
+            pinned_lists.fetch(tmp_path, source)
     assert f"{source}/{FIRST.url}" in str(caught.value)
     assert files_in(tmp_path) == {}
 
@@ -206,7 +206,7 @@ def test_fetch_without_a_server(tmp_path: Path) -> None:
 @pytest.mark.parametrize("source", ["raw.githubusercontent.com", "http://127.0.0.1:port", "http://a b", "http://["])
 def test_fetch_from_no_address(tmp_path: Path, source: str) -> None:
     with pytest.raises(UsageError, match="`--source`") as caught:
-        lists.fetch(tmp_path, source)
+        pinned_lists.fetch(tmp_path, source)
     assert source in str(caught.value)
 
 
@@ -219,7 +219,7 @@ def test_fetch_where_nothing_can_be_written(tmp_path: Path, in_the_way: str) -> 
         (tmp_path / "ldnoobw").write_bytes(b"")
     before = sorted(tmp_path.rglob("*"))
     with serve(pinned_answer) as server, pytest.raises(C4pipeError, match="Can't write") as caught:
-        lists.fetch(tmp_path, server.url)
+        pinned_lists.fetch(tmp_path, server.url)
     assert str(tmp_path / FIRST.path) in str(caught.value)
     assert sorted(tmp_path.rglob("*")) == before
 
@@ -227,50 +227,50 @@ def test_fetch_where_nothing_can_be_written(tmp_path: Path, in_the_way: str) -> 
 def test_cache_dir(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert lists.cache_dir() == tmp_path / "cache" / "c4pipe" / "lists"
+    assert pinned_lists.cache_dir() == tmp_path / "cache" / "c4pipe" / "lists"
     in_home = tmp_path / "home" / ".cache" / "c4pipe" / "lists"
     for ignored in ("", "relative/cache"):
         monkeypatch.setenv("XDG_CACHE_HOME", ignored)
-        assert lists.cache_dir() == in_home
+        assert pinned_lists.cache_dir() == in_home
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert lists.cache_dir() == in_home
+    assert pinned_lists.cache_dir() == in_home
 
 
 def test_lists_dir(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert lists.lists_dir(None) == lists.cache_dir()
-    assert not lists.cache_dir().exists()
-    assert lists.lists_dir(tmp_path) == tmp_path
+    assert pinned_lists.lists_dir(None) == pinned_lists.cache_dir()
+    assert not pinned_lists.cache_dir().exists()
+    assert pinned_lists.lists_dir(tmp_path) == tmp_path
     file = tmp_path / "file"
     file.touch()
     for wrong, problem in ((file, "is not a folder"), (tmp_path / "gone", "does not exist")):
         with pytest.raises(UsageError, match=problem) as caught:
-            lists.lists_dir(wrong)
+            pinned_lists.lists_dir(wrong)
         assert str(wrong) in str(caught.value)
         assert "--lists DIR" in str(caught.value)
 
 
 def test_bad_words_file() -> None:
-    assert lists.bad_words_file("en") == "ldnoobw/en.25e679f0"
-    assert lists.bad_words_file("fr-CA-u-sd-caqc") == "ldnoobw/fr-CA-u-sd-caqc.5faf2ba4"
-    assert lists.bad_words_file("ro") is None
-    assert lists.bad_words_file("../ldnoobw/en") is None
+    assert pinned_lists.bad_words_file("en") == "ldnoobw/en.25e679f0"
+    assert pinned_lists.bad_words_file("fr-CA-u-sd-caqc") == "ldnoobw/fr-CA-u-sd-caqc.5faf2ba4"
+    assert pinned_lists.bad_words_file("ro") is None
+    assert pinned_lists.bad_words_file("../ldnoobw/en") is None
 
 
 def test_load_real_bad_words(real_lists: Path) -> None:
-    for pinned in lists.PINNED:
-        if pinned.path == lists.REALNEWS:
+    for pinned in pinned_lists.PINNED:
+        if pinned.path == pinned_lists.REALNEWS:
             continue
-        words = lists.load_bad_words(real_lists, pinned.url.rpartition("/")[2])
+        words = pinned_lists.load_bad_words(real_lists, pinned.url.rpartition("/")[2])
         lines = (real_lists / pinned.path).read_bytes().decode().splitlines()
         assert words == tuple(sorted({line.lower().strip() for line in lines if line.strip()}))
         assert words
-    assert lists.load_bad_words(real_lists, "ro") == ()
+    assert pinned_lists.load_bad_words(real_lists, "ro") == ()
 
 
 def test_load_tidies_a_users_list(tmp_path: Path) -> None:
     write_list(tmp_path, "de", "\ufeffZwei Wörter \r\n\r\n ÄRGER\n  \närger\nabc".encode())
-    assert lists.load_bad_words(tmp_path, "de") == ("abc", "zwei wörter", "ärger")
+    assert pinned_lists.load_bad_words(tmp_path, "de") == ("abc", "zwei wörter", "ärger")
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_load_tidies_a_users_list(tmp_path: Path) -> None:
 def test_load_refuses_what_is_no_list(tmp_path: Path, data: bytes, why: str) -> None:
     path = write_list(tmp_path, "de", data)
     with pytest.raises(UsageError) as caught:
-        lists.load_bad_words(tmp_path, "de")
+        pinned_lists.load_bad_words(tmp_path, "de")
     assert f"{path} {why}" in str(caught.value)
     assert "--lists DIR" in str(caught.value)
 
@@ -294,7 +294,7 @@ def test_load_refuses_a_folder(tmp_path: Path) -> None:
     path = tmp_path / "ldnoobw" / "en.25e679f0"
     path.mkdir(parents=True)
     with pytest.raises(UsageError, match="is a folder") as caught:
-        lists.load_bad_words(tmp_path, "en")
+        pinned_lists.load_bad_words(tmp_path, "en")
     assert str(path) in str(caught.value)
 
 
@@ -304,7 +304,7 @@ def test_load_refuses_an_unreadable_file(tmp_path: Path) -> None:
     path.unlink()
     path.symlink_to(path.name)
     with pytest.raises(UsageError, match="can't be read") as caught:
-        lists.load_bad_words(tmp_path, "en")
+        pinned_lists.load_bad_words(tmp_path, "en")
     assert str(path) in str(caught.value)
 
 
@@ -315,7 +315,7 @@ def test_load_says_where_it_looked(tmp_path: Path, layout: str) -> None:
     elif layout == "file for folder":
         (tmp_path / "ldnoobw").touch()
     with pytest.raises(UsageError) as caught:
-        lists.load_bad_words(tmp_path, "fr")
+        pinned_lists.load_bad_words(tmp_path, "fr")
     message = str(caught.value)
     assert "'fr'" in message
     assert str(tmp_path / "ldnoobw" / "fr.5faf2ba4") in message

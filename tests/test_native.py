@@ -10,16 +10,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from c4pipe import examples, recipe_lists, work
-from c4pipe.dedup import units
-from c4pipe.filters import bad_words, body, draft, packed
+from c4pipe.clean import examples, page_facts, work_file
+from c4pipe.clean.file_cleaner import WetFileCleaner
+from c4pipe.clean.work_file import read_header
+from c4pipe.filters import bad_words, body_lines, packed_lines, spans
 from c4pipe.filters.bad_words import BadWords
-from c4pipe.filters.wet_file import WetFileCleaner
 from c4pipe.native import native
-from c4pipe.page import Page
-from c4pipe.presets import find_recipe
-from c4pipe.rules import RULES
-from c4pipe.work import read_header
+from c4pipe.recipes import recipe_lists
+from c4pipe.recipes.presets import find_recipe
+from c4pipe.recipes.rules import RULES
+from c4pipe.wet.page import Page
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(native is None, reason="the compiled part is not
 WHITE = "".join(chr(code) for code in range(sys.maxunicode + 1) if chr(code).isspace())
 BREAKS = "".join(chr(code) for code in range(sys.maxunicode + 1) if len(f"a{chr(code)}b".splitlines()) == 2)
 ODD = "\u200b\u2027\u202e\u2060\u0085\u00a0\u1680\u180e\u3000\ufeffİKſß…”。é😀𐐀Σς\x1c\x1f\x00"
-CUTS = ("newlines", "newlines, then every break", "every break")
+CUTS = ("newlines", "newlines, then unicode", "unicode")
 
 parts = st.sampled_from(
     [
@@ -54,32 +54,32 @@ texts = st.one_of(
 
 
 def packed_of(text: str, cut: str) -> Any:
-    made = packed.pack(Page("", "", text), cut)
+    made = packed_lines.pack(Page("", "", text), cut)
     assert made is not None
     return made
 
 
 @given(texts, st.sampled_from(CUTS))
-@example(WHITE, "every break")
-@example("a".join(BREAKS), "every break")
-@example("a".join(WHITE), "newlines, then every break")
+@example(WHITE, "unicode")
+@example("a".join(BREAKS), "unicode")
+@example("a".join(WHITE), "newlines, then unicode")
 @example("", "newlines")
 def test_lines_are_cut_alike(text: str, cut: str) -> None:
     assert text.isascii() or WHITE  # both kinds come
-    made, expected = packed_of(text, cut), body.cut(Page("", "", text), cut)
+    made, expected = packed_of(text, cut), body_lines.cut(Page("", "", text), cut)
     assert made.unpacked() == expected
     assert len(made) == len(expected)
     assert made.text() == "\n".join(expected)
     assert made.length() == len("\n".join(expected))
-    again = body.cut_again(expected, body.TWICE)
-    assert made.cut_again() == (again != expected)
+    again = body_lines.resplit(expected, body_lines.TWICE)
+    assert made.resplit() == (again != expected)
     assert made.unpacked() == again
 
 
 @given(texts, st.sampled_from(CUTS))
 def test_lines_of_bytes(text: str, cut: str) -> None:
     encoded = bytearray(text.encode())
-    made = packed.pack(Page("", "", text, encoded=encoded), cut)
+    made = packed_lines.pack(Page("", "", text, encoded=encoded), cut)
     assert made is not None
     assert made.unpacked() == packed_of(text, cut).unpacked()
     with pytest.raises(BufferError):  # the lines point into it
@@ -89,10 +89,10 @@ def test_lines_of_bytes(text: str, cut: str) -> None:
 RULES_OF_LINES = [
     ("metadata_line", {"starts": ("WARC", "Content-", "é")}),
     ("long_word", {"max_word_length": 10}),
-    ("citation", {"trim": True}),
-    ("citation", {"trim": False}),
-    ("no_end_mark", {"marks": (".", "?", "”", '"', "。"), "no_marks": ("...", "…")}),
-    ("no_end_mark", {"marks": (".",), "no_marks": ()}),
+    ("citation", {"strip": True}),
+    ("citation", {"strip": False}),
+    ("no_terminal_punctuation", {"endings": (".", "?", "”", '"', "。"), "excluded_endings": ("...", "…")}),
+    ("no_terminal_punctuation", {"endings": (".",), "excluded_endings": ()}),
     ("few_words", {"min_words_per_line": 0}),
     ("few_words", {"min_words_per_line": 3}),
     ("javascript", {"phrases": ("javascript",)}),
@@ -102,12 +102,12 @@ RULES_OF_LINES = [
 
 
 @given(texts, st.lists(st.sampled_from(RULES_OF_LINES), max_size=6))
-@example("[1] [2]\n [", [("citation", {"trim": False}), ("few_words", {"min_words_per_line": 1})])
+@example("[1] [2]\n [", [("citation", {"strip": False}), ("few_words", {"min_words_per_line": 1})])
 @example("x İavascript\ny Kookie policy", [("policy", {"phrases": ("kookie policy",)})])
 def test_rules_take_the_same_lines(text: str, steps: Sequence[tuple[str, dict[str, Any]]]) -> None:
-    made, left = packed_of(text, "every break"), body.cut(Page("", "", text), "every break")
+    made, left = packed_of(text, "unicode"), body_lines.cut(Page("", "", text), "unicode")
     for name, arguments in steps:
-        rule = packed.packed_rule(name, arguments)
+        rule = packed_lines.packed_rule(name, arguments)
         assert rule is not None
         before, left = left, RULES[name].function(left, **arguments)
         taken = sum(map(str.__ne__, before, left)) if RULES[name].edits else len(before) - len(left)
@@ -122,7 +122,7 @@ def test_every_line_rule_of_the_recipes_is_compiled() -> None:
     for recipe in (find_recipe("c4"), find_recipe("tfds")):
         for step in (*recipe.read, *recipe.lines):
             if step.definition.scope == "line" and step.rule != "body_lines":
-                assert packed.packed_rule(step.rule, step.arguments), step.rule
+                assert packed_lines.packed_rule(step.rule, step.arguments), step.rule
 
 
 @pytest.mark.parametrize(
@@ -131,16 +131,16 @@ def test_every_line_rule_of_the_recipes_is_compiled() -> None:
         ("policy", {"phrases": ("política",)}),
         ("policy", {"phrases": ("",)}),
         ("policy", {"phrases": tuple(map(str, range(65)))}),
-        ("no_end_mark", {"marks": (".", "\ud800"), "no_marks": ()}),
-        ("body_lines", {"breaks": "every break"}),
+        ("no_terminal_punctuation", {"endings": (".", "\ud800"), "excluded_endings": ()}),
+        ("body_lines", {"line_separators": "unicode"}),
     ],
 )
 def test_what_is_not_for_the_compiled_part_is_left_to_python(rule: str, arguments: dict[str, Any]) -> None:
-    assert packed.packed_rule(rule, arguments) is None
+    assert packed_lines.packed_rule(rule, arguments) is None
 
 
 def test_half_of_a_surrogate_pair_is_left_to_python() -> None:
-    assert packed.pack(Page("", "", "a\ud800"), "newlines") is None
+    assert packed_lines.pack(Page("", "", "a\ud800"), "newlines") is None
     assert native is not None
     assert native.lower("A\ud800İ") == "A\ud800İ".lower()
     assert BadWords(["bad word"], "en").find("\ud800 bad word") == "bad word"
@@ -170,16 +170,16 @@ def test_lower_case_of_texts(text: str) -> None:
 @given(texts)
 def test_sizes_of_texts(text: str) -> None:
     assert native is not None
-    assert native.utf8_size(text) == work.utf8_size(text) == len(text.encode())
+    assert native.utf8_size(text) == work_file.utf8_size(text) == len(text.encode())
 
 
-@given(texts, st.lists(st.integers(1, 80), max_size=6, unique=True), st.sampled_from(["folded", "trimmed"]))
-@example("ΟΔΟΣ Σ.  ÀÉ\u3000b \t😀 ", [3, 7, 9], "folded")
-@example("", [], "trimmed")
-def test_hashes_of_units(text: str, cuts: list[int], white_space: str) -> None:
+@given(texts, st.lists(st.integers(1, 80), max_size=6, unique=True), st.sampled_from(["collapsed", "stripped"]))
+@example("ΟΔΟΣ Σ.  ÀÉ\u3000b \t😀 ", [3, 7, 9], "collapsed")
+@example("", [], "stripped")
+def test_hashes_of_units(text: str, cuts: list[int], whitespace: str) -> None:
     starts = [0, *sorted(cut for cut in cuts if cut < len(text))]
-    expected = units.unit_hashes(units.cut(text, starts), white_space)
-    assert units.page_hashes(text, starts, white_space).tolist() == expected.tolist()
+    expected = spans.unit_hashes(spans.cut(text, starts), whitespace)
+    assert spans.page_hashes(text, starts, whitespace).tolist() == expected.tolist()
 
 
 def test_units_with_half_of_a_surrogate_pair_are_left_to_python() -> None:
@@ -193,9 +193,9 @@ def test_units_with_half_of_a_surrogate_pair_are_left_to_python() -> None:
 def test_hashes_of_spans(hashes: list[int], size: int) -> None:
     given = np.array(hashes, dtype=np.uint64)
     with pytest.MonkeyPatch.context() as patch:
-        compiled = units.span_hashes(given, size)
-        patch.setattr(units, "native", None)
-        assert units.span_hashes(given, size).tolist() == compiled.tolist()
+        compiled = spans.span_hashes(given, size)
+        patch.setattr(spans, "native", None)
+        assert spans.span_hashes(given, size).tolist() == compiled.tolist()
 
 
 @given(st.lists(st.sampled_from(["bad", "bad word", "x_1", "Bad", "é", "éx y", "b"]), max_size=5), texts)
@@ -220,10 +220,10 @@ def test_the_same_work_files(name: str, shared_data: Path, tmp_path: Path, monke
     made = {}
     for kind in ("compiled", "python"):
         if kind == "python":
-            for module in (packed, units, bad_words, work):
+            for module in (packed_lines, spans, bad_words, work_file):
                 monkeypatch.setattr(module, "native", None)
             monkeypatch.setattr("c4pipe.native.langdetect", None)
-            for module in (units, draft):
+            for module in (spans, page_facts):
                 monkeypatch.setattr(module, "lower", str.lower)
         cleaner = WetFileCleaner(recipe, gathered)
         for file in files:
@@ -236,13 +236,13 @@ def test_the_same_work_files(name: str, shared_data: Path, tmp_path: Path, monke
 
 def test_lines_are_not_cut_in_python(monkeypatch: pytest.MonkeyPatch, shared_data: Path, tmp_path: Path) -> None:
     """The gain, without a clock: only pages that are shown as examples are."""
-    cut, asked = body.cut, []
+    cut, asked = body_lines.cut, []
 
-    def counted(page: Page, breaks: str) -> list[str]:
+    def counted(page: Page, line_separators: str) -> list[str]:
         asked.append(page.url)
-        return cut(page, breaks)
+        return cut(page, line_separators)
 
-    monkeypatch.setattr(body, "cut", counted)
+    monkeypatch.setattr(body_lines, "cut", counted)
     recipe = find_recipe("tfds")
     cleaner = WetFileCleaner(recipe, recipe_lists.gather(recipe, shared_data / "lists", ()))
     (file, *_) = sorted((shared_data / "pages").glob("*.gz"))

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from c4pipe.errors import UsageError
 from c4pipe.objectives import denoise, encoder, masks, objective
 from c4pipe.objectives.denoise import Ids
-from c4pipe.objectives.draws import Draws, chosen, shuffled
 from c4pipe.objectives.objective import Objective
-from c4pipe.objectives.rows import Flags, Rows, framed
+from c4pipe.objectives.rng import Rng, chosen, shuffled
+from c4pipe.objectives.rows import Mask, Rows, framed
 
 CASES = Path(__file__).parent / "cases" / "objectives"
 TABLE: list[dict[str, Any]] = json.loads((CASES / "table3.json").read_text())
@@ -58,7 +58,7 @@ def equal_rows(count: int, size: int) -> Rows:
     return Rows(values.astype(np.int32), np.arange(count + 1) * size)
 
 
-def runs(flags: Flags, rows: Rows) -> list[int]:
+def runs(flags: Mask, rows: Rows) -> list[int]:
     """The length of each run of flags, row by row."""
     firsts = np.cumsum(masks.span_starts(flags, rows))[flags]
     return list(Counter(firsts.tolist()).values())
@@ -80,10 +80,10 @@ def test_table_3(case: dict[str, Any]) -> None:
         assert lists(made[part]) == [[*(words[word] for word in case[part].split()), ids.eos]]
 
 
-def bert_style(rows: Rows, flags: Flags, ids: Ids, case: dict[str, Any]) -> tuple[Any, dict[str, int]]:
+def bert_style(rows: Rows, flags: Mask, ids: Ids, case: dict[str, Any]) -> tuple[Any, dict[str, int]]:
     """The first example in which the random pieces fall where the case has them, and what they are called there."""
     for number in range(1000):
-        made = denoise.bert_style(rows, flags, ids, Draws(1, number))
+        made = denoise.bert_style(rows, flags, ids, Rng(1, number))
         row = made["inputs"].values[:-1]
         if np.flatnonzero(flags & (row != ids.masks)).tolist() == case["random"]:
             extra = {case["inputs"].split()[place]: int(row[place]) for place in case["random"]}
@@ -94,7 +94,7 @@ def bert_style(rows: Rows, flags: Flags, ids: Ids, case: dict[str, Any]) -> tupl
 
 def test_deshuffling_keeps_the_words() -> None:
     rows = Rows.of([[WORDS[word] for word in TEXT]] * 200)
-    made = denoise.deshuffle(rows, IDS, Draws(1))
+    made = denoise.deshuffle(rows, IDS, Rng(1))
     assert all(sorted(row[:-1]) == sorted(WORDS.values()) and row[-1] == IDS.eos for row in lists(made["inputs"]))
     assert lists(made["targets"]) == [[*WORDS.values(), IDS.eos]] * 200
     assert len({tuple(row) for row in lists(made["inputs"])}) == 200
@@ -131,7 +131,7 @@ def test_lengths_are_those_of_t5() -> None:
 def test_numbers_of_tokens_and_spans_are_those_of_t5(rate: float, mean_span: float) -> None:
     cases = [case for case in T5["masks"] if case[1:3] == [rate, mean_span]]
     rows = Rows.of([np.zeros(case[0]) for case in cases])
-    flags = masks.random_spans(rows.sizes, Draws(7), rate, mean_span)
+    flags = masks.random_spans(rows.sizes, Rng(7), rate, mean_span)
     starts = masks.span_starts(flags, rows)
     for row, (size, _, _, tokens, spans) in enumerate(cases):
         own = rows.row == row
@@ -158,7 +158,7 @@ def test_span_lengths_are_spread_as_those_of_t5(preprocessors: Any, rate: float,
             for n in range(300)
         ]
     )
-    ours = masks.random_spans(rows.sizes, Draws(3), rate, mean_span)
+    ours = masks.random_spans(rows.sizes, Rng(3), rate, mean_span)
     assert ours.sum() == theirs.sum()
     found, expected = Counter(runs(ours, rows)), Counter(runs(theirs, rows))
     assert found.total() == expected.total()
@@ -171,7 +171,7 @@ def test_span_lengths_are_spread_as_those_of_t5(preprocessors: Any, rate: float,
 
 def test_all_ways_to_cut_spans_are_equally_likely() -> None:
     rows = equal_rows(30_000, 8)  # four kept and four corrupted tokens, each in two spans: three ways and three
-    flags = masks.random_spans(rows.sizes, Draws(11), rate=0.5, mean_span=2.0).reshape(-1, 8)
+    flags = masks.random_spans(rows.sizes, Rng(11), rate=0.5, mean_span=2.0).reshape(-1, 8)
     ways = Counter(map(bytes, flags))
     assert len(ways) == 9
     assert all(abs(count - 30_000 / 9) < 5 * np.sqrt(30_000 / 9) for count in ways.values())
@@ -180,7 +180,7 @@ def test_all_ways_to_cut_spans_are_equally_likely() -> None:
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=8), SEEDS, st.floats(0.01, 0.95), st.floats(1, 12))
 def test_random_spans_have_their_numbers(sizes: list[int], seed: int, rate: float, mean_span: float) -> None:
     rows = Rows.of([np.zeros(size) for size in sizes])
-    flags = masks.random_spans(rows.sizes, Draws(seed), rate, mean_span)
+    flags = masks.random_spans(rows.sizes, Rng(seed), rate, mean_span)
     assert len(flags) == sum(sizes)
     for row, size in enumerate(sizes):
         own = flags[rows.row == row]
@@ -191,30 +191,30 @@ def test_random_spans_have_their_numbers(sizes: list[int], seed: int, rate: floa
 
 def test_rates() -> None:
     rows = equal_rows(400, 500)
-    one_by_one = masks.each_token(rows.sizes, Draws(1))
+    one_by_one = masks.each_token(rows.sizes, Rng(1))
     assert abs(one_by_one.mean() - 0.15) < 0.004
     lengths = Counter(runs(one_by_one, rows))
     assert abs(lengths[2] / lengths[1] - 0.15) < 0.02  # geometric, as tokens don't know of each other
-    assert masks.random_spans(rows.sizes, Draws(1)).mean() == 0.15
-    assert masks.exact_share(rows.sizes, Draws(1)).reshape(-1, 500).sum(1).tolist() == [75] * 400
+    assert masks.random_spans(rows.sizes, Rng(1)).mean() == 0.15
+    assert masks.exact_share(rows.sizes, Rng(1)).reshape(-1, 500).sum(1).tolist() == [75] * 400
 
 
 @given(st.integers(1, 400), SEEDS)
 def test_electra_takes_the_ceiling_of_15_percent(size: int, seed: int) -> None:
-    assert masks.exact_share(np.array([size]), Draws(seed)).sum() == -(-15 * size // 100)
+    assert masks.exact_share(np.array([size]), Rng(seed)).sum() == -(-15 * size // 100)
 
 
 def test_prefixes_have_all_lengths() -> None:
     sizes = np.full(9000, 10)
-    lengths = Counter(masks.prefixes(sizes, Draws(2)).reshape(-1, 10).sum(1).tolist())
+    lengths = Counter(masks.prefixes(sizes, Rng(2)).reshape(-1, 10).sum(1).tolist())
     assert lengths.keys() == set(range(1, 10))
     assert all(abs(count - 1000) < 160 for count in lengths.values())
-    assert masks.prefixes(np.array([1, 2, 0]), Draws(2)).tolist() == [False, True, False]
+    assert masks.prefixes(np.array([1, 2, 0]), Rng(2)).tolist() == [False, True, False]
 
 
 @given(ROWS, SEEDS, st.integers(0, 20), st.integers(0, 6))
 def test_flags_within_limits(rows: Rows, seed: int, targets: int, spans: int) -> None:
-    flags = masks.each_token(rows.sizes, Draws(seed), 0.4)
+    flags = masks.each_token(rows.sizes, Rng(seed), 0.4)
     cut = masks.within(rows.sizes, flags, targets, spans)
     starts = masks.span_starts(cut, rows)
     for row in range(len(rows)):
@@ -228,7 +228,7 @@ def test_flags_within_limits(rows: Rows, seed: int, targets: int, spans: int) ->
 
 def test_ngrams_are_as_frequent_as_albert_has_them() -> None:
     rows = equal_rows(60, 1000)
-    starts = np.flatnonzero(masks.ngrams(rows, Draws(4)))
+    starts = np.flatnonzero(masks.ngrams(rows, Rng(4)))
     lengths = Counter(np.diff(starts)[(starts[1:] % 1000) != 0].tolist())
     assert lengths.keys() == {1, 2, 3}
     for length, share in ((1, 6 / 11), (2, 3 / 11), (3, 2 / 11)):
@@ -237,7 +237,7 @@ def test_ngrams_are_as_frequent_as_albert_has_them() -> None:
 
 def test_ngrams_are_masked_as_often_as_they_are_drawn() -> None:
     words = equal_rows(300, 1000).replaced(np.ones(300_000))
-    flags = masks.whole_ngrams(words, Draws(4), rate=0.01)  # few, so that hardly any touch
+    flags = masks.whole_ngrams(words, Rng(4), rate=0.01)  # few, so that hardly any touch
     assert flags.reshape(-1, 1000).sum(1).tolist() == [10] * 300
     lengths = Counter(runs(flags, words))
     for length, share in ((1, 6 / 11), (2, 3 / 11), (3, 2 / 11)):
@@ -247,7 +247,7 @@ def test_ngrams_are_masked_as_often_as_they_are_drawn() -> None:
 @given(ROWS, SEEDS)
 def test_albert_masks_whole_words_within_the_rate(rows: Rows, seed: int) -> None:
     begins = STARTS[rows.values]
-    flags = encoder.masked_words(rows, begins, Draws(seed))
+    flags = encoder.masked_words(rows, begins, Rng(seed))
     begins |= rows.place == 0
     word = np.cumsum(begins)
     assert all(len(set(flags[word == number].tolist())) == 1 for number in set(word.tolist()))
@@ -257,7 +257,7 @@ def test_albert_masks_whole_words_within_the_rate(rows: Rows, seed: int) -> None
 
 def test_albert_masks_nearly_15_percent() -> None:
     rows = equal_rows(100, 509)
-    assert 0.145 < encoder.masked_words(rows, STARTS[rows.values], Draws(6)).mean() <= 0.15
+    assert 0.145 < encoder.masked_words(rows, STARTS[rows.values], Rng(6)).mean() <= 0.15
 
 
 # Laws of the objectives
@@ -267,16 +267,16 @@ def test_albert_masks_nearly_15_percent() -> None:
 @settings(max_examples=20)
 @given(ROWS, SEEDS, st.integers(0, 1 << 40))
 def test_an_example_depends_on_seed_and_number_alone(made: Objective, rows: Rows, seed: int, first: int) -> None:
-    together = {name: lists(part) for name, part in made.make(rows, Draws(seed, first)).items()}
+    together = {name: lists(part) for name, part in made.make(rows, Rng(seed, first)).items()}
     for number, row in enumerate(rows):
-        alone = made.make(Rows.of([row]), Draws(seed, first + number))
+        alone = made.make(Rows.of([row]), Rng(seed, first + number))
         assert {name: lists(part) for name, part in alone.items()} == {n: [p[number]] for n, p in together.items()}
 
 
 @EACH_OBJECTIVE
 def test_another_seed_or_number_gives_another_example(made: Objective) -> None:
     rows = equal_rows(5, 60)
-    given_ = [made.make(rows, draws)[next(iter(made.lengths))] for draws in (Draws(1), Draws(2), Draws(1, 1))]
+    given_ = [made.make(rows, draws)[next(iter(made.lengths))] for draws in (Rng(1), Rng(2), Rng(1, 1))]
     assert len({tuple(part.values.tolist()) for part in given_}) == (1 if made.name == "language_model" else 3)
 
 
@@ -286,7 +286,7 @@ def test_examples_fit(made: Objective, length: int) -> None:
     again = getattr(objective, made.name.partition("(")[0])
     sized = again(IDS, STARTS, ENDS, length) if made.name == "albert" else again(IDS, length)
     rows = equal_rows(300, sized.raw)
-    parts = sized.make(rows, Draws(3))
+    parts = sized.make(rows, Rng(3))
     for name, room in sized.lengths.items():
         assert parts[name].sizes.max() <= room
     for name in parts.keys() - sized.lengths.keys():
@@ -296,13 +296,13 @@ def test_examples_fit(made: Objective, length: int) -> None:
 def test_t5s_lengths_fit_exactly() -> None:
     made = objective.span_corruption(IDS)
     assert (made.raw, made.lengths) == (568, {"inputs": 512, "targets": 114})
-    parts = made.make(equal_rows(50, 568), Draws(0))
+    parts = made.make(equal_rows(50, 568), Rng(0))
     assert {name: set(part.sizes.tolist()) for name, part in parts.items()} == {"inputs": {512}, "targets": {114}}
 
 
 @given(ROWS, SEEDS, st.floats(0, 1))
 def test_replaced_spans_give_the_text_back(rows: Rows, seed: int, rate: float) -> None:
-    flags = masks.within(rows.sizes, masks.each_token(rows.sizes, Draws(seed), rate), 1000, IDS.sentinels - 1)
+    flags = masks.within(rows.sizes, masks.each_token(rows.sizes, Rng(seed), rate), 1000, IDS.sentinels - 1)
     made = denoise.replace_spans(rows, flags, IDS)
     for row, inputs, targets in zip(rows, made["inputs"], made["targets"], strict=True):
         spans: dict[int, list[int]] = {}
@@ -318,20 +318,20 @@ def test_replaced_spans_give_the_text_back(rows: Rows, seed: int, rate: float) -
 
 @given(ROWS, SEEDS)
 def test_dropped_tokens_and_prefixes_lose_nothing(rows: Rows, seed: int) -> None:
-    flags = masks.each_token(rows.sizes, Draws(seed), 0.3)
+    flags = masks.each_token(rows.sizes, Rng(seed), 0.3)
     made = denoise.drop_tokens(rows, flags, IDS)
     assert lists(made["inputs"]) == lists(framed(rows.keep(~flags), (), [IDS.eos]))
     both = zip(rows, made["inputs"], made["targets"], strict=True)
     assert all(sorted([*a[:-1], *b[:-1]]) == sorted(row) for row, a, b in both)
-    made = denoise.prefix_lm(rows, masks.prefixes(rows.sizes, Draws(seed)), IDS)
+    made = denoise.prefix_lm(rows, masks.prefixes(rows.sizes, Rng(seed)), IDS)
     both = zip(rows, made["inputs"], made["targets"], strict=True)
     assert all([*a[:-1], *b[:-1]] == row.tolist() for row, a, b in both)
 
 
 def test_bert_style_puts_a_random_piece_for_one_in_ten() -> None:
     rows = equal_rows(100, 500)
-    flags = masks.each_token(rows.sizes, Draws(1))
-    made = denoise.bert_style(rows, flags, IDS, Draws(1))
+    flags = masks.each_token(rows.sizes, Rng(1))
+    made = denoise.bert_style(rows, flags, IDS, Rng(1))
     inputs = made["inputs"].values.reshape(-1, 501)[:, :-1].ravel()
     assert (inputs[~flags] == rows.values[~flags]).all()
     swapped = inputs[flags & (inputs != IDS.masks)]
@@ -342,7 +342,7 @@ def test_bert_style_puts_a_random_piece_for_one_in_ten() -> None:
 
 def test_electra() -> None:
     rows = equal_rows(40, 100)
-    made = encoder.electra(rows, IDS, Draws(1))
+    made = encoder.electra(rows, IDS, Rng(1))
     masked = made["masked"].values.astype(bool)
     assert lists(made["targets"]) == lists(framed(rows, [IDS.begins], [IDS.eos]))
     assert (made["inputs"].values == np.where(masked, IDS.masks, made["targets"].values)).all()
@@ -353,12 +353,12 @@ def test_electra() -> None:
 @given(ROWS, SEEDS)
 def test_albert_pairs_give_the_text_back(rows: Rows, seed: int) -> None:
     words = STARTS[rows.values]
-    made = encoder.albert(rows, words, words & ENDS[rows.values], IDS, Draws(seed))
+    made = encoder.albert(rows, words, words & ENDS[rows.values], IDS, Rng(seed))
     masked = []
     for flags, types, order in zip(made["masked"], made["types"], made["order"], strict=True):
         segments = [flags[types == 0][1:-1].tolist(), flags[types == 1][:-1].tolist()]
         masked += [each for segment in segments[:: 1 if order[0] == 1 else -1] for each in segment]
-    assert masked == encoder.masked_words(rows, words, Draws(seed)).tolist()
+    assert masked == encoder.masked_words(rows, words, Rng(seed)).tolist()
     for row, targets, types, order in zip(rows, made["targets"], made["types"], made["order"], strict=True):
         first, second = targets[types == 0].tolist(), targets[types == 1].tolist()
         assert (first[0], first[-1], second[-1]) == (IDS.begins, IDS.eos, IDS.eos)
@@ -371,7 +371,7 @@ def test_albert_pairs_give_the_text_back(rows: Rows, seed: int) -> None:
 
 def test_albert_swaps_half_and_corrupts_as_bert() -> None:
     rows = equal_rows(1000, 60)
-    made = encoder.albert(rows, STARTS[rows.values], ENDS[rows.values], IDS, Draws(8))
+    made = encoder.albert(rows, STARTS[rows.values], ENDS[rows.values], IDS, Rng(8))
     order = made["order"].values[made["order"].starts[:-1]]
     assert abs((order == 2).mean() - 0.5) < 0.05
     masked = made["masked"].values.astype(bool)
@@ -386,9 +386,9 @@ def test_albert_swaps_half_and_corrupts_as_bert() -> None:
 def test_albert_cuts_between_sentences_where_it_can() -> None:
     rows = Rows.of([range(3, 63)] * 200)
     sentences = rows.place % 20 == 0
-    cuts = encoder.segment_cuts(rows, np.ones(len(rows.values), bool), sentences, Draws(1))
+    cuts = encoder.segment_cuts(rows, np.ones(len(rows.values), bool), sentences, Rng(1))
     assert set(cuts.tolist()) == {20, 40}
-    cuts = encoder.segment_cuts(rows, np.ones(len(rows.values), bool), rows.place == 0, Draws(1))
+    cuts = encoder.segment_cuts(rows, np.ones(len(rows.values), bool), rows.place == 0, Rng(1))
     assert len(set(cuts.tolist())) > 40
 
 
@@ -403,7 +403,7 @@ def test_cut_rows_are_the_rows(rows: Rows, size: int) -> None:
 
 
 def test_draws_are_philox_by_seed_and_number() -> None:
-    raw = Draws((1 << 64) - 1, 40).raw(np.array([3, 0, 5]), purpose=2)
+    raw = Rng((1 << 64) - 1, 40).raw(np.array([3, 0, 5]), purpose=2)
     expected = [
         np.random.Philox(key=np.array([(1 << 64) - 1, number], np.uint64), counter=[0, 0, 0, 2]).random_raw(size)
         for number, size in ((40, 3), (42, 5))
@@ -414,7 +414,7 @@ def test_draws_are_philox_by_seed_and_number() -> None:
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=5), SEEDS)
 def test_shuffled_is_a_permutation_of_each_row(sizes: list[int], seed: int) -> None:
     rows = Rows.of([np.zeros(size) for size in sizes])
-    keys = Draws(seed).raw(rows.sizes, 0)
+    keys = Rng(seed).raw(rows.sizes, 0)
     order = shuffled(rows.sizes, keys)
     assert sorted(order.tolist()) == list(range(sum(sizes)))
     assert (rows.row[order] == rows.row).all()
@@ -427,7 +427,7 @@ def test_shuffled_is_a_permutation_of_each_row(sizes: list[int], seed: int) -> N
 @pytest.mark.parametrize("seed", [-1, 1 << 64])
 def test_a_seed_has_64_bits(seed: int) -> None:
     with pytest.raises(UsageError, match=f"the seed is {seed}: give one from 0"):
-        Draws(seed)
+        Rng(seed)
 
 
 def test_sentinels_never_run_into_pieces() -> None:

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from c4pipe.errors import UsageError
 from c4pipe.objectives import objective
 from c4pipe.objectives.batches import Batches
-from c4pipe.objectives.draws import Draws
 from c4pipe.objectives.objective import Objective
 from c4pipe.objectives.packing import Batch, Bin, Packer, batch_of
+from c4pipe.objectives.rng import Rng
 from c4pipe.objectives.rows import Features, Rows
-from c4pipe.objectives.tokens import Tokenizer
+from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.vocab.train import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -253,7 +253,7 @@ def test_a_language_model_has_an_end_behind_each_document(tokenizer: Tokenizer, 
 def test_batches_are_made_of_the_examples_by_number(tokenizer: Tokenizer, texts: list[str]) -> None:
     made = objective.span_corruption(tokenizer.ids, 64)
     pieces = tokenizer.encode(texts).cut(made.raw)
-    expected = made.make(pieces, Draws(9))
+    expected = made.make(pieces, Rng(9))
     batches = Batches(Texts(texts), tokenizer, made, size=4, seed=9)
     found = [tuple(example["inputs"]) for batch in batches for example in unpacked(batch, made.lengths)]
     assert sorted(found) == sorted(tuple(row.tolist()) for row in expected["inputs"])
@@ -311,7 +311,7 @@ def test_98_percent_of_the_slots_are_filled(name: str, tokenizer: Tokenizer, sha
     lines = (shared_data / "c4" / "c4-en.sample449.jsonl").read_text(encoding="utf-8").splitlines()
     made = make_objective(name, tokenizer, 512)
     pieces = tokenizer.encode([json.loads(line)["text"] for line in lines]).cut(made.raw)
-    examples = made.make(pieces, Draws(1))
+    examples = made.make(pieces, Rng(1))
     bins = pack(examples, made.lengths, open_bins=64)
     for name, length in made.lengths.items():
         assert len(examples[name].values) > 0.98 * len(bins) * length

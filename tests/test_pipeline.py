@@ -16,25 +16,29 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from c4pipe import card, cli, manifest, publish, recipe_lists, report_data, report_view
-from c4pipe.dedup import exchange
-from c4pipe.presets import RECIPES
+from c4pipe.clean import work_folder
+from c4pipe.cli import main
+from c4pipe.corpus import manifest
+from c4pipe.dedup import publish, shuffle
+from c4pipe.recipes import recipe_lists
+from c4pipe.recipes.presets import RECIPES
+from c4pipe.report import card, report_data, report_view
 
 ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "samples"
-C4PIPE = [sys.executable, "-m", "c4pipe.cli"]
+C4PIPE = [sys.executable, "-m", "c4pipe"]
 
 
 def build(
     output: Path, *more: str, inputs: Sequence[str] = (str(SAMPLES / "crawl"),), lists: Path | None = None
 ) -> int:
     lists = lists or SAMPLES / "lists"
-    return cli.main(["build", *inputs, "--lists", str(lists), "--output", str(output), "--quiet", *more])
+    return main.main(["build", *inputs, "--lists", str(lists), "--output", str(output), "--quiet", *more])
 
 
 def contents(folder: Path) -> dict[str, str]:
     """The digest of every file of a corpus, without the work folder."""
-    paths = [path for path in folder.rglob("*") if path.is_file() and publish.WORK not in path.parts]
+    paths = [path for path in folder.rglob("*") if path.is_file() and work_folder.WORK not in path.parts]
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
 
 
@@ -76,9 +80,9 @@ def test_the_sample_crawl_shows_every_rule(sample_corpus: Path) -> None:
     assert made is not None
     counts = made["counts"]
     page_rules = ["incomplete", "too_long", "lorem_ipsum", "curly_bracket", "language", "few_sentences"]
-    for rule in [*page_rules, "bad_words", "older_copy", "few_sentences_left"]:
+    for rule in [*page_rules, "bad_words", "stale_capture", "few_sentences_left"]:
         assert counts[f"pages.dropped.{rule}"] > 0, rule
-    for rule in ["long_word", "no_end_mark", "few_words", "javascript", "policy"]:
+    for rule in ["long_word", "no_terminal_punctuation", "few_words", "javascript", "policy"]:
         assert counts[f"lines.dropped.{rule}"] > 0, rule
     assert counts["lines.edited.citation"] > 0
     assert counts["units.dropped.repeated_span"] > 0
@@ -93,14 +97,14 @@ def test_same_bytes_however_it_is_run(
     name: str, more: Sequence[str], sample_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if name == "more buckets":
-        monkeypatch.setattr(exchange, "FEWEST_BITS", 7)
+        monkeypatch.setattr(shuffle, "FEWEST_BITS", 7)
     files = sorted(map(str, (SAMPLES / "crawl").iterdir()), reverse=True)
     assert build(tmp_path / "corpus", *more, inputs=files) == 0
     assert contents(tmp_path / "corpus") == contents(sample_corpus)
 
 
 def test_same_pages_in_any_number_of_shards_and_formats(sample_corpus: Path, tmp_path: Path) -> None:
-    work = sample_corpus / publish.WORK
+    work = sample_corpus / work_folder.WORK
     arguments = [
         "--output",
         str(tmp_path / "c"),
@@ -111,7 +115,7 @@ def test_same_pages_in_any_number_of_shards_and_formats(sample_corpus: Path, tmp
         "--workers",
         "1",
     ]
-    assert cli.main(["dedup", str(work), "--quiet", *arguments]) == 0
+    assert main.main(["dedup", str(work), "--quiet", *arguments]) == 0
     names = sorted(path.name for path in (tmp_path / "c" / "en").iterdir())
     assert len(names) == 18
     assert names[0] == "c4-train-00000-of-00005.json.gz"
@@ -163,7 +167,7 @@ def test_tfds_has_each_line_once(tmp_path: Path) -> None:
 
 def test_same_bytes_of_tfds_however_it_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert build(tmp_path / "one", "--recipe", "tfds", "--workers", "1") == 0
-    monkeypatch.setattr(exchange, "FEWEST_BITS", 7)
+    monkeypatch.setattr(shuffle, "FEWEST_BITS", 7)
     files = sorted(map(str, (SAMPLES / "crawl").iterdir()), reverse=True)
     assert build(tmp_path / "two", "--recipe", "tfds", "--workers", "2", inputs=files) == 0
     assert contents(tmp_path / "two") == contents(tmp_path / "one")
@@ -175,10 +179,10 @@ def test_job_2_needs_no_lists_but_those_of_the_work_folder(tmp_path: Path) -> No
     shutil.copytree(SAMPLES / "lists", lists)
     work, whole = tmp_path / "work", tmp_path / "whole"
     inputs = [str(SAMPLES / "crawl"), "--recipe", "tfds", "--lists", str(lists), "--workers", "1", "--quiet"]
-    assert cli.main(["clean", *inputs, "--work", str(work)]) == 0
+    assert main.main(["clean", *inputs, "--work", str(work)]) == 0
     shutil.rmtree(lists)
     moved = work.rename(tmp_path / "moved")
-    assert cli.main(["dedup", str(moved), "--output", str(tmp_path / "c"), "--workers", "1", "--quiet"]) == 0
+    assert main.main(["dedup", str(moved), "--output", str(tmp_path / "c"), "--workers", "1", "--quiet"]) == 0
     assert build(whole, "--recipe", "tfds", "--workers", "1") == 0
     assert contents(tmp_path / "c") == contents(whole)
 
@@ -216,8 +220,8 @@ def test_killed_clean_goes_on_where_it_stopped(tmp_path: Path, shared_data: Path
     process.wait()
     finished = {path: path.stat().st_mtime_ns for path in killed.glob("*.parquet")}
     assert 0 < len(finished) < 7
-    assert cli.main([*command[3:], "--work", str(killed)]) == 0
-    assert cli.main([*command[3:], "--work", str(whole)]) == 0
+    assert main.main([*command[3:], "--work", str(killed)]) == 0
+    assert main.main([*command[3:], "--work", str(whole)]) == 0
     assert {path: path.stat().st_mtime_ns for path in finished} == finished
     work_files = sorted(path.name for path in whole.glob("*.parquet"))
     assert sorted(path.name for path in killed.glob("*.parquet")) == work_files
@@ -286,7 +290,7 @@ def test_a_full_disk_leaves_nothing_that_looks_finished(workers: str, tmp_path: 
     # Quarantine and examples get their names before their work file does.
     beside = ("*.quarantine.jsonl", "*.examples.json")
     left = [path for path in output.rglob("[!.]*") if path.is_file() and not any(map(path.match, beside))]
-    assert {path.parent for path in left} <= {output / publish.WORK / recipe_lists.FOLDER}
+    assert {path.parent for path in left} <= {output / work_folder.WORK / recipe_lists.FOLDER}
     for path in left:  # a list that fits under the limit: it is whole, as its name says
         assert hashlib.sha256(path.read_bytes()).hexdigest().startswith(path.name.split(".")[1])
 
@@ -306,7 +310,7 @@ def test_published_c4_comes_out_of_clean_unchanged(tmp_path: Path, shared_data: 
             )
             file.write(head.encode() + body + b"\r\n\r\n")
     lists = ["--lists", str(shared_data / "lists"), "--workers", "1", "--quiet"]
-    assert cli.main(["clean", str(wet), "--work", str(tmp_path / "work"), *lists]) == 0
+    assert main.main(["clean", str(wet), "--work", str(tmp_path / "work"), *lists]) == 0
     (work_file,) = (tmp_path / "work").glob("*.parquet")
     kept = {row["url"]: row["text"] for row in pq.read_table(work_file).to_pylist() if row["url"]}
     counts = json.loads(pq.read_metadata(work_file).metadata[b"c4pipe"])["counts"]

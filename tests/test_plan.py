@@ -11,13 +11,14 @@ from rich.console import Console
 from test_remote import CRAWL, LISTS, QUICK, SAMPLES, build, made_crawl
 from web import serve
 
-from c4pipe import cli, measure
-from c4pipe.inputs import InputFile
-from c4pipe.measure import Cost, Sizes, spread
-from c4pipe.page import Page
-from c4pipe.plan import Plan, core_time, duration, number, plan_table, size
-from c4pipe.sources import Sources
-from c4pipe.wet import read_pages
+from c4pipe.cli import main
+from c4pipe.io.streams import InputOpener
+from c4pipe.jobs import measure
+from c4pipe.jobs.measure import Cost, Sizes, spread
+from c4pipe.jobs.plan import Plan, core_time, duration, number, plan_table, size
+from c4pipe.wet.inputs import InputFile
+from c4pipe.wet.page import Page
+from c4pipe.wet.records import read_pages
 
 COST = Cost(
     parts=2,
@@ -99,7 +100,7 @@ def test_files_are_measured_all_over_the_list(count: int, chosen: list[int]) -> 
 
 
 def plan(*arguments: str) -> int:
-    return cli.main(["plan", *arguments, "--lists", str(LISTS)])
+    return main.main(["plan", *arguments, "--lists", str(LISTS)])
 
 
 def test_slices_that_are_whole_files_give_what_the_build_gives(
@@ -149,15 +150,15 @@ def test_slices_of_larger_files(
         data = b"".join(gzip.compress(each, mtime=0) for each in some) if members else gzip.compress(b"".join(some))
         (tmp_path / f"{file}.warc.wet.gz").write_bytes(data)
     asked: list[tuple[str, int]] = []
-    part_of = Sources.part
+    part_of = InputOpener.part
 
-    def part(self: Sources, path: str, first: int, length: int) -> bytes:
+    def part(self: InputOpener, path: str, first: int, length: int) -> bytes:
         asked.append((path[-13:-12], first))
         return part_of(self, path, first, length)
 
     whole = (tmp_path / "0.warc.wet.gz").stat().st_size
     monkeypatch.setattr(measure, "PART", whole // 5)
-    monkeypatch.setattr(Sources, "part", part)
+    monkeypatch.setattr(InputOpener, "part", part)
     assert plan(str(tmp_path)) == 0
     starts = [first for _, first in asked]
     if members:
@@ -174,7 +175,7 @@ def test_slices_of_larger_files(
 def test_without_a_network_it_says_what_is_not_known(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("c4pipe.remote.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("c4pipe.io.retry.time.sleep", lambda seconds: None)
     assert plan(CRAWL, "--source", "http://127.0.0.1:9") == 3
     told = capsys.readouterr()
     assert "their list can't be had" in told.out
@@ -207,7 +208,7 @@ def test_a_part_of_a_file_from_a_server() -> None:
     data = random.Random(1).randbytes(50_000)
     faults = ["cut", None, "503", "reset", "no ranges"]
     with serve({"a": data}, lambda path, number: faults[number % 5]) as web:
-        sources = Sources(QUICK)
+        sources = InputOpener(QUICK)
         assert sources.size(f"{web.url}/a") == len(data)
         for first, length in ((0, 10), (1, 20_000), (20_000, 30_000), (49_999, 1), (40_000, 99_999)):
             assert sources.part(f"{web.url}/a", first, length) == data[first : first + length]

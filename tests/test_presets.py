@@ -16,13 +16,16 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from c4pipe import cli, manifest, recipe_lists
-from c4pipe.filters.clean import Cleaner
-from c4pipe.filters.tools import Tools
-from c4pipe.page import Page, normalise_url
-from c4pipe.presets import C4, RECIPES, TFDS
-from c4pipe.recipes import Recipe
-from c4pipe.wet import read_pages
+from c4pipe.clean.cleaner import Cleaner
+from c4pipe.clean.resources import RuleResources
+from c4pipe.cli import main
+from c4pipe.corpus import manifest
+from c4pipe.filters.urls import normalise_url
+from c4pipe.recipes import recipe_lists
+from c4pipe.recipes.presets import C4, RECIPES, TFDS
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.wet.page import Page
+from c4pipe.wet.records import read_pages
 
 Row = dict[str, Any]
 
@@ -93,7 +96,7 @@ def build(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callab
             output = tmp_path_factory.mktemp("corpus") / recipe.rpartition("/")[2]
             command = ["build", *map(str, wet_files(shared_data)), "--recipe", recipe, "--output", str(output)]
             command += ["--lists", str(shared_data / "lists"), "--workers", "1", "--quiet", *options]
-            assert cli.main(command) == 0
+            assert main.main(command) == 0
             built[recipe] = Corpus(output)
         return built[recipe]
 
@@ -102,7 +105,7 @@ def build(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callab
 
 def verdicts(recipe: Recipe, shared_data: Path, pages: dict[str, Page]) -> dict[str, str | None]:
     """Why each page is dropped by itself, before it is compared with others."""
-    cleaner = Cleaner(recipe, Tools(recipe, recipe_lists.gather(recipe, shared_data / "lists", ())))
+    cleaner = Cleaner(recipe, RuleResources(recipe, recipe_lists.gather(recipe, shared_data / "lists", ())))
     found = {}
     for url, page in pages.items():
         verdict, _ = cleaner.clean(page)
@@ -138,7 +141,7 @@ def test_unfiltered_keeps_pages_as_crawled(
     build: Callable[..., Corpus], pages: dict[str, Page], shared_data: Path
 ) -> None:
     corpus = build("unfiltered")
-    assert set(corpus.dropped) <= {"incomplete", "too_long", "older_copy", "language"}
+    assert set(corpus.dropped) <= {"incomplete", "too_long", "stale_capture", "language"}
     assert corpus.texts == {url: "\n".join(pages[url].lines) for url in corpus.rows}
     why = verdicts(C4, shared_data, pages)
     kept = Counter(why[url] for url in corpus.rows)
@@ -150,7 +153,7 @@ def test_realnewslike_is_the_part_of_c4_on_news_domains(build: Callable[..., Cor
     c4, corpus = build("c4"), build("realnewslike")
     assert corpus.rows == {url: row for url, row in c4.rows.items() if listed_domain(url, shared_data)}
     assert len(corpus.rows) >= 100
-    assert corpus.dropped == {**c4.dropped, "other_domain": len(c4.rows) - len(corpus.rows)}
+    assert corpus.dropped == {**c4.dropped, "domain_not_listed": len(c4.rows) - len(corpus.rows)}
 
 
 def test_webtextlike_is_the_part_of_c4_in_a_list_over_twelve_months(
@@ -169,12 +172,12 @@ def test_webtextlike_is_the_part_of_c4_in_a_list_over_twelve_months(
         wet = write_wet(tmp_path / f"month-{month:02}.warc.wet.gz", crawled[month::12])
         months.append(tmp_path / f"work-{month:02}")
         options = ["--lists", str(shared_data / "lists"), "--workers", "1", "--quiet", "--work", str(months[-1])]
-        assert cli.main(["clean", str(wet), "--recipe", "webtextlike", *options, *links]) == 0
+        assert main.main(["clean", str(wet), "--recipe", "webtextlike", *options, *links]) == 0
     output = tmp_path / "corpus"
-    assert cli.main(["dedup", *map(str, months), "--output", str(output), "--workers", "1", "--quiet"]) == 0
+    assert main.main(["dedup", *map(str, months), "--output", str(output), "--workers", "1", "--quiet"]) == 0
     corpus = Corpus(output)
     assert corpus.rows == {url: c4.rows[url] for url in linked}
-    assert corpus.dropped["not_linked"] == len(c4.rows) - len(linked)
+    assert corpus.dropped["url_not_listed"] == len(c4.rows) - len(linked)
 
 
 def test_mc4_has_a_folder_for_each_language_and_each_line_once(
@@ -200,7 +203,7 @@ def test_mc4_has_a_folder_for_each_language_and_each_line_once(
         for path in corpus.folder.glob("[!_]*/*.parquet")
         for row in pq.read_table(path).to_pylist()
     )
-    assert set(corpus.dropped) <= {"older_copy", "few_long_lines", "bad_words", "empty", "language"}
+    assert set(corpus.dropped) <= {"stale_capture", "few_long_lines", "bad_words", "empty", "language"}
     assert corpus.dropped["bad_words"] >= 50
 
 
@@ -208,7 +211,7 @@ def test_languages_have_a_folder_and_a_list_each(shared_data: Path, tmp_path: Pa
     handbook = str(shared_data / "pages" / "multilingual-handbook.warc.wet.gz")
     articles = str(shared_data / "pages" / "web-articles.warc.wet.gz")
     command = ["build", handbook, articles, "--lists", str(shared_data / "lists"), "--output", str(tmp_path / "c")]
-    assert cli.main([*command, "--languages", "en,de,fr,ro", "--workers", "1", "--quiet"]) == 0
+    assert main.main([*command, "--languages", "en,de,fr,ro", "--workers", "1", "--quiet"]) == 0
     corpus = Corpus(tmp_path / "c")
     assert sorted(path.name for path in (tmp_path / "c").glob("[!_]*/")) == ["de", "en", "fr", "ro"]
     kept = Counter(row["language"] for row in corpus.rows.values())
@@ -233,7 +236,7 @@ def test_tfds_keeps_what_its_order_leaves(
     assert lines.most_common(1)[0][1] == 1
     # A line that tfds keeps is kept by c4, unless 10, 12 or 18 drops its page, or what differs from c4 is the page.
     alone = C4.without("repeated_span")
-    cleaner = Cleaner(alone, Tools(alone, recipe_lists.gather(alone, shared_data / "lists", ())))
+    cleaner = Cleaner(alone, RuleResources(alone, recipe_lists.gather(alone, shared_data / "lists", ())))
     compared = 0
     for url, row in corpus.rows.items():
         verdict, draft = cleaner.clean(pages[url])
@@ -248,7 +251,7 @@ def test_tfds_unfiltered_is_unfiltered_but_for_metadata_lines(
     build: Callable[..., Corpus], pages: dict[str, Page]
 ) -> None:
     corpus = build("tfds-unfiltered")
-    assert set(corpus.dropped) <= {"incomplete", "too_long", "older_copy", "language"}
+    assert set(corpus.dropped) <= {"incomplete", "too_long", "stale_capture", "language"}
     starts = ("WARC", "CONTENT-", "Content-")
     for url, row in corpus.rows.items():
         text = "\n".join(row["text"].splitlines())
@@ -261,7 +264,7 @@ def test_tfds_realnewslike_leaves_other_domains_out_of_dedup(build: Callable[...
     assert all(listed_domain(url, shared_data) for url in corpus.rows)
     news = {url for url in tfds.rows if listed_domain(url, shared_data)}
     assert news <= corpus.rows.keys()  # a line that another domain's page would have kept stays here
-    assert corpus.dropped["other_domain"] > 1000
+    assert corpus.dropped["domain_not_listed"] > 1000
 
 
 def test_tfds_webtextlike_leaves_other_links_out_of_dedup(build: Callable[..., Corpus], tmp_path: Path) -> None:
@@ -275,7 +278,7 @@ def test_tfds_webtextlike_leaves_other_links_out_of_dedup(build: Callable[..., C
 
 def test_tfds_mc4_judges_what_dedup_left(build: Callable[..., Corpus]) -> None:
     corpus, mc4 = build("tfds-mc4"), build("mc4")
-    assert set(corpus.dropped) <= {"older_copy", "few_long_lines", "bad_words", "empty", "language"}
+    assert set(corpus.dropped) <= {"stale_capture", "few_long_lines", "bad_words", "empty", "language"}
     lines = Counter(line.lower() for row in corpus.rows.values() for line in row["text"].split("\n"))
     assert lines.most_common(1)[0][1] == 1
     assert corpus.dropped["bad_words"] < mc4.dropped["bad_words"]  # bad words in lines that went are gone
@@ -300,8 +303,8 @@ def test_recipe_files_of_other_tools_keep_other_pages(name: str, build: Callable
 @pytest.mark.parametrize("recipe", [C4, TFDS], ids=lambda recipe: recipe.name)
 def test_published_c4_comes_out_as_it_is(recipe: Recipe, shared_data: Path) -> None:
     alone = recipe.without("repeated_span")
-    cleaner = Cleaner(alone, Tools(alone, recipe_lists.gather(alone, shared_data / "lists", ())))
-    tools = Tools(alone, recipe_lists.Lists())
+    cleaner = Cleaner(alone, RuleResources(alone, recipe_lists.gather(alone, shared_data / "lists", ())))
+    tools = RuleResources(alone, recipe_lists.Lists())
     lines = (shared_data / "c4" / "c4-en.sample449.jsonl").read_text(encoding="utf-8").splitlines()
     documents = [json.loads(line) for line in lines]
     same = english = 0
@@ -319,7 +322,7 @@ def test_published_c4_comes_out_as_it_is(recipe: Recipe, shared_data: Path) -> N
 @pytest.mark.parametrize("command", ["mc4", "tfds-mc4"])
 def test_without_cld3_mc4_says_what_to_install(command: str, tmp_path: Path) -> None:
     samples = Path(__file__).resolve().parents[1] / "samples"
-    script = "import sys; sys.modules['gcld3'] = None; from c4pipe.cli import main; sys.exit(main(sys.argv[1:]))"
+    script = "import sys; sys.modules['gcld3'] = None; from c4pipe.cli.main import main; sys.exit(main(sys.argv[1:]))"
     arguments = ["build", str(samples / "crawl"), "--recipe", command, "--output", str(tmp_path / "corpus")]
     done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True)
     assert done.returncode == 2

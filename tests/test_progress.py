@@ -20,18 +20,18 @@ from hypothesis import strategies as st
 from rich.console import Console
 from web import serve
 
-from c4pipe import cli, manifest
+from c4pipe.cli import main
+from c4pipe.corpus import manifest
 from c4pipe.errors import JobWritten, UsageError
-from c4pipe.logs import LOG, log_to
-from c4pipe.options import Engine
-from c4pipe.progress import Progress, drops, said_drops, seconds_left
-from c4pipe.runners import _job_id, run
+from c4pipe.jobs.logs import LOG, log_to
+from c4pipe.jobs.progress import Progress, drops, said_drops, seconds_left
+from c4pipe.runners.runner import RunnerOptions, _job_id, run
 
 ROOT = Path(__file__).resolve().parents[1]
 CRAWL = ROOT / "samples" / "crawl"
 LISTS = ["--lists", str(ROOT / "samples" / "lists")]
 BUILD = ["build", str(CRAWL), *LISTS, "--workers", "1"]
-C4PIPE = [sys.executable, "-m", "c4pipe.cli"]
+C4PIPE = [sys.executable, "-m", "c4pipe"]
 
 STAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (INFO|WARNING|ERROR) (.*)")
 
@@ -41,7 +41,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, waits: int) -> None:
         self.now, self.waits, self.asked = 100.0, waits, list[float]()
-        monkeypatch.setattr("c4pipe.progress.time.monotonic", lambda: self.now)
+        monkeypatch.setattr("c4pipe.jobs.progress.time.monotonic", lambda: self.now)
 
     def wait(self, seconds: float) -> bool:
         self.asked.append(seconds)
@@ -179,7 +179,7 @@ def test_an_engine_that_gives_an_id_has_it_told(monkeypatch: pytest.MonkeyPatch)
 
     told: list[str] = []
     monkeypatch.setattr(beam.Pipeline, "run", lambda self: Result())
-    run(lambda flow: None, Engine(beam=("--runner=FlinkRunner",), quiet=True), 1, told.append)
+    run(lambda flow: None, RunnerOptions(beam=("--runner=FlinkRunner",), quiet=True), 1, told.append)
     assert told == ["2030-01-01_00_00_00-1"]
 
 
@@ -199,7 +199,7 @@ def test_json_for_programs(tmp_path: Path) -> None:
     start = "pages.dropped."
     counted = {name.removeprefix(start): n for name, n in made["counts"].items() if name.startswith(start)}
     assert clean["drops"] == {
-        rule: n for rule, n in counted.items() if rule not in ("older_copy", "few_sentences_left")
+        rule: n for rule, n in counted.items() if rule not in ("stale_capture", "few_sentences_left")
     }
     assert (clean["share"], clean["files"], clean["files_total"], clean["pages"]) == (1, 3, 3, 71)
     assert clean["seconds_left"] == 0
@@ -210,7 +210,7 @@ def test_json_for_programs(tmp_path: Path) -> None:
 
 def test_json_of_a_quiet_run_has_nothing_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = [*BUILD, "--output", str(tmp_path / "c"), "--json-progress", "--quiet"]
-    assert cli.main(command) == 0
+    assert main.main(command) == 0
     printed = capsys.readouterr()
     assert printed.out == ""
     assert [*map(json.loads, printed.err.splitlines())][-1]["outcome"] == "done"
@@ -233,7 +233,7 @@ def test_json_of_an_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     more = ["--json-progress", "--workers", "1", "--output", str(tmp_path / "c")]
-    assert cli.main([*arguments, *more]) == status
+    assert main.main([*arguments, *more]) == status
     end = [json.loads(line) for line in capsys.readouterr().err.splitlines()][-1]
     assert (end["exit_status"], end["outcome"]) == (status, outcome)
     assert says in end["error"]
@@ -244,7 +244,7 @@ def test_missing_files_are_told_and_logged(tmp_path: Path, capsys: pytest.Captur
     with serve({"crawl/a.warc.wet.gz": next(CRAWL.iterdir()).read_bytes()}) as web:
         urls = [f"{web.url}/crawl/{name}.warc.wet.gz" for name in ("a", "b")]
         command = ["clean", *urls, *LISTS, "--work", str(tmp_path / "w"), "--workers", "1", "--json-progress"]
-        assert cli.main([*command, "--log", str(log)]) == 3
+        assert main.main([*command, "--log", str(log)]) == 3
     *_, gone, all_but, end = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
     assert gone["note"].startswith(f"missing: {urls[1]}")
     assert all_but["note"].startswith("complete but for 1 files")
@@ -295,7 +295,7 @@ def records(log: Path) -> list[tuple[str, str]]:
 def test_the_log_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log, output = tmp_path / "log", tmp_path / "c"
     command = [*BUILD, "--output", str(output), "--quiet", "--log", str(log)]
-    assert cli.main(command) == 0
+    assert main.main(command) == 0
     printed = capsys.readouterr()
     assert (printed.out, printed.err) == ("", "")
     made = manifest.read(output)
@@ -317,7 +317,7 @@ def test_the_log_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert ("INFO", f"dedup: {counts}") in found
     assert any(message.startswith("clean: ") and "pages.read=71" in message for message in messages)
     # once more: what is there stays there, in the log too
-    assert cli.main(command) == 0
+    assert main.main(command) == 0
     assert records(log)[: len(found)] == found
     assert [message for _, message in records(log)[len(found) :]].count("ended") == 1
 
@@ -325,7 +325,7 @@ def test_the_log_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_the_log_of_an_error_has_its_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "log"
     command = ["clean", str(ROOT / "LICENSE"), *LISTS, "--work", str(tmp_path / "w"), "--quiet", "--log", str(log)]
-    assert cli.main(command) == 1
+    assert main.main(command) == 1
     assert capsys.readouterr().err == "c4pipe: no page was found in the input file: are these WET files?\n"
     level, message = records(log)[-1]
     assert level == "ERROR"

@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 from streams import Failing
 
-from c4pipe import quarantine
-from c4pipe.filters.wet_file import WetFileCleaner
-from c4pipe.inflate import FIRST_BYTES
-from c4pipe.presets import UNFILTERED
-from c4pipe.quarantine import MOST, QuarantineWriter, quarantine_file
-from c4pipe.recipe_lists import Lists
-from c4pipe.wet import DAMAGE, Damage, read_pages
-from c4pipe.work import WorkWriter, read_header
-from c4pipe.work_folder import clear_abandoned
+from c4pipe.clean.file_cleaner import WetFileCleaner
+from c4pipe.clean.work_file import WorkWriter, read_header
+from c4pipe.clean.work_folder import clear_abandoned
+from c4pipe.recipes.presets import UNFILTERED
+from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.wet import quarantine
+from c4pipe.wet.gzip_members import FIRST_BYTES
+from c4pipe.wet.quarantine import MOST, QuarantineWriter, quarantine_file
+from c4pipe.wet.records import DAMAGE, Damage, read_pages
 
 ROOT = Path(__file__).resolve().parents[1]
 NAME = "CC-MAIN-1.warc.wet.gz"
@@ -228,10 +228,10 @@ def test_a_stream_that_fails_leaves_nothing(cleaner: WetFileCleaner, work_file: 
 KILLED = """
 import io, os, signal, sys
 from pathlib import Path
-from c4pipe.filters.wet_file import WetFileCleaner
-from c4pipe.presets import UNFILTERED
-from c4pipe.recipe_lists import Lists
-from c4pipe.work import WorkWriter
+from c4pipe.clean.file_cleaner import WetFileCleaner
+from c4pipe.recipes.presets import UNFILTERED
+from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.clean.work_file import WorkWriter
 
 class Killing(io.BytesIO):
     def read(self, size=-1):

@@ -21,13 +21,13 @@ from s3 import moto_server, store_of
 from web import Web, serve
 
 from c4pipe import read
+from c4pipe.corpus.shard_writer import FORMATS
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.read import web
+from c4pipe.io import web_path
+from c4pipe.io.retry import NetworkOptions
 from c4pipe.read.order import Order, after, permutation
 from c4pipe.read.reader import Reader
 from c4pipe.read.source import find
-from c4pipe.remote import Network
-from c4pipe.shards import FORMATS
 
 Change = Callable[[dict[str, Any]], None]
 
@@ -426,7 +426,7 @@ def test_a_tfrecord_whose_checksum_fails(corpora: dict[str, Path], tmp_path: Pat
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web, "NETWORK", Network(tries=3, first_pause=0.01, stall_seconds=5.0))
+    monkeypatch.setattr(web_path, "NETWORK", NetworkOptions(tries=3, first_pause=0.01, stall_seconds=5.0))
 
 
 @pytest.mark.usefixtures("patient")

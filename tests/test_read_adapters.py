@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from c4pipe import read, tokens, tokens_take
+from c4pipe import read
 from c4pipe.errors import UsageError
+from c4pipe.tokens import count, subset
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "training.md").read_text()
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -35,10 +36,10 @@ def urls(documents: Any) -> Urls:
 def documented(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with `corpus`, and the take that the page names: all of its documents."""
     folder = tmp_path_factory.mktemp("documented")
-    train = tokens_take.find_train(Path(shutil.copytree(small_corpus, folder / "corpus")) / "en")
-    shards: list[dict[str, Any]] = [{"path": tokens.path_of(shard), "tokens": 0} for shard in train.shards]
+    train = subset.find_train(Path(shutil.copytree(small_corpus, folder / "corpus")) / "en")
+    shards: list[dict[str, Any]] = [{"path": count.path_of(shard), "tokens": 0} for shard in train.shards]
     shards[-1]["tokens"] = 2**29
-    tokens_take.write_take(train, folder, {"manifest": train.digest, "vocabulary": "", "shards": shards}, 2**29)
+    subset.write_take(train, folder, {"manifest": train.digest, "vocabulary": "", "shards": shards}, 2**29)
     return folder
 
 

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from c4pipe import cli
-from c4pipe.dedup.units import cut
+from c4pipe.clean.cleaner import Cleaner
+from c4pipe.clean.resources import RuleResources
+from c4pipe.cli import main
 from c4pipe.errors import UsageError
-from c4pipe.filters.clean import Cleaner
-from c4pipe.filters.tools import Tools
-from c4pipe.page import Page
-from c4pipe.presets import C4, RECIPES, TFDS, find_recipe
-from c4pipe.recipe_file import read_recipe
-from c4pipe.recipe_lists import Lists
-from c4pipe.recipes import Recipe
+from c4pipe.filters.spans import cut
+from c4pipe.recipes.presets import C4, RECIPES, TFDS, find_recipe
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe_file import read_recipe
+from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.wet.page import Page
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples" / "recipes").glob("*.toml"))
 
@@ -38,11 +38,11 @@ def test_a_base_alone_is_the_base(tmp_path: Path) -> None:
         ("few_words.min_words_per_line = 3", "few_words", "min_words_per_line", 3),
         ("min_probability = 1", "language", "min_probability", 1.0),
         ('languages = ["de", "fr"]', "language", "languages", ("de", "fr")),
-        ("trim = false", "citation", "trim", False),
-        ("no_marks = []", "no_end_mark", "no_marks", ()),
+        ("strip = false", "citation", "strip", False),
+        ("excluded_endings = []", "no_terminal_punctuation", "excluded_endings", ()),
         ("[few_sentences]\nmin_sentences = 5", "few_sentences", "min_sentences", 5),
         ('[policy]\nphrases = ["imprint"]', "policy", "phrases", ("imprint",)),
-        ('where = "as left"', "bad_words", "where", "as left"),
+        ('searched_text = "cleaned"', "bad_words", "searched_text", "cleaned"),
         ("size = 2", "repeated_span", "size", 2),
     ],
 )
@@ -67,10 +67,10 @@ def test_an_empty_page_is_dropped_all_the_same(tmp_path: Path, base: str) -> Non
 
 
 def test_sentences_start_where_the_text_has_them(tmp_path: Path, sample_lists: Lists) -> None:
-    recipe = read(tmp_path, 'base = "c4"\ntrim = false')
+    recipe = read(tmp_path, 'base = "c4"\nstrip = false')
     lines = ["[1] The old ferry crosses the river. It has done so for years.", "[2] Nobody remembers the first one."]
     page = Page("http://example.com/", "2030-01-01T00:00:00Z", "\n".join(lines))
-    verdict, draft = Cleaner(recipe, Tools(recipe, sample_lists)).clean(page)
+    verdict, draft = Cleaner(recipe, RuleResources(recipe, sample_lists)).clean(page)
     assert verdict.reason is None
     assert draft.text == "The old ferry crosses the river. It has done so for years.\n Nobody remembers the first one."
     assert [unit.strip() for unit in cut(draft.text, draft.unit_starts)] == [
@@ -113,16 +113,16 @@ def test_the_name_and_the_description_can_be_given(tmp_path: Path) -> None:
         ('base = "c4"\nmin_words_per_line = true', "min_words_per_line = True: give a whole number of at least 0"),
         ('base = "c4"\nsize = 0', "size = 0: give a whole number of at least 1"),
         ('base = "c4"\nmin_probability = 99', "min_probability = 99: give a number from 0 to 1"),
-        ('base = "c4"\ntrim = 1', "trim = 1: write true or false"),
+        ('base = "c4"\nstrip = 1', "strip = 1: write true or false"),
         ('base = "c4"\nunit = "lines"', "unit = 'lines': choose from 'sentence', 'line'"),
-        ('base = "c4"\nunit = "line"', "few_sentences_left needs count = 'Punkt on the whole text'"),
-        ('base = "c4"\nmarks = "."', "marks = '.': give a list of texts, such as ['.', '!',"),
+        ('base = "c4"\nunit = "line"', "few_sentences_left needs count = 'punkt on the whole text'"),
+        ('base = "c4"\nendings = "."', "endings = '.': give a list of texts, such as ['.', '!',"),
         ('base = "c4"\n[javascript]\nphrases = ["JavaScript"]', "so write it in lower case"),
         ('base = "c4"\nlanguages = ["xx"]', "unknown language 'xx': langdetect knows af,"),
         ('base = "c4"\nlanguages = []', "no language is named"),
         ('base = "c4"\nlanguages = ["en", "en"]', "a language is named twice: en,en"),
         ('base = "mc4"\nlanguages = ["zh-cn"]', "unknown language 'zh-cn': cld3 knows af,"),
-        ('base = "tfds"\nwhere = "as crawled"', "bad_words comes after dedup"),
+        ('base = "tfds"\nsearched_text = "crawled"', "bad_words comes after dedup"),
         ('base = "c4"\nname = ""', "name = '': give a text in quotes"),
     ],
 )
@@ -137,8 +137,8 @@ def test_what_is_wrong_is_one_sentence(tmp_path: Path, text: str, told: str) -> 
 
 def test_a_name_with_brackets_is_shown_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine.toml").write_text('base = "c4"\nname = "[/b]"')
-    assert cli.main(["recipes", str(tmp_path / "mine.toml")]) == 0
-    assert cli.main(["recipes", "c4", str(tmp_path / "mine.toml")]) == 0
+    assert main.main(["recipes", str(tmp_path / "mine.toml")]) == 0
+    assert main.main(["recipes", "c4", str(tmp_path / "mine.toml")]) == 0
     assert "[/b]" in capsys.readouterr().out
 
 

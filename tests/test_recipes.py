@@ -13,16 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from c4pipe.cli.recipe_table import rules_table
 from c4pipe.errors import UsageError
 from c4pipe.filters.language import CLD3_LANGUAGES, LANGDETECT_LANGUAGES, UNKNOWN, known_languages
-from c4pipe.presets import C4, MC4, NOBLOCKLIST, RECIPES, TFDS, UNFILTERED, find_recipe
-from c4pipe.recipe_table import rules_table, say
-from c4pipe.recipes import STAGES, Recipe, Step, step
-from c4pipe.rules import RULES
+from c4pipe.recipes.presets import C4, MC4, NOBLOCKLIST, RECIPES, TFDS, UNFILTERED, find_recipe
+from c4pipe.recipes.recipe import STAGES, Recipe, Step, step
+from c4pipe.recipes.rules import RULES
+from c4pipe.recipes.wording import say
 
 LISTS = {"bad_words": "12ab", "domains": "34cd"}
 SPANS, TEXT = RULES["few_sentences_left"].choices["count"]
-"""How rule 16 counts: what the spans left, or Punkt over the whole text."""
+"""How rule 16 counts: remaining sentences, or Punkt over the whole text."""
 STEPS = [
     pytest.param(recipe, stage, each, id=f"{recipe.name}: {each.rule}")
     for recipe in RECIPES.values()
@@ -71,12 +72,12 @@ def test_json_gives_the_recipe_back(recipe: Recipe) -> None:
 
 
 def test_json_keeps_parameters_that_are_not_the_tables() -> None:
-    old = C4.find("no_end_mark")
+    old = C4.find("no_terminal_punctuation")
     assert old is not None
-    recipe = with_step(C4, "lines", old, step("no_end_mark", marks=("。",), no_marks=()))
-    again = through_json(recipe).find("no_end_mark")
+    recipe = with_step(C4, "lines", old, step("no_terminal_punctuation", endings=("。",), excluded_endings=()))
+    again = through_json(recipe).find("no_terminal_punctuation")
     assert again is not None
-    assert dict(again.parameters) == {"marks": ("。",), "no_marks": ()}
+    assert dict(again.parameters) == {"endings": ("。",), "excluded_endings": ()}
 
 
 @EVERY_RECIPE
@@ -298,7 +299,7 @@ def test_every_rule_is_in_a_recipe() -> None:
 
 def test_the_rules_of_c4() -> None:
     """All rows of the paper's rules; what is not there belongs to other recipes."""
-    others = {"metadata_line", "empty", "other_domain", "not_linked", "few_long_lines"}
+    others = {"metadata_line", "empty", "domain_not_listed", "url_not_listed", "few_long_lines"}
     assert {each.rule for _, each in C4.steps()} == RULES.keys() - others
 
 
@@ -329,7 +330,7 @@ def test_steps_of_a_stage_judge_what_the_stage_holds(recipe: Recipe) -> None:
 def test_every_recipe_reads_lines_and_knows_urls(recipe: Recipe) -> None:
     """What the code takes for granted of any recipe, a user's too."""
     assert recipe.read[0].rule == "body_lines"
-    assert [each.rule for each in recipe.corpus[:2]] == ["normalised_url", "older_copy"]
+    assert [each.rule for each in recipe.corpus[:2]] == ["normalised_url", "stale_capture"]
     assert "incomplete" in [each.rule for each in recipe.readable]
 
 
@@ -344,8 +345,8 @@ def test_bad_words_need_a_language() -> None:
 
 def test_after_dedup_no_page_is_as_crawled() -> None:
     with pytest.raises(UsageError, match=r"^recipe tfds: bad_words comes after dedup, "):
-        TFDS.change("bad_words", where="as crawled")
-    assert C4.change("bad_words", where="as left").parameters("bad_words")["where"] == "as left"
+        TFDS.change("bad_words", searched_text="crawled")
+    assert C4.change("bad_words", searched_text="cleaned").parameters("bad_words")["searched_text"] == "cleaned"
 
 
 def test_lines_are_no_sentences() -> None:
@@ -358,13 +359,13 @@ def test_lines_are_no_sentences() -> None:
 
 
 def test_change_changes_nothing_else() -> None:
-    made = C4.change("no_end_mark", marks=("。",))
-    assert dict(made.parameters("no_end_mark")) == {"marks": ("。",), "no_marks": ("...", "…")}
-    assert [each for _, each in made.steps() if each.rule != "no_end_mark"] == [
-        each for _, each in C4.steps() if each.rule != "no_end_mark"
+    made = C4.change("no_terminal_punctuation", endings=("。",))
+    assert dict(made.parameters("no_terminal_punctuation")) == {"endings": ("。",), "excluded_endings": ("...", "…")}
+    assert [each for _, each in made.steps() if each.rule != "no_terminal_punctuation"] == [
+        each for _, each in C4.steps() if each.rule != "no_terminal_punctuation"
     ]
-    assert C4.parameters("no_end_mark")["marks"] == (".", "!", "?", '"', "”")
-    assert made.change("no_end_mark", marks=C4.parameters("no_end_mark")["marks"]) == C4
+    assert C4.parameters("no_terminal_punctuation")["endings"] == (".", "!", "?", '"', "”")
+    assert made.change("no_terminal_punctuation", endings=C4.parameters("no_terminal_punctuation")["endings"]) == C4
 
 
 def test_change_refuses_an_unknown_parameter() -> None:
@@ -396,14 +397,14 @@ def test_without_nothing() -> None:
 
 def test_variants_are_what_they_say() -> None:
     assert [each for _, each in NOBLOCKLIST.steps()] == [each for _, each in C4.steps() if each.rule != "bad_words"]
-    subsets = {"realnewslike": "other_domain", "webtextlike": "not_linked"}
+    subsets = {"realnewslike": "domain_not_listed", "webtextlike": "url_not_listed"}
     for name, rule in subsets.items():
         assert [each for _, each in RECIPES[name].steps() if each.rule != rule] == [each for _, each in C4.steps()]
         assert [each.rule for each in RECIPES[name].final[-2:]] == [rule, "validation"]
         steps = [each for _, each in RECIPES[f"tfds-{name}"].steps() if each.rule != rule]
         assert steps == [each for _, each in TFDS.steps()]
-    assert RECIPES["tfds-realnewslike"].readable[-1].rule == "other_domain"
-    assert [each.rule for each in RECIPES["tfds-webtextlike"].crawled] == ["not_linked"]
+    assert RECIPES["tfds-realnewslike"].readable[-1].rule == "domain_not_listed"
+    assert [each.rule for each in RECIPES["tfds-webtextlike"].crawled] == ["url_not_listed"]
     for name in ("unfiltered", "tfds-unfiltered"):
         page_rules = [each.rule for _, each in RECIPES[name].steps() if each.definition.scope == "page"]
         assert page_rules == ["incomplete", "too_long", "language"]

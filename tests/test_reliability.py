@@ -83,7 +83,7 @@ def test_killed_at_any_moment(job: str, tmp_path: Path) -> None:
 
 def start_and_kill(writes: Path | None, seconds: float, *arguments: str) -> bool:
     """Kills c4pipe and its workers after a while (since it began to write a corpus); False where it had ended."""
-    command = [sys.executable, "-m", "c4pipe.cli", *arguments, "--workers", "2", "--quiet"]
+    command = [sys.executable, "-m", "c4pipe", *arguments, "--workers", "2", "--quiet"]
     with subprocess.Popen(command, start_new_session=True) as process:
         while writes and process.poll() is None and not any(writes.glob("_building/*/*c4-*")):
             time.sleep(0.01)
@@ -96,4 +96,4 @@ def start_and_kill(writes: Path | None, seconds: float, *arguments: str) -> bool
 
 
 def run(*arguments: str) -> None:
-    subprocess.run([sys.executable, "-m", "c4pipe.cli", *arguments, "--workers", "2", "--quiet"], check=True)
+    subprocess.run([sys.executable, "-m", "c4pipe", *arguments, "--workers", "2", "--quiet"], check=True)

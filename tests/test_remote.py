@@ -13,26 +13,30 @@ import pytest
 from rich.console import Console
 from web import Web, serve
 
-from c4pipe import cli, manifest, missing, publish
+from c4pipe.clean import missing, work_folder
+from c4pipe.cli import main
+from c4pipe.corpus import manifest
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.inputs import Selection, find_inputs, parse_slice
-from c4pipe.lock import only_run
-from c4pipe.options import CleanOptions, DedupOptions, Engine
-from c4pipe.page import Page
-from c4pipe.pipeline import clean, dedup
-from c4pipe.progress import Progress
-from c4pipe.remote import Download, DownloadError, Network, make_pool
-from c4pipe.wet import read_pages
+from c4pipe.io.http import Download, make_pool
+from c4pipe.io.lock import only_run
+from c4pipe.io.retry import DownloadError, NetworkOptions
+from c4pipe.jobs.options import CleanOptions, DedupOptions
+from c4pipe.jobs.pipeline import clean, dedup
+from c4pipe.jobs.progress import Progress
+from c4pipe.runners.runner import RunnerOptions
+from c4pipe.wet.inputs import Selection, find_inputs, parse_slice
+from c4pipe.wet.page import Page
+from c4pipe.wet.records import read_pages
 
 ROOT = Path(__file__).resolve().parents[1]
 LISTS = ROOT / "samples" / "lists"
 SAMPLES = sorted((ROOT / "samples" / "crawl").glob("*.wet.gz"))
-QUICK = Network(tries=12, first_pause=0.002, stall_seconds=0.3)
+QUICK = NetworkOptions(tries=12, first_pause=0.002, stall_seconds=0.3)
 CRAWL = "CC-MAIN-2099-01"
 FOLDER = f"crawl-data/{CRAWL}/segments/1/wet"
 
 
-def fetch(web: Web, path: str, network: Network = QUICK, size: int = 7000) -> bytes:
+def fetch(web: Web, path: str, network: NetworkOptions = QUICK, size: int = 7000) -> bytes:
     download = Download(f"{web.url}/{path}", make_pool(), network)
     data = b"".join(iter(lambda: download.read(size), b""))
     assert download.read(size) == b""
@@ -101,12 +105,12 @@ def test_another_file_than_before_is_no_rest_of_it() -> None:
 def test_tries_without_progress_are_limited() -> None:
     with serve({"a": DATA}, lambda path, number: "503") as web:
         with pytest.raises(DownloadError, match="HTTP status 503, 4 times in a row"):
-            fetch(web, "a", Network(tries=4, first_pause=0.001))
+            fetch(web, "a", NetworkOptions(tries=4, first_pause=0.001))
         assert web.asked["a"] == 4
 
 
 def test_the_time_for_a_file_is_limited() -> None:
-    network = Network(tries=100, first_pause=0.05, file_seconds=0.2)
+    network = NetworkOptions(tries=100, first_pause=0.05, file_seconds=0.2)
     with (
         serve({"a": DATA}, lambda path, number: "503") as web,
         pytest.raises(DownloadError, match=r"\d s of 0 s are spent"),
@@ -119,8 +123,8 @@ def test_retry_after_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
     soon = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 30))
     refusals = ["429 17", f"429 {soon}", "429 soon"]
     with serve({"a": DATA}, lambda path, number: refusals[number] if number < 3 else None) as web:
-        monkeypatch.setattr("c4pipe.remote.time.sleep", slept.append)
-        assert fetch(web, "a", Network(first_pause=0.001)) == DATA
+        monkeypatch.setattr("c4pipe.io.retry.time.sleep", slept.append)
+        assert fetch(web, "a", NetworkOptions(first_pause=0.001)) == DATA
     assert slept[0] == 17.0
     assert 25 < slept[1] <= 30
     assert slept[2] < 0.01
@@ -129,7 +133,7 @@ def test_retry_after_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_bandwidth_is_kept_to() -> None:
     with serve({"a": DATA}) as web:
         started = time.monotonic()
-        assert fetch(web, "a", Network(bytes_per_second=200_000)) == DATA
+        assert fetch(web, "a", NetworkOptions(bytes_per_second=200_000)) == DATA
         assert time.monotonic() - started > 0.4
 
 
@@ -141,12 +145,12 @@ def build(work: Path, output: Path, inputs: tuple[str, ...], url: str = "", **op
         lists=LISTS,
         selection=selection,
         network=QUICK,
-        engine=Engine(1),
+        engine=RunnerOptions(1),
         **options,  # type: ignore[arg-type]
     )
     progress = Progress(Console(file=io.StringIO()), quiet=True)
     clean(clean_options, progress)
-    return dedup(DedupOptions((work,), output, engine=Engine(1)), progress)
+    return dedup(DedupOptions((work,), output, engine=RunnerOptions(1)), progress)
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -159,7 +163,7 @@ def test_missing_files_are_noted_and_tried_again(tmp_path: Path, capsys: pytest.
     with serve({path: data for path, data in files.items() if path != gone}) as web:
         command = ["build", CRAWL, "--source", web.url, "--lists", str(LISTS), "--workers", "1", "--quiet"]
         command += ["--output", str(tmp_path / "corpus")]
-        assert cli.main(command) == 3
+        assert main.main(command) == 3
         said = capsys.readouterr().err
         assert "complete but for 1 files; the same command tries these again" in said
         assert "00003.warc.wet.gz: HTTP status 404 Not Found" in said
@@ -170,19 +174,19 @@ def test_missing_files_are_noted_and_tried_again(tmp_path: Path, capsys: pytest.
         ]
         assert len(made["inputs"]) == 4
         web.asked.clear()
-        assert cli.main([*command, "--max-missing", "1"]) == 0  # still missing, and that is allowed
-        assert cli.main([*command, "--max-missing", "0"]) == 1
+        assert main.main([*command, "--max-missing", "1"]) == 0  # still missing, and that is allowed
+        assert main.main([*command, "--max-missing", "0"]) == 1
         assert "1 of 5 files could not be had" in capsys.readouterr().err
         web.files[gone] = files[gone]
         web.asked.clear()
-        assert cli.main(command) == 0
+        assert main.main(command) == 0
         assert web.asked == {f"crawl-data/{CRAWL}/wet.paths.gz": 1, gone: 1}
         web.asked.clear()
-        assert cli.main(command) == 0
+        assert main.main(command) == 0
         assert set(web.asked) == {f"crawl-data/{CRAWL}/wet.paths.gz"}
         whole = ["build", CRAWL, "--source", web.url, "--lists", str(LISTS), "--workers", "1", "--quiet"]
-        assert cli.main([*whole, "--output", str(tmp_path / "whole")]) == 0
-    assert missing.noted([tmp_path / "corpus" / publish.WORK]) == []
+        assert main.main([*whole, "--output", str(tmp_path / "whole")]) == 0
+    assert missing.noted([tmp_path / "corpus" / work_folder.WORK]) == []
     ours, other = files_of(tmp_path / "corpus"), files_of(tmp_path / "whole")
     assert ours == other
 
@@ -190,7 +194,7 @@ def test_missing_files_are_noted_and_tried_again(tmp_path: Path, capsys: pytest.
 def test_where_all_is_missing_there_is_no_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serve({}) as web:
         command = ["build", f"{web.url}/a.warc.wet.gz", "--lists", str(LISTS), "--output", str(tmp_path / "c")]
-        assert cli.main([*command, "--workers", "1", "--quiet"]) == 1
+        assert main.main([*command, "--workers", "1", "--quiet"]) == 1
     assert "1 of 1 files could not be had" in capsys.readouterr().err
 
 
@@ -289,9 +293,9 @@ def test_the_second_run_in_a_folder_stops(tmp_path: Path, capsys: pytest.Capture
         "--quiet",
     ]
     with only_run(tmp_path / "w"):
-        assert cli.main(command) == 2
+        assert main.main(command) == 2
         assert "is at work in" in capsys.readouterr().err
-    assert cli.main(command) == 0
+    assert main.main(command) == 0
     assert sorted(path.name for path in (tmp_path / "w").glob(".*")) == []
 
 
@@ -299,7 +303,7 @@ def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
     script = """
 import sys, time
 from pathlib import Path
-from c4pipe.lock import only_run
+from c4pipe.io.lock import only_run
 
 with only_run(Path(sys.argv[1])):
     print("held", flush=True)

@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from c4pipe.cli import main
-from c4pipe.dedup.exchange import DROP, bucketed
-from c4pipe.dedup.repeats import MOST, REPEAT, Losers, Repeat, most_repeated
-from c4pipe.dedup.units import cut
+from c4pipe.cli.main import main
+from c4pipe.dedup.repeats import MOST, REPEAT, RemovedSpans, Repeat, most_repeated
+from c4pipe.dedup.shuffle import DROP, bucketed
+from c4pipe.filters.spans import cut
 
 hosts = st.sampled_from(["a.example", "b.example", "www.c.example"])
 pages = st.dictionaries(st.integers(0, 2**64 - 1), st.tuples(hosts, st.integers(0, 3)), max_size=8)
@@ -43,7 +43,7 @@ def test_counts_are_exact(known: dict[int, tuple[str, int]], data: st.DataObject
 
 
 def rows_of(known: dict[int, tuple[str, int]], drops: Sequence[tuple[int, int, int]]) -> np.ndarray:
-    losers = Losers(np.array(drops, DROP))
+    losers = RemovedSpans(np.array(drops, DROP))
     for file in range(4):
         keys = sorted(page for page, (_, of) in known.items() if of == file)
         keys.append(7) if 7 not in known else None  # a page that loses nothing

@@ -19,16 +19,19 @@ from browser import Tab, browser, find_browser
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from c4pipe import cli, examples, manifest, profile, report_data, report_view
+from c4pipe.clean import examples
+from c4pipe.clean.work_file import PAGE_COLUMNS
+from c4pipe.clean.work_file import SCHEMA as WORK_SCHEMA
+from c4pipe.cli import main
+from c4pipe.corpus import manifest
+from c4pipe.corpus.shard_writer import PROBABILITY, SCHEMA
 from c4pipe.dedup.finish import PageFinisher
-from c4pipe.excerpt import SIZE, excerpt
-from c4pipe.presets import C4, RECIPES
-from c4pipe.profile import COUNTS, Profile, Profiler
-from c4pipe.recipe_lists import Lists
-from c4pipe.rules import RULES
-from c4pipe.shards import PROBABILITY, SCHEMA
-from c4pipe.work import PAGE_COLUMNS
-from c4pipe.work import SCHEMA as WORK_SCHEMA
+from c4pipe.display.excerpt import SIZE, URL_SIZE, excerpt
+from c4pipe.recipes.presets import C4, RECIPES
+from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.recipes.rules import RULES
+from c4pipe.report import profile, report_data, report_view
+from c4pipe.report.profile import COUNTS, Profile, Profiler
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLES = ROOT / "samples"
@@ -41,7 +44,7 @@ Row = dict[str, Any]
 
 def build(output: Path, *more: str) -> Path:
     arguments = [str(SAMPLES / "crawl"), "--lists", str(SAMPLES / "lists"), "--output", str(output), "--quiet"]
-    assert cli.main(["build", *arguments, *more]) == 0
+    assert main.main(["build", *arguments, *more]) == 0
     return output
 
 
@@ -184,7 +187,7 @@ def test_each_rule_that_took_something_has_examples_of_it(corpus: Path) -> None:
     for rule, pages in found.items():
         assert pages == sorted(pages, key=lambda page: page["key"])
         assert 1 <= len(pages) <= min(examples.A_RULE, took.get(rule, examples.A_RULE))
-        if f"pages.dropped.{rule}" in counts and rule not in ("incomplete", "older_copy"):
+        if f"pages.dropped.{rule}" in counts and rule not in ("incomplete", "stale_capture"):
             assert kept.isdisjoint((page["url"], page["timestamp"]) for page in pages), rule
     assert {page["text"][1].lower() for page in found["lorem_ipsum"]} == {"lorem ipsum"}
     assert {page["text"][1] for page in found["curly_bracket"]} == {"{"}
@@ -250,13 +253,13 @@ def test_the_command_finds_in_the_shards_what_build_told(corpus: Path, tmp_path:
         made["formats"] = ["json"]
         made["shards"] = [each for each in made["shards"] if each["path"].endswith(kind)]
         (tmp_path / "c" / manifest.NAME).write_text(json.dumps(made))
-    assert cli.main(["report", str(tmp_path / "c"), "--workers", workers, "--quiet"]) == 0
+    assert main.main(["report", str(tmp_path / "c"), "--workers", workers, "--quiet"]) == 0
     found, told = data_of(tmp_path / "c"), data_of(corpus)
     assert found["profile"] == told["profile"]
     of_clean = {rule: pages for rule, pages in told["examples"].items() if rule in found["examples"]}
     assert found["examples"] == of_clean
     assert told["examples"].keys() - of_clean == {
-        "older_copy",
+        "stale_capture",
         "repeated_span",
         "few_sentences_left",
     }
@@ -264,21 +267,21 @@ def test_the_command_finds_in_the_shards_what_build_told(corpus: Path, tmp_path:
 
 def test_the_command_makes_the_page_of_the_data(corpus: Path, tmp_path: Path) -> None:
     shutil.copytree(corpus, tmp_path / "c", ignore=shutil.ignore_patterns("*.parquet", "*.gz", report_view.NAME))
-    assert cli.main(["report", str(tmp_path / "c"), "--quiet"]) == 0  # no shard is needed
+    assert main.main(["report", str(tmp_path / "c"), "--quiet"]) == 0  # no shard is needed
     assert (tmp_path / "c" / report_view.NAME).read_bytes() == (corpus / report_view.NAME).read_bytes()
 
 
 def test_the_command_tells_what_is_wrong(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["report", str(tmp_path)]) == 2
+    assert main.main(["report", str(tmp_path)]) == 2
     assert f"{tmp_path} has no manifest.json" in capsys.readouterr().err
     shutil.copytree(corpus, tmp_path / "c")
     (tmp_path / "c" / report_data.NAME).write_text('{"version": 0}')
-    assert cli.main(["report", str(tmp_path / "c")]) == 2
+    assert main.main(["report", str(tmp_path / "c")]) == 2
     assert "report.json is not of version 1: delete it" in capsys.readouterr().err
     (tmp_path / "c" / report_data.NAME).unlink()
     shard = next((tmp_path / "c" / "en").glob("*train*.parquet"))
     shard.write_bytes(shard.read_bytes()[:100])
-    assert cli.main(["report", str(tmp_path / "c"), "--workers", "1"]) == 2
+    assert main.main(["report", str(tmp_path / "c"), "--workers", "1"]) == 2
     assert f"{shard} can't be read" in capsys.readouterr().err
 
 
@@ -373,7 +376,7 @@ def test_what_comes_from_the_web_is_shown_as_text(corpus: Path) -> None:
 
 
 def test_a_page_stays_below_two_megabytes(corpus: Path) -> None:
-    page = {"url": "&" * profile.URL_SIZE, "timestamp": "&" * 40, "fact": "&" * 200, "text": ["", "&" * SIZE, ""]}
+    page = {"url": "&" * URL_SIZE, "timestamp": "&" * 40, "fact": "&" * 200, "text": ["", "&" * SIZE, ""]}
     shown = {**page, "language": "xx", PROBABILITY: 0.99}
     many = {f"{'&' * 250}{n}": 1 for n in range(50_000)}
     pages = {**data_of(corpus)["profile"], "first": [shown] * 500, "unsure": [shown] * 5, "months": many, "pages": many}

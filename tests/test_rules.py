@@ -2,7 +2,7 @@
 
 A case says what goes in, what comes out and why. What goes in decides how it is run:
 
-    body    the function that cuts a body into lines; `gives` the lines. `breaks` where they are not the recipe's
+    body    the function that cuts a body into lines; `gives` the lines. `line_separators` if not the recipe's
     line    the function of the line rule, with the recipe's parameters; `gives` the line left, or null
     page    the whole cleaner; `reason` is the verdict (of the last rules, too, where nothing is a duplicate),
             `lines` the counts of line rules (those that are not zero) and `left` the lines left, the last two
@@ -34,18 +34,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from c4pipe.dedup import exchange, units
-from c4pipe.filters import body
-from c4pipe.filters.clean import _FACTS, Cleaner, Verdict
-from c4pipe.filters.draft import Draft
+from c4pipe.clean.cleaner import _FACTS, Cleaner, Verdict
+from c4pipe.clean.file_cleaner import count
+from c4pipe.clean.page_facts import PageFacts
+from c4pipe.clean.resources import RuleResources
+from c4pipe.dedup import shuffle
+from c4pipe.filters import body_lines, spans
+from c4pipe.filters.duplicates import URL_ROW, find_repeats, find_stale_captures
 from c4pipe.filters.language import Guess
-from c4pipe.filters.tools import Tools
-from c4pipe.filters.wet_file import count
-from c4pipe.page import Page, normalise_url, url_key, url_md5
-from c4pipe.presets import C4, RECIPES, TFDS
-from c4pipe.recipe_lists import Lists
-from c4pipe.recipes import Recipe, Step, step
-from c4pipe.rules import RULES
+from c4pipe.filters.urls import normalise_url, url_key, url_md5
+from c4pipe.recipes.presets import C4, RECIPES, TFDS
+from c4pipe.recipes.recipe import Recipe, Step, step
+from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.recipes.rules import RULES
+from c4pipe.wet.page import Page
 
 CASES = Path(__file__).parent / "cases"
 FILES = (*RULES, "order", "tfds")
@@ -77,7 +79,7 @@ class Setting(NamedTuple):
     """What a case is run with."""
 
     recipe: Recipe
-    tools: Tools
+    tools: RuleResources
     rule: str
 
     @property
@@ -126,9 +128,9 @@ def line_rules(recipe: Recipe) -> list[str]:
 
 
 def run_body(given: Setting, case: Case) -> Outcome:
-    breaks = case.get("breaks", given.step.parameters["breaks"])
+    line_separators = case.get("line_separators", given.step.parameters["line_separators"])
     page = page_of({"text": case["body"]})
-    lines = body.cut_again(RULES[given.rule].function(page, breaks), breaks)
+    lines = body_lines.resplit(RULES[given.rule].function(page, line_separators), line_separators)
     return Outcome(lines, lines != [page.body])
 
 
@@ -167,7 +169,7 @@ def run_url(given: Setting, case: Case) -> Outcome:
     if "drops" in case:
         links = sorted({url_key(normalise_url(link, scheme)) for link in case.get("links", [])})
         lists = Lists(domains=case.get("domains", {}), links=np.array(links, dtype=np.uint64))
-        draft = Draft(Page(case["url"], "", ""), Tools(given.recipe, lists), [])
+        draft = PageFacts(Page(case["url"], "", ""), RuleResources(given.recipe, lists), [])
         drops = RULES[given.rule].function(getattr(draft, RULES[given.rule].looks_at))
         return Outcome(drops, drops)
     result = RULES[given.rule].function(url, **given.step.arguments)
@@ -185,9 +187,9 @@ def run_pages(given: Setting, case: Case) -> Outcome:
         for page, value, (verdict, draft) in zip(pages, case["pages"], cleaned, strict=True)
         if verdict.readable
     ]
-    newest, older = exchange.find_older(np.array(captures, dtype=exchange.URL_ROW))
+    newest, older = find_stale_captures(np.array(captures, dtype=URL_ROW))
     for index in older["row"].tolist():
-        result[index] = result[index] or "older_copy"
+        result[index] = result[index] or "stale_capture"
     kept = {
         page_key(given.recipe, cleaned[index][1]): (index, *cleaned[index])
         for index in sorted(newest["row"].tolist())
@@ -199,33 +201,33 @@ def run_pages(given: Setting, case: Case) -> Outcome:
     for key, (index, verdict, draft) in kept.items():
         text, dropped = draft.text, verdict.final
         if key in removals:
-            text, left = units.remove_spans(text, draft.unit_starts, removals[key], span["size"], span["unit"])
+            text, left = spans.remove_spans(text, draft.unit_starts, removals[key], span["size"], span["unit"])
             dropped, _ = given.cleaner.finish(draft.page.url, text, left)
             shortened = True
         result[index] = dropped or text.split("\n")
     return Outcome(result, shortened if given.rule == "repeated_span" else given.rule in result)
 
 
-def page_key(recipe: Recipe, draft: Draft) -> int:
+def page_key(recipe: Recipe, draft: PageFacts) -> int:
     """The key of which the smallest keeps a repeated span."""
-    by_url = recipe.parameters("repeated_span")["winner"] == "MD5 of the URL"
+    by_url = recipe.parameters("repeated_span")["keep_smallest"] == "url md5"
     return url_md5(draft.page.url) if by_url else url_key(draft.normalised_url)
 
 
-def spans_to_remove(recipe: Recipe, drafts: dict[int, Draft]) -> dict[int, list[int]]:
+def spans_to_remove(recipe: Recipe, drafts: dict[int, PageFacts]) -> dict[int, list[int]]:
     """The first unit of each repeated span, by page key."""
     span = recipe.parameters("repeated_span")
     keys = sorted(drafts)  # its place stands for a page's key: one of 128 bits does not fit
     hashes = [
-        units.unit_hashes(units.cut(drafts[key].text, drafts[key].unit_starts), span["white_space"]) for key in keys
+        spans.unit_hashes(spans.cut(drafts[key].text, drafts[key].unit_starts), span["whitespace"]) for key in keys
     ]
-    spans = pa.array([units.span_hashes(each, span["size"]).tolist() for each in hashes], pa.list_(pa.uint64()))
-    rows = exchange.span_rows(np.arange(len(keys), dtype=np.uint64), 0, spans)
-    _, repeats = exchange.find_repeats(rows)
+    spans = pa.array([spans.span_hashes(each, span["size"]).tolist() for each in hashes], pa.list_(pa.uint64()))
+    rows = shuffle.span_rows(np.arange(len(keys), dtype=np.uint64), 0, spans)
+    _, repeats = find_repeats(rows)
     return {
         keys[place]: removals
-        for _, drops in exchange.by_group(repeats, 1, exchange.DROP)
-        for place, removals in exchange.spans_to_remove(drops).items()
+        for _, drops in shuffle.by_group(repeats, 1, shuffle.DROP)
+        for place, removals in shuffle.spans_to_remove(drops).items()
     }
 
 
@@ -255,12 +257,12 @@ def run(name: str, case: Case, lists: Lists, recipe: Recipe | None = None) -> Ou
     return RUNNERS[kind](Setting(recipe, tools_of(recipe, lists), case.get("rule", name)), case)
 
 
-TOOLS: dict[str, Tools] = {}
+TOOLS: dict[str, RuleResources] = {}
 
 
-def tools_of(recipe: Recipe, lists: Lists) -> Tools:
+def tools_of(recipe: Recipe, lists: Lists) -> RuleResources:
     """The tools of a recipe, made once."""
-    return TOOLS.setdefault(recipe.name, Tools(recipe, lists))
+    return TOOLS.setdefault(recipe.name, RuleResources(recipe, lists))
 
 
 def expected(case: Case) -> Any:
@@ -345,7 +347,7 @@ def test_choices_and_parameters_that_are_used_elsewhere_are_parameters(rule: str
 @pytest.mark.parametrize("rule", [name for name, row in RULES.items() if row.looks_at])
 def test_page_rules_look_at_a_fact_of_the_draft(rule: str) -> None:
     fact = RULES[rule].looks_at
-    assert [each for each in _FACTS.get(fact, (fact,)) if not hasattr(Draft, each)] == []
+    assert [each for each in _FACTS.get(fact, (fact,)) if not hasattr(PageFacts, each)] == []
 
 
 # Pages made of what the rules look for, so that all of them get their turn
@@ -367,7 +369,7 @@ PAGES = st.builds(
 LONG_TEST = settings(max_examples=300, deadline=None)
 
 
-def clean(recipe: Recipe, lists: Lists, page: Page) -> tuple[Verdict, Draft]:
+def clean(recipe: Recipe, lists: Lists, page: Page) -> tuple[Verdict, PageFacts]:
     return Cleaner(recipe, tools_of(recipe, lists)).clean(page)
 
 
@@ -436,7 +438,7 @@ def test_what_is_kept_is_clean(recipe: Recipe, sample_lists: Lists, page: Page) 
     verdict, draft = clean(recipe, sample_lists, page)
     if list(verdict.lines) != line_rules(recipe) or verdict.reason in {"curly_bracket", "lorem_ipsum"}:
         return
-    marks = recipe.parameters("no_end_mark")["marks"]
+    marks = recipe.parameters("no_terminal_punctuation")["endings"]
     assert [line for line in draft.lines if line != line.rstrip() or len(line.split()) < 5] == []
     assert recipe is TFDS or [line for line in draft.lines if line != line.strip()] == []
     assert [line for line in draft.lines if not line.endswith(marks) or line.endswith(("...", "…"))] == []
@@ -447,7 +449,7 @@ def test_what_is_kept_is_clean(recipe: Recipe, sample_lists: Lists, page: Page) 
         assert "{" not in draft.text
         assert "lorem ipsum" not in draft.text.lower()
         assert draft.unit_starts[0] == 0
-        cut = units.cut(draft.text, draft.unit_starts)
+        cut = spans.cut(draft.text, draft.unit_starts)
         assert "".join(cut) == draft.text
         if recipe is TFDS:
             assert [each.removesuffix("\n") for each in cut] == draft.text.split("\n")
@@ -495,17 +497,17 @@ def test_a_share_of_pages_with_listed_words_is_dropped(sample_lists: Lists) -> N
         Page(f"https://example.com/{number}", "2030-01-01T00:00:00Z", f"{PROSE[0]} blarp") for number in range(400)
     ]
     for fraction in (0.0, 0.25, 0.999, 1.0):
-        tools = Tools(C4.change("bad_words", fraction=fraction), sample_lists)
-        dropped = [Draft(page, tools, page.lines).bad_word for page in pages]
+        tools = RuleResources(C4.change("bad_words", drop_fraction=fraction), sample_lists)
+        dropped = [PageFacts(page, tools, page.lines).bad_word for page in pages]
         assert set(dropped) <= {"blarp", None}
         assert dropped.count("blarp") == pytest.approx(400 * fraction, abs=0 if fraction in (0, 1) else 30)
         again = [Page(f"http://www.{page.url[8:]}/?ref=x", page.timestamp, page.body) for page in pages]
-        assert [Draft(page, tools, page.lines).bad_word for page in again] == dropped
+        assert [PageFacts(page, tools, page.lines).bad_word for page in again] == dropped
 
 
 def test_the_share_of_one_in_four_by_hand(sample_lists: Lists) -> None:
-    tools = Tools(C4.change("bad_words", fraction=0.25), sample_lists)
+    tools = RuleResources(C4.change("bad_words", drop_fraction=0.25), sample_lists)
     for number in range(40):
         page = Page(f"https://example.com/{number}", "2030-01-01T00:00:00Z", "blarp, in a text of English words")
         md5 = int(hashlib.md5(f"example.com/{number}".encode()).hexdigest(), 16)
-        assert (Draft(page, tools, page.lines).bad_word is not None) == (md5 % 4 == 0)
+        assert (PageFacts(page, tools, page.lines).bad_word is not None) == (md5 % 4 == 0)

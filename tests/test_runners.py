@@ -10,9 +10,8 @@ import apache_beam as beam
 import pytest
 
 from c4pipe.errors import JobWritten, UsageError
-from c4pipe.flow import Flow, LocalFlow, Step
-from c4pipe.options import Engine
-from c4pipe.runners import LOCAL, failure, run
+from c4pipe.runners.flow import Flow, LocalFlow, Step
+from c4pipe.runners.runner import LOCAL, RunnerOptions, failure, run
 
 
 def test_failure_finds_the_cause_in_nested_tracebacks() -> None:
@@ -26,7 +25,7 @@ def test_failure_finds_the_cause_in_nested_tracebacks() -> None:
 
 def test_workers_is_refused_where_it_would_do_nothing() -> None:
     with pytest.raises(UsageError, match="--workers 3 is for this machine; FlinkRunner"):
-        run(lambda flow: None, Engine(workers=3, beam=("--runner", "FlinkRunner")), tasks=1)
+        run(lambda flow: None, RunnerOptions(workers=3, beam=("--runner", "FlinkRunner")), tasks=1)
 
 
 class Write(Step):
@@ -43,7 +42,7 @@ def test_names_of_this_machine(beam: tuple[str, ...], tmp_path: Path) -> None:
         assert isinstance(flow, LocalFlow)
         flow.do("Write", flow.create("One", [str(tmp_path / "done")]), Write())
 
-    run(graph, Engine(beam=beam), tasks=1)
+    run(graph, RunnerOptions(beam=beam), tasks=1)
     assert (tmp_path / "done").read_text() == "done"
 
 
@@ -59,7 +58,7 @@ def test_the_script_that_starts_workers_finds_its_python(tmp_path: Path) -> None
     (moved / "python").write_text('#!/bin/sh\necho "$0 $*"\n')
     (moved / "python").chmod(0o755)
     told = subprocess.run([moved / "c4pipe-boot", "--id", "1"], capture_output=True, text=True, check=True)
-    assert told.stdout == f"{moved}/python -m c4pipe.boot --id 1\n"
+    assert told.stdout == f"{moved}/python -m c4pipe.runners.beam_boot --id 1\n"
 
 
 def test_a_file_of_a_job_ends_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,4 +66,8 @@ def test_a_file_of_a_job_ends_the_command(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(beam.Pipeline, "run", lambda self: self)
     monkeypatch.setattr(beam.Pipeline, "wait_until_finish", lambda self: None, raising=False)
     with pytest.raises(JobWritten, match=r"the job is in clean\.jar"):
-        run(lambda flow: None, Engine(beam=("--runner=FlinkRunner", "--output_executable_path=clean.jar")), tasks=1)
+        run(
+            lambda flow: None,
+            RunnerOptions(beam=("--runner=FlinkRunner", "--output_executable_path=clean.jar")),
+            tasks=1,
+        )

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from c4pipe.filters.clean import Cleaner
-from c4pipe.filters.tools import Tools
-from c4pipe.page import Page
-from c4pipe.presets import C4
-from c4pipe.wet import read_pages
+from c4pipe.clean.cleaner import Cleaner
+from c4pipe.clean.resources import RuleResources
+from c4pipe.recipes.presets import C4
+from c4pipe.wet.page import Page
+from c4pipe.wet.records import read_pages
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLES = ROOT / "samples"
 SCRIPT = ROOT / "scripts" / "make_samples.py"
-CORPUS_DECIDES = {"kept", "older_copy", "few_sentences_left", "one_of_pair"}
+CORPUS_DECIDES = {"kept", "stale_capture", "few_sentences_left", "one_of_pair"}
 """Pages with one of these pass by themselves; which of them stay is told by all pages together."""
 
 
@@ -43,12 +43,12 @@ def verdict_of(expect: str) -> str | None:
 
 
 @pytest.mark.parametrize("sample", READ, ids=lambda sample: f"{sample.file} {sample.url or 'no URL'}")
-def test_page_by_itself(sample: Any, c4_tools: Tools) -> None:
+def test_page_by_itself(sample: Any, c4_tools: RuleResources) -> None:
     verdict, _ = Cleaner(C4, c4_tools).clean(Page(sample.url, sample.date, sample.text))
     assert verdict.reason == verdict_of(sample.expect), sample.note
 
 
-def test_pages_as_read_from_the_crawl(c4_tools: Tools) -> None:
+def test_pages_as_read_from_the_crawl(c4_tools: RuleResources) -> None:
     cleaner = Cleaner(C4, c4_tools)
     found: list[tuple[str, str, str | None]] = []
     for path in sorted((SAMPLES / "crawl").glob("*.warc.wet.gz")):
@@ -62,7 +62,7 @@ def test_pages_as_read_from_the_crawl(c4_tools: Tools) -> None:
 def test_every_page_rule_has_a_sample() -> None:
     expects = {sample.expect for sample in SAMPLE_PAGES}
     rules = {step.rule for stage, step in C4.steps() if step.definition.scope == "page"}
-    assert expects == rules | {"older_copy", "kept", "one_of_pair", "lost"}
+    assert expects == rules | {"stale_capture", "kept", "one_of_pair", "lost"}
 
 
 def test_pairs_are_pairs() -> None:

@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from c4pipe.filters import sentences
-from c4pipe.filters.sentences import SentenceCutter
-from c4pipe.page import Page
-from c4pipe.wet import read_pages
+from c4pipe.filters.sentences import SentenceSplitter
+from c4pipe.wet.page import Page
+from c4pipe.wet.records import read_pages
 
 CUTTERS = [("en", False), ("en", True), ("de", False), ("el", False), ("ml", False)]
 
@@ -80,7 +80,7 @@ def library(language: str, as_nltk: bool) -> Callable[[str], list[int]]:
 
 @pytest.mark.parametrize(("language", "as_nltk"), CUTTERS)
 def test_any_line_is_cut_as_the_library_does(language: str, as_nltk: bool) -> None:
-    cutter, expected = SentenceCutter(language, as_nltk), library(language, as_nltk)
+    cutter, expected = SentenceSplitter(language, as_nltk), library(language, as_nltk)
 
     @example("Mr. Bach met J. S. Bach. He was No. 5. See e.g. this. End")
     @example(" A. B")
@@ -97,7 +97,7 @@ def test_any_line_is_cut_as_the_library_does(language: str, as_nltk: bool) -> No
 @given(st.lists(lines.map(str.strip).filter(bool), max_size=4))
 def test_each_line_has_a_sentence(texts: list[str]) -> None:
     # So a page of three lines has three sentences: rule 14 need not cut them.
-    assert len(SentenceCutter("en").starts(texts)) >= len(texts)
+    assert len(SentenceSplitter("en").starts(texts)) >= len(texts)
 
 
 def test_real_lines_are_cut_as_the_library_does(shared_data: Path) -> None:
@@ -110,13 +110,13 @@ def test_real_lines_are_cut_as_the_library_does(shared_data: Path) -> None:
         texts += [json.loads(row)["text"] for row in path.read_text().splitlines()]
     assert len(texts) > 30_000
     for language, as_nltk in CUTTERS[:3]:
-        cutter, expected = SentenceCutter(language, as_nltk), library(language, as_nltk)
+        cutter, expected = SentenceSplitter(language, as_nltk), library(language, as_nltk)
         some = texts[:: 1 + 3 * (language != "en")]
         assert [line for line in some if cutter.starts([line]) != expected(line)] == []
 
 
 def test_few_lines_go_through_the_library(shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cutter, asked = SentenceCutter("en"), list[str]()
+    cutter, asked = SentenceSplitter("en"), list[str]()
     before = cutter._library
 
     def library(line: str) -> list[int]:

@@ -10,17 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from c4pipe import shards, work
-from c4pipe.dedup import shard
+from c4pipe.clean import work_file
+from c4pipe.corpus import shard_writer
+from c4pipe.corpus.layout import Layout
+from c4pipe.dedup import page_batches
 from c4pipe.dedup.finish import PageFinisher, unclaimed
-from c4pipe.dedup.layout import Layout
-from c4pipe.presets import C4, MC4, REALNEWSLIKE, TFDS
-from c4pipe.recipe_lists import Lists
-from c4pipe.recipes import Recipe
+from c4pipe.recipes.presets import C4, MC4, REALNEWSLIKE, TFDS
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe_lists import Lists
 
 Row = dict[str, Any]
-SCHEMA = pa.schema([work.SCHEMA.field(name) for name in work.PAGE_COLUMNS])
-CARRIED = ["page_key", *shards.SCHEMA.names]
+SCHEMA = pa.schema([work_file.SCHEMA.field(name) for name in work_file.PAGE_COLUMNS])
+CARRIED = ["page_key", *shard_writer.SCHEMA.names]
 M64 = 2**64 - 1
 
 ENGLISH = (
@@ -79,8 +80,8 @@ def finish(
     pages = table(rows)
     finished = PageFinisher(recipe, lists or Lists()).finish(pages, removals, counts)
     assert pages.to_pylist() == list(rows), "the pages given were changed"
-    assert shard.decode([shard.encode(finished)]).to_pylist() == carried(finished.to_pylist())
-    return finished.select(work.PAGE_COLUMNS).to_pylist(), +counts
+    assert page_batches.decode([page_batches.encode(finished)]).to_pylist() == carried(finished.to_pylist())
+    return finished.select(work_file.PAGE_COLUMNS).to_pylist(), +counts
 
 
 def test_pages_by_example() -> None:
@@ -277,15 +278,17 @@ def test_a_page_that_lost_some_lines_keeps_its_language_where_it_was_told_before
 def test_the_domain_of_an_edited_page_is_asked_for() -> None:
     """It is the URL that counts, and job 2 has it."""
     pages = [
-        page(1, url="https://news.example.org/a", dropped="other_domain"),
+        page(1, url="https://news.example.org/a", dropped="domain_not_listed"),
         page(2, url="https://www.example.com/b"),
         page(3, "A. B. C. D. E. F.", (0, 3, 6, 9, 12, 15), url="https://www.example.com/c"),
-        page(4, "A. B. C. D. E. F.", (0, 3, 6, 9, 12, 15), url="https://news.example.org/d", dropped="other_domain"),
+        page(
+            4, "A. B. C. D. E. F.", (0, 3, 6, 9, 12, 15), url="https://news.example.org/d", dropped="domain_not_listed"
+        ),
     ]
     rows, counts = finish(pages, {3: [0], 4: [0]}, REALNEWSLIKE, Lists(domains={"example.com": []}))
     assert [row["page_key"] for row in rows] == [2, 3]
-    assert counts["pages.dropped.other_domain"] == 2
-    assert counts["units.dropped.other_domain"] == 5 + 3
+    assert counts["pages.dropped.domain_not_listed"] == 2
+    assert counts["units.dropped.domain_not_listed"] == 5 + 3
 
 
 # --- drops that went astray ------------------------------------------------------------------------------
@@ -310,33 +313,33 @@ def test_unclaimed(removals: dict[int, list[int]], seen: list[list[int]], number
 
 @given(st.lists(st.lists(st.builds(page, keys, st.text(max_size=30)), max_size=5), max_size=4))
 def test_what_is_encoded_comes_back(batches: list[list[Row]]) -> None:
-    decoded = shard.decode([shard.encode(table(rows)) for rows in batches])
-    assert decoded.schema == pa.schema([pa.field("page_key", pa.uint64(), nullable=False), *shards.SCHEMA])
+    decoded = page_batches.decode([page_batches.encode(table(rows)) for rows in batches])
+    assert decoded.schema == pa.schema([pa.field("page_key", pa.uint64(), nullable=False), *shard_writer.SCHEMA])
     assert decoded.to_pylist() == carried([row for rows in batches for row in rows])
 
 
 def test_columns_for_the_way_only() -> None:
     columns = table([page(1), page(2)]).select([*reversed(SCHEMA.names)])
-    assert shard.decode([shard.encode(columns)]).to_pylist() == carried([page(1), page(2)])
+    assert page_batches.decode([page_batches.encode(columns)]).to_pylist() == carried([page(1), page(2)])
 
 
 def test_part_of_a_table_is_encoded_alone() -> None:
     pages = [page(key, np.random.default_rng(key).bytes(5000).hex()) for key in range(100)]
-    encoded = shard.encode(table(pages).slice(3, 1))
-    assert len(encoded) < 1.1 * len(shard.encode(table(pages[3:4])))
-    assert shard.decode([encoded]).to_pylist() == carried(pages[3:4])
+    encoded = page_batches.encode(table(pages).slice(3, 1))
+    assert len(encoded) < 1.1 * len(page_batches.encode(table(pages[3:4])))
+    assert page_batches.decode([encoded]).to_pylist() == carried(pages[3:4])
 
 
 @pytest.mark.parametrize("batches", [[], [[]], [[], []]])
 def test_no_pages(batches: list[list[Row]]) -> None:
-    decoded = shard.decode([shard.encode(table(rows)) for rows in batches])
+    decoded = page_batches.decode([page_batches.encode(table(rows)) for rows in batches])
     assert (decoded.schema.names, len(decoded)) == (CARRIED, 0)
 
 
 @given(st.lists(st.integers(0, 5), max_size=30))
 def test_by_shard(numbers: list[int]) -> None:
     pages = table([page(key) for key in range(len(numbers))])
-    parts = list(shard.by_shard(pages, np.array(numbers, dtype=np.int64)))
+    parts = list(page_batches.by_shard(pages, np.array(numbers, dtype=np.int64)))
     assert [number for number, _ in parts] == sorted(set(numbers))
     for number, part in parts:
         assert part["page_key"].to_pylist() == [key for key, own in enumerate(numbers) if own == number]
@@ -345,17 +348,17 @@ def test_by_shard(numbers: list[int]) -> None:
 def test_folders() -> None:
     layout = Layout(("en", "de"), (1, 1))
     columns = {"language": ["de", "en", "en", "de"], "validation": [True, False, True, False]}
-    folders = shard.folders_of(pa.table(columns), layout)
+    folders = page_batches.folders_of(pa.table(columns), layout)
     assert (folders.dtype, folders.tolist()) == (np.uint32, [3, 0, 1, 2])
-    assert shard.folders_of(pa.table(columns).slice(0, 0), layout).tolist() == []
+    assert page_batches.folders_of(pa.table(columns).slice(0, 0), layout).tolist() == []
 
 
 # --- in the shard ----------------------------------------------------------------------------------------
 
 
 def in_order(rows: Sequence[Row]) -> list[Row]:
-    parts = list(shard.in_order(shard.decode([shard.encode(table(rows))])))
-    assert all(part.schema == shards.SCHEMA for part in parts)
+    parts = list(page_batches.in_order(page_batches.decode([page_batches.encode(table(rows))])))
+    assert all(part.schema == shard_writer.SCHEMA for part in parts)
     return [row for part in parts for row in part.to_pylist()]
 
 
@@ -367,7 +370,7 @@ def test_rows_of_a_shard_by_example() -> None:
 
 def test_an_empty_shard() -> None:
     assert in_order([]) == []
-    assert list(shard.in_order(shard.decode([]))) == []
+    assert list(page_batches.in_order(page_batches.decode([]))) == []
 
 
 @given(
@@ -378,7 +381,7 @@ def test_an_empty_shard() -> None:
 def test_neither_order_nor_chunks_matter(page_keys: list[int], random: Any, chunk: int) -> None:
     pages = [page(key) for key in page_keys]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shard, "_CHUNK_ROWS", chunk)
+        patch.setattr(page_batches, "_CHUNK_ROWS", chunk)
         rows = in_order(random.sample(pages, len(pages)))
     expected = sorted(pages, key=lambda row: row["page_key"])
-    assert rows == [{name: row[name] for name in shards.SCHEMA.names} for row in expected]
+    assert rows == [{name: row[name] for name in shard_writer.SCHEMA.names} for row in expected]

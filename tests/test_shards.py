@@ -18,9 +18,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from c4pipe import shards
+from c4pipe.corpus import shard_writer
+from c4pipe.corpus.shard_writer import FORMATS, SCHEMA, ShardFile, ShardWriter, parse_formats, shard_name
 from c4pipe.errors import UsageError
-from c4pipe.shards import FORMATS, SCHEMA, ShardFile, ShardWriter, parse_formats, shard_name
 
 Row = dict[str, Any]
 ALL = tuple(FORMATS)
@@ -166,7 +166,7 @@ def test_examples_are_protobufs_own_at_every_length_of_a_length(length: int) -> 
     for key, value in strings.items():
         example.features.feature[key].bytes_list.value.append(value)
     example.features.feature["language_probability"].float_list.value.append(0.25)
-    ours = shards._example(strings, 0.25)
+    ours = shard_writer._example(strings, 0.25)
     assert tf.train.Example.FromString(ours) == example
     assert len(ours) == example.ByteSize()
 
@@ -193,7 +193,7 @@ def noise(size: int, seed: int) -> str:
 @pytest.fixture
 def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups of 100 kB, so that small tables make several."""
-    monkeypatch.setattr(shards, "ROW_GROUP_BYTES", 100_000)
+    monkeypatch.setattr(shard_writer, "ROW_GROUP_BYTES", 100_000)
 
 
 @pytest.mark.usefixtures("small_groups")
@@ -329,7 +329,9 @@ def test_nothing_is_left_when_writing_fails(tmp_path: Path, monkeypatch: pytest.
     if place == "open":
         monkeypatch.setattr(Path, "open", fail_the_second_time(Path.open))
     elif place == "close":
-        monkeypatch.setattr(shards._GzipFileWriter, "close", fail_the_second_time(shards._GzipFileWriter.close))
+        monkeypatch.setattr(
+            shard_writer._GzipFileWriter, "close", fail_the_second_time(shard_writer._GzipFileWriter.close)
+        )
     elif place == "fsync":
         monkeypatch.setattr(os, "fsync", fail_the_second_time(os.fsync))
     else:

@@ -10,11 +10,11 @@ from typing import Any
 import punkt
 import pytest
 
-from c4pipe import recipe_lists
+from c4pipe.clean.file_cleaner import WetFileCleaner
+from c4pipe.clean.work_file import read_header
 from c4pipe.filters import bad_words, language, lines, sentences
-from c4pipe.filters.wet_file import WetFileCleaner
-from c4pipe.presets import find_recipe
-from c4pipe.work import read_header
+from c4pipe.recipes import recipe_lists
+from c4pipe.recipes.presets import find_recipe
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -40,7 +40,7 @@ class Calls:
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     found = Calls(monkeypatch)
     found.of(language.LanguageDetector, "guess")
-    found.of(sentences.SentenceCutter, "_library")
+    found.of(sentences.SentenceSplitter, "_library")
     found.of(punkt.PunktSentenceTokenizer, "_context_has_sentbreak")
     found.of(bad_words, "_has")
     found.of(lines, "_contains_any")
@@ -82,14 +82,14 @@ def test_a_page_that_falls_early_costs_little(calls: Calls, tmp_path: Path) -> N
     crawl = tmp_path / "menus.warc.wet"
     crawl.write_bytes(b"".join(record % (number, len(body), body) for number in range(50)))
     counts = clean("c4", [crawl], ROOT / "samples" / "lists", tmp_path / "work.parquet")
-    assert counts["lines.dropped.no_end_mark"] == 5000
+    assert counts["lines.dropped.no_terminal_punctuation"] == 5000
     assert calls.counts == {}
 
 
 def test_a_build_imports_nothing_heavy(tmp_path: Path) -> None:
     """Each of them would cost every process between a twentieth of a second and two seconds."""
     script = (
-        "import sys; from c4pipe.cli import run; status = run(); "
+        "import sys; from c4pipe.cli.main import run; status = run(); "
         "heavy = ('apache_beam', 'pandas', 'pyarrow.dataset', 'langdetect', 'tensorflow'); "
         "print([name for name in heavy if name in sys.modules]); sys.exit(status)"
     )

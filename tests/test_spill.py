@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from c4pipe.dedup.spill import Spill
+from c4pipe.runners.spill import Spill
 
 PIECES = st.lists(st.one_of(st.binary(max_size=30), st.builds(lambda n, b: b * n, st.integers(500, 3000), st.binary())))
 

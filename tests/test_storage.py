@@ -15,11 +15,16 @@ from s3 import Store, moto_server, store_of
 from test_remote import LISTS, SAMPLES, files_of
 from web import Fault, Script
 
-from c4pipe import card, cli, manifest, publish, report_data, report_view, storage, stores
+from c4pipe.cli import main
+from c4pipe.corpus import manifest
+from c4pipe.dedup import publish
 from c4pipe.errors import LostDataError, UsageError
-from c4pipe.presets import C4
-from c4pipe.remote import Network
-from c4pipe.storage import Place, StorePath, Whole, file_sizes, names, place, remove_tree, write_bytes, write_text
+from c4pipe.io import object_store, paths
+from c4pipe.io.atomic import AtomicFile, write_bytes, write_text
+from c4pipe.io.paths import RemotePath, StoragePath, file_sizes, names, remove_tree, storage_path
+from c4pipe.io.retry import NetworkOptions
+from c4pipe.recipes.presets import C4
+from c4pipe.report import card, report_data, report_view
 
 BIG = random.Random(0).randbytes(25_000_000)  # three parts of an upload
 IDENTITY = {
@@ -43,22 +48,22 @@ def store(moto: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
 
 
 @pytest.fixture(params=["here", "s3"])
-def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> StoragePath:
     """A folder that does not exist yet, on this machine and in a store."""
     if request.param == "here":
         (tmp_path / "folder").mkdir()
         return tmp_path / "folder"
     request.getfixturevalue("store")
-    return place("s3://bucket/some/folder")
+    return storage_path("s3://bucket/some/folder")
 
 
-def put(target: Place, data: bytes) -> None:
+def put(target: StoragePath, data: bytes) -> None:
     if isinstance(target, Path):
         target.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(target, data)
 
 
-def test_files_and_folders_are_the_same_everywhere(folder: Place) -> None:
+def test_files_and_folders_are_the_same_everywhere(folder: StoragePath) -> None:
     names_used = ["a.parquet", "b c.json", "d+e=f,g@h.json.gz", "ü%41.jsonl"]
     for number, name in enumerate(names_used):
         put(folder / name, name.encode() * number)
@@ -92,13 +97,13 @@ def test_files_and_folders_are_the_same_everywhere(folder: Place) -> None:
 
 
 def test_urls_are_places() -> None:
-    assert place("some/folder") == Path("some/folder")
-    assert str(place("s3://bucket/folder/") / "a") == "s3://bucket/folder/a"
-    assert place("gs://bucket") == StorePath("gs://bucket")
-    assert place("hdfs:///folder").name == "folder"
+    assert storage_path("some/folder") == Path("some/folder")
+    assert str(storage_path("s3://bucket/folder/") / "a") == "s3://bucket/folder/a"
+    assert storage_path("gs://bucket") == RemotePath("gs://bucket")
+    assert storage_path("hdfs:///folder").name == "folder"
     for text in ("s4://bucket/x", "http://host/x", "s3://", "s3:///x", "gs:///", "file:///x", "hdfs://"):
         with pytest.raises(UsageError, match=f"^{text}: c4pipe writes to"):
-            place(text)
+            storage_path(text)
 
 
 def on(start: str, *faults: Fault | None) -> Script:
@@ -118,16 +123,16 @@ SCRIPTS = {
 @pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
 def test_an_upload_is_tried_again(moto: str, monkeypatch: pytest.MonkeyPatch, script: Script) -> None:
     with store_of(moto, {"bucket/other": b"x"}, monkeypatch, script) as store:
-        put(place("s3://bucket/big"), BIG)
+        put(storage_path("s3://bucket/big"), BIG)
         assert store.get("bucket/big") == BIG
         assert store.faults.keys() > {"none"}
 
 
 @pytest.mark.parametrize("start", ["POST bucket/big?uploads", PART, "POST bucket/big?uploadId"])
 def test_an_upload_that_fails_leaves_nothing(moto: str, monkeypatch: pytest.MonkeyPatch, start: str) -> None:
-    monkeypatch.setattr(storage, "_NETWORK", Network(tries=2, first_pause=0.01))
+    monkeypatch.setattr(paths, "_NETWORK", NetworkOptions(tries=2, first_pause=0.01))
     with store_of(moto, {"bucket/other": b"x"}, monkeypatch, on(start, *["500"] * 9)) as store:
-        whole = Whole(place("s3://bucket/big"))
+        whole = AtomicFile(storage_path("s3://bucket/big"))
         whole.path.write_bytes(BIG)
         with pytest.raises(OSError, match=r"^s3://bucket/big: .*INTERNAL_FAILURE"):
             whole.publish()
@@ -145,8 +150,8 @@ def can_be_interrupted() -> None:
 UPLOAD = """
 import sys
 from pathlib import Path
-from c4pipe.storage import place
-place("s3://bucket/big").upload(Path(sys.argv[1]))
+from c4pipe.io.paths import storage_path
+storage_path("s3://bucket/big").upload(Path(sys.argv[1]))
 """
 
 
@@ -169,11 +174,11 @@ def test_an_upload_that_is_interrupted_leaves_nothing_or_all(
 # --- how a corpus comes to be ----------------------------------------------------------------------------
 
 
-def begin(output: Place, *expected: str) -> str:
+def begin(output: StoragePath, *expected: str) -> str:
     return publish.begin(output, IDENTITY, expected, clean_counts={"pages.read": 2})
 
 
-def write_shards(output: Place, *paths: str) -> dict[str, Any]:
+def write_shards(output: StoragePath, *paths: str) -> dict[str, Any]:
     """Writes shards of a row each, and returns the report of an engine that did."""
     for path in paths:
         language, _, name = path.partition("/")
@@ -182,7 +187,7 @@ def write_shards(output: Place, *paths: str) -> dict[str, Any]:
     return {"shards": shards, "pages.kept": len(paths)}
 
 
-def test_a_corpus_is_one_when_it_has_a_manifest(folder: Place) -> None:
+def test_a_corpus_is_one_when_it_has_a_manifest(folder: StoragePath) -> None:
     paths = ["en/c4-train-0", "en/c4-validation-0"]
     assert publish.prepare(folder, IDENTITY) is None
     begun = begin(folder, *paths)
@@ -200,7 +205,7 @@ def test_a_corpus_is_one_when_it_has_a_manifest(folder: Place) -> None:
 
 
 @pytest.mark.parametrize("harm", ["gone", "short", "more", "taken over", "taken away"])
-def test_a_corpus_that_is_not_what_was_written_is_none(folder: Place, harm: str) -> None:
+def test_a_corpus_that_is_not_what_was_written_is_none(folder: StoragePath, harm: str) -> None:
     paths = ["en/c4-train-0", "en/c4-validation-0"]
     begun = begin(folder, *paths)
     report = write_shards(folder, *paths)
@@ -220,7 +225,7 @@ def test_a_corpus_that_is_not_what_was_written_is_none(folder: Place, harm: str)
     assert manifest.read(folder) is None
 
 
-def test_shards_of_a_build_that_was_stopped_are_taken_away(folder: Place) -> None:
+def test_shards_of_a_build_that_was_stopped_are_taken_away(folder: StoragePath) -> None:
     old = ["en/c4-train-0-of-2", "en/c4-train-1-of-2"]
     begin(folder, *old)
     write_shards(folder, *old[:1])
@@ -232,7 +237,7 @@ def test_shards_of_a_build_that_was_stopped_are_taken_away(folder: Place) -> Non
     assert names(folder / "en") == {"c4-train-0-of-1", "c4-validation-0"}
 
 
-def test_a_corpus_that_lacked_files_is_made_anew(folder: Place) -> None:
+def test_a_corpus_that_lacked_files_is_made_anew(folder: StoragePath) -> None:
     old, new = ["en/c4-train-0-of-1", "en/c4-validation-0"], ["en/c4-train-0-of-2", "en/c4-train-1-of-2"]
     begun = publish.begin(
         folder,
@@ -253,7 +258,7 @@ def test_a_corpus_that_lacked_files_is_made_anew(folder: Place) -> None:
     assert names(folder / "en") - {"notes.txt"} == {path.partition("/")[2] for path in new}
 
 
-def test_a_folder_of_something_else_is_left_alone(folder: Place) -> None:
+def test_a_folder_of_something_else_is_left_alone(folder: StoragePath) -> None:
     put(folder / "thesis.txt", b"years of work")
     with pytest.raises(UsageError, match=r"holds thesis\.txt but no manifest\.json"):
         publish.prepare(folder, IDENTITY)
@@ -268,7 +273,7 @@ OPTIONS = [*map(str, SAMPLES), "--lists", str(LISTS), "--quiet", "--format", "pa
 def local(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The sample corpus, with its work files, as it is on this machine."""
     output = tmp_path_factory.mktemp("local") / "corpus"
-    assert cli.main(["build", *OPTIONS, "--workers", "1", "--output", str(output)]) == 0
+    assert main.main(["build", *OPTIONS, "--workers", "1", "--output", str(output)]) == 0
     return {f"corpus/{name}": data for name, data in files_of(output).items()}
 
 
@@ -287,23 +292,23 @@ def now_and_then(asked: str, number: int) -> Fault | None:
 def test_a_store_gets_the_bytes_of_this_machine(
     moto: str, monkeypatch: pytest.MonkeyPatch, local: dict[str, bytes], workers: int
 ) -> None:
-    monkeypatch.setattr(storage, "_NETWORK", Network(tries=6, first_pause=0.01))  # workers of other processes wait
+    monkeypatch.setattr(paths, "_NETWORK", NetworkOptions(tries=6, first_pause=0.01))  # workers of other processes wait
     script = now_and_then if workers == 1 else lambda asked, number: None
     with store_of(moto, {"bucket/other": b"x"}, monkeypatch, script) as store:
         command = ["build", *OPTIONS, "--workers", str(workers), "--output", "s3://bucket/corpus"]
-        assert cli.main(command) == 0
+        assert main.main(command) == 0
         assert of(store) == local
         assert {*store.faults} == ({"none", "503", "cut"} if workers == 1 else {"none"})
         store.asked.clear()
-        assert cli.main(command) == 0
+        assert main.main(command) == 0
         assert [asked for asked in store.asked if asked.startswith(("PUT", "POST"))] == []
 
 
 def test_a_build_that_fails_goes_on(
     moto: str, monkeypatch: pytest.MonkeyPatch, local: dict[str, bytes], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(storage, "_NETWORK", Network(tries=1))
-    monkeypatch.setattr(storage, "_TRIES", 1)
+    monkeypatch.setattr(paths, "_NETWORK", NetworkOptions(tries=1))
+    monkeypatch.setattr(paths, "_TRIES", 1)
     command = ["build", *OPTIONS, "--workers", "1", "--output", "s3://bucket/corpus"]
     third = f"corpus/_work/{SAMPLES[2].name}"
     stops = ["corpus/_work/lists/", f"{third}.examples.json", f"{third}.parquet", "corpus/_building/", "corpus/en/"]
@@ -316,28 +321,28 @@ def test_a_build_that_fails_goes_on(
     with store_of(moto, {"bucket/other": b"x"}, monkeypatch, script) as store:
         for stop in stops:
             failing[:] = [stop]
-            assert cli.main(command) == 1
+            assert main.main(command) == 1
             error = capsys.readouterr().err
             assert error.startswith("c4pipe: ")
             assert "INTERNAL_FAILURE" in error
             assert "corpus/manifest.json" not in store.keys("bucket")
         failing.clear()
-        stores._store.cache_clear()
-        assert cli.main(command) == 0
+        object_store._store.cache_clear()
+        assert main.main(command) == 0
         assert of(store) == local
 
 
 def test_errors_tell_what_to_look_at(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["build", *OPTIONS, "--output", "s3://nowhere/corpus"]) == 1
+    assert main.main(["build", *OPTIONS, "--output", "s3://nowhere/corpus"]) == 1
     assert "s3://nowhere/corpus/_work/lists/" in (error := capsys.readouterr().err)
     assert "NO_SUCH_BUCKET" in error
     store.put("bucket/corpus/thesis.txt", b"years of work")
-    assert cli.main(["build", *OPTIONS, "--output", "s3://bucket/corpus"]) == 2
+    assert main.main(["build", *OPTIONS, "--output", "s3://bucket/corpus"]) == 2
     assert "s3://bucket/corpus holds thesis.txt but no manifest.json" in capsys.readouterr().err
-    assert cli.main(["dedup", "s3://bucket/none", "--output", "s3://bucket/x", "--quiet"]) == 2
+    assert main.main(["dedup", "s3://bucket/none", "--output", "s3://bucket/x", "--quiet"]) == 2
     assert "s3://bucket/none is not a work folder" in capsys.readouterr().err
     store.put("bucket/work/a.wet.parquet", b"PAR1 or not")
-    assert cli.main(["dedup", "s3://bucket/work", "--output", "s3://bucket/x", "--quiet"]) == 2
+    assert main.main(["dedup", "s3://bucket/work", "--output", "s3://bucket/x", "--quiet"]) == 2
     assert "s3://bucket/work/a.wet.parquet can't be read as a work file" in capsys.readouterr().err
 
 
@@ -346,9 +351,9 @@ def test_what_is_missing_is_noted_there(store: Store, local: dict[str, bytes]) -
         store.put(f"bucket/in/{path.name}", path.read_bytes())
     inputs = [f"s3://bucket/in/{path.name}" for path in SAMPLES]
     command = ["build", *inputs, *OPTIONS[len(SAMPLES) :], "--workers", "1", "--output", "s3://bucket/corpus"]
-    assert cli.main(command) == 3
+    assert main.main(command) == 3
     note = f"corpus/_work/{SAMPLES[2].name}.missing.json"
     assert json.loads(store.get(f"bucket/{note}"))["path"] == inputs[2]
     store.put(f"bucket/in/{SAMPLES[2].name}", SAMPLES[2].read_bytes())
-    assert cli.main(command) == 0
+    assert main.main(command) == 0
     assert {key: data for key, data in of(store).items() if not key.startswith("in/")} == local

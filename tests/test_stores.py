@@ -14,14 +14,17 @@ from s3 import Store, moto_server, store_of
 from test_remote import CRAWL, FOLDER, LISTS, build, files_of, made_crawl
 from web import Script
 
-from c4pipe import cli, manifest, publish, stores
+from c4pipe.clean import work_folder
+from c4pipe.cli import main
+from c4pipe.corpus import manifest
 from c4pipe.errors import UsageError
-from c4pipe.inputs import Selection, find_inputs
-from c4pipe.remote import DownloadError, Network
-from c4pipe.sources import Sources
-from c4pipe.stores import StoreDownload, objects
+from c4pipe.io import object_store
+from c4pipe.io.object_store import ObjectDownload, objects
+from c4pipe.io.retry import DownloadError, NetworkOptions
+from c4pipe.io.streams import InputOpener
+from c4pipe.wet.inputs import Selection, find_inputs
 
-QUICK = Network(tries=12, first_pause=0.002, stall_seconds=10.0)
+QUICK = NetworkOptions(tries=12, first_pause=0.002, stall_seconds=10.0)
 HASTY = replace(QUICK, stall_seconds=0.5)
 DATA = random.Random(0).randbytes(100_000)
 LISTING = "GET crawl?list-type=2&max-keys=1000&prefix=folder%2F"
@@ -39,8 +42,8 @@ def store(moto: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
         yield store
 
 
-def fetch(url: str, network: Network = QUICK, first: int = 0, size: int | None = None) -> bytes:
-    download = StoreDownload(url, network, first, size)
+def fetch(url: str, network: NetworkOptions = QUICK, first: int = 0, size: int | None = None) -> bytes:
+    download = ObjectDownload(url, network, first, size)
     data = b"".join(iter(lambda: download.read(7000), b""))
     assert download.read(7000) == b""
     download.close()
@@ -60,11 +63,11 @@ def test_an_object_is_read_as_it_is(store: Store) -> None:
 
 def test_the_length_is_known_once_some_was_read(store: Store) -> None:
     for path, length in (("a", len(DATA)), ("empty", 0)):
-        download = StoreDownload(f"s3://crawl/{path}", QUICK)
+        download = ObjectDownload(f"s3://crawl/{path}", QUICK)
         assert download.length is None
         download.read(1)
         assert download.length == length
-        assert Sources(QUICK).size(f"s3://crawl/{path}") == length
+        assert InputOpener(QUICK).size(f"s3://crawl/{path}") == length
 
 
 @pytest.mark.parametrize("first", [0, 1, 99_999, 100_000, 100_001, 1 << 40])
@@ -75,13 +78,13 @@ def test_a_part_is_what_a_slice_is(store: Store, first: int, size: int | None) -
 
 
 def test_parts_across_blocks(moto: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    block = stores._BLOCK
+    block = object_store._BLOCK
     data = random.Random(1).randbytes(2 * block + 1)
     with store_of(moto, {"crawl/a": data}, monkeypatch) as store:
         assert fetch("s3://crawl/a") == data
         assert store.asked == {"HEAD crawl/a": 2, "GET crawl/a": 3}
         for first, size in ((block - 1, 2), (block, block), (1, block), (2 * block, 5), (2 * block - 1, block)):
-            assert Sources(QUICK).part("s3://crawl/a", first, size) == data[first : first + size]
+            assert InputOpener(QUICK).part("s3://crawl/a", first, size) == data[first : first + size]
 
 
 @pytest.mark.parametrize("fault", ["503", "500", "cut", "reset", "stall"])
@@ -99,7 +102,7 @@ def test_a_refusal_to_tell_the_length_is_survived(store: Store, fault: str) -> N
 
 
 def test_what_was_read_is_not_asked_for_again(moto: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = random.Random(1).randbytes(stores._BLOCK + 1)
+    data = random.Random(1).randbytes(object_store._BLOCK + 1)
     script = fail("GET", "", "503", "cut")  # the second block fails
     with store_of(moto, {"crawl/a": data}, monkeypatch, script) as store:
         assert fetch("s3://crawl/a") == data
@@ -109,19 +112,19 @@ def test_what_was_read_is_not_asked_for_again(moto: str, monkeypatch: pytest.Mon
 def test_tries_without_progress_are_limited_and_counted(store: Store) -> None:
     store.script = fail("HEAD", *["503"] * 99)
     with pytest.raises(DownloadError, match=r"^s3://crawl/a: .*HTTP status 503.*, 4 times in a row$"):
-        fetch("s3://crawl/a", Network(tries=4, first_pause=0.001))
+        fetch("s3://crawl/a", NetworkOptions(tries=4, first_pause=0.001))
     assert store.asked == {"HEAD crawl/a": 4}
 
 
 def test_the_time_for_an_object_is_limited(store: Store) -> None:
     store.script = fail("HEAD", *["503"] * 99)
     with pytest.raises(DownloadError, match=r"\d s of 0 s are spent"):
-        fetch("s3://crawl/a", Network(tries=100, first_pause=0.05, file_seconds=0.2))
+        fetch("s3://crawl/a", NetworkOptions(tries=100, first_pause=0.05, file_seconds=0.2))
 
 
 def test_bandwidth_is_kept_to(store: Store) -> None:
     started = time.monotonic()
-    assert fetch("s3://crawl/a", Network(bytes_per_second=200_000)) == DATA
+    assert fetch("s3://crawl/a", NetworkOptions(bytes_per_second=200_000)) == DATA
     assert time.monotonic() - started > 0.45
 
 
@@ -157,9 +160,9 @@ def test_who_may_not_read_is_told_at_once(store: Store, method: str) -> None:
 def test_another_object_than_before_is_no_rest_of_it(
     moto: str, monkeypatch: pytest.MonkeyPatch, other: bytes, faults: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(stores, "_BLOCK", 20_000)
+    monkeypatch.setattr(object_store, "_BLOCK", 20_000)
     with store_of(moto, {"crawl/a": DATA}, monkeypatch) as store:
-        download = StoreDownload("s3://crawl/a", QUICK)
+        download = ObjectDownload("s3://crawl/a", QUICK)
         assert download.read(20_000) == DATA[:20_000]
         store.put("crawl/a", other)
         store.script = fail("GET", *faults)
@@ -168,9 +171,9 @@ def test_another_object_than_before_is_no_rest_of_it(
 
 
 def test_an_object_that_went_away(moto: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stores, "_BLOCK", 1000)
+    monkeypatch.setattr(object_store, "_BLOCK", 1000)
     with store_of(moto, {"crawl/a": DATA}, monkeypatch) as store:
-        download = StoreDownload("s3://crawl/a", QUICK)
+        download = ObjectDownload("s3://crawl/a", QUICK)
         assert download.read(1000) == DATA[:1000]
         store.remove("crawl/a")
         with pytest.raises(DownloadError, match=r"^s3://crawl/a: there is no such object"):
@@ -179,7 +182,7 @@ def test_an_object_that_went_away(moto: str, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_cache_keeps_objects(store: Store, tmp_path: Path) -> None:
     for _ in range(2):
-        with Sources(Network(cache=tmp_path)).open("s3://crawl/a") as stream:
+        with InputOpener(NetworkOptions(cache=tmp_path)).open("s3://crawl/a") as stream:
             assert stream.read(1 << 20) == DATA
     assert store.asked["GET crawl/a"] == 1
     assert (tmp_path / "s3" / "crawl" / "a").read_bytes() == DATA
@@ -278,7 +281,7 @@ def test_the_region_is_the_buckets(store: Store, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.delenv("AWS_ENDPOINT_URL")
     monkeypatch.setattr(fs, "resolve_s3_region", resolve)
-    assert stores.file_system("s3://crawl/a", 1.0).region == "eu-west-1"
+    assert object_store.file_system("s3://crawl/a", 1.0).region == "eu-west-1"
     with pytest.raises(DownloadError, match=r"^s3://nowhere/a: Bucket 'nowhere' not found$"):
         fetch("s3://nowhere/a")
 
@@ -325,7 +328,7 @@ def test_missing_objects_are_noted_and_tried_again(
     corpus = tmp_path / "corpus"
     put = {path: data for path, data in files.items() if path != gone}
     with store_of(moto, put, monkeypatch) as store:
-        assert cli.main(["build", *options, "1", "--output", str(corpus)]) == 3
+        assert main.main(["build", *options, "1", "--output", str(corpus)]) == 3
         assert f"missing: s3://{gone}: there is no such object" in capsys.readouterr().err
         made = manifest.read(corpus)
         assert made is not None
@@ -334,9 +337,9 @@ def test_missing_objects_are_noted_and_tried_again(
         store.put(gone, files[gone])
         store.asked.clear()
         # Worker processes have the environment of the run, and so its endpoint and keys.
-        assert cli.main(["clean", *options, "2", "--work", str(corpus / publish.WORK)]) == 0
+        assert main.main(["clean", *options, "2", "--work", str(corpus / work_folder.WORK)]) == 0
         assert {path for path in store.asked if path.startswith("GET")} == {f"GET {listing}", f"GET {gone}"}
-        assert cli.main(["build", *options, "1", "--output", str(corpus)]) == 0
+        assert main.main(["build", *options, "1", "--output", str(corpus)]) == 0
     made = manifest.read(corpus)
     assert made is not None
     assert (made["missing"], len(made["inputs"])) == ([], 3)

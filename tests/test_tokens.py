@@ -14,16 +14,18 @@ from hypothesis import strategies as st
 from s3 import moto_server, store_of
 from web import serve
 
-from c4pipe import cli, read, tokens, tokens_take
+from c4pipe import read
+from c4pipe.cli import main
 from c4pipe.errors import UsageError
+from c4pipe.io.paths import storage_path
 from c4pipe.read.order import Order
 from c4pipe.read.reader import Reader
 from c4pipe.read.source import find
-from c4pipe.storage import place
+from c4pipe.tokens import count, subset
 
 
 def run(*arguments: Any) -> int:
-    return cli.main(["tokens", *map(str, arguments), "--workers", "1", "--quiet"])
+    return main.main(["tokens", *map(str, arguments), "--workers", "1", "--quiet"])
 
 
 def train_rows(corpus: Path, language: str) -> list[dict[str, Any]]:
@@ -33,7 +35,7 @@ def train_rows(corpus: Path, language: str) -> list[dict[str, Any]]:
 
 
 def report(corpus: Path) -> dict[str, Any]:
-    values: dict[str, Any] = json.loads((corpus / tokens.NAME).read_text())
+    values: dict[str, Any] = json.loads((corpus / count.NAME).read_text())
     return values
 
 
@@ -43,7 +45,7 @@ def models(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict
     folder = tmp_path_factory.mktemp("models")
     for size in (300, 320):
         more = ["--size", str(size), "--workers", "1", "--quiet"]
-        assert cli.main(["vocab", str(small_corpus / "en"), "--output", str(folder / str(size)), *more]) == 0
+        assert main.main(["vocab", str(small_corpus / "en"), "--output", str(folder / str(size)), *more]) == 0
     return {size: folder / str(size) for size in (300, 320)}
 
 
@@ -94,8 +96,8 @@ def test_counts_are_those_of_sentencepiece(counted: Path, models: dict[int, Path
 
 def test_same_bytes_for_any_workers_and_order(counted: Path, corpus: Path, models: dict[int, Path]) -> None:
     model = models[300] / "spm.model"
-    assert cli.main(["tokens", str(corpus), "--vocab", str(model), "--workers", "2", "--quiet"]) == 0
-    assert (corpus / tokens.NAME).read_bytes() == (counted / tokens.NAME).read_bytes()
+    assert main.main(["tokens", str(corpus), "--vocab", str(model), "--workers", "2", "--quiet"]) == 0
+    assert (corpus / count.NAME).read_bytes() == (counted / count.NAME).read_bytes()
     assert sorted(path.name for path in corpus.iterdir()) == sorted(
         path.name for path in counted.iterdir() if not path.name.startswith("take-")
     )
@@ -107,7 +109,7 @@ def test_what_was_counted_is_not_counted_again(corpus: Path, counted: Path, mode
     before = shard.read_bytes()
     shard.write_bytes(before[:-9] + b"not there")  # as large, and no Parquet
     assert run(corpus, "--vocab", models[300]) == 1
-    assert not (corpus / tokens.NAME).exists()
+    assert not (corpus / count.NAME).exists()
     there = {path: path.stat().st_mtime_ns for path in waiting.glob("*.parquet.json")}
     assert there  # those in front of the one that can't be read
     shard.write_bytes(before)
@@ -154,8 +156,8 @@ def test_a_corpus_in_a_store(
         corpus = "s3://bucket/corpus"
         assert run(f"{corpus}/en", "--vocab", f"{corpus}/spm.model", "--take", 9000) == 0
         assert run(corpus, "--vocab", f"{corpus}/spm.model") == 0
-        assert (place(corpus) / tokens.NAME).read_bytes() == (counted / tokens.NAME).read_bytes()
-        assert not (place(corpus) / "_tokens").exists()
+        assert (storage_path(corpus) / count.NAME).read_bytes() == (counted / count.NAME).read_bytes()
+        assert not (storage_path(corpus) / "_tokens").exists()
         assert list(read.documents(f"{corpus}/take-en-9000.json")) == list(
             read.documents(counted / "take-en-9000.json")
         )
@@ -178,10 +180,10 @@ def test_a_take_is_the_beginning_that_reaches_its_size(counted: Path, lengths: l
 def test_a_take_can_end_with_a_document_or_with_the_corpus(
     corpus: Path, models: dict[int, Path], lengths: list[int]
 ) -> None:
-    for count in (len(lengths) - 3, len(lengths)):
-        size = sum(lengths[:count])
+    for documents in (len(lengths) - 3, len(lengths)):
+        size = sum(lengths[:documents])
         assert run(corpus / "en", "--vocab", models[300], "--take", size) == 0
-        assert len(read.documents(corpus / f"take-en-{size}.json")) == count
+        assert len(read.documents(corpus / f"take-en-{size}.json")) == documents
 
 
 @given(
@@ -225,7 +227,7 @@ def test_a_take_behind_a_web_server(counted: Path) -> None:
 
 def test_what_is_printed(corpus: Path, models: dict[int, Path], capsys: pytest.CaptureFixture[str]) -> None:
     more = ["--vocab", str(models[300]), "--take", "2^12", "--budget", "2^16", "--workers", "1"]
-    assert cli.main(["tokens", str(corpus / "en"), *more]) == 0
+    assert main.main(["tokens", str(corpus / "en"), *more]) == 0
     made = json.loads((corpus / "take-en-4096.json").read_text())
     total = report(corpus)["totals"]["en"]["train"]
     printed = capsys.readouterr().out
@@ -237,8 +239,8 @@ def test_what_is_printed(corpus: Path, models: dict[int, Path], capsys: pytest.C
 @pytest.mark.parametrize(("size", "times"), [("2^29", 64), ("2^27", 256), ("2^25", 1024), ("2^23", 4096)])
 def test_the_repeats_of_the_paper(size: str, times: int) -> None:
     for more in (0, 900):  # what is left of the last document
-        take = tokens_take.Take(Path("take.json"), 1, tokens_take.parse_tokens("--take", size) + more)
-        assert take.epochs(tokens_take.parse_tokens("--budget", "2^35")) == times
+        take = subset.Take(Path("take.json"), 1, subset.parse_tokens("--take", size) + more)
+        assert take.epochs(subset.parse_tokens("--budget", "2^35")) == times
 
 
 # What can be wrong
@@ -266,7 +268,7 @@ def test_errors_are_one_sentence(counted: Path, models: dict[int, Path], tmp_pat
     assert "can't be read: give an spm.model" in error(counted, "--vocab", counted / "manifest.json")
     assert "is no folder" in error(counted / "take-en-9000.json", "--vocab", models[300])
     assert "is no complete corpus" in error(models[300], "--vocab", models[300])
-    ours, theirs = (tokens.load(models[size] / "spm.model").sha256 for size in (300, 320))
+    ours, theirs = (count.load(models[size] / "spm.model").sha256 for size in (300, 320))
     message = error(counted, "--vocab", models[320])
     assert ours in message
     assert theirs in message

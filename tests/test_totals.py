@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from c4pipe.dedup.exchange import Totals
+from c4pipe.dedup.shuffle import SHUFFLES
 from c4pipe.errors import LostDataError
-from c4pipe.totals import SHUFFLES, add, check, entered, left
+from c4pipe.runners.control_totals import Totals, add, check, received, sent, unclaimed
 
 M64 = 2**64 - 1
 
@@ -18,7 +18,7 @@ parts = st.lists(st.builds(Totals, st.integers(0, 10**12), st.integers(0, M64)),
 def report(changes: dict[str, int] | None = None) -> dict[str, Any]:
     """A report in which every shuffle gave back its 1,234 rows."""
     sums = {name: Totals(1234, 10**18 + place) for place, name in enumerate(SHUFFLES)}
-    whole = add(side(name, what) for name, what in sums.items() for side in (entered, left))
+    whole = add(side(name, what) for name, what in sums.items() for side in (sent, received))
     return {**whole, **(changes or {})}
 
 
@@ -39,56 +39,56 @@ def test_order_and_grouping_do_not_matter(reports: list[dict[str, int]], cut: in
 
 
 def test_whole_reports_pass() -> None:
-    check(report())
-    check({})  # no shuffle had anything to do
+    check(report(), SHUFFLES)
+    check({}, SHUFFLES)  # no shuffle had anything to do
 
 
 @given(st.sampled_from(sorted(SHUFFLES)), parts)
 def test_sums_count_modulo_2_to_the_64(shuffle: str, given_parts: list[Totals]) -> None:
     """The workers' sums wrap around, and where they do depends on who adds what."""
     whole = Totals(sum(each.rows for each in given_parts), sum(each.words for each in given_parts) & M64)
-    check(add([*(entered(shuffle, each) for each in given_parts), left(shuffle, whole)]))
-    check(add([entered(shuffle, whole), *(left(shuffle, each) for each in given_parts)]))
+    check(add([*(sent(shuffle, each) for each in given_parts), received(shuffle, whole)]), SHUFFLES)
+    check(add([sent(shuffle, whole), *(received(shuffle, each) for each in given_parts)]), SHUFFLES)
 
 
 @pytest.mark.parametrize("shuffle", SHUFFLES)
 @pytest.mark.parametrize(("rows", "hashes"), [(1233, 5), (1235, 5), (1234, 4), (0, 0), (1233, 10**18)])
 def test_a_difference_is_named(shuffle: str, rows: int, hashes: int) -> None:
     changes = {
-        f"{shuffle}.in.words": 5,
-        f"{shuffle}.out.rows": rows,
-        f"{shuffle}.out.words": hashes,
+        f"shuffle.{shuffle}.sent.words": 5,
+        f"shuffle.{shuffle}.received.rows": rows,
+        f"shuffle.{shuffle}.received.words": hashes,
     }
     with pytest.raises(LostDataError) as raised:
-        check(report(changes))
+        check(report(changes), SHUFFLES)
     message = str(raised.value)
     assert f" {shuffle} ({SHUFFLES[shuffle]})" in message
-    assert f"1,234 rows with word sum {5:016x} went in" in message
-    assert f"{rows:,} with {hashes:016x} came out" in message
+    assert f"1,234 rows with word sum {5:016x} were sent" in message
+    assert f"{rows:,} with {hashes:016x} were received" in message
     assert [name for name in SHUFFLES if SHUFFLES[name] in message] == [shuffle]
 
 
-@pytest.mark.parametrize("side", ["in", "out"])
+@pytest.mark.parametrize("side", ["sent", "received"])
 @pytest.mark.parametrize("shuffle", SHUFFLES)
 def test_a_side_that_is_missing_is_zero(shuffle: str, side: str) -> None:
-    kept = {name: n for name, n in report().items() if not name.startswith(f"{shuffle}.{side}.")}
+    kept = {name: n for name, n in report().items() if not name.startswith(f"shuffle.{shuffle}.{side}.")}
     with pytest.raises(LostDataError, match=f" {shuffle} "):
-        check(kept)
+        check(kept, SHUFFLES)
 
 
 def test_the_first_of_several_is_named() -> None:
     """What goes wrong in an early shuffle may make a late one differ, too."""
     with pytest.raises(LostDataError, match=" urls "):
-        check(report({"pages.out.rows": 1, "urls.out.rows": 1}))
+        check(report({"shuffle.pages.received.rows": 1, "shuffle.urls.received.rows": 1}), SHUFFLES)
 
 
 def test_drops_that_no_page_claims_are_named() -> None:
     """All rows came out, and yet some were brought to the wrong file."""
-    check(report({"drops.unclaimed": 0}))
-    with pytest.raises(LostDataError, match=r"1,234 repeated spans came to a file that does not have their page"):
-        check(report({"drops.unclaimed": 1234}))
+    check(report(unclaimed("drops", 0)), SHUFFLES)
+    with pytest.raises(LostDataError, match=r"1,234 rows of the shuffle drops .* arrived where their page is not"):
+        check(report(unclaimed("drops", 1234)), SHUFFLES)
 
 
 def test_what_a_shuffle_lost_is_named_before_drops_that_no_page_claims() -> None:
     with pytest.raises(LostDataError, match=" drops "):
-        check(report({"drops.out.rows": 1, "drops.unclaimed": 5}))
+        check(report({"shuffle.drops.received.rows": 1, **unclaimed("drops", 5)}), SHUFFLES)

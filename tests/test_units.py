@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from c4pipe.dedup.units import U64, cut, remove_spans, span_hashes, unit_hashes
+from c4pipe.filters.spans import U64, cut, remove_spans, span_hashes, unit_hashes
 
 M64 = 2**64 - 1
 
@@ -30,12 +30,12 @@ def spans(hashes: Sequence[int], size: int = 3) -> list[int]:
 
 
 def hash_of(unit: str) -> int:
-    (found,) = unit_hashes([unit], "folded").tolist()
+    (found,) = unit_hashes([unit], "collapsed").tolist()
     return int(found)
 
 
 def hash_of_trimmed(unit: str) -> int:
-    (found,) = unit_hashes([unit], "trimmed").tolist()
+    (found,) = unit_hashes([unit], "stripped").tolist()
     return int(found)
 
 
@@ -85,10 +85,10 @@ def test_all_else_counts(other: str) -> None:
 def test_hash_values_are_part_of_the_work_file() -> None:
     """Work files of two releases meet in one corpus: other values need another version of the layout."""
     texts = ["The fox runs home.", "It sleeps.", "Où est-elle ?", "It sleeps."]
-    hashes = unit_hashes(texts, "folded")
+    hashes = unit_hashes(texts, "collapsed")
     sleeps = 10319216597240578783
     assert hashes.tolist() == [14751608117408119008, sleeps, 265614959220398114, sleeps]
-    assert unit_hashes(texts, "trimmed").tolist() == hashes.tolist()
+    assert unit_hashes(texts, "stripped").tolist() == hashes.tolist()
     assert span_hashes(hashes, 3).tolist() == [15461973571701767870, 3265045991363538915]
 
 
@@ -118,9 +118,9 @@ def test_trimmed_equal_if_and_only_if_they_trim_equal(one: str, other: str) -> N
     assert (hash_of_trimmed(one) == hash_of_trimmed(other)) == (one.strip().lower() == other.strip().lower())
 
 
-@pytest.mark.parametrize("white_space", ["folded", "trimmed"])
-def test_no_units_no_hashes(white_space: str) -> None:
-    none = unit_hashes([], white_space)
+@pytest.mark.parametrize("whitespace", ["collapsed", "stripped"])
+def test_no_units_no_hashes(whitespace: str) -> None:
+    none = unit_hashes([], whitespace)
     assert (none.dtype.str, len(none)) == ("<u8", 0)
 
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from c4pipe import cli, storage
+from c4pipe.cli import main
+from c4pipe.io import paths
 from c4pipe.vocab import pipeline
 
 WORDS = (
@@ -40,7 +41,7 @@ def write(path: Path, texts: Sequence[str]) -> Path:
 
 
 def run(*arguments: Any) -> int:
-    return cli.main([str(each) for each in arguments])
+    return main.main([str(each) for each in arguments])
 
 
 def can_be_interrupted() -> None:
@@ -120,7 +121,7 @@ def test_a_run_that_is_killed_goes_on(
 ) -> None:
     output = tmp_path / "v"
     arguments = [*sources, "--size", "100", "--output", str(output), "--workers", "1", "--quiet"]
-    command = [sys.executable, "-m", "c4pipe.cli", "vocab", *arguments]
+    command = [sys.executable, "-m", "c4pipe", "vocab", *arguments]
     process = subprocess.Popen(
         command, stderr=subprocess.DEVNULL, start_new_session=True, preexec_fn=can_be_interrupted
     )
@@ -142,7 +143,7 @@ def test_a_run_that_is_killed_goes_on(
 def test_a_part_that_was_lost_is_an_error(
     sources: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = storage.file_sizes
+    before = paths.file_sizes
     monkeypatch.setattr(pipeline, "file_sizes", lambda *given: dict(list(before(*given).items())[1:]))
     assert run("vocab", *sources, "--size", 100, "--output", tmp_path, "--workers", 1, "--quiet") == 1
     assert re.search(r"the sample is not what was counted: part-00\d-00000.txt should have", capsys.readouterr().err)

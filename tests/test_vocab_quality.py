@@ -15,9 +15,9 @@ import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from c4pipe.console import printer
+from c4pipe.cli.console import printer
 from c4pipe.errors import UsageError
-from c4pipe.storage import Place, StorePath
+from c4pipe.io.paths import RemotePath, StoragePath
 from c4pipe.vocab import quality
 from c4pipe.vocab.quality import Figures, Vocabulary, held_out, name_of
 from c4pipe.vocab.quality_view import quality_picture, quality_table
@@ -223,11 +223,11 @@ def test_only_what_is_held_out_is_measured(tmp_path: Path) -> None:
         (Path("other/sentencepiece.model"), "other"),
         (Path("made/mine.model"), "mine"),
         (Path("mine.v2.model"), "mine.v2"),
-        (StorePath("s3://b/ours/spm.model"), "ours"),
-        (StorePath("s3://b/ours/mine.model"), "mine"),
+        (RemotePath("s3://b/ours/spm.model"), "ours"),
+        (RemotePath("s3://b/ours/mine.model"), "mine"),
     ],
 )
-def test_names_of_models(file: Place, name: str) -> None:
+def test_names_of_models(file: StoragePath, name: str) -> None:
     assert name_of(file) == name
 
 

@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.options import Engine
-from c4pipe.runners import run
+from c4pipe.runners.runner import RunnerOptions, run
 from c4pipe.vocab import sample, steps
 from c4pipe.vocab.sample import (
     BINS,
@@ -322,7 +321,7 @@ def counted(folder: Path, readings: Sequence[Reading]) -> list[Counts]:
     """The counts of each source, by the step."""
     files = [(source, file) for source, reading in enumerate(readings) for file in reading.files]
     tasks = [(source, str(file), str(folder / f"{source}-{file.name}")) for source, file in files]
-    run(lambda flow: count_text(flow, tasks, readings), Engine(workers=1), 1)
+    run(lambda flow: count_text(flow, tasks, readings), RunnerOptions(workers=1), 1)
     counts = [dense({}) for _ in readings]
     for source, _, target in tasks:
         counts[source] += decode_counts(Path(target).read_bytes())
@@ -333,7 +332,7 @@ def counted(folder: Path, readings: Sequence[Reading]) -> list[Counts]:
 def sampled(folder: Path, readings: Sequence[Reading], portions: Sequence[Portion], spill: str) -> dict[str, bytes]:
     """The files of a sample, by the steps."""
     tasks = [(source, str(file)) for source, reading in enumerate(readings) for file in reading.files]
-    run(lambda flow: write_sample(flow, tasks, readings, portions, folder, spill), Engine(workers=1), 1)
+    run(lambda flow: write_sample(flow, tasks, readings, portions, folder, spill), RunnerOptions(workers=1), 1)
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 

@@ -17,10 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from c4pipe import cli, manifest
+from c4pipe.cli import main
+from c4pipe.corpus import manifest
 from c4pipe.errors import UsageError
-from c4pipe.presets import C4, TFDS
-from c4pipe.storage import Place, StorePath
+from c4pipe.io.paths import RemotePath, StoragePath
+from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.vocab import sources
 from c4pipe.vocab.sources import (
     ENDINGS,
@@ -52,7 +53,7 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         (folder / f"{name}.toml").write_text(recipe)
         arguments = ["--lists", str(samples / "lists"), "--workers", "1", "--recipe", str(folder / f"{name}.toml")]
         more = ["--shards", "4", "--format", "parquet,json", "--output", str(folder / name), "--quiet"]
-        assert cli.main(["build", str(samples / "crawl"), *arguments, *more]) == 0
+        assert main.main(["build", str(samples / "crawl"), *arguments, *more]) == 0
     return {name: folder / name for name in CORPORA}
 
 
@@ -60,7 +61,7 @@ def key_of(text: str) -> int:
     return mmh3.hash64(text.encode("utf-8", "replace"), signed=False)[0]
 
 
-def pages_of(reading: Reading, files: Sequence[Place] | None = None) -> list[Page]:
+def pages_of(reading: Reading, files: Sequence[StoragePath] | None = None) -> list[Page]:
     """All pages of a reading, in the order of its files, which are checked for their keys' type and range."""
     found: list[Page] = []
     for file in reading.files if files is None else files:
@@ -106,14 +107,14 @@ def write_corpus(folder: Path, rows: dict[str, int]) -> None:
         ("/notes/a.txt:1e-3", Path("/notes/a.txt"), 0.001),
         ("a:b/c", Path("a:b/c"), 1),
         ("a:b/c:2", Path("a:b/c"), 2),
-        ("s3://b/x", StorePath("s3://b/x"), 1),
-        ("s3://b/x:2", StorePath("s3://b/x"), 2),
-        ("s3://b/x/:2", StorePath("s3://b/x"), 2),
-        ("hdfs://host:9000/x", StorePath("hdfs://host:9000/x"), 1),
-        ("hdfs://host:9000/x:2.5", StorePath("hdfs://host:9000/x"), 2.5),
+        ("s3://b/x", RemotePath("s3://b/x"), 1),
+        ("s3://b/x:2", RemotePath("s3://b/x"), 2),
+        ("s3://b/x/:2", RemotePath("s3://b/x"), 2),
+        ("hdfs://host:9000/x", RemotePath("hdfs://host:9000/x"), 1),
+        ("hdfs://host:9000/x:2.5", RemotePath("hdfs://host:9000/x"), 2.5),
     ],
 )
-def test_sources_by_example(text: str, path: Place, weight: float) -> None:
+def test_sources_by_example(text: str, path: StoragePath, weight: float) -> None:
     assert parse_source(text) == Source(path, weight)
 
 

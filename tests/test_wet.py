@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from c4pipe import wet
-from c4pipe.page import Page
-from c4pipe.wet import DAMAGE, Damage, read_pages
+from c4pipe.wet import records
+from c4pipe.wet.page import Page
+from c4pipe.wet.records import DAMAGE, Damage, read_pages
 
 FIRST = "http://003.su/search_results.php?letter=%D0%9C&offset=580"
 ONLY = "http://03online.com/news/11253"
@@ -167,8 +167,8 @@ def test_a_text_about_warc_is_not_cut() -> None:
 
 
 def test_caps_bound_what_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wet, "RECORD_CAP", 10_000)
-    monkeypatch.setattr(wet, "HEADER_CAP", 5_000)
+    monkeypatch.setattr(records, "RECORD_CAP", 10_000)
+    monkeypatch.setattr(records, "HEADER_CAP", 5_000)
     large = record(b"x" * 50_000)
     header = record(b"y", "http://a.example/" + "z" * 50_000)
     pages, damage = read(record(b"a") + large + record(b"b") + header + record(b"c"))

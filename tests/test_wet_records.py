@@ -18,10 +18,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from streams import Trickle
 
-from c4pipe import wet
-from c4pipe.inflate import FIRST_BYTES, inflate
-from c4pipe.page import Page
-from c4pipe.wet import DAMAGE, Damage, read_pages
+from c4pipe.wet import records
+from c4pipe.wet.gzip_members import FIRST_BYTES, inflate
+from c4pipe.wet.page import Page
+from c4pipe.wet.records import DAMAGE, Damage, read_pages
 
 
 class Outcome(NamedTuple):
@@ -415,8 +415,8 @@ def test_bodies_of_little(text: str) -> None:
 
 @pytest.fixture
 def small_caps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wet, "HEADER_CAP", 1000)
-    monkeypatch.setattr(wet, "RECORD_CAP", 2000)
+    monkeypatch.setattr(records, "HEADER_CAP", 1000)
+    monkeypatch.setattr(records, "RECORD_CAP", 2000)
 
 
 @pytest.mark.usefixtures("small_caps")
@@ -654,7 +654,7 @@ MODERATE = settings(derandomize=True, deadline=None, max_examples=300)
 THOROUGH = settings(derandomize=True, deadline=None, max_examples=600)
 
 
-def records(texts: list[str]) -> list[bytes]:
+def joined_records(texts: list[str]) -> list[bytes]:
     return [record(text, f"http://{number}.example/") for number, text in enumerate(texts)]
 
 
@@ -670,7 +670,7 @@ def expected(texts: list[str]) -> list[tuple[str, str]]:
 @given(texts=TEXTS, layout=st.sampled_from(sorted(LAYOUTS)), most=st.sampled_from([1, 3, 50, 10**6]))
 @example(texts=["x" * 300_000, "", "y" * 70_000], layout="member", most=100_000)
 def test_whatever_is_written_is_read_exactly(texts: list[str], layout: str, most: int) -> None:
-    got = outcome(read_pages(Trickle(LAYOUTS[layout](records(texts)), most)))
+    got = outcome(read_pages(Trickle(LAYOUTS[layout](joined_records(texts)), most)))
     assert got.damage == ({} if texts else {"empty_file": 1})
     assert pairs(got) == expected(texts)
 
@@ -755,7 +755,7 @@ def test_damage_in_a_plain_file_stays_where_it_is(texts: list[str], hit: Hit) ->
     version line behind it is damaged; and the first behind it, if the damage took all that lay between it
     and another one's header.
     """
-    parts = records(texts)
+    parts = joined_records(texts)
     before, behind = untouched(parts, hit)
     got = pairs(read(hit.strike(b"".join(parts))))
     if before and is_about_warc(texts[before - 1]):
@@ -772,7 +772,7 @@ def test_damage_in_a_file_of_a_member_each_costs_only_what_it_touches(texts: lis
 
     But for a damaged record with another one in its text: it may be cut there, and what follows taken for one.
     """
-    members = [member(part) for part in records(texts)]
+    members = [member(part) for part in joined_records(texts)]
     before, behind = untouched(members, hit)
     got = pairs(read(hit.strike(b"".join(members))))
     intact = expected(texts)
@@ -787,7 +787,7 @@ def test_damage_in_a_file_of_a_member_each_costs_only_what_it_touches(texts: lis
 @given(texts=TEXTS.filter(bool), hit=HITS)
 def test_damage_in_a_file_of_one_member_spares_what_was_inflated_before_it(texts: list[str], hit: Hit) -> None:
     """All records in the plain bytes before the damage but the last come out exactly."""
-    parts = records(texts)
+    parts = joined_records(texts)
     data = member(b"".join(parts))
     start, _ = hit.place(data)
     plain = zlib.decompressobj(31).decompress(data[:start])
@@ -813,7 +813,7 @@ def test_a_file_of_false_starts_takes_no_quadratic_time(starts: bytes) -> None:
 BOMB = """
 import io, re, sys, time, zlib
 from pathlib import Path
-from c4pipe.wet import Damage, read_pages
+from c4pipe.wet.records import Damage, read_pages
 
 def peak():  # in kB; getrusage's would be the parent's
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])

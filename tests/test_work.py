@@ -11,25 +11,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from c4pipe import work
-from c4pipe.dedup.exchange import URL_ROW
-from c4pipe.dedup.units import span_hashes, unit_hashes
+from c4pipe.clean import work_file
+from c4pipe.clean.file_cleaner import WetFileCleaner
+from c4pipe.clean.work_file import SCHEMA, KeptPage, WorkHeader, WorkWriter, read_header, read_kept, url_rows
+from c4pipe.clean.work_folder import check_done, find_work_files, read_headers
 from c4pipe.errors import UsageError
-from c4pipe.filters.wet_file import WetFileCleaner
-from c4pipe.page import url_key
-from c4pipe.presets import C4, TFDS, UNFILTERED
-from c4pipe.recipe_lists import Lists
-from c4pipe.recipes import Recipe
-from c4pipe.work import (
-    SCHEMA,
-    KeptPage,
-    WorkHeader,
-    WorkWriter,
-    read_header,
-    read_kept,
-    url_rows,
-)
-from c4pipe.work_folder import check_done, find_work_files, read_headers
+from c4pipe.filters.duplicates import URL_ROW
+from c4pipe.filters.spans import span_hashes, unit_hashes
+from c4pipe.filters.urls import url_key
+from c4pipe.recipes.presets import C4, TFDS, UNFILTERED
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe_lists import Lists
 
 M64 = 2**64 - 1
 Row = tuple[int, int, KeptPage | None]
@@ -98,7 +90,7 @@ def as_row(key: int, captured: int, page: KeptPage) -> dict[str, Any]:
 @pytest.fixture(params=[1, 2, 4, 100])
 def group_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """The rows of a row group."""
-    monkeypatch.setattr(work, "_GROUP_ROWS", request.param)
+    monkeypatch.setattr(work_file, "_GROUP_ROWS", request.param)
     return int(request.param)
 
 
@@ -143,7 +135,7 @@ def test_only_the_columns_asked_for(tmp_path: Path) -> None:
 
 
 def test_text_ends_a_row_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work, "_GROUP_BYTES", 28)
+    monkeypatch.setattr(work_file, "_GROUP_BYTES", 28)
     pages = PAGES[:2] * 3
     file = pq.ParquetFile(write(tmp_path / "a.parquet", pages))
     assert [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)] == [3, 3]
@@ -241,7 +233,7 @@ def test_other_parquet(tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", [1, 3])
 def test_other_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(work, "VERSION", version)
+        patch.setattr(work_file, "VERSION", version)
         path = write(tmp_path / "a.parquet")
     with pytest.raises(UsageError, match=rf"a\.parquet has work file version {version}, .* reads version 2: "):
         read_header(path)
@@ -373,7 +365,7 @@ def test_a_page_of_c4(tmp_path: Path, sample_lists: Lists) -> None:
     assert (row["url"], row["timestamp"], row["captured"]) == (URL, "2019-04-18T10:12:43Z", 1555582363000000)
     assert row["text"] == f"{lines[0]}\n{ENGLISH[2]}"
     assert row["unit_starts"] == [0, len(ENGLISH[0]) + 1, len(lines[0]) + 1]
-    assert row["span_hashes"] == span_hashes(unit_hashes(ENGLISH, "folded"), 3).tolist()
+    assert row["span_hashes"] == span_hashes(unit_hashes(ENGLISH, "collapsed"), 3).tolist()
     assert row["language"] == "en"
     assert row["language_probability"] == round(row["language_probability"], 6) >= 0.99
     assert (row["validation"], row["dropped"]) == (False, None)
@@ -396,7 +388,7 @@ def test_a_page_of_tfds_has_lines_for_units(tmp_path: Path, sample_lists: Lists)
     assert row["page_key"] == md5(URL) >> 64  # of the URL as it stands
     assert row["text"] == f"{lines[0]}\n {ENGLISH[2]}"
     assert row["unit_starts"] == [0, len(lines[0]) + 1]
-    assert row["span_hashes"] == span_hashes(unit_hashes([lines[0], ENGLISH[2]], "trimmed"), 1).tolist()
+    assert row["span_hashes"] == span_hashes(unit_hashes([lines[0], ENGLISH[2]], "stripped"), 1).tolist()
     assert (row["language"], row["dropped"]) == ("en", None)
     assert header.counts["units.cleaned"] == header.spans == 2
 

@@ -9,24 +9,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from c4pipe.audit import DroppedWriter, KeepDropped, dropped_writer
-from c4pipe.dedup.units import remove_spans
-from c4pipe.examples import A_FILE, PASSED, Example, Smallest, example
-from c4pipe.excerpt import excerpt
-from c4pipe.explain import explain_final
-from c4pipe.filters.clean import Cleaner
-from c4pipe.filters.tools import Tools
-from c4pipe.recipe_lists import Lists
-from c4pipe.recipes import Recipe
-from c4pipe.storage import Place
-from c4pipe.work import read_older
+from c4pipe.clean.cleaner import Cleaner
+from c4pipe.clean.dropped_pages import DroppedWriter, KeepDropped, dropped_writer
+from c4pipe.clean.examples import A_FILE, PASSED, Example, Smallest, example
+from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.trace import explain_final
+from c4pipe.clean.work_file import read_stale
+from c4pipe.display.excerpt import excerpt
+from c4pipe.filters.spans import remove_spans
+from c4pipe.io.paths import StoragePath
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe_lists import Lists
 
 
 class PageFinisher:
     """Finishes pages by one recipe; made once in a worker."""
 
     def __init__(self, recipe: Recipe, lists: Lists) -> None:
-        self._recipe, self._tools = recipe, Tools(recipe, lists)
+        self._recipe, self._tools = recipe, RuleResources(recipe, lists)
         self._cleaner = Cleaner(recipe, self._tools)
         self._span = recipe.parameters("repeated_span")
 
@@ -62,7 +62,7 @@ class PageFinisher:
             dropped.add_finished(pages.filter(pc.is_valid(pages["dropped"])))
         pages = pages.filter(pc.is_null(pages["dropped"]))
         least = self._recipe.parameters("few_sentences_left")
-        if least.get("count") == "what the spans left":
+        if least.get("count") == "remaining sentences":
             passed = pages.filter(pc.equal(pages["units_left"], least["min_sentences"]))
             self._show("few_sentences_left", f"{PASSED}few_sentences_left", passed, shown)
         counts["pages.kept"] += len(pages)
@@ -140,13 +140,13 @@ def unclaimed(removals: Mapping[int, Sequence[int]], page_keys: Sequence[Any]) -
     return sum(len(removals[key]) for key in lost)
 
 
-def older_copies(work_file: Place, older: Any) -> list[Example]:
+def stale_captures(work_file: StoragePath, older: Any) -> list[Example]:
     """Returns examples of kept pages of a work file, given its rows that are not the newest of their URL."""
     if not len(older):
         return []
-    rows = pa.concat_tables(read_older(work_file, ["page_key", "url", "timestamp"], older))
+    rows = pa.concat_tables(read_stale(work_file, ["page_key", "url", "timestamp"], older))
     rows = rows.sort_by("page_key").slice(0, A_FILE)
     fact = "the crawl has a newer capture of this URL"
     return [
-        example("older_copy", row["page_key"], row["url"], row["timestamp"], fact, [""]) for row in rows.to_pylist()
+        example("stale_capture", row["page_key"], row["url"], row["timestamp"], fact, [""]) for row in rows.to_pylist()
     ]

@@ -7,12 +7,12 @@ import mmh3
 import numpy as np
 import pyarrow as pa
 
-from c4pipe.dedup.exchange import Rows
-from c4pipe.dedup.units import cut
-from c4pipe.excerpt import short
-from c4pipe.profile import domains
-from c4pipe.storage import Place
-from c4pipe.work import read_kept
+from c4pipe.clean.work_file import read_kept
+from c4pipe.display.excerpt import short
+from c4pipe.filters.duplicates import Rows
+from c4pipe.filters.spans import cut
+from c4pipe.io.paths import StoragePath
+from c4pipe.report.profile import domains
 
 REPEAT = np.dtype([("hash", "<u8"), ("domain", "<u8"), ("page", "<u8"), ("file", "<u4"), ("unit", "<u4")])
 """A span that its page loses: its hash, the hash of the page's host, and where it is."""
@@ -26,7 +26,7 @@ Repeat = dict[str, Any]
 """A repeated span: `times` it was there, `domains` of the pages that lost it, its `hash`, and where one of these is."""
 
 
-class Losers:
+class RemovedSpans:
     """The pages of a group that lose spans: the file and host of each."""
 
     def __init__(self, drops: Rows) -> None:
@@ -77,7 +77,7 @@ def most_repeated(rows: Rows) -> list[Repeat]:
     ]
 
 
-def told(found: Iterable[Repeat], files: Sequence[Place], size: int) -> list[Repeat]:
+def told(found: Iterable[Repeat], files: Sequence[StoragePath], size: int) -> list[Repeat]:
     """Returns the most repeated of all spans with their text, for the report.
 
     Args:
@@ -100,7 +100,7 @@ def told(found: Iterable[Repeat], files: Sequence[Place], size: int) -> list[Rep
     ]
 
 
-def _texts(file: Place, spans: Sequence[Mapping[str, Any]], size: int) -> dict[int, str]:
+def _texts(file: StoragePath, spans: Sequence[Mapping[str, Any]], size: int) -> dict[int, str]:
     """Returns the texts of spans that are in a work file, by their hashes."""
     texts: dict[int, str] = {}
     sought = np.array([span["page"] for span in spans], np.uint64)

@@ -29,22 +29,24 @@ def drop_long_words(lines: Sequence[str], max_word_length: int) -> list[str]:
     ]
 
 
-def remove_citations(lines: Sequence[str], trim: bool) -> list[str]:
+def remove_citations(lines: Sequence[str], strip: bool) -> list[str]:
     """Removes `[12]`, `[]`, `[edit]` and `[citation needed]` from each line (rule 7).
 
-    Where `trim` is true a line is trimmed again, so that `end. [3]` ends in its mark.
+    Where `strip` is true a line is trimmed again, so that `end. [3]` ends in its mark.
     """
     if "[" not in "".join(lines):  # as most pages
         return list(lines)
-    if trim:
+    if strip:
         return [_CITATION.sub("", line).strip() if "[" in line else line for line in lines]
     return [_CITATION.sub("", line) if "[" in line else line for line in lines]
 
 
-def keep_end_marks(lines: Sequence[str], marks: Sequence[str], no_marks: Sequence[str]) -> list[str]:
-    """Keeps lines that end in one of `marks`, but in none of `no_marks` (rule 8)."""
-    kept = compress(lines, map(str.endswith, lines, repeat(tuple(marks))))  # of most lines: no Python for each
-    return [line for line in kept if not line.endswith(tuple(no_marks))] if no_marks else list(kept)
+def keep_terminal_punctuation(
+    lines: Sequence[str], endings: Sequence[str], excluded_endings: Sequence[str]
+) -> list[str]:
+    """Keeps lines that end in one of `endings`, but in none of `excluded_endings` (rule 8)."""
+    kept = compress(lines, map(str.endswith, lines, repeat(tuple(endings))))  # of most lines: no Python for each
+    return [line for line in kept if not line.endswith(tuple(excluded_endings))] if excluded_endings else list(kept)
 
 
 def drop_few_words(lines: Sequence[str], min_words_per_line: int) -> list[str]:

@@ -20,7 +20,7 @@ def punkt_model(language: str) -> str:
     return _MODELS.get(language, "english")
 
 
-class SentenceCutter:
+class SentenceSplitter:
     """Cuts the lines of pages of one language into sentences.
 
     The library takes a mark for the end of a sentence, or not, by the words around it. Where a blank and a word follow

@@ -7,11 +7,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from c4pipe.errors import UsageError
-from c4pipe.objectives.draws import Draws
 from c4pipe.objectives.objective import Objective
 from c4pipe.objectives.packing import Batch, Bin, Packer, batch_of, from_json, to_json
+from c4pipe.objectives.rng import Rng
 from c4pipe.objectives.rows import Rows, framed
-from c4pipe.objectives.tokens import Tokenizer
+from c4pipe.objectives.tokenizer import Tokenizer
 
 _DOCUMENTS = 32  # tokenised at once; no example depends on it
 
@@ -91,7 +91,7 @@ class Batches:
         self._ended = len(texts) < _DOCUMENTS
         pieces = self._pieces(self._tokenizer.encode(texts))
         if len(pieces):
-            examples = self._objective.make(pieces, Draws(self._seed, self._examples))
+            examples = self._objective.make(pieces, Rng(self._seed, self._examples))
             self._examples += len(pieces)
             self._ready += self._packer.add(examples)
         if self._ended:

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from c4pipe.errors import UsageError
-from c4pipe.objectives.draws import Draws, shuffled
 from c4pipe.objectives.masks import span_starts
-from c4pipe.objectives.rows import Features, Flags, Rows, Tokens, framed
+from c4pipe.objectives.rng import Rng, shuffled
+from c4pipe.objectives.rows import Features, Mask, Rows, Tokens, framed
 
 RANDOM_SHARE = 0.1
 """Of the tokens that BERT-style corruption takes, the share that becomes a random one (T5, section 3.3.1)."""
@@ -65,7 +65,7 @@ class Ids:
         return self.first + np.minimum(shares * ordinary, ordinary - 1).astype(np.int32)
 
 
-def replace_spans(rows: Rows, flags: Flags, ids: Ids) -> Features:
+def replace_spans(rows: Rows, flags: Mask, ids: Ids) -> Features:
     """Puts one sentinel for each corrupted span; the targets are the spans, each behind its sentinel.
 
     A last sentinel ends the targets where the row ends with a kept token, as in table 3. T5's code does the same where
@@ -86,7 +86,7 @@ def replace_spans(rows: Rows, flags: Flags, ids: Ids) -> Features:
     return {"inputs": inputs, "targets": _with_sentinels(frame, kept, ids)}
 
 
-def _with_sentinels(rows: Rows, hidden: Flags, ids: Ids) -> Rows:
+def _with_sentinels(rows: Rows, hidden: Mask, ids: Ids) -> Rows:
     """Returns the rows with a sentinel for each run of hidden tokens."""
     begins = span_starts(hidden, rows)
     number = rows.running(begins)
@@ -98,29 +98,29 @@ def _with_sentinels(rows: Rows, hidden: Flags, ids: Ids) -> Rows:
     return rows.replaced(np.where(begins, ids.size - number, rows.values)).keep(~hidden | begins)
 
 
-def drop_tokens(rows: Rows, flags: Flags, ids: Ids) -> Features:
+def drop_tokens(rows: Rows, flags: Mask, ids: Ids) -> Features:
     """Takes the corrupted tokens away; they are the targets. Nothing says where they were."""
     return {"inputs": framed(rows.keep(~flags), (), [ids.eos]), "targets": framed(rows.keep(flags), (), [ids.eos])}
 
 
-def prefix_lm(rows: Rows, flags: Flags, ids: Ids) -> Features:
+def prefix_lm(rows: Rows, flags: Mask, ids: Ids) -> Features:
     """Splits each row: the first tokens, which are flagged, are the inputs, the others the targets."""
     return drop_tokens(rows, ~flags, ids)
 
 
-def mask_tokens(rows: Rows, flags: Flags, ids: Ids) -> Features:
+def mask_tokens(rows: Rows, flags: Mask, ids: Ids) -> Features:
     """MASS-style: puts the mask for each corrupted token; the targets are the whole row."""
     return _whole(rows, np.where(flags, ids.masks, rows.values), ids)
 
 
-def bert_style(rows: Rows, flags: Flags, ids: Ids, draws: Draws) -> Features:
+def bert_style(rows: Rows, flags: Mask, ids: Ids, draws: Rng) -> Features:
     """Puts the mask for nine in ten corrupted tokens, a random piece for the others; the targets are the whole row."""
     share = draws.shares(rows.sizes, _WHICH)  # below the random share, it also says which piece
     noise = np.where(share < RANDOM_SHARE, ids.pieces(share / RANDOM_SHARE), ids.masks)
     return _whole(rows, np.where(flags, noise, rows.values), ids)
 
 
-def deshuffle(rows: Rows, ids: Ids, draws: Draws) -> Features:
+def deshuffle(rows: Rows, ids: Ids, draws: Rng) -> Features:
     """Puts the tokens into a random order; the targets are the whole row."""
     order = shuffled(rows.sizes, draws.raw(rows.sizes, _DESHUFFLE))
     return _whole(rows, rows.values[order], ids)

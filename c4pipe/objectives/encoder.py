@@ -7,9 +7,9 @@ are to be predicted.
 import numpy as np
 
 from c4pipe.objectives.denoise import Ids
-from c4pipe.objectives.draws import Draws
 from c4pipe.objectives.masks import exact_share, whole_ngrams
-from c4pipe.objectives.rows import Counts, Features, Flags, Rows, framed
+from c4pipe.objectives.rng import Rng
+from c4pipe.objectives.rows import Counts, Features, Mask, Rows, framed
 
 MASK_SHARE, RANDOM_SHARE = 0.8, 0.1
 """Of the tokens that ALBERT chooses, the shares that become the mask, or a random piece; the others stay (BERT's)."""
@@ -20,7 +20,7 @@ PAIR_EXTRA, SINGLE_EXTRA = 3, 2
 _WHICH, _CUT, _SWAP = 16, 17, 18  # what random numbers are for
 
 
-def electra(rows: Rows, ids: Ids, draws: Draws) -> Features:
+def electra(rows: Rows, ids: Ids, draws: Rng) -> Features:
     """Masks 15 % of the tokens, for ELECTRA's generator: `inputs`, `targets` and `masked`."""
     frame, inside = _framed(rows, ids)
     masked = np.zeros(len(inside), bool)
@@ -32,7 +32,7 @@ def electra(rows: Rows, ids: Ids, draws: Draws) -> Features:
     }
 
 
-def albert(rows: Rows, word_starts: Flags, sentence_starts: Flags, ids: Ids, draws: Draws) -> Features:
+def albert(rows: Rows, word_starts: Mask, sentence_starts: Mask, ids: Ids, draws: Rng) -> Features:
     """Masks n-grams of whole words in pairs of segments, half of which are swapped (sentence-order prediction).
 
     Args:
@@ -70,7 +70,7 @@ def albert(rows: Rows, word_starts: Flags, sentence_starts: Flags, ids: Ids, dra
     }
 
 
-def segment_cuts(rows: Rows, word_starts: Flags, sentence_starts: Flags, draws: Draws) -> Counts:
+def segment_cuts(rows: Rows, word_starts: Mask, sentence_starts: Mask, draws: Rng) -> Counts:
     """Returns where the second segment of each row starts: at a random sentence, or word where there is but one.
 
     Arguments as for `albert`. Gives the row's size where it has a single word.
@@ -86,7 +86,7 @@ def segment_cuts(rows: Rows, word_starts: Flags, sentence_starts: Flags, draws: 
     return cuts
 
 
-def masked_words(rows: Rows, word_starts: Flags, draws: Draws) -> Flags:
+def masked_words(rows: Rows, word_starts: Mask, draws: Rng) -> Mask:
     """Flags the tokens of the n-grams that are masked. What stands before a row's first word start is a word."""
     begins = word_starts | (rows.place == 0)
     sizes = np.diff(np.append(np.flatnonzero(begins), len(begins)))
@@ -94,7 +94,7 @@ def masked_words(rows: Rows, word_starts: Flags, draws: Draws) -> Flags:
     return np.repeat(whole_ngrams(words, draws), sizes)
 
 
-def _framed(rows: Rows, ids: Ids) -> tuple[Rows, Flags]:
+def _framed(rows: Rows, ids: Ids) -> tuple[Rows, Mask]:
     """Returns the rows as sequences for an encoder, and flags for the rows' own tokens."""
     frame = framed(rows, [ids.begins], [ids.eos])
     inside = np.ones(len(frame.values), bool)
@@ -102,7 +102,7 @@ def _framed(rows: Rows, ids: Ids) -> tuple[Rows, Flags]:
     return frame, inside
 
 
-def _pairs(rows: Rows, seconds: Counts, ids: Ids) -> tuple[Rows, Counts, Flags]:
+def _pairs(rows: Rows, seconds: Counts, ids: Ids) -> tuple[Rows, Counts, Mask]:
     """Returns rows as pairs, the segment of each token, and flags for the rows' own tokens.
 
     Args:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from c4pipe.errors import UsageError
-from c4pipe.objectives.draws import Draws, chosen, shuffled
-from c4pipe.objectives.rows import Counts, Flags, Rows, placed, starts_of
+from c4pipe.objectives.rng import Rng, chosen, shuffled
+from c4pipe.objectives.rows import Counts, Mask, Rows, placed, starts_of
 
 RATE = 0.15
 """The share of tokens that is corrupted (T5, section 3.1.4; BERT's, ALBERT's and ELECTRA's, too)."""
@@ -53,7 +53,7 @@ def span_lengths(inputs: int, rate: float = RATE, mean_span: float = MEAN_SPAN) 
     return SpanLengths(raw, targets)
 
 
-def random_spans(sizes: Counts, draws: Draws, rate: float = RATE, mean_span: float = MEAN_SPAN) -> Flags:
+def random_spans(sizes: Counts, draws: Rng, rate: float = RATE, mean_span: float = MEAN_SPAN) -> Mask:
     """Flags spans: of all ways to cut the corrupted and the kept tokens of a row into as many spans, a random one.
 
     A row starts with a kept span and ends with a corrupted one; numbers of tokens and spans are those of T5's code,
@@ -75,13 +75,13 @@ def random_spans(sizes: Counts, draws: Draws, rate: float = RATE, mean_span: flo
     return flags[placed(length) < np.repeat(sizes, length)]
 
 
-def each_token(sizes: Counts, draws: Draws, rate: float = RATE) -> Flags:
+def each_token(sizes: Counts, draws: Rng, rate: float = RATE) -> Mask:
     """Flags each token by itself, at the rate given (T5, section 3.1.4)."""
-    flags: Flags = draws.shares(sizes, _MASK) < rate
+    flags: Mask = draws.shares(sizes, _MASK) < rate
     return flags
 
 
-def within(sizes: Counts, flags: Flags, targets: int, spans: int | None = None) -> Flags:
+def within(sizes: Counts, flags: Mask, targets: int, spans: int | None = None) -> Mask:
     """Returns the flags without those at the end of a row for which its targets have no room.
 
     So no target is too long and no sentinel is missing, however the dice fall.
@@ -99,15 +99,15 @@ def within(sizes: Counts, flags: Flags, targets: int, spans: int | None = None) 
     return flags & (number <= spans) & (rows.running(flags) + number <= targets)
 
 
-def span_starts(flags: Flags, rows: Rows) -> Flags:
+def span_starts(flags: Mask, rows: Rows) -> Mask:
     """Flags the first token of each run of flagged tokens."""
     before = np.concatenate([[False], flags[:-1]])
     before[rows.starts[:-1][rows.sizes > 0]] = False
-    starts: Flags = flags & ~before
+    starts: Mask = flags & ~before
     return starts
 
 
-def prefixes(sizes: Counts, draws: Draws) -> Flags:
+def prefixes(sizes: Counts, draws: Rng) -> Mask:
     """Flags the first tokens of each row: at least one, and all but one at most; of a single token, none.
 
     T5's code: any such length is as likely as the others.
@@ -117,12 +117,12 @@ def prefixes(sizes: Counts, draws: Draws) -> Flags:
     return placed(sizes) < np.repeat(lengths, sizes)
 
 
-def exact_share(sizes: Counts, draws: Draws, percent: int = 15) -> Flags:
+def exact_share(sizes: Counts, draws: Rng, percent: int = 15) -> Mask:
     """Flags ceil(0.15 n) of the n tokens of each row, all choices equally likely (ELECTRA, section 3.1)."""
     return chosen(sizes, draws.raw(sizes, _MASK), -(-sizes * percent // 100))
 
 
-def ngrams(rows: Rows, draws: Draws, longest: int = 3) -> Flags:
+def ngrams(rows: Rows, draws: Rng, longest: int = 3) -> Mask:
     """Flags the first word of each n-gram. Lengths are drawn one after the other, n in proportion to 1/n.
 
     Args:
@@ -139,7 +139,7 @@ def ngrams(rows: Rows, draws: Draws, longest: int = 3) -> Flags:
     return flags
 
 
-def whole_ngrams(words: Rows, draws: Draws, rate: float = RATE, longest: int = 3) -> Flags:
+def whole_ngrams(words: Rows, draws: Rng, rate: float = RATE, longest: int = 3) -> Mask:
     """Flags words: n-grams in random order, while their tokens are within the rate; of the last, the words that fit.
 
     Args:

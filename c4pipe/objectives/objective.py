@@ -8,8 +8,8 @@ import numpy as np
 from c4pipe.errors import UsageError
 from c4pipe.objectives import denoise, encoder, masks
 from c4pipe.objectives.denoise import Ids
-from c4pipe.objectives.draws import Draws
-from c4pipe.objectives.rows import Features, Flags, Rows
+from c4pipe.objectives.rng import Rng
+from c4pipe.objectives.rows import Features, Mask, Rows
 
 IID_TARGETS = 2.5
 """Room for targets of tokens corrupted one by one, by the rate of the inputs: 192 of 512, as T5's `iid_15_u_u.gin`."""
@@ -33,7 +33,7 @@ class Objective:
     name: str
     raw: int
     lengths: Mapping[str, int]
-    make: Callable[[Rows, Draws], Features]
+    make: Callable[[Rows, Rng], Features]
     ends: bool = False
 
     def __post_init__(self) -> None:
@@ -56,7 +56,7 @@ def span_corruption(
             "longer spans or more sentinels"
         )
 
-    def make(rows: Rows, draws: Draws) -> Features:
+    def make(rows: Rows, draws: Rng) -> Features:
         return denoise.replace_spans(rows, masks.random_spans(rows.sizes, draws, rate, mean_span), ids)
 
     return Objective(
@@ -68,7 +68,7 @@ def iid_corruption(ids: Ids, length: int = 512, rate: float = masks.RATE) -> Obj
     """The paper's baseline: tokens one by one; those that follow each other become one sentinel (section 3.1.4)."""
     targets = min(length, round(IID_TARGETS * rate * length))
 
-    def make(rows: Rows, draws: Draws) -> Features:
+    def make(rows: Rows, draws: Rng) -> Features:
         flags = masks.each_token(rows.sizes, draws, rate)
         # the last sentinel and the end of sequence need room, too
         return denoise.replace_spans(rows, masks.within(rows.sizes, flags, targets - 2, ids.sentinels - 1), ids)
@@ -80,7 +80,7 @@ def drop_corrupted(ids: Ids, length: int = 512) -> Objective:
     """Tokens one by one, dropped from the inputs (section 3.3.2)."""
     targets = int(length * DROP_TARGETS)
 
-    def make(rows: Rows, draws: Draws) -> Features:
+    def make(rows: Rows, draws: Rng) -> Features:
         flags = masks.each_token(rows.sizes, draws)
         return denoise.drop_tokens(rows, masks.within(rows.sizes, flags, targets - 1), ids)
 
@@ -90,7 +90,7 @@ def drop_corrupted(ids: Ids, length: int = 512) -> Objective:
 def bert_style(ids: Ids, length: int = 512) -> Objective:
     """BERT's corruption, with the whole text as targets (section 3.3.1)."""
 
-    def make(rows: Rows, draws: Draws) -> Features:
+    def make(rows: Rows, draws: Rng) -> Features:
         return denoise.bert_style(rows, masks.each_token(rows.sizes, draws), ids, draws)
 
     return Objective("bert_style", length - 1, {"inputs": length, "targets": length}, make)
@@ -99,7 +99,7 @@ def bert_style(ids: Ids, length: int = 512) -> Objective:
 def mass_style(ids: Ids, length: int = 512) -> Objective:
     """The same without random pieces (section 3.3.2)."""
 
-    def make(rows: Rows, draws: Draws) -> Features:
+    def make(rows: Rows, draws: Rng) -> Features:
         return denoise.mask_tokens(rows, masks.each_token(rows.sizes, draws), ids)
 
     return Objective("mass_style", length - 1, {"inputs": length, "targets": length}, make)
@@ -108,7 +108,7 @@ def mass_style(ids: Ids, length: int = 512) -> Objective:
 def deshuffling(ids: Ids, length: int = 512) -> Objective:
     """Tokens in a random order, with the text as targets (section 3.3.1)."""
 
-    def make(rows: Rows, draws: Draws) -> Features:
+    def make(rows: Rows, draws: Rng) -> Features:
         return denoise.deshuffle(rows, ids, draws)
 
     return Objective("deshuffling", length - 1, {"inputs": length, "targets": length}, make)
@@ -117,7 +117,7 @@ def deshuffling(ids: Ids, length: int = 512) -> Objective:
 def prefix_lm(ids: Ids, length: int = 512) -> Objective:
     """Text split at random: the first part is the inputs, the second the targets (section 3.3.1)."""
 
-    def make(rows: Rows, draws: Draws) -> Features:
+    def make(rows: Rows, draws: Rng) -> Features:
         return denoise.prefix_lm(rows, masks.prefixes(rows.sizes, draws), ids)
 
     return Objective("prefix_lm", length - 1, {"inputs": length, "targets": length}, make)
@@ -126,7 +126,7 @@ def prefix_lm(ids: Ids, length: int = 512) -> Objective:
 def language_model(ids: Ids, length: int = 512) -> Objective:
     """Text as it is, for a decoder alone, with an end of sequence behind each document: `targets`."""
 
-    def make(rows: Rows, draws: Draws) -> Features:
+    def make(rows: Rows, draws: Rng) -> Features:
         return {"targets": rows}
 
     return Objective("language_model", length, {"targets": length}, make, ends=True)
@@ -135,13 +135,13 @@ def language_model(ids: Ids, length: int = 512) -> Objective:
 def electra(ids: Ids, length: int = 512) -> Objective:
     """15 % of the tokens masked, for an encoder (Clark et al. 2020)."""
 
-    def make(rows: Rows, draws: Draws) -> Features:
+    def make(rows: Rows, draws: Rng) -> Features:
         return encoder.electra(rows, ids, draws)
 
     return Objective("electra", length - encoder.SINGLE_EXTRA, {"inputs": length}, make)
 
 
-def albert(ids: Ids, word_starts: Flags, sentence_ends: Flags, length: int = 512) -> Objective:
+def albert(ids: Ids, word_starts: Mask, sentence_ends: Mask, length: int = 512) -> Objective:
     """N-grams of words masked in pairs of segments, for an encoder (Lan et al. 2020).
 
     Args:
@@ -151,7 +151,7 @@ def albert(ids: Ids, word_starts: Flags, sentence_ends: Flags, length: int = 512
         length: tokens of an example, at most.
     """
 
-    def make(rows: Rows, draws: Draws) -> Features:
+    def make(rows: Rows, draws: Rng) -> Features:
         words = word_starts[rows.values]
         sentences = words & np.concatenate([[False], sentence_ends[rows.values[:-1]]])
         return encoder.albert(rows, words, sentences, ids, draws)

@@ -13,7 +13,7 @@ Tokens = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
 """Numbers or places of tokens."""
 
-Flags = npt.NDArray[np.bool_]
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class Rows:
         upto: Counts = sums[1:] - np.repeat(sums[self.starts[:-1]], self.sizes)
         return upto
 
-    def keep(self, flags: Flags) -> "Rows":
+    def keep(self, flags: Mask) -> "Rows":
         """Returns the rows with only the flagged tokens."""
         return Rows(self.values[flags], np.concatenate([[0], np.cumsum(flags, dtype=np.int64)])[self.starts])
 

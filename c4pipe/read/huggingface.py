@@ -5,12 +5,12 @@ from typing import Any
 
 import datasets
 
+from c4pipe.corpus.shard_reader import Document
+from c4pipe.corpus.shard_writer import SCHEMA
 from c4pipe.errors import UsageError
-from c4pipe.read.formats import Document
 from c4pipe.read.order import Order
 from c4pipe.read.reader import Reader
 from c4pipe.read.source import Source
-from c4pipe.shards import SCHEMA
 
 
 def dataset(documents: Reader, shards: int = 64) -> Any:

@@ -2,45 +2,25 @@
 
 import contextlib
 import hashlib
-import io
 import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from c4pipe import manifest
-from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.read.web import WebPath
-from c4pipe.shards import FORMATS
-from c4pipe.storage import Place, file_sizes, place
+from c4pipe.corpus import manifest
+from c4pipe.corpus.shard_reader import TEXT, Shard, check_size, opened
+from c4pipe.corpus.shard_writer import FORMATS
+from c4pipe.errors import UsageError
+from c4pipe.io.paths import StoragePath, file_sizes, storage_path
+from c4pipe.io.web_path import WebPath
 
 SPLITS = ("train", "validation")
-TEXT = "text"
-"""The format of a file with a document a line."""
 
 TAKE_FORMAT, TAKE_VERSION = "c4pipe take", 1
 
-_BLOCK = 1 << 23  # bytes of a request, where a file is not of this machine
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z]+)?")
-
-
-@dataclass(frozen=True)
-class Shard:
-    """A file of documents.
-
-    Attributes:
-        file: where it is.
-        format: a key of `shards.FORMATS`, or TEXT.
-        rows, bytes, sha256: what it has, by the manifest.
-    """
-
-    file: Place | WebPath
-    format: str
-    rows: int
-    bytes: int
-    sha256: str
 
 
 @dataclass(frozen=True)
@@ -101,12 +81,12 @@ def find(
     return _corpus(folder, split, languages, verify)
 
 
-def _place(path: str | Path) -> Place | WebPath:
+def _place(path: str | Path) -> StoragePath | WebPath:
     text = str(path)
-    return WebPath(text.rstrip("/")) if text.startswith(("http://", "https://")) else place(text)
+    return WebPath(text.rstrip("/")) if text.startswith(("http://", "https://")) else storage_path(text)
 
 
-def _corpus(folder: Place | WebPath, split: str, languages: Sequence[str] | None, verify: bool) -> Source:
+def _corpus(folder: StoragePath | WebPath, split: str, languages: Sequence[str] | None, verify: bool) -> Source:
     folder, languages, data = _manifest(folder, languages)
     try:
         made = json.loads(data)
@@ -131,7 +111,7 @@ def _corpus(folder: Place | WebPath, split: str, languages: Sequence[str] | None
     return Source(str(folder), split, chosen, hashlib.sha256(data).hexdigest(), shards, verify)
 
 
-def _take(file: Place | WebPath, verify: bool) -> Source:
+def _take(file: StoragePath | WebPath, verify: bool) -> Source:
     """Returns the first documents of the corpus that the file is in, as `tokens_take` lists them."""
     try:
         data = file.read_bytes()
@@ -157,8 +137,8 @@ def _take(file: Place | WebPath, verify: bool) -> Source:
 
 
 def _manifest(
-    folder: Place | WebPath, languages: Sequence[str] | None
-) -> tuple[Place | WebPath, Sequence[str] | None, bytes]:
+    folder: StoragePath | WebPath, languages: Sequence[str] | None
+) -> tuple[StoragePath | WebPath, Sequence[str] | None, bytes]:
     """Returns a corpus' folder, the languages to read, and its manifest, also for the folder of one language."""
     try:
         return folder, languages, (folder / manifest.NAME).read_bytes()
@@ -171,28 +151,21 @@ def _manifest(
         ) from error
 
 
-def _languages(folder: Place | WebPath, made: dict[str, Any], languages: Sequence[str] | None) -> tuple[str, ...]:
+def _languages(folder: StoragePath | WebPath, made: dict[str, Any], languages: Sequence[str] | None) -> tuple[str, ...]:
     known = sorted(made["train_shards"])
     if unknown := [name for name in languages or () if name not in known]:
         raise UsageError(f"{folder} has no language {unknown[0]!r}, but {', '.join(known)}")
     return tuple(name for name in known if languages is None or name in languages)
 
 
-def _check_sizes(folder: Place, shards: Sequence[Shard]) -> None:
+def _check_sizes(folder: StoragePath, shards: Sequence[Shard]) -> None:
     there = file_sizes(folder, "c4-*")
     for shard in shards:
         if shard.file.parent == folder:
             check_size(shard, there.get(shard.file.name))
 
 
-def check_size(shard: Shard, size: int | None) -> None:
-    """Raises C4pipeError where a shard's file has another size than the manifest says; None is for no file at all."""
-    if size != shard.bytes:
-        has = "is not there" if size is None else f"has {size:,} bytes"
-        raise C4pipeError(f"{shard.file} {has}, and by the manifest {shard.bytes:,} bytes: copy the corpus again")
-
-
-def _text(file: Place | WebPath, verify: bool) -> Source:
+def _text(file: StoragePath | WebPath, verify: bool) -> Source:
     digest, size, rows = hashlib.sha256(), 0, 0
     try:
         with opened(file) as lines:
@@ -204,8 +177,3 @@ def _text(file: Place | WebPath, verify: bool) -> Source:
         raise UsageError(f"{file} can't be read: {error}") from error
     shard = Shard(file, TEXT, rows, size, digest.hexdigest())
     return Source(str(file), "train", (), digest.hexdigest(), (shard,), verify)
-
-
-def opened(file: Place | WebPath) -> BinaryIO:
-    """Opens a file to be read from its beginning. Raises OSError."""
-    return file.open("rb") if isinstance(file, Path) else io.BufferedReader(file.open(), _BLOCK)

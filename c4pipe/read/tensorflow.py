@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
+from c4pipe.corpus.shard_writer import SCHEMA
 from c4pipe.read.reader import Reader
-from c4pipe.shards import SCHEMA
 
 _AT_ONCE = 256
 """Documents that pass from Python to TensorFlow at a time: one by one, they pass ten times slower."""

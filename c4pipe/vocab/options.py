@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from c4pipe.errors import UsageError
-from c4pipe.options import Engine
-from c4pipe.storage import Place
+from c4pipe.io.paths import StoragePath
+from c4pipe.runners.runner import RunnerOptions
 from c4pipe.vocab.sources import Reading, Source, find, labels
 from c4pipe.vocab.train import SENTINELS, Settings
 
@@ -27,11 +27,11 @@ class VocabOptions:
     """
 
     sources: tuple[Source, ...]
-    output: Place
+    output: StoragePath
     settings: Settings = field(default_factory=Settings)
     sample_bytes: int = SAMPLE_BYTES
     repeat: bool = False
-    engine: Engine = field(default_factory=Engine)
+    engine: RunnerOptions = field(default_factory=RunnerOptions)
 
     def __post_init__(self) -> None:
         if self.sample_bytes < 1000:

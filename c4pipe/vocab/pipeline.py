@@ -11,18 +11,19 @@ from typing import Any
 import numpy as np
 
 from c4pipe import __version__
+from c4pipe.clean.work_folder import clear_abandoned
 from c4pipe.errors import LostDataError, UsageError
-from c4pipe.flow import Flow
-from c4pipe.lock import only_run
-from c4pipe.progress import Progress
-from c4pipe.runners import run, spill_folder
-from c4pipe.storage import Place, Whole, file_sizes, names, read_json, remove_tree, write_bytes, write_text
+from c4pipe.io.atomic import AtomicFile, read_json, write_bytes, write_text
+from c4pipe.io.lock import only_run
+from c4pipe.io.paths import StoragePath, file_sizes, names, remove_tree
+from c4pipe.jobs.progress import Progress
+from c4pipe.runners.flow import Flow
+from c4pipe.runners.runner import run, spill_folder
 from c4pipe.vocab import sample, train
 from c4pipe.vocab.options import VocabOptions
 from c4pipe.vocab.sample import Counts, Portion
 from c4pipe.vocab.sources import first_files
 from c4pipe.vocab.steps import count_text, write_sample
-from c4pipe.work_folder import clear_abandoned
 
 SAMPLE = "_sample"
 """The folder, inside the output, where the sample is until the vocabulary is complete."""
@@ -97,7 +98,9 @@ def _take_sample(
     return portions
 
 
-def _count(options: VocabOptions, folder: Place, progress: Progress) -> tuple[list[Counts], list[tuple[Place, ...]]]:
+def _count(
+    options: VocabOptions, folder: StoragePath, progress: Progress
+) -> tuple[list[Counts], list[tuple[StoragePath, ...]]]:
     """Returns the text of each source by bin, and the files that it was counted in: enough for the sample, or all."""
     wanted = [int(options.sample_bytes * weight / sum(options.weights)) for weight in options.weights]
     files = [first_files(reading, size) for reading, size in zip(options.readings, wanted, strict=True)]
@@ -118,7 +121,9 @@ def _count(options: VocabOptions, folder: Place, progress: Progress) -> tuple[li
         ]
 
 
-def _count_files(options: VocabOptions, files: Sequence[Sequence[Place]], folder: Place, progress: Progress) -> None:
+def _count_files(
+    options: VocabOptions, files: Sequence[Sequence[StoragePath]], folder: StoragePath, progress: Progress
+) -> None:
     there = names(folder)
     tasks = [
         (source, str(file.absolute()), str(folder / name))
@@ -174,8 +179,8 @@ def _short(options: VocabOptions, sizes: Sequence[int], takes: Sequence[int]) ->
 def _write_parts(
     options: VocabOptions,
     portions: Sequence[Portion],
-    files: Sequence[Sequence[Place]],
-    folder: Place,
+    files: Sequence[Sequence[StoragePath]],
+    folder: StoragePath,
     progress: Progress,
     total: int,
 ) -> None:
@@ -197,7 +202,7 @@ def _train(
     """Trains the model on the sample, and writes all files of the vocabulary, `vocab.json` last."""
     output = options.output
     parameters = options.settings.parameters()
-    model, log = Whole(output / MODEL), Whole(output / LOG)
+    model, log = AtomicFile(output / MODEL), AtomicFile(output / LOG)
     task = {
         "folder": str(output.absolute() / SAMPLE),
         "portions": [portion.to_json() for portion in portions],

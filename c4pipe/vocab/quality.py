@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from c4pipe.errors import UsageError
-from c4pipe.storage import Place
+from c4pipe.io.paths import StoragePath
 from c4pipe.vocab.sources import Reading, encoded, read
 
 HELD_OUT_BYTES = 8_000_000
@@ -103,7 +103,7 @@ def _first(pages: list[tuple[int, str]]) -> tuple[list[tuple[int, str]], int]:
 class Vocabulary:
     """A SentencePiece model that can be measured. Raises UsageError for a file that is none."""
 
-    def __init__(self, name: str, file: Place) -> None:
+    def __init__(self, name: str, file: StoragePath) -> None:
         import sentencepiece
 
         self.name = name
@@ -141,7 +141,7 @@ class Vocabulary:
         )
 
 
-def name_of(file: Place) -> str:
+def name_of(file: StoragePath) -> str:
     """Returns the name of a model's file, or of its folder where all models have that one."""
     file = file.absolute()
     usual = ("spm.model", "spiece.model", "sentencepiece.model")

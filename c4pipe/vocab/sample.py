@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.storage import Place
+from c4pipe.io.paths import StoragePath
 
 BINS = 1 << 16
 """Ranges of page keys in which text is counted."""
@@ -113,7 +113,7 @@ def first_bins(portion: Portion) -> npt.NDArray[np.int64]:
     return np.cumsum([0, *(bins for bins, _ in portion.parts)])
 
 
-def sentences(folder: Place, source: int, portion: Portion) -> Iterator[str]:
+def sentences(folder: StoragePath, source: int, portion: Portion) -> Iterator[str]:
     """Yields what SentencePiece is to read of a source, from the files of its parts.
 
     A sentence is a line, or a piece of one that is too long, cut at blanks; the last line ends where the
@@ -129,7 +129,7 @@ def sentences(folder: Place, source: int, portion: Portion) -> Iterator[str]:
                     return
 
 
-def _lines(file: Place) -> list[bytes]:
+def _lines(file: StoragePath) -> list[bytes]:
     return file.read_bytes().split(b"\n")[:-1]
 
 

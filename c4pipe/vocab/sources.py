@@ -20,11 +20,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from c4pipe import manifest
+from c4pipe.corpus import manifest
 from c4pipe.errors import UsageError
-from c4pipe.page import normalise_url, page_key
-from c4pipe.recipes import Recipe
-from c4pipe.storage import Place, file_size, file_sizes, names, parquet_source, place
+from c4pipe.filters.urls import normalise_url, page_key
+from c4pipe.io.paths import StoragePath, file_size, file_sizes, names, parquet_source, storage_path
+from c4pipe.recipes.recipe import Recipe
 
 ENDINGS = (".parquet", ".jsonl", ".json", ".jsonl.gz", ".json.gz", ".txt", ".txt.gz")
 """What the names of files end in that can be read, by which it is known how."""
@@ -50,7 +50,7 @@ class Source:
         weight: its part of the sample's bytes, beside those of the others.
     """
 
-    path: Place
+    path: StoragePath
     weight: float = 1.0
 
 
@@ -65,7 +65,7 @@ class Reading:
         made_of: what the files are, as JSON values: the digest of a corpus' manifest, or names and bytes.
     """
 
-    files: tuple[Place, ...]
+    files: tuple[StoragePath, ...]
     page_keys: tuple[str, bool] | None
     keys: tuple[int, int]
     made_of: Any
@@ -75,14 +75,14 @@ def parse_source(text: str) -> Source:
     """Returns the source that `PATH` or `PATH:WEIGHT` names. Raises UsageError for a weight that is none."""
     path, colon, weight = text.rpartition(":")
     if not colon or "/" in weight:  # the colon of a URL, if any
-        return Source(place(text))
+        return Source(storage_path(text))
     try:
         value = float(weight)
     except ValueError:
         value = math.nan
     if not (path and value > 0 and math.isfinite(value)):
         raise UsageError(f"{text}: after the colon comes a weight, a number above 0, as in corpus/en:10")
-    return Source(place(path), value)
+    return Source(storage_path(path), value)
 
 
 def labels(sources: Sequence[Source]) -> list[str]:
@@ -131,7 +131,7 @@ def find(source: Source, held_out: bool = False) -> Reading:
     return _split(Reading(tuple(path / name for name in sorted(sizes)), None, (0, 0), files), held_out)
 
 
-def _no_folder(path: Place) -> str:
+def _no_folder(path: StoragePath) -> str:
     if path.exists():
         return f"{path} ends in none of {', '.join(ENDINGS)}"
     near = sorted(name for name in names(path.parent) if name[0] not in "_.") if path.parent.is_dir() else []
@@ -142,7 +142,7 @@ def _split(reading: Reading, held_out: bool) -> Reading:
     return replace(reading, keys=(HELD_OUT_KEY, 1 << 64) if held_out else (0, HELD_OUT_KEY))
 
 
-def _of_corpus(path: Place, held_out: bool) -> Reading:
+def _of_corpus(path: StoragePath, held_out: bool) -> Reading:
     corpus = path.absolute().parent
     made = manifest.read(corpus)
     if made is None:
@@ -165,7 +165,7 @@ def _of_corpus(path: Place, held_out: bool) -> Reading:
     return _split(Reading(tuple(splits["train"]), page_keys, (0, 0), made_of), held_out)
 
 
-def read(file: Place, reading: Reading) -> Iterator[Pages]:
+def read(file: StoragePath, reading: Reading) -> Iterator[Pages]:
     """Yields texts and keys of a file's pages, in the order of the file, some at a time; blank texts are left out.
 
     Raises UsageError, with the place, for a file that is not what its name says.
@@ -190,7 +190,7 @@ def encoded(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def first_files(reading: Reading, size: int) -> tuple[Place, ...]:
+def first_files(reading: Reading, size: int) -> tuple[StoragePath, ...]:
     """Returns the first shards of a corpus, as many as are likely to have that many bytes of text; or all files.
 
     The pages of the smallest keys are in them; so a sample of a large corpus reads only a part of it.
@@ -208,14 +208,14 @@ def first_files(reading: Reading, size: int) -> tuple[Place, ...]:
     return reading.files
 
 
-def _text_bytes(file: Place) -> int:
+def _text_bytes(file: StoragePath) -> int:
     """Returns about how many bytes of text a Parquet file has, by its footer."""
     groups = pq.ParquetFile(parquet_source(file)).metadata
     columns = (groups.row_group(n).column(c) for n in range(groups.num_row_groups) for c in range(groups.num_columns))
     return sum(each.total_uncompressed_size for each in columns if each.path_in_schema == "text")
 
 
-def rows(file: Place, by_url: bool) -> Iterator[tuple[Sequence[str], Sequence[str | None]]]:
+def rows(file: StoragePath, by_url: bool) -> Iterator[tuple[Sequence[str], Sequence[str | None]]]:
     """Yields texts and URLs of a file's rows, some at a time; without URLs, None for each.
 
     Raises UsageError, with the place, for a file that is not what its name says.
@@ -226,7 +226,7 @@ def rows(file: Place, by_url: bool) -> Iterator[tuple[Sequence[str], Sequence[st
         raise UsageError(f"{file} can't be read: {error}") from error
 
 
-def _rows(file: Place, by_url: bool) -> Iterator[tuple[Sequence[str], Sequence[str | None]]]:
+def _rows(file: StoragePath, by_url: bool) -> Iterator[tuple[Sequence[str], Sequence[str | None]]]:
     if file.name.endswith(".parquet"):
         table = pq.ParquetFile(parquet_source(file), pre_buffer=not isinstance(file, Path))
         columns = ["text", "url"] if by_url else ["text"]
@@ -245,7 +245,7 @@ def _rows(file: Place, by_url: bool) -> Iterator[tuple[Sequence[str], Sequence[s
         yield [text for text, _ in some], [url for _, url in some]
 
 
-def _lines(file: Place) -> Iterator[str]:
+def _lines(file: StoragePath) -> Iterator[str]:
     raw: Any = file.open("rb") if isinstance(file, Path) else io.BufferedReader(file.open(), 1 << 23)
     data: Any = gzip.GzipFile(fileobj=raw) if file.name.endswith(".gz") else raw
     with raw, data, io.TextIOWrapper(data, encoding="utf-8", newline="\n") as lines:
@@ -253,7 +253,7 @@ def _lines(file: Place) -> Iterator[str]:
             yield line.strip()
 
 
-def _of_json(lines: Iterator[str], file: Place, by_url: bool) -> Iterator[tuple[str, str | None]]:
+def _of_json(lines: Iterator[str], file: StoragePath, by_url: bool) -> Iterator[tuple[str, str | None]]:
     for number, line in enumerate(lines, 1):
         if not line:
             continue

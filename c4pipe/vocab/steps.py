@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from c4pipe.dedup.spill import Spill
 from c4pipe.errors import C4pipeError
-from c4pipe.flow import Flow, Step
-from c4pipe.storage import Place, place, write_bytes
+from c4pipe.io.atomic import write_bytes
+from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.runners.flow import Flow, Step
+from c4pipe.runners.spill import Spill
 from c4pipe.vocab import sample
 from c4pipe.vocab.sample import Portion
 from c4pipe.vocab.sources import Reading, encoded, read
@@ -30,7 +31,7 @@ def write_sample(
     files: Sequence[tuple[int, str]],
     readings: Sequence[Reading],
     portions: Sequence[Portion],
-    folder: Place,
+    folder: StoragePath,
     spill: str,
 ) -> None:
     """(source number, path): writes the parts of a sample, pages of the smallest keys, in their order."""
@@ -51,7 +52,7 @@ class _Count(Step):
     def process(self, element: tuple[int, str, str]) -> Iterable[tuple[str, Any]]:
         source, path, target = element
         counts = np.zeros(sample.BINS, np.int64)
-        for texts, keys in read(place(path), self._readings[source]):
+        for texts, keys in read(storage_path(path), self._readings[source]):
             counts += sample.count(keys, [len(encoded(text)) + 1 for text in texts])
         _write(target, sample.encode_counts(counts))
         return ()
@@ -84,7 +85,7 @@ class _Choose(_Spilling):
         source, path = element
         firsts = sample.first_bins(self._portions[source])
         held: list[pa.Table] = []
-        for texts, keys in read(place(path), self._readings[source]):
+        for texts, keys in read(storage_path(path), self._readings[source]):
             chosen = np.flatnonzero(sample.bins_of(keys) < firsts[-1])
             held.append(pa.table([pa.array(keys[chosen]), [encoded(texts[row]) for row in chosen]], schema=_SCHEMA))
             if sum(pages.nbytes for pages in held) >= _HELD_BYTES:
@@ -119,6 +120,6 @@ class _WritePart(_Spilling):
 
 def _write(target: str, data: bytes) -> None:
     try:
-        write_bytes(place(target), data)
+        write_bytes(storage_path(target), data)
     except OSError as error:
         raise C4pipeError(f"{target} can't be written: {error}") from error

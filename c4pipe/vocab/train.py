@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.storage import Place, place
+from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.runners.worker import end_with
 from c4pipe.vocab.sample import SENTENCE_BYTES, Portion, sentences
-from c4pipe.worker import end_with
 
 MODELS = ("unigram", "bpe")
 NORMALIZATIONS = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")
@@ -85,7 +85,7 @@ class Settings:
 
 
 def train(
-    folder: Place, portions: Sequence[Portion], parameters: Mapping[str, Any], sentinels: int
+    folder: StoragePath, portions: Sequence[Portion], parameters: Mapping[str, Any], sentinels: int
 ) -> tuple[bytes, dict[str, Any]]:
     """Trains a model, and returns it with `sentences`, their number in each source, and `sha256` of all of them.
 
@@ -211,7 +211,7 @@ def main() -> None:
     task = json.load(sys.stdin)
     try:
         portions = [Portion.from_json(each) for each in task["portions"]]
-        model, answer = train(place(task["folder"]), portions, task["parameters"], task["sentinels"])
+        model, answer = train(storage_path(task["folder"]), portions, task["parameters"], task["sentinels"])
         Path(task["target"]).write_bytes(model)
     except (OSError, RuntimeError) as error:
         answer = {"error": str(error)}

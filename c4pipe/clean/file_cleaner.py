@@ -1,0 +1,138 @@
+"""One WET file to one work file: reads, cleans, counts. No Beam."""
+
+from collections import Counter
+
+import numpy as np
+
+from c4pipe.clean.cleaner import Cleaner, Verdict
+from c4pipe.clean.dropped_pages import KeepDropped, dropped_writer
+from c4pipe.clean.examples import CleanExamples
+from c4pipe.clean.page_facts import PageFacts
+from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.work_file import KeptPage, WorkWriter, utf8_size
+from c4pipe.filters.spans import page_hashes, span_hashes
+from c4pipe.filters.urls import is_validation, page_key, url_key
+from c4pipe.io.byte_stream import ByteStream
+from c4pipe.io.paths import StoragePath
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.recipes.rules import RULES
+from c4pipe.wet.page import Page
+from c4pipe.wet.quarantine import QuarantineWriter
+from c4pipe.wet.records import Damage, read_pages
+
+
+class WetFileCleaner:
+    """Cleans WET files by one recipe; made once in a worker, since loading the tools takes a while."""
+
+    def __init__(self, recipe: Recipe, lists: Lists, keep_dropped: KeepDropped | None = None) -> None:
+        self._recipe = recipe
+        self._lists = lists
+        self._keep_dropped = keep_dropped
+        self._tools = RuleResources(recipe, lists)
+        self._cleaner = Cleaner(recipe, self._tools)
+        self._span = recipe.parameters("repeated_span")
+        _, self._by_md5 = recipe.page_keys
+        self._one_in: int = recipe.parameters("validation").get("one_in", 0)
+
+    def clean(self, stream: ByteStream, source: str, target: StoragePath) -> None:
+        """Writes the work file `target` of a WET file; it appears when it is complete.
+
+        Its quarantine file, its examples and the dropped pages that are kept appear before it.
+
+        Args:
+            stream: the WET file, gzipped or not, at its start.
+            source: its name, without folders.
+            target: the work file.
+
+        Raises OSError where either can't be read or written; nothing is left of `target` then.
+        """
+        counts: Counter[str] = Counter()
+        counted = _Counted(stream)
+        audit = dropped_writer(self._keep_dropped, source, "clean", self._recipe, self._tools)
+        examples = CleanExamples(self._recipe, self._tools)
+        with QuarantineWriter(target, source) as quarantine, audit as dropped:
+            writer = WorkWriter(target)
+            try:
+                for item in read_pages(counted):
+                    if isinstance(item, Damage):
+                        counts[f"damage.{item.kind}"] += 1
+                        quarantine.add(item)
+                    else:
+                        verdict, draft = self._add(item, writer, counts)
+                        examples.add(item, verdict, draft)
+                        if dropped and verdict.reason:
+                            dropped.add_cleaned(draft, verdict.reason, verdict.lines_read is not None)
+                quarantine.finish()
+                examples.write(target)
+                if dropped:
+                    dropped.finish()
+                writer.finish(source, counted.size, self._recipe, self._lists.digests, counts)
+            except BaseException:
+                writer.discard()
+                raise
+
+    def _add(self, page: Page, writer: WorkWriter, counts: Counter[str]) -> tuple[Verdict, PageFacts]:
+        verdict, draft = self._cleaner.clean(page)
+        count(page, verdict, draft, counts)
+        if verdict.readable:
+            assert page.captured is not None  # a page without a timestamp is not readable
+            kept = None if verdict.reason else self._kept(page, verdict, draft)
+            writer.add(url_key(draft.normalised_url), page.captured, kept)
+        return verdict, draft
+
+    def _kept(self, page: Page, verdict: Verdict, draft: PageFacts) -> KeptPage:
+        guess, starts = draft.guess, draft.unit_starts
+        spans = np.empty(0, dtype=np.uint64)
+        if self._span:
+            hashes = page_hashes(draft.text, starts, self._span["whitespace"])
+            spans = span_hashes(hashes, self._span["size"])
+        return KeptPage(
+            page_key=page_key(page.url, draft.normalised_url, self._by_md5),
+            url=page.url,
+            text=draft.text,
+            timestamp=page.timestamp,
+            language=guess.language if guess else None,
+            language_probability=round(guess.probability, 6) if guess else None,
+            validation=bool(self._one_in) and is_validation(draft.normalised_url, self._one_in),
+            dropped=verdict.final,
+            unit_starts=starts,
+            span_hashes=spans,
+        )
+
+
+class _Counted:
+    """A stream that knows how many bytes were read from it."""
+
+    def __init__(self, stream: ByteStream) -> None:
+        self._stream = stream
+        self.size = 0
+
+    def read(self, size: int) -> bytes:
+        data = self._stream.read(size)
+        self.size += len(data)
+        return data
+
+
+_LINES = {name: f"lines.{'edited' if rule.edits else 'dropped'}.{name}" for name, rule in RULES.items()}
+
+
+def count(page: Page, verdict: Verdict, draft: PageFacts, counts: Counter[str]) -> None:
+    """Adds one page to the counters of the funnel.
+
+    pages.read = pages.dropped.* + pages.cleaned; lines.read = lines.dropped.* + lines.left, over the pages that
+    came to the line rules; bytes.read are the bodies' bytes.
+    """
+    counts["pages.read"] += 1
+    counts["bytes.read"] += page.size
+    if verdict.lines_read is not None:
+        counts["lines.read"] += verdict.lines_read
+        counts["lines.left"] += draft.line_count
+        for rule, number in verdict.lines.items():
+            counts[_LINES[rule]] += number
+    if verdict.reason:
+        counts[f"pages.dropped.{verdict.reason}"] += 1
+        return
+    counts["pages.cleaned"] += 1
+    counts["units.cleaned"] += len(draft.unit_starts)
+    counts["bytes.cleaned"] += utf8_size(draft.text)

@@ -1,0 +1,29 @@
+"""Files that could not be had: a note in the work folder for each, which the next run takes away and tries again."""
+
+import json
+from collections.abc import Sequence
+
+from c4pipe.io.atomic import write_text
+from c4pipe.io.paths import StoragePath
+
+_ENDING = ".missing.json"
+
+Missing = dict[str, str]
+"""`name` and `path` (or URL) of a WET file, and the `error` for which it is missing."""
+
+
+def note(target: StoragePath, path: str, error: str) -> None:
+    """Writes that the WET file of the work file `target` is missing."""
+    values = {"name": target.name.removesuffix(".parquet"), "path": path, "error": error}
+    write_text(note_path(target), json.dumps(values, ensure_ascii=False) + "\n")
+
+
+def note_path(target: StoragePath) -> StoragePath:
+    """Returns the path of the note about the WET file of the work file `target`."""
+    return target.with_name(target.name.removesuffix(".parquet") + _ENDING)
+
+
+def noted(folders: Sequence[StoragePath]) -> list[Missing]:
+    """Returns what is missing in work folders, by name."""
+    notes = [json.loads(path.read_text(encoding="utf-8")) for each in folders for path in each.glob(f"*{_ENDING}")]
+    return sorted(notes, key=lambda values: str(values["name"]))

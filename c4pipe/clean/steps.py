@@ -1,0 +1,59 @@
+"""The step of job 1: WET files to work files. Map only: no two files depend on each other."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from c4pipe.clean import missing
+from c4pipe.clean.dropped_pages import KeepDropped
+from c4pipe.clean.file_cleaner import WetFileCleaner
+from c4pipe.errors import C4pipeError
+from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.retry import DownloadError, NetworkOptions
+from c4pipe.io.streams import InputOpener
+from c4pipe.recipes import recipe_lists
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.runners.flow import Step
+
+
+class CleanWetFile(Step):
+    """(path or URL of a WET file, path of its work file) -> nothing: what counts is in the work file.
+
+    It appears when it is complete. Of a file that can't be had from the network there is a note instead (`missing`).
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        lists: StoragePath,
+        digests: Mapping[str, str],
+        network: NetworkOptions,
+        keep_dropped: KeepDropped | None = None,
+    ) -> None:
+        """Takes the recipe, the folder where the lists of these digests were saved, and manners for the network.
+
+        And which dropped pages are kept.
+        """
+        self._network = network
+        self._keep_dropped = keep_dropped
+        self._recipe = recipe.to_json()
+        self._lists = str(lists)
+        self._digests = dict(digests)
+
+    def setup(self) -> None:
+        """Loads the lists and the tools."""
+        lists = recipe_lists.load(storage_path(self._lists), self._digests)
+        self._cleaner = WetFileCleaner(Recipe.from_json(self._recipe), lists, self._keep_dropped)
+        self._sources = InputOpener(self._network)
+
+    def process(self, element: tuple[str, str]) -> Iterable[tuple[str, Any]]:
+        """Cleans a file, unless that was done."""
+        source, target = element[0], storage_path(element[1])
+        if not target.exists():
+            try:
+                with self._sources.open(source) as stream:
+                    self._cleaner.clean(stream, source.rpartition("/")[2], target)
+            except DownloadError as error:
+                missing.note(target, source, str(error))
+            except OSError as error:
+                raise C4pipeError(f"{source} can't be cleaned into {target}: {error}") from error
+        return ()

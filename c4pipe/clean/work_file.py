@@ -1,0 +1,266 @@
+"""Work files: what `clean` leaves of a WET file, and all that `dedup` needs. Parquet, one for each WET file.
+
+A row for each readable page, in the file's order. A kept page has all columns; for any other the row is a
+tombstone: its URL's key and capture time alone, so that "newest page of a URL" means newest in the crawl.
+"""
+
+import functools
+import json
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from c4pipe.errors import UsageError
+from c4pipe.filters.duplicates import URL_ROW, Rows
+from c4pipe.filters.spans import U64
+from c4pipe.io.atomic import AtomicFile
+from c4pipe.io.paths import StoragePath, parquet_source
+from c4pipe.native import native
+from c4pipe.recipes.recipe import Recipe
+
+VERSION = 2
+"""The version of this layout. A work file of another version is an error, never read as if it were this one."""
+
+_METADATA = b"c4pipe"
+_GROUP_BYTES = 32 * 1024 * 1024  # text in a row group: bounds the memory of writer and reader
+_GROUP_ROWS = 64 * 1024
+
+SCHEMA = pa.schema(
+    [
+        pa.field("url_key", pa.uint64(), nullable=False),
+        pa.field("captured", pa.int64(), nullable=False),  # microseconds since 1970
+        pa.field("page_key", pa.uint64()),  # null in a tombstone
+        pa.field("url", pa.string()),
+        pa.field("text", pa.string()),
+        pa.field("timestamp", pa.string()),
+        pa.field("language", pa.string()),
+        pa.field("language_probability", pa.float64()),
+        pa.field("validation", pa.bool_()),
+        pa.field("dropped", pa.string()),
+        pa.field("unit_starts", pa.list_(pa.uint32())),
+        pa.field("span_hashes", pa.list_(pa.uint64())),
+    ]
+)
+
+PAGE_COLUMNS = [name for name in SCHEMA.names if name not in ("url_key", "captured", "span_hashes")]
+"""The columns that make a page of the corpus."""
+
+
+@dataclass(frozen=True)
+class KeptPage:
+    """A page that passed `clean`.
+
+    Attributes:
+        page_key: the page's place in the corpus; of a repeated span, the page of the smallest keeps it.
+        language: the guess, or None where there is none.
+        dropped: the rule of the `final` stage that drops the page, unless it loses some text before.
+        unit_starts: where each unit (sentence or line) starts, in characters of the text.
+        span_hashes: the hash of each span, by its first unit.
+    """
+
+    page_key: int
+    url: str
+    text: str
+    timestamp: str
+    language: str | None
+    language_probability: float | None
+    validation: bool
+    dropped: str | None
+    unit_starts: Sequence[int]
+    span_hashes: U64
+
+
+@dataclass(frozen=True)
+class WorkHeader:
+    """What a work file says of itself.
+
+    Attributes:
+        source: the WET file's name, without folders.
+        source_bytes: its size as it is stored.
+        recipe: the recipe that cleaned it.
+        fingerprint: the recipe's, with the lists it used.
+        lists: the digests of these lists, by name.
+        rows: readable pages.
+        spans: span rows of the kept pages.
+        text_bytes: UTF-8 bytes of the text that comes into the corpus if nothing repeats, by language.
+        counts: the counters of the funnel.
+    """
+
+    source: str
+    source_bytes: int
+    recipe: Recipe
+    fingerprint: str
+    lists: Mapping[str, str]
+    rows: int
+    spans: int
+    text_bytes: Mapping[str, int]
+    counts: Mapping[str, int]
+
+
+class WorkWriter:
+    """Writes a work file, which appears when it is finished."""
+
+    def __init__(self, path: StoragePath) -> None:
+        self._file = AtomicFile(path)
+        self._writer = pq.ParquetWriter(
+            self._file.path, SCHEMA, compression="zstd", use_dictionary=["language", "dropped"]
+        )
+        self._keys, self._captured = array("Q"), array("q")
+        self._pages: list[KeptPage | None] = []
+        self._held_bytes = 0
+        self.rows = 0
+        self.spans = 0
+        self.text_bytes: dict[str, int] = {}
+
+    def add(self, url_key: int, captured: int, page: KeptPage | None) -> None:
+        """Adds a readable page; None makes a tombstone."""
+        self._keys.append(url_key)
+        self._captured.append(captured)
+        self._pages.append(page)
+        self.rows += 1
+        if page is not None:
+            size = utf8_size(page.text)
+            self._held_bytes += size
+            self.spans += len(page.span_hashes)
+            if page.language is not None and page.dropped is None:
+                self.text_bytes[page.language] = self.text_bytes.get(page.language, 0) + size
+        if self._held_bytes >= _GROUP_BYTES or len(self._pages) >= _GROUP_ROWS:
+            self._flush()
+
+    def finish(
+        self, source: str, source_bytes: int, recipe: Recipe, lists: Mapping[str, str], counts: Mapping[str, int]
+    ) -> None:
+        """Writes the header and puts the file in its place: from now on it counts as done."""
+        self._flush()
+        header = {
+            "version": VERSION,
+            "source": source,
+            "source_bytes": source_bytes,
+            "recipe": recipe.to_json(),
+            "fingerprint": recipe.fingerprint(lists),
+            "lists": dict(lists),
+            "rows": self.rows,
+            "spans": self.spans,
+            "text_bytes": dict(sorted(self.text_bytes.items())),
+            "counts": dict(sorted(counts.items())),
+        }
+        self._writer.add_key_value_metadata({_METADATA: json.dumps(header).encode()})
+        self._writer.close()
+        self._file.publish()
+
+    def discard(self) -> None:
+        """Removes what was written so far."""
+        try:
+            self._writer.close()
+        finally:
+            self._file.discard()
+
+    def _flush(self) -> None:
+        if not self._pages:
+            return
+        pages = self._pages
+        columns = {
+            "url_key": pa.array(np.frombuffer(self._keys, dtype=np.uint64)),
+            "captured": pa.array(np.frombuffer(self._captured, dtype=np.int64)),
+            "unit_starts": _lists([page.unit_starts if page else () for page in pages], np.uint32),
+            "span_hashes": _lists([page.span_hashes if page else () for page in pages], np.uint64),
+        }
+        for field in SCHEMA:
+            if field.name not in columns:
+                values = [getattr(page, field.name) if page else None for page in pages]
+                columns[field.name] = pa.array(values, field.type)
+        self._writer.write_table(pa.table([columns[field.name] for field in SCHEMA], SCHEMA))
+        self._keys, self._captured, self._pages, self._held_bytes = array("Q"), array("q"), [], 0
+
+
+def utf8_size(text: str) -> int:
+    """Returns how many bytes a text has in UTF-8."""
+    if native:
+        return int(native.utf8_size(text))
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def _lists(values: Sequence[Any], dtype: Any) -> pa.ListArray:
+    offsets = np.zeros(len(values) + 1, dtype=np.int32)
+    np.cumsum([len(value) for value in values], out=offsets[1:])
+    flat = np.concatenate([np.asarray(value, dtype=dtype) for value in values] or [np.empty(0, dtype)])
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(flat))
+
+
+def read_header(path: StoragePath) -> WorkHeader:
+    """Returns what a work file says of itself.
+
+    Raises UsageError where the file is no work file or has another version.
+    """
+    try:
+        metadata = pq.read_metadata(parquet_source(path)).metadata or {}
+    except (pa.ArrowInvalid, OSError) as error:
+        raise UsageError(f"{path} can't be read as a work file: {error}") from error
+    if _METADATA not in metadata:
+        raise UsageError(f"{path} is no work file: it was not written by c4pipe clean")
+    values = json.loads(metadata[_METADATA])
+    version = values.pop("version")
+    if version != VERSION:
+        raise UsageError(
+            f"{path} has work file version {version}, this c4pipe reads version {VERSION}: "
+            "clean its WET file again into a new --work folder"
+        )
+    return WorkHeader(**{**values, "recipe": _recipe(json.dumps(values["recipe"]))})
+
+
+@functools.lru_cache(maxsize=8)
+def _recipe(text: str) -> Recipe:
+    """Returns a recipe, the same object for the same text: a crawl has 72,000 headers."""
+    return Recipe.from_json(json.loads(text))
+
+
+def url_rows(path: StoragePath, file: int) -> Rows:
+    """Returns a row for every readable page of a work file, for the exchange of URLs, in the file's order."""
+    table = pq.ParquetFile(parquet_source(path)).read(["url_key", "captured"])  # read_table imports pyarrow.dataset
+    rows = np.empty(len(table), dtype=URL_ROW)
+    rows["hash"] = table["url_key"].to_numpy()
+    rows["captured"] = table["captured"].to_numpy()
+    rows["file"] = file
+    rows["row"] = np.arange(len(table))
+    return rows
+
+
+def read_kept(path: StoragePath, columns: Sequence[str], older: Any) -> Iterator[tuple[pa.Table, int]]:
+    """Yields the kept pages of a work file that are the newest of their URL, a row group at a time.
+
+    Args:
+        path: the work file.
+        columns: the columns to read, `page_key` among them.
+        older: the rows of the file that are not the newest of their URL.
+
+    Yields: (a table, how many kept pages were passed over because they are older).
+    """
+    for table, kept, newest in _captures(path, columns, older):
+        yield table.filter(pa.array(newest)).combine_chunks(), int(kept.sum() - newest.sum())
+
+
+def read_stale(path: StoragePath, columns: Sequence[str], older: Any) -> Iterator[pa.Table]:
+    """Yields the pages that `read_kept` passes over; its arguments are the same."""
+    for table, kept, newest in _captures(path, columns, older):
+        yield table.filter(pa.array(kept & ~newest))
+
+
+def _captures(path: StoragePath, columns: Sequence[str], older: Any) -> Iterator[tuple[pa.Table, Any, Any]]:
+    """Yields each row group, which of its rows are kept pages, and which of these are the newest of their URL."""
+    file = pq.ParquetFile(parquet_source(path), pre_buffer=not isinstance(path, Path))  # fewer requests to a store
+    first = 0
+    for group in range(file.num_row_groups):
+        table = file.read_row_group(group, columns=list(columns))
+        kept = pc.is_valid(table["page_key"]).to_numpy()
+        newest = kept.copy()
+        inside = older[(older >= first) & (older < first + len(table))] - first
+        newest[inside] = False
+        first += len(table)
+        yield table, kept, newest

@@ -1,0 +1,110 @@
+"""The difference of two corpora on the terminal: tables, and pages as examples. Fits 80 columns."""
+
+from collections.abc import Iterator
+
+from rich.table import Table
+from rich.text import Text
+
+from c4pipe.diff.compare import KINDS, Diff, split_name
+
+_KINDS = {
+    "only_first": "only in the first",
+    "only_second": "only in the second",
+    "other_text": "in both, with other text",
+}
+_LABELS = {
+    "pages.read": "pages read",
+    "pages.dropped": "  {}",
+    "pages.edited": "  {} (changed)",
+    "pages.kept": "pages kept",
+    "pages.validation": "  of these in validation",
+    "lines.read": "lines read",
+    "lines.dropped": "  {}",
+    "lines.edited": "  {} (changed)",
+    "lines.left": "lines left",
+    "units.newest": "{units} of the newest pages",
+    "units.dropped": "  {}",
+    "units.kept": "{units} kept",
+    "bytes.read": "bytes of text read",
+    "bytes.kept": "bytes of text kept",
+    "damage": "damage: {}",
+}
+"""The rows of the table, by what a counter counts; counters between the two jobs have none."""
+
+_WIDTH = 80
+
+
+def heads(diff: Diff) -> Iterator[Text]:
+    """Yields a line for each corpus: where it is, and its recipe."""
+    for side, corpus in zip(("first", "second"), diff.corpora, strict=True):
+        languages = corpus.recipe.languages
+        told = ", ".join(languages) if len(languages) <= 8 else f"{len(languages)} languages"
+        yield _line(f"{side + ':':8}{corpus.folder} (recipe {corpus.recipe.name}; {told})", "bold")
+
+
+def counts_table(diff: Diff) -> Table:
+    """Returns the counters side by side; `-` where a recipe does not have the rule."""
+    table = _table("", "first", "second", "difference")
+    for name, (first, second) in diff.counts.items():
+        label = _label(diff, *split_name(name))
+        if label:
+            style = "" if label.startswith(" ") else "bold"
+            table.add_row(Text(label, style), _number(first), _number(second), _change(first or 0, second or 0))
+    return table
+
+
+def _label(diff: Diff, what: str, rest: str) -> str:
+    """Returns the name of a counter's row, or "" where the table has none."""
+    if what == "pages.kept" and rest:
+        many = any(len(corpus.recipe.languages) > 1 for corpus in diff.corpora)
+        return f"  of these in {rest}" if many else ""
+    units = sorted({f"{corpus.recipe.parameters('repeated_span').get('unit', 'sentence')}s" for corpus in diff.corpora})
+    return _LABELS.get(what, "").format(rest, units=" or ".join(units))
+
+
+def pages_table(diff: Diff) -> Table:
+    """Returns how many pages are in one corpus, in both, and in both with other text."""
+    table = _table("", "pages")
+    for kind in KINDS:
+        table.add_row(_KINDS[kind], f"{diff.pages[kind]:,}")
+    table.add_row("in both, with the same text", f"{diff.pages['same_text']:,}")
+    return table
+
+
+def example_lines(diff: Diff, width: int = _WIDTH) -> Iterator[Text]:
+    """Yields the examples, in lines of at most so many columns."""
+    for kind in KINDS:
+        if diff.examples[kind]:
+            yield Text()
+            yield Text(f"{_KINDS[kind]}: {len(diff.examples[kind]):,} of {diff.pages[kind]:,} pages", "bold")
+        for example in diff.examples[kind]:
+            yield _line(f"  {example.url}", "cyan", width)
+            if kind == "other_text":
+                yield Text(f"    line {example.line:,}", "dim")
+            for sign, line, style in (("-", example.first, "red"), ("+", example.second, "green")):
+                if line is not None:
+                    yield _line(f"    {sign} {line}", style, width)
+
+
+def _line(text: str, style: str, width: int = 0) -> Text:
+    """Returns a line of at most so many columns (0: all of it); nothing in it is a command to the terminal."""
+    line = Text("".join(each if each.isprintable() else "\ufffd" for each in text), style)
+    if width:
+        line.truncate(width, overflow="ellipsis")
+    return line
+
+
+def _table(*heads: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for number, head in enumerate(heads):
+        table.add_column(head, justify="right" if number else "left", no_wrap=bool(number), overflow="fold")
+    return table
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"
+
+
+def _change(first: int, second: int) -> Text:
+    change = second - first
+    return Text(f"{change:+,}", "green" if change > 0 else "red") if change else Text("0", "dim")

@@ -1,0 +1,83 @@
+"""Recipes on the terminal: the rules of one, and all of them side by side. Made from the rule table alone."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.markup import escape
+from rich.table import Table
+
+from c4pipe.recipes.recipe import Recipe, Step
+from c4pipe.recipes.rules import RULES
+from c4pipe.recipes.wording import say
+
+_RULE_WIDTH = 27  # columns of a rule's name and row
+_RECIPE_WIDTH = 12
+
+
+def rules_table(recipe: Recipe) -> Table:
+    """Returns the rules of a recipe, their parameters and sources, in the order of evaluation."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column in ("stage", "rule", "row", "what it does", "source"):
+        table.add_column(column, overflow="fold", no_wrap=column in ("stage", "rule"))
+    stage = ""
+    for now, step in recipe.steps():
+        rule = step.definition
+        does = rule.does.format(**{name: say(value) for name, value in step.parameters.items()})
+        table.add_row("" if now == stage else now, rule.name, str(rule.row), escape(does), rule.source)
+        stage = now
+    return table
+
+
+def names_table(recipes: Iterable[Recipe]) -> Table:
+    """Returns the recipes with what they are, a line each."""
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for recipe in recipes:
+        table.add_row(escape(recipe.name), escape(recipe.description))
+    return table
+
+
+def comparison_tables(recipes: Sequence[Recipe], width: int) -> Iterator[Table]:
+    """Yields recipes side by side, in as many tables as it takes on a terminal of `width` columns.
+
+    For each rule they have the stage at which a recipe applies it, under it the parameters. A parameter that is the
+    same in all recipes that have its rule is not shown: `rules_table` has it.
+    """
+    fitting = max(1, (width - _RULE_WIDTH) // (_RECIPE_WIDTH + 2))
+    count = -(-len(recipes) // fitting)
+    size = -(-len(recipes) // count)
+    for first in range(0, len(recipes), size):
+        yield _comparison(recipes, slice(first, first + size))
+
+
+def comparison_width(recipes: Sequence[Recipe]) -> int:
+    """Returns the columns that all recipes take in one table."""
+    return _RULE_WIDTH + (_RECIPE_WIDTH + 2) * len(recipes)
+
+
+def _comparison(recipes: Sequence[Recipe], shown: slice) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("rule", no_wrap=True, width=_RULE_WIDTH - 7)
+    table.add_column("row", justify="right", width=3)
+    for recipe in recipes[shown]:
+        table.add_column(escape(recipe.name).replace("-", "-\n"), overflow="fold", width=_RECIPE_WIDTH)
+    stages = [{step.rule: stage for stage, step in recipe.steps()} for recipe in recipes]
+    for rule in RULES.values():
+        if not any(rule.name in each for each in stages):
+            continue
+        table.add_row(rule.name, str(rule.row), *(each.get(rule.name, "") for each in stages[shown]))
+        steps = [recipe.find(rule.name) for recipe in recipes]
+        for name in rule.parameters:
+            values = [_value(step, name) for step in steps]
+            if len({value for value in values if value is not None}) > 1:
+                table.add_row(f"  {name}", "", *(escape(value or "") for value in values[shown]), style="dim")
+    return table
+
+
+def _value(step: Step | None, name: str) -> str | None:
+    if step is None:
+        return None
+    value = step.parameters[name]
+    if isinstance(value, tuple) and len(value) > 8:
+        return f"{len(value)} of them"
+    return say(value)

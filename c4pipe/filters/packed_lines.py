@@ -1,0 +1,76 @@
+"""Line rules on all lines of a page at once, in C (see `native`). Python's rules in `lines` are the law.
+
+A rule that is not here, or has arguments that C can't do, runs in Python: the outcome is the same.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from c4pipe.filters import lines
+from c4pipe.native import native
+from c4pipe.wet.page import Page
+
+if TYPE_CHECKING:
+    from c4pipe.native._text import Lines
+
+PackedRule = Callable[["Lines"], int]
+"""Drops or edits lines, and returns how many."""
+
+_MOST_TEXTS = 64
+
+
+def pack(page: Page, line_separators: str) -> "Lines | None":
+    """Returns the lines of a page as `body.cut` cuts them, or None where they have to be a list."""
+    if native is None:
+        return None
+    try:
+        packed: Lines = native.Lines(page.body if page.encoded is None else page.encoded, line_separators == "unicode")
+    except UnicodeEncodeError:  # half of a surrogate pair, which no decoded page has
+        return None
+    return packed
+
+
+def packed_rule(rule: str, arguments: Mapping[str, Any]) -> PackedRule | None:
+    """Returns what applies a line rule to packed lines; None where Python has to."""
+    texts = [text for value in arguments.values() if isinstance(value, (tuple, list)) for text in value]
+    if len(texts) > _MOST_TEXTS or not all(text and text.isprintable() for text in texts):
+        return None
+    make = _RULES.get(rule)
+    return make(**arguments) if make else None
+
+
+def _metadata_line(starts: Any) -> PackedRule:
+    return lambda packed: packed.drop_metadata(tuple(starts))
+
+
+def _long_word(max_word_length: int) -> PackedRule:
+    return lambda packed: packed.drop_long_words(max_word_length)
+
+
+def _citation(strip: bool) -> PackedRule:
+    return lambda packed: packed.edit_brackets(lambda line: lines.remove_citations([line], strip)[0])
+
+
+def _no_terminal_punctuation(endings: Any, excluded_endings: Any) -> PackedRule:
+    return lambda packed: packed.keep_terminal_punctuation(tuple(endings), tuple(excluded_endings))
+
+
+def _few_words(min_words_per_line: int) -> PackedRule:
+    return lambda packed: packed.drop_few_words(min_words_per_line)
+
+
+def _phrases(phrases: Any) -> PackedRule | None:
+    if not "".join(phrases).isascii():
+        return None
+    return lambda packed: packed.drop_phrases(tuple(phrases), lambda line: not lines.drop_phrases([line], phrases))
+
+
+_RULES: Mapping[str, Callable[..., PackedRule | None]] = {
+    "metadata_line": _metadata_line,
+    "long_word": _long_word,
+    "citation": _citation,
+    "no_terminal_punctuation": _no_terminal_punctuation,
+    "few_words": _few_words,
+    "javascript": _phrases,
+    "policy": _phrases,
+}

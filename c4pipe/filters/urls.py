@@ -1,0 +1,51 @@
+"""The identity that a page's URL gives it: normalised URL, keys, split."""
+
+import hashlib
+import re
+
+import mmh3
+
+_SCHEME = {
+    "start": re.compile(r"^(?:https?://)?(?:www\.)?"),
+    "anywhere": re.compile(r"https?://(?:www\.)?"),
+}
+
+
+_TRACKING_QUERY = re.compile(r"\?(?:utm_|ref|feed).*")
+
+
+def normalise_url(url: str, scheme: str = "start") -> str:
+    """Returns `url` without scheme, `www.`, a tracking query and trailing slashes (rule 5).
+
+    The query is cut where its first parameter starts with `utm_`, `ref` or `feed`.
+    Source: TensorFlow Datasets, c4 3.1.0; the paper only says that pages were deduplicated.
+
+    Args:
+        url: a URL as crawled.
+        scheme: `start`, or `anywhere` to remove the scheme, with a `www.` after it, wherever it stands.
+    """
+    return _TRACKING_QUERY.sub("", _SCHEME[scheme].sub("", url)).rstrip("/")
+
+
+def url_key(normalised_url: str) -> int:
+    """Returns the unsigned 64-bit hash (MurmurHash3 x64) that captures of one URL share."""
+    return mmh3.hash64(normalised_url.encode("utf-8", "replace"), signed=False)[0]
+
+
+def url_md5(url: str) -> int:
+    """Returns the MD5 of a URL as an unsigned 128-bit integer."""
+    digest = hashlib.md5(url.encode("utf-8", "replace"), usedforsecurity=False).digest()
+    return int.from_bytes(digest, "big")
+
+
+def page_key(url: str, normalised_url: str, by_md5: bool) -> int:
+    """Returns the unsigned 64-bit key of a page: its place in the corpus, by its URL as crawled or normalised."""
+    return url_md5(url) >> 64 if by_md5 else url_key(normalised_url)
+
+
+def is_validation(normalised_url: str, one_in: int) -> bool:
+    """Tells whether the page belongs to the validation split: MD5 of its URL modulo `one_in` is 0 (rule 19).
+
+    Source: TensorFlow Datasets, c4 3.1.0 (one in 1,000).
+    """
+    return url_md5(normalised_url) % one_in == 0

@@ -1,0 +1,61 @@
+"""Where the bytes of an input come from: a file, a server, an object store, or the cache before these."""
+
+import contextlib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from c4pipe.io.byte_stream import ByteStream
+from c4pipe.io.cache import cached
+from c4pipe.io.http import Download, make_pool
+from c4pipe.io.object_store import SCHEMES, ObjectDownload
+from c4pipe.io.retry import NetworkOptions
+
+
+def is_url(path: str) -> bool:
+    """Tells whether an input is behind a URL that c4pipe reads."""
+    return path.startswith(("http://", "https://", *SCHEMES))
+
+
+class InputOpener:
+    """Opens inputs. Made once in a worker, whose connections it holds."""
+
+    def __init__(self, network: NetworkOptions) -> None:
+        self._network = network
+        self._pool = make_pool()
+
+    @contextlib.contextmanager
+    def open(self, path: str) -> Iterator[ByteStream]:
+        """Opens a path or URL. Raises DownloadError where a URL's file can't be had, OSError for any other reason."""
+        cache = self._network.cache
+        if is_url(path) and cache is None:
+            with self._download(path) as stream:
+                yield stream
+            return
+        local = cached(cache, path, lambda: self._download(path)) if cache and is_url(path) else Path(path)
+        with local.open("rb") as file:
+            yield file
+
+    def size(self, path: str) -> int | None:
+        """Returns the bytes of an input; None where its server doesn't tell. Raises OSError."""
+        if not is_url(path):
+            return Path(path).stat().st_size
+        with self._download(path, 0, 1) as download:
+            download.read(1)
+            return download.length
+
+    def part(self, path: str, first: int, size: int) -> bytes:
+        """Returns `size` bytes of an input from byte `first` on, fewer at its end. Raises OSError."""
+        if not is_url(path):
+            with Path(path).open("rb") as file:
+                file.seek(first)
+                return file.read(size)
+        with self._download(path, first, size) as download:
+            return b"".join(iter(lambda: download.read(1 << 20), b""))
+
+    def _download(
+        self, url: str, first: int = 0, size: int | None = None
+    ) -> AbstractContextManager[Download | ObjectDownload]:
+        if url.startswith(SCHEMES):
+            return contextlib.closing(ObjectDownload(url, self._network, first, size))
+        return contextlib.closing(Download(url, self._pool, self._network, first, size))

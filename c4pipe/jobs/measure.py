@@ -1,0 +1,172 @@
+"""What a build costs, measured on a small part of its input: a slice out of the middle of a few files."""
+
+import io
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import Console
+
+from c4pipe.clean.file_cleaner import WetFileCleaner
+from c4pipe.clean.work_file import read_header
+from c4pipe.clean.work_folder import work_path
+from c4pipe.corpus.shard_writer import FORMATS
+from c4pipe.errors import C4pipeError
+from c4pipe.io.paths import StoragePath, file_sizes
+from c4pipe.io.streams import InputOpener, is_url
+from c4pipe.jobs.options import CleanOptions, DedupOptions
+from c4pipe.jobs.pipeline import dedup
+from c4pipe.jobs.progress import Progress
+from c4pipe.recipes import recipe_lists
+from c4pipe.recipes.recipe_lists import FOLDER
+from c4pipe.runners.runner import RunnerOptions
+from c4pipe.wet.inputs import InputFile
+
+PART = 8 * 1000 * 1000
+"""Bytes of a slice, as they are stored."""
+
+SIZED = 32
+"""Files whose size is asked for, at most, where sizes are not known."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of files.
+
+    Attributes:
+        files: how many files there are in all.
+        known: the sizes that are known, in bytes as they are stored: of all files, or of some, evenly spread.
+    """
+
+    files: int
+    known: tuple[int, ...]
+
+    @property
+    def total(self) -> int:
+        """Bytes of all files: if not all sizes are known, as if the others were like those."""
+        return sum(self.known) * self.files // len(self.known)
+
+    @property
+    def error(self) -> float:
+        """The standard error of the total, as a share of it; 0 where all sizes are known."""
+        count, mean = len(self.known), sum(self.known) / len(self.known)
+        if count == self.files or count < 2 or not mean:
+            return 0.0
+        variance = sum((size - mean) ** 2 for size in self.known) / (count - 1)
+        return float((variance / count) ** 0.5 / mean)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the slices took, and what became of them.
+
+    Attributes:
+        parts: the slices.
+        stored: their bytes, as they are stored.
+        pages: pages read.
+        kept: pages in the corpus.
+        rows: rows of URLs and of spans that the exchange moves.
+        clean_seconds: CPU seconds of clean.
+        dedup_seconds: CPU seconds of dedup.
+        fetched: whether they came from the network.
+        fetch_seconds: seconds in which they were read, over one connection.
+        work_bytes: bytes of the work files.
+        corpus_bytes: bytes of the corpus, by format.
+    """
+
+    parts: int
+    stored: int
+    pages: int
+    kept: int
+    rows: int
+    clean_seconds: float
+    dedup_seconds: float
+    fetched: bool
+    fetch_seconds: float
+    work_bytes: int
+    corpus_bytes: dict[str, int]
+
+
+def spread(files: Sequence[InputFile], count: int) -> list[InputFile]:
+    """Returns at most `count` files, evenly spread over the list."""
+    count = min(count, len(files))
+    return [files[(2 * number + 1) * len(files) // (2 * count)] for number in range(count)]
+
+
+def sizes(files: Sequence[InputFile], sources: InputOpener) -> Sizes:
+    """Returns the sizes of files; asks for some where they are not known. Raises OSError where none can be had."""
+    known = [file.size for file in files if file.size is not None]
+    if len(known) < len(files):
+        asked = [sources.size(file.path) for file in spread(files, SIZED)]
+        known = [size for size in asked if size is not None]
+    if not known:
+        raise OSError("the server does not tell the sizes of files")
+    return Sizes(len(files), tuple(known))
+
+
+def cost(options: CleanOptions, formats: Sequence[str], count: int, sources: InputOpener) -> Cost:
+    """Cleans and dedups a slice of each of `count` files, in this process, and returns what that took.
+
+    The slices come from evenly spread places: in a WET file pages are sorted by URL, and its head is not like its rest.
+    Raises OSError where a file can't be read, C4pipeError where the slices hold no page.
+    """
+    with tempfile.TemporaryDirectory(prefix="c4pipe-plan-") as folder:
+        work, output = Path(folder) / "work", Path(folder) / "corpus"
+        options.recipe_lists.save(work / FOLDER)
+        cleaner = WetFileCleaner(options.rules, recipe_lists.load(work / FOLDER, options.recipe_lists.digests))
+        files = spread(options.files, count)
+        slices = []
+        for number, file in enumerate(files):
+            slices.append(_clean_slice(file, (number + 0.5) / len(files), sources, cleaner, work_path(work, file)))
+        headers = [read_header(work_path(work, file)) for file in files]
+        pages = sum(header.counts.get("pages.read", 0) for header in headers)
+        if not pages:
+            raise C4pipeError(f"no page was found in {len(files)} slices: are these WET files?")
+        before = time.process_time()
+        made = dedup(
+            DedupOptions((work,), output, tuple(formats), None, RunnerOptions(1)), Progress(Console(), quiet=True)
+        )
+        return Cost(
+            parts=len(files),
+            stored=sum(each.stored for each in slices),
+            pages=pages,
+            kept=made["counts"]["pages.kept"],
+            rows=sum(header.rows + header.spans for header in headers),
+            clean_seconds=sum(each.clean_seconds for each in slices),
+            dedup_seconds=time.process_time() - before,
+            fetched=any(is_url(file.path) for file in files),
+            fetch_seconds=sum(each.fetch_seconds for each in slices),
+            work_bytes=sum(file_sizes(work, "*.parquet").values()),
+            corpus_bytes={name: _bytes_of(name, made["shards"]) for name in formats},
+        )
+
+
+class _Slice(NamedTuple):
+    stored: int
+    fetch_seconds: float
+    clean_seconds: float
+
+
+def _clean_slice(
+    file: InputFile, place: float, sources: InputOpener, cleaner: WetFileCleaner, target: StoragePath
+) -> _Slice:
+    """Cleans the slice around a place between 0 and 1; from the head where none but that can be inflated."""
+    size = sources.size(file.path) if file.size is None else file.size
+    first = int(max(0, (size or 0) - PART) * place)
+    while True:
+        started = time.monotonic()
+        part = sources.part(file.path, first, PART)
+        fetched = time.monotonic() - started
+        before = time.process_time()
+        cleaner.clean(io.BytesIO(part), file.name, target)
+        took = _Slice(len(part), fetched, time.process_time() - before)
+        if read_header(target).counts.get("pages.read") or not first:
+            return took
+        first = 0
+
+
+def _bytes_of(name: str, shards: Sequence[Mapping[str, Any]]) -> int:
+    return sum(shard["bytes"] for shard in shards if shard["path"].endswith(FORMATS[name].extension))

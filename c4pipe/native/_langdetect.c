@@ -1,0 +1,678 @@
+/* langdetect 1.0.9 (detector.py, utils/ngram.py of that package) on its own profiles: the same draws, the same
+ * floating-point operations in the same order, hence the same probabilities to the last bit. What is rare (accents
+ * as characters of their own) is prepared in Python: see filters/language.py. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#define LANGUAGES 55
+#define MOST_CHARACTERS 10000 /* of a text: Detector.max_text_length */
+#define TRIALS 7
+#define BETWEEN_CHECKS 5  /* steps, after the first; all of Detector's constants */
+#define MOST_STEPS 1000
+#define CODE_POINTS 0x110000
+
+/* Characters have numbers of 12 bits, n-grams up to three of them, and a place of the table an n-gram (36 bits) above
+ * the number of its entry (or row) and a flag. */
+#define CHARACTER_BITS 12
+#define ENTRY_BITS 24
+#define DENSE (1 << (ENTRY_BITS - 1)) /* flag: it is the number of a row */
+#define ENTRY (DENSE - 1)
+#define SPACE 1
+#define UNKNOWN 2         /* in no profile */
+#define UPPER 0x8000      /* flag beside the number of a character: str.isupper */
+#define FEW_BITS 6        /* of the numbers of the most frequent characters, Latin letters among them */
+#define LANGUAGE_BITS 6
+#define MANY 8             /* shares of an n-gram that has a row */
+
+#ifdef __GNUC__
+#define PREFETCH(at) __builtin_prefetch(at)
+#else
+#define PREFETCH(at) ((void)0)
+#endif
+
+typedef unsigned char byte;
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *normalize;   /* NGram.normalize */
+    uint16_t *numbers;     /* of the characters of the profiles */
+    uint16_t *normalized;  /* number and flag of what each character is read as; 0 before it was met */
+    uint16_t known;        /* numbers given */
+    uint64_t *table;       /* the n-grams of the profiles */
+    size_t mask;           /* places of the table less one */
+    uint32_t *first;       /* where the shares of each entry begin; one more for the end */
+    uint32_t entries;
+    uint32_t *shares;      /* how often a language has the n-gram, above the number of the language */
+    double totals[3][LANGUAGES];  /* n-grams of each length that a language has */
+    double *dense;         /* rows of probabilities by language, of n-grams with many shares */
+    byte *pairs;           /* a bit for each pair of numbers that is in the profiles */
+    byte triples[1 << (3 * FEW_BITS - 3)];  /* for each triple of the lowest numbers */
+    uint32_t *draws;       /* what random.Random(0) draws, 32 bits each */
+    Py_ssize_t draw_count;
+    int compensated;       /* sum() as of Python 3.12 */
+} Detector;
+
+/* The profiles */
+
+static inline size_t first_place(const Detector *self, uint64_t gram)
+{
+    return (gram * 0x9E3779B97F4A7C15u) >> 40 & self->mask;
+}
+
+static inline size_t place_of(const Detector *self, uint64_t gram)
+{
+    size_t place = first_place(self, gram);
+    while (self->table[place] && self->table[place] >> ENTRY_BITS != gram)
+        place = (place + 1) & self->mask;
+    return place;
+}
+
+/* The n-gram of a word of a profile; 0 after an error. */
+static uint64_t gram_of(Detector *self, PyObject *word)
+{
+    Py_ssize_t length = PyUnicode_Check(word) ? PyUnicode_GET_LENGTH(word) : 0;
+    if (length < 1 || length > 3) {
+        PyErr_Format(PyExc_ValueError, "a language profile has %R where one to three characters are expected", word);
+        return 0;
+    }
+    uint64_t gram = 0;
+    for (Py_ssize_t each = 0; each < length; each++) {
+        uint16_t *number = &self->numbers[PyUnicode_READ_CHAR(word, each)];
+        if (!*number) {
+            if (self->known + 1 >= 1 << CHARACTER_BITS) {
+                PyErr_SetString(PyExc_ValueError, "the language profiles have too many characters");
+                return 0;
+            }
+            *number = ++self->known;
+        }
+        gram = gram << CHARACTER_BITS | *number;
+    }
+    return gram;
+}
+
+static inline int bit(const byte *bits, uint64_t at) { return bits[at >> 3] >> (at & 7) & 1; }
+
+static inline void set_bit(byte *bits, uint64_t at) { bits[at >> 3] |= 1 << (at & 7); }
+
+static const uint64_t one = (1 << CHARACTER_BITS) - 1, two = ((uint64_t)1 << 2 * CHARACTER_BITS) - 1;
+
+/* Whether all characters of a triple have one of the lowest numbers. */
+static inline int is_frequent(uint64_t gram)
+{
+    const uint64_t high = one >> FEW_BITS << FEW_BITS;
+    return !(gram & (high | high << CHARACTER_BITS | high << 2 * CHARACTER_BITS));
+}
+
+static inline uint64_t pack(uint64_t gram)
+{
+    return gram >> 2 * CHARACTER_BITS << 2 * FEW_BITS | (gram >> CHARACTER_BITS & one) << FEW_BITS | (gram & one);
+}
+
+/* Whether the profiles have three characters; those of most texts are decided in few cache lines. */
+static inline int has_triple(const Detector *self, uint64_t gram)
+{
+    return is_frequent(gram) ? bit(self->triples, pack(gram)) : self->table[place_of(self, gram)] != 0;
+}
+
+/* A new n-gram: its entry, and the bit that tells of it. */
+static void enter(Detector *self, size_t place, uint64_t gram)
+{
+    self->table[place] = gram << ENTRY_BITS | self->entries++;
+    if (gram <= two)
+        set_bit(self->pairs, gram); /* one character is a pair with none */
+    else if (is_frequent(gram))
+        set_bit(self->triples, pack(gram));
+}
+
+/* For each word of each profile: a new entry and one more share in `counts`, or, where `next` is given, its share. */
+static int read_profiles(Detector *self, PyObject *profiles, uint32_t *counts, uint32_t *next)
+{
+    for (uint32_t language = 0; language < LANGUAGES; language++) {
+        PyObject *frequencies, *word, *frequency;
+        double *totals[3] = {&self->totals[0][language], &self->totals[1][language], &self->totals[2][language]};
+        Py_ssize_t at = 0;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(profiles, language), "O!(ddd);frequencies and three totals",
+                              &PyDict_Type, &frequencies, totals[0], totals[1], totals[2]))
+            return -1;
+        while (PyDict_Next(frequencies, &at, &word, &frequency)) {
+            uint64_t gram = gram_of(self, word);
+            if (!gram)
+                return -1;
+            size_t place = place_of(self, gram);
+            if (!next) {
+                if (!self->table[place])
+                    enter(self, place, gram);
+                counts[self->table[place] & ENTRY]++;
+                continue;
+            }
+            long times = PyLong_AsLong(frequency);
+            if (times < 0 || times >= 1L << (32 - LANGUAGE_BITS)) {
+                PyErr_Format(PyExc_ValueError, "a language profile has %R %R times", word, frequency);
+                return -1;
+            }
+            self->shares[next[self->table[place] & ENTRY]++] = (uint32_t)times << LANGUAGE_BITS | language;
+        }
+    }
+    return 0;
+}
+
+/* Probabilities of an n-gram, by language; written into `row` unless they are at hand. */
+static const double *row_of(const Detector *self, uint64_t gram, double *row)
+{
+    uint64_t entry = self->table[place_of(self, gram)];
+    if (entry & DENSE)
+        return self->dense + (entry & ENTRY) * LANGUAGES;
+    entry &= ENTRY;
+    const double *totals = self->totals[gram > two ? 2 : gram > one];
+    for (int each = 0; each < LANGUAGES; each++)
+        row[each] = 0.0;
+    for (uint32_t at = self->first[entry]; at < self->first[entry + 1]; at++) {
+        uint32_t language = self->shares[at] & ((1 << LANGUAGE_BITS) - 1);
+        row[language] = (self->shares[at] >> LANGUAGE_BITS) / totals[language];
+    }
+    return row;
+}
+
+/* Rows for the n-grams that many languages have, which are those that texts are full of. */
+static int make_rows(Detector *self)
+{
+    size_t count = 0;
+    for (uint32_t each = 0; each < self->entries; each++)
+        count += self->first[each + 1] - self->first[each] >= MANY;
+    self->dense = PyMem_Calloc(count + 1, LANGUAGES * sizeof *self->dense);
+    if (!self->dense) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (size_t place = 0; place <= self->mask && count; place++) {
+        uint64_t gram = self->table[place] >> ENTRY_BITS, entry = self->table[place] & ENTRY;
+        if (!gram || self->first[entry + 1] - self->first[entry] < MANY)
+            continue;
+        row_of(self, gram, self->dense + --count * LANGUAGES);
+        self->table[place] = gram << ENTRY_BITS | DENSE | count;
+    }
+    return 0;
+}
+
+static int learn(Detector *self, PyObject *profiles)
+{
+    size_t words = 0;
+    for (int each = 0; each < LANGUAGES; each++) {
+        PyObject *profile = PyTuple_GET_ITEM(profiles, each);
+        if (!PyTuple_Check(profile) || !PyTuple_GET_SIZE(profile) || !PyDict_Check(PyTuple_GET_ITEM(profile, 0))) {
+            PyErr_SetString(PyExc_TypeError, "a language profile is a tuple of frequencies and totals");
+            return -1;
+        }
+        words += PyDict_GET_SIZE(PyTuple_GET_ITEM(profile, 0));
+    }
+    for (self->mask = 1; self->mask < words; self->mask = 2 * self->mask + 1)
+        ;
+    self->table = PyMem_Calloc(self->mask + 1, sizeof *self->table);
+    self->first = PyMem_Calloc(words + 1, sizeof *self->first);
+    self->shares = PyMem_Calloc(words + 1, sizeof *self->shares);
+    self->pairs = PyMem_Calloc((two >> 3) + 1, 1);
+    uint32_t *next = PyMem_Calloc(words + 1, sizeof *next);
+    int failed = !self->table || !self->first || !self->shares || !self->pairs || !next;
+    if (failed)
+        PyErr_NoMemory();
+    failed = failed || read_profiles(self, profiles, self->first + 1, NULL) < 0;
+    for (uint32_t each = 0; !failed && each < self->entries; each++) {
+        self->first[each + 1] += self->first[each];
+        next[each] = self->first[each];
+    }
+    failed = failed || read_profiles(self, profiles, NULL, next) < 0;
+    PyMem_Free(next);
+    return failed ? -1 : make_rows(self);
+}
+
+/* The text */
+
+static inline int is_alphanumeric(Py_UCS4 each)
+{
+    return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') || (each >= '0' && each <= '9');
+}
+
+static inline int in_host(Py_UCS4 each) { return is_alphanumeric(each) || each == '-' || each == '_'; }
+
+static inline int in_mail(Py_UCS4 each) { return in_host(each) || each == '.'; }
+
+static inline int in_url(Py_UCS4 each)
+{
+    return is_alphanumeric(each) || (each && each < 0x80 && strchr("-_.?&~;+=/#", (int)each));
+}
+
+typedef int (*Member)(Py_UCS4 each);
+
+static Py_ssize_t run(const Py_UCS4 *at, const Py_UCS4 *end, Member is_member, Py_ssize_t most)
+{
+    Py_ssize_t found = 0;
+    while (found < most && at + found < end && is_member(at[found]))
+        found++;
+    return found;
+}
+
+/* Characters of the match of URL_RE that begins at `at`, 0 where there is none. */
+static Py_ssize_t url_at(const Py_UCS4 *at, const Py_UCS4 *end)
+{
+    const char *scheme = "http";
+    Py_ssize_t size = 0;
+    for (; *scheme; scheme++)
+        if (at + size >= end || at[size++] != (Py_UCS4)*scheme)
+            return 0;
+    size += at + size < end && at[size] == 's';
+    if (end - at < size + 3 || at[size] != ':' || at[size + 1] != '/' || at[size + 2] != '/')
+        return 0;
+    Py_ssize_t rest = run(at + size + 3, end, in_url, 2076);
+    return rest ? size + 3 + rest : 0;
+}
+
+/* Puts a space for each match of URL_RE; returns how many characters are left. */
+static Py_ssize_t remove_urls(Py_UCS4 *text, Py_ssize_t count)
+{
+    Py_ssize_t kept = 0;
+    for (Py_ssize_t at = 0; at < count;) {
+        Py_ssize_t size = text[at] == 'h' ? url_at(text + at, text + count) : 0;
+        text[kept++] = size ? ' ' : text[at];
+        at += size ? size : 1;
+    }
+    return kept;
+}
+
+/* Puts a space for each match of MAIL_RE, which is looked for from its @; returns how many characters are left. */
+static Py_ssize_t remove_mail(Py_UCS4 *text, Py_ssize_t count)
+{
+    const Py_UCS4 *end = text + count;
+    Py_ssize_t kept = 0;
+    for (Py_ssize_t at = 0; at < count;) {
+        Py_ssize_t before = 0, size = 0;
+        if (text[at] == '@') {
+            while (before < 64 && before < kept && in_mail(text[kept - before - 1]))
+                before++;
+            Py_ssize_t host = run(text + at + 1, end, in_host, 255);
+            Py_ssize_t rest = run(text + at + 1 + host, end, in_mail, 255);
+            size = before && host && host + rest > 1 ? 1 + host + rest : 0;
+        }
+        if (size) {
+            kept -= before;
+            text[kept++] = ' ';
+            at += size;
+        } else {
+            text[kept++] = text[at++];
+        }
+    }
+    return kept;
+}
+
+/* Whether NGram.normalize_vi may join the character with the letter before it. */
+static inline int is_accent(Py_UCS4 each)
+{
+    return each == 0x300 || each == 0x301 || each == 0x303 || each == 0x309 || each == 0x323;
+}
+
+/* Whether a text may have a match of URL_RE or MAIL_RE. */
+static int has_address(PyObject *text)
+{
+    Py_ssize_t size = PyUnicode_GET_LENGTH(text), at = PyUnicode_FindChar(text, '@', 0, size, 1);
+    for (Py_ssize_t colon = -1; at == -1 && (colon = PyUnicode_FindChar(text, ':', colon + 1, size, 1)) >= 0;)
+        if (size - colon > 2 && PyUnicode_READ_CHAR(text, colon + 1) == '/')
+            at = colon;
+    return at >= 0;
+}
+
+/* What is read of a text. Blanks that follow one another are left in it: they make no other n-grams. */
+typedef struct {
+    int kind; /* of str: bytes of a character */
+    const void *at;
+    Py_ssize_t count;
+    int without_latin; /* whether its Latin letters are passed over */
+} Text;
+
+/* Limits the text as Detector.append does, and looks for Latin letters as cleaning_text; false where NGram.normalize_vi
+ * may join some of its characters. */
+static int measure(Text *text)
+{
+    Py_ssize_t size = text->count, latin = 0, other = 0, accents = 0;
+    text->count = size < MOST_CHARACTERS ? size : MOST_CHARACTERS;
+    text->without_latin = 0;
+    if (text->kind == 1)
+        return 1; /* no character from U+0300 on */
+    for (Py_ssize_t at = 0; at < text->count; at++) {
+        Py_UCS4 each = PyUnicode_READ(text->kind, text->at, at);
+        latin += each >= 'A' && each <= 'z';
+        other += each >= 0x300;
+        accents += each >= 0x300 && is_accent(each);
+    }
+    text->without_latin = latin * 2 < other;
+    if (size > text->count) /* it may be joined with the last */
+        accents += is_accent(PyUnicode_READ(text->kind, text->at, text->count));
+    return !accents;
+}
+
+/* The n-grams of the text */
+
+/* Asks what a character is read as; 0 after an error. */
+static uint16_t meet(Detector *self, Py_UCS4 each)
+{
+    PyObject *read = PyObject_CallFunction(self->normalize, "C", (int)each);
+    if (!read || !PyUnicode_Check(read) || PyUnicode_GET_LENGTH(read) != 1) {
+        if (read)
+            PyErr_SetString(PyExc_TypeError, "a character has to be read as one character");
+        Py_XDECREF(read);
+        return 0;
+    }
+    Py_UCS4 as = PyUnicode_READ_CHAR(read, 0);
+    uint16_t number = self->numbers[as] ? self->numbers[as] : UNKNOWN;
+    Py_DECREF(read);
+    return self->normalized[each] = Py_UNICODE_ISUPPER(as) ? number | UPPER : number;
+}
+
+/* Writes the n-grams that the profiles have, in the order of NGram.add_char; -1 after an error. */
+static Py_ssize_t extract(Detector *self, Text text, uint64_t *grams)
+{
+    uint64_t last = SPACE; /* characters, at most three */
+    Py_ssize_t found = 0;
+    int after_upper = 0, in_capitals = 0;
+    for (Py_ssize_t at = 0; at < text.count; at++) {
+        Py_UCS4 each = PyUnicode_READ(text.kind, text.at, at);
+        if (text.without_latin && each >= 'A' && each <= 'z')
+            continue;
+        uint16_t read = self->normalized[each];
+        if (!read && !(read = meet(self, each)))
+            return -1;
+        int upper = (read & UPPER) != 0;
+        uint64_t number = read & one;
+        if ((last & one) == SPACE) {
+            last = SPACE;
+            after_upper = in_capitals = 0;
+            if (number == SPACE)
+                continue;
+        }
+        last = (last & two) << CHARACTER_BITS | number;
+        in_capitals = upper && (after_upper || in_capitals);
+        after_upper = upper;
+        if (in_capitals)
+            continue;
+        grams[found] = number;
+        found += number != SPACE && bit(self->pairs, number);
+        grams[found] = last & two;
+        found += bit(self->pairs, last & two);
+        grams[found] = last;
+        found += last > two && has_triple(self, last);
+    }
+    return found;
+}
+
+/* The probabilities */
+
+typedef struct {
+    const uint32_t *draws;
+    Py_ssize_t used, count;
+    double next; /* of gauss */
+    int has_next;
+} Random;
+
+static inline double draw_double(Random *random)
+{
+    uint32_t high = random->draws[random->used++] >> 5, low = random->draws[random->used++] >> 6;
+    return (high * 67108864.0 + low) * (1.0 / 9007199254740992.0);
+}
+
+/* random.gauss(0.0, 1.0) */
+static double draw_gauss(Random *random)
+{
+    random->has_next = !random->has_next;
+    if (!random->has_next)
+        return random->next;
+    double turn = draw_double(random) * 6.283185307179586;
+    double radius = sqrt(-2.0 * log(1.0 - draw_double(random)));
+    random->next = sin(turn) * radius;
+    return cos(turn) * radius;
+}
+
+/* random.choice of things whose count has so many bits, as an index; -1 where there are no draws left */
+static Py_ssize_t draw_below(Random *random, Py_ssize_t count, int bits)
+{
+    while (random->used < random->count - 4) { /* what a gauss takes is always left */
+        Py_ssize_t drawn = random->draws[random->used++] >> (32 - bits);
+        if (drawn < count)
+            return drawn;
+    }
+    return -1;
+}
+
+/* sum() of floats, which Python 3.12 began to compensate (Neumaier) */
+static double sum(const double *each, int compensated)
+{
+    double total = 0.0, lost = 0.0;
+    for (int at = 0; at < LANGUAGES; at++) {
+        double next = total + each[at];
+        if (compensated)
+            lost += fabs(total) >= fabs(each[at]) ? (total - next) + each[at] : (each[at] - next) + total;
+        total = next;
+    }
+    return lost && isfinite(lost) ? total + lost : total;
+}
+
+/* Detector._normalize_prob; tells whether one is above its threshold. */
+static int normalize(double *probabilities, int compensated)
+{
+    double total = sum(probabilities, compensated);
+    int converged = 0;
+    for (int each = 0; each < LANGUAGES; each++) {
+        probabilities[each] /= total;
+        converged |= probabilities[each] > 0.99999;
+    }
+    return converged;
+}
+
+/* Detector._update_lang_prob */
+static void update(double *restrict probabilities, const double *restrict row, double weight)
+{
+    for (int each = 0; each < LANGUAGES; each++)
+        probabilities[each] *= weight + row[each];
+}
+
+/* Picks the next n-grams; false where there are no draws left. */
+static int pick(const Detector *self, Random *random, const uint64_t *grams, Py_ssize_t count, int bits, int now,
+                uint64_t *picked)
+{
+    for (int each = 0; each < now; each++) {
+        Py_ssize_t chosen = draw_below(random, count, bits);
+        if (chosen < 0)
+            return 0;
+        picked[each] = grams[chosen];
+        PREFETCH(self->table + first_place(self, picked[each]));
+    }
+    return 1;
+}
+
+/* Finds the rows of n-grams, all of them before the first is needed: they are far apart in memory. */
+static void look_up(const Detector *self, const uint64_t *picked, int now, const double **rows,
+                    double scratch[][LANGUAGES])
+{
+    for (int each = 0; each < now; each++) {
+        rows[each] = row_of(self, picked[each], scratch[each]);
+        for (int at = 0; at < LANGUAGES; at += 8)
+            PREFETCH(rows[each] + at);
+    }
+}
+
+/* Detector._detect_block after its n-grams are there; -1 where there are no draws left. */
+static int detect(const Detector *self, const uint64_t *grams, Py_ssize_t count, double *means)
+{
+    Random random = {.draws = self->draws, .count = self->draw_count};
+    int bits = 0;
+    while (count >> bits)
+        bits++;
+    for (int trial = 0; trial < TRIALS; trial++) {
+        double probabilities[LANGUAGES], scratch[BETWEEN_CHECKS][LANGUAGES];
+        const double *rows[BETWEEN_CHECKS];
+        uint64_t picked[BETWEEN_CHECKS];
+        double weight = (0.5 + draw_gauss(&random) * 0.05) / 10000;
+        for (int each = 0; each < LANGUAGES; each++)
+            probabilities[each] = 1.0 / LANGUAGES;
+        for (int steps = 1;; steps += BETWEEN_CHECKS) {
+            int now = steps == 1 ? 1 : BETWEEN_CHECKS;
+            if (!pick(self, &random, grams, count, bits, now, picked))
+                return -1;
+            look_up(self, picked, now, rows, scratch);
+            for (int step = 0; step < now; step++)
+                update(probabilities, rows[step], weight);
+            if (normalize(probabilities, self->compensated) || steps > MOST_STEPS)
+                break;
+        }
+        for (int each = 0; each < LANGUAGES; each++)
+            means[each] += probabilities[each] / TRIALS;
+    }
+    return 0;
+}
+
+static PyObject *best(const double *means)
+{
+    int found = 0;
+    for (int each = 1; each < LANGUAGES; each++)
+        if (means[each] > means[found])
+            found = each;
+    if (means[found] > 0.1)
+        return Py_BuildValue("id", found, means[found]);
+    Py_RETURN_NONE;
+}
+
+static PyObject *guess(Detector *self, PyObject *args)
+{
+    PyObject *text;
+    int prepared;
+    if (!PyArg_ParseTuple(args, "Up", &text, &prepared))
+        return NULL;
+    Text read = {PyUnicode_KIND(text), PyUnicode_DATA(text), PyUnicode_GET_LENGTH(text), 0};
+    Py_UCS4 *edited = NULL;
+    if (!prepared && has_address(text)) {
+        if (!(edited = PyUnicode_AsUCS4Copy(text)))
+            return NULL;
+        read = (Text){4, edited, remove_mail(edited, remove_urls(edited, read.count)), 0};
+    }
+    int failed = !measure(&read) && !prepared;
+    double means[LANGUAGES] = {0};
+    uint64_t *grams = failed ? NULL : PyMem_Malloc((3 * read.count + 1) * sizeof *grams);
+    if (grams) {
+        Py_ssize_t found = extract(self, read, grams);
+        failed = found > 0 && detect(self, grams, found, means) < 0;
+        PyMem_Free(grams);
+    } else if (!failed) {
+        PyErr_NoMemory();
+    }
+    PyMem_Free(edited);
+    if (PyErr_Occurred())
+        return NULL;
+    if (failed)
+        Py_RETURN_NOTIMPLEMENTED;
+    return best(means);
+}
+
+/* The type */
+
+static void detector_dealloc(Detector *self)
+{
+    PyMem_Free(self->numbers);
+    PyMem_Free(self->normalized);
+    PyMem_Free(self->table);
+    PyMem_Free(self->first);
+    PyMem_Free(self->shares);
+    PyMem_Free(self->pairs);
+    PyMem_Free(self->dense);
+    PyMem_Free(self->draws);
+    Py_XDECREF(self->normalize);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static int prepare_tables(Detector *self, const Py_buffer *draws)
+{
+    self->numbers = PyMem_Calloc(CODE_POINTS, sizeof *self->numbers);
+    self->normalized = PyMem_Calloc(CODE_POINTS, sizeof *self->normalized);
+    self->draws = PyMem_Malloc(draws->len + 1);
+    if (!self->numbers || !self->normalized || !self->draws) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    self->numbers[' '] = SPACE;
+    self->known = UNKNOWN;
+    for (int each = 'A'; each <= 'Z'; each++) {
+        self->numbers[each] = ++self->known;
+        self->numbers[each + 'a' - 'A'] = ++self->known;
+    }
+    self->draw_count = draws->len / 4;
+    if (self->draw_count < 4) {
+        PyErr_SetString(PyExc_ValueError, "too few draws");
+        return -1;
+    }
+    const unsigned char *at = draws->buf;
+    for (Py_ssize_t each = 0; each < self->draw_count; each++, at += 4)
+        self->draws[each] = at[0] | at[1] << 8 | at[2] << 16 | (uint32_t)at[3] << 24;
+    return 0;
+}
+
+static PyObject *detector_new(PyTypeObject *type, PyObject *args, PyObject *unused)
+{
+    PyObject *profiles, *normalize;
+    Py_buffer draws;
+    int compensated;
+    if (!PyArg_ParseTuple(args, "O!Oy*p", &PyTuple_Type, &profiles, &normalize, &draws, &compensated))
+        return NULL;
+    Detector *self = (Detector *)type->tp_alloc(type, 0);
+    int failed = !self;
+    if (!failed && PyTuple_GET_SIZE(profiles) != LANGUAGES) {
+        PyErr_Format(PyExc_ValueError, "%d language profiles are needed, not %zd", LANGUAGES,
+                     PyTuple_GET_SIZE(profiles));
+        failed = 1;
+    }
+    if (!failed) {
+        self->normalize = Py_NewRef(normalize);
+        self->compensated = compensated;
+        failed = prepare_tables(self, &draws) < 0 || learn(self, profiles) < 0;
+    }
+    PyBuffer_Release(&draws);
+    if (failed)
+        Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static PyMethodDef methods[] = {
+    {"guess", (PyCFunction)guess, METH_VARARGS,
+     "guess(text, prepared): (number of the most probable language's profile, its probability), or None where a text "
+     "has nothing to go by. NotImplemented where it has accents that NGram.normalize_vi may join (what that makes of "
+     "it, after URL_RE and MAIL_RE, is `prepared`), or where the draws are too few."},
+    {NULL},
+};
+
+static PyTypeObject detector_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "c4pipe.native._langdetect.Detector",
+    .tp_doc = "Detector(profiles, normalize, draws, compensated): langdetect with the seed that `draws` come from (32 "
+              "bits each, low byte first). `profiles`: a tuple of (frequencies of words, their totals by length); "
+              "`normalize`: NGram.normalize; `compensated`: whether sum() compensates.",
+    .tp_basicsize = sizeof(Detector),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_new = detector_new,
+    .tp_dealloc = (destructor)detector_dealloc,
+    .tp_methods = methods,
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "c4pipe.native._langdetect",
+    .m_doc = "langdetect, compiled.",
+    .m_size = -1,
+};
+
+PyMODINIT_FUNC PyInit__langdetect(void)
+{
+    if (PyType_Ready(&detector_type) < 0)
+        return NULL;
+    PyObject *made = PyModule_Create(&module);
+    if (made && PyModule_AddObjectRef(made, "Detector", (PyObject *)&detector_type) < 0)
+        Py_CLEAR(made);
+    return made;
+}

@@ -1,0 +1,925 @@
+/* What Python would do object by object: the line rules on the pieces of a page's UTF-8 text (as filters/lines.py
+ * on a list of str; filters/packed.py says which rule is which method), lower case, hashes of spans, listed words.
+ * All of it is optional, and gives what Python gives. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef unsigned char byte;
+
+typedef struct {
+    const byte *at;
+    Py_ssize_t size;
+} Piece;
+
+typedef struct {
+    PyObject_HEAD
+    Py_buffer body;   /* the text that the pieces point into, in UTF-8 */
+    PyObject *edited; /* list of the str that pieces point into since they were edited; NULL before */
+    Piece *pieces;
+    Py_ssize_t count, room;
+} Lines;
+
+/* White space and line ends of Python's str */
+
+/* Bytes of the white space that starts at `at`, 0 where there is none. */
+static inline Py_ssize_t space_at(const byte *at, const byte *end)
+{
+    byte first = *at;
+    if (first < 0x80)
+        return first == ' ' || (first >= 9 && first <= 13) || (first >= 28 && first <= 31);
+    if (first == 0xC2 && end - at >= 2)
+        return at[1] == 0x85 || at[1] == 0xA0 ? 2 : 0;
+    if (first < 0xE1 || first > 0xE3 || end - at < 3)
+        return 0;
+    if (first == 0xE1)
+        return at[1] == 0x9A && at[2] == 0x80 ? 3 : 0;
+    if (first == 0xE3)
+        return at[1] == 0x80 && at[2] == 0x80 ? 3 : 0;
+    if (at[1] == 0x80)
+        return at[2] <= 0x8A || at[2] == 0xA8 || at[2] == 0xA9 || at[2] == 0xAF ? 3 : 0;
+    return at[1] == 0x81 && at[2] == 0x9F ? 3 : 0;
+}
+
+/* Bytes of the white space that ends at `end`. In valid UTF-8 a first byte is no continuation byte. */
+static inline Py_ssize_t space_before(const byte *start, const byte *end)
+{
+    if (end[-1] < 0x80)
+        return space_at(end - 1, end);
+    for (Py_ssize_t size = 2; size <= 3; size++)
+        if (end - start >= size && space_at(end - size, end) == size)
+            return size;
+    return 0;
+}
+
+/* Bytes of the line end at `at`, as str.splitlines has it; of \r\n each is one. */
+static inline Py_ssize_t break_at(const byte *at, const byte *end)
+{
+    byte first = *at;
+    if (first < 0x80)
+        return (first >= 10 && first <= 13) || (first >= 28 && first <= 30);
+    if (first == 0xC2)
+        return end - at >= 2 && at[1] == 0x85 ? 2 : 0;
+    if (first == 0xE2)
+        return end - at >= 3 && at[1] == 0x80 && (at[2] == 0xA8 || at[2] == 0xA9) ? 3 : 0;
+    return 0;
+}
+
+/* Which bytes may begin a line end of str.splitlines. */
+static byte may_break[256];
+
+static Py_ssize_t characters(Piece piece)
+{
+    Py_ssize_t found = 0;
+    for (Py_ssize_t each = 0; each < piece.size; each++)
+        found += (piece.at[each] & 0xC0) != 0x80;
+    return found;
+}
+
+/* Pieces */
+
+static int add(Lines *self, const byte *start, const byte *end)
+{
+    while (start < end) {
+        Py_ssize_t space = space_at(start, end);
+        if (!space)
+            break;
+        start += space;
+    }
+    while (start < end) {
+        Py_ssize_t space = space_before(start, end);
+        if (!space)
+            break;
+        end -= space;
+    }
+    if (start == end)
+        return 0;
+    if (self->count == self->room) {
+        Py_ssize_t room = self->room ? self->room * 2 : 64;
+        Piece *pieces = PyMem_Realloc(self->pieces, room * sizeof(Piece));
+        if (!pieces) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        self->pieces = pieces;
+        self->room = room;
+    }
+    self->pieces[self->count].at = start;
+    self->pieces[self->count++].size = end - start;
+    return 0;
+}
+
+static int cut_everywhere(Lines *self, const byte *start, const byte *end)
+{
+    const byte *at = start;
+    while (at < end) {
+        Py_ssize_t size = may_break[*at] ? break_at(at, end) : 0;
+        if (size) {
+            if (add(self, start, at) < 0)
+                return -1;
+            start = at + size;
+        }
+        at += size ? size : 1;
+    }
+    return add(self, start, end);
+}
+
+static int cut_at_newlines(Lines *self, const byte *start, const byte *end)
+{
+    int returns = memchr(start, '\r', end - start) != NULL;
+    while (start <= end) {
+        const byte *line = memchr(start, '\n', end - start);
+        line = line ? line : end;
+        while (returns && start < line) {
+            const byte *found = memchr(start, '\r', line - start);
+            if (!found)
+                break;
+            if (add(self, start, found) < 0)
+                return -1;
+            start = found + 1;
+        }
+        if (add(self, start, line) < 0)
+            return -1;
+        start = line + 1;
+    }
+    return 0;
+}
+
+static PyObject *unpack(Piece piece)
+{
+    return PyUnicode_DecodeUTF8((const char *)piece.at, piece.size, NULL);
+}
+
+static int utf8(PyObject *text, Piece *piece)
+{
+    piece->at = (const byte *)PyUnicode_AsUTF8AndSize(text, &piece->size);
+    return piece->at ? 0 : -1;
+}
+
+/* Keeps the pieces for which `wanted` is 1, and returns how many went; NULL where it is negative, an error. */
+typedef int (*Wanted)(Piece piece, void *arguments);
+
+static PyObject *keep(Lines *self, Wanted wanted, void *arguments)
+{
+    Py_ssize_t kept = 0, before = self->count;
+    for (Py_ssize_t each = 0; each < before; each++) {
+        int is_wanted = wanted(self->pieces[each], arguments);
+        if (is_wanted < 0)
+            return NULL;
+        if (is_wanted)
+            self->pieces[kept++] = self->pieces[each];
+    }
+    self->count = kept;
+    return PyLong_FromSsize_t(before - kept);
+}
+
+/* Texts that a rule looks for */
+
+#define MOST_TEXTS 64
+
+typedef struct {
+    Piece texts[MOST_TEXTS];
+    Py_ssize_t count;
+} Texts;
+
+static int read_texts(PyObject *given, Texts *texts)
+{
+    if (!PyTuple_Check(given) || PyTuple_GET_SIZE(given) > MOST_TEXTS) {
+        PyErr_Format(PyExc_TypeError, "a tuple of at most %d texts is needed", MOST_TEXTS);
+        return -1;
+    }
+    texts->count = PyTuple_GET_SIZE(given);
+    for (Py_ssize_t each = 0; each < texts->count; each++)
+        if (utf8(PyTuple_GET_ITEM(given, each), &texts->texts[each]) < 0)
+            return -1;
+    return 0;
+}
+
+static inline int starts_with(Piece piece, const Texts *texts)
+{
+    for (Py_ssize_t each = 0; each < texts->count; each++) {
+        Piece text = texts->texts[each];
+        if (piece.size >= text.size && !memcmp(piece.at, text.at, text.size))
+            return 1;
+    }
+    return 0;
+}
+
+static inline int ends_with(Piece piece, const Texts *texts)
+{
+    for (Py_ssize_t each = 0; each < texts->count; each++) {
+        Piece text = texts->texts[each];
+        if (piece.size >= text.size && !memcmp(piece.at + piece.size - text.size, text.at, text.size))
+            return 1;
+    }
+    return 0;
+}
+
+/* The rules */
+
+static int has_no_start(Piece piece, void *starts) { return !starts_with(piece, starts); }
+
+static PyObject *drop_metadata(Lines *self, PyObject *given)
+{
+    Texts starts;
+    return read_texts(given, &starts) < 0 ? NULL : keep(self, has_no_start, &starts);
+}
+
+static int has_short_words(Piece piece, void *arguments)
+{
+    Py_ssize_t most = *(Py_ssize_t *)arguments, length = 0;
+    if (piece.size <= most)
+        return 1;
+    const byte *end = piece.at + piece.size;
+    for (const byte *at = piece.at; at < end;) {
+        Py_ssize_t space = space_at(at, end);
+        if (space) {
+            length = 0;
+            at += space;
+        } else {
+            length += (*at & 0xC0) != 0x80;
+            if (length > most)
+                return 0;
+            at++;
+        }
+    }
+    return 1;
+}
+
+static PyObject *drop_long_words(Lines *self, PyObject *given)
+{
+    Py_ssize_t most = PyLong_AsSsize_t(given);
+    return most == -1 && PyErr_Occurred() ? NULL : keep(self, has_short_words, &most);
+}
+
+typedef struct {
+    Texts marks, excluded_endings;
+} Marks;
+
+static int has_mark(Piece piece, void *arguments)
+{
+    Marks *marks = arguments;
+    return ends_with(piece, &marks->marks) && !ends_with(piece, &marks->excluded_endings);
+}
+
+static PyObject *keep_terminal_punctuation(Lines *self, PyObject *args)
+{
+    PyObject *marks, *excluded_endings;
+    Marks both;
+    if (!PyArg_ParseTuple(args, "OO", &marks, &excluded_endings) || read_texts(marks, &both.marks) < 0 ||
+        read_texts(excluded_endings, &both.excluded_endings) < 0)
+        return NULL;
+    return keep(self, has_mark, &both);
+}
+
+static int has_words(Piece piece, void *arguments)
+{
+    Py_ssize_t fewest = *(Py_ssize_t *)arguments, found = 0;
+    const byte *end = piece.at + piece.size;
+    int inside = 0;
+    for (const byte *at = piece.at; at < end && found < fewest;) {
+        Py_ssize_t space = space_at(at, end);
+        found += !space && !inside;
+        inside = !space;
+        at += space ? space : 1;
+    }
+    return found >= fewest;
+}
+
+static PyObject *drop_few_words(Lines *self, PyObject *given)
+{
+    Py_ssize_t fewest = PyLong_AsSsize_t(given);
+    return fewest == -1 && PyErr_Occurred() ? NULL : keep(self, has_words, &fewest);
+}
+
+typedef struct {
+    Texts phrases;
+    byte starts[1 << 13]; /* a bit for each two bytes, in this order, that a phrase or a line in doubt may start with */
+    PyObject *has_phrase;
+} Phrases;
+
+static inline byte lower(byte each) { return each >= 'A' && each <= 'Z' ? each + 32 : each; }
+
+static inline byte upper(byte each) { return each >= 'a' && each <= 'z' ? each - 32 : each; }
+
+static void add_start(Phrases *phrases, byte first, byte second)
+{
+    phrases->starts[first << 5 | second >> 3] |= 1 << (second & 7);
+}
+
+static inline int is_start(const Phrases *phrases, byte first, byte second)
+{
+    return phrases->starts[first << 5 | second >> 3] >> (second & 7) & 1;
+}
+
+static int matches(const byte *at, const byte *end, const Texts *phrases)
+{
+    for (Py_ssize_t each = 0; each < phrases->count; each++) {
+        Piece phrase = phrases->texts[each];
+        Py_ssize_t same = 0;
+        if (end - at < phrase.size)
+            continue;
+        while (same < phrase.size && lower(at[same]) == phrase.at[same])
+            same++;
+        if (same == phrase.size)
+            return 1;
+    }
+    return 0;
+}
+
+/* The phrases are ASCII. Two other characters have ASCII in their lower case, U+0130 and U+212A: lines that have one
+ * are asked about in Python. */
+static int has_no_phrase(Piece piece, void *arguments)
+{
+    Phrases *phrases = arguments;
+    const byte *last = piece.at + piece.size - 1;
+    int found = 0;
+    if (!piece.size)
+        return 1;
+    for (const byte *at = piece.at; at < last; at++) {
+        if (!is_start(phrases, at[0], at[1]))
+            continue;
+        if (*at < 0x80) {
+            found |= matches(at, last + 1, &phrases->phrases);
+        } else if (*at == 0xC4 || at[2] == 0xAA) {
+            PyObject *line = unpack(piece);
+            PyObject *answer = line ? PyObject_CallOneArg(phrases->has_phrase, line) : NULL;
+            int has = answer ? PyObject_IsTrue(answer) : -1;
+            Py_XDECREF(line);
+            Py_XDECREF(answer);
+            return has < 0 ? -1 : !has;
+        }
+    }
+    return !(found || matches(last, last + 1, &phrases->phrases));
+}
+
+static PyObject *drop_phrases(Lines *self, PyObject *args)
+{
+    PyObject *given;
+    Phrases phrases;
+    if (!PyArg_ParseTuple(args, "OO", &given, &phrases.has_phrase) || read_texts(given, &phrases.phrases) < 0)
+        return NULL;
+    memset(phrases.starts, 0, sizeof phrases.starts);
+    add_start(&phrases, 0xC4, 0xB0);
+    add_start(&phrases, 0xE2, 0x84);
+    for (Py_ssize_t each = 0; each < phrases.phrases.count; each++) {
+        Piece phrase = phrases.phrases.texts[each];
+        if (!phrase.size) {
+            PyErr_SetString(PyExc_ValueError, "an empty phrase");
+            return NULL;
+        }
+        byte first = phrase.at[0];
+        for (int second = 0; second < 256; second++)
+            if (phrase.size == 1 || phrase.at[1] == lower(second)) {
+                add_start(&phrases, first, second);
+                add_start(&phrases, upper(first), second);
+            }
+    }
+    return keep(self, has_no_phrase, &phrases);
+}
+
+static PyObject *edit_brackets(Lines *self, PyObject *edit)
+{
+    Py_ssize_t changed = 0;
+    if (!self->edited && !(self->edited = PyList_New(0)))
+        return NULL;
+    for (Py_ssize_t each = 0; each < self->count; each++) {
+        Piece before = self->pieces[each], after;
+        if (!memchr(before.at, '[', before.size))
+            continue;
+        PyObject *line = unpack(before);
+        PyObject *made = line ? PyObject_CallOneArg(edit, line) : NULL;
+        Py_XDECREF(line);
+        if (!made)
+            return NULL;
+        int failed = utf8(made, &after) < 0 || PyList_Append(self->edited, made) < 0;
+        Py_DECREF(made); /* the list has it */
+        if (failed)
+            return NULL;
+        changed += after.size != before.size || memcmp(after.at, before.at, after.size);
+        self->pieces[each] = after;
+    }
+    return PyLong_FromSsize_t(changed);
+}
+
+/* Whether there is a byte of `may_break`: without branches, for the compiler to look at many bytes at once. */
+static int may_have_break(Piece piece)
+{
+    byte any = 0;
+    for (Py_ssize_t each = 0; each < piece.size; each++) {
+        byte at = piece.at[each];
+        any |= ((byte)(at - 10) < 4) | ((byte)(at - 28) < 3) | (at == 0xC2) | (at == 0xE2);
+    }
+    return any;
+}
+
+static int has_break(Piece piece)
+{
+    if (!may_have_break(piece))
+        return 0;
+    const byte *end = piece.at + piece.size;
+    for (const byte *at = piece.at; at < end; at++)
+        if (may_break[*at] && break_at(at, end))
+            return 1;
+    return 0;
+}
+
+static PyObject *resplit(Lines *self, PyObject *unused)
+{
+    Lines again = {.count = 0};
+    Py_ssize_t whole = 0;
+    while (whole < self->count && !has_break(self->pieces[whole]))
+        whole++;
+    if (whole == self->count)
+        Py_RETURN_FALSE;
+    for (Py_ssize_t each = 0; each < self->count; each++) {
+        Piece piece = self->pieces[each];
+        if (cut_everywhere(&again, piece.at, piece.at + piece.size) < 0) {
+            PyMem_Free(again.pieces);
+            return NULL;
+        }
+    }
+    PyMem_Free(self->pieces);
+    self->pieces = again.pieces;
+    self->count = again.count;
+    self->room = again.room;
+    Py_RETURN_TRUE;
+}
+
+static PyObject *trim_start(Lines *self, PyObject *unused)
+{
+    while (self->count && self->pieces[0].size) {
+        Py_ssize_t space = space_at(self->pieces[0].at, self->pieces[0].at + self->pieces[0].size);
+        if (!space)
+            break;
+        self->pieces[0].at += space;
+        self->pieces[0].size -= space;
+    }
+    Py_RETURN_NONE;
+}
+
+/* What is left */
+
+static PyObject *unpacked(Lines *self, PyObject *unused)
+{
+    PyObject *lines = PyList_New(self->count);
+    for (Py_ssize_t each = 0; lines && each < self->count; each++) {
+        PyObject *line = unpack(self->pieces[each]);
+        if (!line)
+            Py_CLEAR(lines);
+        else
+            PyList_SET_ITEM(lines, each, line);
+    }
+    return lines;
+}
+
+static PyObject *text(Lines *self, PyObject *unused)
+{
+    Py_ssize_t size = 0;
+    for (Py_ssize_t each = 0; each < self->count; each++)
+        size += self->pieces[each].size + 1;
+    byte *joined = PyMem_Malloc(size ? size : 1), *at = joined;
+    if (!joined)
+        return PyErr_NoMemory();
+    for (Py_ssize_t each = 0; each < self->count; each++) {
+        memcpy(at, self->pieces[each].at, self->pieces[each].size);
+        at += self->pieces[each].size;
+        *at++ = '\n';
+    }
+    PyObject *made = PyUnicode_DecodeUTF8((char *)joined, size ? size - 1 : 0, NULL);
+    PyMem_Free(joined);
+    return made;
+}
+
+static PyObject *length(Lines *self, PyObject *unused)
+{
+    Py_ssize_t found = self->count ? self->count - 1 : 0;
+    for (Py_ssize_t each = 0; each < self->count; each++)
+        found += characters(self->pieces[each]);
+    return PyLong_FromSsize_t(found);
+}
+
+static Py_ssize_t count(PyObject *self) { return ((Lines *)self)->count; }
+
+/* The type */
+
+static PyObject *lines_new(PyTypeObject *type, PyObject *args, PyObject *unused)
+{
+    Py_buffer body;
+    int everywhere;
+    if (!PyArg_ParseTuple(args, "s*p", &body, &everywhere))
+        return NULL;
+    Lines *self = (Lines *)type->tp_alloc(type, 0);
+    if (!self) {
+        PyBuffer_Release(&body);
+        return NULL;
+    }
+    self->body = body;
+    const byte *start = body.buf;
+    int failed = everywhere ? cut_everywhere(self, start, start + body.len)
+                            : cut_at_newlines(self, start, start + body.len);
+    if (failed < 0)
+        Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static void lines_dealloc(Lines *self)
+{
+    PyMem_Free(self->pieces);
+    Py_XDECREF(self->edited);
+    PyBuffer_Release(&self->body);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static PyMethodDef methods[] = {
+    {"resplit", (PyCFunction)resplit, METH_NOARGS,
+     "Cuts wherever str.splitlines does; tells whether that changed anything."},
+    {"drop_metadata", (PyCFunction)drop_metadata, METH_O, "Drops lines that start with one of a tuple of texts."},
+    {"drop_long_words", (PyCFunction)drop_long_words, METH_O, "Drops lines with a word of more characters."},
+    {"edit_brackets", (PyCFunction)edit_brackets, METH_O, "Puts each line that has a [ through a function."},
+    {"keep_terminal_punctuation", (PyCFunction)keep_terminal_punctuation, METH_VARARGS,
+     "Keeps lines that end in one of a tuple, but in none of another."},
+    {"drop_few_words", (PyCFunction)drop_few_words, METH_O, "Drops lines of fewer words."},
+    {"drop_phrases", (PyCFunction)drop_phrases, METH_VARARGS,
+     "Drops lines that have one of a tuple of ASCII phrases in any case; asks a function about lines in doubt."},
+    {"trim_start", (PyCFunction)trim_start, METH_NOARGS, "Trims the first line at its start."},
+    {"unpacked", (PyCFunction)unpacked, METH_NOARGS, "Returns the lines as a list of str."},
+    {"text", (PyCFunction)text, METH_NOARGS, "Returns the lines joined by newlines."},
+    {"length", (PyCFunction)length, METH_NOARGS, "Returns the characters of that text."},
+    {NULL},
+};
+
+static PySequenceMethods as_sequence = {.sq_length = count};
+
+static PyTypeObject lines_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "c4pipe.native._text.Lines",
+    .tp_doc = "Lines(body, everywhere): the lines of a text (str, or valid UTF-8), trimmed, without blank ones. The "
+              "rules, where they drop or edit lines, return how many.",
+    .tp_basicsize = sizeof(Lines),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_new = lines_new,
+    .tp_dealloc = (destructor)lines_dealloc,
+    .tp_methods = methods,
+    .tp_as_sequence = &as_sequence,
+};
+
+/* Lower case */
+
+/* Of U+0080 to U+07FF the lower case, where that takes as much room; 0 where only str.lower knows it. */
+static uint16_t lower_of[0x800];
+
+/* Of U+0000 to U+FFFF what lower_point tells. */
+static uint16_t lower_table[0x10000];
+
+/* The lower case of a character; 0 where only str.lower knows it. */
+static inline Py_UCS4 lower_point(Py_UCS4 each)
+{
+    if (each < 0x80)
+        return lower(each);
+    if (each < 0x800)
+        return lower_of[each];
+    /* blocks of punctuation, signs and scripts that have no other case */
+    int caseless = each < 0x1000 || (each >= 0x2000 && each < 0x2040) || (each >= 0x3000 && each < 0xA000) ||
+                   (each >= 0xB000 && each < 0xE000) || (each >= 0x1F000 && each < 0x20000);
+    return caseless ? each : 0;
+}
+
+static int learn_lower(void)
+{
+    for (Py_UCS4 each = 0x80; each < 0x800; each++) {
+        PyObject *character = PyUnicode_FromOrdinal(each);
+        PyObject *made = character ? PyObject_CallMethod(character, "lower", NULL) : NULL;
+        Py_XDECREF(character);
+        if (!made)
+            return -1;
+        Py_UCS4 known = PyUnicode_GET_LENGTH(made) == 1 ? PyUnicode_READ_CHAR(made, 0) : 0;
+        if (known >= 0x80 && known < 0x800 && (known < 0x100) == (each < 0x100) &&
+            each != 0x3A3) /* a capital sigma's depends on what is around it */
+            lower_of[each] = known;
+        Py_DECREF(made);
+    }
+    for (Py_UCS4 each = 0; each < 0x10000; each++)
+        lower_table[each] = lower_point(each);
+    return 0;
+}
+
+static PyObject *lower_text(PyObject *unused, PyObject *given)
+{
+    if (!PyUnicode_Check(given) || PyUnicode_IS_ASCII(given))
+        return PyObject_CallMethod(given, "lower", NULL);
+    Py_ssize_t length = PyUnicode_GET_LENGTH(given);
+    PyObject *made = PyUnicode_New(length, PyUnicode_MAX_CHAR_VALUE(given));
+    if (!made)
+        return NULL;
+    const void *from = PyUnicode_DATA(given);
+    void *to = PyUnicode_DATA(made);
+    int unknown = 0;
+    if (PyUnicode_KIND(given) == 1)
+        for (Py_ssize_t at = 0; at < length; at++)
+            unknown |= !(((Py_UCS1 *)to)[at] = lower_table[((const Py_UCS1 *)from)[at]]);
+    else if (PyUnicode_KIND(given) == 2)
+        for (Py_ssize_t at = 0; at < length; at++)
+            unknown |= !(((Py_UCS2 *)to)[at] = lower_table[((const Py_UCS2 *)from)[at]]);
+    else
+        for (Py_ssize_t at = 0; at < length; at++)
+            unknown |= !(((Py_UCS4 *)to)[at] = lower_point(((const Py_UCS4 *)from)[at]));
+    if (unknown)
+        Py_SETREF(made, PyObject_CallMethod(given, "lower", NULL));
+    return made;
+}
+
+/* Writes the lower case of a text, which has as many bytes; false where only str.lower knows it. */
+static int write_lower(Piece text, byte *to)
+{
+    const byte *at = text.at, *end = text.at + text.size;
+    while (at < end) {
+        if (*at < 0x80) {
+            *to++ = lower(*at++);
+            continue;
+        }
+        int size = *at < 0xE0 ? 2 : *at < 0xF0 ? 3 : 4;
+        Py_UCS4 each = *at & (0xFF >> (size + 1));
+        for (int more = 1; more < size; more++)
+            each = each << 6 | (at[more] & 0x3F);
+        Py_UCS4 known = lower_point(each);
+        if (!known)
+            return 0;
+        memcpy(to, at, size);
+        if (size == 2) {
+            to[0] = 0xC0 | known >> 6;
+            to[1] = 0x80 | (known & 0x3F);
+        }
+        at += size;
+        to += size;
+    }
+    return 1;
+}
+
+/* Python keeps a text's UTF-8 with it: who needs it next, Arrow at the latest, need not make it again. */
+static PyObject *utf8_size(PyObject *unused, PyObject *given)
+{
+    Piece whole;
+    if (!PyUnicode_Check(given)) {
+        PyErr_SetString(PyExc_TypeError, "a str is needed");
+        return NULL;
+    }
+    return utf8(given, &whole) < 0 ? NULL : PyLong_FromSsize_t(whole.size);
+}
+
+/* Units and their spans: see dedup/units.py */
+
+/* Writes a unit with single blanks for the white space in it; returns where that ends. */
+static byte *fold(byte *to, const byte *at, const byte *end)
+{
+    while (at < end) {
+        Py_ssize_t space = space_at(at, end);
+        if (!space) {
+            *to++ = *at++;
+            continue;
+        }
+        for (; at < end && (space = space_at(at, end)); at += space)
+            ;
+        *to++ = ' ';
+    }
+    return to;
+}
+
+/* A unit as it is hashed; it is changed in place. */
+static PyObject *unit_text(byte *at, byte *end, int folded)
+{
+    Py_ssize_t space;
+    while (at < end && (space = space_at(at, end)))
+        at += space;
+    while (at < end && (space = space_before(at, end)))
+        end -= space;
+    if (folded)
+        end = fold(at, at, end);
+    return PyBytes_FromStringAndSize((char *)at, end - at);
+}
+
+static PyObject *unit_texts(PyObject *unused, PyObject *args)
+{
+    PyObject *text, *starts;
+    int folded;
+    Piece whole;
+    if (!PyArg_ParseTuple(args, "UO!p", &text, &PyList_Type, &starts, &folded))
+        return NULL;
+    if (utf8(text, &whole) < 0) {
+        PyErr_Clear(); /* half of a surrogate pair */
+        Py_RETURN_NONE;
+    }
+    byte *made = PyMem_Malloc(whole.size ? whole.size : 1), *at = made, *end = made + whole.size;
+    if (!made)
+        return PyErr_NoMemory();
+    if (!write_lower(whole, made)) {
+        PyMem_Free(made);
+        Py_RETURN_NONE;
+    }
+    Py_ssize_t count = PyList_GET_SIZE(starts), passed = 0;
+    PyObject *units = PyList_New(count);
+    for (Py_ssize_t each = 0; units && each < count; each++) {
+        Py_ssize_t next = each + 1 < count ? PyLong_AsSsize_t(PyList_GET_ITEM(starts, each + 1)) : PY_SSIZE_T_MAX;
+        byte *start = at;
+        for (; at < end && (passed < next || (*at & 0xC0) == 0x80); at++)
+            passed += (*at & 0xC0) != 0x80;
+        PyObject *unit = PyErr_Occurred() ? NULL : unit_text(start, at, folded);
+        if (unit)
+            PyList_SET_ITEM(units, each, unit);
+        else
+            Py_CLEAR(units);
+    }
+    PyMem_Free(made);
+    return units;
+}
+
+static inline uint64_t mix(uint64_t value)
+{
+    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9u;
+    value = (value ^ value >> 27) * 0x94D049BB133111EBu;
+    return value ^ value >> 31;
+}
+
+static PyObject *span_hashes(PyObject *unused, PyObject *args)
+{
+    Py_buffer hashes;
+    Py_ssize_t size;
+    if (!PyArg_ParseTuple(args, "y*n", &hashes, &size))
+        return NULL;
+    Py_ssize_t found = hashes.len / 8 - size + 1;
+    PyObject *made = PyBytes_FromStringAndSize(NULL, size < 1 || found < 1 ? 0 : found * 8);
+    for (Py_ssize_t span = 0; made && span < PyBytes_GET_SIZE(made) / 8; span++) {
+        uint64_t mixed = 0, unit;
+        for (Py_ssize_t each = span; each < span + size; each++) {
+            memcpy(&unit, (char *)hashes.buf + each * 8, 8);
+            mixed = mix(mixed * 0x9E3779B97F4A7C15u + unit);
+        }
+        memcpy(PyBytes_AS_STRING(made) + span * 8, &mixed, 8);
+    }
+    PyBuffer_Release(&hashes);
+    return made;
+}
+
+/* Words that a text may have: see filters/bad_words.py */
+
+#define LONGEST_WORD 64
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *words;      /* tuple of str */
+    Piece *table;         /* the words by their hash; at is NULL where there is none */
+    Py_ssize_t *index;    /* where each is in `words` */
+    size_t mask;          /* of places in the table, a power of two less one */
+    Py_ssize_t longest;
+    byte ends[1 << 11];   /* a bit for each two ASCII characters that one begins and ends with */
+} Words;
+
+static inline uint64_t step(uint64_t hash, byte each) { return (hash ^ each) * 0x100000001B3u; }
+
+/* FNV-1a, stirred: its low bits alone decide the place */
+static size_t place_of(const Words *self, Piece word, uint64_t hash)
+{
+    size_t place = mix(hash) & self->mask;
+    while (self->table[place].at &&
+           (self->table[place].size != word.size || memcmp(self->table[place].at, word.at, word.size)))
+        place = (place + 1) & self->mask;
+    return place;
+}
+
+static PyObject *words_new(PyTypeObject *type, PyObject *args, PyObject *unused)
+{
+    PyObject *words;
+    if (!PyArg_ParseTuple(args, "O!", &PyTuple_Type, &words))
+        return NULL;
+    Words *self = (Words *)type->tp_alloc(type, 0);
+    if (!self)
+        return NULL;
+    self->words = Py_NewRef(words);
+    self->mask = 15;
+    while (self->mask < 4 * (size_t)PyTuple_GET_SIZE(words))
+        self->mask = 2 * self->mask + 1;
+    self->table = PyMem_Calloc(self->mask + 1, sizeof(Piece));
+    self->index = PyMem_Calloc(self->mask + 1, sizeof(Py_ssize_t));
+    if (!self->table || !self->index) {
+        Py_DECREF(self);
+        return PyErr_NoMemory();
+    }
+    for (Py_ssize_t each = 0; each < PyTuple_GET_SIZE(words); each++) {
+        Piece word;
+        uint64_t hash = 0;
+        if (utf8(PyTuple_GET_ITEM(words, each), &word) < 0) {
+            Py_DECREF(self);
+            return NULL;
+        }
+        if (word.size > LONGEST_WORD) {
+            PyErr_Format(PyExc_ValueError, "a word of more than %d letters", LONGEST_WORD);
+            Py_DECREF(self);
+            return NULL;
+        }
+        if (!word.size || !PyUnicode_IS_ASCII(PyTuple_GET_ITEM(words, each))) {
+            PyErr_SetString(PyExc_ValueError, "a word of ASCII is needed");
+            Py_DECREF(self);
+            return NULL;
+        }
+        for (Py_ssize_t at = 0; at < word.size; at++)
+            hash = step(hash, word.at[at]);
+        size_t place = place_of(self, word, hash);
+        self->ends[word.at[0] << 4 | word.at[word.size - 1] >> 3] |= 1 << (word.at[word.size - 1] & 7);
+        self->table[place] = word;
+        self->index[place] = each;
+        self->longest = word.size > self->longest ? word.size : self->longest;
+    }
+    return (PyObject *)self;
+}
+
+static void words_dealloc(Words *self)
+{
+    PyMem_Free(self->table);
+    PyMem_Free(self->index);
+    Py_XDECREF(self->words);
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static inline int in_word(Py_UCS4 each)
+{
+    return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') || (each >= '0' && each <= '9') || each == '_';
+}
+
+static PyObject *words_in(Words *self, PyObject *given)
+{
+    if (!PyUnicode_Check(given)) {
+        PyErr_SetString(PyExc_TypeError, "a str is needed");
+        return NULL;
+    }
+    int kind = PyUnicode_KIND(given);
+    const void *text = PyUnicode_DATA(given);
+    Py_ssize_t length = PyUnicode_GET_LENGTH(given);
+    PyObject *found = PySet_New(NULL);
+    for (Py_ssize_t at = 0; found && at < length; at++) {
+        Py_ssize_t start = at;
+        Py_UCS4 first = PyUnicode_READ(kind, text, at), last = first;
+        if (!in_word(first))
+            continue;
+        for (Py_UCS4 next; at + 1 < length && in_word(next = PyUnicode_READ(kind, text, at + 1)); at++)
+            last = next;
+        if (at + 1 - start > self->longest || !(self->ends[first << 4 | last >> 3] >> (last & 7) & 1))
+            continue;
+        byte letters[LONGEST_WORD];
+        Piece word = {letters, at + 1 - start};
+        uint64_t hash = 0;
+        for (Py_ssize_t each = 0; each < word.size; each++)
+            hash = step(hash, letters[each] = PyUnicode_READ(kind, text, start + each));
+        size_t place = place_of(self, word, hash);
+        if (self->table[place].at && PySet_Add(found, PyTuple_GET_ITEM(self->words, self->index[place])) < 0)
+            Py_CLEAR(found);
+    }
+    return found;
+}
+
+static PyMethodDef words_methods[] = {
+    {"words_in", (PyCFunction)words_in, METH_O, "Returns the set of words that a text has between other ASCII ones."},
+    {NULL},
+};
+
+static PyTypeObject words_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "c4pipe.native._text.Words",
+    .tp_doc = "Words(words): a tuple of words of ASCII letters, digits and underscores, to be looked for in texts.",
+    .tp_basicsize = sizeof(Words),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_new = words_new,
+    .tp_dealloc = (destructor)words_dealloc,
+    .tp_methods = words_methods,
+};
+
+static PyMethodDef functions[] = {
+    {"lower", lower_text, METH_O, "Returns str.lower of a text."},
+    {"utf8_size", utf8_size, METH_O, "Returns how many bytes a text has in UTF-8."},
+    {"unit_texts", unit_texts, METH_VARARGS,
+     "Returns the units of a text (starts in characters, the first 0) in lower case, trimmed or with white space "
+     "folded, in UTF-8; None where Python has to."},
+    {"span_hashes", span_hashes, METH_VARARGS, "Returns the hashes of spans of `size` units, from those of the units."},
+    {NULL},
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "c4pipe.native._text",
+    .m_doc = "Line rules, lower case, units, span hashes and words, for bulk.",
+    .m_size = -1,
+    .m_methods = functions,
+};
+
+PyMODINIT_FUNC PyInit__text(void)
+{
+    const byte breaks[] = {10, 11, 12, 13, 28, 29, 30, 0xC2, 0xE2};
+    for (size_t each = 0; each < sizeof breaks; each++)
+        may_break[breaks[each]] = 1;
+    if (learn_lower() < 0 || PyType_Ready(&lines_type) < 0 || PyType_Ready(&words_type) < 0)
+        return NULL;
+    PyObject *made = PyModule_Create(&module);
+    if (made && (PyModule_AddObjectRef(made, "Lines", (PyObject *)&lines_type) < 0 ||
+                 PyModule_AddObjectRef(made, "Words", (PyObject *)&words_type) < 0))
+        Py_CLEAR(made);
+    return made;
+}

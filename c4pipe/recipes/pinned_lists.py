@@ -1,0 +1,263 @@
+"""The lists that C4 filters with: bad words per language, and the RealNews domains.
+
+The bad words are LDNOOBW's "List of Dirty, Naughty, Obscene, and Otherwise Bad Words" (CC-BY-4.0), as in C4
+with English from another commit than the rest; the domains are Grover's (Apache-2.0). Pinned by commit and
+SHA-256, they are the same in every run. None is shipped here: `fetch` downloads them into a folder.
+"""
+
+import contextlib
+import errno
+import hashlib
+import http.client
+import json
+import os
+import stat
+import time
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from c4pipe import __version__
+from c4pipe.errors import C4pipeError, UsageError
+
+SOURCE = "https://raw.githubusercontent.com"
+REALNEWS = "realnews/domain_to_allowed_subdomains.json"
+
+_LDNOOBW = "LDNOOBW/List-of-Dirty-Naughty-Obscene-and-Otherwise-Bad-Words"
+_ENGLISH_COMMIT = "25e679f03d96baa721cde20db9944649e8d0a844"
+_OTHERS_COMMIT = "5faf2ba42d7b1c0977169ec3611df25a3c08eb13"
+_GROVER_COMMIT = "38f7184bd87237ae2d3bc330b99f1e2e246f6d51"
+_REALNEWS_SHA256 = "75681899371acbf57b502ca8be48b3ca2d3339a276c396f3001b6a14da691ff3"
+_BAD_WORDS_SHA256 = {
+    "ar": "23dbd9c55257bf2a4965f46664dc7eac04b61ff4eb3571e41f7e964c7c3ed96b",
+    "cs": "90706df86709bade1ca39cf9f9d9836409c674fc3bffcb7525bdd20e59b596bc",
+    "da": "ddb46ab67e955d1a5f49c89c18497d23c3d8d6d2522f3740a5d7583f90e434c6",
+    "de": "ebe44d7772897390e27f7bec412fdcdf0efc294e4db157f8487c4cd8d4fabd55",
+    "en": "a506cbcf8a31935b122299f3bb1d32be6db3d0ad498765d28f365dfc4f4d7b8c",
+    "eo": "0374d76be1dbc77c61362d6e51305e1e4c546b7f734eb96e0bdbad7fd2a6ace1",
+    "es": "073334261cc2e7c08339faefd2f19f9623e8240a0ac18fe2a26c368b897496ce",
+    "fa": "85828629b90fd18a3f6f6efb1934c1294103c33d1c28c0653970adfa179169e9",
+    "fi": "3e0b35b2533ba22fb526d882bea250ddfad907ee7548aacbe15db17e21034c62",
+    "fil": "fb4b43691b1249fee2eca1e66795daedda8e7366d42abcde6553dce611d23d99",
+    "fr-CA-u-sd-caqc": "4a0ef5d55921c91df26676b214d3ac648deef11cfbc4587159ee9aab4085b09a",
+    "fr": "79763a705e08256b393952852bb63aa903f4485e0ef02f70735f5e50efff213c",
+    "hi": "83636e9b7a5260451e09e9e471f81dad9f082d107a82da77047e57d7856ed0cc",
+    "hu": "a6943a971496f16e9a9d59ba6fde146d229699600e9636828d8d34ed9160aff5",
+    "it": "d413f41018d58aa79d2c4809d0161f29ffd5652c4dc34c5b7b9ade680ee5599a",
+    "ja": "f83c4d0843ea6474c17bf171edd72b616b3af403f8613f2cde1bd841faf6f316",
+    "kab": "df7be2ce4a0c80ee717cd7134c90645a8a0f0c0c458a61f927934dbd50eac96d",
+    "ko": "0dd4b74ffea6e3bb35d658e6d8262b53ee99281eaa48ecb515a2065bfcc7f69d",
+    "nl": "8298ba0cdc3ca9a1989c349b8ad0148e4504c2804f2f2fb6c2f52bfb39c5ae71",
+    "no": "e55b46bcec1ea288256924523a997d8d99e124c9aa3e61cbbbfaeca294f745b4",
+    "pl": "98cf824e3692255645c5a72d5913f26fd4f20930f725683b4c96bb312ca5d9b3",
+    "pt": "05ef524b0bb7f83f87257f6ec4dabf70e16b8bb6930f769fb93deaf608ff196d",
+    "ru": "2598adabd2b761733d72a68d8ee4fcc1d2c38f2f85b6ff489985c6ce1d93bf75",
+    "sv": "77f3f99a89bd3b2bde6a654741bacfcb3acca3f5c804af4d8d3fea11e09ea562",
+    "th": "835036d87a3a67738e388cd6de92e3c995c186a1427b4e830fe7b85483c257e7",
+    "tlh": "3c19004e338c0d91d19ba419185279145848b75b2327aa0e3a752c604ad9f59d",
+    "tr": "6c7ae03baee0f3fdc22eed169030567669005dad9a1923e0b571c4bd4f2f2ab5",
+    "zh": "a1d9aa037c8b039ef3b40148b3364ce2ca62ce4a955b7082a16ad99f6cbd1bc0",
+}
+
+_TIMEOUT = 30.0  # seconds without a byte
+_PAUSES = (0.25, 1.0)  # seconds before each retry
+
+
+@dataclass(frozen=True)
+class PinnedList:
+    """One list: its `path` in a lists folder, its `url` on the host, its `commit` and `sha256`."""
+
+    path: str
+    url: str
+    commit: str
+    sha256: str
+
+
+_BAD_WORDS = {
+    lang: PinnedList(f"ldnoobw/{lang}.{commit[:8]}", f"{_LDNOOBW}/{commit}/{lang}", commit, sha256)
+    for lang, sha256 in _BAD_WORDS_SHA256.items()
+    for commit in [_ENGLISH_COMMIT if lang == "en" else _OTHERS_COMMIT]
+}
+PINNED: tuple[PinnedList, ...] = (
+    *_BAD_WORDS.values(),
+    PinnedList(REALNEWS, f"rowanz/grover/{_GROVER_COMMIT}/{REALNEWS}", _GROVER_COMMIT, _REALNEWS_SHA256),
+)
+
+
+def cache_dir() -> Path:
+    """Return `$XDG_CACHE_HOME/c4pipe/lists` or `~/.cache/c4pipe/lists`; raises UsageError without a home."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not cache.is_absolute():  # the XDG specification has relative paths, and the empty one, ignored
+        try:
+            cache = Path.home() / ".cache"
+        except RuntimeError:
+            raise UsageError("No home folder for the lists: set HOME, or use `--lists DIR`.") from None
+    return cache / "c4pipe" / "lists"
+
+
+def lists_dir(override: Path | None) -> Path:
+    """Return `override` (raises UsageError where it is no folder) or, if None, `cache_dir()`, unchecked."""
+    if override is None:
+        return cache_dir()
+    if not override.is_dir():
+        problem = "is not a folder" if override.exists() else "does not exist"
+        raise UsageError(
+            f"The lists folder {override} {problem}: give `--lists DIR` a folder that holds the lists, "
+            "or run `c4pipe lists fetch` and leave `--lists` out."
+        )
+    return override
+
+
+def show(directory: Path) -> list[tuple[PinnedList, str]]:
+    """Return every pinned list with its status in `directory`: "ok", "missing" or "other content"."""
+    return [(pinned, _status(directory / pinned.path, pinned.sha256)) for pinned in PINNED]
+
+
+def _status(path: Path, sha256: str) -> str:
+    try:
+        return "ok" if hashlib.sha256(read_file(path)).hexdigest() == sha256 else "other content"
+    except (FileNotFoundError, NotADirectoryError):
+        return "missing"
+    except OSError:  # a folder in its place, or unreadable
+        return "other content"
+
+
+def read_file(path: Path, most: int = -1) -> bytes:
+    """Return the bytes of a file, at most `most`; raises OSError for a pipe or device, that could block for ever."""
+    if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
+        raise OSError(errno.EINVAL, "not a regular file")
+    with path.open("rb") as file:
+        return file.read(most)
+
+
+def fetch(target: Path, source: str = SOURCE, report: Callable[[str], None] = lambda line: None) -> int:
+    """Download into `target` the pinned lists that it lacks or has with other content.
+
+    `source` is the host or a mirror; `report` gets a line for each list and each retry. Returns how many were
+    fetched. A file gets its name only when its SHA-256 is right; after a failure, those fetched so far stay.
+    Raises UsageError where `source` is no address, C4pipeError where a list can't be had or written.
+    """
+    wanted = [pinned for pinned, status in show(target) if status != "ok"]
+    for number, pinned in enumerate(wanted, 1):
+        _write(target / pinned.path, _download(f"{source.rstrip('/')}/{pinned.url}", pinned.sha256, report))
+        report(f"fetched {pinned.path} ({number} of {len(wanted)})")
+    return len(wanted)
+
+
+def _download(url: str, sha256: str, report: Callable[[str], None]) -> bytes:
+    for pause in (*_PAUSES, None):
+        transient_reason = True  # no connection or a busy server is worth another try
+        try:
+            request = urllib.request.Request(url, headers={"User-Agent": f"c4pipe/{__version__}"})
+            with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:
+                data: bytes = response.read()
+            if (got := hashlib.sha256(data).hexdigest()) == sha256:
+                return data
+            transient_reason = False
+            cause = f"SHA-256 of its {len(data):,} bytes is {got[:12]}…, pinned {sha256[:12]}…"
+        except urllib.error.HTTPError as error:
+            error.close()
+            cause = f"HTTP status {error.code} {error.reason}"
+            transient_reason = error.code >= 500 or error.code in (408, 429)
+        except urllib.error.URLError as error:
+            cause = f"unreachable: {error.reason}"
+        except (ValueError, http.client.InvalidURL) as error:
+            raise UsageError(f"{url} is no address ({error}): give `--source` one like {SOURCE}.") from None
+        except (OSError, http.client.HTTPException) as error:
+            cause = f"broken off: {str(error) or type(error).__name__}"
+        if pause is None or not transient_reason:
+            break
+        report(f"trying {url} again ({cause})")
+        time.sleep(pause)
+    raise C4pipeError(
+        f"Can't fetch {url} ({cause}): check the network, name a mirror with `--source URL`, "
+        "or use a copy you have with `--lists DIR`."
+    )
+
+
+def _write(path: Path, data: bytes) -> None:
+    # not tempfile: its files are private to the user, and a lists folder may be shared
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise C4pipeError(f"Can't write {path} ({error.strerror}): make room or change the folder.") from error
+    finally:
+        with contextlib.suppress(OSError):  # mostly it has been renamed
+            temporary.unlink()
+
+
+def bad_words_file(language: str) -> str | None:
+    """Return the path in a lists folder of the bad-words list of `language` (such as "de"), or None."""
+    return _BAD_WORDS[language].path if language in _BAD_WORDS else None
+
+
+def regional(language: str) -> list[str]:
+    """Return `language` and its regions that have a list of their own ("fr" and "fr-CA-u-sd-caqc")."""
+    return [language, *(each for each in _BAD_WORDS if each.startswith(f"{language}-"))]
+
+
+def load_domains(directory: Path) -> dict[str, list[str]]:
+    """Return the RealNews domains in folder `directory`, each with its allowed subdomains (empty: all).
+
+    Raises UsageError where the file is missing or is not what Grover publishes.
+    """
+    path = directory / REALNEWS
+    try:
+        return _domains(json.loads(read_file(path).decode()))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(
+            f"The list of news domains {path} can't be used ({error}): run `c4pipe lists fetch`, "
+            "or name a folder that has a good one with `--lists DIR`."
+        ) from None
+
+
+def _domains(values: Any) -> dict[str, list[str]]:
+    """Return the allowed subdomains of each domain. Raises ValueError where it is not of that form."""
+    if not isinstance(values, dict):
+        raise ValueError("it is no object of domains")
+    for domain, allowed in values.items():
+        if allowed is not True and not (isinstance(allowed, list) and all(isinstance(each, str) for each in allowed)):
+            raise ValueError(f"{domain[:100]!r} has neither true nor a list of subdomains")
+        for name in (domain, *([] if allowed is True else allowed)):
+            name.encode()  # JSON can have a half of a surrogate pair, UTF-8 can't
+    return {domain: [] if allowed is True else allowed for domain, allowed in values.items()}
+
+
+def load_bad_words(directory: Path, language: str, lower: bool = True) -> tuple[str, ...]:
+    """Return the bad words of `language` in folder `directory`: stripped, lower-cased, distinct, sorted.
+
+    Without `lower` they stay as they are listed. Empty for a language without a pinned list. Other content than the
+    pinned is fine: users bring their own.
+    Raises UsageError where the file is missing, can't be read, is not UTF-8 or has no word.
+    """
+    if (name := bad_words_file(language)) is None:
+        return ()
+    path = directory / name
+    hint = "run `c4pipe lists fetch`, or name a folder that has a good one with `--lists DIR`."
+    try:
+        # else a byte-order mark would stick to the first word
+        text = read_file(path).decode("utf-8-sig").replace("\r", "\n")
+    except (FileNotFoundError, NotADirectoryError):
+        raise UsageError(f"The bad-words list for language {language!r} is not at {path}: {hint}") from None
+    except IsADirectoryError:
+        why = "is a folder, not a file"
+    except OSError as error:
+        why = f"can't be read ({error.strerror})"
+    except UnicodeDecodeError as error:
+        why = f"is not UTF-8 (byte {error.start:,})"
+    else:
+        words = {line.strip().lower() if lower else line.strip() for line in text.split("\n")} - {""}
+        if words:
+            return tuple(sorted(words))
+        why = "has no word in it"
+    raise UsageError(f"The bad-words list {path} {why}: {hint}")

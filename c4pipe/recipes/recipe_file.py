@@ -1,0 +1,160 @@
+"""A recipe of one's own: a TOML file that names a base, changes parameters and switches rules off.
+
+base = "c4"
+off = ["bad_words"]
+min_words_per_line = 3         # a parameter that one rule has; or, for any rule, a table of its name:
+[no_terminal_punctuation]
+excluded_endings = []
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from c4pipe.errors import UsageError
+from c4pipe.recipes.pinned_lists import read_file
+from c4pipe.recipes.recipe import STAGES, Recipe
+from c4pipe.recipes.rules import Rule
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_KEYS = ("base", "name", "description", "off")
+_NEEDED = ("body_lines", "incomplete", "normalised_url", "stale_capture", "empty")
+_AT_LEAST_ONE = ("size", "one_in")
+_MOST = 2**31 - 1  # of a whole number
+_MOST_BYTES = 64 * 1024
+_LOWER = ("lorem_ipsum", "javascript", "policy")
+
+
+def read_recipe(path: Path, bases: Mapping[str, Recipe]) -> Recipe:
+    """Returns the recipe that a TOML file describes.
+
+    Args:
+        path: the file.
+        bases: the recipes that it can name as its base.
+
+    Raises UsageError, with file, key and what is allowed there, for anything that is not as it should be.
+    """
+    try:
+        data = read_file(path, _MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:  # TOML's reader takes the square of a long key
+            raise ValueError(f"it has more than {_MOST_BYTES:,} bytes")
+        return _Reader(path, bases).recipe(tomllib.loads(data.decode()))
+    except RecursionError:
+        raise UsageError(f"recipe file {path} can't be read: its values are nested too deeply") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"recipe file {path} can't be read: {error}") from None
+
+
+class _Reader:
+    def __init__(self, path: Path, bases: Mapping[str, Recipe]) -> None:
+        self._path = path
+        self._bases = bases
+
+    def recipe(self, values: Mapping[str, Any]) -> Recipe:
+        base = str(values.get("base"))
+        if base not in self._bases:
+            said = f"unknown base {base!r}" if "base" in values else "no base"
+            raise self._error(f"{said}: name one of {', '.join(self._bases)}")
+        recipe = self._bases[base]
+        changes = self._changes(recipe, {key: value for key, value in values.items() if key not in _KEYS})
+        off = self._off(recipe, values.get("off", []))
+        for rule in changes:
+            if rule in off:
+                raise self._error(f"rule {rule} is switched off and has parameters: leave one of them out")
+        name = self._text(values, "name", self._path.stem)
+        description = self._text(values, "description", f"{base}, changed by {self._path.name}")
+        try:
+            made = recipe.without(*off).to_json()
+            for stage in STAGES:
+                made[stage] = [{**step, **changes.get(step["rule"], {})} for step in made[stage]]
+            changed = Recipe.from_json({**made, "name": name, "description": description})
+            languages = changed.parameters("language").get("languages")
+            return changed.with_languages(languages) if languages is not None else changed
+        except UsageError as error:
+            raise self._error(str(error)) from None
+
+    def _error(self, message: str) -> UsageError:
+        return UsageError(f"{self._path}: {message}")
+
+    def _text(self, values: Mapping[str, Any], key: str, default: str) -> str:
+        value = values.get(key, default)
+        if not isinstance(value, str) or not value.strip():
+            raise self._error(f"{key} = {value!r}: give a text in quotes")
+        if not value.isprintable():
+            raise self._error(f"{key} = {value!r}: give a text of one line, without control characters")
+        return value
+
+    def _off(self, recipe: Recipe, off: Any) -> Sequence[str]:
+        known = [step.rule for _, step in recipe.steps() if step.rule not in _NEEDED]
+        if not isinstance(off, list):
+            raise self._error(f"off = {off!r}: give a list of rules, such as off = [{known[-1]!r}]")
+        for rule in off:
+            if rule not in known:
+                why = "can't be switched off" if rule in _NEEDED else f"is no rule of {recipe.name}"
+                raise self._error(f"off: {rule!r} {why}; these can be: {', '.join(known)}")
+        return off
+
+    def _changes(self, recipe: Recipe, values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        rules = {step.rule: step.definition for _, step in recipe.steps()}
+        owners: dict[str, list[str]] = {}
+        for rule in rules.values():
+            for name in rule.parameters:
+                owners.setdefault(name, []).append(rule.name)
+        changes: dict[str, dict[str, Any]] = {}
+        for key, value in values.items():
+            if key in rules and isinstance(value, dict):
+                for name, inner in value.items():
+                    changes.setdefault(key, {})[name] = self._value(rules[key], name, inner)
+            elif key in rules:
+                raise self._error(f"{key} = {value!r}: {key} is a rule; write a table [{key}], or off = [{key!r}]")
+            elif len(owners.get(key, ())) == 1:
+                changes.setdefault(owners[key][0], {})[key] = self._value(rules[owners[key][0]], key, value)
+            elif key in owners:
+                tables = " or ".join(f"[{rule}]" for rule in owners[key])
+                raise self._error(f"{key} belongs to several rules: write it in a table, {tables}")
+            else:
+                alone = ", ".join(sorted(name for name, of in owners.items() if len(of) == 1))
+                raise self._error(
+                    f"unknown key {key!r}; known are {', '.join(_KEYS)}; the parameters {alone}; "
+                    f"and tables of the rules of {recipe.name}: {', '.join(rules)}"
+                )
+        return changes
+
+    def _value(self, rule: Rule, name: str, value: Any) -> Any:
+        if name not in rule.parameters:
+            known = ", ".join(rule.parameters)
+            raise self._error(f"rule {rule.name} has no parameter {name!r}; it has {known or 'none'}")
+        said = f"[{rule.name}] {name} = {value!r}"
+        expected = rule.parameters[name]
+        if name in rule.choices:
+            if value not in rule.choices[name]:
+                raise self._error(f"{said}: choose from {', '.join(map(repr, rule.choices[name]))}")
+            return value
+        if isinstance(expected, tuple):
+            return self._list(rule, name, value, said)
+        if isinstance(expected, bool):
+            return self._checked(value, isinstance(value, bool), f"{said}: write true or false")
+        if isinstance(expected, float):
+            number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
+            return float(self._checked(value, number, f"{said}: give a number from 0 to 1"))
+        least = 1 if name in _AT_LEAST_ONE else 0
+        whole = isinstance(value, int) and not isinstance(value, bool) and value >= least
+        self._checked(value, whole, f"{said}: give a whole number of at least {least}")
+        return self._checked(value, value <= _MOST, f"{said}: give a whole number of at most {_MOST}")
+
+    def _checked(self, value: Any, holds: bool, message: str) -> Any:
+        if not holds:
+            raise self._error(message)
+        return value
+
+    def _list(self, rule: Rule, name: str, value: Any, said: str) -> tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
+            raise self._error(f"{said}: give a list of texts, such as {list(rule.parameters[name])!r}")
+        if rule.name in _LOWER and any(each != each.lower() for each in value):
+            raise self._error(f"{said}: it is looked for in any case, so write it in lower case")
+        return tuple(value)

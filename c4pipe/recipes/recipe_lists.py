@@ -1,0 +1,198 @@
+"""The lists that a recipe filters with: from the user's files to the work folder, and from there to job 2.
+
+`clean` leaves the lists that it used in its work folder, named by their digests, and the recipe's fingerprint
+covers these: job 2 needs nothing else, and can't be given other lists.
+"""
+
+import gzip
+import hashlib
+import io
+import json
+import zlib
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+import numpy.typing as npt
+
+from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.filters import domains
+from c4pipe.filters.urls import normalise_url, url_key
+from c4pipe.io.atomic import AtomicFile
+from c4pipe.io.paths import StoragePath
+from c4pipe.recipes import pinned_lists
+from c4pipe.recipes.recipe import Recipe
+
+FOLDER = "lists"
+"""The folder, in a work folder, of the lists that were used."""
+
+_LINE_CAP = 1 << 20  # characters of a line in a list of links: a page's URL is in a header block, which is smaller
+
+U64 = npt.NDArray[np.uint64]
+
+
+def _no_links() -> U64:
+    return np.empty(0, dtype=np.uint64)
+
+
+@dataclass(frozen=True)
+class Lists:
+    """The lists of one recipe; empty where it has no rule that uses them.
+
+    Attributes:
+        bad_words: the listed words of each language, by the first part of its code.
+        domains: the allowed subdomains of each listed domain; empty where all are.
+        links: the keys of the listed URLs, sorted: eight bytes for each, so that 20 million take 160 MB.
+    """
+
+    bad_words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    domains: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    links: U64 = field(default_factory=_no_links)
+
+    @cached_property
+    def digests(self) -> dict[str, str]:
+        """The SHA-256 of each list that is not empty, by name."""
+        values: dict[str, bytes] = {
+            "bad_words": _json(self.bad_words) if any(self.bad_words.values()) else b"",
+            "domains": _json(self.domains) if self.domains else b"",
+            "links": self.links.tobytes(),
+        }
+        return {name: hashlib.sha256(value).hexdigest() for name, value in values.items() if value}
+
+    def has_domain(self, normalised_url: str) -> bool:
+        """Tells whether the domain of a URL is listed."""
+        return domains.is_listed(normalised_url, self.domains)
+
+    def has_link(self, key: int) -> bool:
+        """Tells whether the URL of that key is listed."""
+        place = int(np.searchsorted(self.links, np.uint64(key)))
+        return place < len(self.links) and int(self.links[place]) == key
+
+    def save(self, folder: StoragePath) -> None:
+        """Writes the lists into a folder, by their digests; what is there is left.
+
+        Raises C4pipeError where one can't be written.
+        """
+        if isinstance(folder, Path):
+            folder.mkdir(parents=True, exist_ok=True)
+        for name, digest in self.digests.items():
+            path = _path(folder, name, digest)
+            if path.exists():
+                continue
+            whole = AtomicFile(path)
+            try:
+                with whole.path.open("wb") as file:
+                    if name == "links":
+                        np.save(file, self.links)
+                    else:
+                        file.write(_json(getattr(self, name)))
+                whole.publish()
+            except OSError as error:
+                if not isinstance(path, Path):
+                    raise C4pipeError(f"{error}: is the work folder one that you can write to?") from error
+                raise C4pipeError(f"{path} can't be written ({error.strerror}): make room or change --work") from error
+            finally:
+                whole.discard()
+
+
+def load(folder: StoragePath, digests: Mapping[str, str]) -> Lists:
+    """Returns lists that were saved. Links on this machine are mapped, not read: its workers share them.
+
+    Raises UsageError where one is missing.
+    """
+    values: dict[str, Any] = {}
+    for name, digest in digests.items():
+        path = _path(folder, name, digest)
+        try:
+            values[name] = _load_links(path) if name == "links" else json.loads(path.read_text())
+        except (OSError, ValueError) as error:
+            raise UsageError(
+                f"the list {path} can't be read ({error}): it was left there by c4pipe clean; "
+                "run clean again on that work folder, it writes only what is missing"
+            ) from error
+    return Lists(**values)
+
+
+def _load_links(path: StoragePath) -> U64:
+    found: U64 = np.load(path, mmap_mode="r") if isinstance(path, Path) else np.load(io.BytesIO(path.read_bytes()))
+    return found
+
+
+def find(folders: Sequence[StoragePath], digests: Mapping[str, str]) -> Lists:
+    """Returns the lists from the first work folder that has them."""
+    has = [each / FOLDER for each in folders if all(_path(each / FOLDER, *item).exists() for item in digests.items())]
+    return load(has[0] if has else folders[0] / FOLDER, digests)
+
+
+def _path(folder: StoragePath, name: str, digest: str) -> StoragePath:
+    return folder / f"{name}.{digest[:16]}.{'npy' if name == 'links' else 'json'}"
+
+
+def _json(values: Any) -> bytes:
+    return json.dumps(values, ensure_ascii=False, sort_keys=True).encode()
+
+
+def gather(recipe: Recipe, folder: Path, links: Sequence[Path]) -> Lists:
+    """Returns the lists that a recipe needs.
+
+    Args:
+        recipe: the recipe.
+        folder: the folder of the pinned lists.
+        links: files of URLs, one a line; `.gz` is unpacked.
+
+    Raises UsageError where one is needed and missing, or given and of no use.
+    """
+    if recipe.find("url_not_listed") and not links:
+        raise UsageError(f"recipe {recipe.name} keeps the pages of a list of links: give it with --links FILE")
+    if links and not recipe.find("url_not_listed"):
+        raise UsageError(f"--links {links[0]}: recipe {recipe.name} has no rule that uses a list of links")
+    return Lists(
+        bad_words=_bad_words(recipe, folder),
+        domains=pinned_lists.load_domains(folder) if recipe.find("domain_not_listed") else {},
+        links=_links(links, recipe.parameters("normalised_url")["scheme"]) if links else _no_links(),
+    )
+
+
+def _bad_words(recipe: Recipe, folder: Path) -> dict[str, tuple[str, ...]]:
+    asked = recipe.parameters("bad_words")
+    if not asked:
+        return {}
+    # langdetect tells zh-cn from zh-tw, the lists don't
+    languages = sorted({each.partition("-")[0] for each in recipe.languages})
+    spared = {entry.partition(":")[::2] for entry in asked["exempt"]}
+    found = {}
+    for language in languages:
+        names = pinned_lists.regional(language) if asked["regional_lists"] else [language]
+        words = {
+            word for name in names for word in pinned_lists.load_bad_words(folder, name, lower=not asked["keep_case"])
+        }
+        found[language] = tuple(sorted(word for word in words if (language, word) not in spared))
+    return found
+
+
+def _links(paths: Sequence[Path], scheme: str) -> U64:
+    keys = array("Q")
+    for path in paths:
+        try:
+            with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8", errors="replace") as file:
+                keys.extend(url_key(normalise_url(url, scheme)) for line in _lines(file) if (url := line.strip()))
+        except (OSError, EOFError, zlib.error) as error:
+            raise UsageError(f"--links {path} can't be read: {error}") from error
+    if not keys:
+        raise UsageError(f"--links {paths[0]} holds no URL: one a line is expected")
+    found = np.frombuffer(keys, dtype=np.uint64)  # sorted in place: np.unique takes several times the memory
+    found.sort()
+    return found[np.r_[True, found[1:] != found[:-1]]]
+
+
+def _lines(file: TextIO) -> Iterator[str]:
+    """Yields the lines of a file; those longer than any URL of a page are passed over, and never held."""
+    whole = True
+    while line := file.readline(_LINE_CAP):
+        if whole and (line.endswith("\n") or len(line) < _LINE_CAP):
+            yield line
+        whole = line.endswith("\n")

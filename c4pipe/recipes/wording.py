@@ -1,0 +1,16 @@
+"""Values of parameters as a reader expects them."""
+
+from typing import Any
+
+
+def say(value: Any) -> str:
+    """Returns the value of a parameter as a reader expects it."""
+    if isinstance(value, (tuple, list)):
+        return ", ".join(map(_quote, value)) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _quote(value: Any) -> str:
+    return f"'{value}'" if '"' in str(value) else f'"{value}"'

@@ -1,0 +1,207 @@
+"""Which files a user means: crawls by name, URLs, paths, globs, folders, and lists of these."""
+
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from glob import glob, has_magic
+from pathlib import Path
+from typing import NamedTuple
+
+from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.io.object_store import SCHEMES, objects
+from c4pipe.io.retry import NetworkOptions
+from c4pipe.io.streams import InputOpener, is_url
+
+ENDINGS = (".wet", ".wet.gz")
+"""What the names of WET files in a folder end in; a path or glob may name any file."""
+
+SOURCE = "https://data.commoncrawl.org"
+"""Where crawls are, by default: Common Crawl's public front end."""
+
+_CRAWL = re.compile(r"CC-MAIN-[0-9]{4}(?:-[0-9]{2,4})?(?:-[0-9]{2})?")
+_NAME = re.compile(r"[\w][\w.@+=, -]{0,254}")
+_LISTING_CAP = 64 * 1024 * 1024  # bytes of an unpacked wet.paths: a crawl's is 10 MB
+
+
+class InputFile(NamedTuple):
+    """A file to clean.
+
+    Attributes:
+        path: a path or a URL.
+        name: its name, which names its work file and breaks ties.
+        size: in bytes; None for a URL, whose size is known when it was read.
+    """
+
+    path: str
+    name: str
+    size: int | None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which files of a crawl.
+
+    Attributes:
+        source: the URL or folder that crawls are in.
+        files: a slice of the crawl's list, such as (0, 100).
+        sample: how many files, evenly spread over the list (or over the slice of it).
+        network: how to fetch the list.
+    """
+
+    source: str = SOURCE
+    files: tuple[int | None, int | None] | None = None
+    sample: int | None = None
+    network: NetworkOptions = field(default_factory=NetworkOptions)
+
+    def __post_init__(self) -> None:
+        if self.sample is not None and self.sample < 1:
+            raise UsageError(f"--sample {self.sample}: there must be at least one")
+
+    def of(self, paths: Sequence[str], crawl: str) -> list[str]:
+        """Returns the paths that are chosen. Raises UsageError where there are none."""
+        chosen = list(paths[slice(*self.files)] if self.files else paths)
+        if self.sample is not None and self.sample < len(chosen):
+            chosen = [chosen[number * len(chosen) // self.sample] for number in range(self.sample)]
+        if not chosen:
+            raise UsageError(f"--files takes none of the {len(paths):,} files of {crawl}")
+        return chosen
+
+
+def parse_slice(text: str) -> tuple[int | None, int | None]:
+    """Returns the slice that `--files` names: `0:100`, `:100`, `71000:`. Raises UsageError for anything else."""
+    match = re.fullmatch(r"([0-9]{0,9}):([0-9]{0,9})", text)
+    if not match:
+        raise UsageError(f"--files {text}: give a slice of the crawl's list, such as 0:100")
+    first, last = (int(part) if part else None for part in match.groups())
+    return first, last
+
+
+def find_inputs(patterns: Sequence[str], selection: Selection | None = None) -> tuple[InputFile, ...]:
+    """Returns the files that crawls, URLs, paths, globs, folders (searched recursively) and lists name, by name.
+
+    A list is `@file`, with one of the others a line. Each file counts once.
+
+    Raises UsageError where one names nothing, or where two files have one name, C4pipeError where a crawl's list
+    can't be had.
+    """
+    finder = _Finder(selection or Selection())
+    found: dict[str, str] = {}
+    for pattern in patterns:
+        for path in finder.expand(pattern):
+            name = _name(path)
+            other = found.setdefault(name, path)
+            if other != path and (is_url(path) or is_url(other) or Path(other).resolve() != Path(path).resolve()):
+                raise UsageError(
+                    f"{other} and {path} have one name, and a work file is named after its WET file: "
+                    "rename one, or clean them into two --work folders"
+                )
+    chosen = selection is not None and (selection.files is not None or selection.sample is not None)
+    if chosen and not finder.crawls:
+        raise UsageError("--files and --sample choose among the files of a crawl: name one, such as CC-MAIN-2019-18")
+    return tuple(InputFile(path, name, finder.size(path)) for name, path in sorted(found.items()))
+
+
+def _name(path: str) -> str:
+    """Returns the last part of a path or URL, which names the work file. Raises UsageError where it can't."""
+    name = path.rpartition("/")[2]
+    if is_url(path) and not _NAME.fullmatch(name):
+        raise UsageError(f"input {path[:200]!r}: its last part is no file name")
+    if not path.isprintable():  # not UTF-8, or with a newline in it
+        raise UsageError(f"input {path[:200]!r}: its path is no text that can be printed: rename it")
+    return name
+
+
+class _Finder:
+    def __init__(self, selection: Selection) -> None:
+        self._selection = selection
+        self.crawls = 0
+        self._sizes: dict[str, int] = {}  # of objects in folders of stores
+
+    def size(self, path: str) -> int | None:
+        """Returns the bytes of a file, as far as they are known before it is read."""
+        return self._sizes.get(path) if is_url(path) else Path(path).stat().st_size
+
+    def expand(self, pattern: str, listed_in: str = "") -> Iterator[str]:
+        """Yields the paths and URLs that one input names."""
+        if pattern.startswith("@") and not listed_in:
+            yield from self._list(pattern[1:])
+        elif _CRAWL.fullmatch(pattern) and not Path(pattern).exists():
+            self.crawls += 1
+            yield from self._crawl(pattern)
+        elif pattern.startswith(SCHEMES) and pattern.endswith("/"):
+            yield from self._objects(pattern)
+        elif is_url(pattern):
+            yield pattern
+        elif "://" in pattern:
+            raise UsageError(
+                f"input {pattern!r}: c4pipe reads http(s)://, {', '.join(SCHEMES)} and files that are here"
+            )
+        else:
+            yield from map(str, _local(pattern))
+
+    def _list(self, name: str) -> Iterator[str]:
+        try:
+            lines = Path(name).read_text(encoding="utf-8").splitlines()
+        except (OSError, ValueError) as error:
+            raise UsageError(f"input @{name} can't be read: {error}") from None
+        entries = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+        if not entries:
+            raise UsageError(f"input @{name} names no file: one path, URL or crawl a line is expected")
+        for entry in entries:
+            yield from self.expand(entry, listed_in=name)
+
+    def _objects(self, folder: str) -> Iterator[str]:
+        try:
+            sizes = {url: size for url, size in objects(folder, self._selection.network) if url.endswith(ENDINGS)}
+        except (OSError, ValueError) as error:
+            raise UsageError(f"input {folder!r} can't be listed: {error}") from None
+        if not sizes:
+            raise UsageError(f"the folder {folder} has no file whose name ends in {' or '.join(ENDINGS)}")
+        self._sizes.update(sizes)
+        yield from sizes
+
+    def _crawl(self, crawl: str) -> Iterator[str]:
+        listing = f"{self._selection.source.rstrip('/')}/crawl-data/{crawl}/wet.paths.gz"
+        paths = _paths(_listing(listing, self._selection.network), listing)
+        for path in self._selection.of(paths, crawl):
+            yield f"{self._selection.source.rstrip('/')}/{path}"
+
+
+def _listing(listing: str, network: NetworkOptions) -> bytes:
+    """Returns the unpacked list of a crawl's files."""
+    try:
+        # Someone waits for it: a wrong address is told within half a minute.
+        with InputOpener(replace(network, tries=min(5, network.tries))).open(listing) as stream:
+            data = b"".join(iter(lambda: stream.read(1 << 20), b""))
+        unpacked = zlib.decompressobj(31).decompress(data, _LISTING_CAP)
+    except (OSError, zlib.error) as error:
+        raise C4pipeError(f"the list of the crawl's files {listing} can't be had: {error}") from error
+    return unpacked
+
+
+def _paths(listing: bytes, name: str) -> list[str]:
+    paths = [line.strip() for line in listing.decode("utf-8", "replace").splitlines() if line.strip()]
+    for path in paths:
+        if ".." in path.split("/") or path.startswith("/") or not path.endswith(ENDINGS):
+            raise C4pipeError(f"{name} is no list of WET files: it has {path[:200]!r}")
+    return paths
+
+
+def _local(pattern: str) -> list[Path]:
+    path = Path(pattern)
+    if path.is_dir():
+        paths = [each for each in path.rglob("*") if each.name.endswith(ENDINGS) and each.is_file()]
+        if not paths:
+            raise UsageError(f"the folder {pattern} has no file whose name ends in {' or '.join(ENDINGS)}")
+        return paths
+    if path.is_file():
+        return [path]
+    if path.exists():
+        raise UsageError(f"input {pattern!r}: it is no file, nor a folder")
+    names = glob(pattern, recursive=True)  # noqa: PTH207 (Path.glob takes no absolute pattern)
+    paths = [each for name in names if (each := Path(name)).is_file()]
+    if not paths:
+        kind = "the pattern matches no file" if has_magic(pattern) else "there is no such file or folder"
+        raise UsageError(f"input {pattern!r}: {kind}")
+    return paths
