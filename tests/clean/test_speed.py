@@ -1,0 +1,99 @@
+"""What keeps c4pipe fast, without a clock: how often the costly parts are called."""
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import punkt
+import pytest
+
+from c4pipe.clean.file_cleaner import WetFileCleaner
+from c4pipe.clean.work_file import read_header
+from c4pipe.filters import bad_words, language, lines, sentences
+from c4pipe.recipes import recipe_lists
+from c4pipe.recipes.presets import find_recipe
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Calls:
+    """Counts the calls of functions, which do what they did."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.counts = Counter[str]()
+        self._patch = patch
+
+    def of(self, owner: Any, name: str) -> None:
+        before: Callable[..., Any] = getattr(owner, name)
+
+        def counted(*given: Any, **named: Any) -> Any:
+            self.counts[name] += 1
+            return before(*given, **named)
+
+        self._patch.setattr(owner, name, counted)
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
+    found = Calls(monkeypatch)
+    found.of(language.LanguageDetector, "guess")
+    found.of(sentences.SentenceSplitter, "_library")
+    found.of(punkt.PunktSentenceTokenizer, "_context_has_sentbreak")
+    found.of(bad_words, "_has")
+    found.of(lines, "_contains_any")
+    return found
+
+
+def clean(recipe: str, files: list[Path], lists: Path, target: Path) -> Counter[str]:
+    """Cleans files in this process, and returns the counters."""
+    made = find_recipe(recipe)
+    cleaner = WetFileCleaner(made, recipe_lists.gather(made, lists, ()))
+    counts = Counter[str]()
+    for path in files:
+        target.unlink(missing_ok=True)
+        with path.open("rb") as stream:
+            cleaner.clean(stream, path.name, target)
+        counts.update(read_header(target).counts)
+    return counts
+
+
+@pytest.mark.parametrize("recipe", ["c4", "tfds"])
+def test_costly_parts_are_seldom_asked(recipe: str, calls: Calls, shared_data: Path, tmp_path: Path) -> None:
+    files = sorted((shared_data / "pages").glob("*.gz"))
+    counts = clean(recipe, files, shared_data / "lists", tmp_path / "work.parquet")
+    pages, left = counts["pages.read"], counts["lines.left"]
+    assert pages > 1900
+    assert left > 30_000
+    asked = calls.counts
+    assert asked["guess"] < pages  # once for a page at most, and not for those that fall before
+    assert asked["_library"] < left / 25  # Punkt's own way through a line
+    assert asked["_context_has_sentbreak"] < left / 4  # the model's word on a mark
+    assert asked["_contains_any"] < counts["lines.read"] / 4  # phrases looked for line by line
+    assert asked["_has"] < 12 * pages  # bad words that may be there
+
+
+def test_a_page_that_falls_early_costs_little(calls: Calls, tmp_path: Path) -> None:
+    body = "\n".join(f"Menu {number}" for number in range(100)).encode()
+    record = b"WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: http://a.example/%d\r\n"
+    record += b"WARC-Date: 2019-04-18T10:12:43Z\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n"
+    crawl = tmp_path / "menus.warc.wet"
+    crawl.write_bytes(b"".join(record % (number, len(body), body) for number in range(50)))
+    counts = clean("c4", [crawl], ROOT / "samples" / "lists", tmp_path / "work.parquet")
+    assert counts["lines.dropped.no_terminal_punctuation"] == 5000
+    assert calls.counts == {}
+
+
+def test_a_build_imports_nothing_heavy(tmp_path: Path) -> None:
+    """Each of them would cost every process between a twentieth of a second and two seconds."""
+    script = (
+        "import sys; from c4pipe.cli.main import run; status = run(); "
+        "heavy = ('apache_beam', 'pandas', 'pyarrow.dataset', 'langdetect', 'tensorflow'); "
+        "print([name for name in heavy if name in sys.modules]); sys.exit(status)"
+    )
+    given = ["build", ROOT / "samples/crawl", "--lists", ROOT / "samples/lists", "--output", tmp_path / "corpus"]
+    command = [sys.executable, "-c", script, *map(str, given), "--workers", "1", "--quiet"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

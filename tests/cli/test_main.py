@@ -1,0 +1,211 @@
+"""The command line as a user meets it: each mistake is one sentence with the value and the way out, no traceback."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from c4pipe.cli import main
+from c4pipe.cli.beam_options import split_arguments
+from c4pipe.recipes.presets import RECIPES
+from c4pipe.recipes.rules import RULES
+
+ROOT = Path(__file__).resolve().parents[2]
+CRAWL = str(ROOT / "samples" / "crawl")
+LISTS = str(ROOT / "samples" / "lists")
+OUT = "{tmp}/out"
+OUTPUT = ["--output", OUT]
+WEBTEXT = ["build", CRAWL, "--lists", LISTS, "--recipe", "webtextlike"]
+
+MISTAKES = [
+    ("no command", [], 2, ["COMMAND"]),
+    ("unknown command", ["buidl"], 2, ["buidl", "build"]),
+    ("no output", ["build", CRAWL], 2, ["--output"]),
+    ("missing input", ["build", "{tmp}/none.wet.gz", "--output", OUT], 2, ["none.wet.gz", "no such file"]),
+    ("pattern without match", ["build", "{tmp}/*.wet", "--output", OUT], 2, ["*.wet", "matches no file"]),
+    ("folder without WET files", ["build", "{tmp}", "--output", OUT], 2, ["{tmp}", ".wet.gz"]),
+    ("unknown recipe", ["build", CRAWL, "--lists", LISTS, "--recipe", "c5", "--output", OUT], 2, ["c5", "c4"]),
+    ("unknown language", ["build", CRAWL, "--lists", LISTS, "--languages", "en,xx", "--output", OUT], 2, ["'xx'"]),
+    ("language twice", ["build", CRAWL, "--lists", LISTS, "--languages", "en,en", "--output", OUT], 2, ["en,en"]),
+    ("no language", ["build", CRAWL, "--lists", LISTS, "--languages", "", "--output", OUT], 2, ["--languages"]),
+    ("no lists folder", ["build", CRAWL, "--lists", "{tmp}/no", "--output", OUT], 2, ["{tmp}/no", "--lists DIR"]),
+    ("no list in folder", ["build", CRAWL, "--lists", "{tmp}", "--output", OUT], 2, ["en.25e679f0", "lists fetch"]),
+    ("unknown format", ["build", CRAWL, "--lists", LISTS, "--format", "csv", "--output", OUT], 2, ["csv", "parquet"]),
+    ("no shards", ["build", CRAWL, "--lists", LISTS, "--shards", "0", "--output", OUT], 2, ["--shards 0"]),
+    ("shards in words", ["build", CRAWL, "--shards", "two", "--output", OUT], 2, ["two"]),
+    ("nothing to keep", ["build", CRAWL, "--keep-dropped", "0", *OUTPUT], 2, ["--keep-dropped 0", "all"]),
+    ("more than all", ["build", CRAWL, "--keep-dropped", "1.5", *OUTPUT], 2, ["--keep-dropped 1.5", "at most 1"]),
+    ("a share in words", ["build", CRAWL, "--keep-dropped", "some", *OUTPUT], 2, ["--keep-dropped some", "all"]),
+    ("a log nowhere", ["build", CRAWL, "--log", "{tmp}/no/log", *OUTPUT], 2, ["--log {tmp}/no/log", "written"]),
+    ("no workers", ["build", CRAWL, "--lists", LISTS, "--workers", "0", "--output", OUT], 2, ["--workers 0"]),
+    ("typo in an option", ["build", CRAWL, "--outptu", OUT], 2, ["--outptu", "--output"]),
+    ("typo in Beam's option", ["build", CRAWL, "--runer=Flink", "--output", OUT], 2, ["--runer", "--runner"]),
+    ("Beam's option for lists", ["lists", "show", "--runner", "x"], 2, ["--runner", "lists"]),
+    ("output is a file", ["build", CRAWL, "--lists", LISTS, "--output", "{tmp}/file"], 2, ["{tmp}/file", "folder"]),
+    ("output in use", ["build", CRAWL, "--lists", LISTS, "--output", "{tmp}/full"], 2, ["mine.txt", "manifest.json"]),
+    ("no work folder", ["dedup", "{tmp}/no", "--output", OUT], 2, ["{tmp}/no", "clean"]),
+    ("no work files", ["dedup", "{tmp}/full", "--output", OUT], 2, ["{tmp}/full", "clean"]),
+    ("no work file", ["dedup", "{tmp}/parquet", "--output", OUT], 2, ["x.parquet", "work file"]),
+    ("not a WET file", ["build", "{tmp}/file", "--lists", LISTS, "--output", OUT], 1, ["no page", "WET"]),
+    ("links, and no rule", ["build", CRAWL, "--lists", LISTS, "--links", "{tmp}/file", *OUTPUT], 2, ["--links", "c4"]),
+    ("no links", ["build", CRAWL, "--lists", LISTS, "--recipe", "webtextlike", *OUTPUT], 2, ["--links FILE"]),
+    ("links that are not there", [*WEBTEXT, "--links", "{tmp}/nowhere", *OUTPUT], 2, ["{tmp}/nowhere"]),
+    ("links without a URL", [*WEBTEXT, "--links", "{tmp}/empty", *OUTPUT], 2, ["{tmp}/empty", "no URL"]),
+    ("no domains", ["build", CRAWL, "--lists", LISTS, "--recipe", "realnewslike", *OUTPUT], 2, ["realnews/", "fetch"]),
+    ("languages of no recipe's", ["build", CRAWL, "--languages", "iw", *OUTPUT], 2, ["--languages iw", "langdetect"]),
+    ("a recipe file with a typo", ["recipes", "{tmp}/typo.toml"], 2, ["typo.toml", "'of'", "off"]),
+    ("unknown recipe to show", ["recipes", "c5"], 2, ["c5", "c4"]),
+    ("a job file of two jobs", ["build", CRAWL, *OUTPUT, "--output_executable_path=x.jar"], 2, ["clean, then dedup"]),
+    ("lists from nowhere", ["lists", "fetch", "--lists", "{tmp}/l", "--source", "http://127.0.0.1:9"], 1, [":9"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "status", "says"), [case[1:] for case in MISTAKES], ids=[m[0] for m in MISTAKES])
+def test_a_mistake_is_one_sentence(
+    arguments: Sequence[str], status: int, says: Sequence[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in ("full", "parquet"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "file").write_text("some text\n")
+    (tmp_path / "empty").write_text("\n")
+    (tmp_path / "typo.toml").write_text('base = "c4"\nof = ["policy"]\n')
+    (tmp_path / "full" / "mine.txt").write_text("mine\n")
+    (tmp_path / "parquet" / "x.parquet").write_text("no Parquet\n")
+    assert main.main([*(each.format(tmp=tmp_path) for each in arguments), *_quiet(arguments)]) == status
+    captured = capsys.readouterr()
+    *before, sentence = captured.err.splitlines()  # a fetch tells of its retries before it gives up
+    assert not before or arguments[:2] == ["lists", "fetch"]
+    assert sentence.startswith("c4pipe: ")
+    for part in says:
+        assert part.format(tmp=tmp_path) in sentence
+    assert captured.out == ""
+    assert not (tmp_path / "out" / "manifest.json").exists()
+    if status == 2:
+        assert not (tmp_path / "out").exists(), "a mistake is found before anything is done"
+
+
+def _quiet(arguments: Sequence[str]) -> list[str]:
+    return ["--quiet"] if arguments and arguments[0] in ("build", "dedup") else []
+
+
+def test_another_corpus_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    build = ["build", CRAWL, "--lists", LISTS, "--output", str(tmp_path), "--quiet", "--workers", "1"]
+    assert main.main(build) == 0
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    for more, says in ((["--format", "json"], "formats"), (["--shards", "2"], "train_shards")):
+        assert main.main([*build, *more]) == 2
+        message = capsys.readouterr().err
+        assert "already holds another corpus" in message
+        assert says in message
+    assert main.main([*build, "--languages", "ro"]) == 2
+    assert "(recipe: " in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_work_of_another_recipe_or_input_is_not_mixed_in(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wet = tmp_path / "one.wet.gz"
+    wet.write_bytes(next(Path(CRAWL).iterdir()).read_bytes())
+    clean = ["clean", str(wet), "--lists", LISTS, "--work", str(tmp_path / "work"), "--workers", "1", "--quiet"]
+    assert main.main(clean) == 0
+    assert main.main([*clean, "--languages", "ro"]) == 2
+    message = capsys.readouterr().err
+    assert "c4 (en;" in message
+    assert "c4 (ro;" in message
+    wet.write_bytes(wet.read_bytes() + b"\n")
+    assert main.main(clean) == 2
+    assert "bytes" in capsys.readouterr().err
+    assert main.main([*clean[:4], "--work", str(tmp_path / "work2"), "--languages", "ro", *clean[6:]]) == 0
+    work = [str(tmp_path / "work"), str(tmp_path / "work2")]
+    assert main.main(["dedup", *work, "--output", str(tmp_path / "out")]) == 2
+    assert "one name" in capsys.readouterr().err
+
+
+def test_options_go_where_they_belong() -> None:
+    own, beam = split_arguments(
+        main.make_parser(),
+        [
+            "build",
+            "--runner",
+            "FlinkRunner",
+            "a.wet",
+            "--output=o",
+            "--streaming",
+            "--flink_master=x",
+            "b.wet",
+            "--quiet",
+        ],
+    )
+    assert own == ["build", "a.wet", "--output=o", "b.wet", "--quiet"]
+    assert beam == ["--runner", "FlinkRunner", "--streaming", "--flink_master=x"]
+
+
+def test_funnel_and_place_of_the_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["build", CRAWL, "--lists", LISTS, "--output", str(tmp_path / "c"), "--workers", "1"]) == 0
+    captured = capsys.readouterr()
+    assert f"corpus: {tmp_path / 'c'} (2 files" in captured.out
+    rows = {line.split("  ")[0].strip(): line.split()[-2:] for line in captured.out.splitlines() if line}
+    words = {line.split()[0]: line.split()[1] for line in captured.out.splitlines() if line.startswith("  ")}
+    assert rows
+    assert words["bad_words"] == "-4"
+    assert "pages kept" in captured.out
+    assert "clean: 3 of 3 files, 71 pages" in captured.err
+    assert "dedup: 2 of 2 files written" in captured.err
+
+
+def test_clean_then_dedup_is_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    work = str(tmp_path / "work")
+    assert main.main(["clean", CRAWL, "--lists", LISTS, "--work", work, "--workers", "1"]) == 0
+    assert "pages left for dedup" in capsys.readouterr().out
+    assert main.main(["dedup", work, "--output", str(tmp_path / "a"), "--workers", "1"]) == 0
+    assert main.main(["build", CRAWL, "--lists", LISTS, "--output", str(tmp_path / "b"), "--workers", "1"]) == 0
+    for name in ("manifest.json", "en/c4-train-00000-of-00001.parquet"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_recipes_shows_every_rule_and_its_source(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, recipe in RECIPES.items():
+        assert main.main(["recipes", name]) == 0
+        shown = capsys.readouterr().out
+        assert shown.startswith(f"{name}  ")
+        for _, step in recipe.steps():
+            assert f" {step.rule} " in shown
+            assert step.definition.source.split()[0] in shown
+    assert main.main(["recipes", "c4"]) == 0
+    shown = capsys.readouterr().out
+    assert "[citation needed]" in shown
+    assert "190,000" in shown
+
+
+def test_recipes_shows_all_of_them_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["recipes"]) == 0
+    names, table, _ = capsys.readouterr().out.split("\n\n")
+    assert [line.split()[0] for line in names.splitlines()] == list(RECIPES)
+    rows = {line.split()[0]: line for line in table.splitlines() if line[:1].strip()}
+    assert [name for name in rows if name in RULES] == list(RULES)
+    assert rows["few_sentences"].split()[2:] == ["cleaned"] * 7  # four count no sentences
+    assert "min_words_per_line" not in rows  # the same in all
+
+
+def test_recipes_shows_ones_own_beside_its_base(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "my.toml").write_text('base = "c4"\nmin_words_per_line = 3\noff = ["bad_words"]\n')
+    assert main.main(["recipes", "c4", str(tmp_path / "my.toml")]) == 0
+    rows = {line.split()[0]: line.split()[1:] for line in capsys.readouterr().out.splitlines() if line.strip()}
+    assert rows["min_words_per_line"] == ["5", "3"]
+    assert rows["bad_words"] == ["18", "cleaned"]
+    assert rows["language"] == ["17", "cleaned", "cleaned"]
+
+
+def test_lists_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["lists", "show", "--lists", str(tmp_path)]) == 0
+    assert "missing        ldnoobw/en.25e679f0" in capsys.readouterr().out
+
+
+def test_a_reader_that_stops_early_is_no_error() -> None:
+    command = [sys.executable, "-m", "c4pipe", "recipes", "c4"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""

@@ -1,0 +1,137 @@
+"""The examples as they are, in processes of their own: a training learns, and goes on exactly where it was killed."""
+
+import json
+import pickle
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from c4pipe import read
+from c4pipe.cli import main
+from c4pipe.objectives import objective
+from c4pipe.objectives.batches import Batches
+from c4pipe.objectives.tokenizer import Tokenizer
+
+ROOT = Path(__file__).resolve().parents[2]
+STEPS, EVERY = 40, 10
+
+needs_jax = pytest.mark.skipif(
+    not (find_spec("jax") and find_spec("optax")), reason="JAX and optax aren't installed: c4pipe[examples]"
+)
+
+
+@pytest.fixture(scope="module")
+def vocabulary(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("vocabulary") / "v"
+    more = ["--output", str(folder), "--size", "300", "--workers", "1", "--quiet"]
+    assert main.main(["vocab", str(small_corpus / "en"), *more]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT))
+        # a training compiles for longer than it trains here
+        patch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path_factory.mktemp("compiled")))
+        patch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+        # seqio reads a model by a module that asks for another protobuf than Beam's (docs/vocabulary.md)
+        patch.setenv("TEMPORARILY_DISABLE_PROTOBUF_VERSION_CHECK", "true")
+        yield
+
+
+def started(script: str, *arguments: Any) -> "subprocess.Popen[str]":
+    command = [sys.executable, str(ROOT / "examples" / script), *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finished(process: "subprocess.Popen[str]") -> str:
+    printed, errors = process.communicate(timeout=200)
+    assert process.returncode == 0, errors[-3000:]
+    return printed
+
+
+def losses(printed: str) -> dict[int, float]:
+    found = re.findall(r"^step (\d+): loss ([\d.]+), epoch \d+$", printed, re.MULTILINE)
+    return {int(step): float(loss) for step, loss in found}
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_batches_of_a_reader_go_on_exactly(small_corpus: Path, vocabulary: Path, mixed: bool) -> None:
+    tokenizer = Tokenizer(vocabulary / "spm.model")
+
+    def batches() -> Batches:
+        documents: Any = read.documents(small_corpus, seed=1, part=0, parts=1, window=7)
+        if mixed:
+            documents = read.mix([small_corpus / "en", small_corpus / "de"], seed=1, window=7)
+        return Batches(documents, tokenizer, objective.span_corruption(tokenizer.ids, 64), size=8)
+
+    unbroken, states, given = batches(), [], []
+    for batch in islice(unbroken, 40):
+        given.append(batch)
+        states.append(json.dumps(unbroken.state()))
+    assert json.loads(states[-1])["documents"] != json.loads(states[0])["documents"]  # not all was read at once
+    for number in (0, len(given) // 2, len(given) - 2):
+        resumed = batches()
+        resumed.restore(json.loads(states[number]))
+        np.testing.assert_equal(list(islice(resumed, len(given) - 1 - number)), given[number + 1 :])
+
+
+@needs_jax
+def test_a_training_learns_and_goes_on_after_a_kill(small_corpus: Path, vocabulary: Path, tmp_path: Path) -> None:
+    data = [small_corpus / "en", vocabulary, "--steps", STEPS, "--every", EVERY]
+    unbroken = losses(finished(started("pretrain.py", *data)))
+    assert list(unbroken) == list(range(10, STEPS + 1, 10))
+    assert unbroken[STEPS] < unbroken[10] - 0.5
+
+    more = ["--checkpoints", tmp_path / "checkpoints"]
+    process = started("pretrain.py", *data, *more)
+    ends = time.monotonic() + 120
+    while not list((tmp_path / "checkpoints").glob("step-*.pickle")) and time.monotonic() < ends:
+        time.sleep(0.01)
+    process.kill()  # as it is on its way to the next checkpoint
+    before = losses(process.communicate()[0])
+    resumed = losses(finished(started("pretrain.py", *data, *more, "--resume")))
+    assert resumed
+    assert min(resumed) > EVERY  # it did not begin anew
+    assert {**before, **resumed} == unbroken  # to the last digit that is printed
+
+
+@needs_jax
+def test_two_hosts_train_one_model_on_their_own_parts(small_corpus: Path, vocabulary: Path, tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        address = f"localhost:{free.getsockname()[1]}"
+    data = [small_corpus / "en", vocabulary, "--steps", 10, "--every", 10, "--checkpoints", tmp_path]
+    hosts = [started("pretrain.py", *data, "--coordinator", address, "--hosts", 2, "--host", host) for host in (0, 1)]
+    printed = [finished(host) for host in hosts]
+    assert list(losses(printed[0])) == [10]
+    assert not losses(printed[1])
+    (first, state), (second, other) = (
+        pickle.loads((tmp_path / f"step-00000010-host-{host}.pickle").read_bytes()) for host in (0, 1)
+    )
+    np.testing.assert_equal(first, second)  # the gradients of both
+    parts = [each["batches"]["documents"] for each in (state, other)]
+    assert [(part["part"], part["parts"]) for part in parts] == [(0, 2), (1, 2)]
+
+
+def test_seqio_reads_tfrecord(small_corpus: Path, vocabulary: Path) -> None:
+    for library in ("tensorflow", "seqio"):
+        if not find_spec(library):
+            pytest.skip(f"{library} isn't installed: c4pipe[tensorflow,consumers]")
+    printed = finished(started("t5x_data.py", small_corpus / "en", vocabulary / "spm.model"))
+    assert re.search(r"^51 documents$", printed, re.MULTILINE)
+    assert "decoder_segment_ids [4, 256]" in printed
+    (batches, filled, places) = map(int, re.findall(r"(\d+) batches, (\d+) of (\d+) places filled", printed)[0])
+    assert places == batches * 4 * 256
+    assert places * 0.6 < filled < places

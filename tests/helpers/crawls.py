@@ -1,0 +1,69 @@
+"""Crawls that tests serve and build: the sample crawl, as files and as a crawl of Common Crawl's layout."""
+
+import gzip
+import io
+from pathlib import Path
+
+from rich.console import Console
+
+from c4pipe.io.retry import NetworkOptions
+from c4pipe.jobs.options import CleanOptions, DedupOptions
+from c4pipe.jobs.pipeline import clean, dedup
+from c4pipe.jobs.progress import Progress
+from c4pipe.runners.runner import RunnerOptions
+from c4pipe.wet.inputs import Selection
+from c4pipe.wet.page import Page
+from c4pipe.wet.records import read_pages
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+LISTS = ROOT / "samples" / "lists"
+
+
+SAMPLES = sorted((ROOT / "samples" / "crawl").glob("*.wet.gz"))
+
+
+QUICK = NetworkOptions(tries=12, first_pause=0.002, stall_seconds=0.3)
+
+
+CRAWL = "CC-MAIN-2099-01"
+
+
+FOLDER = f"crawl-data/{CRAWL}/segments/1/wet"
+
+
+def made_crawl(count: int) -> dict[str, bytes]:
+    """A crawl of many small files: the sample pages, dealt out, with its list."""
+    records = []
+    for path in SAMPLES:
+        with path.open("rb") as stream:
+            for page in read_pages(stream):
+                if isinstance(page, Page):
+                    body = page.body.encode()
+                    head = f"WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: {page.url}\r\n"
+                    head += f"WARC-Date: {page.timestamp}\r\nContent-Length: {len(body)}\r\n\r\n"
+                    records.append(head.encode() + body + b"\r\n\r\n")
+    parts = {number: gzip.compress(b"".join(records[number::count]), mtime=0) for number in range(count)}
+    files = {f"{FOLDER}/{number:05}.warc.wet.gz": data for number, data in parts.items()}
+    return {**files, f"crawl-data/{CRAWL}/wet.paths.gz": gzip.compress("\n".join(files).encode(), mtime=0)}
+
+
+def build(work: Path, output: Path, inputs: tuple[str, ...], url: str = "", **options: object) -> dict[str, object]:
+    selection = Selection(source=url, network=QUICK)
+    clean_options = CleanOptions(
+        inputs=inputs,
+        work=work,
+        lists=LISTS,
+        selection=selection,
+        network=QUICK,
+        engine=RunnerOptions(1),
+        **options,  # type: ignore[arg-type]
+    )
+    progress = Progress(Console(file=io.StringIO()), quiet=True)
+    clean(clean_options, progress)
+    return dedup(DedupOptions((work,), output, engine=RunnerOptions(1)), progress)
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}

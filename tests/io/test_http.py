@@ -1,0 +1,270 @@
+"""Inputs from the network, from a real server that refuses, cuts, resets and stalls: nothing is lost."""
+
+import gzip
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from c4pipe.clean import missing, work_folder
+from c4pipe.cli import main
+from c4pipe.corpus import manifest
+from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.io.http import Download, make_pool
+from c4pipe.io.lock import only_run
+from c4pipe.io.retry import DownloadError, NetworkOptions
+from c4pipe.wet.inputs import Selection, find_inputs, parse_slice
+from tests.helpers.crawls import CRAWL, FOLDER, LISTS, QUICK, SAMPLES, files_of, made_crawl
+from tests.helpers.web import Web, serve
+
+
+def fetch(web: Web, path: str, network: NetworkOptions = QUICK, size: int = 7000) -> bytes:
+    download = Download(f"{web.url}/{path}", make_pool(), network)
+    data = b"".join(iter(lambda: download.read(size), b""))
+    assert download.read(size) == b""
+    return data
+
+
+DATA = random.Random(0).randbytes(100_000)
+
+
+def test_a_file_is_read_as_it_is() -> None:
+    with serve({"a": DATA, "empty": b""}) as web:
+        assert fetch(web, "a") == DATA
+        assert fetch(web, "empty") == b""
+        assert web.asked == {"a": 1, "empty": 1}
+
+
+@pytest.mark.parametrize("fault", ["503", "403", "429", "cut", "reset", "stall", "no ranges"])
+def test_each_fault_is_survived(fault: str) -> None:
+    first = fault if fault != "no ranges" else "cut"
+    with serve({"a": DATA}, lambda path, number: (first, fault)[number] if number < 2 else None) as web:
+        assert fetch(web, "a") == DATA
+        assert web.faults[fault] >= 1
+
+
+def test_a_connection_is_used_again() -> None:
+    with serve({str(number): DATA for number in range(20)}) as web:
+        pool = make_pool()
+        for number in range(20):
+            download = Download(f"{web.url}/{number}", pool, QUICK)
+            while download.read(1 << 16):
+                pass
+        assert web.connections == 1
+
+
+def test_what_will_not_change_ends_at_once() -> None:
+    with serve({}) as web, pytest.raises(DownloadError, match="/none: HTTP status 404 Not Found"):
+        fetch(web, "none")
+    assert web.asked["none"] == 1
+
+
+def test_another_file_than_before_is_no_rest_of_it() -> None:
+    with serve({"a": DATA}, lambda path, number: "cut" if number == 0 else None) as web:
+        download = Download(f"{web.url}/a", make_pool(), QUICK)
+        assert download.read(1000)
+        web.files["a"] = DATA[::-1]
+        with pytest.raises(DownloadError, match="the file was changed while it was read"):
+            list(iter(lambda: download.read(1 << 16), b""))
+
+
+def test_tries_without_progress_are_limited() -> None:
+    with serve({"a": DATA}, lambda path, number: "503") as web:
+        with pytest.raises(DownloadError, match="HTTP status 503, 4 times in a row"):
+            fetch(web, "a", NetworkOptions(tries=4, first_pause=0.001))
+        assert web.asked["a"] == 4
+
+
+def test_the_time_for_a_file_is_limited() -> None:
+    network = NetworkOptions(tries=100, first_pause=0.05, file_seconds=0.2)
+    with (
+        serve({"a": DATA}, lambda path, number: "503") as web,
+        pytest.raises(DownloadError, match=r"\d s of 0 s are spent"),
+    ):
+        fetch(web, "a", network)
+
+
+def test_retry_after_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    soon = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 30))
+    refusals = ["429 17", f"429 {soon}", "429 soon"]
+    with serve({"a": DATA}, lambda path, number: refusals[number] if number < 3 else None) as web:
+        monkeypatch.setattr("c4pipe.io.retry.time.sleep", slept.append)
+        assert fetch(web, "a", NetworkOptions(first_pause=0.001)) == DATA
+    assert slept[0] == 17.0
+    assert 25 < slept[1] <= 30
+    assert slept[2] < 0.01
+
+
+def test_bandwidth_is_kept_to() -> None:
+    with serve({"a": DATA}) as web:
+        started = time.monotonic()
+        assert fetch(web, "a", NetworkOptions(bytes_per_second=200_000)) == DATA
+        assert time.monotonic() - started > 0.4
+
+
+def test_missing_files_are_noted_and_tried_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = made_crawl(5)
+    gone = f"{FOLDER}/00003.warc.wet.gz"
+    with serve({path: data for path, data in files.items() if path != gone}) as web:
+        command = ["build", CRAWL, "--source", web.url, "--lists", str(LISTS), "--workers", "1", "--quiet"]
+        command += ["--output", str(tmp_path / "corpus")]
+        assert main.main(command) == 3
+        said = capsys.readouterr().err
+        assert "complete but for 1 files; the same command tries these again" in said
+        assert "00003.warc.wet.gz: HTTP status 404 Not Found" in said
+        made = manifest.read(tmp_path / "corpus")
+        assert made is not None
+        assert [(each["name"], each["path"]) for each in made["missing"]] == [
+            ("00003.warc.wet.gz", f"{web.url}/{gone}")
+        ]
+        assert len(made["inputs"]) == 4
+        web.asked.clear()
+        assert main.main([*command, "--max-missing", "1"]) == 0  # still missing, and that is allowed
+        assert main.main([*command, "--max-missing", "0"]) == 1
+        assert "1 of 5 files could not be had" in capsys.readouterr().err
+        web.files[gone] = files[gone]
+        web.asked.clear()
+        assert main.main(command) == 0
+        assert web.asked == {f"crawl-data/{CRAWL}/wet.paths.gz": 1, gone: 1}
+        web.asked.clear()
+        assert main.main(command) == 0
+        assert set(web.asked) == {f"crawl-data/{CRAWL}/wet.paths.gz"}
+        whole = ["build", CRAWL, "--source", web.url, "--lists", str(LISTS), "--workers", "1", "--quiet"]
+        assert main.main([*whole, "--output", str(tmp_path / "whole")]) == 0
+    assert missing.noted([tmp_path / "corpus" / work_folder.WORK]) == []
+    ours, other = files_of(tmp_path / "corpus"), files_of(tmp_path / "whole")
+    assert ours == other
+
+
+def test_where_all_is_missing_there_is_no_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serve({}) as web:
+        command = ["build", f"{web.url}/a.warc.wet.gz", "--lists", str(LISTS), "--output", str(tmp_path / "c")]
+        assert main.main([*command, "--workers", "1", "--quiet"]) == 1
+    assert "1 of 1 files could not be had" in capsys.readouterr().err
+
+
+LISTING = [f"crawl-data/{CRAWL}/wet/{number:03}.warc.wet.gz" for number in range(10)]
+
+
+@pytest.mark.parametrize(
+    ("selection", "chosen"),
+    [
+        ({}, range(10)),
+        ({"files": (0, 3)}, [0, 1, 2]),
+        ({"files": (8, None)}, [8, 9]),
+        ({"sample": 3}, [0, 3, 6]),
+        ({"sample": 20}, range(10)),
+        ({"files": (5, None), "sample": 2}, [5, 7]),
+    ],
+)
+def test_files_of_a_crawl(selection: dict[str, object], chosen: list[int]) -> None:
+    listing = gzip.compress("\n".join(LISTING).encode())
+    with serve({f"crawl-data/{CRAWL}/wet.paths.gz": listing}) as web:
+        found = find_inputs([CRAWL], Selection(source=f"{web.url}/", **selection))  # type: ignore[arg-type]
+        assert [file.path for file in found] == [f"{web.url}/{LISTING[number]}" for number in chosen]
+        assert [file.name for file in found] == [f"{number:03}.warc.wet.gz" for number in chosen]
+
+
+def test_several_crawls_at_once() -> None:
+    other = "CC-MAIN-2099-05"
+    lists = {CRAWL: LISTING, other: [path.replace("/wet/", "/wet/b").replace(CRAWL, other) for path in LISTING]}
+    files = {
+        f"crawl-data/{crawl}/wet.paths.gz": gzip.compress("\n".join(paths).encode()) for crawl, paths in lists.items()
+    }
+    with serve(files) as web:
+        found = find_inputs([CRAWL, other], Selection(source=web.url, files=(2, 4)))
+    assert [file.name for file in found] == [
+        "002.warc.wet.gz",
+        "003.warc.wet.gz",
+        "b002.warc.wet.gz",
+        "b003.warc.wet.gz",
+    ]
+    assert [file.path.split("/")[-3] for file in found] == [CRAWL, CRAWL, other, other]
+
+
+def test_a_list_names_paths_and_urls(tmp_path: Path) -> None:
+    (tmp_path / "b.wet").write_bytes(b"")
+    (tmp_path / "list.txt").write_text(f"# two\nhttp://h.example.com/x/a.wet.gz\n\n{tmp_path}/b.wet\n")
+    found = find_inputs([f"@{tmp_path}/list.txt"])
+    assert [(file.name, file.size) for file in found] == [("a.wet.gz", None), ("b.wet", 0)]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "told"),
+    [
+        (["ftp://host/a.wet.gz"], "c4pipe reads http"),
+        (["bad\udcff.wet.gz"], "there is no such file"),
+        (["http://h.example.com/"], "its last part is no file name"),
+        (["http://h.example.com/a\nb"], "its last part is no file name"),
+        (["http://h.example.com/x/.."], "its last part is no file name"),
+        (["http://h.example.com/" + "a" * 300], "its last part is no file name"),
+        (["http://h.example.com/1/a.wet", "http://h.example.com/2/a.wet"], "have one name"),
+        (["@nowhere.txt"], "@nowhere.txt can't be read"),
+    ],
+)
+def test_what_is_no_input_is_told(patterns: list[str], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        find_inputs(patterns)
+
+
+@pytest.mark.parametrize("path", ["../../etc/passwd.wet.gz", "/etc/a.wet.gz", "a/b.txt", "a/\u0000.wet.gz"])
+def test_a_list_of_a_crawl_that_is_none(path: str) -> None:
+    listing = gzip.compress(path.encode())
+    with serve({f"crawl-data/{CRAWL}/wet.paths.gz": listing}) as web, pytest.raises(C4pipeError):
+        find_inputs([CRAWL], Selection(source=web.url))
+
+
+def test_files_and_sample_need_a_crawl() -> None:
+    with pytest.raises(UsageError, match="name one, such as CC-MAIN-2019-18"):
+        find_inputs([str(SAMPLES[0])], Selection(sample=3))
+
+
+@pytest.mark.parametrize("text", ["", "5", "a:b", "1:2:3", "-1:"])
+def test_a_slice_that_is_none(text: str) -> None:
+    with pytest.raises(UsageError, match="such as 0:100"):
+        parse_slice(text)
+
+
+def test_the_second_run_in_a_folder_stops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = [
+        "clean",
+        str(SAMPLES[0]),
+        "--lists",
+        str(LISTS),
+        "--work",
+        str(tmp_path / "w"),
+        "--workers",
+        "1",
+        "--quiet",
+    ]
+    with only_run(tmp_path / "w"):
+        assert main.main(command) == 2
+        assert "is at work in" in capsys.readouterr().err
+    assert main.main(command) == 0
+    assert sorted(path.name for path in (tmp_path / "w").glob(".*")) == []
+
+
+def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
+    script = """
+import sys, time
+from pathlib import Path
+from c4pipe.io.lock import only_run
+
+with only_run(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+    with subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"held\n"
+        with pytest.raises(UsageError, match=f"process {process.pid} on"), only_run(tmp_path):
+            pass
+        os.kill(process.pid, 9)
+        process.wait()
+        with only_run(tmp_path):
+            pass

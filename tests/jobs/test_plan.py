@@ -1,0 +1,214 @@
+"""What a build will take: the estimates, what they are measured on, and what is said where that can't be."""
+
+import gzip
+import io
+import random
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from c4pipe.cli import main
+from c4pipe.io.streams import InputOpener
+from c4pipe.jobs import measure
+from c4pipe.jobs.measure import Cost, Sizes, spread
+from c4pipe.jobs.plan import Plan, core_time, duration, number, plan_table, size
+from c4pipe.wet.inputs import InputFile
+from c4pipe.wet.page import Page
+from c4pipe.wet.records import read_pages
+from tests.helpers.crawls import CRAWL, LISTS, QUICK, SAMPLES, build, made_crawl
+from tests.helpers.web import serve
+
+COST = Cost(
+    parts=2,
+    stored=1000,
+    pages=50,
+    kept=10,
+    rows=500,
+    clean_seconds=2.0,
+    dedup_seconds=0.5,
+    fetched=True,
+    fetch_seconds=0.1,
+    work_bytes=300,
+    corpus_bytes={"parquet": 200, "json": 260},
+)
+
+
+def said(plan: Plan) -> dict[str, str]:
+    """The rows of a plan's table: name to the rest of its line."""
+    console = Console(file=io.StringIO(), width=200)
+    console.print(plan_table(plan))
+    return rows_of(console.file.getvalue())  # type: ignore[attr-defined]
+
+
+def rows_of(table: str) -> dict[str, str]:
+    """The lines of a table: the first column to the others, which are two or more spaces apart."""
+    lines = [re.split(r" {2,}", line.strip()) for line in table.splitlines()]
+    return {cells[0]: " | ".join(cells[1:]) for cells in lines}
+
+
+def test_an_estimate_is_the_cost_of_the_slices_times_the_size() -> None:
+    plan = Plan(cores=4, files=1000, sizes=Sizes(1000, (90, 110, 100, 100)), cost=COST)
+    assert plan.scale == 100
+    assert plan.wall_seconds() == (62.5, False)
+    rows = said(plan)
+    assert rows["files"] == "1,000"
+    assert rows["bytes to read"] == "100 kB | the sizes of 4 of them, ± 4.1%"
+    assert rows["pages to read"].startswith("5.00 thousand | 50 pages measured, in slices of 2 files")
+    assert rows["pages kept, at most"] == "1.00 thousand | 20.0% of those measured"
+    assert rows["clean, CPU"] == "3 min 20 s | 40.00 ms a page"
+    assert rows["wall time, 4 cores"].startswith("1 min 2 s | reads 1.60 kB a second")
+    assert rows["shuffle"] == "1.23 MB | 50.0 thousand rows, 1.20 MB; pages, 26.0 kB"
+    assert rows["work files, disk"] == "30.0 kB"
+    assert rows["corpus, json, disk"] == "26.0 kB | at most"
+
+
+def test_a_slow_network_sets_the_wall_time() -> None:
+    plan = Plan(cores=4, files=1000, sizes=Sizes(1000, (100,) * 1000), cost=COST, bytes_per_second=100.0)
+    assert plan.wall_seconds() == (1000.0, True)
+    assert said(plan)["wall time, 4 cores"].startswith("16 min 40 s | the limit is --bandwidth")
+
+
+def test_sizes_of_some_stand_for_all() -> None:
+    assert Sizes(4, (1, 2, 3, 4)).total == 10
+    assert Sizes(4, (1, 2, 3, 4)).error == 0
+    assert Sizes(100, (10, 20)).total == 1500
+    assert Sizes(100, (10, 20)).error == pytest.approx(5 / 15)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (999, "999"), (1000, "1.00 thousand"), (12345, "12.3 thousand"), (2.634e9, "2.63 billion")],
+)
+def test_numbers(value: float, text: str) -> None:
+    assert number(value) == text
+
+
+def test_sizes_and_times() -> None:
+    assert [size(each) for each in (5, 7.91e12, 2e18)] == ["5 B", "7.91 TB", "2,000 PB"]
+    assert [duration(each) for each in (0.2, 40, 3600, 18720, 90000)] == [
+        "less than a second", "40 s", "1 h 0 min", "5 h 12 min", "1 d 1 h"
+    ]  # fmt: skip
+    assert [core_time(each) for each in (7200, 7.02e6)] == ["2 h 0 min", "1,950 core-hours"]
+
+
+@pytest.mark.parametrize(("count", "chosen"), [(1, [5]), (2, [2, 7]), (5, [1, 3, 5, 7, 9]), (99, range(10))])
+def test_files_are_measured_all_over_the_list(count: int, chosen: list[int]) -> None:
+    files = [InputFile(str(each), str(each), None) for each in range(10)]
+    assert [file.path for file in spread(files, count)] == [str(each) for each in chosen]
+
+
+def plan(*arguments: str) -> int:
+    return main.main(["plan", *arguments, "--lists", str(LISTS)])
+
+
+def test_slices_that_are_whole_files_give_what_the_build_gives(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = made_crawl(6)
+    with serve(files) as web:
+        made = build(tmp_path / "work", tmp_path / "corpus", (CRAWL,), web.url)
+        assert plan(CRAWL, "--source", web.url, "--cores", "3") == 0
+    out = capsys.readouterr().out
+    counts, shards = made["counts"], made["shards"]
+    assert isinstance(counts, dict)
+    assert isinstance(shards, list)
+    rows = {name: values.split(" | ")[0] for name, values in rows_of(out).items()}
+    assert rows["files"] == "6"
+    assert rows["pages to read"] == str(counts["pages.read"])
+    assert rows["pages kept, at most"] == str(counts["pages.kept"])
+    assert rows["corpus, parquet, disk"] == size(sum(shard["bytes"] for shard in shards))
+    assert rows["bytes to read"] == size(sum(len(data) for path, data in files.items() if "paths" not in path))
+    assert "wall time, 3 cores" in out
+    assert "- Files that were not measured are like those that were." in out
+
+
+def records(count: int) -> list[bytes]:
+    pages = []
+    for path in SAMPLES:
+        with path.open("rb") as stream:
+            pages += [page.body.encode() for page in read_pages(stream) if isinstance(page, Page)]
+    draw = random.Random(3)
+    made = []
+    for row in range(count):
+        head = f"WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: http://h.example.com/{row}\r\n"
+        body = draw.choice(pages)[:2000]
+        head += f"WARC-Date: 2019-04-18T00:00:00Z\r\nContent-Length: {len(body)}\r\n\r\n"
+        made.append(head.encode() + body + b"\r\n\r\n")
+    return made
+
+
+@pytest.mark.parametrize("members", [True, False], ids=["a member each", "one member"])
+def test_slices_of_larger_files(
+    members: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From the middle of files where members can be found there, else from their head."""
+    made = records(3000)
+    for file in range(3):
+        some = made[file * 1000 : file * 1000 + 1000]
+        data = b"".join(gzip.compress(each, mtime=0) for each in some) if members else gzip.compress(b"".join(some))
+        (tmp_path / f"{file}.warc.wet.gz").write_bytes(data)
+    asked: list[tuple[str, int]] = []
+    part_of = InputOpener.part
+
+    def part(self: InputOpener, path: str, first: int, length: int) -> bytes:
+        asked.append((path[-13:-12], first))
+        return part_of(self, path, first, length)
+
+    whole = (tmp_path / "0.warc.wet.gz").stat().st_size
+    monkeypatch.setattr(measure, "PART", whole // 5)
+    monkeypatch.setattr(InputOpener, "part", part)
+    assert plan(str(tmp_path)) == 0
+    starts = [first for _, first in asked]
+    if members:
+        assert starts == sorted(starts)
+        assert len(starts) == 3
+        assert starts[0] > 0
+    else:
+        assert starts.count(0) == 3
+    value, unit = rows_of(capsys.readouterr().out)["pages to read"].split(" | ")[0].split()
+    assert unit == "thousand"
+    assert 2.7 < float(value) < 3.3
+
+
+def test_without_a_network_it_says_what_is_not_known(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("c4pipe.io.retry.time.sleep", lambda seconds: None)
+    assert plan(CRAWL, "--source", "http://127.0.0.1:9") == 3
+    told = capsys.readouterr()
+    assert "their list can't be had" in told.out
+    assert told.out.count("not measured") == 7
+    assert "c4pipe: not measured: the list of the crawl's files http://127.0.0.1:9/crawl-data" in told.err
+
+
+def test_files_that_cannot_be_had_are_not_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    listing = f"crawl-data/{CRAWL}/wet.paths.gz"
+    with serve({listing: made_crawl(5)[listing]}) as web:
+        assert plan(CRAWL, "--source", web.url) == 3
+    told = capsys.readouterr()
+    assert told.out.split()[:4] == ["estimate", "from", "files", "5"]
+    assert "00000.warc.wet.gz: HTTP status 404" in told.err
+
+
+def test_input_without_a_page_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.wet").write_bytes(b"no page at all\n" * 100)
+    assert plan(str(tmp_path)) == 3
+    assert "no page was found in 1 slices: are these WET files?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--cores", "--measure"])
+def test_none_at_all_is_wrong(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert plan(str(SAMPLES[0]), option, "0") == 2
+    assert f"{option} 0" in capsys.readouterr().err
+
+
+def test_a_part_of_a_file_from_a_server() -> None:
+    data = random.Random(1).randbytes(50_000)
+    faults = ["cut", None, "503", "reset", "no ranges"]
+    with serve({"a": data}, lambda path, number: faults[number % 5]) as web:
+        sources = InputOpener(QUICK)
+        assert sources.size(f"{web.url}/a") == len(data)
+        for first, length in ((0, 10), (1, 20_000), (20_000, 30_000), (49_999, 1), (40_000, 99_999)):
+            assert sources.part(f"{web.url}/a", first, length) == data[first : first + length]

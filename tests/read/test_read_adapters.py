@@ -1,0 +1,232 @@
+"""A corpus in the libraries that train on it: each document once, and on from where a run stopped."""
+
+import pickle
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from c4pipe import read
+from c4pipe.errors import UsageError
+from c4pipe.tokens import count, subset
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "training.md").read_text()
+EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+Urls = list[str]
+
+
+@pytest.fixture(scope="module")
+def every_url(small_corpus: Path) -> Urls:
+    return sorted(urls(read.documents(small_corpus)))
+
+
+def urls(documents: Any) -> Urls:
+    return [document["url"] for document in documents]
+
+
+@pytest.fixture(scope="module")
+def documented(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `corpus`, and the take that the page names: all of its documents."""
+    folder = tmp_path_factory.mktemp("documented")
+    train = subset.find_train(Path(shutil.copytree(small_corpus, folder / "corpus")) / "en")
+    shards: list[dict[str, Any]] = [{"path": count.path_of(shard), "tokens": 0} for shard in train.shards]
+    shards[-1]["tokens"] = 2**29
+    subset.write_take(train, folder, {"manifest": train.digest, "vocabulary": "", "shards": shards}, 2**29)
+    return folder
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_what_the_documentation_shows(documented: Path, example: str) -> None:
+    for library in set(re.findall("torch|grain|tensorflow|huggingface", example)):
+        name = library.replace("huggingface", "datasets")
+        if find_spec(name) is None:
+            pytest.skip(f"{name} isn't installed")
+    command = [sys.executable, "-c", example]
+    done = subprocess.run(command, cwd=documented, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "https://" in done.stdout
+
+
+# PyTorch
+
+
+@pytest.fixture(scope="module")
+def torch_data() -> Any:
+    pytest.importorskip("torch", reason="PyTorch isn't installed: its package for Linux has gigabytes of CUDA")
+    return pytest.importorskip("torch.utils.data")
+
+
+Load = Callable[..., Any]
+
+
+@pytest.fixture
+def load(small_corpus: Path, torch_data: Any) -> Load:
+    """Makes a DataLoader of the corpus, after so many batches."""
+    from c4pipe.read.torch import Documents
+
+    def make(workers: int, after: int = 0, batch_size: int = 4, drop_last: bool = False, **order: Any) -> Any:
+        dataset = Documents(read.documents(small_corpus, **order))
+        if after:
+            dataset.resume(after, batch_size, workers, drop_last)
+        return torch_data.DataLoader(dataset, batch_size=batch_size, num_workers=workers, drop_last=drop_last)
+
+    return make
+
+
+def batches(loader: Any) -> list[Urls]:
+    return [list(batch["url"]) for batch in loader]
+
+
+@pytest.mark.parametrize("workers", [0, 2, 3])
+def test_torch_workers_give_each_document_once(load: Load, every_url: Urls, workers: int) -> None:
+    hosts = [batches(load(workers, seed=1, part=host, parts=2)) for host in range(2)]
+    assert sorted(url for host in hosts for batch in host for url in batch) == every_url
+
+
+@pytest.mark.parametrize(("workers", "drop_last"), [(0, False), (2, False), (2, True), (3, False)])
+def test_torch_goes_on_after_any_batch(load: Load, workers: int, drop_last: bool) -> None:
+    whole = batches(load(workers, drop_last=drop_last, batch_size=5, seed=2))
+    for after in (1, 2, 3, len(whole) - 2, len(whole) - 1, len(whole)):
+        rest = batches(load(workers, after, drop_last=drop_last, batch_size=5, seed=2))
+        assert sorted(map(tuple, rest)) == sorted(map(tuple, whole[after:]))
+    with pytest.raises(UsageError, match=rf"batches={len(whole) + 1}: an epoch has {len(whole)} of 5 documents"):
+        load(workers, len(whole) + 1, drop_last=drop_last, batch_size=5, seed=2)
+
+
+@pytest.mark.usefixtures("torch_data")
+def test_torch_workers_have_states(small_corpus: Path) -> None:
+    torchdata = pytest.importorskip("torchdata.stateful_dataloader", reason="torchdata isn't installed")
+    from c4pipe.read.torch import Documents
+
+    def loader() -> Any:
+        dataset = Documents(read.documents(small_corpus, seed=1))
+        return torchdata.StatefulDataLoader(dataset, batch_size=4, num_workers=2)
+
+    whole = batches(loader())
+    for after in (0, 1, 6, len(whole) - 1):
+        stopped, again = loader(), loader()
+        list(islice(stopped, after))
+        again.load_state_dict(stopped.state_dict())
+        assert batches(again) == whole[after:]
+
+
+def test_torch_needs_as_many_workers_as_before(small_corpus: Path, torch_data: Any) -> None:
+    from c4pipe.read.torch import Documents
+
+    dataset = Documents(read.documents(small_corpus))
+    dataset.resume(3, 4, workers=2)
+    dataset = pickle.loads(pickle.dumps(dataset))  # as workers that are spawned get it
+    with pytest.raises(UsageError, match="2 workers began to read, and there are 1 now"):
+        next(iter(dataset))
+    documents = read.documents(small_corpus)
+    documents.skip(5)
+    rest = urls(torch_data.DataLoader(Documents(documents), batch_size=None))
+    assert rest == urls(read.documents(small_corpus))[5:]
+
+
+def test_torch_reads_by_number(small_corpus: Path, torch_data: Any, every_url: Urls) -> None:
+    loader = torch_data.DataLoader(read.random_access(small_corpus), batch_size=7, shuffle=True, num_workers=2)
+    assert sorted(url for batch in loader for url in batch["url"]) == every_url
+
+
+# TensorFlow
+
+
+def test_tensorflow(small_corpus: Path) -> None:
+    tf = pytest.importorskip("tensorflow", reason="TensorFlow isn't installed: c4pipe[tensorflow]")
+    from c4pipe.read.tensorflow import dataset
+
+    expected = list(read.documents(small_corpus, seed=1))
+    documents = dataset(read.documents(small_corpus, seed=1))
+    assert documents.cardinality() == len(expected)
+    assert documents.element_spec["url"] == tf.TensorSpec((), tf.string)
+    for _ in range(2):
+        for document, found in zip(expected, documents.prefetch(4).as_numpy_iterator(), strict=True):
+            assert {name: getattr(v, "decode", lambda v=v: v)() for name, v in found.items()} == document
+    later = read.documents(small_corpus, seed=1)
+    later.skip(10)
+    batch = next(iter(dataset(later).batch(8)))
+    assert [url.decode() for url in batch["url"].numpy()] == urls(expected[10:18])
+
+
+# Grain
+
+
+@pytest.fixture(scope="module")
+def grain() -> Any:
+    return pytest.importorskip("grain", reason="Grain isn't installed: c4pipe[consumers]")
+
+
+def test_grain_dataset(small_corpus: Path, grain: Any, every_url: Urls) -> None:
+    documents = read.random_access(small_corpus)
+    in_order = grain.MapDataset.source(documents)
+    assert sorted(urls(in_order.shuffle(seed=1).to_iter_dataset())) == every_url
+    # not grain.experimental.WindowShuffleMapDataset: where the last window is not full, some documents come twice
+    shuffled = grain.experimental.WindowShuffleIterDataset(in_order.to_iter_dataset(), window_size=20, seed=1)
+    whole = urls(shuffled)
+    assert sorted(whole) == every_url
+    assert whole != urls(documents[number] for number in range(len(documents)))
+    iterator = iter(shuffled)
+    list(islice(iterator, 13))
+    again = iter(shuffled)
+    again.set_state(iterator.get_state())
+    assert urls(again) == whole[13:]
+    ends = [len(documents) * host // 3 for host in range(4)]
+    hosts = [urls(in_order[ends[host] : ends[host + 1]].to_iter_dataset()) for host in range(3)]
+    assert sorted(url for host in hosts for url in host) == every_url
+
+
+def test_grain_loader(small_corpus: Path, grain: Any, every_url: Urls) -> None:
+    documents = read.random_access(small_corpus)
+    sampler = grain.samplers.IndexSampler(len(documents), shuffle=True, seed=1, num_epochs=1)
+
+    def loader(source: Any) -> Any:
+        return grain.DataLoader(data_source=source, sampler=sampler, worker_count=0)
+
+    iterator = iter(loader(documents))
+    first = urls(islice(iterator, 9))
+    again = iter(loader(read.random_access(small_corpus)))
+    again.set_state(iterator.get_state())
+    assert sorted(first + urls(again)) == every_url
+    with pytest.raises(ValueError, match="DataSource in checkpoint does not match"):
+        iter(loader(read.random_access(small_corpus, languages=["en"]))).set_state(iterator.get_state())
+
+
+# Hugging Face
+
+
+@pytest.fixture(scope="module")
+def datasets() -> Any:
+    return pytest.importorskip("datasets", reason="datasets isn't installed: c4pipe[consumers]")
+
+
+def test_huggingface(small_corpus: Path, datasets: Any, every_url: Urls) -> None:
+    from datasets.distributed import split_dataset_by_node
+
+    from c4pipe.read.huggingface import dataset
+
+    documents = dataset(read.documents(small_corpus, seed=1), shards=6)
+    assert documents.num_shards == 6
+    assert list(documents.features) == list(next(read.documents(small_corpus)))
+    whole = list(documents)
+    assert sorted(urls(whole)) == every_url
+    assert sorted(map(str, whole)) == sorted(map(str, read.documents(small_corpus)))
+    nodes = [urls(split_dataset_by_node(documents, node, 3)) for node in range(3)]
+    assert sorted(url for node in nodes for url in node) == every_url
+    iterator = iter(documents)
+    list(islice(iterator, 17))
+    again = dataset(read.documents(small_corpus, seed=1), shards=6)
+    again.load_state_dict(documents.state_dict())
+    assert list(again) == whole[17:]
+    used = read.documents(small_corpus)
+    used.skip(3)
+    with pytest.raises(UsageError, match="3 documents were read: take a new reader"):
+        dataset(used)

@@ -1,0 +1,324 @@
+"""The pinned lists: fetched from a real web server, kept whole, and read with errors a user can act on."""
+
+import hashlib
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.recipes import pinned_lists
+
+SHARED_LISTS = Path(__file__).resolve().parents[3] / "shared" / "data" / "lists"
+FIRST = pinned_lists.PINNED[0]
+
+
+class Answer(NamedTuple):
+    status: int
+    body: bytes = b""
+    cut_off: int = 0  # bytes promised that never come
+
+
+class Server(NamedTuple):
+    url: str
+    requests: list[str]  # in order of arrival
+
+
+@contextmanager
+def serve(answer: Callable[[str, int], Answer]) -> Iterator[Server]:
+    """Serve on this machine what `answer` gives for a path and how often the path was asked for before."""
+    requests: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            before = requests.count(self.path)
+            requests.append(self.path)
+            status, body, cut_off = answer(self.path, before)
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body) + cut_off))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield Server(f"http://127.0.0.1:{server.server_port}", requests)
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def pinned_answer(path: str, before: int) -> Answer:
+    """Answer as the real host does, from the shared copy of the lists."""
+    for pinned in pinned_lists.PINNED:
+        if path == f"/{pinned.url}":
+            return Answer(200, (SHARED_LISTS / pinned.path).read_bytes())
+    return Answer(404)
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def write_list(folder: Path, language: str, data: bytes) -> Path:
+    name = pinned_lists.bad_words_file(language)
+    assert name is not None
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    # the servers here are on this machine; a proxy in the environment could not reach them
+    monkeypatch.setenv("no_proxy", "*")
+
+
+@pytest.fixture
+def real_lists() -> Path:
+    if not SHARED_LISTS.is_dir():
+        pytest.skip(f"the real lists are not at {SHARED_LISTS}")
+    return SHARED_LISTS
+
+
+def test_pinned_addresses_are_those_of_the_commits() -> None:
+    by_path = {pinned.path: pinned for pinned in pinned_lists.PINNED}
+    ldnoobw = "LDNOOBW/List-of-Dirty-Naughty-Obscene-and-Otherwise-Bad-Words"
+    assert by_path["ldnoobw/en.25e679f0"].url == f"{ldnoobw}/25e679f03d96baa721cde20db9944649e8d0a844/en"
+    assert by_path["ldnoobw/de.5faf2ba4"].url == f"{ldnoobw}/5faf2ba42d7b1c0977169ec3611df25a3c08eb13/de"
+    assert by_path["realnews/domain_to_allowed_subdomains.json"].url == (
+        "rowanz/grover/38f7184bd87237ae2d3bc330b99f1e2e246f6d51/realnews/domain_to_allowed_subdomains.json"
+    )
+    assert len(by_path) == len(pinned_lists.PINNED)
+    assert all(pinned.commit in pinned.url for pinned in pinned_lists.PINNED)
+
+
+def test_every_shared_list_is_pinned_with_its_digest(real_lists: Path) -> None:
+    paths = [*(real_lists / "ldnoobw").iterdir(), *(real_lists / "realnews").iterdir()]
+    # the licence is no list, and C4 takes English from the other commit
+    digests = {
+        path.relative_to(real_lists).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in paths
+        if path.name not in ("LICENSE", "en.5faf2ba4")
+    }
+    assert {pinned.path: pinned.sha256 for pinned in pinned_lists.PINNED} == digests
+    assert {status for _, status in pinned_lists.show(real_lists)} == {"ok"}
+
+
+def test_fetch_reproduces_the_folder_once(real_lists: Path, tmp_path: Path) -> None:
+    target = tmp_path / "new" / "lists"
+    lines: list[str] = []
+    assert {status for _, status in pinned_lists.show(target)} == {"missing"}
+    with serve(pinned_answer) as server:
+        # a slash at the end of a mirror's address makes no difference
+        assert pinned_lists.fetch(target, server.url + "/", lines.append) == len(pinned_lists.PINNED)
+        assert pinned_lists.fetch(target, server.url) == 0
+    assert server.requests == [f"/{pinned.url}" for pinned in pinned_lists.PINNED]
+    assert files_in(target) == {pinned.path: (real_lists / pinned.path).read_bytes() for pinned in pinned_lists.PINNED}
+    assert {status for _, status in pinned_lists.show(target)} == {"ok"}
+    assert len(lines) == len(pinned_lists.PINNED)
+    assert lines[0] == f"fetched {FIRST.path} (1 of {len(pinned_lists.PINNED)})"
+
+
+@pytest.mark.usefixtures("real_lists")
+def test_fetch_replaces_only_what_is_wrong_or_gone(tmp_path: Path) -> None:
+    with serve(pinned_answer) as server:
+        pinned_lists.fetch(tmp_path, server.url)
+        whole = files_in(tmp_path)
+        write_list(tmp_path, "de", whole["ldnoobw/de.5faf2ba4"][:-1])
+        (tmp_path / "ldnoobw" / "fr.5faf2ba4").unlink()
+        untouched = tmp_path / "ldnoobw" / "it.5faf2ba4"
+        os.utime(untouched, (1, 1))
+        wrong = {pinned.path: status for pinned, status in pinned_lists.show(tmp_path) if status != "ok"}
+        assert wrong == {"ldnoobw/de.5faf2ba4": "other content", "ldnoobw/fr.5faf2ba4": "missing"}
+        assert pinned_lists.fetch(tmp_path, server.url) == 2
+    assert files_in(tmp_path) == whole
+    assert untouched.stat().st_mtime == 1
+
+
+@pytest.mark.usefixtures("real_lists")
+@pytest.mark.parametrize("hiccup", [Answer(503), Answer(429), Answer(200, b"half", cut_off=5)])
+def test_fetch_tries_again_what_may_pass(tmp_path: Path, hiccup: Answer) -> None:
+    def answer(path: str, before: int) -> Answer:
+        return hiccup if path == f"/{FIRST.url}" and before == 0 else pinned_answer(path, before)
+
+    lines: list[str] = []
+    with serve(answer) as server:
+        assert pinned_lists.fetch(tmp_path, server.url, lines.append) == len(pinned_lists.PINNED)
+    assert "trying" in lines[0]
+    assert FIRST.url in lines[0]
+    assert {status for _, status in pinned_lists.show(tmp_path)} == {"ok"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "cause", "requests"),
+    [
+        (Answer(404), "HTTP status 404", 1),
+        (Answer(503), "HTTP status 503", 3),
+        (Answer(200, b"half", cut_off=5), "broken off", 3),
+        (Answer(200, b"other"), f"SHA-256 of its 5 bytes is d9298a10d1b0…, pinned {FIRST.sha256[:12]}…", 1),
+    ],
+)
+def test_fetch_failure_leaves_nothing_behind(tmp_path: Path, answer: Answer, cause: str, requests: int) -> None:
+    with serve(lambda path, before: answer) as server, pytest.raises(C4pipeError) as caught:
+        pinned_lists.fetch(tmp_path, server.url)
+    message = str(caught.value)
+    assert f"{server.url}/{FIRST.url}" in message
+    assert cause in message
+    assert "check the network" in message
+    assert "--source URL" in message
+    assert "--lists DIR" in message
+    assert caught.value.exit_status == 1
+    assert len(server.requests) == requests
+    assert files_in(tmp_path) == {}
+
+
+def test_wrong_bytes_leave_the_old_file_alone(tmp_path: Path) -> None:
+    old = write_list(tmp_path, "ar", b"mine\n")
+    with serve(lambda path, before: Answer(200, b"other\n")) as server, pytest.raises(C4pipeError):
+        pinned_lists.fetch(tmp_path, server.url)
+    assert files_in(tmp_path) == {old.relative_to(tmp_path).as_posix(): b"mine\n"}
+
+
+def test_fetch_without_a_server(tmp_path: Path) -> None:
+    with socket.socket() as unused:
+        # bound but not listening: nobody else can take the port meanwhile
+        unused.bind(("127.0.0.1", 0))
+        source = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        with pytest.raises(C4pipeError, match=r"unreachable: .*refused.*check the network") as caught:
+            pinned_lists.fetch(tmp_path, source)
+    assert f"{source}/{FIRST.url}" in str(caught.value)
+    assert files_in(tmp_path) == {}
+
+
+@pytest.mark.parametrize("source", ["raw.githubusercontent.com", "http://127.0.0.1:port", "http://a b", "http://["])
+def test_fetch_from_no_address(tmp_path: Path, source: str) -> None:
+    with pytest.raises(UsageError, match="`--source`") as caught:
+        pinned_lists.fetch(tmp_path, source)
+    assert source in str(caught.value)
+
+
+@pytest.mark.usefixtures("real_lists")
+@pytest.mark.parametrize("in_the_way", ["folder for file", "file for folder"])
+def test_fetch_where_nothing_can_be_written(tmp_path: Path, in_the_way: str) -> None:
+    if in_the_way == "folder for file":
+        (tmp_path / FIRST.path).mkdir(parents=True)
+    else:
+        (tmp_path / "ldnoobw").write_bytes(b"")
+    before = sorted(tmp_path.rglob("*"))
+    with serve(pinned_answer) as server, pytest.raises(C4pipeError, match="Can't write") as caught:
+        pinned_lists.fetch(tmp_path, server.url)
+    assert str(tmp_path / FIRST.path) in str(caught.value)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_cache_dir(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert pinned_lists.cache_dir() == tmp_path / "cache" / "c4pipe" / "lists"
+    in_home = tmp_path / "home" / ".cache" / "c4pipe" / "lists"
+    for ignored in ("", "relative/cache"):
+        monkeypatch.setenv("XDG_CACHE_HOME", ignored)
+        assert pinned_lists.cache_dir() == in_home
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert pinned_lists.cache_dir() == in_home
+
+
+def test_lists_dir(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert pinned_lists.lists_dir(None) == pinned_lists.cache_dir()
+    assert not pinned_lists.cache_dir().exists()
+    assert pinned_lists.lists_dir(tmp_path) == tmp_path
+    file = tmp_path / "file"
+    file.touch()
+    for wrong, problem in ((file, "is not a folder"), (tmp_path / "gone", "does not exist")):
+        with pytest.raises(UsageError, match=problem) as caught:
+            pinned_lists.lists_dir(wrong)
+        assert str(wrong) in str(caught.value)
+        assert "--lists DIR" in str(caught.value)
+
+
+def test_bad_words_file() -> None:
+    assert pinned_lists.bad_words_file("en") == "ldnoobw/en.25e679f0"
+    assert pinned_lists.bad_words_file("fr-CA-u-sd-caqc") == "ldnoobw/fr-CA-u-sd-caqc.5faf2ba4"
+    assert pinned_lists.bad_words_file("ro") is None
+    assert pinned_lists.bad_words_file("../ldnoobw/en") is None
+
+
+def test_load_real_bad_words(real_lists: Path) -> None:
+    for pinned in pinned_lists.PINNED:
+        if pinned.path == pinned_lists.REALNEWS:
+            continue
+        words = pinned_lists.load_bad_words(real_lists, pinned.url.rpartition("/")[2])
+        lines = (real_lists / pinned.path).read_bytes().decode().splitlines()
+        assert words == tuple(sorted({line.lower().strip() for line in lines if line.strip()}))
+        assert words
+    assert pinned_lists.load_bad_words(real_lists, "ro") == ()
+
+
+def test_load_tidies_a_users_list(tmp_path: Path) -> None:
+    write_list(tmp_path, "de", "\ufeffZwei Wörter \r\n\r\n ÄRGER\n  \närger\nabc".encode())
+    assert pinned_lists.load_bad_words(tmp_path, "de") == ("abc", "zwei wörter", "ärger")
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        ("Flüche\n".encode("latin-1"), "is not UTF-8 (byte 2)"),
+        ("Flüche\n".encode("utf-16"), "is not UTF-8 (byte 0)"),
+        (b"", "has no word in it"),
+        (b" \n\t\r\n", "has no word in it"),
+    ],
+)
+def test_load_refuses_what_is_no_list(tmp_path: Path, data: bytes, why: str) -> None:
+    path = write_list(tmp_path, "de", data)
+    with pytest.raises(UsageError) as caught:
+        pinned_lists.load_bad_words(tmp_path, "de")
+    assert f"{path} {why}" in str(caught.value)
+    assert "--lists DIR" in str(caught.value)
+
+
+def test_load_refuses_a_folder(tmp_path: Path) -> None:
+    path = tmp_path / "ldnoobw" / "en.25e679f0"
+    path.mkdir(parents=True)
+    with pytest.raises(UsageError, match="is a folder") as caught:
+        pinned_lists.load_bad_words(tmp_path, "en")
+    assert str(path) in str(caught.value)
+
+
+def test_load_refuses_an_unreadable_file(tmp_path: Path) -> None:
+    path = write_list(tmp_path, "en", b"word\n")
+    # a link to itself can't be read by anyone, not even by root
+    path.unlink()
+    path.symlink_to(path.name)
+    with pytest.raises(UsageError, match="can't be read") as caught:
+        pinned_lists.load_bad_words(tmp_path, "en")
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("layout", ["no folder", "empty folder", "file for folder"])
+def test_load_says_where_it_looked(tmp_path: Path, layout: str) -> None:
+    if layout == "empty folder":
+        (tmp_path / "ldnoobw").mkdir()
+    elif layout == "file for folder":
+        (tmp_path / "ldnoobw").touch()
+    with pytest.raises(UsageError) as caught:
+        pinned_lists.load_bad_words(tmp_path, "fr")
+    message = str(caught.value)
+    assert "'fr'" in message
+    assert str(tmp_path / "ldnoobw" / "fr.5faf2ba4") in message
+    assert "`c4pipe lists fetch`" in message
+    assert "`--lists DIR`" in message
+    assert caught.value.exit_status == 2

@@ -1,0 +1,335 @@
+"""Every recipe end to end on real pages: what it keeps, what it drops, and why.
+
+The `tfds` recipes are besides held against TensorFlow Datasets itself, page for page: parity/compare.py.
+"""
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from c4pipe.clean.cleaner import Cleaner
+from c4pipe.clean.resources import RuleResources
+from c4pipe.cli import main
+from c4pipe.corpus import manifest
+from c4pipe.filters.urls import normalise_url
+from c4pipe.recipes import recipe_lists
+from c4pipe.recipes.presets import C4, RECIPES, TFDS
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.wet.page import Page
+from c4pipe.wet.records import read_pages
+
+Row = dict[str, Any]
+
+
+class Corpus:
+    """A corpus by URL, with its manifest's counts."""
+
+    def __init__(self, folder: Path) -> None:
+        made = manifest.read(folder)
+        assert made is not None
+        self.counts: dict[str, int] = made["counts"]
+        self.folder = folder
+        self.rows: dict[str, Row] = {}
+        for path in sorted(folder.glob("[!_]*/*.parquet")):
+            for row in pq.read_table(path).to_pylist():
+                self.rows[row["url"]] = row
+
+    @property
+    def texts(self) -> dict[str, str]:
+        return {url: row["text"] for url, row in self.rows.items()}
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        start = "pages.dropped."
+        return {name.removeprefix(start): n for name, n in self.counts.items() if name.startswith(start) and n}
+
+
+def wet_files(shared_data: Path) -> list[Path]:
+    return sorted([*shared_data.glob("wet/*.wet.gz"), shared_data / "pages" / "web-articles.warc.wet.gz"])
+
+
+def read(files: Iterable[Path]) -> list[Page]:
+    found = []
+    for file in files:
+        with file.open("rb") as stream:
+            found += [page for page in read_pages(stream) if isinstance(page, Page)]
+    return found
+
+
+def write_wet(path: Path, pages: Iterable[Page]) -> Path:
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for page in pages:
+            body = page.body.encode()
+            head = ["WARC/1.0", "WARC-Type: conversion", f"WARC-Target-URI: {page.url}"]
+            head += [f"WARC-Date: {page.timestamp}", f"Content-Length: {len(body)}", "", ""]
+            file.write("\r\n".join(head).encode() + body + b"\r\n\r\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def pages(shared_data: Path) -> dict[str, Page]:
+    """The newest capture of each URL."""
+    newest: dict[str, Page] = {}
+    for page in read(wet_files(shared_data)):
+        other = newest.get(normalise_url(page.url))
+        if other is None or page.timestamp > other.timestamp:
+            newest[normalise_url(page.url)] = page
+    return {page.url: page for page in newest.values()}
+
+
+@pytest.fixture(scope="module")
+def build(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Corpus]:
+    """Builds the corpus of a recipe, once."""
+    built: dict[str, Corpus] = {}
+
+    def make(recipe: str, *options: str) -> Corpus:
+        if recipe not in built:
+            output = tmp_path_factory.mktemp("corpus") / recipe.rpartition("/")[2]
+            command = ["build", *map(str, wet_files(shared_data)), "--recipe", recipe, "--output", str(output)]
+            command += ["--lists", str(shared_data / "lists"), "--workers", "1", "--quiet", *options]
+            assert main.main(command) == 0
+            built[recipe] = Corpus(output)
+        return built[recipe]
+
+    return make
+
+
+def verdicts(recipe: Recipe, shared_data: Path, pages: dict[str, Page]) -> dict[str, str | None]:
+    """Why each page is dropped by itself, before it is compared with others."""
+    cleaner = Cleaner(recipe, RuleResources(recipe, recipe_lists.gather(recipe, shared_data / "lists", ())))
+    found = {}
+    for url, page in pages.items():
+        verdict, _ = cleaner.clean(page)
+        found[url] = verdict.reason or verdict.final
+    return found
+
+
+def listed_domain(url: str, shared_data: Path) -> bool:
+    """Looks a URL up in the RealNews domains, by a list of public suffixes."""
+    import tldextract
+
+    allowed = json.loads((shared_data / "lists/realnews/domain_to_allowed_subdomains.json").read_text())
+    parts = tldextract.TLDExtract(suffix_list_urls=())(normalise_url(url))
+    subdomains = allowed.get(f"{parts.domain}.{parts.suffix}", [])
+    return subdomains is True or parts.subdomain in subdomains
+
+
+def test_noblocklist_is_c4_with_the_pages_of_bad_words(
+    build: Callable[..., Corpus], pages: dict[str, Page], shared_data: Path
+) -> None:
+    c4, corpus = build("c4"), build("noblocklist")
+    why = verdicts(C4, shared_data, pages)
+    more = Counter(why[url] for url in corpus.rows.keys() - c4.rows.keys())
+    assert set(more) == {"bad_words"}
+    assert more["bad_words"] >= 40
+    assert "bad_words" not in corpus.dropped
+    # A page of c4 can only be missing where a page with bad words has the first of a repeated span.
+    assert all(why[url] is None for url in c4.rows.keys() - corpus.rows.keys())
+    assert len(c4.rows.keys() - corpus.rows.keys()) <= 5
+
+
+def test_unfiltered_keeps_pages_as_crawled(
+    build: Callable[..., Corpus], pages: dict[str, Page], shared_data: Path
+) -> None:
+    corpus = build("unfiltered")
+    assert set(corpus.dropped) <= {"incomplete", "too_long", "stale_capture", "language"}
+    assert corpus.texts == {url: "\n".join(pages[url].lines) for url in corpus.rows}
+    why = verdicts(C4, shared_data, pages)
+    kept = Counter(why[url] for url in corpus.rows)
+    assert {"lorem_ipsum", "curly_bracket", "few_sentences", "bad_words"} <= set(kept)
+    assert all(row["language"] == "en" and row["language_probability"] >= 0.99 for row in corpus.rows.values())
+
+
+def test_realnewslike_is_the_part_of_c4_on_news_domains(build: Callable[..., Corpus], shared_data: Path) -> None:
+    c4, corpus = build("c4"), build("realnewslike")
+    assert corpus.rows == {url: row for url, row in c4.rows.items() if listed_domain(url, shared_data)}
+    assert len(corpus.rows) >= 100
+    assert corpus.dropped == {**c4.dropped, "domain_not_listed": len(c4.rows) - len(corpus.rows)}
+
+
+def test_webtextlike_is_the_part_of_c4_in_a_list_over_twelve_months(
+    build: Callable[..., Corpus], shared_data: Path, tmp_path: Path
+) -> None:
+    c4 = build("c4")
+    linked = sorted(c4.rows)[::3]
+    dressed = [f"https://www.{normalise_url(url)}/?utm_source=feed" for url in linked]
+    (tmp_path / "links.txt").write_text("\n".join([*dressed[::2], "", "http://elsewhere.example.com/a"]))
+    with gzip.open(tmp_path / "more.txt.gz", "wt") as file:
+        file.write("\n".join(dressed[1::2]))
+    links = ["--links", str(tmp_path / "links.txt"), "--links", str(tmp_path / "more.txt.gz")]
+    months = []
+    crawled = [page for file in wet_files(shared_data) for page in read([file])]
+    for month in range(12):
+        wet = write_wet(tmp_path / f"month-{month:02}.warc.wet.gz", crawled[month::12])
+        months.append(tmp_path / f"work-{month:02}")
+        options = ["--lists", str(shared_data / "lists"), "--workers", "1", "--quiet", "--work", str(months[-1])]
+        assert main.main(["clean", str(wet), "--recipe", "webtextlike", *options, *links]) == 0
+    output = tmp_path / "corpus"
+    assert main.main(["dedup", *map(str, months), "--output", str(output), "--workers", "1", "--quiet"]) == 0
+    corpus = Corpus(output)
+    assert corpus.rows == {url: c4.rows[url] for url in linked}
+    assert corpus.dropped["url_not_listed"] == len(c4.rows) - len(linked)
+
+
+def test_mc4_has_a_folder_for_each_language_and_each_line_once(
+    build: Callable[..., Corpus], pages: dict[str, Page]
+) -> None:
+    import gcld3
+
+    corpus = build("mc4")
+    identifier = gcld3.NNetLanguageIdentifier(100, 10_000)
+    for url, row in corpus.rows.items():
+        assert sum(len(line) >= 200 for line in pages[url].lines) >= 3
+        found = identifier.FindLanguage("\n".join(pages[url].lines))
+        sure = found.is_reliable and found.probability >= 0.95
+        assert row["language"] == (found.language if sure else "und")
+        assert set(row["text"].split("\n")) <= set(pages[url].lines)
+    lines = Counter(line.lower() for row in corpus.rows.values() for line in row["text"].split("\n"))
+    assert lines.most_common(1)[0][1] == 1
+    languages = Counter(row["language"] for row in corpus.rows.values())
+    assert min(languages["en"], languages["de"]) > 200
+    assert languages["und"] > 0
+    assert all(
+        row["language"] == path.parent.name
+        for path in corpus.folder.glob("[!_]*/*.parquet")
+        for row in pq.read_table(path).to_pylist()
+    )
+    assert set(corpus.dropped) <= {"stale_capture", "few_long_lines", "bad_words", "empty", "language"}
+    assert corpus.dropped["bad_words"] >= 50
+
+
+def test_languages_have_a_folder_and_a_list_each(shared_data: Path, tmp_path: Path) -> None:
+    handbook = str(shared_data / "pages" / "multilingual-handbook.warc.wet.gz")
+    articles = str(shared_data / "pages" / "web-articles.warc.wet.gz")
+    command = ["build", handbook, articles, "--lists", str(shared_data / "lists"), "--output", str(tmp_path / "c")]
+    assert main.main([*command, "--languages", "en,de,fr,ro", "--workers", "1", "--quiet"]) == 0
+    corpus = Corpus(tmp_path / "c")
+    assert sorted(path.name for path in (tmp_path / "c").glob("[!_]*/")) == ["de", "en", "fr", "ro"]
+    kept = Counter(row["language"] for row in corpus.rows.values())
+    assert {f"pages.kept.{language}": n for language, n in kept.items()} == {
+        name: n for name, n in corpus.counts.items() if name.startswith("pages.kept.")
+    }
+    assert kept["de"] > 300
+    assert kept["fr"] > 50
+    lists = shared_data / "lists" / "ldnoobw"
+    for language, name in (("de", "de.5faf2ba4"), ("fr", "fr.5faf2ba4"), ("en", "en.25e679f0")):
+        words = [re.escape(word.strip().lower()) for word in (lists / name).read_text(encoding="utf-8").split("\n")]
+        listed = re.compile(rf"(?:\W|^)(?:{'|'.join(word for word in words if word)})(?:\W|$)")
+        texts = [row["text"].lower() for row in corpus.rows.values() if row["language"] == language]
+        assert [text for text in texts if listed.search(text)] == []
+
+
+def test_tfds_keeps_what_its_order_leaves(
+    build: Callable[..., Corpus], pages: dict[str, Page], shared_data: Path
+) -> None:
+    corpus = build("tfds")
+    lines = Counter(line.strip().lower() for row in corpus.rows.values() for line in row["text"].split("\n"))
+    assert lines.most_common(1)[0][1] == 1
+    # A line that tfds keeps is kept by c4, unless 10, 12 or 18 drops its page, or what differs from c4 is the page.
+    alone = C4.without("repeated_span")
+    cleaner = Cleaner(alone, RuleResources(alone, recipe_lists.gather(alone, shared_data / "lists", ())))
+    compared = 0
+    for url, row in corpus.rows.items():
+        verdict, draft = cleaner.clean(pages[url])
+        if verdict.reason in ("lorem_ipsum", "curly_bracket", "bad_words"):
+            continue
+        compared += 1
+        assert {line.strip() for line in row["text"].split("\n")} <= {line.strip() for line in draft.lines}
+    assert compared >= 300
+
+
+def test_tfds_unfiltered_is_unfiltered_but_for_metadata_lines(
+    build: Callable[..., Corpus], pages: dict[str, Page]
+) -> None:
+    corpus = build("tfds-unfiltered")
+    assert set(corpus.dropped) <= {"incomplete", "too_long", "stale_capture", "language"}
+    starts = ("WARC", "CONTENT-", "Content-")
+    for url, row in corpus.rows.items():
+        text = "\n".join(row["text"].splitlines())
+        lines = [line for line in pages[url].lines if not line.startswith(starts)]
+        assert [line.strip() for line in text.split("\n") if line.strip()] == lines
+
+
+def test_tfds_realnewslike_leaves_other_domains_out_of_dedup(build: Callable[..., Corpus], shared_data: Path) -> None:
+    tfds, corpus = build("tfds"), build("tfds-realnewslike")
+    assert all(listed_domain(url, shared_data) for url in corpus.rows)
+    news = {url for url in tfds.rows if listed_domain(url, shared_data)}
+    assert news <= corpus.rows.keys()  # a line that another domain's page would have kept stays here
+    assert corpus.dropped["domain_not_listed"] > 1000
+
+
+def test_tfds_webtextlike_leaves_other_links_out_of_dedup(build: Callable[..., Corpus], tmp_path: Path) -> None:
+    tfds = build("tfds")
+    linked = sorted(tfds.rows)[::3]
+    (tmp_path / "links.txt").write_text("\n".join(linked))
+    corpus = build("tfds-webtextlike", "--links", str(tmp_path / "links.txt"))
+    assert corpus.rows.keys() == set(linked)
+    assert all(set(tfds.texts[url].split("\n")) <= set(corpus.texts[url].split("\n")) for url in linked)
+
+
+def test_tfds_mc4_judges_what_dedup_left(build: Callable[..., Corpus]) -> None:
+    corpus, mc4 = build("tfds-mc4"), build("mc4")
+    assert set(corpus.dropped) <= {"stale_capture", "few_long_lines", "bad_words", "empty", "language"}
+    lines = Counter(line.lower() for row in corpus.rows.values() for line in row["text"].split("\n"))
+    assert lines.most_common(1)[0][1] == 1
+    assert corpus.dropped["bad_words"] < mc4.dropped["bad_words"]  # bad words in lines that went are gone
+    assert corpus.dropped["few_long_lines"] == mc4.dropped["few_long_lines"]
+
+
+@pytest.mark.parametrize("name", ["datatrove", "dolma"])
+def test_recipe_files_of_other_tools_keep_other_pages(name: str, build: Callable[..., Corpus]) -> None:
+    path = Path(__file__).resolve().parents[2] / "examples" / "recipes" / f"{name}.toml"
+    c4, corpus = build("c4"), build(str(path))
+    assert corpus.rows.keys() - c4.rows.keys()
+    assert c4.rows.keys() - corpus.rows.keys()
+    made = manifest.read(corpus.folder)
+    assert made is not None
+    assert made["recipe"]["name"] == name
+    headers = [json.loads(pq.read_metadata(each).metadata[b"c4pipe"]) for each in corpus.folder.glob("_work/*.parquet")]
+    assert {header["fingerprint"] for header in headers} == {made["fingerprint"]}
+    ends = {line[-1] for text in corpus.texts.values() for line in text.split("\n")}
+    assert ends <= set(".?!\"'" if name == "datatrove" else '.?!"')
+
+
+@pytest.mark.parametrize("recipe", [C4, TFDS], ids=lambda recipe: recipe.name)
+def test_published_c4_comes_out_as_it_is(recipe: Recipe, shared_data: Path) -> None:
+    alone = recipe.without("repeated_span")
+    cleaner = Cleaner(alone, RuleResources(alone, recipe_lists.gather(alone, shared_data / "lists", ())))
+    tools = RuleResources(alone, recipe_lists.Lists())
+    lines = (shared_data / "c4" / "c4-en.sample449.jsonl").read_text(encoding="utf-8").splitlines()
+    documents = [json.loads(line) for line in lines]
+    same = english = 0
+    for document in documents:
+        meta = json.loads(document["meta"])
+        verdict, draft = cleaner.clean(Page(meta["url"], meta["timestamp"], document["text"]))
+        same += not verdict.reason and not verdict.final and draft.text == document["text"]
+        assert tools.detector is not None
+        guess = tools.detector.guess(document["text"])
+        english += guess is not None and guess.language == "en" and guess.probability >= 0.99
+    assert len(documents) == english == 449
+    assert same >= {"c4": 445, "tfds": 448}[recipe.name]
+
+
+@pytest.mark.parametrize("command", ["mc4", "tfds-mc4"])
+def test_without_cld3_mc4_says_what_to_install(command: str, tmp_path: Path) -> None:
+    samples = Path(__file__).resolve().parents[2] / "samples"
+    script = "import sys; sys.modules['gcld3'] = None; from c4pipe.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    arguments = ["build", str(samples / "crawl"), "--recipe", command, "--output", str(tmp_path / "corpus")]
+    done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "c4pipe: this recipe needs CLD3: run pip install 'c4pipe[cld3]'\n"
+    assert not (tmp_path / "corpus").exists()
+
+
+def test_there_is_a_test_for_each_recipe() -> None:
+    text = Path(__file__).read_text()
+    assert [name for name in RECIPES if f'build("{name}"' not in text and f'"--recipe", "{name}"' not in text] == []

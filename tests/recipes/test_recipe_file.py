@@ -1,0 +1,163 @@
+"""Recipes of one's own: what a TOML file changes, and what it is told when it is wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from c4pipe.clean.cleaner import Cleaner
+from c4pipe.clean.resources import RuleResources
+from c4pipe.cli import main
+from c4pipe.errors import UsageError
+from c4pipe.filters.spans import cut
+from c4pipe.recipes.presets import C4, RECIPES, TFDS, find_recipe
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe_file import read_recipe
+from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.wet.page import Page
+
+EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples" / "recipes").glob("*.toml"))
+
+
+def read(folder: Path, text: str) -> Recipe:
+    path = folder / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    return read_recipe(path, RECIPES)
+
+
+def test_a_base_alone_is_the_base(tmp_path: Path) -> None:
+    recipe = read(tmp_path, 'base = "c4"')
+    assert recipe.fingerprint({}) == C4.fingerprint({})
+    assert (recipe.name, recipe.description) == ("mine", "c4, changed by mine.toml")
+
+
+@pytest.mark.parametrize(
+    ("line", "rule", "name", "value"),
+    [
+        ("min_words_per_line = 3", "few_words", "min_words_per_line", 3),
+        ("[few_words]\nmin_words_per_line = 3", "few_words", "min_words_per_line", 3),
+        ("few_words.min_words_per_line = 3", "few_words", "min_words_per_line", 3),
+        ("min_probability = 1", "language", "min_probability", 1.0),
+        ('languages = ["de", "fr"]', "language", "languages", ("de", "fr")),
+        ("strip = false", "citation", "strip", False),
+        ("excluded_endings = []", "no_terminal_punctuation", "excluded_endings", ()),
+        ("[few_sentences]\nmin_sentences = 5", "few_sentences", "min_sentences", 5),
+        ('[policy]\nphrases = ["imprint"]', "policy", "phrases", ("imprint",)),
+        ('searched_text = "cleaned"', "bad_words", "searched_text", "cleaned"),
+        ("size = 2", "repeated_span", "size", 2),
+    ],
+)
+def test_a_parameter_is_changed_and_nothing_else(
+    tmp_path: Path, line: str, rule: str, name: str, value: object
+) -> None:
+    recipe = read(tmp_path, f'base = "c4"\n{line}')
+    assert recipe.parameters(rule)[name] == value
+    assert recipe.change(rule, **C4.parameters(rule)).fingerprint({}) == C4.fingerprint({})
+    assert recipe.fingerprint({}) != C4.fingerprint({})
+
+
+def test_a_rule_is_switched_off(tmp_path: Path) -> None:
+    recipe = read(tmp_path, 'base = "c4"\noff = ["bad_words", "policy"]')
+    assert {step.rule for _, step in C4.steps()} - {step.rule for _, step in recipe.steps()} == {"bad_words", "policy"}
+
+
+@pytest.mark.parametrize("base", ["c4", "tfds"])
+def test_an_empty_page_is_dropped_all_the_same(tmp_path: Path, base: str) -> None:
+    recipe = read(tmp_path, f'base = "{base}"\noff = ["few_sentences", "few_sentences_left"]')
+    assert [stage for stage, step in recipe.steps() if step.rule == "empty"] == ["cleaned", "final"]
+
+
+def test_sentences_start_where_the_text_has_them(tmp_path: Path, sample_lists: Lists) -> None:
+    recipe = read(tmp_path, 'base = "c4"\nstrip = false')
+    lines = ["[1] The old ferry crosses the river. It has done so for years.", "[2] Nobody remembers the first one."]
+    page = Page("http://example.com/", "2030-01-01T00:00:00Z", "\n".join(lines))
+    verdict, draft = Cleaner(recipe, RuleResources(recipe, sample_lists)).clean(page)
+    assert verdict.reason is None
+    assert draft.text == "The old ferry crosses the river. It has done so for years.\n Nobody remembers the first one."
+    assert [unit.strip() for unit in cut(draft.text, draft.unit_starts)] == [
+        "The old ferry crosses the river.",
+        "It has done so for years.",
+        "Nobody remembers the first one.",
+    ]
+
+
+def test_the_name_and_the_description_can_be_given(tmp_path: Path) -> None:
+    recipe = read(tmp_path, 'base = "tfds"\nname = "ours"\ndescription = "what we train on"')
+    assert (recipe.name, recipe.description) == ("ours", "what we train on")
+    assert recipe.fingerprint({}) == TFDS.fingerprint({})
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "no base: name one of c4, noblocklist,"),
+        ('base = "c5"', "unknown base 'c5': name one of c4,"),
+        ("base = c4", "can't be read"),
+        (
+            'base = "c4"\nmin_word = 3',
+            "unknown key 'min_word'; known are base, name, description, off; the parameters ",
+        ),
+        ('base = "c4"\n[few_word]\nmin_words_per_line = 3', "unknown key 'few_word'; known are"),
+        ('base = "c4"\n[few_words]\nmin = 3', "rule few_words has no parameter 'min'; it has min_words_per_line"),
+        ('base = "c4"\n[incomplete]\nx = 3', "rule incomplete has no parameter 'x'; it has none"),
+        ('base = "c4"\nmin_sentences = 3', "write it in a table, [few_sentences] or [few_sentences_left]"),
+        ('base = "c4"\nfew_words = 3', "few_words is a rule; write a table [few_words], or off = ['few_words']"),
+        ('base = "c4"\noff = "bad_words"', "off = 'bad_words': give a list of rules, such as off = ['validation']"),
+        ('base = "c4"\noff = ["bad_word"]', "off: 'bad_word' is no rule of c4; these can be: too_long, lorem_ipsum,"),
+        ('base = "c4"\noff = ["incomplete"]', "off: 'incomplete' can't be switched off; these can be: too_long,"),
+        ('base = "c4"\noff = ["metadata_line"]', "off: 'metadata_line' is no rule of c4"),
+        ('base = "mc4"\noff = ["empty"]', "off: 'empty' can't be switched off"),
+        ('base = "c4"\noff = ["few_words"]\nmin_words_per_line = 3', "few_words is switched off and has parameters"),
+        ('base = "c4"\noff = ["language"]', "bad_words needs a page's language"),
+        ('base = "c4"\nmin_words_per_line = "3"', "min_words_per_line = '3': give a whole number of at least 0"),
+        ('base = "c4"\nmin_words_per_line = -1', "min_words_per_line = -1: give a whole number of at least 0"),
+        ('base = "c4"\nmin_words_per_line = true', "min_words_per_line = True: give a whole number of at least 0"),
+        ('base = "c4"\nsize = 0', "size = 0: give a whole number of at least 1"),
+        ('base = "c4"\nmin_probability = 99', "min_probability = 99: give a number from 0 to 1"),
+        ('base = "c4"\nstrip = 1', "strip = 1: write true or false"),
+        ('base = "c4"\nunit = "lines"', "unit = 'lines': choose from 'sentence', 'line'"),
+        ('base = "c4"\nunit = "line"', "few_sentences_left needs count = 'punkt on the whole text'"),
+        ('base = "c4"\nendings = "."', "endings = '.': give a list of texts, such as ['.', '!',"),
+        ('base = "c4"\n[javascript]\nphrases = ["JavaScript"]', "so write it in lower case"),
+        ('base = "c4"\nlanguages = ["xx"]', "unknown language 'xx': langdetect knows af,"),
+        ('base = "c4"\nlanguages = []', "no language is named"),
+        ('base = "c4"\nlanguages = ["en", "en"]', "a language is named twice: en,en"),
+        ('base = "mc4"\nlanguages = ["zh-cn"]', "unknown language 'zh-cn': cld3 knows af,"),
+        ('base = "tfds"\nsearched_text = "crawled"', "bad_words comes after dedup"),
+        ('base = "c4"\nname = ""', "name = '': give a text in quotes"),
+    ],
+)
+def test_what_is_wrong_is_one_sentence(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        read(tmp_path, text)
+    message = str(raised.value)
+    assert told in message
+    assert "mine.toml" in message
+    assert "\n" not in message
+
+
+def test_a_name_with_brackets_is_shown_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.toml").write_text('base = "c4"\nname = "[/b]"')
+    assert main.main(["recipes", str(tmp_path / "mine.toml")]) == 0
+    assert main.main(["recipes", "c4", str(tmp_path / "mine.toml")]) == 0
+    assert "[/b]" in capsys.readouterr().out
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"nowhere\.toml can't be read"):
+        find_recipe(str(tmp_path / "nowhere.toml"))
+
+
+def test_a_name_that_is_neither_recipe_nor_file() -> None:
+    with pytest.raises(UsageError, match=r"unknown recipe 'c44': c4pipe knows c4, .*, and files that end in \.toml"):
+        find_recipe("c44")
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_examples_can_be_read(path: Path) -> None:
+    recipe = find_recipe(str(path))
+    assert recipe.name == path.stem
+    assert recipe.fingerprint({}) not in {each.fingerprint({}) for each in RECIPES.values()}
+
+
+def test_there_is_an_example_of_each_tool() -> None:
+    assert [path.stem for path in EXAMPLES] == ["datatrove", "dolma"]

@@ -1,0 +1,234 @@
+"""A job is the same on this machine's processes and on Beam; nothing is lost, a failure says what happened."""
+
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import pytest
+from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
+from apache_beam.testing import test_pipeline
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from c4pipe.cli.main import main
+from c4pipe.errors import C4pipeError
+from c4pipe.runners import runner
+from c4pipe.runners.beam_flow import BeamFlow
+from c4pipe.runners.flow import Flow, LocalFlow, Step
+from c4pipe.runners.runner import RunnerOptions, run
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Split(Step):
+    """Texts to words and to their lengths."""
+
+    outputs = ("words", "lengths")
+
+    def process(self, element: str) -> Iterable[tuple[str, Any]]:
+        for word in element.split():
+            yield "words", (word, element)
+            yield "lengths", (word, len(word))
+
+
+class Write(Step):
+    """Whatever comes to a file of a name of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def process(self, element: Any) -> Iterable[tuple[str, Any]]:
+        (self._folder / f"{os.getpid()}-{time.monotonic_ns()}").write_text(repr(element))
+        return ()
+
+
+class Sort(Step):
+    """What a group has, in order: groups have none."""
+
+    outputs = ("sorted",)
+
+    def process(self, element: tuple[str, Mapping[str, Iterable[Any]]]) -> Iterable[tuple[str, Any]]:
+        word, groups = element
+        yield "sorted", {word: [sorted(groups["texts"]), sorted(groups["lengths"]), sorted(groups["known"])]}
+
+
+def _add(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    total: dict[str, Any] = {}
+    for part in parts:
+        total |= part
+    return dict(sorted(total.items()))
+
+
+def words(texts: Sequence[str], folder: Path) -> Callable[[Flow], None]:
+    """A graph with every way of putting steps together."""
+
+    def graph(flow: Flow) -> None:
+        split = flow.do("Split", flow.create("Texts", texts), Split())
+        known = flow.create("Known", [("b", True), ("z", False)])
+        lengths = flow.merge("Twice", split["lengths"], split["lengths"])
+        joined = flow.join("Join", texts=split["words"], lengths=lengths, known=known)
+        made = flow.do("Sort", joined, Sort())
+        flow.do("Write", flow.fold("All", made["sorted"], _add), Write(folder))
+
+    return graph
+
+
+def oracle(texts: Sequence[str]) -> str:
+    found: dict[str, Any] = {"b": [[], [], [True]], "z": [[], [], [False]]}
+    for text in texts:
+        for word in text.split():
+            entry = found.setdefault(word, [[], [], []])
+            entry[0].append(text)
+            entry[1] += [len(word), len(word)]
+    return repr({word: [sorted(each) for each in found[word]] for word in sorted(found)})
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.text("ab ", max_size=12), max_size=6))
+def test_this_machine_does_what_the_graph_says(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
+    folder = tmp_path_factory.mktemp("flow")
+    with LocalFlow(1) as flow:
+        words(texts, folder)(flow)
+    assert [file.read_text() for file in folder.iterdir()] == [oracle(texts)]
+
+
+def test_processes_and_beam_do_the_same(tmp_path: Path) -> None:
+    texts = ["a b a", "", "b c", "dd a"]
+    for name in ("processes", "beam"):
+        (tmp_path / name).mkdir()
+    with LocalFlow(2) as flow:
+        words(texts, tmp_path / "processes")(flow)
+    with test_pipeline.TestPipeline(runner=FnApiRunner()) as pipeline:
+        words(texts, tmp_path / "beam")(BeamFlow(pipeline))
+    for name in ("processes", "beam"):
+        assert [file.read_text() for file in (tmp_path / name).iterdir()] == [oracle(texts)]
+
+
+def test_a_corpus_from_beam_has_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beam itself, in memory; the engines of clusters are tried in engines/."""
+    crawl = [str(path) for path in sorted((ROOT / "samples").glob("*/*.wet.gz"))]
+    assert crawl
+    given = [*crawl, "--lists", str(ROOT / "samples" / "lists"), "--quiet"]
+    assert main(["build", *given, "--output", str(tmp_path / "here"), "--workers", "2"]) == 0
+    used = []
+
+    def in_memory(options: Any) -> beam.Pipeline:
+        used.append(options)
+        return real(runner=FnApiRunner(), options=options)
+
+    real = beam.Pipeline
+    monkeypatch.setattr(beam, "Pipeline", in_memory)
+    assert main(["build", *given, "--output", str(tmp_path / "beam"), "--runner", "PrismRunner"]) == 0
+    assert len(used) == 2
+    here, there = (corpus(tmp_path / name) for name in ("here", "beam"))
+    assert len(here) > 1
+    assert here == there
+
+
+def corpus(folder: Path) -> dict[str, bytes]:
+    """The files of a corpus."""
+    files = [path for path in folder.rglob("*") if path.is_file() and "_work" not in path.parts]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+class Number(Step):
+    """A number, with its process."""
+
+    outputs = ("numbers",)
+
+    def process(self, element: int) -> Iterable[tuple[str, Any]]:
+        time.sleep(0.02)
+        yield "numbers", (element % 7, (element, os.getpid()))
+
+
+def test_nothing_is_lost_between_processes(tmp_path: Path) -> None:
+    with LocalFlow(2) as flow:
+        numbers = flow.do("Number", flow.create("Numbers", range(100)), Number())
+        groups = flow.group("Group", numbers["numbers"])
+    assert sorted(number for _, some in groups for number, _ in some) == list(range(100))
+    assert all(number % 7 == key for key, some in groups for number, _ in some)
+    processes = Counter(process for _, some in groups for _, process in some)
+    assert len(processes) == 2
+    assert os.getpid() not in processes
+
+
+class Opened(Step):
+    """Tells what was set up and closed, in a file of its process."""
+
+    outputs = ("elements",)
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+
+    def _say(self, what: str) -> None:
+        with (self._log / str(os.getpid())).open("a") as file:
+            file.write(f"{what} ")
+
+    def setup(self) -> None:
+        self._say("up")
+
+    def process(self, element: int) -> Iterable[tuple[str, Any]]:
+        self._say(str(element))
+        yield "elements", element
+
+    def teardown(self) -> None:
+        self._say("down")
+
+
+def test_a_step_is_set_up_once_in_a_process(tmp_path: Path) -> None:
+    with LocalFlow(1) as flow:
+        elements = flow.do("First", flow.create("Elements", [1, 2, 3]), Opened(tmp_path))
+        flow.do("Second", elements["elements"], Opened(tmp_path))
+    assert (tmp_path / str(os.getpid())).read_text() == "up 1 2 3 down up 1 2 3 down "
+
+
+class Fail(Step):
+    """Fails with some, and waits with the others."""
+
+    def __init__(self, how: str) -> None:
+        self._how = how
+
+    def process(self, element: int) -> Iterable[tuple[str, Any]]:
+        if element:
+            time.sleep(60)
+        if self._how == "full":
+            raise OSError(28, "No space left on device", "/corpus/en")
+        os.kill(os.getpid(), signal.SIGKILL)
+        return ()
+
+
+@pytest.mark.parametrize(
+    ("workers", "how", "says"),
+    [
+        (1, "full", r"^\[Errno 28\] No space left on device: '/corpus/en' \(OSError\)$"),
+        (2, "full", r"^\[Errno 28\] No space left on device: '/corpus/en' \(OSError\)$"),
+        (2, "killed", r"^a worker process was killed, perhaps for want of memory: .* --workers"),
+    ],
+)
+def test_a_failed_step_is_one_sentence_and_ends_the_others(workers: int, how: str, says: str) -> None:
+    started = time.monotonic()
+    with pytest.raises(C4pipeError, match=says):
+        run(lambda flow: _do(flow, Fail(how)), RunnerOptions(workers=workers), tasks=2)
+    assert time.monotonic() - started < 30  # not the minute of the other
+
+
+def _do(flow: Flow, step: Step) -> None:
+    flow.do("Step", flow.create("Elements", [0, 1]), step)
+
+
+def test_no_more_processes_than_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def flow(workers: int) -> LocalFlow:
+        asked.append(workers)
+        return LocalFlow(1)
+
+    monkeypatch.setattr(runner, "LocalFlow", flow)
+    for workers, tasks in ((8, 3), (2, 3), (1, 3), (4, 0)):
+        run(lambda flow: None, RunnerOptions(workers=workers), tasks)
+    assert asked == [3, 2, 1, 1]

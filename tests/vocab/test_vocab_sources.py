@@ -1,0 +1,543 @@
+"""What a vocabulary is trained on: how text is named, found and read, and what is said where it can't be."""
+
+import gzip
+import hashlib
+import json
+import shutil
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import mmh3
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from c4pipe.cli import main
+from c4pipe.corpus import manifest
+from c4pipe.errors import UsageError
+from c4pipe.io.paths import RemotePath, StoragePath
+from c4pipe.recipes.presets import C4, TFDS
+from c4pipe.vocab import sources
+from c4pipe.vocab.sources import (
+    ENDINGS,
+    HELD_OUT_KEY,
+    Reading,
+    Source,
+    encoded,
+    find,
+    first_files,
+    labels,
+    parse_source,
+    read,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+ALL_KEYS = (0, 1 << 64)
+CORPORA = {"c4": 'base = "c4"\none_in = 3\n', "tfds": 'base = "tfds"\n'}
+"""Recipes; of the sample crawl the first leaves pages for the validation split, the other doesn't."""
+
+Page = tuple[int, str]
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Corpora of the sample crawl, in several shards and two formats."""
+    folder = tmp_path_factory.mktemp("corpora")
+    samples = ROOT / "samples"
+    for name, recipe in CORPORA.items():
+        (folder / f"{name}.toml").write_text(recipe)
+        arguments = ["--lists", str(samples / "lists"), "--workers", "1", "--recipe", str(folder / f"{name}.toml")]
+        more = ["--shards", "4", "--format", "parquet,json", "--output", str(folder / name), "--quiet"]
+        assert main.main(["build", str(samples / "crawl"), *arguments, *more]) == 0
+    return {name: folder / name for name in CORPORA}
+
+
+def key_of(text: str) -> int:
+    return mmh3.hash64(text.encode("utf-8", "replace"), signed=False)[0]
+
+
+def pages_of(reading: Reading, files: Sequence[StoragePath] | None = None) -> list[Page]:
+    """All pages of a reading, in the order of its files, which are checked for their keys' type and range."""
+    found: list[Page] = []
+    for file in reading.files if files is None else files:
+        for texts, keys in read(file, reading):
+            assert keys.dtype == np.uint64
+            found += zip(keys.tolist(), texts, strict=True)
+    assert all(reading.keys[0] <= key < reading.keys[1] for key, _ in found)
+    return found
+
+
+def rows_of(corpus: Path, split: str) -> list[dict[str, Any]]:
+    """The rows of a corpus' shards, read without c4pipe."""
+    return [row for path in sorted(corpus.glob(f"en/c4-{split}-*.parquet")) for row in pq.read_table(path).to_pylist()]
+
+
+def without_parquet(corpus: Path, target: Path) -> Path:
+    """Copies a corpus as it is where --format doesn't name Parquet."""
+    shutil.copytree(corpus, target, ignore=shutil.ignore_patterns("_work", "*.parquet"))
+    made = json.loads((corpus / manifest.NAME).read_text())
+    made["shards"] = [shard for shard in made["shards"] if not shard["path"].endswith(".parquet")]
+    (target / manifest.NAME).write_text(json.dumps(made))
+    return target
+
+
+def write_corpus(folder: Path, rows: dict[str, int]) -> None:
+    """A corpus of empty shards, with the rows that its manifest says they have."""
+    for path in rows:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).touch()
+    shards = [{"path": path, "rows": number} for path, number in sorted(rows.items())]
+    (folder / manifest.NAME).write_text(json.dumps({"recipe": C4.to_json(), "shards": shards}))
+
+
+# --- names and weights -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "weight"),
+    [
+        ("corpus/en", Path("corpus/en"), 1),
+        ("corpus/en:10", Path("corpus/en"), 10),
+        ("corpus/en/:0.5", Path("corpus/en"), 0.5),
+        ("/notes/a.txt:1e-3", Path("/notes/a.txt"), 0.001),
+        ("a:b/c", Path("a:b/c"), 1),
+        ("a:b/c:2", Path("a:b/c"), 2),
+        ("s3://b/x", RemotePath("s3://b/x"), 1),
+        ("s3://b/x:2", RemotePath("s3://b/x"), 2),
+        ("s3://b/x/:2", RemotePath("s3://b/x"), 2),
+        ("hdfs://host:9000/x", RemotePath("hdfs://host:9000/x"), 1),
+        ("hdfs://host:9000/x:2.5", RemotePath("hdfs://host:9000/x"), 2.5),
+    ],
+)
+def test_sources_by_example(text: str, path: StoragePath, weight: float) -> None:
+    assert parse_source(text) == Source(path, weight)
+
+
+@given(st.floats(0, exclude_min=True, allow_infinity=False))
+def test_any_number_above_0_is_a_weight(weight: float) -> None:
+    assert parse_source(f"corpus/en:{weight!r}") == Source(Path("corpus/en"), weight)
+
+
+@pytest.mark.parametrize(
+    "text", ["en:", "en:ten", "en:0", "en:-0.0", "en:-1", "en:nan", "en:inf", "en:1e999", ":3", "s3://b/x:no"]
+)
+def test_weights_that_are_none(text: str) -> None:
+    with pytest.raises(UsageError) as error:
+        parse_source(text)
+    assert str(error.value).startswith(f"{text}: ")
+    assert "a number above 0" in str(error.value)
+
+
+def test_a_url_that_is_of_no_store() -> None:
+    with pytest.raises(UsageError, match=r"^ftp://b/x: "):
+        parse_source("ftp://b/x:2")
+
+
+# --- short names -----------------------------------------------------------------------------------------
+
+
+def labels_of(*texts: str) -> list[str]:
+    return labels([parse_source(text) for text in texts])
+
+
+@pytest.mark.parametrize(
+    ("texts", "short"),
+    [
+        (["corpus/en"], ["en"]),
+        (["corpus/en:10", "corpus/de"], ["en", "de"]),
+        (["a/en", "b/en", "b/de"], ["a/en", "b/en", "b/de"]),
+        (["x/a/en", "y/a/en"], ["x/a/en", "y/a/en"]),
+        (["en", "x/en"], ["en", "x/en"]),
+        (["/en", "en"], ["/en", "en"]),
+        (["s3://b/corpus/en", "corpus/en"], ["b/corpus/en", "corpus/en"]),
+        (["x/.txt", "x/en.v2"], [".txt", "en.v2"]),
+    ],
+)
+def test_short_names_by_example(texts: list[str], short: list[str]) -> None:
+    assert labels_of(*texts) == short
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_endings_are_no_part_of_short_names(ending: str) -> None:
+    assert labels_of(f"x/notes{ending}", f"x/books{ending}:2") == ["notes", "books"]
+    assert labels_of(f"x/notes{ending}", f"y/notes{ending}") == ["x/notes", "y/notes"]
+
+
+@given(st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=3).map("/".join), min_size=1, unique=True))
+def test_short_names_are_ends_of_paths_and_differ(paths: list[str]) -> None:
+    found = labels_of(*paths)
+    assert len(set(found)) == len(paths)
+    assert all(f"/{path}".endswith(f"/{short}") for path, short in zip(paths, found, strict=True))
+    parts = max(short.count("/") for short in found)  # one less, and some would be the same
+    assert parts == 0 or len({tuple(path.split("/")[-parts:]) for path in paths}) < len(paths)
+
+
+@pytest.mark.parametrize("texts", [("x/en", "x/en:2"), ("x/en", "x/de", "x/en/"), ("s3://b/x:3", "s3://b/x/")])
+def test_a_source_that_is_given_twice(texts: tuple[str, ...]) -> None:
+    twice = texts[0].partition(":3")[0]
+    with pytest.raises(UsageError, match=rf"^{twice} is given twice: "):
+        labels_of(*texts)
+
+
+def test_files_whose_names_differ_in_their_endings_alone() -> None:
+    found = labels_of("x/notes.txt", "x/notes.jsonl")
+    assert len(set(found)) == 2
+
+
+# --- what there is ---------------------------------------------------------------------------------------
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(UsageError) as error:
+        find(Source(path))
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    assert refused(tmp_path / "notes.txt") == f"{tmp_path}/notes.txt: there is no such file"
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    assert refused(tmp_path / "corpus" / "en") == f"{tmp_path}/corpus/en: there is no such folder"
+    for name in ("fr", "de", "_work", ".hidden"):
+        (tmp_path / "corpus" / name).mkdir(parents=True)
+    told = refused(tmp_path / "corpus" / "en")
+    assert told == f"{tmp_path}/corpus/en: there is no such folder; beside it are de, fr"
+
+
+def test_a_folder_that_is_empty_is_there(tmp_path: Path) -> None:
+    (tmp_path / "texts").mkdir()
+    told = refused(tmp_path / "texts")
+    assert told.startswith(f"{tmp_path}/texts")
+    assert "no such folder" not in told
+
+
+def test_a_file_of_another_ending_is_there(tmp_path: Path) -> None:
+    (tmp_path / "texts.csv").write_text("text\nOne line.\n")
+    told = refused(tmp_path / "texts.csv")
+    assert "no such folder" not in told
+    assert ".jsonl" in told
+
+
+def test_a_folder_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "corpus").write_text("no folder")
+    assert refused(tmp_path / "corpus" / "en").startswith(f"{tmp_path}/corpus/en: ")
+
+
+def test_a_folder_without_a_file_that_can_be_read(tmp_path: Path) -> None:
+    (tmp_path / "readme.md").write_text("no text to train on")
+    told = refused(tmp_path)
+    assert told == f"{tmp_path} has no file that ends in {', '.join(ENDINGS)}"
+
+
+def test_a_corpus_instead_of_its_language(corpora: dict[str, Path]) -> None:
+    assert refused(corpora["c4"]).endswith(f" is a corpus: name its languages' folders, {corpora['c4']}/en")
+
+
+def test_all_languages_of_a_corpus_are_named(tmp_path: Path) -> None:
+    write_corpus(tmp_path, {f"{language}/c4-train-00000-of-00001.parquet": 1 for language in ("fr", "de")})
+    (tmp_path / "_work").mkdir()
+    assert refused(tmp_path).endswith(f"folders, {tmp_path}/de, {tmp_path}/fr")
+
+
+def test_a_corpus_without_manifest(corpora: dict[str, Path], tmp_path: Path) -> None:
+    shutil.copytree(corpora["c4"] / "en", tmp_path / "en")
+    assert refused(tmp_path / "en").startswith(f"{tmp_path} has no manifest.json: it is no complete corpus")
+
+
+def test_a_corpus_with_a_manifest_that_is_none(tmp_path: Path) -> None:
+    write_corpus(tmp_path, {"en/c4-train-00000-of-00001.parquet": 1})
+    (tmp_path / "manifest.json").write_text("{")
+    assert refused(tmp_path / "en").startswith(f"{tmp_path}/manifest.json can't be read: ")
+
+
+def test_shards_of_tfrecord_alone(tmp_path: Path) -> None:
+    write_corpus(tmp_path, {"en/c4-train-00000-of-00001.tfrecord.gz": 5, "de/c4-train-00000-of-00001.parquet": 5})
+    assert refused(tmp_path / "en").startswith(f"{tmp_path}/en has shards of TFRecord alone: ")
+
+
+def test_only_the_shards_of_the_language_are_read(tmp_path: Path) -> None:
+    counts = {f"{name}/c4-train-0000{n}-of-00002.parquet": 5 for name in ("en", "en-GB", "de") for n in (0, 1)}
+    write_corpus(tmp_path, {**counts, "de/c4-validation-00000-of-00001.parquet": 1})
+    (tmp_path / "en" / "c4-train-00000-of-00003.parquet").touch()  # not in the manifest
+    reading = find(Source(tmp_path / "en"))
+    assert reading.files == tuple(tmp_path / "en" / f"c4-train-0000{n}-of-00002.parquet" for n in (0, 1))
+    assert reading.keys == (0, HELD_OUT_KEY)
+
+
+def test_the_folder_that_one_is_in(corpora: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(corpora["c4"] / "en")
+    assert find(parse_source(".")).made_of == find(Source(corpora["c4"] / "en")).made_of
+
+
+def test_one_file(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("Ça va.\n")
+    reading = find(Source(tmp_path / "notes.txt"))
+    assert reading == Reading(
+        (tmp_path / "notes.txt",), None, (0, HELD_OUT_KEY), [{"name": "notes.txt", "bytes": len("Ça va.\n".encode())}]
+    )
+
+
+@pytest.mark.parametrize("name", ["texts", "texts.txt"])
+def test_a_folder_of_files(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    for file in ("c.json.gz", "b.txt", "a.jsonl", "readme.md"):
+        (folder / file).write_text(file)
+    reading = find(Source(folder), held_out=True)
+    assert reading.files == tuple(folder / file for file in ("a.jsonl", "b.txt", "c.json.gz"))
+    assert reading.page_keys is None
+    assert reading.keys == (HELD_OUT_KEY, 1 << 64)
+    assert reading.made_of == [{"name": file.name, "bytes": len(file.name)} for file in reading.files]
+
+
+# --- what is held out ------------------------------------------------------------------------------------
+
+
+def test_a_twentieth_is_held_out() -> None:
+    assert abs(HELD_OUT_KEY / 2**64 - 0.95) < 1e-15
+
+
+def test_a_validation_split_with_rows_is_held_out(corpora: dict[str, Path]) -> None:
+    corpus = corpora["c4"]
+    for held_out, split, number in ((False, "train", 4), (True, "validation", 1)):
+        reading = find(Source(corpus / "en"), held_out)
+        assert reading.files == tuple(
+            corpus / "en" / f"c4-{split}-{n:05}-of-{number:05}.parquet" for n in range(number)
+        )
+        assert reading.keys == ALL_KEYS
+        texts = [text for _, text in pages_of(reading)]
+        assert texts
+        assert texts == [row["text"] for row in rows_of(corpus, split)]
+
+
+def test_without_a_validation_split_the_last_keys_are_held_out(corpora: dict[str, Path]) -> None:
+    corpus = corpora["tfds"]
+    trained, held = (find(Source(corpus / "en"), held_out) for held_out in (False, True))
+    assert trained.files == held.files == tuple(sorted((corpus / "en").glob("c4-train-*.parquet")))
+    assert (trained.keys, held.keys) == ((0, HELD_OUT_KEY), (HELD_OUT_KEY, 1 << 64))
+    texts = [text for _, text in pages_of(trained) + pages_of(held)]  # the order of keys is that of the shards
+    assert texts == [row["text"] for row in rows_of(corpus, "train")]
+    assert pages_of(held)
+
+
+# --- pages of corpora ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CORPORA)
+@pytest.mark.parametrize("parquet", [True, False], ids=["parquet", "json"])
+def test_pages_of_a_corpus_come_by_rising_keys(
+    corpora: dict[str, Path], tmp_path: Path, name: str, parquet: bool
+) -> None:
+    corpus = corpora[name] if parquet else without_parquet(corpora[name], tmp_path / "corpus")
+    made = find(Source(corpus / "en"))
+    assert len(made.files) == 4
+    assert made.made_of == {"manifest": hashlib.sha256((corpus / manifest.NAME).read_bytes()).hexdigest()}
+    assert all(file.name.endswith(".parquet" if parquet else ".json.gz") for file in made.files)
+    found = pages_of(Reading(made.files, made.page_keys, ALL_KEYS, None))
+    keys = [key for key, _ in found]
+    assert len(keys) > 20
+    assert keys == sorted(set(keys))
+    assert [text for _, text in found] == [row["text"] for row in rows_of(corpora[name], "train")]
+
+
+def test_keys_of_a_corpus_are_those_of_its_urls(tmp_path: Path, corpora: dict[str, Path]) -> None:
+    of_c4, of_tfds = (find(Source(corpora[name] / "en")).page_keys for name in ("c4", "tfds"))
+    assert (of_c4, of_tfds) == (C4.page_keys, TFDS.page_keys)
+    url = "https://www.example.com/a/?utm_source=x"
+    pq.write_table(pa.table({"url": [url], "text": ["One line."]}), tmp_path / "a.parquet")
+    by_hash, by_md5 = mmh3.hash64("example.com/a", signed=False)[0], hashlib.md5(url.encode()).digest()[:8]
+    for page_keys, key in ((of_c4, by_hash), (of_tfds, int.from_bytes(by_md5, "big")), (None, key_of("One line."))):
+        assert pages_of(Reading((tmp_path / "a.parquet",), page_keys, ALL_KEYS, None)) == [(key, "One line.")]
+
+
+# --- pages of files --------------------------------------------------------------------------------------
+
+TEXTS = [f"Line {n} says: ça va, 日本 😀 {n * n}." for n in range(200)]
+BLANK = ["", " ", "\t \u00a0"]
+
+
+def written(file: Path, texts: Sequence[str | None]) -> Path:
+    """Writes pages as the file's name says."""
+    if file.name.endswith(".parquet"):
+        pq.write_table(pa.table({"id": range(len(texts)), "text": pa.array(texts, pa.string())}), file)
+        return file
+    lines = [json.dumps({"id": 1, "text": text}) if ".json" in file.name else text or "" for text in texts]
+    data = "".join(f"{line}\n" for line in lines).encode()
+    file.write_bytes(gzip.compress(data) if file.name.endswith(".gz") else data)
+    return file
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_pages_of_a_file(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "_ROWS_AT_ONCE", 7)
+    nothing = [None, *BLANK] if ending == ".parquet" else BLANK
+    file = written(tmp_path / f"a{ending}", [*nothing, *TEXTS, *nothing])
+    trained, held = find(Source(file)), find(Source(file), held_out=True)
+    for reading, expected in (
+        (trained, [text for text in TEXTS if key_of(text) < HELD_OUT_KEY]),
+        (held, [text for text in TEXTS if key_of(text) >= HELD_OUT_KEY]),
+    ):
+        assert expected
+        assert pages_of(reading) == [(key_of(text), text) for text in expected]
+        assert max(len(texts) for texts, _ in read(file, reading)) <= 7
+
+
+def test_the_first_key_is_read_and_the_last_is_not(tmp_path: Path) -> None:
+    file = written(tmp_path / "a.txt", TEXTS)
+    first, *others, end = sorted(map(key_of, TEXTS))[20:30]
+    found = pages_of(Reading((file,), None, (first, end), None))
+    assert sorted(key for key, _ in found) == [first, *others]
+
+
+@settings(max_examples=20)
+@given(st.lists(st.text(max_size=8), max_size=6))
+def test_any_text_is_read_as_it_is(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    expected = [text for text in texts if text.strip()]
+    for ending in (".parquet", ".jsonl", ".json.gz"):
+        file = written(folder / f"any{ending}", texts)
+        assert [text for _, text in pages_of(Reading((file,), None, ALL_KEYS, None))] == expected
+    lines = [text.replace("\n", "") for text in texts]
+    file = written(folder / "any.txt", lines)
+    expected = [line.strip() for line in lines if line.strip()]
+    assert [text for _, text in pages_of(Reading((file,), None, ALL_KEYS, None))] == expected
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_file_without_pages(tmp_path: Path, ending: str) -> None:
+    assert pages_of(find(Source(written(tmp_path / f"a{ending}", [])))) == []
+
+
+def test_lines_of_another_system(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"one\r\n\r\n two \r\nthree\x0bfour\x1cfive")
+    found = pages_of(Reading((tmp_path / "a.txt",), None, ALL_KEYS, None))
+    assert [text for _, text in found] == ["one", "two", "three\x0bfour\x1cfive"]
+
+
+def test_half_a_surrogate_pair(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "half \\ud83d of it"}\n')
+    ((key, text),) = pages_of(Reading((tmp_path / "a.jsonl",), None, ALL_KEYS, None))
+    assert encoded(text) == b"half ? of it"
+    assert key == key_of("half ? of it")
+
+
+# --- files that are not what their names say -------------------------------------------------------------
+
+
+def refusal(file: Path, page_keys: tuple[str, bool] | None = None) -> str:
+    with pytest.raises(UsageError) as error:
+        pages_of(Reading((file,), page_keys, ALL_KEYS, None))
+    assert str(error.value).startswith(str(file))
+    return str(error.value).removeprefix(str(file))
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".json.gz"])
+@pytest.mark.parametrize(
+    "line",
+    ["no JSON", '{"text": "a"', '["text"]', '"text"', "7", "null", '{"txt": "a"}', '{"text": 5}', '{"text": ["a"]}'],
+)
+def test_a_line_that_is_no_page(tmp_path: Path, ending: str, line: str) -> None:
+    data = f'{{"text": "a"}}\n\n{line}\n{{"text": "b"}}\n'.encode()
+    (tmp_path / f"a{ending}").write_bytes(gzip.compress(data) if ending.endswith(".gz") else data)
+    assert refusal(tmp_path / f"a{ending}") == f', line 3: {line!r} is no JSON object with a "text"'
+
+
+def test_a_line_of_brackets(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("[" * 100_000)
+    assert refusal(tmp_path / "a.jsonl").startswith(", line 1: '[[[")
+
+
+def test_a_column_that_is_missing(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": [1], "body": ["a"]}), tmp_path / "a.parquet")
+    assert refusal(tmp_path / "a.parquet") == " has no column text: it has id, body"
+    pq.write_table(pa.table({"id": [1], "text": ["a"]}), tmp_path / "b.parquet")
+    assert refusal(tmp_path / "b.parquet", C4.page_keys) == " has no column url: it has id, text"
+
+
+def test_a_column_that_is_no_text(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"text": [1, 2]}), tmp_path / "a.parquet")
+    assert "text" in refusal(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".txt.gz", ".json.gz"])
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
+def test_a_file_that_was_cut_off(tmp_path: Path, ending: str, share: float) -> None:
+    file = written(tmp_path / f"a{ending}", TEXTS)
+    data = file.read_bytes()
+    file.write_bytes(data[: int(len(data) * share)] or data[:5])
+    assert refusal(file).startswith(" can't be read: ")
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".txt.gz", ".jsonl.gz"])
+def test_a_file_that_is_something_else(tmp_path: Path, ending: str) -> None:
+    (tmp_path / f"a{ending}").write_bytes(b"Neither Parquet nor gzip." * 100)
+    assert refusal(tmp_path / f"a{ending}").startswith(" can't be read: ")
+
+
+def test_gzip_with_a_byte_of_its_own(tmp_path: Path) -> None:
+    data = bytearray(gzip.compress(b"One line.\n" * 100))
+    data[10] = 0b111  # the first block: of a kind that there is not
+    with pytest.raises(zlib.error):
+        gzip.decompress(data)
+    (tmp_path / "a.txt.gz").write_bytes(data)
+    assert refusal(tmp_path / "a.txt.gz").startswith(" can't be read: ")
+
+
+@pytest.mark.parametrize("ending", [".txt", ".txt.gz", ".jsonl"])
+def test_a_file_that_is_not_utf_8(tmp_path: Path, ending: str) -> None:
+    data = '{"text": "Ça va."}\n'.encode("latin-1")
+    (tmp_path / f"a{ending}").write_bytes(gzip.compress(data) if ending.endswith(".gz") else data)
+    assert refusal(tmp_path / f"a{ending}").startswith(" can't be read: 'utf-8'")
+
+
+def test_a_file_that_went_away(tmp_path: Path) -> None:
+    file = written(tmp_path / "a.txt", TEXTS)
+    reading = find(Source(file))
+    file.unlink()
+    with pytest.raises(UsageError, match=r"a\.txt can't be read: "):
+        pages_of(reading)
+
+
+# --- how many shards are enough --------------------------------------------------------------------------
+
+SHARD_TEXT = 10_000
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Reading:
+    """Shards of 10,000 bytes of text each; their URLs take more, and say nothing of it."""
+    folder = tmp_path_factory.mktemp("shards")
+    columns = {"url": ["u" * 5000] * 10, "text": [f"{n:0{SHARD_TEXT // 10}}" for n in range(10)]}
+    options = {"use_dictionary": False, "write_statistics": False, "row_group_size": 4}
+    for n in range(5):
+        pq.write_table(pa.table(columns), folder / f"{n}.parquet", **options)
+    return Reading(tuple(folder / f"{n}.parquet" for n in range(5)), C4.page_keys, ALL_KEYS, None)
+
+
+@given(st.integers(0, 60_000))
+def test_as_many_shards_as_are_needed(shards: Reading, size: int) -> None:
+    files = first_files(shards, size)
+    assert files
+    assert files == shards.files[: len(files)]
+    assert len(files) * SHARD_TEXT >= size or files == shards.files
+    assert (len(files) - 1) * SHARD_TEXT <= 1.2 * size
+
+
+@pytest.mark.parametrize(("size", "number"), [(0, 1), (5000, 1), (9900, 2), (16_000, 2), (30_000, 4), (10**15, 5)])
+def test_shards_by_example(shards: Reading, size: int, number: int) -> None:
+    assert len(first_files(shards, size)) == number
+
+
+def test_all_files_of_what_is_no_corpus(shards: Reading, corpora: dict[str, Path], tmp_path: Path) -> None:
+    loose = Reading(shards.files, None, (0, HELD_OUT_KEY), None)
+    assert first_files(loose, 1) == shards.files
+    json_alone = find(Source(without_parquet(corpora["c4"], tmp_path / "corpus") / "en"))
+    assert first_files(json_alone, 1) == json_alone.files
+    assert len(first_files(find(Source(corpora["c4"] / "en")), 1)) == 1

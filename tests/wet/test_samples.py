@@ -1,0 +1,77 @@
+"""The sample crawl: every page of samples/pages.txt meets the fate that its `expect` foretells."""
+
+import importlib.util
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from c4pipe.clean.cleaner import Cleaner
+from c4pipe.clean.resources import RuleResources
+from c4pipe.recipes.presets import C4
+from c4pipe.wet.page import Page
+from c4pipe.wet.records import read_pages
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLES = ROOT / "samples"
+SCRIPT = ROOT / "scripts" / "make_samples.py"
+CORPUS_DECIDES = {"kept", "stale_capture", "few_sentences_left", "one_of_pair"}
+"""Pages with one of these pass by themselves; which of them stay is told by all pages together."""
+
+
+def load_script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_samples", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["make_samples"] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+SAMPLE_PAGES: list[Any] = load_script().parse((SAMPLES / "pages.txt").read_text(encoding="utf-8"))
+READ = [page for page in SAMPLE_PAGES if page.expect != "lost"]
+
+
+def verdict_of(expect: str) -> str | None:
+    """What the cleaner alone says of a page with this `expect`."""
+    return None if expect in CORPUS_DECIDES else expect
+
+
+@pytest.mark.parametrize("sample", READ, ids=lambda sample: f"{sample.file} {sample.url or 'no URL'}")
+def test_page_by_itself(sample: Any, c4_tools: RuleResources) -> None:
+    verdict, _ = Cleaner(C4, c4_tools).clean(Page(sample.url, sample.date, sample.text))
+    assert verdict.reason == verdict_of(sample.expect), sample.note
+
+
+def test_pages_as_read_from_the_crawl(c4_tools: RuleResources) -> None:
+    cleaner = Cleaner(C4, c4_tools)
+    found: list[tuple[str, str, str | None]] = []
+    for path in sorted((SAMPLES / "crawl").glob("*.warc.wet.gz")):
+        with path.open("rb") as stream:
+            pages = [page for page in read_pages(stream) if isinstance(page, Page)]
+        found += [(page.url, page.timestamp, cleaner.clean(page)[0].reason) for page in pages]
+    in_order = sorted(READ, key=lambda sample: sample.file)
+    assert found == [(sample.url, sample.date, verdict_of(sample.expect)) for sample in in_order]
+
+
+def test_every_page_rule_has_a_sample() -> None:
+    expects = {sample.expect for sample in SAMPLE_PAGES}
+    rules = {step.rule for stage, step in C4.steps() if step.definition.scope == "page"}
+    assert expects == rules | {"stale_capture", "kept", "one_of_pair", "lost"}
+
+
+def test_pairs_are_pairs() -> None:
+    pairs = Counter(sample.pair for sample in SAMPLE_PAGES if sample.expect == "one_of_pair")
+    assert pairs
+    assert set(pairs.values()) == {2}
+    assert not any(sample.pair for sample in SAMPLE_PAGES if sample.expect != "one_of_pair")
+
+
+def test_the_crawl_is_what_the_script_writes() -> None:
+    result = subprocess.run([sys.executable, str(SCRIPT), "--check"], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
