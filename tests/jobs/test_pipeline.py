@@ -19,7 +19,8 @@ import pytest
 from c4pipe.clean import work_folder
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
-from c4pipe.dedup import publish, shuffle
+from c4pipe.dedup import shuffle
+from c4pipe.dedup.publishers import STAGING
 from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.report import card, report_data, report_view
@@ -251,13 +252,13 @@ def test_killed_while_it_is_put_in_place(sample_corpus: Path, tmp_path: Path) ->
     """A corpus that is complete in the staging folder, one folder of it moved: the next run moves the rest."""
     output = tmp_path / "corpus"
     shutil.copytree(sample_corpus, output)
-    (output / publish.STAGING).mkdir()
-    (output / manifest.NAME).rename(output / publish.STAGING / manifest.NAME)
+    (output / STAGING).mkdir()
+    (output / manifest.NAME).rename(output / STAGING / manifest.NAME)
     assert build(output) == 0
     assert contents(output) == contents(sample_corpus)
     # ... but another build stops, and leaves everything as it is
-    (output / publish.STAGING).mkdir()
-    (output / manifest.NAME).rename(output / publish.STAGING / manifest.NAME)
+    (output / STAGING).mkdir()
+    (output / manifest.NAME).rename(output / STAGING / manifest.NAME)
     assert build(output, "--shards", "3") == 2
     assert (output / "en").is_dir()
 
