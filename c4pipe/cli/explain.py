@@ -13,12 +13,11 @@ from c4pipe.cli.explain_view import capture_json, capture_view, page_json, page_
 from c4pipe.errors import UsageError
 from c4pipe.explain.captures import CorpusExplainer
 from c4pipe.explain.page_input import STANDARD_INPUT, find_pages
-from c4pipe.filters.language import check_detector
 from c4pipe.io.object_store import SCHEMES
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.recipes import recipe_lists
+from c4pipe.recipes.choose import choose_recipe
 from c4pipe.recipes.pinned_lists import lists_dir
-from c4pipe.recipes.presets import find_recipe
 from c4pipe.wet.inputs import ENDINGS
 
 if TYPE_CHECKING:
@@ -64,10 +63,7 @@ def _of_corpus(options: argparse.Namespace, folder: StoragePath) -> Iterator[Exp
 def _of_pages(options: argparse.Namespace, languages: Sequence[str]) -> Iterator[Explained]:
     if options.work:
         raise UsageError(f"--work {options.work[0]}: {options.input} is no corpus, which alone has work folders")
-    recipe = find_recipe(options.recipe or "c4")
-    if languages:
-        recipe = recipe.with_languages(languages)
-    check_detector(recipe.parameters("language").get("detector", ""))
+    recipe = choose_recipe(options.recipe or "c4", languages)
     pages = find_pages(options.input, options.url, recipe.page_keys[0])
     tools = RuleResources(recipe, recipe_lists.gather(recipe, lists_dir(options.lists), options.links or ()))
     for page in pages:

@@ -116,7 +116,7 @@ def _clean_options(
         network=network,
         max_missing=options.max_missing,
         keep_dropped=keep_dropped,
-        engine=_engine(options),
+        runner=_engine(options),
     )
 
 
@@ -131,21 +131,15 @@ def _dedup_options(options: argparse.Namespace, work: Sequence["StoragePath"]) -
 def _build(options: argparse.Namespace) -> int:
     from c4pipe.clean.work_folder import WORK
     from c4pipe.corpus.shard_writer import parse_formats
-    from c4pipe.jobs.options import check_output
-
-    started = time.monotonic()
-    check_output(options.output, parse_formats(options.format), options.shards)
-    _refuse_jar(options, "build has two: use clean, then dedup")
-    work = options.work or options.output / WORK
-    clean_options = _clean_options(options, work, _kept(options, options.output))
-
-    from c4pipe.jobs import pipeline
+    from c4pipe.jobs.build_job import build, plan_build
+    from c4pipe.jobs.options import BuildOptions
     from c4pipe.jobs.progress import Progress
 
-    progress = Progress.of(options)
-    pipeline.check_build(clean_options, options.output, parse_formats(options.format))
-    pipeline.clean(clean_options, progress)
-    made = pipeline.dedup(_dedup_options(options, [work]), progress)
+    started = time.monotonic()
+    _refuse_jar(options, "build has two: use clean, then dedup")
+    clean_options = _clean_options(options, options.work or options.output / WORK, _kept(options, options.output))
+    plan = plan_build(BuildOptions(clean_options, options.output, parse_formats(options.format), options.shards))
+    made = build(plan, Progress.of(options))
     _tell_corpus(options, made, started)
     return _tell_missing(options, made["missing"], options.max_missing)
 
@@ -157,29 +151,28 @@ def _refuse_jar(options: argparse.Namespace, why: str) -> None:
 
 def _clean(options: argparse.Namespace) -> int:
     started = time.monotonic()
-    clean_options = _clean_options(options, options.work, _kept(options, options.work))
-
     from c4pipe.clean import missing
-    from c4pipe.jobs import pipeline
+    from c4pipe.jobs.clean_job import clean
+    from c4pipe.jobs.clean_plan import plan_clean
     from c4pipe.jobs.progress import Progress
     from c4pipe.report.funnel import funnel_table
 
-    counts = pipeline.clean(clean_options, Progress.of(options))
+    plan = plan_clean(_clean_options(options, options.work, _kept(options, options.work)))
+    counts = clean(plan, Progress.of(options))
     if not options.quiet:
         console = printer(sys.stdout)
-        console.print(funnel_table(clean_options.rules, counts))
+        console.print(funnel_table(plan.recipe, counts))
         say(console, f"work files: {options.work} ({time.monotonic() - started:,.1f} s)")
     return _tell_missing(options, missing.noted([options.work]), options.max_missing)
 
 
 def _dedup(options: argparse.Namespace) -> int:
     started = time.monotonic()
-    dedup_options = _dedup_options(options, options.work)
-
-    from c4pipe.jobs import pipeline
+    from c4pipe.jobs.corpus_plan import plan_dedup
+    from c4pipe.jobs.dedup_job import dedup
     from c4pipe.jobs.progress import Progress
 
-    made = pipeline.dedup(dedup_options, Progress.of(options))
+    made = dedup(plan_dedup(_dedup_options(options, options.work)), Progress.of(options))
     _tell_corpus(options, made, started)
     return _tell_missing(options, made["missing"], None)
 
@@ -224,6 +217,7 @@ def _vocab_report(options: argparse.Namespace) -> None:
 
 def _plan(options: argparse.Namespace) -> int:
     from c4pipe.corpus.shard_writer import parse_formats
+    from c4pipe.jobs.clean_plan import plan_clean
     from c4pipe.jobs.plan import ASSUMPTIONS, Plan, make_plan, plan_table
 
     for name, value in (("--cores", options.cores), ("--measure", options.measure)):
@@ -232,14 +226,14 @@ def _plan(options: argparse.Namespace) -> int:
     formats = parse_formats(options.format)
     cores = options.cores or os.cpu_count() or 1
     try:
-        clean_options = _clean_options(options, Path())
+        plan = plan_clean(_clean_options(options, Path()))
     except UsageError:
         raise
     except C4pipeError as error:  # the crawl's list can't be had
         made = Plan(cores, problem=str(error))
     else:
-        say(printer(), f"measuring slices of {min(options.measure, len(clean_options.files))} files ...")
-        made = make_plan(clean_options, formats, options.measure, cores)
+        say(printer(), f"measuring slices of {min(options.measure, len(plan.files))} files ...")
+        made = make_plan(plan, formats, options.measure, cores)
     console = printer(sys.stdout)
     console.print(plan_table(made))
     console.print()

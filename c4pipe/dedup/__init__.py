@@ -1,1 +1,1 @@
-"""One page for each URL, one of each repeated span: units, hashes, the exchange, and its steps."""
+"""Job 2: work files to a corpus with the newest page of each URL and one copy of each repeated span."""

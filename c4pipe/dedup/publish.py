@@ -159,8 +159,8 @@ def _check_written(folder: StoragePath, shards: Sequence[Mapping[str, Any]]) -> 
         wrong = sorted(name for name in {*present, *files} if present.get(name) != files.get(name))
         if wrong:
             raise LostDataError(
-                f"{folder / language / wrong[0]} has {present.get(wrong[0], 'no')} bytes where "
-                f"{files.get(wrong[0], 'none')} were written, and {len(wrong) - 1} more differ: did two runs write to it?"
+                f"{folder / language / wrong[0]} has {present.get(wrong[0], 'no')} bytes, and "
+                f"{files.get(wrong[0], 'none')} were written; {len(wrong) - 1} more differ: did two runs write here?"
             )
 
 

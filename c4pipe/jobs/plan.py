@@ -1,4 +1,4 @@
-"""What a build will take, before it is paid for: estimates from sizes and measured costs, and their table."""
+"""What a build will cost: estimates from sizes and measured costs, and their table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from c4pipe.filters.duplicates import SPAN_ROW
 from c4pipe.io.streams import InputOpener
 from c4pipe.jobs import measure
 from c4pipe.jobs.measure import Cost, Sizes
-from c4pipe.jobs.options import CleanOptions
+from c4pipe.jobs.clean_plan import CleanPlan
 
 _TRIES = 4  # for someone who waits
 
@@ -59,14 +59,21 @@ class Plan:
         return max(busy, network), network > busy
 
 
-def make_plan(options: CleanOptions, formats: Sequence[str], slices: int, cores: int) -> Plan:
-    """Measures slices of some of the files, and returns the plan; what can't be measured is missing."""
-    network = options.network
+def make_plan(build: CleanPlan, formats: Sequence[str], slices: int, cores: int) -> Plan:
+    """Measures slices of some of the files, and returns the estimates; those that can't be measured are missing.
+
+    Args:
+        build: the files and the recipe of the build.
+        formats: names of shard formats.
+        slices: how many files to measure a slice of.
+        cores: the cores that wall time is estimated for.
+    """
+    network = build.options.network
     sources = InputOpener(replace(network, tries=min(_TRIES, network.tries)))
-    plan = Plan(cores, len(options.files), bytes_per_second=network.bytes_per_second)
+    plan = Plan(cores, len(build.files), bytes_per_second=network.bytes_per_second)
     try:
-        plan = replace(plan, sizes=measure.sizes(options.files, sources))
-        return replace(plan, cost=measure.cost(options, formats, slices, sources))
+        plan = replace(plan, sizes=measure.sizes(build.files, sources))
+        return replace(plan, cost=measure.cost(build, formats, slices, sources))
     except (OSError, C4pipeError) as error:
         return replace(plan, problem=str(error))
 

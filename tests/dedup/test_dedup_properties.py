@@ -30,9 +30,10 @@ from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW, Rows
 from c4pipe.filters.sentences import SentenceSplitter
 from c4pipe.filters.spans import span_hashes, unit_hashes
 from c4pipe.filters.urls import is_validation, normalise_url, url_key, url_md5
-from c4pipe.jobs import pipeline
+from c4pipe.jobs import corpus_plan
+from c4pipe.jobs.corpus_plan import plan_dedup
+from c4pipe.jobs.dedup_job import dedup
 from c4pipe.jobs.options import DedupOptions
-from c4pipe.jobs.pipeline import dedup
 from c4pipe.jobs.progress import Progress
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe import Recipe
@@ -370,7 +371,7 @@ def as_kept_lines(capture: Capture) -> KeptPage:
 
 def run(work: Sequence[Path], output: Path, shards: int = 1, formats: tuple[str, ...] = ("parquet",)) -> Row:
     options = DedupOptions(tuple(work), output, formats, shards, RunnerOptions(workers=1))
-    return dedup(options, Progress(Console(quiet=True), quiet=True))
+    return dedup(plan_dedup(options), Progress(Console(quiet=True), quiet=True))
 
 
 @contextmanager
@@ -575,7 +576,7 @@ def test_same_bytes_for_any_groups_of_files(monkeypatch: pytest.MonkeyPatch, fil
         asked.append(count)
         return files
 
-    monkeypatch.setattr(pipeline, "group_size", group_size)
+    monkeypatch.setattr(corpus_plan, "group_size", group_size)
     monkeypatch.setattr(steps, "_HELD_BYTES", 2000)  # pages leave several times in a group
     assert digests(crawl) == expected
     assert asked
@@ -716,7 +717,7 @@ def test_damage_is_named(
     spoiled = spoil(monkeypatch, shuffle, damage, skip)
     work = write_work(tmp_path / "work", crawl)
     if skip == 0:  # and in groups of two, for the first of two
-        monkeypatch.setattr(pipeline, "group_size", lambda *counts: 2)
+        monkeypatch.setattr(corpus_plan, "group_size", lambda *counts: 2)
     with pytest.raises(LostDataError, match=rf"did not deliver the shuffle {shuffle} \("):
         run([work], tmp_path / "corpus")
     assert spoiled == [shuffle]
