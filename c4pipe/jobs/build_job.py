@@ -36,9 +36,7 @@ def plan_build(options: BuildOptions) -> BuildPlan:
     check_output(options.output, options.formats, options.shards)
     plan = plan_clean(options.clean)
     inputs = [(file.name, file.size) for file in plan.files]
-    publish.check_folder(
-        options.output, corpus_identity(plan.recipe, plan.fingerprint, inputs, options.formats)
-    )
+    publish.check_folder(options.output, corpus_identity(plan.recipe, plan.fingerprint, inputs, options.formats))
     _check_work(plan)
     return BuildPlan(options, plan)
 

@@ -76,9 +76,7 @@ def _run(plan: CleanPlan, files: list[InputFile], progress: Progress) -> None:
     tasks = [(path, str(plan.target(file))) for path, file in zip(paths, files, strict=True)]
 
     def graph(flow: Flow) -> None:
-        step = CleanWetFile(
-            plan.recipe, plan.work / FOLDER, plan.lists.digests, options.network, options.keep_dropped
-        )
+        step = CleanWetFile(plan.recipe, plan.work / FOLDER, plan.lists.digests, options.network, options.keep_dropped)
         flow.do("Clean WET file", flow.create("WET files", tasks), step)
 
     known = all(file.size is not None for file in plan.files)

@@ -22,8 +22,8 @@ from c4pipe.runners.runner import run, spill_folder
 def dedup(plan: CorpusPlan, progress: Progress) -> dict[str, Any]:
     """Writes the corpus of a plan, and returns its manifest.
 
-    A complete corpus of the same inputs and options is left as it is. A corpus that was written while files were missing
-    is written again once more of its files are there.
+    A complete corpus of the same inputs and options is left as it is. A corpus that lacks missing files is written again
+    once more of its files are there.
 
     Raises UsageError if the output folder holds something else, or if another run works there; LostDataError if the
     runner lost or repeated data.

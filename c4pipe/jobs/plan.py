@@ -9,8 +9,8 @@ from c4pipe.errors import C4pipeError
 from c4pipe.filters.duplicates import SPAN_ROW
 from c4pipe.io.streams import InputOpener
 from c4pipe.jobs import measure
-from c4pipe.jobs.measure import Cost, Sizes
 from c4pipe.jobs.clean_plan import CleanPlan
+from c4pipe.jobs.measure import Cost, Sizes
 
 _TRIES = 4  # for someone who waits
 
