@@ -12,7 +12,7 @@ def format_size(value: float) -> str:
 
 
 def format_count(number: int, noun: str, plural: str = "") -> str:
-    """Returns an exact number of things: `1 file`, `72,000 files`. `plural` is the noun with an s unless it is given."""
+    """Returns an exact number of things: `1 file`, `72,000 files`. The plural is the noun with an s, unless given."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 

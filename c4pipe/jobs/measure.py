@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rich.console import Console
-
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_file import read_header
 from c4pipe.clean.work_folder import work_path
@@ -19,9 +17,9 @@ from c4pipe.io.paths import StoragePath, file_sizes
 from c4pipe.io.streams import InputOpener, is_url
 from c4pipe.jobs.options import CleanOptions, DedupOptions
 from c4pipe.jobs.pipeline import dedup
-from c4pipe.jobs.progress import Progress
 from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.recipe_lists import FOLDER
+from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner import RunnerOptions
 from c4pipe.wet.inputs import InputFile
 
@@ -126,9 +124,7 @@ def cost(options: CleanOptions, formats: Sequence[str], count: int, sources: Inp
         if not pages:
             raise C4pipeError(f"no page was found in {len(files)} slices: are these WET files?")
         before = time.process_time()
-        made = dedup(
-            DedupOptions((work,), output, tuple(formats), None, RunnerOptions(1)), Progress(Console(), quiet=True)
-        )
+        made = dedup(DedupOptions((work,), output, tuple(formats), None, RunnerOptions(1)), Progress())
         return Cost(
             parts=len(files),
             stored=sum(each.stored for each in slices),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from c4pipe.clean import dropped_pages, missing
+from c4pipe.clean.clean_progress import watch_clean
 from c4pipe.clean.steps import CleanWetFile
 from c4pipe.clean.work_file import WorkHeader
 from c4pipe.clean.work_folder import check_done, clear_abandoned, headers, is_work_file, work_path
@@ -24,11 +25,11 @@ from c4pipe.io.paths import StoragePath, names
 from c4pipe.io.streams import is_url
 from c4pipe.jobs.logs import LOG, said
 from c4pipe.jobs.options import CleanOptions, DedupOptions
-from c4pipe.jobs.progress import Progress
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.recipe_lists import FOLDER
 from c4pipe.runners import control_totals
 from c4pipe.runners.flow import Flow
+from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner import run, spill_folder
 
 MAX_SHARD_BYTES = 8 * SHARD_BYTES
@@ -79,7 +80,7 @@ def _clean(options: CleanOptions, progress: Progress) -> dict[str, int]:
     if tasks:
         known = all(file.size is not None for file in options.files)
         sizes = {targets[file].name: file.size if known and file.size else 1 for file in options.files}
-        with progress.watch("clean", work, sizes):
+        with watch_clean(progress, work, sizes):
             run(graph, options.engine, len(tasks), progress.runs_as)
     there = names(work)
     made = [target for target in targets.values() if target.name in there]

@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, Phase, event, example, given, settings
 from hypothesis import strategies as st
-from rich.console import Console
 
 from c4pipe.clean.work_file import KeptPage, WorkWriter, read_kept
 from c4pipe.corpus import layout
@@ -33,9 +32,9 @@ from c4pipe.filters.urls import is_validation, normalise_url, url_key, url_md5
 from c4pipe.jobs import pipeline
 from c4pipe.jobs.options import DedupOptions
 from c4pipe.jobs.pipeline import dedup
-from c4pipe.jobs.progress import Progress
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner import RunnerOptions
 from c4pipe.wet.page import microseconds
 
@@ -370,7 +369,7 @@ def as_kept_lines(capture: Capture) -> KeptPage:
 
 def run(work: Sequence[Path], output: Path, shards: int = 1, formats: tuple[str, ...] = ("parquet",)) -> Row:
     options = DedupOptions(tuple(work), output, formats, shards, RunnerOptions(workers=1))
-    return dedup(options, Progress(Console(quiet=True), quiet=True))
+    return dedup(options, Progress())
 
 
 @contextmanager

@@ -1,15 +1,12 @@
 """Crawls that tests serve and build: the sample crawl, as files and as a crawl of Common Crawl's layout."""
 
 import gzip
-import io
 from pathlib import Path
-
-from rich.console import Console
 
 from c4pipe.io.retry import NetworkOptions
 from c4pipe.jobs.options import CleanOptions, DedupOptions
 from c4pipe.jobs.pipeline import clean, dedup
-from c4pipe.jobs.progress import Progress
+from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner import RunnerOptions
 from c4pipe.wet.inputs import Selection
 from c4pipe.wet.page import Page
@@ -60,7 +57,7 @@ def build(work: Path, output: Path, inputs: tuple[str, ...], url: str = "", **op
         engine=RunnerOptions(1),
         **options,  # type: ignore[arg-type]
     )
-    progress = Progress(Console(file=io.StringIO()), quiet=True)
+    progress = Progress()
     clean(clean_options, progress)
     return dedup(DedupOptions((work,), output, engine=RunnerOptions(1)), progress)
 
