@@ -1,1 +1,4 @@
-"""The heuristics of C4: pure functions, one for each rule, and the step that applies them to a WET file."""
+"""The heuristics of C4 as pure functions, one for each rule.
+
+A page rule takes a fact and decides; a line rule takes lines and returns those that are kept.
+"""
