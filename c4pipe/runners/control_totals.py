@@ -65,6 +65,6 @@ def check(report: Mapping[str, Any], shuffles: Mapping[str, str]) -> None:
             )
         if rows := report.get(f"{PREFIX}{shuffle}.unclaimed", 0):
             raise LostDataError(
-                f"{rows:,} rows of the shuffle {shuffle} ({description}) arrived at a shard without their page; no corpus was "
-                "written, run the same command again"
+                f"{rows:,} rows of the shuffle {shuffle} ({description}) arrived at a shard without their page; no "
+                "corpus was written, run the same command again"
             )
