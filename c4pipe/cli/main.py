@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from c4pipe.cli import arguments, tokens
 from c4pipe.cli.beam_options import split_arguments
 from c4pipe.cli.console import note, printer, say, tell_end
+from c4pipe.cli.progress import make_progress
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.jobs.logs import log_to
 from c4pipe.runners.worker import lighten
@@ -133,13 +134,12 @@ def _build(options: argparse.Namespace) -> int:
     from c4pipe.corpus.shard_writer import parse_formats
     from c4pipe.jobs.build_job import build, plan_build
     from c4pipe.jobs.options import BuildOptions
-    from c4pipe.jobs.progress import Progress
 
     started = time.monotonic()
     _refuse_jar(options, "build has two: use clean, then dedup")
     clean_options = _clean_options(options, options.work or options.output / WORK, _kept(options, options.output))
     plan = plan_build(BuildOptions(clean_options, options.output, parse_formats(options.format), options.shards))
-    made = build(plan, Progress.of(options))
+    made = build(plan, make_progress(options))
     _tell_corpus(options, made, started)
     return _tell_missing(options, made["missing"], options.max_missing)
 
@@ -152,13 +152,12 @@ def _refuse_jar(options: argparse.Namespace, why: str) -> None:
 def _clean(options: argparse.Namespace) -> int:
     started = time.monotonic()
     from c4pipe.clean import missing
+    from c4pipe.cli.funnel_table import funnel_table
     from c4pipe.jobs.clean_job import clean
     from c4pipe.jobs.clean_plan import plan_clean
-    from c4pipe.jobs.progress import Progress
-    from c4pipe.report.funnel import funnel_table
 
     plan = plan_clean(_clean_options(options, options.work, _kept(options, options.work)))
-    counts = clean(plan, Progress.of(options))
+    counts = clean(plan, make_progress(options))
     if not options.quiet:
         console = printer(sys.stdout)
         console.print(funnel_table(plan.recipe, counts))
@@ -170,9 +169,8 @@ def _dedup(options: argparse.Namespace) -> int:
     started = time.monotonic()
     from c4pipe.jobs.corpus_plan import plan_dedup
     from c4pipe.jobs.dedup_job import dedup
-    from c4pipe.jobs.progress import Progress
 
-    made = dedup(plan_dedup(_dedup_options(options, options.work)), Progress.of(options))
+    made = dedup(plan_dedup(_dedup_options(options, options.work)), make_progress(options))
     _tell_corpus(options, made, started)
     return _tell_missing(options, made["missing"], None)
 
@@ -180,8 +178,8 @@ def _dedup(options: argparse.Namespace) -> int:
 def _tell_corpus(options: argparse.Namespace, made: dict[str, Any], started: float) -> None:
     if options.quiet:
         return
+    from c4pipe.cli.funnel_table import funnel_table
     from c4pipe.recipes.recipe import Recipe
-    from c4pipe.report.funnel import funnel_table
 
     console = printer(sys.stdout)
     console.print(funnel_table(Recipe.from_json(made["recipe"]), made["counts"]))

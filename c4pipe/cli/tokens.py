@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Counts the tokens of a corpus, writes a take if it is asked for, and prints both."""
+    from c4pipe.cli.progress import make_progress
     from c4pipe.io.paths import storage_path
-    from c4pipe.jobs.progress import Progress
     from c4pipe.runners.runner import RunnerOptions
     from c4pipe.tokens import count, subset
     from c4pipe.vocab.pipeline import MODEL
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
     budget = subset.parse_tokens("--budget", options.budget)
     train = subset.find_train(corpus) if size is not None else None  # before the work of counting
     engine = RunnerOptions(options.workers, options.beam, options.quiet)
-    counted = count.count(corpus, model, engine, Progress(printer(), options.quiet))
+    counted = count.count(corpus, model, engine, make_progress(options))
     take = subset.write_take(train, model, counted, size) if train and size else None
     if options.quiet:
         return

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from c4pipe.cli.console import note, printer, say
+from c4pipe.cli.progress import make_progress
 from c4pipe.io.atomic import write_text
 from c4pipe.io.paths import StoragePath
-from c4pipe.jobs.progress import Progress
 from c4pipe.runners.runner import RunnerOptions
 from c4pipe.vocab import pipeline
 from c4pipe.vocab.options import SAMPLE_BYTES, VocabOptions
@@ -41,7 +41,7 @@ def train(options: argparse.Namespace) -> None:
         repeat=options.repeat,
         engine=RunnerOptions(options.workers, options.beam, options.quiet or options.json_progress),
     )
-    made = pipeline.vocab(vocab_options, Progress.of(options), lambda text: _note(options, text))
+    made = pipeline.vocab(vocab_options, make_progress(options), lambda text: _note(options, text))
     _report(options, sources, [_model(options.output)], options.output)
     if not options.quiet:
         size = sum(each["bytes"] for each in made["trained_on"])

@@ -136,9 +136,9 @@ def finish(output: StoragePath, report: Report, publication_token: str) -> None:
 
 def _write_descriptions(folder: StoragePath, manifest: Mapping[str, Any], data: Mapping[str, Any]) -> None:
     """Writes the dataset card and the report beside the shards."""
-    write_text(folder / card.NAME, card.card(manifest))
+    write_text(folder / card.NAME, card.render_card(manifest))
     report_data.write(folder, data)
-    write_text(folder / report_view.NAME, report_view.page(manifest, data))
+    write_text(folder / report_view.NAME, report_view.render_report(manifest, data))
 
 
 def _is_published(output: StoragePath, report: Report) -> bool:

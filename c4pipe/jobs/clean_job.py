@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from c4pipe.clean import dropped_pages, missing
+from c4pipe.clean.clean_progress import watch_clean
 from c4pipe.clean.steps import CleanWetFile
 from c4pipe.clean.work_file import WorkHeader
 from c4pipe.clean.work_folder import check_done, clear_abandoned, headers
@@ -13,10 +14,10 @@ from c4pipe.io.streams import is_url
 from c4pipe.jobs.clean_plan import CleanPlan, WorkState, work_state
 from c4pipe.jobs.dropped_notes import note_unaudited
 from c4pipe.jobs.logs import LOG, key_values
-from c4pipe.jobs.progress import Progress
 from c4pipe.recipes.recipe_lists import FOLDER
 from c4pipe.runners import control_totals
 from c4pipe.runners.flow import Flow
+from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner import run
 from c4pipe.wet.inputs import InputFile
 
@@ -81,7 +82,7 @@ def _run(plan: CleanPlan, files: list[InputFile], progress: Progress) -> None:
 
     known = all(file.size is not None for file in plan.files)
     sizes = {plan.target(file).name: file.size if known and file.size else 1 for file in plan.files}
-    with progress.watch("clean", plan.work, sizes):
+    with watch_clean(progress, plan.work, sizes):
         run(graph, options.runner, len(tasks), progress.runs_as)
 
 

@@ -14,16 +14,16 @@ from c4pipe.io.lock import only_run
 from c4pipe.jobs.corpus_plan import CorpusPlan
 from c4pipe.jobs.dropped_notes import note_unaudited
 from c4pipe.jobs.logs import LOG, key_values
-from c4pipe.jobs.progress import Progress
 from c4pipe.runners.flow import Flow
+from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner import run, spill_folder
 
 
 def dedup(plan: CorpusPlan, progress: Progress) -> dict[str, Any]:
     """Writes the corpus of a plan, and returns its manifest.
 
-    A complete corpus of the same inputs and options is left as it is. A corpus that lacks missing files is written again
-    once more of its files are there.
+    A complete corpus of the same inputs and options is left as it is. A corpus with missing files is written again once
+    more of them are there.
 
     Raises UsageError if the output folder holds something else, or if another run works there; LostDataError if the
     runner lost or repeated data.

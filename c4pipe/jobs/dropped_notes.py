@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from c4pipe.clean.dropped_pages import KeepDropped, without
-from c4pipe.jobs.progress import Progress
+from c4pipe.runners.progress import Progress
 
 
 def note_unaudited(keep: KeepDropped, sources: Sequence[str], job: str, progress: Progress) -> None:

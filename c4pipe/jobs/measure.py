@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rich.console import Console
-
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_file import read_header
 from c4pipe.clean.work_folder import work_path
@@ -21,9 +19,9 @@ from c4pipe.jobs.clean_plan import CleanPlan
 from c4pipe.jobs.corpus_plan import plan_dedup
 from c4pipe.jobs.dedup_job import dedup
 from c4pipe.jobs.options import DedupOptions
-from c4pipe.jobs.progress import Progress
 from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.recipe_lists import FOLDER
+from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner import RunnerOptions
 from c4pipe.wet.inputs import InputFile
 
@@ -136,7 +134,7 @@ def cost(plan: CleanPlan, formats: Sequence[str], count: int, sources: InputOpen
             raise C4pipeError(f"no page was found in {len(files)} slices: are these WET files?")
         before = time.process_time()
         options = DedupOptions((work,), output, tuple(formats), runner=RunnerOptions(1))
-        manifest = dedup(plan_dedup(options), Progress(Console(), quiet=True))
+        manifest = dedup(plan_dedup(options), Progress())
         return Cost(
             parts=len(files),
             stored=sum(each.stored for each in slices),

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from c4pipe.recipes.recipe import Step
+
 
 def say(value: Any) -> str:
     """Returns the value of a parameter as a reader expects it."""
@@ -14,3 +16,8 @@ def say(value: Any) -> str:
 
 def _quote(value: Any) -> str:
     return f"'{value}'" if '"' in str(value) else f'"{value}"'
+
+
+def describe(step: Step) -> str:
+    """Returns what a rule does, with the values of its parameters in the sentence."""
+    return step.definition.does.format(**{name: say(value) for name, value in step.parameters.items()})

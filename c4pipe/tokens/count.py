@@ -18,11 +18,11 @@ from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.io.atomic import read_json, write_text
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, names, remove_tree, storage_path
-from c4pipe.jobs.progress import Progress
 from c4pipe.objectives.rows import Counts
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.read.source import SPLITS, Source, find
 from c4pipe.runners.flow import Flow, Step
+from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner import RunnerOptions, run
 
 NAME = "tokens.json"

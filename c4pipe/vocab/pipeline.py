@@ -16,8 +16,8 @@ from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io.atomic import AtomicFile, read_json, write_bytes, write_text
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, file_sizes, names, remove_tree
-from c4pipe.jobs.progress import Progress
 from c4pipe.runners.flow import Flow
+from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner import run, spill_folder
 from c4pipe.vocab import sample, train
 from c4pipe.vocab.options import VocabOptions

@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, Phase, event, example, given, settings
 from hypothesis import strategies as st
-from rich.console import Console
 
 from c4pipe.clean.work_file import KeptPage, WorkWriter, read_kept
 from c4pipe.corpus import layout
@@ -34,9 +33,9 @@ from c4pipe.jobs import corpus_plan
 from c4pipe.jobs.corpus_plan import plan_dedup
 from c4pipe.jobs.dedup_job import dedup
 from c4pipe.jobs.options import DedupOptions
-from c4pipe.jobs.progress import Progress
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner import RunnerOptions
 from c4pipe.wet.page import microseconds
 
@@ -371,7 +370,7 @@ def as_kept_lines(capture: Capture) -> KeptPage:
 
 def run(work: Sequence[Path], output: Path, shards: int = 1, formats: tuple[str, ...] = ("parquet",)) -> Row:
     options = DedupOptions(tuple(work), output, formats, shards, RunnerOptions(workers=1))
-    return dedup(plan_dedup(options), Progress(Console(quiet=True), quiet=True))
+    return dedup(plan_dedup(options), Progress())
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from c4pipe.jobs.progress import Progress, drops, said_drops, seconds_left
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -23,7 +24,6 @@ from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import JobWritten, UsageError
 from c4pipe.jobs.logs import LOG, log_to
-from c4pipe.jobs.progress import Progress, drops, said_drops, seconds_left
 from c4pipe.native import kernels
 from c4pipe.runners.runner import RunnerOptions, _job_id, run
 from tests.helpers.web import serve

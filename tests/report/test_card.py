@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from c4pipe.report.card_text import limits
 
 from c4pipe.clean import work_folder
 from c4pipe.cli import main
@@ -22,7 +23,6 @@ from c4pipe.corpus.shard_writer import SCHEMA
 from c4pipe.dedup.publishers import STAGING
 from c4pipe.recipes.presets import C4, RECIPES
 from c4pipe.report.card import NAME, card
-from c4pipe.report.card_text import limits
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 LANGUAGES = ("de", "en", "fr", "ro")
