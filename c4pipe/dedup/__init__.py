@@ -1,1 +1,4 @@
-"""Job 2: work files to a corpus with the newest page of each URL and one copy of each repeated span."""
+"""Job 2: work files to a corpus without duplicates.
+
+Work files come in. Rows of fixed width travel through shuffles, the last rules judge the edited pages, and the corpus is published.
+"""

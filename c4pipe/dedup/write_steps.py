@@ -70,7 +70,7 @@ class FinishPages(DedupStep):
                     yield from self._send(held, reports)
                     held = []
             if shown is not None:
-                shown_examples += [*shown.things(), *finish.stale_captures(storage_path(path), rows_of(stale, file))]
+                shown_examples += [*shown.values(), *finish.stale_captures(storage_path(path), rows_of(stale, file))]
         yield from self._send(held, reports)
         removed = removed_spans.rows()
         for bucket, packed in shuffle.bucketed(removed, self._plan.span_bits):
@@ -103,7 +103,7 @@ class FinishPages(DedupStep):
                 yield self._finisher.finish(newest, removals, counts, dropped, shown)
             if dropped:
                 for pages in read_stale(path, ["page_key", "url", "timestamp", "text"], stale):
-                    dropped.add_older(pages)
+                    dropped.add_stale(pages)
                 dropped.finish()
 
     def _send(self, held: list[pa.Table], reports: list[control_totals.Report]) -> Iterator[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""The heuristics of C4 as pure functions, one for each rule.
+"""The rules themselves: one pure function for each, and what they need: language, sentences, word and domain lookup.
 
-A page rule takes a fact and decides; a line rule takes lines and returns those that are kept.
+Lines, texts and URLs come in; the lines that stay, or a decision, go out.
 """
