@@ -18,6 +18,7 @@ from c4pipe.vocab.quality import Figures, Vocabulary, held_out, name_of
 from c4pipe.vocab.quality_view import quality_picture, quality_table
 from c4pipe.vocab.sources import Source, find, labels, parse_source
 from c4pipe.vocab.train import Settings
+from c4pipe.vocab.vocab_plan import plan_vocab
 
 FIGURES, PICTURE = "quality.json", "quality.svg"
 
@@ -39,9 +40,9 @@ def train(options: argparse.Namespace) -> None:
         ),
         sample_bytes=SAMPLE_BYTES if options.sample_bytes is None else options.sample_bytes,
         repeat=options.repeat,
-        engine=RunnerOptions(options.workers, options.beam, options.quiet or options.json_progress),
+        runner=RunnerOptions(options.workers, options.beam, options.quiet or options.json_progress),
     )
-    made = pipeline.vocab(vocab_options, make_progress(options), lambda text: _note(options, text))
+    made = pipeline.vocab(plan_vocab(vocab_options), make_progress(options))
     _report(options, sources, [_model(options.output)], options.output)
     if not options.quiet:
         size = sum(each["bytes"] for each in made["trained_on"])

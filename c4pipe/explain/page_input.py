@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+from c4pipe.clean.text_cleaner import PLACEHOLDER_TIMESTAMP, PLACEHOLDER_URL
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.urls import normalise_url
 from c4pipe.io.retry import DownloadError, NetworkOptions
@@ -12,12 +13,6 @@ from c4pipe.wet.page import Page
 from c4pipe.wet.records import RECORD_CAP, read_pages
 
 STANDARD_INPUT = "-"
-
-URL = "https://page.example/"
-"""Stands in for the URL of a text that has none: the host name is a reserved one (RFC 2606)."""
-
-TIMESTAMP = "1970-01-01T00:00:00Z"
-"""Stands in for a text's timestamp."""
 
 _WET_STARTS = (b"\x1f\x8b", b"WARC/")
 _TRIES = 4  # for someone who waits
@@ -38,7 +33,8 @@ def find_pages(path: str, url: str | None, scheme: str) -> list[Page]:
     data = _text(path)
     if len(data) > RECORD_CAP:
         raise UsageError(f"{path} has more than {RECORD_CAP:,} bytes, which no page of a WET file has")
-    return [Page(URL if url is None else url, TIMESTAMP, data.decode("utf-8", "replace"), size=len(data))]
+    url = PLACEHOLDER_URL if url is None else url
+    return [Page(url, PLACEHOLDER_TIMESTAMP, data.decode("utf-8", "replace"), size=len(data))]
 
 
 def _is_wet(path: str) -> bool:

@@ -8,13 +8,14 @@ come back together. What will not change (404, another file than before) ends th
 
 import email.utils
 import time
+from importlib.metadata import version
 from typing import Any
 
 import urllib3
 
-from c4pipe import __version__
 from c4pipe.io.retry import DownloadError, NetworkOptions, RetryPolicy
 
+_USER_AGENT = f"c4pipe/{version('c4pipe')}"
 _BUSY = (403, 408, 425, 429, 500, 502, 503, 504)
 _BROKEN = (urllib3.exceptions.HTTPError, OSError)
 
@@ -76,7 +77,7 @@ class Download:
 
     def _connect(self) -> bool:
         """Asks for what is not read yet; returns False where the server was busy, after a pause."""
-        headers = {"User-Agent": f"c4pipe/{__version__}", "Accept-Encoding": "identity"}
+        headers = {"User-Agent": _USER_AGENT, "Accept-Encoding": "identity"}
         if self._offset or self._end:
             headers["Range"] = f"bytes={self._offset}-{self._end - 1 if self._end else ''}"
         timeout = urllib3.Timeout(connect=30.0, read=self._stall_seconds)

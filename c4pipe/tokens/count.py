@@ -11,7 +11,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from c4pipe import __version__
 from c4pipe.clean.work_folder import clear_abandoned
 from c4pipe.corpus.shard_reader import Shard, read
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
@@ -112,7 +111,7 @@ def _report(of: Mapping[str, str], shards: Mapping[str, Mapping[str, Any]]) -> d
         **of,
         "totals": totals,
         "shards": [dict(shards[path]) for path in sorted(shards)],
-        "made_with": {"c4pipe": __version__, "sentencepiece": version("sentencepiece")},
+        "made_with": {"c4pipe": version("c4pipe"), "sentencepiece": version("sentencepiece")},
     }
 
 
