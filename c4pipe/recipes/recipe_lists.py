@@ -192,7 +192,7 @@ def _links(paths: Sequence[Path], scheme: str) -> U64:
 
 
 def _lines(file: TextIO) -> Iterator[str]:
-    """Yields the lines of a file, without those that are longer than any URL of a page: these are never held in memory."""
+    """Yields the lines of a file, without those that are longer than any URL of a page: these are never in memory."""
     at_start = True  # of a line
     while line := file.readline(_LINE_CAP):
         if at_start and (line.endswith("\n") or len(line) < _LINE_CAP):

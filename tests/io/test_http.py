@@ -203,7 +203,7 @@ def test_a_list_names_paths_and_urls(tmp_path: Path) -> None:
         (["http://h.example.com/a\nb"], "its last part is no file name"),
         (["http://h.example.com/x/.."], "its last part is no file name"),
         (["http://h.example.com/" + "a" * 300], "its last part is no file name"),
-        (["http://h.example.com/1/a.wet", "http://h.example.com/2/a.wet"], "have one name"),
+        (["http://h.example.com/1/a.wet", "http://h.example.com/2/a.wet"], "have the same name"),
         (["@nowhere.txt"], "@nowhere.txt can't be read"),
     ],
 )
