@@ -1,10 +1,10 @@
-"""Values of parameters as a reader expects them."""
+"""The values of a recipe's parameters as text."""
 
 from typing import Any
 
 
-def say(value: Any) -> str:
-    """Returns the value of a parameter as a reader expects it."""
+def parameter_text(value: Any) -> str:
+    """Returns a parameter's value for readers: `yes`, `1,000`, `"a", "b"`, `none` for an empty list."""
     if isinstance(value, (tuple, list)):
         return ", ".join(map(_quote, value)) or "none"
     if isinstance(value, bool):

@@ -13,7 +13,7 @@ from typing import Any
 from c4pipe.corpus.shard_writer import FORMATS, PROBABILITY, SCHEMA
 from c4pipe.filters.language import UNKNOWN
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.wording import say
+from c4pipe.recipes.wording import parameter_text
 from c4pipe.report import card_text
 from c4pipe.report.funnel import funnel_table
 
@@ -202,7 +202,7 @@ def _size_category(pages: int) -> str:
 
 
 def _told(parameters: Mapping[str, Any]) -> dict[str, str]:
-    return {name: say(value) for name, value in parameters.items()}
+    return {name: parameter_text(value) for name, value in parameters.items()}
 
 
 def _quoted(text: str) -> str:

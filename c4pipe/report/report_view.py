@@ -8,7 +8,7 @@ from typing import Any
 
 from c4pipe.display.excerpt import short
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.wording import say
+from c4pipe.recipes.wording import parameter_text
 from c4pipe.report import report_examples
 from c4pipe.report.report_html import (
     Html,
@@ -261,7 +261,7 @@ class _View:
 
 
 def _wording(step: Any) -> str:
-    told = step.definition.does.format(**{name: say(value) for name, value in step.parameters.items()})
+    told = step.definition.does.format(**{name: parameter_text(value) for name, value in step.parameters.items()})
     return short(told, _WORDS)
 
 
