@@ -252,6 +252,7 @@ def test_small_rows_fill_groups_to_the_same_bound(tmp_path: Path) -> None:
     assert max(sizes) <= 17 * MEGABYTE
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_groups")
 def test_memory_stays_flat(tmp_path: Path) -> None:
     page = table([row(noise(1_000, 1))] * 100)

@@ -54,7 +54,7 @@ def marked(example: str) -> Any:
     return pytest.param(example, marks=need or ())
 
 
-@pytest.mark.parametrize("example", map(marked, EXAMPLES))
+@pytest.mark.parametrize("example", [marked(each) for each in EXAMPLES])
 def test_what_the_documentation_shows(documented: Path, example: str) -> None:
     if "torch" in example:
         pytest.importorskip("torch")

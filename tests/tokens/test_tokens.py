@@ -145,6 +145,7 @@ def test_the_languages_of_a_corpus_one_by_one(corpus: Path, counted: Path, model
     assert report(corpus) == report(counted)
 
 
+@pytest.mark.slow
 def test_a_corpus_in_a_store(
     counted: Path, small_corpus: Path, models: dict[int, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

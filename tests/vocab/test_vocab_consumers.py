@@ -17,6 +17,8 @@ import pytest
 from c4pipe.vocab.sample import BINS, Portion, part_name
 from c4pipe.vocab.train import SENTINELS, Settings, train, with_sentinels
 
+pytestmark = pytest.mark.consumers
+
 SIZE = 4000
 FIRST, LAST = SIZE + SENTINELS - 1, SIZE
 """The ids of the first sentinel, `<extra_id_0>`, and of the last one."""
@@ -214,7 +216,6 @@ def test_byte_fallback_knows_everything(vocabularies: dict[str, Vocabulary], lin
 # seqio
 
 
-@pytest.mark.consumers
 @pytest.mark.skipif(sys.version_info >= (3, 13), reason="seqio has no release for this Python")
 def test_seqio(vocabulary: Vocabulary, lines: list[str]) -> None:
     import seqio
@@ -229,7 +230,6 @@ def test_seqio(vocabulary: Vocabulary, lines: list[str]) -> None:
     assert loaded.decode([FIRST, LAST]) == f"<extra_id_0>{space}<extra_id_99>"
 
 
-@pytest.mark.consumers
 @pytest.mark.skipif(sys.version_info >= (3, 13), reason="seqio has no release for this Python")
 def test_seqio_finds_sentinels_in_text(vocabulary: Vocabulary) -> None:
     import seqio
@@ -244,7 +244,6 @@ def test_seqio_finds_sentinels_in_text(vocabulary: Vocabulary) -> None:
 # TensorFlow Text
 
 
-@pytest.mark.consumers
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="TensorFlow Text has no release for this Python")
 def test_tensorflow_text(vocabulary: Vocabulary, lines: list[str]) -> None:
     import tensorflow_text
@@ -261,7 +260,6 @@ def test_tensorflow_text(vocabulary: Vocabulary, lines: list[str]) -> None:
 # Transformers
 
 
-@pytest.mark.consumers
 def test_transformers(vocabulary: Vocabulary, lines: list[str]) -> None:
     loaded = t5_tokenizer(vocabulary)
     # Its T5Tokenizer has no byte fallback: what has no piece is unknown, whatever the model says.
@@ -269,7 +267,6 @@ def test_transformers(vocabulary: Vocabulary, lines: list[str]) -> None:
     assert_same(loaded(lines)["input_ids"], [[*ids, 1] for ids in expected], lines)
 
 
-@pytest.mark.consumers
 def test_transformers_have_t5s_ids(vocabulary: Vocabulary) -> None:
     loaded = t5_tokenizer(vocabulary)
     assert (loaded.pad_token_id, loaded.eos_token_id, loaded.unk_token_id) == (0, 1, 2)
@@ -280,7 +277,6 @@ def test_transformers_have_t5s_ids(vocabulary: Vocabulary) -> None:
     assert padded["attention_mask"][0][-1] == 0
 
 
-@pytest.mark.consumers
 def test_transformers_find_special_pieces_in_text(vocabulary: Vocabulary) -> None:
     # For SentencePiece they are text as any other. What stands between two of them begins as a line does.
     special = r"</s>|<pad>|<unk>|<extra_id_\d\d?>"
@@ -288,7 +284,6 @@ def test_transformers_find_special_pieces_in_text(vocabulary: Vocabulary) -> Non
     assert_same(t5_tokenizer(vocabulary)(WITH_SPECIAL_TEXT)["input_ids"], expected, WITH_SPECIAL_TEXT)
 
 
-@pytest.mark.consumers
 def test_transformers_normalize_some_lines_otherwise(vocabulary: Vocabulary) -> None:
     lines = list(NORMALIZED_OTHERWISE)
     expected = [[*without_bytes(vocabulary, vocabulary.ids(line)), 1] for line in NORMALIZED_OTHERWISE.values()]
@@ -296,7 +291,6 @@ def test_transformers_normalize_some_lines_otherwise(vocabulary: Vocabulary) -> 
     assert not any(vocabulary.ids(line) == ids[:-1] for line, ids in zip(lines, expected, strict=True))
 
 
-@pytest.mark.consumers
 def test_transformers_join_pieces(vocabulary: Vocabulary, lines: list[str]) -> None:
     loaded = t5_tokenizer(vocabulary)
     for line in lines:
@@ -309,7 +303,6 @@ def test_transformers_join_pieces(vocabulary: Vocabulary, lines: list[str]) -> N
         assert 2 in ids or loaded.decode([*ids, 1], skip_special_tokens=True) == text
 
 
-@pytest.mark.consumers
 def test_transformers_take_a_models_folder(
     vocabularies: dict[str, Vocabulary], lines: list[str], tmp_path: Path
 ) -> None:
@@ -336,7 +329,6 @@ def encoded(loaded: Any, lines: list[str]) -> list[list[int]]:
     return [each.ids for each in loaded.encode_batch(lines)]
 
 
-@pytest.mark.consumers
 def test_tokenizers(vocabulary: Vocabulary, lines: list[str], tmp_path: Path) -> None:
     from tokenizers import Tokenizer
     from transformers import T5Tokenizer
@@ -351,7 +343,6 @@ def test_tokenizers(vocabulary: Vocabulary, lines: list[str], tmp_path: Path) ->
     assert_same(encoded(loaded, every), again(every)["input_ids"], every)
 
 
-@pytest.mark.consumers
 def test_tokenizers_with_byte_fallback(vocabularies: dict[str, Vocabulary], lines: list[str], tmp_path: Path) -> None:
     from tokenizers import Tokenizer
 
