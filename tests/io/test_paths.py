@@ -23,7 +23,7 @@ from c4pipe.io.retry import NetworkOptions
 from c4pipe.recipes.presets import C4
 from c4pipe.report import card, report_data, report_view
 from tests.helpers.crawls import LISTS, SAMPLES, files_of
-from tests.helpers.s3 import Store, moto_server, store_of
+from tests.helpers.s3 import Store, store_of
 from tests.helpers.web import Fault, Script
 
 BIG = random.Random(0).randbytes(25_000_000)  # three parts of an upload
@@ -33,12 +33,6 @@ IDENTITY = {
     "inputs": [{"name": "a.wet", "bytes": 3}],
     "formats": ["parquet"],
 }
-
-
-@pytest.fixture(scope="module")
-def moto() -> Iterator[str]:
-    with moto_server() as address:
-        yield address
 
 
 @pytest.fixture
