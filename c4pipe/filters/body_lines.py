@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from c4pipe.wet.page import Page, newline_cut, trimmed
+from c4pipe.wet.page import Page, split_newlines, trimmed
 
 TWICE = "newlines, then unicode"
 LINE_SEPARATORS = ("unicode", "newlines", TWICE)
@@ -12,7 +12,7 @@ measured, and then, for the line rules, wherever `str.splitlines` cuts."""
 
 def cut(page: Page, line_separators: str) -> list[str]:
     """Returns the lines of a page as one of LINE_SEPARATORS first cuts them, trimmed, without blank ones."""
-    return page.lines if line_separators == "unicode" else newline_cut(page.body)
+    return page.lines if line_separators == "unicode" else split_newlines(page.body)
 
 
 def resplit(lines: Sequence[str], line_separators: str) -> list[str]:

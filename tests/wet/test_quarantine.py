@@ -139,7 +139,7 @@ def test_until_it_is_finished_it_has_no_name(work_file: Path) -> None:
 def test_a_full_disk(work_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fill() -> None:
         with QuarantineWriter(work_file, NAME) as writer:
-            monkeypatch.setattr(writer._whole, "path", work_file.with_name("full"))
+            monkeypatch.setattr(writer._atomic, "path", work_file.with_name("full"))
             (work_file.parent / "full").symlink_to("/dev/full")
             writer.add(JUNK)
             writer.finish()
