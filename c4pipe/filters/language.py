@@ -128,9 +128,7 @@ class Cld3Detector:
 
 def _cld3() -> Any:
     if "tensorflow" in sys.modules and "gcld3" not in sys.modules:
-        raise C4pipeError(
-            "CLD3 crashes when TensorFlow was imported before it: import gcld3 first"
-        )
+        raise C4pipeError("CLD3 crashes when TensorFlow was imported before it: import gcld3 first")
     try:
         import gcld3
     except ModuleNotFoundError:
