@@ -64,10 +64,11 @@ def _beam_takes_value(command: Parser, argument: str, following: Sequence[str]) 
     from c4pipe.runners.beam_options import BeamOptions
 
     options = BeamOptions()
-    rest = options.unknown([argument, *following[:1]] if "=" not in argument else [argument])
+    has_value = "=" in argument or not following or following[0].startswith("-")
+    rest = options.unknown([argument] if has_value else [argument, following[0]])
     if argument in rest:
         _refuse(command, argument, options.names)
-    return bool(following) and "=" not in argument and not rest
+    return not has_value and not rest
 
 
 def _check_runner_options(command: Parser, given: Sequence[str]) -> None:
@@ -82,6 +83,8 @@ def _check_runner_options(command: Parser, given: Sequence[str]) -> None:
 
 def _refuse(command: Parser, argument: str, beam_names: Sequence[str] = ()) -> NoReturn:
     name = argument.partition("=")[0]
+    if command.takes_value(name) is not None:
+        raise UsageError(f"{name} is an option of c4pipe: give it before the --")
     similar = get_close_matches(name, [*command.option_names, *beam_names], n=3)
     hint = f"; similar: {', '.join(similar)}" if similar else ""
     who = "neither c4pipe nor Beam has" if beam_names else f"{command.name} has no"
