@@ -1,4 +1,4 @@
-"""The command line: one module for each command, and the tables and progress bars that it prints.
+"""What a user types: one module for each command, and how results are printed.
 
-In come arguments, out go text on the terminal and an exit status. Only this room imports Rich.
+Arguments come in; the commands call `c4pipe.jobs` and print tables.
 """

@@ -1,4 +1,4 @@
-"""What people see, whatever shows it: safe text, excerpts of texts, sizes and times.
+"""Text for people: sizes, numbers and durations, excerpts of long texts, and text that is safe to print on a terminal.
 
-In come texts and numbers, out go short, printable strings.
+Values come in, strings go out. Nothing here reads or writes a file.
 """

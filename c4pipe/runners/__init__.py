@@ -1,4 +1,4 @@
-"""How a job runs: in processes of this machine, or on a Beam runner.
+"""How the steps of a job run: the protocol, the processes of this machine, Apache Beam.
 
-In come a graph of steps and options, out come the effects of the steps and events about their progress.
+A graph of steps comes in; each runner executes the same graph and reports progress and control totals.
 """
