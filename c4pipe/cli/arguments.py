@@ -114,9 +114,8 @@ def add_sources(parser: Parser) -> None:
     )
 
 
-def add_progress(parser: Parser) -> None:
-    """Adds what is printed while a command runs, and the log."""
-    parser.add_argument("--quiet", action="store_true", help="print only errors")
+def add_log(parser: Parser) -> None:
+    """Adds the log, and progress for programs."""
     parser.add_argument(
         "--log", type=Path, metavar="FILE", help="append to FILE what the command does and when it does it"
     )
@@ -130,7 +129,8 @@ def add_workers(parser: Parser) -> None:
     parser.add_argument(
         "--workers", type=int, metavar="N", help="number of processes on this machine (default: one for each core)"
     )
-    add_progress(parser)
+    parser.add_argument("--quiet", action="store_true", help="print only errors")
+    add_log(parser)
 
 
 def add_runner(parser: Parser) -> None:

@@ -22,7 +22,8 @@ def add_arguments(parser: Parser) -> None:
         "--examples", type=int, default=3, metavar="N", help="number of example pages of each kind (default: 3)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    arguments.add_progress(parser)
+    arguments.add_log(parser)
+    parser.set_defaults(quiet=False)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -28,13 +28,13 @@ def add_arguments(parser: Parser) -> None:
         metavar="INPUT",
         help="the text of a page in a file (- for standard input), a WET file, or the folder of a corpus",
     )
-    parser.add_argument("--url", metavar="URL", help="URL of the page; only a text can do without")
+    parser.add_argument("--url", metavar="URL", help="URL of the page; needed for a WET file and for a corpus")
     parser.add_argument(
         "--work",
         action="append",
         type=arguments.path_or_url,
         metavar="DIR",
-        help="work folder of the corpus (default: INPUT/_work); can be repeated",
+        help="work folder of the corpus; can be repeated (default: INPUT/_work)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, one page on each line, without shortening")
     arguments.add_recipe(parser, default=None)  # a corpus has its own

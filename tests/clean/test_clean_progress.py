@@ -1,5 +1,6 @@
 """How far `clean` is, and what the rules have dropped so far."""
 
+import time
 from pathlib import Path
 
 from c4pipe.clean.clean_progress import drop_words, drops, watch_clean
@@ -26,6 +27,8 @@ def test_work_files_that_appear_are_counted(tmp_path: Path) -> None:
     sizes = {file.name: size for file, size in zip(files, (10, 20, 70), strict=True)}
     events: list[ProgressEvent] = []
     with watch_clean(Progress(events.append), watched, sizes):
+        while not events:
+            time.sleep(0.01)
         for file in files[:2]:
             file.rename(watched / file.name)
         (watched / "another.parquet").write_text("not watched")
