@@ -12,7 +12,6 @@ from c4pipe.clean.verdicts import PageVerdict
 from c4pipe.clean.work_folder import WORK
 from c4pipe.corpus.corpus import Corpus, open_corpus
 from c4pipe.corpus.shard_writer import parse_formats
-from c4pipe.errors import UsageError
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.retry import NetworkOptions
 from c4pipe.jobs.build_job import build, plan_build
@@ -20,7 +19,7 @@ from c4pipe.jobs.clean_job import clean
 from c4pipe.jobs.clean_plan import plan_clean
 from c4pipe.jobs.corpus_plan import plan_dedup
 from c4pipe.jobs.dedup_job import dedup
-from c4pipe.jobs.options import BuildOptions, CleanOptions, DedupOptions
+from c4pipe.jobs.options import BuildOptions, CleanOptions, DedupOptions, bytes_per_worker
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.progress import Progress, ProgressEvent
 from c4pipe.runners.runner import RunnerOptions
@@ -239,7 +238,7 @@ def _clean_options(
 ) -> CleanOptions:
     source, files, sample = selection
     network = NetworkOptions(
-        bytes_per_second=share_of_bandwidth(bandwidth, runner.workers), cache=None if cache is None else Path(cache)
+        bytes_per_second=bytes_per_worker(bandwidth, runner.workers), cache=None if cache is None else Path(cache)
     )
     return CleanOptions(
         inputs=tuple(_strings(inputs)),
@@ -256,18 +255,6 @@ def _clean_options(
         keep_dropped=keep_dropped,
         runner=runner,
     )
-
-
-def share_of_bandwidth(megabytes: float | None, workers: int | None) -> float | None:
-    """Returns the bytes a second that each worker of this machine may read; None for no limit.
-
-    Raises UsageError for a bandwidth that is not above 0.
-    """
-    if megabytes is None:
-        return None
-    if not megabytes > 0:
-        raise UsageError(f"--bandwidth {megabytes}: give megabytes a second, more than 0")
-    return megabytes * 1e6 / (workers or os.cpu_count() or 1)
 
 
 def _keep_dropped(share: float | None, folder: StoragePath) -> KeepDropped | None:

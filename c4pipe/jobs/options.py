@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from c4pipe.clean.dropped_pages import KeepDropped
+from c4pipe.errors import UsageError
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.retry import NetworkOptions
 from c4pipe.recipes.recipe import Recipe
@@ -88,3 +89,19 @@ class BuildOptions:
         """The options of job 2."""
         clean = self.clean
         return DedupOptions((clean.work,), self.output, self.formats, self.shards, clean.runner, clean.keep_dropped)
+
+
+def bytes_per_worker(megabytes: float | None, workers: int | None) -> float | None:
+    """Returns the bytes a second that each worker of this machine may read; None for no limit.
+
+    Args:
+        megabytes: the megabytes a second that all workers may read together, or None.
+        workers: the number of workers; None for one a core.
+
+    Raises UsageError for a bandwidth that is not above 0.
+    """
+    if megabytes is None:
+        return None
+    if not megabytes > 0:
+        raise UsageError(f"--bandwidth {megabytes}: give megabytes a second, more than 0")
+    return megabytes * 1e6 / (workers or os.cpu_count() or 1)

@@ -21,6 +21,7 @@ from c4pipe.report import report_data
 from c4pipe.report.profile import Profiler
 from c4pipe.runners import control_totals
 from c4pipe.runners.flow import Flow, Step
+from c4pipe.runners.progress import Progress, State
 from c4pipe.runners.runner import RunnerOptions
 from c4pipe.runners.runner import run as run_job
 
@@ -30,9 +31,9 @@ _ROWS_AT_ONCE = 2048
 _UNREADABLE = (pa.ArrowInvalid, OSError, EOFError, ValueError, KeyError, zlib.error)
 
 
-def _make_data(corpus: Corpus, engine: RunnerOptions) -> None:
+def rebuild_data(corpus: Corpus, folder: StoragePath, engine: RunnerOptions, progress: Progress) -> None:
     """Writes `report.json`; the examples are those of the work files, where `build` left them."""
-    work = corpus.folder / WORK
+    work = folder / WORK
     files = examples.choose(str(work / name) for name in names(work) if is_work_file(name))
 
     def graph(flow: Flow) -> None:
@@ -41,10 +42,14 @@ def _make_data(corpus: Corpus, engine: RunnerOptions) -> None:
         flow.do(
             "Write data",
             flow.fold("Add up", profiles, control_totals.add),
-            _WriteData(str(corpus.folder), sorted(files)),
+            _WriteData(str(folder), sorted(files)),
         )
 
-    run_job(graph, engine, len(corpus.shards))
+    def look() -> State:
+        return float(report_data.NAME in names(folder)), f"reading {len(corpus.shards):,} shards"
+
+    with progress.show("report", folder, look):
+        run_job(graph, engine, len(corpus.shards), progress.runs_as)
 
 
 class _ProfileShard(Step):
