@@ -3,11 +3,12 @@
 import argparse
 import json
 import sys
+from pathlib import Path
 
 from c4pipe.cli.console import printer
 from c4pipe.cli.diff_view import counts_table, example_lines, heads, pages_table
+from c4pipe.corpus.corpus import open_corpus
 from c4pipe.diff.compare import compare
-from c4pipe.diff.keys import open_corpus
 from c4pipe.errors import UsageError
 from c4pipe.jobs.progress import Progress, State
 
@@ -23,7 +24,7 @@ def run(options: argparse.Namespace) -> None:
     def look() -> State:
         return sum(read) / max(1, total), f"{sum(read):,} of {total:,} pages read"
 
-    with Progress(printer()).show("diff", first.folder, look):
+    with Progress(printer()).show("diff", Path(), look):
         diff = compare(first, second, options.examples, read.append)
     if options.json:
         print(json.dumps(diff.to_json(), indent=1))

@@ -1,4 +1,4 @@
-"""The command `tokens`: its arguments, and what is said of the counts."""
+"""The command `tokens`: its arguments, and what it prints."""
 
 import argparse
 import sys
@@ -20,15 +20,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--vocab", metavar="MODEL", required=True, help="the vocabulary to count with: its folder, or a model's file"
     )
     parser.add_argument(
-        "--take", metavar="TOKENS", help="also list the first documents with so many tokens, such as 2^29, to train on"
+        "--budget-subset",
+        metavar="TOKENS",
+        help="also write a subset for training: the first documents with this number of tokens, such as 2^29",
     )
     parser.add_argument(
-        "--budget", metavar="TOKENS", default="2^35", help="tokens of the training that a take is for (default: 2^35)"
+        "--training-tokens",
+        metavar="TOKENS",
+        default="2^35",
+        help="tokens of a training on the subset, to print its number of epochs (default: 2^35)",
     )
 
 
 def run(options: argparse.Namespace) -> None:
-    """Counts the tokens of a corpus, writes a take if it is asked for, and prints both."""
+    """Counts the tokens of a corpus, writes a token-budget subset if it is asked for, and prints both."""
     from c4pipe.io.paths import storage_path
     from c4pipe.jobs.progress import Progress
     from c4pipe.runners.runner import RunnerOptions
@@ -37,19 +42,23 @@ def run(options: argparse.Namespace) -> None:
 
     corpus, model = storage_path(options.corpus), storage_path(options.vocab)
     model = model / MODEL if model.is_dir() else model
-    size = subset.parse_tokens("--take", options.take) if options.take is not None else None
-    budget = subset.parse_tokens("--budget", options.budget)
-    train = subset.find_train(corpus) if size is not None else None  # before the work of counting
-    engine = RunnerOptions(options.workers, options.beam, options.quiet)
-    counted = count.count(corpus, model, engine, Progress(printer(), options.quiet))
-    take = subset.write_take(train, model, counted, size) if train and size else None
+    asked = options.budget_subset
+    size = subset.parse_tokens("--budget-subset", asked) if asked is not None else None
+    training_tokens = subset.parse_tokens("--training-tokens", options.training_tokens)
+    language = subset.open_one_language(corpus) if size is not None else None  # checked before the tokens are counted
+    engine = RunnerOptions(options.workers, options.beam, options.quiet or options.json_progress)
+    counted = count.count(corpus, model, engine, Progress.of(options))
+    written = subset.write_subset(language, model, counted, size) if language and size else None
     if options.quiet:
         return
     console = printer(sys.stdout)
     console.print(tokens_table(counted))
-    if take:
-        say(console, f"take: {take.file} ({take.documents:,} documents, {take.tokens:,} tokens)")
-        say(console, f"{budget:,} tokens read it {take.epochs(budget):,} times, the last time perhaps in part")
+    if written:
+        say(console, f"subset: {written.file} ({written.documents:,} documents, {written.tokens:,} tokens)")
+        epochs = written.epochs(training_tokens)
+        say(
+            console, f"a training on {training_tokens:,} tokens has {epochs:,} epochs of it; the last can be incomplete"
+        )
 
 
 def tokens_table(counted: Mapping[str, Any]) -> "Table":

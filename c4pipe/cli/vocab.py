@@ -44,7 +44,7 @@ def train(options: argparse.Namespace) -> None:
     made = pipeline.vocab(vocab_options, Progress.of(options), lambda text: _note(options, text))
     _report(options, sources, [_model(options.output)], options.output)
     if not options.quiet:
-        size = sum(each["bytes"] for each in made["trained_on"])
+        size = sum(each["bytes"] for each in made["training_data"])
         pieces = f"{options.size:,} pieces from {size:,} bytes of text"
         say(printer(sys.stdout), f"vocabulary: {options.output} ({pieces}, {time.monotonic() - started:,.1f} s)")
 

@@ -23,7 +23,7 @@ def log_to(path: Path | None, command: Sequence[str]) -> Iterator[None]:
     if path is None:
         yield
         return
-    from c4pipe.corpus.manifest import made_with  # here, for it needs Arrow
+    from c4pipe.corpus.manifest import versions  # here, for it needs Arrow
 
     try:
         handler = logging.FileHandler(path, encoding="utf-8")
@@ -35,7 +35,7 @@ def log_to(path: Path | None, command: Sequence[str]) -> Iterator[None]:
     root.addHandler(handler)
     LOG.setLevel(logging.INFO)
     try:
-        LOG.info("versions: %s", said(made_with()))
+        LOG.info("versions: %s", said(versions()))
         LOG.info("command: c4pipe %s", shlex.join(command))
         with _ending():
             yield

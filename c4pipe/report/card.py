@@ -175,7 +175,7 @@ class _Card:
         return card_text.loading(self._format, language, split, FORMATS[self._format].extension)
 
     def _making(self) -> str:
-        versions = dict(self._made["made_with"])
+        versions = dict(self._made["versions"])
         others = ", ".join(f"{name} {version}" for name, version in versions.items() if name != "c4pipe")
         return (
             f"With c4pipe {versions['c4pipe']} (recipe fingerprint `{self._made['fingerprint']}`), and {others}. "

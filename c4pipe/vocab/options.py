@@ -6,8 +6,9 @@ from functools import cached_property
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import StoragePath
 from c4pipe.runners.runner import RunnerOptions
+from c4pipe.vocab.sentencepiece_model import SENTINELS
 from c4pipe.vocab.sources import Reading, Source, find, labels
-from c4pipe.vocab.train import SENTINELS, Settings
+from c4pipe.vocab.train import Settings
 
 SAMPLE_BYTES = 300_000_000
 """Text that SentencePiece takes in 8 GB of memory, measured (docs/vocabulary.md)."""

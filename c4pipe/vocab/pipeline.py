@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from c4pipe import __version__
 from c4pipe.clean.work_folder import clear_abandoned
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io.atomic import AtomicFile, read_json, write_bytes, write_text
@@ -29,6 +28,7 @@ SAMPLE = "_sample"
 """The folder, inside the output, where the sample is until the vocabulary is complete."""
 
 MODEL, PIECES, LOG, NAME = "spm.model", "spm.vocab", "spm.log", "vocab.json"
+VERSION = 2
 
 _OF = "of.json"  # in the sample's folder: what it is a sample of
 _NONE: Counts = np.zeros(sample.BINS, np.int64)
@@ -49,6 +49,11 @@ def vocab(options: VocabOptions, progress: Progress, say: Callable[[str], None])
         asked = _asked(options)
         made = read_json(options.output / NAME)
         if made is not None:
+            if made.get("version") != VERSION:
+                raise UsageError(
+                    f"{options.output / NAME} has version {made.get('version')}, and this c4pipe writes version "
+                    f"{VERSION}: give another folder; the model in {options.output} can still be used"
+                )
             if any(made.get(key) != value for key, value in asked.items()):
                 raise UsageError(f"{options.output} holds a vocabulary of other text or settings: give another folder")
             return made
@@ -60,7 +65,7 @@ def vocab(options: VocabOptions, progress: Progress, say: Callable[[str], None])
 def _asked(options: VocabOptions) -> dict[str, Any]:
     """Returns what makes a vocabulary this one, as JSON values."""
     parts = zip(options.labels, options.weights, options.readings, strict=True)
-    sources = [{"name": label, "weight": weight, "made_of": reading.made_of} for label, weight, reading in parts]
+    sources = [{"name": label, "weight": weight, "content": reading.content} for label, weight, reading in parts]
     return {
         "sources": sources,
         "sample_bytes": options.sample_bytes,
@@ -224,9 +229,9 @@ def _train(
     write_bytes(output / PIECES, pieces)
     made = {
         "format": "c4pipe vocabulary",
-        "version": 1,
+        "version": VERSION,
         **asked,
-        "trained_on": [
+        "training_data": [
             {"name": portion.label, "bytes": portion.take, "sentences": sentences}
             for portion, sentences in zip(portions, answer["sentences"], strict=True)
         ],
@@ -234,7 +239,7 @@ def _train(
         "parameters": parameters,
         "sentinels": options.sentinels,
         "files": {MODEL: sha256(data).hexdigest(), PIECES: sha256(pieces).hexdigest()},
-        "made_with": {"c4pipe": __version__, "sentencepiece": version("sentencepiece")},
+        "versions": {"c4pipe": version("c4pipe"), "sentencepiece": version("sentencepiece")},
     }
     write_text(output / NAME, json.dumps(made, indent=1, ensure_ascii=False) + "\n")
     remove_tree(output / SAMPLE)

@@ -301,7 +301,7 @@ def test_the_log_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     made = manifest.read(output)
     assert made is not None
     found = records(log)
-    versions = " ".join(f"{name}={version}" for name, version in made["made_with"].items())
+    versions = " ".join(f"{name}={version}" for name, version in made["versions"].items())
     assert found[0] == ("INFO", f"versions: {versions}")
     assert found[1] == ("INFO", f"command: c4pipe {' '.join(command)}")
     messages = [re.sub(r"[\d.]+ s$", "N s", message) for _, message in found]
