@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> None:
     vocabulary = pipeline.vocab(plan_vocab(vocab_options), make_progress(options))
     measure(options, sources, [model_file(options.output)], options.output)
     if not options.quiet:
-        size = format_count(sum(each["bytes"] for each in vocabulary["trained_on"]), "byte")
+        size = format_count(sum(each["bytes"] for each in vocabulary["training_data"]), "byte")
         text = f"{options.size:,} pieces from {size} of text"
         say(printer(sys.stdout), f"vocabulary: {options.output} ({text}, {time.monotonic() - started:,.1f} s)")
 

@@ -27,7 +27,7 @@ def log_to(path: Path | None, command: Sequence[str]) -> Iterator[None]:
     if path is None:
         yield
         return
-    from c4pipe.corpus.manifest import made_with  # here, since it imports Arrow
+    from c4pipe.corpus.manifest import versions  # here, since it imports Arrow
     from c4pipe.native import kernels
 
     try:
@@ -40,7 +40,7 @@ def log_to(path: Path | None, command: Sequence[str]) -> Iterator[None]:
     root.addHandler(handler)
     LOG.setLevel(logging.INFO)
     try:
-        LOG.info("versions: %s", key_values(made_with()))
+        LOG.info("versions: %s", key_values(versions()))
         LOG.info("kernels: %s", key_values(kernels()))
         LOG.info("command: c4pipe %s", shlex.join(command))
         with _ending():

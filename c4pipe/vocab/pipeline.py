@@ -27,6 +27,7 @@ SAMPLE = "_sample"
 """The folder, inside the output, that holds the sample until the vocabulary is complete."""
 
 MODEL, PIECES, LOG, NAME = "spm.model", "spm.vocab", "spm.log", "vocab.json"
+VERSION = 2
 
 _IDENTITY = "of.json"  # in the sample's folder: the sources and sizes of the sample
 _NO_COUNTS: Counts = np.zeros(sample.BINS, np.int64)
@@ -50,6 +51,11 @@ def vocab(plan: VocabPlan, progress: Progress) -> dict[str, Any]:
         identity = plan.identity
         existing = read_json(output / NAME)
         if existing is not None:
+            if existing.get("version") != VERSION:
+                raise UsageError(
+                    f"{output / NAME} has version {existing.get('version')}, and this c4pipe writes version {VERSION}: "
+                    f"give another folder; the model in {output} can still be used"
+                )
             if any(existing.get(key) != value for key, value in identity.items()):
                 raise UsageError(f"{output} holds a vocabulary of other text or settings: give another folder")
             return existing
@@ -216,9 +222,9 @@ def _description(
     """Returns the content of `vocab.json`, given what the trainer answered and the digests of the files."""
     return {
         "format": "c4pipe vocabulary",
-        "version": 1,
+        "version": VERSION,
         **plan.identity,
-        "trained_on": [
+        "training_data": [
             {"name": portion.label, "bytes": portion.take, "sentences": sentences}
             for portion, sentences in zip(portions, answer["sentences"], strict=True)
         ],
@@ -226,5 +232,5 @@ def _description(
         "parameters": plan.options.settings.parameters(),
         "sentinels": plan.sentinels,
         "files": dict(files),
-        "made_with": {name: version(name) for name in ("c4pipe", "sentencepiece")},
+        "versions": {name: version(name) for name in ("c4pipe", "sentencepiece")},
     }

@@ -5,8 +5,8 @@ from typing import Any
 
 from c4pipe.errors import UsageError
 from c4pipe.vocab.options import VocabOptions
+from c4pipe.vocab.sentencepiece_model import SENTINELS
 from c4pipe.vocab.sources import Reading, find, labels
-from c4pipe.vocab.train import SENTINELS
 
 _LEAST_BYTES = 1000
 
@@ -46,7 +46,7 @@ class VocabPlan:
         """What makes the vocabulary this one, as JSON values."""
         return {
             "sources": [
-                {"name": label, "weight": weight, "made_of": reading.made_of}
+                {"name": label, "weight": weight, "content": reading.content}
                 for label, weight, reading in zip(self.labels, self.weights, self.readings, strict=True)
             ],
             "sample_bytes": self.options.sample_bytes,
