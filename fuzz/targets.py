@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from c4pipe.clean.cleaner import Cleaner
-from c4pipe.clean.file_cleaner import count
+from c4pipe.clean.evaluator import RecipeEvaluator
+from c4pipe.clean.file_cleaner import count_page
 from c4pipe.clean.resources import RuleResources
 from c4pipe.filters.spans import cut, span_hashes, unit_hashes
 from c4pipe.filters.urls import is_validation, url_key, url_md5
@@ -94,32 +94,32 @@ def check_rules(data: bytes) -> None:
         _check_page(Page(url, timestamp, body, 0, len(data)), recipe, cleaner)
 
 
-def _check_page(page: Page, name: str, cleaner: Cleaner) -> None:
+def _check_page(page: Page, name: str, cleaner: RecipeEvaluator) -> None:
     recipe = {"c4": C4, "tfds": TFDS}[name]
-    verdict, draft = cleaner.clean(page)
+    verdict, facts = cleaner.clean(page)
     counts: Counter[str] = Counter()
-    count(page, verdict, draft, counts)
+    count_page(page, verdict, facts, counts)
     dropped = sum(number for key, number in counts.items() if key.startswith("pages.dropped."))
     assert counts["pages.read"] == dropped + counts["pages.cleaned"] == 1
     lines = sum(number for key, number in counts.items() if key.startswith("lines.dropped."))
     assert counts["lines.read"] == lines + counts["lines.left"]
     assert min(counts.values()) >= 0
-    url_key(draft.normalised_url), is_validation(draft.normalised_url, 1000), url_md5(page.url)
+    url_key(facts.normalised_url), is_validation(facts.normalised_url, 1000), url_md5(page.url)
     assert verdict.reason is None or recipe.find(verdict.reason) or verdict.reason == "empty"
     if verdict.reason:
         return
     assert verdict.readable
     assert page.captured is not None
-    _check_kept(draft.lines, draft.text, recipe)
-    starts = draft.unit_starts
-    units = cut(draft.text, starts)
+    _check_kept(facts.lines, facts.text, recipe)
+    starts = facts.unit_starts
+    units = cut(facts.text, starts)
     assert starts[0] == 0
-    assert "".join(units) == draft.text
+    assert "".join(units) == facts.text
     assert all(units)
     span = recipe.parameters("repeated_span")
     hashes = unit_hashes(units, span["whitespace"])
     assert len(span_hashes(hashes, span["size"])) == max(0, len(units) - span["size"] + 1)
-    assert verdict.final == cleaner.finish(page.url, draft.text, len(units))[0]
+    assert verdict.final == cleaner.finish(page.url, facts.text, len(units))[0]
     cleaner.finish(page.url, "".join(units[1:]).strip(), len(units) - 1)
     cleaner.finish(page.url, "", 0)
 
@@ -137,13 +137,13 @@ def _check_kept(lines: list[str], text: str, recipe: Recipe) -> None:
     assert "lorem ipsum" not in text.lower()
 
 
-_made: dict[str, Cleaner] = {}
+_made: dict[str, RecipeEvaluator] = {}
 
 
-def _cleaners() -> Mapping[str, Cleaner]:
+def _cleaners() -> Mapping[str, RecipeEvaluator]:
     if not _made:
         lists = Lists(bad_words={"en": load_bad_words(SAMPLES / "lists", "en")})
-        _made.update({recipe.name: Cleaner(recipe, RuleResources(recipe, lists)) for recipe in (C4, TFDS)})
+        _made.update({recipe.name: RecipeEvaluator(recipe, RuleResources(recipe, lists)) for recipe in (C4, TFDS)})
     return _made
 
 

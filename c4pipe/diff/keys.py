@@ -1,6 +1,6 @@
 """Finished corpora, read to be compared: the keys of their pages and a hash of each text, in order. No Beam.
 
-A page is known by its normalised URL (rule 5), which no two pages of a corpus share. The key is its 64-bit hash: the
+A page is known by its normalised URL, which no two pages of a corpus share. The key is its 64-bit hash: the
 page key of base `c4`, whose corpora are in its order. Corpora of base `tfds` are in another one.
 """
 

@@ -40,7 +40,7 @@ class Page:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The lines of the body as `str.splitlines` cuts them, trimmed, without blank ones (rule 1)."""
+        """The lines of the body as `str.splitlines` cuts them, trimmed, without blank ones."""
         return trimmed(self.body.splitlines())
 
     @cached_property

@@ -14,7 +14,7 @@ from c4pipe.wet.page import Page
 from c4pipe.wet.record_header import NOTHING, parse_header
 
 RECORD_CAP = 16 * 1024 * 1024
-"""Bytes of the largest body that is held in memory: eighty times what rule 3 lets pass."""
+"""Bytes of the largest body that is held in memory: eighty times the limit of `too_long`."""
 
 HEADER_CAP = 256 * 1024
 """Bytes of the largest header block that is held in memory."""
@@ -72,7 +72,7 @@ def read_pages(stream: ByteStream) -> Iterator[Page | Damage]:
         stream: the file's bytes: gzipped (one record or all of them in a member) or plain.
 
     Records that are no `conversion` (warcinfo, response, ...) are passed over. A page may lack its URL,
-    timestamp or text: rule 2 judges that. Memory stays under a few RECORD_CAP whatever the file claims.
+    timestamp or text: `incomplete` judges that. Memory stays under a few RECORD_CAP whatever the file claims.
     Raises OSError where the stream can't be read, nothing else.
     """
     position = 0

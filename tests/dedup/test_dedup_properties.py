@@ -77,7 +77,7 @@ Corpus = dict[tuple[str, str], list[Row]]
 """Rows by language and split, in the order of the shards."""
 
 
-# --- the oracle: rules 4, 15, 16 and 19 ------------------------------------------------------------------
+# --- the oracle: the rules of job 2 ----------------------------------------------------------------------------
 
 
 def newest_of(crawl: Crawl) -> dict[str, Capture]:

@@ -316,8 +316,8 @@ def test_published_c4_comes_out_of_clean_unchanged(tmp_path: Path, shared_data: 
     counts = json.loads(pq.read_metadata(work_file).metadata[b"c4pipe"])["counts"]
     assert counts["pages.read"] == len(texts) == 449
     after = [kept.get(f"http://c4.example/{number}") for number in range(len(texts))]
-    # 445 are as they were; three have fewer than three sentences (rule 14), one has a line that starts with a
-    # space (rule 1).
+    # 445 are as they were; three have too few sentences (`few_sentences`), one has a line that starts with a
+    # space (`body_lines`).
     assert sum(text == left for text, left in zip(texts, after, strict=True)) == 445
     assert counts["pages.dropped.few_sentences"] == after.count(None) == 3
     trimmed = [text for text, left in zip(texts, after, strict=True) if left is not None and left != text]

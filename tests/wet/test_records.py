@@ -35,7 +35,7 @@ BROKEN: dict[str, tuple[int, dict[str, int], str, str]] = {
     "corrupt_two_warcinfo.wet.gz": (5, {}, FIRST, LAST),
     "corrupt_warcinfo_1.wet.gz": (5, {}, FIRST, LAST),
     "fragment3.wet.gz": (5, {}, FIRST, LAST),
-    # a page without a URL is still a page: rule 2 drops and counts it
+    # a page without a URL is still a page: `incomplete` drops and counts it
     "corrupt_warcconversion_1.wet.gz": (5, {}, "", LAST),
     "corrupt_warcconversion_2.wet.gz": (1, {}, "", ""),
     # headers and nothing behind them
