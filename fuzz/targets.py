@@ -57,7 +57,7 @@ def check_reader(data: bytes) -> None:
     assert items or may_have_other_types, "what has neither a page nor records of other types is damage"
     _check_items(items)
     if len(file) < 4096:
-        assert [_say(item) for item in read_pages(_Stream(file, 7))] == [_say(item) for item in items]
+        assert [_values(item) for item in read_pages(_Stream(file, 7))] == [_values(item) for item in items]
 
 
 def _shrink() -> None:
@@ -82,7 +82,7 @@ def _check_items(items: list[Page | Damage]) -> None:
             item.body.encode()
 
 
-def _say(item: Page | Damage) -> tuple[object, ...]:
+def _values(item: Page | Damage) -> tuple[object, ...]:
     return (item.url, item.timestamp, item.body, item.size) if isinstance(item, Page) else tuple(item)
 
 
@@ -90,13 +90,13 @@ def check_rules(data: bytes) -> None:
     """Cleans a page (a line with its URL, one with its time, the text) by both bases."""
     url, _, rest = data.decode("utf-8", "replace").partition("\n")
     timestamp, _, body = rest.partition("\n")
-    for recipe, cleaner in _cleaners().items():
-        _check_page(Page(url, timestamp, body, 0, len(data)), recipe, cleaner)
+    for recipe, evaluator in _evaluators().items():
+        _check_page(Page(url, timestamp, body, 0, len(data)), recipe, evaluator)
 
 
-def _check_page(page: Page, name: str, cleaner: RecipeEvaluator) -> None:
+def _check_page(page: Page, name: str, evaluator: RecipeEvaluator) -> None:
     recipe = {"c4": C4, "tfds": TFDS}[name]
-    verdict, facts = cleaner.clean(page)
+    verdict, facts = evaluator.clean(page)
     counts: Counter[str] = Counter()
     count_page(page, verdict, facts, counts)
     dropped = sum(number for key, number in counts.items() if key.startswith("pages.dropped."))
@@ -119,9 +119,9 @@ def _check_page(page: Page, name: str, cleaner: RecipeEvaluator) -> None:
     span = recipe.parameters("repeated_span")
     hashes = unit_hashes(units, span["whitespace"])
     assert len(span_hashes(hashes, span["size"])) == max(0, len(units) - span["size"] + 1)
-    assert verdict.final == cleaner.finish(page.url, facts.text, len(units))[0]
-    cleaner.finish(page.url, "".join(units[1:]).strip(), len(units) - 1)
-    cleaner.finish(page.url, "", 0)
+    assert verdict.final == evaluator.finish(page.url, facts.text, len(units))[0]
+    evaluator.finish(page.url, "".join(units[1:]).strip(), len(units) - 1)
+    evaluator.finish(page.url, "", 0)
 
 
 def _check_kept(lines: list[str], text: str, recipe: Recipe) -> None:
@@ -137,14 +137,14 @@ def _check_kept(lines: list[str], text: str, recipe: Recipe) -> None:
     assert "lorem ipsum" not in text.lower()
 
 
-_made: dict[str, RecipeEvaluator] = {}
+_loaded: dict[str, RecipeEvaluator] = {}
 
 
-def _cleaners() -> Mapping[str, RecipeEvaluator]:
-    if not _made:
+def _evaluators() -> Mapping[str, RecipeEvaluator]:
+    if not _loaded:
         lists = Lists(bad_words={"en": load_bad_words(SAMPLES / "lists", "en")})
-        _made.update({recipe.name: RecipeEvaluator(recipe, RuleResources(recipe, lists)) for recipe in (C4, TFDS)})
-    return _made
+        _loaded.update({recipe.name: RecipeEvaluator(recipe, RuleResources(recipe, lists)) for recipe in (C4, TFDS)})
+    return _loaded
 
 
 def reader_seeds() -> list[bytes]:

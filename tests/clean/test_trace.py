@@ -65,8 +65,7 @@ def test_real_pages_are_explained_as_they_are_cleaned(name: str, shared_data: Pa
         pytest.importorskip("gcld3", reason="CLD3 isn't installed: c4pipe[cld3]")
     links = shared_data / "lists" / "webtext" / "reddit-submissions-2005.urls.txt"
     lists = recipe_lists.gather(recipe, shared_data / "lists", [links] if recipe.find("url_not_listed") else [])
-    tools = RuleResources(recipe, lists)
-    evaluator = RecipeEvaluator(recipe, tools)
+    evaluator = RecipeEvaluator(recipe, RuleResources(recipe, lists))
     reasons = {assert_as_cleaned(page, evaluator).reason for page in real_pages}
     assert len(reasons) > 1 or reasons == {"url_not_listed"}
 
@@ -75,8 +74,8 @@ def test_real_pages_are_explained_as_they_are_cleaned(name: str, shared_data: Pa
 def test_sample_pages_are_explained_as_they_are_cleaned(
     recipe: Recipe, c4_tools: RuleResources, tfds_tools: RuleResources
 ) -> None:
-    tools = c4_tools if recipe is C4 else tfds_tools
-    evaluator = RecipeEvaluator(recipe, tools)
+    resources = c4_tools if recipe is C4 else tfds_tools
+    evaluator = RecipeEvaluator(recipe, resources)
     explained = [assert_as_cleaned(page, evaluator) for page in pages_of(*sorted(CRAWL.glob("*.gz")))]
     rules = {step.rule for _, step in recipe.steps() if step.definition.scope == "page"}
     if recipe is C4:
@@ -98,9 +97,9 @@ PIECES = st.sampled_from(
 def test_any_page_is_explained_as_it_is_cleaned(
     recipe: Recipe, pieces: list[str], url: str, c4_tools: RuleResources, tfds_tools: RuleResources
 ) -> None:
-    tools = c4_tools if recipe is C4 else tfds_tools
+    resources = c4_tools if recipe is C4 else tfds_tools
     body = "".join(pieces)
-    explained = assert_as_cleaned(Page(url, "2030-01-01T00:00:00Z", body), RecipeEvaluator(recipe, tools))
+    explained = assert_as_cleaned(Page(url, "2030-01-01T00:00:00Z", body), RecipeEvaluator(recipe, resources))
     assert json.loads(json.dumps(page_json(explained)))["text"] == explained.text
     assert all(cell_len(line) <= 80 for line in printed(page_view(explained)).splitlines())
 
