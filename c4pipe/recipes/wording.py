@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from c4pipe.recipes.recipe import Step
+
 
 def parameter_text(value: Any) -> str:
     """Returns a parameter's value for readers: `yes`, `1,000`, `"a", "b"`, `none` for an empty list."""
@@ -14,3 +16,8 @@ def parameter_text(value: Any) -> str:
 
 def _quote(value: Any) -> str:
     return f"'{value}'" if '"' in str(value) else f'"{value}"'
+
+
+def describe(step: Step) -> str:
+    """Returns what a rule does, with the values of its parameters in the sentence."""
+    return step.definition.does.format(**{name: parameter_text(value) for name, value in step.parameters.items()})
