@@ -20,6 +20,6 @@ RUN python -c "import tomllib; print(*tomllib.load(open('/tmp/c4pipe/pyproject.t
     && python -m pip install --quiet --no-cache-dir --requirement /tmp/c4pipe/needs.txt --constraint /tmp/c4pipe/constraints.txt
 COPY --from=package /wheels /tmp/c4pipe/wheels
 RUN python -m pip install --quiet --no-cache-dir --no-deps /tmp/c4pipe/wheels/*.whl \
-    && python -c "import c4pipe.pipeline" \
+    && python -c "import c4pipe.clean.steps, c4pipe.dedup.steps" \
     && rm -r /tmp/c4pipe
 # The entry point stays that of Beam's image: /opt/apache/beam/boot

@@ -12,6 +12,8 @@ from c4pipe.report import report_view
 from tests.helpers.browser import Tab, browser, find_browser
 from tests.helpers.reports import attacked, check_funnel, data_of, manifest_of
 
+pytestmark = pytest.mark.browser
+
 
 @pytest.fixture(scope="module")
 def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
