@@ -20,7 +20,7 @@ from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.rules import RULES
 from c4pipe.report import report_data, report_view
 from c4pipe.report.blocks import Paragraph
-from c4pipe.report.templates import _environment, visible
+from c4pipe.report.rendering import _environment, visible
 from tests.helpers.reports import (
     ATTACK,
     Tables,
@@ -143,12 +143,12 @@ def test_there_is_a_page_for_each_recipe_and_for_no_pages(corpus: Path, recipe: 
 def test_jinja_is_imported_when_a_page_is_written() -> None:
     """Processes that clean or deduplicate import these modules too, and write none."""
     script = "import sys, c4pipe.report.report_view, c4pipe.report.card; print('jinja2' in sys.modules)"
-    script += "; c4pipe.report.report_view.draw('card_loading.md', example=None); print('jinja2' in sys.modules)"
+    script += "; c4pipe.report.report_view.render('card_loading.md', example=None); print('jinja2' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
 
 
-def test_a_report_is_drawn_quickly(corpus: Path) -> None:
+def test_a_report_is_rendered_quickly(corpus: Path) -> None:
     began = time.process_time()
     report_view.render_report(manifest_of(corpus), data_of(corpus))
     assert time.process_time() - began < 1
@@ -157,12 +157,12 @@ def test_a_report_is_drawn_quickly(corpus: Path) -> None:
 @given(st.text(st.characters(), max_size=30))
 def test_any_text_in_a_page_is_text(value: str) -> None:
     """What the browser shows is the text, with a replacement for each character that can't be seen."""
-    tables = Tables("<section id=x><tr><td>" + draw_paragraph(value) + "</td></tr></section>")
+    tables = Tables("<section id=x><tr><td>" + rendered_paragraph(value) + "</td></tr></section>")
     assert tables.tags == {"section": 1, "tr": 1, "td": 1, "p": 1}
     assert "".join(tables.words) == visible(value)
     assert all(character.isprintable() or character in "\n\u200c\u200d" for character in visible(value))
 
 
-def draw_paragraph(value: str) -> str:
+def rendered_paragraph(value: str) -> str:
     blocks = _environment().get_template("blocks.html").module
     return str(blocks.paragraph(Paragraph(value)))  # type: ignore[attr-defined]
