@@ -19,7 +19,7 @@ pytestmark = pytest.mark.browser
 def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
     path = find_browser()
     if path is None:
-        pytest.skip("there is no Chromium: apt-get install chromium")
+        pytest.skip("Chromium is not installed: apt-get install chromium")
     with browser(path, tmp_path_factory.mktemp("browser")) as opened:
         yield opened
 
@@ -90,7 +90,7 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The script of axe-core, which looks for what some people can't read or reach."""
     npm = shutil.which("npm")
     if npm is None:
-        pytest.skip("there is no npm to fetch axe-core with")
+        pytest.skip("npm is not installed, which fetches axe-core")
     folder = tmp_path_factory.mktemp("axe")
     done = subprocess.run(
         [npm, "pack", "axe-core@4"], cwd=folder, capture_output=True, text=True, timeout=120, check=False
