@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from c4pipe.read.indexed import RandomAccess
     from c4pipe.read.mixture import Mixture
-    from c4pipe.read.random_access import RandomAccess
     from c4pipe.read.reader import Reader
 
 WINDOW = 10_000
@@ -55,7 +55,7 @@ def random_access(
     path: str | Path, split: str = "train", languages: Sequence[str] | None = None, *, verify: bool = False
 ) -> "RandomAccess":
     """Returns a corpus' documents by number, for Grain and other samplers. Arguments and errors are `documents`'."""
-    from c4pipe.read.random_access import RandomAccess
+    from c4pipe.read.indexed import RandomAccess
     from c4pipe.read.source import find
 
     return RandomAccess(find(path, split, languages, verify))

@@ -442,7 +442,14 @@ def test_as_the_rules_say(crawl: Crawl, shards: int) -> None:
 
 def own_counts(manifest: Row) -> dict[str, int]:
     """The counts of job 2 that are not zero."""
-    own = ("pages.kept", "pages.edited", "pages.dropped.older", "pages.dropped.few_sentences_left", "bytes.", "units.")
+    own = (
+        "pages.kept",
+        "pages.edited",
+        "pages.dropped.stale_capture",
+        "pages.dropped.few_sentences_left",
+        "bytes.",
+        "units.",
+    )
     return {name: number for name, number in manifest["counts"].items() if name.startswith(own) and number}
 
 
@@ -639,7 +646,7 @@ def alter_pages(pieces: list[bytes]) -> list[bytes]:
 
 
 def spoil(
-    monkeypatch: pytest.MonkeyPatch, shuffle: str, damage: Callable[[list[bytes]], list[bytes]], skip: int = 0
+    monkeypatch: pytest.MonkeyPatch, name: str, damage: Callable[[list[bytes]], list[bytes]], skip: int = 0
 ) -> list[str]:
     """Lets one group of a shuffle be damaged where it comes out; gives a list that has its name afterwards.
 
@@ -652,13 +659,13 @@ def spoil(
         found = list(pieces)
         if not found or spoiled or next(whole, None) is not None:
             return found
-        spoiled.append(shuffle)
+        spoiled.append(name)
         return damage(found)
 
     def spoiled_unpack(pieces: Iterable[bytes], dtype: np.dtype[Any]) -> Rows:
-        return unpack(damaged(pieces) if dtype == ROWS[shuffle] else pieces, dtype)
+        return unpack(damaged(pieces) if dtype == ROWS[name] else pieces, dtype)
 
-    if shuffle == "pages":
+    if name == "pages":
         monkeypatch.setattr(page_batches, "decode", lambda batches: decode(damaged(batches)))
     else:
         monkeypatch.setattr(shuffle, "unpack", spoiled_unpack)
@@ -710,7 +717,7 @@ def test_damage_is_named(
     work = write_work(tmp_path / "work", crawl)
     if skip == 0:  # and in groups of two, for the first of two
         monkeypatch.setattr(pipeline, "group_size", lambda *counts: 2)
-    with pytest.raises(LostDataError, match=rf"did not deliver the {shuffle} \("):
+    with pytest.raises(LostDataError, match=rf"did not deliver the shuffle {shuffle} \("):
         run([work], tmp_path / "corpus")
     assert spoiled == [shuffle]
     check_nothing_published(tmp_path / "corpus")

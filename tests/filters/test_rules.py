@@ -221,8 +221,8 @@ def spans_to_remove(recipe: Recipe, drafts: dict[int, PageFacts]) -> dict[int, l
     hashes = [
         spans.unit_hashes(spans.cut(drafts[key].text, drafts[key].unit_starts), span["whitespace"]) for key in keys
     ]
-    spans = pa.array([spans.span_hashes(each, span["size"]).tolist() for each in hashes], pa.list_(pa.uint64()))
-    rows = shuffle.span_rows(np.arange(len(keys), dtype=np.uint64), 0, spans)
+    listed = pa.array([spans.span_hashes(each, span["size"]).tolist() for each in hashes], pa.list_(pa.uint64()))
+    rows = shuffle.span_rows(np.arange(len(keys), dtype=np.uint64), 0, listed)
     _, repeats = find_repeats(rows)
     return {
         keys[place]: removals

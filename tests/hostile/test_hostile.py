@@ -126,9 +126,9 @@ FILES = {
 CLEAN = """
 import re, resource, sys
 from pathlib import Path
-from c4pipe import cli
+from c4pipe.cli import main
 
-status = cli.main(["clean", "--workers", "1", "--quiet", *sys.argv[1:]])
+status = main.main(["clean", "--workers", "1", "--quiet", *sys.argv[1:]])
 # getrusage would have the peak of the process that started this one, if that is larger
 peak = int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 print(max(peak, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) // 1024)

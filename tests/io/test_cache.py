@@ -163,11 +163,11 @@ def test_a_damaged_file_is_no_substitute_for_one_that_is_gone(tmp_path: Path) ->
 SCRIPT = """
 import sys
 from pathlib import Path
-from c4pipe.io.retry import Network
-from c4pipe.io.streams import Sources
+from c4pipe.io.retry import NetworkOptions
+from c4pipe.io.streams import InputOpener
 
 url, folder = sys.argv[1:]
-sources = Sources(Network(first_pause=0.002, cache=Path(folder)))
+sources = InputOpener(NetworkOptions(first_pause=0.002, cache=Path(folder)))
 print("ready", flush=True)
 sys.stdin.readline()
 with sources.open(url) as stream:
