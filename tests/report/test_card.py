@@ -153,10 +153,10 @@ def test_the_code_that_is_shown_works(formats: str, corpus: Callable[[str], Path
     assert len(pages) == pages_of(manifest_of(folder))["en"]["train"]
 
 
-def test_the_code_for_tensorflow_is_that_of_the_readme(corpus: Callable[[str], Path]) -> None:
-    """And tests/test_docs.py runs it there."""
-    readme = (SAMPLES.parent / "README.md").read_text()
-    (code,) = re.findall(r"<!-- reads: tfrecord -->\n```python\n(.*?)```", readme, re.DOTALL)
+def test_the_code_for_tensorflow_is_that_of_the_quick_start(corpus: Callable[[str], Path]) -> None:
+    """And tests/docs/ runs it there."""
+    text = (SAMPLES.parent / "docs" / "quick-start.md").read_text()
+    (code,) = re.findall(r"<!-- reads: tfrecord -->\n```python\n(.*?)```", text, re.DOTALL)
     assert shown(corpus("tfrecord")) == [code.replace("corpus/", "")]
 
 
