@@ -33,7 +33,7 @@ def test_the_readme_is_one_screen_and_a_half() -> None:
 
 
 def funnel(text: str) -> list[str]:
-    (shown,) = re.findall(r"```text\n(\s+pages +%\n.*?)```", text, re.DOTALL)
+    (shown,) = re.findall(r"```text\n(\s+number +%\n.*?)```", text, re.DOTALL)
     return str(shown).splitlines()
 
 
