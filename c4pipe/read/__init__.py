@@ -1,6 +1,6 @@
-"""A finished corpus, read by training code.
+"""A finished corpus for training code: documents by shard, in a seeded order, resumable; by index; in mixtures.
 
-Nothing large is loaded before one of these functions is called.
+A path comes in; iterators of documents go out. The adapters for PyTorch, TensorFlow and Hugging Face are modules of their own.
 """
 
 from collections.abc import Sequence

@@ -32,7 +32,7 @@ from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
-from tests.helpers.s3 import moto_server, store_of
+from tests.helpers.s3 import store_of
 
 ROOT = Path(__file__).resolve().parents[2]
 CRAWL = ROOT / "samples" / "crawl"
@@ -304,8 +304,8 @@ def test_what_fails_leaves_no_audit(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    with moto_server() as moto, store_of(moto, {"bucket/other": b"x"}, monkeypatch) as store:
+def s3(moto: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    with store_of(moto, {"bucket/other": b"x"}, monkeypatch) as store:
         yield store
 
 

@@ -23,7 +23,7 @@ from c4pipe.io.retry import NetworkOptions
 from c4pipe.recipes.presets import C4
 from c4pipe.report import card, report_data, report_view
 from tests.helpers.crawls import LISTS, SAMPLES, files_of
-from tests.helpers.s3 import Store, moto_server, store_of
+from tests.helpers.s3 import Store, store_of
 from tests.helpers.web import Fault, Script
 
 BIG = random.Random(0).randbytes(25_000_000)  # three parts of an upload
@@ -33,12 +33,6 @@ IDENTITY = {
     "inputs": [{"name": "a.wet", "bytes": 3}],
     "formats": ["parquet"],
 }
-
-
-@pytest.fixture(scope="module")
-def moto() -> Iterator[str]:
-    with moto_server() as address:
-        yield address
 
 
 @pytest.fixture
@@ -120,6 +114,7 @@ SCRIPTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
 def test_an_upload_is_tried_again(moto: str, monkeypatch: pytest.MonkeyPatch, script: Script) -> None:
     with store_of(moto, {"bucket/other": b"x"}, monkeypatch, script) as store:
@@ -155,6 +150,7 @@ storage_path("s3://bucket/big").upload(Path(sys.argv[1]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_upload_that_is_interrupted_leaves_nothing_or_all(
     moto: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sent: signal.Signals
@@ -288,6 +284,7 @@ def now_and_then(asked: str, number: int) -> Fault | None:
     return "cut" if number % 3 == 2 and asked.startswith("GET") else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_store_gets_the_bytes_of_this_machine(
     moto: str, monkeypatch: pytest.MonkeyPatch, local: dict[str, bytes], workers: int
@@ -304,6 +301,7 @@ def test_a_store_gets_the_bytes_of_this_machine(
         assert [asked for asked in store.asked if asked.startswith(("PUT", "POST"))] == []
 
 
+@pytest.mark.slow
 def test_a_build_that_fails_goes_on(
     moto: str, monkeypatch: pytest.MonkeyPatch, local: dict[str, bytes], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -346,6 +344,7 @@ def test_errors_tell_what_to_look_at(store: Store, capsys: pytest.CaptureFixture
     assert "s3://bucket/work/a.wet.parquet can't be read as a work file" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_noted_there(store: Store, local: dict[str, bytes]) -> None:
     for path in SAMPLES[:2]:
         store.put(f"bucket/in/{path.name}", path.read_bytes())

@@ -89,6 +89,7 @@ def test_the_sample_crawl_shows_every_rule(sample_corpus: Path) -> None:
     assert {"damage.bad_length", "damage.not_utf8", "damage.gzip_corrupt"} <= set(counts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "more"),
     [("two workers", ("--workers", "2")), ("more buckets", ("--workers", "1"))],
@@ -165,6 +166,7 @@ def test_tfds_has_each_line_once(tmp_path: Path) -> None:
     assert min(float(str(row["language_probability"])) for row in kept) >= 0.99
 
 
+@pytest.mark.slow
 def test_same_bytes_of_tfds_however_it_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert build(tmp_path / "one", "--recipe", "tfds", "--workers", "1") == 0
     monkeypatch.setattr(shuffle, "FEWEST_BITS", 7)
@@ -207,6 +209,7 @@ def test_a_second_run_finds_the_corpus_complete(sample_corpus: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in sample_corpus.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.slow
 def test_killed_clean_goes_on_where_it_stopped(tmp_path: Path, shared_data: Path) -> None:
     """Killed by SIGKILL at the first finished file, then run again: the finished file is not made again."""
     inputs = [str(shared_data / "wet"), str(shared_data / "pages")]
@@ -228,6 +231,7 @@ def test_killed_clean_goes_on_where_it_stopped(tmp_path: Path, shared_data: Path
     assert all((killed / name).read_bytes() == (whole / name).read_bytes() for name in work_files)
 
 
+@pytest.mark.slow
 def test_workers_end_with_the_run_they_work_for(tmp_path: Path, shared_data: Path) -> None:
     arguments = ["clean", str(shared_data / "pages"), "--lists", str(shared_data / "lists"), "--workers", "2"]
     run = subprocess.Popen([*C4PIPE, *arguments, "--work", str(tmp_path), "--quiet"], start_new_session=True)
@@ -262,6 +266,7 @@ def test_killed_while_it_is_put_in_place(sample_corpus: Path, tmp_path: Path) ->
     assert (output / "en").is_dir()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_full_disk_leaves_nothing_that_looks_finished(workers: str, tmp_path: Path) -> None:
     """A limit on the size of files stands for a full disk: the same error, from the same calls."""

@@ -161,15 +161,18 @@ def test_the_id_of_a_job(result: object, job: str | None) -> None:
     assert _job_id(result) == job
 
 
+@pytest.mark.beam
 def test_the_results_of_beam_have_what_is_looked_for() -> None:
-    dataflow = pytest.importorskip("apache_beam.runners.dataflow.dataflow_runner")
-    portable = pytest.importorskip("apache_beam.runners.portability.portable_runner")
-    assert callable(dataflow.DataflowPipelineResult.job_id)
-    result = portable.PipelineResult.__new__(portable.PipelineResult)
+    from apache_beam.runners.dataflow import dataflow_runner
+    from apache_beam.runners.portability import portable_runner
+
+    assert callable(dataflow_runner.DataflowPipelineResult.job_id)
+    result = portable_runner.PipelineResult.__new__(portable_runner.PipelineResult)
     result._job_id = "one"
     assert _job_id(result) == "one"
 
 
+@pytest.mark.beam
 def test_an_engine_that_gives_an_id_has_it_told(monkeypatch: pytest.MonkeyPatch) -> None:
     import apache_beam as beam
 

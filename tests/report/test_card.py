@@ -1,7 +1,6 @@
 """The dataset card: what it says is in the manifest, and the tools that it is for take it."""
 
 import copy
-import importlib.util
 import json
 import os
 import re
@@ -95,8 +94,9 @@ def pages_of(made: dict[str, Any]) -> dict[str, Counter[str]]:
 
 def head_of(text: str) -> dict[str, Any]:
     """The head, as the Hub's library reads it."""
-    hub = pytest.importorskip("huggingface_hub", reason="huggingface_hub isn't installed: c4pipe[consumers]")
-    return dict(hub.DatasetCard(text).data.to_dict())
+    import huggingface_hub
+
+    return dict(huggingface_hub.DatasetCard(text).data.to_dict())
 
 
 def tables(text: str) -> list[list[list[str]]]:
@@ -111,10 +111,9 @@ def tables(text: str) -> list[list[list[str]]]:
 # --- loaded ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.consumers
 @pytest.mark.parametrize("formats", ["parquet", "json", "parquet,tfrecord,json"])
 def test_datasets_loads_every_configuration(formats: str, corpus: Callable[[str], Path], tmp_path: Path) -> None:
-    if importlib.util.find_spec("datasets") is None:
-        pytest.skip("datasets isn't installed: c4pipe[consumers]")
     folder = corpus(formats)
     there = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "HUGGINGFACE"))}
     settings = {**there, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "home")}
@@ -167,6 +166,7 @@ def shown(folder: Path) -> list[str]:
 # --- the head --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.consumers
 def test_the_head_is_read_by_the_hub(corpus: Callable[[str], Path]) -> None:
     head = head_of((corpus("parquet,tfrecord,json") / NAME).read_text())
     configs = {each["config_name"]: each["data_files"] for each in head.pop("configs")}
@@ -183,12 +183,14 @@ def test_the_head_is_read_by_the_hub(corpus: Callable[[str], Path]) -> None:
     }
 
 
+@pytest.mark.consumers
 def test_tfrecord_alone_has_no_configs_and_says_so(corpus: Callable[[str], Path]) -> None:
     text = (corpus("tfrecord") / NAME).read_text()
     assert "configs" not in head_of(text)
     assert "in TFRecord alone, which `datasets` doesn't load" in text
 
 
+@pytest.mark.consumers
 @pytest.mark.parametrize(
     ("codes", "told"),
     [
@@ -214,6 +216,7 @@ def with_shards(made: dict[str, Any], pages: dict[str, tuple[int, int]]) -> dict
     return {**made, "shards": sorted(shards, key=lambda each: str(each["path"])), "formats": ["parquet"]}
 
 
+@pytest.mark.consumers
 def test_a_language_or_split_without_pages_has_no_configuration(corpus: Callable[[str], Path]) -> None:
     head = head_of(card(with_shards(manifest_of(corpus("parquet")), {"en": (0, 2), "de": (0, 0), "fr": (3, 0)})))
     assert head["language"] == ["en", "fr"]
@@ -221,6 +224,7 @@ def test_a_language_or_split_without_pages_has_no_configuration(corpus: Callable
     assert splits == {"default": ["train", "validation"], "en": ["validation"], "fr": ["train"]}
 
 
+@pytest.mark.consumers
 @pytest.mark.parametrize(
     ("pages", "told"),
     [
@@ -234,6 +238,7 @@ def test_sizes_are_the_hubs(pages: int, told: str, corpus: Callable[[str], Path]
     assert head_of(card(made))["size_categories"] == [told]
 
 
+@pytest.mark.consumers
 def test_names_are_no_markup_and_no_yaml(corpus: Callable[[str], Path]) -> None:
     made = copy.deepcopy(manifest_of(corpus("parquet")))
     hostile = '*no*: "a" | # <b> \\ [x](y) `é` \U0001f600'
@@ -281,6 +286,7 @@ def test_the_numbers_are_the_manifests(corpus: Callable[[str], Path]) -> None:
     assert f"{made['counts']['pages.kept']} web pages with {made['counts']['bytes.kept']:,} bytes of text" in text
 
 
+@pytest.mark.consumers
 def test_sources_are_told_by_month_and_licence(corpus: Callable[[str], Path]) -> None:
     made = copy.deepcopy(manifest_of(corpus("parquet")))
     times = ["20190418101243-20190418122243", "20190426153423-20190426175423", "20140305060715", "20140305060716"]

@@ -746,6 +746,7 @@ def is_about_warc(text: str) -> bool:
     return "WARC/1." in text
 
 
+@pytest.mark.slow
 @THOROUGH
 @given(texts=TEXTS.filter(bool), hit=HITS)
 def test_damage_in_a_plain_file_stays_where_it_is(texts: list[str], hit: Hit) -> None:
@@ -765,6 +766,7 @@ def test_damage_in_a_plain_file_stays_where_it_is(texts: list[str], hit: Hit) ->
     assert behind == 0 or got[-behind:] == expected(texts)[-behind:]
 
 
+@pytest.mark.slow
 @THOROUGH
 @given(texts=TEXTS.filter(bool), hit=HITS)
 def test_damage_in_a_file_of_a_member_each_costs_only_what_it_touches(texts: list[str], hit: Hit) -> None:
