@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -78,11 +79,10 @@ def test_each_field_of_the_report_is_described(corpus: Path) -> None:
     assert [field for field in report if f"`{field}`" not in text] == []
 
 
-def test_each_field_of_a_vocabulary_and_of_token_counts_is_described(
-    small_corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_field_of_a_vocabulary_and_of_token_counts_is_described(small_corpus: Path, tmp_path: Path) -> None:
+    corpus = shutil.copytree(small_corpus, tmp_path / "corpus")
     more = ["--output", str(tmp_path / "vocab"), "--size", "300", "--workers", "1", "--quiet"]
-    assert main.main(["vocab", str(small_corpus / "en"), *more]) == 0
+    assert main.main(["vocab", str(corpus / "en"), *more]) == 0
     vocabulary = json.loads((tmp_path / "vocab" / "vocab.json").read_text())
     text = section(PAGE, "vocab.json")
     assert first_quotes(text) == set(vocabulary)
@@ -91,9 +91,9 @@ def test_each_field_of_a_vocabulary_and_of_token_counts_is_described(
     assert f"| `format`, `version` | `{vocabulary['format']}`, {vocabulary['version']} |" in text
 
     more = ["--vocab", str(tmp_path / "vocab"), "--budget-subset", "1000", "--workers", "1", "--quiet"]
-    assert main.main(["tokens", str(small_corpus / "en"), *more]) == 0
-    tokens = json.loads((small_corpus / "tokens.json").read_text())
-    subset = json.loads((small_corpus / "subset-en-1000.json").read_text())
+    assert main.main(["tokens", str(corpus / "en"), *more]) == 0
+    tokens = json.loads((corpus / "tokens.json").read_text())
+    subset = json.loads((corpus / "subset-en-1000.json").read_text())
     for heading, values in (("tokens.json", tokens), ("subset-&lt;language&gt;-&lt;tokens&gt;.json", subset)):
         text = section(PAGE, heading)
         assert first_quotes(text) == set(values)

@@ -72,7 +72,9 @@ def test_readme_has_each_command_and_its_arguments() -> None:
 
 def test_each_option_is_explained_on_a_page() -> None:
     text = "\n".join(path.read_text() for path in WRITTEN if path.name != "CHANGELOG.md")
-    options = {option for parser in commands().values() for action in parser._actions for option in action.option_strings}
+    options = {
+        option for parser in commands().values() for action in parser._actions for option in action.option_strings
+    }
     unknown = [each for each in sorted(options - {"-h", "--help"}) if not is_named(each, text)]
     assert unknown == []
 
