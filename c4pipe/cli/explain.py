@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.resources import RuleResources
-from c4pipe.clean.trace import explain_page
 from c4pipe.cli.console import printer
 from c4pipe.cli.explain_view import capture_json, capture_view, page_json, page_view
 from c4pipe.errors import UsageError
@@ -69,7 +69,8 @@ def _of_pages(options: argparse.Namespace, languages: Sequence[str]) -> Iterator
         recipe = recipe.with_languages(languages)
     check_detector(recipe.parameters("language").get("detector", ""))
     pages = find_pages(options.input, options.url, recipe.page_keys[0])
-    tools = RuleResources(recipe, recipe_lists.gather(recipe, lists_dir(options.lists), options.links or ()))
+    lists = recipe_lists.gather(recipe, lists_dir(options.lists), options.links or ())
+    evaluator = RecipeEvaluator(recipe, RuleResources(recipe, lists))
     for page in pages:
-        verdict = explain_page(page, recipe, tools)
+        verdict = evaluator.explain_page(page)
         yield page_json(verdict), page_view(verdict)

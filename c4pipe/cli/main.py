@@ -160,9 +160,9 @@ def _clean(options: argparse.Namespace) -> int:
     clean_options = _clean_options(options, options.work, _kept(options, options.work))
 
     from c4pipe.clean import missing
+    from c4pipe.cli.funnel_table import funnel_table
     from c4pipe.jobs import pipeline
     from c4pipe.jobs.progress import Progress
-    from c4pipe.report.funnel import funnel_table
 
     counts = pipeline.clean(clean_options, Progress.of(options))
     if not options.quiet:
@@ -187,8 +187,8 @@ def _dedup(options: argparse.Namespace) -> int:
 def _tell_corpus(options: argparse.Namespace, made: dict[str, Any], started: float) -> None:
     if options.quiet:
         return
+    from c4pipe.cli.funnel_table import funnel_table
     from c4pipe.recipes.recipe import Recipe
-    from c4pipe.report.funnel import funnel_table
 
     console = printer(sys.stdout)
     console.print(funnel_table(Recipe.from_json(made["recipe"]), made["counts"]))

@@ -29,6 +29,6 @@ def run(options: argparse.Namespace, engine: RunnerOptions) -> None:
         if data is None:
             _make_data(open_corpus(folder), engine)
             data = report_data.read(folder) or {}
-        write_text(folder / report_view.NAME, report_view.page(made, data))
+        write_text(folder / report_view.NAME, report_view.render_report(made, data))
     if not options.quiet:
         say(printer(sys.stdout), f"report: {options.corpus / report_view.NAME}")

@@ -172,9 +172,9 @@ def finish(output: StoragePath, report: Report, begun: str) -> None:
 def _write_beside(output: StoragePath, made: Mapping[str, Any], data: Mapping[str, Any]) -> None:
     """Writes what is told of a corpus, beside its shards."""
     folder = shards_folder(output)
-    write_text(folder / card.NAME, card.card(made))
+    write_text(folder / card.NAME, card.render_card(made))
     report_data.write(folder, data)
-    write_text(folder / report_view.NAME, report_view.page(made, data))
+    write_text(folder / report_view.NAME, report_view.render_report(made, data))
 
 
 _BESIDE = (card.NAME, report_data.NAME, report_view.NAME)

@@ -205,7 +205,7 @@ class _FinishPages(_Step):
                     yield from self._send(held, reports)
                     held = []
             if shown is not None:
-                found += [*shown.things(), *finish.stale_captures(storage_path(path), _of(older, file))]
+                found += [*shown.values(), *finish.stale_captures(storage_path(path), _of(older, file))]
         yield from self._send(held, reports)
         lost = losers.rows()
         for bucket, packed in shuffle.bucketed(lost, self._plan.span_bits):
@@ -236,7 +236,7 @@ class _FinishPages(_Step):
                 yield self._finisher.finish(newest, removals, counts, dropped, shown)
             if dropped:
                 for pages in read_stale(path, ["page_key", "url", "timestamp", "text"], older):
-                    dropped.add_older(pages)
+                    dropped.add_stale(pages)
                 dropped.finish()
 
     def _send(self, held: list[pa.Table], reports: list[control_totals.Report]) -> Iterator[tuple[str, Any]]:

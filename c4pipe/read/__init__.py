@@ -1,6 +1,6 @@
 """A finished corpus for training code: documents by shard, in a seeded order, resumable; by index; in mixtures.
 
-A path comes in; iterators of documents go out. The adapters for PyTorch, TensorFlow and Hugging Face are modules of their own.
+A path comes in; iterators of documents go out. PyTorch, TensorFlow and Hugging Face have an adapter module each.
 """
 
 from collections.abc import Sequence

@@ -13,12 +13,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from c4pipe.clean.cleaner import Cleaner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
 
-from c4pipe.clean.cleaner import Cleaner
 from c4pipe.clean.fact_wording import FACTS
 from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.trace import PageVerdict, explain_page

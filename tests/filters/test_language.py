@@ -17,7 +17,6 @@ from langdetect import DetectorFactory
 from langdetect.detector_factory import PROFILES_DIRECTORY
 from langdetect.lang_detect_exception import ErrorCode, LangDetectException
 
-from c4pipe import native
 from c4pipe.errors import UsageError
 from c4pipe.filters import language
 from c4pipe.filters.bad_words import BadWords
@@ -31,6 +30,7 @@ from c4pipe.filters.language import (
     known_languages,
     make_detector,
 )
+from c4pipe.native import langdetect_kernel
 from c4pipe.recipes.pinned_lists import load_bad_words
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
@@ -55,14 +55,14 @@ def texts(shared_data: Path) -> list[str]:
 
 
 def make_compiled() -> LanguageDetector:
-    if native.langdetect is None:
+    if langdetect_kernel is None:
         pytest.skip("the compiled part is not here: no compiler, no wheel")
     return LanguageDetector()
 
 
 def make_library() -> LanguageDetector:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(native, "langdetect", None)
+        patch.setattr(language, "langdetect_kernel", None)
         return LanguageDetector()
 
 
@@ -215,9 +215,9 @@ def test_without_draws_the_library_is_asked(
     ],
 )
 def test_other_profiles_are_refused(both: tuple[LanguageDetector, LanguageDetector], profile: Any, wrong: str) -> None:
-    assert native.langdetect is not None
+    assert langdetect_kernel is not None
     with pytest.raises((TypeError, ValueError), match=wrong):
-        native.langdetect.Detector((profile,) * len(LANGDETECT_LANGUAGES), str, b"0" * 64, False)
+        langdetect_kernel.Detector((profile,) * len(LANGDETECT_LANGUAGES), str, b"0" * 64, False)
 
 
 @pytest.mark.parametrize("text", ["", "12345 67890", "1, 2, 3.", "\n\n", "... !!! ???", "\u00a0"])

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 
 import pytest
-
 from c4pipe.clean.cleaner import Cleaner
+
 from c4pipe.clean.resources import RuleResources
 from c4pipe.filters import domains
 from c4pipe.filters.bad_words import BadWords

@@ -23,6 +23,7 @@ from c4pipe.dedup import publish, shuffle
 from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.report import card, report_data, report_view
+from tests.helpers.wet import record
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "samples"
@@ -306,14 +307,7 @@ def test_published_c4_comes_out_of_clean_unchanged(tmp_path: Path, shared_data: 
         json.loads(line)["text"] for line in (shared_data / "c4" / "c4-en.sample449.jsonl").read_text().splitlines()
     ]
     wet = tmp_path / "c4.warc.wet"
-    with wet.open("wb") as file:
-        for number, text in enumerate(texts):
-            body = text.encode()
-            head = (
-                f"WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: http://c4.example/{number}\r\n"
-                f"WARC-Date: 2019-04-18T10:12:43Z\r\nContent-Length: {len(body)}\r\n\r\n"
-            )
-            file.write(head.encode() + body + b"\r\n\r\n")
+    wet.write_bytes(b"".join(record(text, f"http://c4.example/{number}") for number, text in enumerate(texts)))
     lists = ["--lists", str(shared_data / "lists"), "--workers", "1", "--quiet"]
     assert main.main(["clean", str(wet), "--work", str(tmp_path / "work"), *lists]) == 0
     (work_file,) = (tmp_path / "work").glob("*.parquet")

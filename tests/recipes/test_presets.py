@@ -15,8 +15,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-
 from c4pipe.clean.cleaner import Cleaner
+
 from c4pipe.clean.resources import RuleResources
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
@@ -26,6 +26,7 @@ from c4pipe.recipes.presets import C4, RECIPES, TFDS
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
+from c4pipe.wet.writer import write_wet
 
 Row = dict[str, Any]
 
@@ -63,16 +64,6 @@ def read(files: Iterable[Path]) -> list[Page]:
         with file.open("rb") as stream:
             found += [page for page in read_pages(stream) if isinstance(page, Page)]
     return found
-
-
-def write_wet(path: Path, pages: Iterable[Page]) -> Path:
-    with gzip.open(path, "wb", compresslevel=1) as file:
-        for page in pages:
-            body = page.body.encode()
-            head = ["WARC/1.0", "WARC-Type: conversion", f"WARC-Target-URI: {page.url}"]
-            head += [f"WARC-Date: {page.timestamp}", f"Content-Length: {len(body)}", "", ""]
-            file.write("\r\n".join(head).encode() + body + b"\r\n\r\n")
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +161,8 @@ def test_webtextlike_is_the_part_of_c4_in_a_list_over_twelve_months(
     months = []
     crawled = [page for file in wet_files(shared_data) for page in read([file])]
     for month in range(12):
-        wet = write_wet(tmp_path / f"month-{month:02}.warc.wet.gz", crawled[month::12])
+        wet = tmp_path / f"month-{month:02}.warc.wet.gz"
+        write_wet(wet, crawled[month::12])
         months.append(tmp_path / f"work-{month:02}")
         options = ["--lists", str(shared_data / "lists"), "--workers", "1", "--quiet", "--work", str(months[-1])]
         assert main.main(["clean", str(wet), "--recipe", "webtextlike", *options, *links]) == 0
