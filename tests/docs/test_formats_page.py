@@ -86,7 +86,7 @@ def test_each_field_of_a_vocabulary_and_of_token_counts_is_described(small_corpu
     vocabulary = json.loads((tmp_path / "vocab" / "vocab.json").read_text())
     text = section(PAGE, "vocab.json")
     assert first_quotes(text) == set(vocabulary)
-    inner = {*vocabulary["sources"][0], *vocabulary["trained_on"][0]}
+    inner = {*vocabulary["sources"][0], *vocabulary["training_data"][0]}
     assert [field for field in inner if f"`{field}`" not in text] == []
     assert f"| `format`, `version` | `{vocabulary['format']}`, {vocabulary['version']} |" in text
 
