@@ -65,6 +65,25 @@ def test_one_pages_way_is_a_list_of_at_most_twelve_calls_of_one_room_each() -> N
         assert function in defined, f"{room}: {function}"
 
 
+def imports_beam_at_the_top(path: Path) -> bool:
+    """Whether a module imports Beam when it is imported itself, not only when a function is called."""
+    tree = ast.parse(path.read_text())
+    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    inside = {id(node) for function in functions for node in ast.walk(function)}
+    for node in ast.walk(tree):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        if id(node) not in inside and any(name.partition(".")[0] == "apache_beam" for name in names):
+            return True
+    return False
+
+
+def test_one_module_imports_beam_at_its_top() -> None:
+    """Which modules may import it at all is a contract in pyproject.toml."""
+    found = [str(path.relative_to(PACKAGE)) for path in sorted(PACKAGE.rglob("*.py")) if imports_beam_at_the_top(path)]
+    assert found == ["runners/beam_flow.py"]
+
+
 def test_the_files_that_are_named_exist() -> None:
     for name in quoted(PAGE) + quoted(page("CONTRIBUTING.md")):
         if re.fullmatch(r"[\w./-]+(/|\.(py|c|json|md|txt|toml))", name) and "/" in name:
