@@ -30,7 +30,7 @@ from c4pipe.recipes.recipe import Recipe
 from tests.helpers.s3 import store_of
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
-README = (SAMPLES.parent / "README.md").read_text()
+PAGE = (SAMPLES.parent / "docs" / "explain.md").read_text()
 
 Pages = dict[str, tuple[str, str]]
 """URLs to text and language."""
@@ -256,7 +256,7 @@ def test_nothing_that_a_page_has_is_a_command_to_the_terminal(tmp_path: Path) ->
 def corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Corpora of the sample crawl by some recipes."""
     folder = tmp_path_factory.mktemp("diff")
-    (shown,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    (shown,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
     (folder / "my.toml").write_text(shown)
     for name, recipe in (("corpus", "c4"), ("tfds", "tfds"), ("corpus-mine", str(folder / "my.toml"))):
         arguments = ["--lists", str(SAMPLES / "lists"), "--workers", "1", "--recipe", recipe, "--quiet"]
@@ -342,10 +342,10 @@ def test_what_is_printed(corpora: dict[str, Path], capsys: pytest.CaptureFixture
     assert "example.com" not in said(capsys, corpora["c4"], corpora["mine"], "--examples", "0")
 
 
-def test_the_readme_shows_it(
+def test_the_documentation_shows_it(
     corpora: dict[str, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    section = README.partition("\n## Two corpora\n")[2].partition("\n## ")[0]
+    section = PAGE.partition("\n## Two corpora\n")[2].partition("\n## ")[0]
     monkeypatch.chdir(corpora["c4"].parent)
     (command,) = re.findall(r"^    c4pipe diff (.*)$", section, re.MULTILINE)
     lines = iter([line.rstrip() for line in said(capsys, *command.split()).splitlines()])

@@ -68,8 +68,8 @@ def test_colours_and_a_long_line(c4_tools: RuleResources) -> None:
     assert page_json(explained)["lines"][0]["line"] == line.strip()
 
 
-def test_readme_shows_what_is_printed(c4_tools: RuleResources) -> None:
-    section = (ROOT / "README.md").read_text().partition("\n## Why is this page not in my corpus?\n")[2]
+def test_the_documentation_shows_what_is_printed(c4_tools: RuleResources) -> None:
+    section = (ROOT / "docs" / "explain.md").read_text().partition("\n## Why is this page not in my corpus?\n")[2]
     (shown,) = re.findall(r"```text\n(.*?)\n```", section.partition("\n## ")[0], re.DOTALL)
     (page,) = find_pages(str(WET), CUP, "start")
     assert shown == printed(page_view(RecipeEvaluator(C4, c4_tools).explain_page(page)))

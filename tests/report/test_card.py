@@ -19,7 +19,7 @@ from c4pipe.clean import work_folder
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.corpus.shard_writer import SCHEMA
-from c4pipe.dedup.publishers import STAGING
+from c4pipe.dedup import publish
 from c4pipe.recipes.presets import C4, RECIPES
 from c4pipe.report.card import NAME, render_card
 from c4pipe.report.card_limits import limits
@@ -32,14 +32,14 @@ LOAD = """
 import json, sys
 from datasets import get_dataset_config_names, load_dataset
 folder, cache, *options = sys.argv[1:]
-loaded = {}
+found = {}
 for name in [None, *get_dataset_config_names(folder)]:
     splits = load_dataset(folder, name, cache_dir=cache)
-    loaded[str(name)] = {
+    found[str(name)] = {
         split: [{column: str(kind.dtype) for column, kind in pages.features.items()}, pages["url"][:]]
         for split, pages in splits.items()
     }
-print(json.dumps(loaded))
+print(json.dumps(found))
 """
 
 
@@ -63,29 +63,29 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def corpus_in(work: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Makes the corpus of some formats, once."""
-    folders: dict[str, Path] = {}
+    made: dict[str, Path] = {}
 
     def make(formats: str) -> Path:
-        if formats not in folders:
-            output = tmp_path_factory.mktemp("corpus") / "corpus"
+        if formats not in made:
+            output = tmp_path_factory.mktemp("corpus") / "made"
             options = ["--format", formats, "--shards", "2", "--workers", "1", "--quiet"]
             assert main.main(["dedup", str(work), "--output", str(output), *options]) == 0
             shutil.copytree(work, output / work_folder.WORK)  # where build has it
-            folders[formats] = output
-        return folders[formats]
+            made[formats] = output
+        return made[formats]
 
     return make
 
 
-def pages_of(corpus_manifest: dict[str, Any]) -> dict[str, Counter[str]]:
+def pages_of(made: dict[str, Any]) -> dict[str, Counter[str]]:
     """Pages by language and split, of the first format; splits without a page are left out."""
-    ending = {"parquet": ".parquet", "tfrecord": ".tfrecord.gz", "json": ".json.gz"}[corpus_manifest["formats"][0]]
-    pages: dict[str, Counter[str]] = {}
-    for shard in corpus_manifest["shards"]:
+    ending = {"parquet": ".parquet", "tfrecord": ".tfrecord.gz", "json": ".json.gz"}[made["formats"][0]]
+    found: dict[str, Counter[str]] = {}
+    for shard in made["shards"]:
         language, split = re.fullmatch(r"([^/]+)/c4-(\w+)-.*", shard["path"]).groups()  # type: ignore[union-attr]
         if shard["path"].endswith(ending) and shard["rows"]:
-            pages.setdefault(language, Counter())[split] += shard["rows"]
-    return pages
+            found.setdefault(language, Counter())[split] += shard["rows"]
+    return found
 
 
 def head_of(text: str) -> dict[str, Any]:
@@ -96,8 +96,8 @@ def head_of(text: str) -> dict[str, Any]:
 
 def tables(text: str) -> list[list[list[str]]]:
     """The tables of a card, as rows of cells, without heads."""
-    matches = re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE)
-    cells = [[re.split(r"(?<!\\)\|", line.strip().strip("|")) for line in each.splitlines()] for each in matches]
+    found = re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE)
+    cells = [[re.split(r"(?<!\\)\|", line.strip().strip("|")) for line in each.splitlines()] for each in found]
     for table in cells:
         assert len({len(row) for row in table}) == 1
     return [[[cell.strip() for cell in row] for row in table[2:]] for table in cells]
@@ -111,8 +111,8 @@ def test_datasets_loads_every_configuration(formats: str, corpus_in: Callable[[s
     if importlib.util.find_spec("datasets") is None:
         pytest.skip("datasets isn't installed: c4pipe[consumers]")
     folder = corpus_in(formats)
-    inherited = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "HUGGINGFACE"))}
-    settings = {**inherited, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "home")}
+    there = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "HUGGINGFACE"))}
+    settings = {**there, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "home")}
     command = [sys.executable, "-c", LOAD, str(folder), str(tmp_path / "cache")]
     done = subprocess.run(command, env=settings, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -130,8 +130,8 @@ def test_datasets_loads_every_configuration(formats: str, corpus_in: Callable[[s
     for split, (features, urls) in loaded["default"].items():
         assert urls == [url for each in LANGUAGES if split in pages[each] for url in loaded[each][split][1]]
         types = {field.name: str(field.type).replace("double", "float64") for field in SCHEMA}
-        expected = types if formats != "json" else {**types, "timestamp": "timestamp[s]"}
-        assert features == expected
+        told = types if formats != "json" else {**types, "timestamp": "timestamp[s]"}
+        assert features == told
     text = (folder / NAME).read_text()
     assert ("`datasets` reads the field `timestamp` of JSON Lines as a time" in text) == (formats == "json")
 
@@ -148,10 +148,10 @@ def test_the_code_that_is_shown_works(formats: str, corpus_in: Callable[[str], P
     assert len(pages) == pages_of(manifest_of(folder))["en"]["train"]
 
 
-def test_the_code_for_tensorflow_is_that_of_the_readme(corpus_in: Callable[[str], Path]) -> None:
-    """tests/docs/test_docs.py runs it there."""
-    readme = (SAMPLES.parent / "README.md").read_text()
-    (code,) = re.findall(r"<!-- reads: tfrecord -->\n```python\n(.*?)```", readme, re.DOTALL)
+def test_the_code_for_tensorflow_is_that_of_the_quick_start(corpus_in: Callable[[str], Path]) -> None:
+    """And tests/docs/ runs it there."""
+    text = (SAMPLES.parent / "docs" / "quick-start.md").read_text()
+    (code,) = re.findall(r"<!-- reads: tfrecord -->\n```python\n(.*?)```", text, re.DOTALL)
     assert shown(corpus_in("tfrecord")) == [code.replace("corpus/", "")]
 
 
@@ -185,28 +185,28 @@ def test_tfrecord_alone_has_no_configs_and_says_so(corpus_in: Callable[[str], Pa
 
 
 @pytest.mark.parametrize(
-    ("codes", "expected"),
+    ("codes", "told"),
     [
         (["no", "zh-cn", "zh-tw"], ["no", "zh"]),
         (["iw", "und", "bg-Latn"], ["bg", "he"]),
         (["und"], None),
     ],
 )
-def test_languages_are_the_hubs(codes: list[str], expected: list[str] | None, corpus_in: Callable[[str], Path]) -> None:
-    corpus_manifest = with_shards(manifest_of(corpus_in("parquet")), dict.fromkeys(codes, (5, 0)))
-    head = head_of(render_card(corpus_manifest))
-    assert head.get("language") == expected
+def test_languages_are_the_hubs(codes: list[str], told: list[str] | None, corpus_in: Callable[[str], Path]) -> None:
+    made = with_shards(manifest_of(corpus_in("parquet")), dict.fromkeys(codes, (5, 0)))
+    head = head_of(render_card(made))
+    assert head.get("language") == told
     assert [each["config_name"] for each in head["configs"]] == ["default", *sorted(codes)]
 
 
-def with_shards(corpus_manifest: dict[str, Any], pages: dict[str, tuple[int, int]]) -> dict[str, Any]:
+def with_shards(made: dict[str, Any], pages: dict[str, tuple[int, int]]) -> dict[str, Any]:
     """A manifest with other shards, given pages in train and validation by language."""
     shards = [
         {"path": f"{language}/c4-{split}-00000-of-00001.parquet", "rows": rows, "bytes": 1000 + rows, "sha256": "0"}
         for language, of_splits in pages.items()
         for split, rows in zip(("train", "validation"), of_splits, strict=True)
     ]
-    return {**corpus_manifest, "shards": sorted(shards, key=lambda each: str(each["path"])), "formats": ["parquet"]}
+    return {**made, "shards": sorted(shards, key=lambda each: str(each["path"])), "formats": ["parquet"]}
 
 
 def test_a_language_or_split_without_pages_has_no_configuration(corpus_in: Callable[[str], Path]) -> None:
@@ -219,24 +219,24 @@ def test_a_language_or_split_without_pages_has_no_configuration(corpus_in: Calla
 
 
 @pytest.mark.parametrize(
-    ("pages", "expected"),
+    ("pages", "told"),
     [
         *((0, "n<1K"), (999, "n<1K"), (1000, "1K<n<10K"), (364_868_892, "100M<n<1B"), (10**9, "1B<n<10B")),
         *((10**12 - 1, "100B<n<1T"), (10**12, "n>1T")),
     ],
 )
-def test_sizes_are_the_hubs(pages: int, expected: str, corpus_in: Callable[[str], Path]) -> None:
-    corpus_manifest = copy.deepcopy(manifest_of(corpus_in("parquet")))
-    corpus_manifest["counts"]["pages.kept"] = pages
-    assert head_of(render_card(corpus_manifest))["size_categories"] == [expected]
+def test_sizes_are_the_hubs(pages: int, told: str, corpus_in: Callable[[str], Path]) -> None:
+    made = copy.deepcopy(manifest_of(corpus_in("parquet")))
+    made["counts"]["pages.kept"] = pages
+    assert head_of(render_card(made))["size_categories"] == [told]
 
 
 def test_names_are_no_markup_and_no_yaml(corpus_in: Callable[[str], Path]) -> None:
-    corpus_manifest = copy.deepcopy(manifest_of(corpus_in("parquet")))
+    made = copy.deepcopy(manifest_of(corpus_in("parquet")))
     hostile = '*no*: "a" | # <b> \\ [x](y) `é` \U0001f600'
-    corpus_manifest["recipe"].update(name=hostile, description=hostile)
-    corpus_manifest["inputs"][0]["name"] = f"{hostile}.wet"
-    text = render_card(corpus_manifest)
+    made["recipe"].update(name=hostile, description=hostile)
+    made["inputs"][0]["name"] = f"{hostile}.wet"
+    text = render_card(made)
     assert head_of(text)["pretty_name"] == f"C4 by recipe {hostile}: de, en, fr, ro"
     escaped = '\\*no\\*: "a" \\| \\# \\<b\\> \\\\ \\[x\\](y) \\`é\\` \U0001f600'
     assert text.count(escaped) == 4
@@ -248,43 +248,41 @@ def test_names_are_no_markup_and_no_yaml(corpus_in: Callable[[str], Path]) -> No
 
 def test_the_numbers_are_the_manifests(corpus_in: Callable[[str], Path]) -> None:
     folder = corpus_in("parquet,tfrecord,json")
-    corpus_manifest = manifest_of(folder)
+    made = manifest_of(folder)
     text = (folder / NAME).read_text()
     rules, funnel, stored, crawled, fields = tables(text)
     steps = [
         step["rule"]
         for stage in ("read", "readable", "crawled", "lines", "cleaned", "corpus", "final")
-        for step in corpus_manifest["recipe"][stage]
+        for step in made["recipe"][stage]
     ]
     assert [row[0] for row in rules] == [f"`{rule}`" for rule in steps]
     assert "modulo 7 is 0" in rules[-1][1]
     numbers: dict[str, int] = {}
     for name, number, _ in funnel:
         numbers.setdefault(name, int(number.replace(",", "")))
-    assert numbers["pages read"] == corpus_manifest["counts"]["pages.read"] == 71
-    counts = corpus_manifest["counts"]
-    dropped = {name.removeprefix("pages.dropped."): n for name, n in counts.items() if "pages.dropped." in name}
+    assert numbers["pages read"] == made["counts"]["pages.read"] == 71
+    dropped = {name.removeprefix("pages.dropped."): n for name, n in made["counts"].items() if "pages.dropped." in name}
     assert sum(dropped.values()) > 10
     assert {rule: -numbers[rule] for rule in dropped} == dropped
-    assert numbers["bytes of text kept"] == corpus_manifest["counts"]["bytes.kept"]
-    expected = {(language, split): int(pages) for language, split, pages, _, _ in stored}
-    assert expected == {
-        (each, split): pages_of(corpus_manifest)[each][split] for each in LANGUAGES for split in ("train", "validation")
+    assert numbers["bytes of text kept"] == made["counts"]["bytes.kept"]
+    told = {(language, split): int(pages) for language, split, pages, _, _ in stored}
+    assert told == {
+        (each, split): pages_of(made)[each][split] for each in LANGUAGES for split in ("train", "validation")
     }
-    sizes = sum(each["bytes"] for each in corpus_manifest["shards"] if each["path"].endswith(".parquet"))
+    sizes = sum(each["bytes"] for each in made["shards"] if each["path"].endswith(".parquet"))
     assert sum(int(row[4].replace(",", "")) for row in stored) == sizes
     assert crawled == [["other names", "3"]]
     assert [row[0].strip("`") for row in fields] == SCHEMA.names
     assert text.startswith("---\n")
-    assert f"{counts['pages.kept']} web pages with {counts['bytes.kept']:,} bytes of text" in text
+    assert f"{made['counts']['pages.kept']} web pages with {made['counts']['bytes.kept']:,} bytes of text" in text
 
 
-def test_sources_are_listed_by_month_and_licence(corpus_in: Callable[[str], Path]) -> None:
-    corpus_manifest = copy.deepcopy(manifest_of(corpus_in("parquet")))
+def test_sources_are_told_by_month_and_licence(corpus_in: Callable[[str], Path]) -> None:
+    made = copy.deepcopy(manifest_of(corpus_in("parquet")))
     times = ["20190418101243-20190418122243", "20190426153423-20190426175423", "20140305060715", "20140305060716"]
-    names = [f"CC-MAIN-{time}-{n:05d}.warc.wet.gz" for time in times for n in range(2)]
-    corpus_manifest["inputs"] = [{"name": name, "bytes": 10} for name in names]
-    text = render_card(corpus_manifest)
+    made["inputs"] = [{"name": f"CC-MAIN-{time}-{n:05d}.warc.wet.gz", "bytes": 10} for time in times for n in range(2)]
+    text = render_card(made)
     assert tables(text)[3] == [["2014-03", "4"], ["2019-04", "4"]]
     assert "8 WET files of 80 bytes in total" in text
     assert "- and 3 more" in text
@@ -292,9 +290,9 @@ def test_sources_are_listed_by_month_and_licence(corpus_in: Callable[[str], Path
     assert head["license"] == "other"
     assert head["license_name"] == "common-crawl-terms-of-use"
     assert head["license_link"] == "https://commoncrawl.org/terms-of-use"
-    corpus_manifest["inputs"].append({"name": "mine.wet", "bytes": 1})
-    corpus_manifest["missing"] = [{"name": "b.wet", "path": "https://example.com/b.wet", "error": "404 Not Found"}]
-    text = render_card(corpus_manifest)
+    made["inputs"].append({"name": "mine.wet", "bytes": 1})
+    made["missing"] = [{"name": "b.wet", "path": "https://example.com/b.wet", "error": "gone"}]
+    text = render_card(made)
     assert head_of(text)["license"] == "unknown"
     assert tables(text)[3][-1] == ["other names", "1"]
     assert "1 of the requested WET files could not be fetched" in text
@@ -303,9 +301,9 @@ def test_sources_are_listed_by_month_and_licence(corpus_in: Callable[[str], Path
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_has_a_card(name: str, corpus_in: Callable[[str], Path]) -> None:
-    corpus_manifest = {**manifest_of(corpus_in("parquet")), "recipe": RECIPES[name].to_json()}
-    text = render_card(corpus_manifest)
-    assert render_card(json.loads(json.dumps(corpus_manifest))) == text
+    made = {**manifest_of(corpus_in("parquet")), "recipe": RECIPES[name].to_json()}
+    text = render_card(made)
+    assert render_card(json.loads(json.dumps(made))) == text
     assert ("Dodge et al. 2021" in text) == (RECIPES[name].find("bad_words") is not None)
     assert ("with a curly bracket is dropped" in text) == (RECIPES[name].find("curly_bracket") is not None)
     assert ("CLD3's guess" in text) == name.endswith("mc4")
@@ -314,7 +312,7 @@ def test_every_recipe_has_a_card(name: str, corpus_in: Callable[[str], Path]) ->
 
 
 @pytest.mark.parametrize(
-    ("recipe", "languages", "expected"),
+    ("recipe", "languages", "told"),
     [
         ("c4", ["en", "de"], None),
         ("c4", ["en", "ro", "hu"], "ro, hu"),
@@ -324,13 +322,13 @@ def test_every_recipe_has_a_card(name: str, corpus_in: Callable[[str], Path]) ->
     ],
 )
 def test_the_english_sentence_model_is_told_where_it_serves(
-    recipe: str, languages: list[str], expected: str | None
+    recipe: str, languages: list[str], told: str | None
 ) -> None:
-    sentences = re.findall(
+    found = re.findall(
         "Punkt's English model also counts the sentences of other languages: (.*)\\.",
         "\n".join(limits(RECIPES[recipe], languages, 0)),
     )
-    assert sentences == ([expected] if expected else [])
+    assert found == ([told] if told else [])
 
 
 def test_limits_are_those_of_the_rules_that_are_left() -> None:
@@ -359,7 +357,7 @@ def test_a_build_that_was_stopped_while_it_was_published_gets_its_card(tmp_path:
     assert build(tmp_path, output) == 0
     text = (output / NAME).read_text()
     assert text == render_card(manifest_of(output))
-    staging = output / STAGING
+    staging = output / publish.STAGING
     shutil.rmtree(tmp_path / "lists")
     for left in ([manifest.NAME], [manifest.NAME, NAME], [manifest.NAME, NAME, "en"]):  # what was not yet in its place
         staging.mkdir()
