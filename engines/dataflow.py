@@ -208,7 +208,7 @@ def _wet_path(number: int) -> str:
 
 
 def _dedup_graph() -> bytes:
-    """Returns the graph of job 2 as `c4pipe.pipeline` composes it, of figures as in docs/scale.md."""
+    """Returns the graph of job 2 as `c4pipe dedup` composes it, with the figures of docs/scale.md."""
     rows, spans = 40_000 * CRAWL, 100_000 * CRAWL
     group = group_size(CRAWL, rows + spans)
     paths = [f"gs://{BUCKET}/crawl/work/{_wet_path(number).rpartition('/')[2]}.parquet" for number in range(CRAWL)]
@@ -224,7 +224,7 @@ def _dedup_graph() -> bytes:
         group=group,
         output=f"gs://{BUCKET}/crawl/corpus",
         formats=("parquet",),
-        begun="",
+        publication_token="",
     )
     pipeline = beam.Pipeline(options=beam.options.pipeline_options.PipelineOptions(["--pickle_library=cloudpickle"]))
     dedup_work_files(BeamFlow(pipeline), groups, plan)

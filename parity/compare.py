@@ -8,7 +8,6 @@ sample crawl alone is compared, and it says so.
 """
 
 import argparse
-import gzip
 import json
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from c4pipe.filters.urls import normalise_url
 from c4pipe.recipes.pinned_lists import PINNED, REALNEWS
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
+from c4pipe.wet.writer import write_wet
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
@@ -55,8 +55,8 @@ def inputs(data: Path, make_crawl: Path, folder: Path) -> list[Inputs]:
     lists = make_lists(folder / "lists")
     # Rewritten, since some of the samples are damaged on purpose: there the package gives up.
     samples = list(pages(sorted((ROOT / "samples/crawl").glob("*.wet.gz"))))
-    first = write_wet(folder / "first.warc.wet.gz", ((page, page.body) for page in samples))
-    second = write_wet(folder / "second.warc.wet.gz", ((page, "\n".join(page.lines[::-1])) for page in samples))
+    first = write_file(folder / "first.warc.wet.gz", ((page, page.body) for page in samples))
+    second = write_file(folder / "second.warc.wet.gz", ((page, "\n".join(page.lines[::-1])) for page in samples))
     found = [Inputs("samples", [first], lists), Inputs("ties", [second, first], lists)]
     if not data.is_dir():
         print(f"real pages are NOT compared: {data} is not there")
@@ -87,14 +87,9 @@ def make_lists(folder: Path) -> Path:
     return folder
 
 
-def write_wet(path: Path, captures: Iterable[tuple[Page, str]]) -> Path:
+def write_file(path: Path, captures: Iterable[tuple[Page, str]]) -> Path:
     """Writes a WET file of pages with some text, and returns its path."""
-    with gzip.open(path, "wb") as file:
-        for page, text in captures:
-            body = text.encode()
-            head = ["WARC/1.0", "WARC-Type: conversion", f"WARC-Target-URI: {page.url}"]
-            head += [f"WARC-Date: {page.timestamp}", f"Content-Length: {len(body)}", "", ""]
-            file.write("\r\n".join(head).encode() + body + b"\r\n\r\n")
+    write_wet(path, (Page(page.url, page.timestamp, text) for page, text in captures))
     return path
 
 
@@ -112,7 +107,7 @@ def untied(given: Inputs, folder: Path) -> Inputs:
             if len("\n".join(page.lines)) <= 190_000 and key not in seen:
                 left.append((page, page.body))
                 seen.add(key)
-        files.append(write_wet(folder / file.name, left))
+        files.append(write_file(folder / file.name, left))
     return given._replace(files=files)
 
 

@@ -1,6 +1,7 @@
 """Fixtures that several test modules share."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import gcld3
@@ -13,6 +14,7 @@ from c4pipe.corpus import shard_writer
 from c4pipe.recipes.pinned_lists import load_bad_words
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe_lists import Lists
+from tests.helpers.s3 import moto_server
 
 # Before any test loads TensorFlow: CLD3 crashes after it.
 gcld3.NNetLanguageIdentifier(100, 10_000)
@@ -24,6 +26,14 @@ settings.load_profile("c4pipe")
 ROOT = Path(__file__).resolve().parents[1]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests that use a browser, before tests are deselected by their markers."""
+    for item in items:
+        if "tab" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The real pages and lists that are not part of the project."""
@@ -31,6 +41,13 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"the real data is not there: {folder}")
     return folder
+
+
+@pytest.fixture(scope="session")
+def moto() -> Iterator[str]:
+    """An S3 server on this machine: its host and port."""
+    with moto_server() as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ import argparse
 import time
 
 from c4pipe.cli import arguments
-from c4pipe.cli.job_options import clean_options, dedup_options, keep_dropped, refuse_job_file
+from c4pipe.cli.job_options import clean_options, keep_dropped, refuse_job_file
 from c4pipe.cli.outcome import print_corpus, report_missing
 from c4pipe.cli.parser import Command, Parser
 
@@ -23,22 +23,16 @@ def add_arguments(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Runs both jobs, prints the funnel, and returns the exit status."""
     from c4pipe.clean.work_folder import WORK
+    from c4pipe.cli.progress import make_progress
     from c4pipe.corpus.shard_writer import parse_formats
-    from c4pipe.jobs.options import check_output
+    from c4pipe.jobs.build_job import build, plan_build
+    from c4pipe.jobs.options import BuildOptions
 
     started = time.monotonic()
-    check_output(options.output, parse_formats(options.format), options.shards)
     refuse_job_file(options, "build has two: use clean, then dedup")
-    work = options.work or options.output / WORK
-    clean = clean_options(options, work, keep_dropped(options, options.output))
-
-    from c4pipe.cli.progress import make_progress
-    from c4pipe.jobs import pipeline
-
-    progress = make_progress(options)
-    pipeline.check_build(clean, options.output, parse_formats(options.format))
-    pipeline.clean(clean, progress)
-    manifest = pipeline.dedup(dedup_options(options, [work]), progress)
+    clean = clean_options(options, options.work or options.output / WORK, keep_dropped(options, options.output))
+    plan = plan_build(BuildOptions(clean, options.output, parse_formats(options.format), options.shards))
+    manifest = build(plan, make_progress(options))
     print_corpus(options, manifest, time.monotonic() - started)
     return report_missing(options, manifest["missing"], options.max_missing)
 

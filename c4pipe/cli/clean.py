@@ -23,18 +23,18 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Runs job 1, prints its funnel, and returns the exit status."""
-    started = time.monotonic()
-    job = clean_options(options, options.work, keep_dropped(options, options.work))
-
     from c4pipe.clean import missing
     from c4pipe.cli.funnel_table import funnel_table
     from c4pipe.cli.progress import make_progress
-    from c4pipe.jobs import pipeline
+    from c4pipe.jobs.clean_job import clean
+    from c4pipe.jobs.clean_plan import plan_clean
 
-    counts = pipeline.clean(job, make_progress(options))
+    started = time.monotonic()
+    plan = plan_clean(clean_options(options, options.work, keep_dropped(options, options.work)))
+    counts = clean(plan, make_progress(options))
     if not options.quiet:
         console = printer(sys.stdout)
-        console.print(funnel_table(job.rules, counts))
+        console.print(funnel_table(plan.recipe, counts))
         say(console, f"work files: {options.work} ({time.monotonic() - started:,.1f} s)")
     return report_missing(options, missing.noted([options.work]), options.max_missing)
 

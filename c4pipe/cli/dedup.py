@@ -21,13 +21,12 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Runs job 2, prints the funnel, and returns the exit status."""
-    started = time.monotonic()
-    job = dedup_options(options, options.work)
-
     from c4pipe.cli.progress import make_progress
-    from c4pipe.jobs import pipeline
+    from c4pipe.jobs.corpus_plan import plan_dedup
+    from c4pipe.jobs.dedup_job import dedup
 
-    manifest = pipeline.dedup(job, make_progress(options))
+    started = time.monotonic()
+    manifest = dedup(plan_dedup(dedup_options(options, options.work)), make_progress(options))
     print_corpus(options, manifest, time.monotonic() - started)
     return report_missing(options, manifest["missing"], None)
 

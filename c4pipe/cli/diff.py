@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from c4pipe.cli import arguments
@@ -33,8 +34,8 @@ def run(options: argparse.Namespace) -> None:
 
     from c4pipe.cli.diff_view import counts_table, example_lines, heads, pages_table
     from c4pipe.cli.progress import make_progress
+    from c4pipe.corpus.corpus import open_corpus
     from c4pipe.diff.compare import compare
-    from c4pipe.diff.keys import open_corpus
 
     first, second = open_corpus(options.first), open_corpus(options.second)
     pages_read: list[int] = []
@@ -43,7 +44,7 @@ def run(options: argparse.Namespace) -> None:
     def look() -> "State":
         return sum(pages_read) / max(1, total), f"{sum(pages_read):,} of {total:,} pages read"
 
-    with make_progress(options).show("diff", first.folder, look, lambda: {"pages": sum(pages_read)}):
+    with make_progress(options).show("diff", Path(), look, lambda: {"pages": sum(pages_read)}):
         diff = compare(first, second, options.examples, pages_read.append)
     if options.json:
         print(json.dumps(diff.to_json(), indent=1))

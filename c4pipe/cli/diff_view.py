@@ -40,7 +40,7 @@ def heads(diff: Diff) -> Iterator[Text]:
     for side, corpus in zip(("first", "second"), diff.corpora, strict=True):
         languages = corpus.recipe.languages
         words = ", ".join(languages) if len(languages) <= 8 else f"{len(languages)} languages"
-        yield _line(f"{side + ':':8}{corpus.folder} (recipe {corpus.recipe.name}; {words})", "bold")
+        yield _line(f"{side + ':':8}{corpus.path} (recipe {corpus.recipe.name}; {words})", "bold")
 
 
 def counts_table(diff: Diff) -> Table:

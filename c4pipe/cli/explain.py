@@ -82,25 +82,22 @@ def _of_corpus(options: argparse.Namespace, folder: "StoragePath") -> Iterator[E
 
 
 def _of_pages(options: argparse.Namespace) -> Iterator[Explained]:
+    from c4pipe.clean.evaluator import RecipeEvaluator
     from c4pipe.clean.resources import RuleResources
-    from c4pipe.clean.trace import explain_page
     from c4pipe.cli.explain_view import page_json, page_view
     from c4pipe.explain.page_input import find_pages
-    from c4pipe.filters.language import check_detector
     from c4pipe.recipes import recipe_lists
+    from c4pipe.recipes.choose import choose_recipe
     from c4pipe.recipes.pinned_lists import lists_dir
-    from c4pipe.recipes.presets import find_recipe
 
     if options.work:
         raise UsageError(f"--work {options.work[0]}: {options.input} is no corpus, and only a corpus has work folders")
-    recipe = find_recipe(options.recipe or "c4")
-    if wanted := languages(options):
-        recipe = recipe.with_languages(wanted)
-    check_detector(recipe.parameters("language").get("detector", ""))
+    recipe = choose_recipe(options.recipe or "c4", languages(options))
     pages = find_pages(options.input, options.url, recipe.page_keys[0])
-    resources = RuleResources(recipe, recipe_lists.gather(recipe, lists_dir(options.lists), options.links or ()))
+    lists = recipe_lists.gather(recipe, lists_dir(options.lists), options.links or ())
+    evaluator = RecipeEvaluator(recipe, RuleResources(recipe, lists))
     for page in pages:
-        verdict = explain_page(page, recipe, resources)
+        verdict = evaluator.explain_page(page)
         yield page_json(verdict), page_view(verdict)
 
 

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from c4pipe.clean.trace import LineVerdict, PageVerdict, RuleVerdict
+from c4pipe.clean.verdicts import LineVerdict, PageVerdict, RuleVerdict
 from c4pipe.display.visible import visible
 from c4pipe.explain.captures import CaptureVerdict, Loss, UnitVerdict
 

@@ -1,7 +1,6 @@
 """The options of the command line as the records that jobs take."""
 
 import argparse
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -42,10 +41,11 @@ def clean_options(
 ) -> "CleanOptions":
     """Returns the options of job 1. Raises UsageError for values that can't be used."""
     from c4pipe.io.retry import NetworkOptions
-    from c4pipe.jobs.options import CleanOptions
+    from c4pipe.jobs.options import CleanOptions, bytes_per_worker
     from c4pipe.wet.inputs import SOURCE, Selection, parse_slice
 
-    network = NetworkOptions(bytes_per_second=_bytes_per_second(options), cache=options.cache)
+    rate = bytes_per_worker(options.bandwidth, options.workers)
+    network = NetworkOptions(bytes_per_second=rate, cache=options.cache)
     return CleanOptions(
         inputs=tuple(options.inputs),
         work=work,
@@ -62,7 +62,7 @@ def clean_options(
         network=network,
         max_missing=options.max_missing,
         keep_dropped=keep_dropped,
-        engine=runner_options(options),
+        runner=runner_options(options),
     )
 
 
@@ -79,12 +79,3 @@ def refuse_job_file(options: argparse.Namespace, why: str) -> None:
     """Raises UsageError where a command of several jobs is to be written to one file."""
     if any(option.startswith("--output_executable_path") for option in options.beam):
         raise UsageError(f"--output_executable_path writes one job to a file, and {why}")
-
-
-def _bytes_per_second(options: argparse.Namespace) -> float | None:
-    """Returns the bytes a second that each worker of this machine may read; None for no limit."""
-    if options.bandwidth is None:
-        return None
-    if not options.bandwidth > 0:
-        raise UsageError(f"--bandwidth {options.bandwidth}: give megabytes a second, more than 0")
-    return float(options.bandwidth) * 1e6 / (options.workers or os.cpu_count() or 1)

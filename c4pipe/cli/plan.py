@@ -35,12 +35,13 @@ def run(options: argparse.Namespace) -> int:
 
     from c4pipe.cli.plan_table import plan_table
     from c4pipe.corpus.shard_writer import parse_formats
+    from c4pipe.jobs.clean_plan import plan_clean
     from c4pipe.jobs.plan import ASSUMPTIONS, Plan, make_plan
 
     formats = parse_formats(options.format)
     cores = options.cores or os.cpu_count() or 1
     try:
-        clean = clean_options(options, Path())
+        clean = plan_clean(clean_options(options, Path()))
     except UsageError:
         raise
     except C4pipeError as error:  # the list of the crawl's files can't be downloaded

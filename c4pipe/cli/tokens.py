@@ -46,9 +46,9 @@ def run(options: argparse.Namespace) -> None:
     wanted = options.budget_subset
     size = subset.parse_tokens("--budget-subset", wanted) if wanted is not None else None
     training = subset.parse_tokens("--training-tokens", options.training_tokens)
-    train = subset.find_train(corpus) if size is not None else None  # before the work of counting
+    train = subset.open_one_language(corpus) if size is not None else None  # checked before the tokens are counted
     counts = count.count(corpus, model, runner_options(options), make_progress(options))
-    written = subset.write_take(train, model, counts, size) if train and size else None
+    written = subset.write_subset(train, model, counts, size) if train and size else None
     if options.quiet:
         return
     console = printer(sys.stdout)

@@ -5,7 +5,7 @@ import sys
 import time
 
 from c4pipe.cli import arguments
-from c4pipe.cli.console import note, printer, say
+from c4pipe.cli.console import printer, say
 from c4pipe.cli.job_options import refuse_job_file, runner_options
 from c4pipe.cli.parser import Command, Parser
 from c4pipe.display.units import format_count
@@ -60,6 +60,7 @@ def run(options: argparse.Namespace) -> None:
     from c4pipe.vocab.options import SAMPLE_BYTES, VocabOptions
     from c4pipe.vocab.sources import parse_source
     from c4pipe.vocab.train import Settings
+    from c4pipe.vocab.vocab_plan import plan_vocab
 
     started = time.monotonic()
     sources = tuple(map(parse_source, options.sources))
@@ -76,17 +77,12 @@ def run(options: argparse.Namespace) -> None:
         ),
         sample_bytes=SAMPLE_BYTES if options.sample_bytes is None else options.sample_bytes,
         repeat=options.repeat,
-        engine=runner_options(options),
+        runner=runner_options(options),
     )
-
-    def print_note(text: str) -> None:
-        if options.json_progress or not options.quiet:
-            note(text, options.json_progress)
-
-    vocabulary = pipeline.vocab(vocab_options, make_progress(options), print_note)
+    vocabulary = pipeline.vocab(plan_vocab(vocab_options), make_progress(options))
     measure(options, sources, [model_file(options.output)], options.output)
     if not options.quiet:
-        size = format_count(sum(each["bytes"] for each in vocabulary["trained_on"]), "byte")
+        size = format_count(sum(each["bytes"] for each in vocabulary["training_data"]), "byte")
         text = f"{options.size:,} pieces from {size} of text"
         say(printer(sys.stdout), f"vocabulary: {options.output} ({text}, {time.monotonic() - started:,.1f} s)")
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from c4pipe.wet.page import Page, newline_cut, trimmed
+from c4pipe.wet.page import Page, split_newlines, trimmed
 
 TWICE = "newlines, then unicode"
 LINE_SEPARATORS = ("unicode", "newlines", TWICE)
@@ -17,7 +17,7 @@ def cut(page: Page, line_separators: str) -> list[str]:
         page: the page as crawled.
         line_separators: one of LINE_SEPARATORS; for TWICE, the first cut.
     """
-    return page.lines if line_separators == "unicode" else newline_cut(page.body)
+    return page.lines if line_separators == "unicode" else split_newlines(page.body)
 
 
 def resplit(lines: Sequence[str], line_separators: str) -> list[str]:

@@ -158,8 +158,8 @@ class _NltkPunkt(_Punkt):
     """Punkt with the decisions of NLTK 3.10 where this library decides differently.
 
     NLTK can make two sentences of "Wow!!!" and five of ". . . . .", and it adds an opening quotation mark to the
-    sentence before it. The sentences of the published C4 were counted this way: with this library's own decisions, 3 of 449
-    published pages would have fewer than three sentences.
+    sentence before it. The sentences of the published C4 were counted this way: with this library's own decisions,
+    3 of 449 published pages would have fewer than three sentences.
     """
 
     def __init__(self, model: punkt.PunktParameters) -> None:

@@ -7,7 +7,6 @@ together. An error that will not change (404, a file that was replaced meanwhile
 """
 
 import email.utils
-import functools
 import time
 from importlib.metadata import version
 from typing import Any
@@ -16,6 +15,7 @@ import urllib3
 
 from c4pipe.io.retry import DownloadError, NetworkOptions, RetryPolicy
 
+_USER_AGENT = f"c4pipe/{version('c4pipe')}"
 _BUSY = (403, 408, 425, 429, 500, 502, 503, 504)
 _BROKEN = (urllib3.exceptions.HTTPError, OSError)
 
@@ -78,7 +78,7 @@ class Download:
 
     def _connect(self) -> bool:
         """Requests the bytes that are not read yet. Returns False, after a pause, where the server is busy."""
-        headers = {"User-Agent": _user_agent(), "Accept-Encoding": "identity"}
+        headers = {"User-Agent": _USER_AGENT, "Accept-Encoding": "identity"}
         if self._offset or self._end:
             headers["Range"] = f"bytes={self._offset}-{self._end - 1 if self._end else ''}"
         timeout = urllib3.Timeout(connect=30.0, read=self._stall_seconds)
@@ -109,11 +109,6 @@ class Download:
     def _pause(self, reason: str, min_seconds: float = 0.0) -> None:
         self.close()
         self._retry.pause(reason, min_seconds)
-
-
-@functools.cache
-def _user_agent() -> str:
-    return f"c4pipe/{version('c4pipe')}"
 
 
 def make_pool() -> urllib3.PoolManager:

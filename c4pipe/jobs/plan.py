@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from c4pipe.errors import C4pipeError
 from c4pipe.io.streams import InputOpener
 from c4pipe.jobs import measure
+from c4pipe.jobs.clean_plan import CleanPlan
 from c4pipe.jobs.measure import Cost, Sizes
-from c4pipe.jobs.options import CleanOptions
 
 _TRIES = 4  # few, because a person waits for the answer
 
@@ -56,13 +56,20 @@ class Plan:
         return max(busy, network), network > busy
 
 
-def make_plan(options: CleanOptions, formats: Sequence[str], slices: int, cores: int) -> Plan:
-    """Measures slices of some files and returns the plan; where something can't be measured, it has a `problem`."""
-    network = options.network
+def make_plan(build: CleanPlan, formats: Sequence[str], slices: int, cores: int) -> Plan:
+    """Measures slices of some of the files, and returns the estimates; those that can't be measured are missing.
+
+    Args:
+        build: the files and the recipe of the build.
+        formats: names of shard formats.
+        slices: how many files to measure a slice of.
+        cores: the cores that wall time is estimated for.
+    """
+    network = build.options.network
     sources = InputOpener(replace(network, tries=min(_TRIES, network.tries)))
-    plan = Plan(cores, len(options.files), bytes_per_second=network.bytes_per_second)
+    plan = Plan(cores, len(build.files), bytes_per_second=network.bytes_per_second)
     try:
-        plan = replace(plan, sizes=measure.sizes(options.files, sources))
-        return replace(plan, cost=measure.cost(options, formats, slices, sources))
+        plan = replace(plan, sizes=measure.sizes(build.files, sources))
+        return replace(plan, cost=measure.cost(build, formats, slices, sources))
     except (OSError, C4pipeError) as error:
         return replace(plan, problem=str(error))

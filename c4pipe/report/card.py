@@ -62,7 +62,7 @@ def render_card(manifest: Mapping[str, Any]) -> str:
         fields=[(field.name, str(field.type), _FIELDS[field.name]) for field in SCHEMA],
         format=best_format,
         example=_example(pages, extension),
-        versions=manifest["made_with"],
+        versions=manifest["versions"],
         limits=limits(recipe, languages, len(manifest["missing"])),
     )
 

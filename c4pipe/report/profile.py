@@ -162,5 +162,5 @@ def _least_sure(pages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(pages, key=lambda page: (page[PROBABILITY], *_identity(page)))[:UNSURE]
 
 
-def _identity(page: Mapping[str, Any]) -> tuple[str, ...]:
-    return page["url"], page["timestamp"], *page["text"]
+def _identity(page: Mapping[str, Any]) -> tuple[Any, ...]:
+    return page["url"], page["timestamp"], page[PROBABILITY], *page["text"]

@@ -40,7 +40,5 @@ def read(folder: StoragePath) -> dict[str, Any] | None:
     """Returns the `report.json` of a corpus, or None if there is none. Raises UsageError if it can't be used."""
     data = read_json(folder / NAME)
     if data is not None and (not isinstance(data, dict) or data.get("version") != VERSION):
-        raise UsageError(
-            f"{folder / NAME} is not of version {VERSION}: delete it, and `c4pipe report` writes a new one"
-        )
+        raise UsageError(f"{folder / NAME} is not of version {VERSION}: delete it, and run `c4pipe report`")
     return data

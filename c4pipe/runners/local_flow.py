@@ -5,9 +5,11 @@ Beam's import and its graph take seconds, and its local runner loses elements be
 
 import os
 import pickle
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
 from multiprocessing.context import SpawnContext, SpawnProcess
+from types import ModuleType
 from typing import Any
 
 from c4pipe.runners.flow import Step
@@ -94,9 +96,26 @@ class _RecordingContext(SpawnContext):
         self._recorded = processes
 
     def Process(self, *arguments: Any, **keywords: Any) -> SpawnProcess:  # type: ignore[override]
-        process = SpawnProcess(*arguments, **keywords)
+        process = _WorkerProcess(*arguments, **keywords)
         self._recorded.append(process)
         return process
+
+
+class _WorkerProcess(SpawnProcess):
+    """A process that does not import the main module of the run, as `multiprocessing` otherwise makes it do.
+
+    Steps are never defined there. So a script that calls `c4pipe.build_corpus` needs no `if __name__ == "__main__"`,
+    and no worker imports what the script imports.
+    """
+
+    def start(self) -> None:
+        """Starts the process while an empty module stands in for the main module."""
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            super().start()
+        finally:
+            sys.modules["__main__"] = main
 
 
 _current: tuple[bytes, Step] | None = None

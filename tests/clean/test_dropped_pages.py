@@ -13,11 +13,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from c4pipe.clean.cleaner import Cleaner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from c4pipe.clean import dropped_pages
-from c4pipe.clean.cleaner import Cleaner
 from c4pipe.clean.dropped_pages import SCHEMA, KeepDropped, parse_share
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.resources import RuleResources
@@ -32,7 +32,8 @@ from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
-from tests.helpers.s3 import moto_server, store_of
+from tests.helpers.s3 import store_of
+from tests.helpers.wet import record
 
 ROOT = Path(__file__).resolve().parents[2]
 CRAWL = ROOT / "samples" / "crawl"
@@ -184,12 +185,12 @@ def test_the_fact_and_the_text(c4_audit: Path) -> None:
 
 
 def test_a_rule_that_judges_the_page_as_crawled_shows_that(tmp_path: Path) -> None:
-    """In c4 "lorem ipsum" drops a page before the line rules; the words may be in a line that these would take."""
+    """In c4 "lorem ipsum" drops a page before the line rules; the words may be in a line that these would drop."""
     body = "Lorem  ipsum\r\n  LOREM IPSUM \r\nThis is a sentence.\r\n"
-    head = f"WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: http://a.example/\r\nContent-Length: {len(body)}\r\n"
-    record = f"{head}WARC-Date: 2019-04-18T10:12:43Z\r\n\r\n{body}\r\n\r\n".encode()
     lists = Lists(bad_words={"en": load_bad_words(ROOT / "samples" / "lists", "en")})
-    WetFileCleaner(C4, lists, KeepDropped(1, str(tmp_path))).clean(io.BytesIO(record), "a.wet", tmp_path / "a.parquet")
+    WetFileCleaner(C4, lists, KeepDropped(1, str(tmp_path))).clean(
+        io.BytesIO(record(body)), "a.wet", tmp_path / "a.parquet"
+    )
     (row,) = rows(tmp_path)
     assert (row["reason"], row["text"], row["lines"]) == ("lorem_ipsum", body, 3)
 
@@ -304,8 +305,8 @@ def test_what_fails_leaves_no_audit(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    with moto_server() as moto, store_of(moto, {"bucket/other": b"x"}, monkeypatch) as store:
+def s3(moto: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    with store_of(moto, {"bucket/other": b"x"}, monkeypatch) as store:
         yield store
 
 

@@ -4,7 +4,7 @@ import io
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from c4pipe.errors import UsageError
 from c4pipe.filters.urls import normalise_url, page_key, url_key
 from c4pipe.recipes.presets import C4, RECIPES, TFDS
 from c4pipe.recipes.recipe import Recipe
-from tests.helpers.s3 import moto_server, store_of
+from tests.helpers.s3 import store_of
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 README = (SAMPLES.parent / "README.md").read_text()
@@ -384,12 +384,6 @@ def test_a_mistake_is_one_sentence(
     (tmp_path / "gone" / "en" / "c4-train-00000-of-00001.parquet").unlink()
     assert main.main(["diff", str(good), str(tmp_path / "gone")]) == 2
     assert "c4-train-00000-of-00001.parquet can't be read" in capsys.readouterr().err
-
-
-@pytest.fixture(scope="module")
-def moto() -> Iterator[str]:
-    with moto_server() as address:
-        yield address
 
 
 def test_a_corpus_can_be_in_a_store(

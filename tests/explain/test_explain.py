@@ -13,12 +13,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from c4pipe.clean.cleaner import Cleaner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
 
-from c4pipe.clean.cleaner import Cleaner
 from c4pipe.clean.fact_wording import FACTS
 from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.trace import PageVerdict, explain_page
@@ -96,8 +96,6 @@ def real_pages(shared_data: Path) -> list[Page]:
 @pytest.mark.parametrize("name", ["c4", "realnewslike", "tfds", "tfds-webtextlike", "tfds-mc4"])
 def test_real_pages_are_explained_as_they_are_cleaned(name: str, shared_data: Path, real_pages: list[Page]) -> None:
     recipe = find_recipe(name)
-    if recipe.parameters("language")["detector"] == "cld3":
-        pytest.importorskip("gcld3", reason="CLD3 isn't installed: c4pipe[cld3]")
     links = shared_data / "lists" / "webtext" / "reddit-submissions-2005.urls.txt"
     lists = recipe_lists.gather(recipe, shared_data / "lists", [links] if recipe.find("url_not_listed") else [])
     tools = RuleResources(recipe, lists)

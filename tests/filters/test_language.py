@@ -120,6 +120,7 @@ def test_languages_are_those_of_the_original(original: DetectorFactory) -> None:
     assert list(LANGDETECT_LANGUAGES) == sorted(original.get_lang_list())
 
 
+@pytest.mark.slow
 def test_real_texts(detector: LanguageDetector, original: DetectorFactory, texts: list[str]) -> None:
     assert differences(detector, original, texts[::EVERY]) == []
 
@@ -322,6 +323,7 @@ def assert_finds_the_same(words: Sequence[str], texts: Iterable[str]) -> int:
     return hits
 
 
+@pytest.mark.slow
 def test_bad_words_in_real_texts(shared_data: Path, texts: list[str]) -> None:
     words = load_bad_words(shared_data / "lists", "en")
     assert len(words) > 350

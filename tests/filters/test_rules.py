@@ -31,10 +31,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pytest
+from c4pipe.clean.cleaner import _FACTS, Cleaner, Verdict
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from c4pipe.clean.cleaner import _FACTS, Cleaner, Verdict
 from c4pipe.clean.file_cleaner import count
 from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.resources import RuleResources

@@ -100,6 +100,7 @@ def test_each_line_has_a_sentence(texts: list[str]) -> None:
     assert len(SentenceSplitter("en").starts(texts)) >= len(texts)
 
 
+@pytest.mark.slow
 def test_real_lines_are_cut_as_the_library_does(shared_data: Path) -> None:
     texts = []
     for path in sorted((shared_data / "pages").glob("*.gz")):

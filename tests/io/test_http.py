@@ -126,7 +126,7 @@ def test_missing_files_are_noted_and_tried_again(tmp_path: Path, capsys: pytest.
         web.asked.clear()
         assert main.main([*command, "--max-missing", "1"]) == 0  # still missing, and that is allowed
         assert main.main([*command, "--max-missing", "0"]) == 1
-        assert "1 of 5 files could not be had" in capsys.readouterr().err
+        assert "1 of 5 files could not be downloaded" in capsys.readouterr().err
         web.files[gone] = files[gone]
         web.asked.clear()
         assert main.main(command) == 0
@@ -145,7 +145,7 @@ def test_where_all_is_missing_there_is_no_corpus(tmp_path: Path, capsys: pytest.
     with serve({}) as web:
         command = ["build", f"{web.url}/a.warc.wet.gz", "--lists", str(LISTS), "--output", str(tmp_path / "c")]
         assert main.main([*command, "--workers", "1", "--quiet"]) == 1
-    assert "1 of 1 files could not be had" in capsys.readouterr().err
+    assert "1 of 1 files could not be downloaded" in capsys.readouterr().err
 
 
 LISTING = [f"crawl-data/{CRAWL}/wet/{number:03}.warc.wet.gz" for number in range(10)]
@@ -203,7 +203,7 @@ def test_a_list_names_paths_and_urls(tmp_path: Path) -> None:
         (["http://h.example.com/a\nb"], "its last part is no file name"),
         (["http://h.example.com/x/.."], "its last part is no file name"),
         (["http://h.example.com/" + "a" * 300], "its last part is no file name"),
-        (["http://h.example.com/1/a.wet", "http://h.example.com/2/a.wet"], "have one name"),
+        (["http://h.example.com/1/a.wet", "http://h.example.com/2/a.wet"], "have the same name"),
         (["@nowhere.txt"], "@nowhere.txt can't be read"),
     ],
 )

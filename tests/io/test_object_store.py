@@ -21,19 +21,13 @@ from c4pipe.io.retry import DownloadError, NetworkOptions
 from c4pipe.io.streams import InputOpener
 from c4pipe.wet.inputs import Selection, find_inputs
 from tests.helpers.crawls import CRAWL, FOLDER, LISTS, build, files_of, made_crawl
-from tests.helpers.s3 import Store, moto_server, store_of
+from tests.helpers.s3 import Store, store_of
 from tests.helpers.web import Script
 
 QUICK = NetworkOptions(tries=12, first_pause=0.002, stall_seconds=10.0)
 HASTY = replace(QUICK, stall_seconds=0.5)
 DATA = random.Random(0).randbytes(100_000)
 LISTING = "GET crawl?list-type=2&max-keys=1000&prefix=folder%2F"
-
-
-@pytest.fixture(scope="module")
-def moto() -> Iterator[str]:
-    with moto_server() as address:
-        yield address
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import JobWritten, UsageError
 from c4pipe.jobs.logs import LOG, log_to
+from c4pipe.native import kernels
 from tests.helpers.logs import log_records
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,9 +27,10 @@ def test_the_log_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     made = manifest.read(output)
     assert made is not None
     found = log_records(log)
-    versions = " ".join(f"{name}={version}" for name, version in made["made_with"].items())
+    versions = " ".join(f"{name}={version}" for name, version in made["versions"].items())
     assert found[0] == ("INFO", f"versions: {versions}")
-    assert found[1] == ("INFO", f"command: c4pipe {' '.join(command)}")
+    assert found[1] == ("INFO", f"kernels: {' '.join(f'{name}={kernel}' for name, kernel in kernels().items())}")
+    assert found[2] == ("INFO", f"command: c4pipe {' '.join(command)}")
     messages = [re.sub(r"[\d.]+ s$", "N s", message) for _, message in found]
     stages = [message for message in messages if message.endswith(("begins", " N s", "ended"))]
     begun = ["clean: begins", "clean: done in N s", "dedup: begins", "dedup: done in N s", "ended"]
@@ -55,7 +57,7 @@ def test_the_log_of_an_error_has_its_traceback(tmp_path: Path, capsys: pytest.Ca
     level, message = log_records(log)[-1]
     assert level == "ERROR"
     assert message.startswith("C4pipeError: no page was found in the input file: are these WET files?\nTraceback")
-    assert 'pipeline.py"' in message
+    assert 'clean_job.py"' in message
 
 
 def test_what_is_logged(tmp_path: Path) -> None:
@@ -66,7 +68,7 @@ def test_what_is_logged(tmp_path: Path) -> None:
         logging.getLogger("another").info("not told")
         logging.getLogger("another").warning("told")
         logging.getLogger("apache_beam.runners.worker.x").info("not told")
-    assert [message for _, message in log_records(log)][1:] == ["command: c4pipe clean 'a b'", "one", "told", "ended"]
+    assert [message for _, message in log_records(log)][2:] == ["command: c4pipe clean 'a b'", "one", "told", "ended"]
     assert LOG.level == logging.NOTSET
     logging.getLogger("c4pipe").warning("too late")
     assert "too late" not in log.read_text()

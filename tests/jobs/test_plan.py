@@ -1,6 +1,5 @@
 """What a build will take: the estimates, what they are measured on, and what is said where that can't be."""
 
-import gzip
 import io
 import random
 import re
@@ -17,10 +16,10 @@ from c4pipe.jobs import measure
 from c4pipe.jobs.measure import Cost, Sizes, spread
 from c4pipe.jobs.plan import Plan
 from c4pipe.wet.inputs import InputFile
-from c4pipe.wet.page import Page
-from c4pipe.wet.records import read_pages
-from tests.helpers.crawls import CRAWL, LISTS, QUICK, SAMPLES, build, made_crawl
+from c4pipe.wet.writer import gzip_member
+from tests.helpers.crawls import CRAWL, LISTS, QUICK, SAMPLES, build, made_crawl, sample_pages
 from tests.helpers.web import serve
+from tests.helpers.wet import record
 
 COST = Cost(
     parts=2,
@@ -111,18 +110,9 @@ def test_slices_that_are_whole_files_give_what_the_build_gives(
 
 
 def records(count: int) -> list[bytes]:
-    pages = []
-    for path in SAMPLES:
-        with path.open("rb") as stream:
-            pages += [page.body.encode() for page in read_pages(stream) if isinstance(page, Page)]
-    draw = random.Random(3)
-    made = []
-    for row in range(count):
-        head = f"WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: http://h.example.com/{row}\r\n"
-        body = draw.choice(pages)[:2000]
-        head += f"WARC-Date: 2019-04-18T00:00:00Z\r\nContent-Length: {len(body)}\r\n\r\n"
-        made.append(head.encode() + body + b"\r\n\r\n")
-    return made
+    bodies = [page.body.encode() for page in sample_pages()]
+    rng = random.Random(3)
+    return [record(rng.choice(bodies)[:2000], f"http://h.example.com/{row}") for row in range(count)]
 
 
 @pytest.mark.parametrize("members", [True, False], ids=["a member each", "one member"])
@@ -133,7 +123,7 @@ def test_slices_of_larger_files(
     made = records(3000)
     for file in range(3):
         some = made[file * 1000 : file * 1000 + 1000]
-        data = b"".join(gzip.compress(each, mtime=0) for each in some) if members else gzip.compress(b"".join(some))
+        data = b"".join(map(gzip_member, some)) if members else gzip_member(b"".join(some))
         (tmp_path / f"{file}.warc.wet.gz").write_bytes(data)
     asked: list[tuple[str, int]] = []
     part_of = InputOpener.read_range

@@ -6,7 +6,7 @@ import pickle
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from itertools import islice, product
@@ -26,7 +26,7 @@ from c4pipe.io.retry import NetworkOptions
 from c4pipe.read.order import Order, after, permutation
 from c4pipe.read.reader import Reader
 from c4pipe.read.source import find
-from tests.helpers.s3 import moto_server, store_of
+from tests.helpers.s3 import store_of
 from tests.helpers.web import Web, serve
 
 Change = Callable[[dict[str, Any]], None]
@@ -71,12 +71,6 @@ def rows(small_corpus: Path) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [row for file in files for row in pq.read_table(file).to_pylist()]
     assert len(found) > 50
     return found
-
-
-@pytest.fixture(scope="module")
-def moto() -> Iterator[str]:
-    with moto_server() as address:
-        yield address
 
 
 def urls(documents: Any) -> list[str]:

@@ -3,10 +3,8 @@
 import hashlib
 import os
 import socket
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +12,7 @@ import pytest
 
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.recipes import pinned_lists
+from tests.helpers import loopback
 
 SHARED_LISTS = Path(__file__).resolve().parents[3] / "shared" / "data" / "lists"
 FIRST = pinned_lists.PINNED[0]
@@ -35,7 +34,7 @@ def serve(answer: Callable[[str, int], Answer]) -> Iterator[Server]:
     """Serve on this machine what `answer` gives for a path and how often the path was asked for before."""
     requests: list[str] = []
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(loopback.Handler):
         def do_GET(self) -> None:
             before = requests.count(self.path)
             requests.append(self.path)
@@ -44,19 +43,10 @@ def serve(answer: Callable[[str, int], Answer]) -> Iterator[Server]:
             self.send_header("Content-Length", str(len(body) + cut_off))
             self.end_headers()
             self.wfile.write(body)
+            self.close_connection = True
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield Server(f"http://127.0.0.1:{server.server_port}", requests)
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with loopback.listen(Handler) as url:
+        yield Server(url, requests)
 
 
 def pinned_answer(path: str, before: int) -> Answer:

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-
 from c4pipe.clean.cleaner import Cleaner
+
 from c4pipe.clean.resources import RuleResources
 from c4pipe.cli import main
 from c4pipe.errors import UsageError

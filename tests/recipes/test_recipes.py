@@ -19,7 +19,7 @@ from c4pipe.filters.language import CLD3_LANGUAGES, LANGDETECT_LANGUAGES, UNKNOW
 from c4pipe.recipes.presets import C4, MC4, NOBLOCKLIST, RECIPES, TFDS, UNFILTERED, find_recipe
 from c4pipe.recipes.recipe import STAGES, Recipe, Step, step
 from c4pipe.recipes.rules import RULES
-from c4pipe.recipes.wording import say
+from c4pipe.recipes.wording import parameter_text
 
 LISTS = {"bad_words": "12ab", "domains": "34cd"}
 SPANS, TEXT = RULES["few_sentences_left"].choices["count"]
@@ -424,5 +424,5 @@ def test_rules_table_has_every_rule_with_its_parameters(recipe: Recipe) -> None:
         assert row.source in line
         for value in each.parameters.values():
             for part in value if isinstance(value, tuple) else [value]:
-                assert say(part) in line
+                assert parameter_text(part) in line
         assert "{" not in line.replace('"{"', "")

@@ -101,6 +101,7 @@ def test_this_machine_does_what_the_graph_says(tmp_path_factory: pytest.TempPath
     assert [file.read_text() for file in folder.iterdir()] == [oracle(texts)]
 
 
+@pytest.mark.beam
 def test_processes_and_beam_do_the_same(tmp_path: Path) -> None:
     texts = ["a b a", "", "b c", "dd a"]
     for name in ("processes", "beam"):
@@ -113,6 +114,7 @@ def test_processes_and_beam_do_the_same(tmp_path: Path) -> None:
         assert [file.read_text() for file in (tmp_path / name).iterdir()] == [oracle(texts)]
 
 
+@pytest.mark.beam
 def test_a_corpus_from_beam_has_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beam itself, in memory; the engines of clusters are tried in engines/."""
     crawl = [str(path) for path in sorted((ROOT / "samples").glob("*/*.wet.gz"))]

@@ -20,7 +20,7 @@ from c4pipe.read.order import Order
 from c4pipe.read.reader import Reader
 from c4pipe.read.source import find
 from c4pipe.tokens import count, subset
-from tests.helpers.s3 import moto_server, store_of
+from tests.helpers.s3 import store_of
 from tests.helpers.web import serve
 
 
@@ -145,14 +145,15 @@ def test_the_languages_of_a_corpus_one_by_one(corpus: Path, counted: Path, model
     assert report(corpus) == report(counted)
 
 
+@pytest.mark.slow
 def test_a_corpus_in_a_store(
-    counted: Path, small_corpus: Path, models: dict[int, Path], monkeypatch: pytest.MonkeyPatch
+    counted: Path, small_corpus: Path, models: dict[int, Path], moto: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = {
         f"bucket/corpus/{p.relative_to(small_corpus)}": p.read_bytes() for p in small_corpus.rglob("*") if p.is_file()
     }
     files["bucket/corpus/spm.model"] = (models[300] / "spm.model").read_bytes()
-    with moto_server() as address, store_of(address, files, monkeypatch):
+    with store_of(moto, files, monkeypatch):
         corpus = "s3://bucket/corpus"
         assert run(f"{corpus}/en", "--vocab", f"{corpus}/spm.model", "--take", 9000) == 0
         assert run(corpus, "--vocab", f"{corpus}/spm.model") == 0

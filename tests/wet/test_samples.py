@@ -9,8 +9,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-
 from c4pipe.clean.cleaner import Cleaner
+
 from c4pipe.clean.resources import RuleResources
 from c4pipe.recipes.presets import C4
 from c4pipe.wet.page import Page
