@@ -74,7 +74,11 @@ def test_the_command_tells_what_is_wrong(corpus: Path, tmp_path: Path, capsys: p
     (tmp_path / "c" / report_data.NAME).unlink()
     shard = next((tmp_path / "c" / "en").glob("*train*.parquet"))
     shard.write_bytes(shard.read_bytes()[:100])
-    assert main.main(["report", str(tmp_path / "c"), "--workers", "1"]) == 2
+    assert main.main(["report", str(tmp_path / "c"), "--workers", "1"]) == 1
+    assert f"{shard} has 100 bytes, and by the manifest" in capsys.readouterr().err
+    damaged = (corpus / "en" / shard.name).read_bytes()[:-9] + b"not there"
+    shard.write_bytes(damaged)
+    assert main.main(["report", str(tmp_path / "c"), "--workers", "1"]) == 1
     assert f"{shard} can't be read" in capsys.readouterr().err
 
 
