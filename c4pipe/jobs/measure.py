@@ -164,7 +164,7 @@ def _clean_slice(
     first = int(max(0, (size or 0) - PART) * place)
     while True:
         started = time.monotonic()
-        part = sources.part(file.path, first, PART)
+        part = sources.read_range(file.path, first, PART)
         fetched = time.monotonic() - started
         before = time.process_time()
         cleaner.clean(io.BytesIO(part), file.name, target)

@@ -124,7 +124,7 @@ def test_readme_has_the_values_and_defaults_of_options() -> None:
 @pytest.mark.parametrize("name", RULES)
 def test_rules_page_has_the_rule(name: str) -> None:
     rule = RULES[name]
-    (section,) = re.findall(rf"^### {rule.row}\. `{name}`\n(.*?)(?=^##|\Z)", RULES_PAGE, re.DOTALL | re.MULTILINE)
+    (section,) = re.findall(rf"^### `{name}`\n(.*?)(?=^##|\Z)", RULES_PAGE, re.DOTALL | re.MULTILINE)
     text = folded(section)
     for literal, _, _, _ in Formatter().parse(rule.does):
         assert folded(literal).strip('"') in text
@@ -161,8 +161,8 @@ def test_the_recipe_that_is_shown_can_be_read(page: str, tmp_path: Path) -> None
 
 
 def test_rules_page_has_no_other_rule() -> None:
-    headings = re.findall(r"^### (\d+)\. `(\w+)`", RULES_PAGE, re.MULTILINE)
-    assert headings == [(str(rule.row), rule.name) for rule in RULES.values()]
+    headings = re.findall(r"^### `(\w+)`", RULES_PAGE, re.MULTILINE)
+    assert headings == list(RULES)
 
 
 def test_rules_page_names_code_that_exists() -> None:
@@ -182,10 +182,7 @@ def exists(module: str, attribute: str) -> bool:
 def test_rules_page_has_the_order_of_the_checks() -> None:
     rows = {cells[0]: cells[1:] for cells in table_rows(RULES_PAGE)}
     for stage, says in STAGES.items():
-        steps = [
-            ", ".join(f"{step.definition.row} `{step.rule}`" for step in getattr(recipe, stage)) or "none"
-            for recipe in (C4, TFDS)
-        ]
+        steps = [", ".join(f"`{step.rule}`" for step in getattr(recipe, stage)) or "none" for recipe in (C4, TFDS)]
         assert rows[stage] == [says, *steps]
 
 

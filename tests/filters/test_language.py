@@ -56,7 +56,7 @@ def texts(shared_data: Path) -> list[str]:
 
 def make_compiled() -> LanguageDetector:
     if langdetect_kernel is None:
-        pytest.skip("the compiled part is not here: no compiler, no wheel")
+        pytest.skip("the C extension was not compiled")
     return LanguageDetector()
 
 
@@ -198,7 +198,7 @@ def test_without_draws_the_library_is_asked(
     both: tuple[LanguageDetector, LanguageDetector], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(language, "_DRAWS", 64)
-    monkeypatch.setattr(language, "_compile", language._compile.__wrapped__)
+    monkeypatch.setattr(language, "_compiled_detector", language._compiled_detector.__wrapped__)
     few, text = LanguageDetector(), "The ferry crosses the river every hour."
     assert few._compiled
     assert few._compiled.guess(text, True) is NotImplemented

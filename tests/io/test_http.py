@@ -68,7 +68,7 @@ def test_another_file_than_before_is_no_rest_of_it() -> None:
         download = Download(f"{web.url}/a", make_pool(), QUICK)
         assert download.read(1000)
         web.files["a"] = DATA[::-1]
-        with pytest.raises(DownloadError, match="the file was changed while it was read"):
+        with pytest.raises(DownloadError, match="the file changed while it was read"):
             list(iter(lambda: download.read(1 << 16), b""))
 
 
@@ -83,7 +83,7 @@ def test_the_time_for_a_file_is_limited() -> None:
     network = NetworkOptions(tries=100, first_pause=0.05, file_seconds=0.2)
     with (
         serve({"a": DATA}, lambda path, number: "503") as web,
-        pytest.raises(DownloadError, match=r"\d s of 0 s are spent"),
+        pytest.raises(DownloadError, match=r"\d s of 0 s are used up"),
     ):
         fetch(web, "a", network)
 
@@ -115,7 +115,7 @@ def test_missing_files_are_noted_and_tried_again(tmp_path: Path, capsys: pytest.
         command += ["--output", str(tmp_path / "corpus")]
         assert main.main(command) == 3
         said = capsys.readouterr().err
-        assert "complete but for 1 files; the same command tries these again" in said
+        assert "complete except for 1 file; the same command tries again to read it" in said
         assert "00003.warc.wet.gz: HTTP status 404 Not Found" in said
         made = manifest.read(tmp_path / "corpus")
         assert made is not None

@@ -126,7 +126,7 @@ def test_slices_of_larger_files(
         data = b"".join(map(gzip_member, some)) if members else gzip_member(b"".join(some))
         (tmp_path / f"{file}.warc.wet.gz").write_bytes(data)
     asked: list[tuple[str, int]] = []
-    part_of = InputOpener.part
+    part_of = InputOpener.read_range
 
     def part(self: InputOpener, path: str, first: int, length: int) -> bytes:
         asked.append((path[-13:-12], first))
@@ -134,7 +134,7 @@ def test_slices_of_larger_files(
 
     whole = (tmp_path / "0.warc.wet.gz").stat().st_size
     monkeypatch.setattr(measure, "PART", whole // 5)
-    monkeypatch.setattr(InputOpener, "part", part)
+    monkeypatch.setattr(InputOpener, "read_range", part)
     assert plan(str(tmp_path)) == 0
     starts = [first for _, first in asked]
     if members:
@@ -187,4 +187,4 @@ def test_a_part_of_a_file_from_a_server() -> None:
         sources = InputOpener(QUICK)
         assert sources.size(f"{web.url}/a") == len(data)
         for first, length in ((0, 10), (1, 20_000), (20_000, 30_000), (49_999, 1), (40_000, 99_999)):
-            assert sources.part(f"{web.url}/a", first, length) == data[first : first + length]
+            assert sources.read_range(f"{web.url}/a", first, length) == data[first : first + length]

@@ -15,8 +15,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from c4pipe.clean.cleaner import Cleaner
 
+from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.resources import RuleResources
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
@@ -96,7 +96,7 @@ def build(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callab
 
 def verdicts(recipe: Recipe, shared_data: Path, pages: dict[str, Page]) -> dict[str, str | None]:
     """Why each page is dropped by itself, before it is compared with others."""
-    cleaner = Cleaner(recipe, RuleResources(recipe, recipe_lists.gather(recipe, shared_data / "lists", ())))
+    cleaner = RecipeEvaluator(recipe, RuleResources(recipe, recipe_lists.gather(recipe, shared_data / "lists", ())))
     found = {}
     for url, page in pages.items():
         verdict, _ = cleaner.clean(page)
@@ -232,14 +232,14 @@ def test_tfds_keeps_what_its_order_leaves(
     assert lines.most_common(1)[0][1] == 1
     # A line that tfds keeps is kept by c4, unless 10, 12 or 18 drops its page, or what differs from c4 is the page.
     alone = C4.without("repeated_span")
-    cleaner = Cleaner(alone, RuleResources(alone, recipe_lists.gather(alone, shared_data / "lists", ())))
+    cleaner = RecipeEvaluator(alone, RuleResources(alone, recipe_lists.gather(alone, shared_data / "lists", ())))
     compared = 0
     for url, row in corpus.rows.items():
-        verdict, draft = cleaner.clean(pages[url])
+        verdict, facts = cleaner.clean(pages[url])
         if verdict.reason in ("lorem_ipsum", "curly_bracket", "bad_words"):
             continue
         compared += 1
-        assert {line.strip() for line in row["text"].split("\n")} <= {line.strip() for line in draft.lines}
+        assert {line.strip() for line in row["text"].split("\n")} <= {line.strip() for line in facts.lines}
     assert compared >= 300
 
 
@@ -301,15 +301,15 @@ def test_recipe_files_of_other_tools_keep_other_pages(name: str, build: Callable
 @pytest.mark.parametrize("recipe", [C4, TFDS], ids=lambda recipe: recipe.name)
 def test_published_c4_comes_out_as_it_is(recipe: Recipe, shared_data: Path) -> None:
     alone = recipe.without("repeated_span")
-    cleaner = Cleaner(alone, RuleResources(alone, recipe_lists.gather(alone, shared_data / "lists", ())))
+    cleaner = RecipeEvaluator(alone, RuleResources(alone, recipe_lists.gather(alone, shared_data / "lists", ())))
     tools = RuleResources(alone, recipe_lists.Lists())
     lines = (shared_data / "c4" / "c4-en.sample449.jsonl").read_text(encoding="utf-8").splitlines()
     documents = [json.loads(line) for line in lines]
     same = english = 0
     for document in documents:
         meta = json.loads(document["meta"])
-        verdict, draft = cleaner.clean(Page(meta["url"], meta["timestamp"], document["text"]))
-        same += not verdict.reason and not verdict.final and draft.text == document["text"]
+        verdict, facts = cleaner.clean(Page(meta["url"], meta["timestamp"], document["text"]))
+        same += not verdict.reason and not verdict.final and facts.text == document["text"]
         assert tools.detector is not None
         guess = tools.detector.guess(document["text"])
         english += guess is not None and guess.language == "en" and guess.probability >= 0.99

@@ -75,7 +75,7 @@ def test_examples_of_the_last_rules() -> None:
     shown = examples.Smallest()
     removals = {sentences: [1] for sentences in range(4, 9)}
     PageFinisher(C4, Lists()).finish(pa.Table.from_pylist(rows, schema), removals, Counter(), shown=shown)
-    found = examples.by_rule(shown.things())
+    found = examples.by_rule(shown.values())
     assert [page["url"] for page in found["passed.few_sentences_left"]] == ["https://3.example", "https://6.example"]
     assert [page["fact"] for page in found["passed.few_sentences_left"]] == ["3 sentences; at least 3"] * 2
     assert [(page["url"], page["fact"]) for page in found["few_sentences_left"]] == [

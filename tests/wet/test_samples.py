@@ -9,8 +9,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from c4pipe.clean.cleaner import Cleaner
 
+from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.resources import RuleResources
 from c4pipe.recipes.presets import C4
 from c4pipe.wet.page import Page
@@ -44,12 +44,12 @@ def verdict_of(expect: str) -> str | None:
 
 @pytest.mark.parametrize("sample", READ, ids=lambda sample: f"{sample.file} {sample.url or 'no URL'}")
 def test_page_by_itself(sample: Any, c4_tools: RuleResources) -> None:
-    verdict, _ = Cleaner(C4, c4_tools).clean(Page(sample.url, sample.date, sample.text))
+    verdict, _ = RecipeEvaluator(C4, c4_tools).clean(Page(sample.url, sample.date, sample.text))
     assert verdict.reason == verdict_of(sample.expect), sample.note
 
 
 def test_pages_as_read_from_the_crawl(c4_tools: RuleResources) -> None:
-    cleaner = Cleaner(C4, c4_tools)
+    cleaner = RecipeEvaluator(C4, c4_tools)
     found: list[tuple[str, str, str | None]] = []
     for path in sorted((SAMPLES / "crawl").glob("*.warc.wet.gz")):
         with path.open("rb") as stream:
