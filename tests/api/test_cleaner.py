@@ -2,10 +2,10 @@
 
 import multiprocessing
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import cloudpickle
+import cloudpickle  # type: ignore[import-untyped]
 import pyarrow.parquet as pq
 import pytest
 
@@ -77,12 +77,12 @@ def test_the_same_verdicts_as_the_pipeline(recipe: str, tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("library", [pickle, cloudpickle], ids=["pickle", "cloudpickle"])
-def test_a_cleaner_can_be_pickled(cleaner: c4pipe.Cleaner, library: "type[pickle] | type[cloudpickle]") -> None:  # type: ignore[valid-type]
+@pytest.mark.parametrize("dumps", [pickle.dumps, cloudpickle.dumps], ids=["pickle", "cloudpickle"])
+def test_a_cleaner_can_be_pickled(cleaner: c4pipe.Cleaner, dumps: Callable[[object], bytes]) -> None:
     """Also after its first text, when models are loaded; `cloudpickle` is what Beam and Spark use."""
-    before = library.dumps(c4pipe.Cleaner("c4", lists=LISTS))  # type: ignore[attr-defined]
+    before = dumps(c4pipe.Cleaner("c4", lists=LISTS))
     cleaner(GOOD)
-    after = library.dumps(cleaner)  # type: ignore[attr-defined]
+    after = dumps(cleaner)
     assert len(after) == len(before) < 20_000
     for each in (before, after):
         copy = pickle.loads(each)
@@ -153,7 +153,7 @@ def test_surrogates(cleaner: c4pipe.Cleaner, text: str, shown: str) -> None:
 
 def test_explain_text_says_what_each_rule_decides(cleaner: c4pipe.Cleaner) -> None:
     explanation = c4pipe.explain_text(GOOD, recipe="c4", lists=LISTS)
-    assert explanation == cleaner.explain(GOOD) or explanation.rules == cleaner.explain(GOOD).rules
+    assert (explanation.rules, explanation.lines) == (cleaner.explain(GOOD).rules, cleaner.explain(GOOD).lines)
     assert explanation.reason is None
     assert explanation.text == cleaner(GOOD).text
     assert [each.rule for each in explanation.lines] == [None, "no_terminal_punctuation", None]

@@ -93,7 +93,7 @@ def test_train_vocabulary(by_command: Path, tmp_path: Path) -> None:
     assert [event.job for event in events if event.phase == "end"] == ["count", "sample", "train"]
     options = ["--size", "200", "--output", str(tmp_path / "w"), "--workers", "1", "--quiet"]
     assert main.main(["vocab", str(by_command / "en"), *options]) == 0
-    assert (tmp_path / "w" / "spm.model").read_bytes() == vocabulary.model.read_bytes()  # type: ignore[union-attr]
+    assert (tmp_path / "w" / "spm.model").read_bytes() == vocabulary.model.read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from c4pipe.wet.inputs import Selection
 
 ROOT = Path(__file__).resolve().parents[2]
 
-FORBIDDEN = [
+FORBIDDEN: list[tuple[Any, str]] = [
     (builtins, "open"),
     (io, "open"),
     (os, "open"),
