@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import logging
 import os
 import re
 import tempfile
@@ -11,7 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 
-from c4pipe.errors import C4pipeError, JobWritten, LostDataError, UsageError
+from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.io.paths import StoragePath
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import LocalFlow
@@ -89,7 +88,12 @@ def run(
             with LocalFlow(max(1, min(options.workers or os.cpu_count() or 1, tasks))) as flow:
                 graph(flow)
         else:
-            _run_on_beam(graph, options, runs_as)
+            if options.workers is not None:
+                name = runner_name(options.beam)
+                raise UsageError(f"--workers {options.workers} is for this machine; {name} has an option of its own")
+            from c4pipe.runners.beam_runner import run_on_beam
+
+            run_on_beam(graph, options, runs_as)
     except (C4pipeError, KeyboardInterrupt):
         raise
     except BrokenProcessPool as error:
@@ -104,35 +108,6 @@ def run(
         raise cause from error
 
 
-def _run_on_beam(graph: Callable[[Flow], None], options: RunnerOptions, runs_as: Callable[[str], None]) -> None:
-    if options.workers is not None:
-        raise UsageError(
-            f"--workers {options.workers} is for this machine; {runner_name(options.beam)} has an option of its own"
-        )
-    import apache_beam as beam
-    from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
-
-    from c4pipe.runners.beam_flow import BeamFlow
-
-    beam_options = PipelineOptions(list(options.beam))
-    pipeline = beam.Pipeline(options=beam_options)
-    graph(BeamFlow(pipeline))
-    with _logs(not options.quiet):
-        result = pipeline.run()
-        if job := _job_id(result):
-            runs_as(job)
-        result.wait_until_finish()
-    if file := beam_options.view_as(PortableOptions).output_executable_path:
-        raise JobWritten(f"the job is in {file}: submit it, then give the same command without that option")
-
-
-def _job_id(result: object) -> str | None:
-    """Returns the id of a job: Dataflow's result has a method for it, that of a job server a private attribute."""
-    job_id = getattr(result, "job_id", None) or getattr(result, "_job_id", None)
-    value = job_id() if callable(job_id) else job_id
-    return str(value) if value else None
-
-
 def failure(error: BaseException) -> C4pipeError:
     """Returns the cause of a failed pipeline in one sentence: Beam wraps it in the tracebacks of its workers."""
     text = re.sub(r"\s*\[while running .*", "", str(error)).strip()
@@ -142,19 +117,3 @@ def failure(error: BaseException) -> C4pipeError:
         kind, message = inner.groups()
     own = {kind.__name__: kind for kind in (C4pipeError, LostDataError, UsageError)}
     return own[kind](message) if kind in own else C4pipeError(f"{message} ({kind})")
-
-
-@contextlib.contextmanager
-def _logs(shown: bool) -> Iterator[None]:
-    """Lets Beam's client of another runner log job ids, links and states; prints them, except those of workers here."""
-    logger, handler = logging.getLogger("apache_beam.runners"), logging.StreamHandler()
-    handler.addFilter(lambda record: not record.name.startswith("apache_beam.runners.worker"))
-    before = logger.level
-    logger.setLevel(logging.INFO)
-    if shown:
-        logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(before)
