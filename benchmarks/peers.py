@@ -59,14 +59,16 @@ LocalPipelineExecutor(steps, tasks=1, workers=1, logging_dir=f"{out}/logs").run(
 """datatrove's own steps, and langdetect in the order of TensorFlow Datasets: after the lines, before the bad words."""
 
 NOTES = """
-- All figures are of whole processes with their start-up, CPU with that of all children, memory of the largest process.
+- All numbers are of whole processes, with their start-up. CPU includes all child processes; memory is that of the
+  largest process.
 - `tfds`: the package's own functions for `en`, dedup included, on Beam in memory in one process, by
-  parity/reference.py, which gives it the Punkt model and the lists that it would download. JSON Lines.
-- `datatrove`: without dedup. Its WarcReader, C4QualityFilter and C4BadWordsFilter as they come, with langdetect 1.0.9
-  instead of its fastText model, which it would download. Its thresholds are others (3 words a line, 5 sentences a
-  page), and its sentences are spaCy's by punctuation, its own choice for English. It leaves out the pages that libmagic
-  takes for no plain text (about 1 in 100). JSON Lines, not compressed.
-- `clean` writes the pages that are left for dedup.
+  parity/reference.py, which gives it the Punkt model and the lists that it would otherwise download. It writes JSON
+  Lines.
+- `datatrove`: without dedup. Its WarcReader, C4QualityFilter and C4BadWordsFilter with their defaults, and langdetect
+  1.0.9 instead of its fastText model, which it would download. Its thresholds differ (3 words a line, 5 sentences a
+  page), and it splits sentences with spaCy by punctuation, its default for English. It skips pages that libmagic does
+  not recognise as plain text (about 1 in 100). It writes JSON Lines, not compressed.
+- `clean` writes the pages that passed job 1, before dedup.
 """
 
 

@@ -12,12 +12,12 @@ Recipe             the rules of a corpus, with their parameters and their order
 Each name is imported when it is first used: `import c4pipe` alone imports the errors only.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
 from c4pipe.errors import C4pipeError, JobWritten, LostDataError, UsageError
 
+TYPE_CHECKING = False  # true for type checkers; the module `typing` takes longer to import than all of this
 if TYPE_CHECKING:
+    from typing import Any
+
     from c4pipe.clean.text_cleaner import Cleaner
     from c4pipe.corpus.corpus import open_corpus
     from c4pipe.jobs.api import build_corpus, clean_files, dedup_files, explain_text
@@ -55,14 +55,17 @@ _MODULES = {
 """The modules of the names that are imported when they are first used."""
 
 
-def _import_public(name: str) -> Any:
+def _import_public(name: str) -> "Any":
     """Imports a public name when it is first used (PEP 562)."""
+    value: Any
     if name == "__version__":
         from importlib.metadata import version
 
-        value: Any = version("c4pipe")
+        value = version("c4pipe")
     elif name in _MODULES:
-        value = getattr(importlib.import_module(_MODULES[name]), name)
+        from importlib import import_module
+
+        value = getattr(import_module(_MODULES[name]), name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value

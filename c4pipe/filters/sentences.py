@@ -61,9 +61,9 @@ class SentenceSplitter:
     def _starts(self, line: str) -> list[int]:
         if self._marks is None or not line or line.isspace():
             return self._library(line)
-        found = [0]
-        # The last sure end of a sentence, the starts up to it, and whether a mark since then needs the library.
-        part, starts, by_library = 0, 1, False
+        starts = [0]
+        # Where the last sure sentence ends, the number of starts so far, whether a later mark needs the library.
+        part, sure, by_library = 0, 1, False
         for match in self._marks.finditer(line):
             mark = match.start()
             word = _word_before(line, mark)
@@ -71,18 +71,18 @@ class SentenceSplitter:
                 by_library = True
             elif self._ends_surely(line, mark):
                 if by_library and word.isalnum():  # no other mark is directly before this one
-                    found[starts:] = self._inside(line, part, mark + 1)
+                    starts[sure:] = self._inside(line, part, mark + 1)
                     by_library = False
-                found.append(mark + 2)
+                starts.append(mark + 2)
                 if not by_library:
-                    part, starts = mark + 2, len(found)
+                    part, sure = mark + 2, len(starts)
             elif _OTHER_SPACE.search(word):
                 by_library = True
             elif self._punkt.ends(line[mark - len(word) : _end_of_word(line, mark + 2)]):
-                found.append(mark + 2)
+                starts.append(mark + 2)
         if by_library:
-            found[starts:] = self._inside(line, part, len(line))
-        return found
+            starts[sure:] = self._inside(line, part, len(line))
+        return starts
 
     def _inside(self, line: str, start: int, end: int) -> list[int]:
         """Returns the starts of sentences inside a part of a line, which the library splits by itself."""

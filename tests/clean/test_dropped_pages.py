@@ -13,15 +13,14 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from c4pipe.clean.cleaner import Cleaner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from c4pipe.clean import dropped_pages
 from c4pipe.clean.dropped_pages import SCHEMA, KeepDropped, parse_share
+from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.resources import RuleResources
-from c4pipe.clean.trace import explain_page
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import UsageError
@@ -120,8 +119,8 @@ def test_the_counts_are_the_funnels(corpus: Path) -> None:
 def test_real_pages_against_the_rules(recipe: Recipe, shared_data: Path, tmp_path: Path) -> None:
     """Exactly the dropped pages whose key is below the share, in the file's order, with what explain says of them."""
     lists = Lists(bad_words={"en": load_bad_words(shared_data / "lists", "en")})
-    tools = RuleResources(recipe, lists)
-    cleaner = Cleaner(recipe, tools)
+    resources = RuleResources(recipe, lists)
+    evaluator = RecipeEvaluator(recipe, resources)
     made = WetFileCleaner(recipe, lists, KeepDropped(SHARE, str(tmp_path / "dropped")))
     passed_over = 0
     for path in sorted((shared_data / "wet").iterdir()):
@@ -130,21 +129,21 @@ def test_real_pages_against_the_rules(recipe: Recipe, shared_data: Path, tmp_pat
         for page in read_pages(io.BytesIO(path.read_bytes())):
             if not isinstance(page, Page):
                 continue
-            verdict, draft = cleaner.clean(page)
+            verdict, facts = evaluator.clean(page)
             if not verdict.reason:
                 continue
-            if url_key(draft.normalised_url) >= SHARE * 2**64:
+            if url_key(facts.normalised_url) >= SHARE * 2**64:
                 passed_over += 1
                 continue
-            told = explain_page(page, recipe, tools)
-            fact = next(each.fact for each in told.rules if each.rule == verdict.reason and each.dropped)
+            explained = evaluator.explain_page(page)
+            fact = next(each.fact for each in explained.rules if each.rule == verdict.reason and each.dropped)
             expected.append(
                 {
                     "url": page.url,
                     "timestamp": page.timestamp,
                     "reason": verdict.reason,
                     "fact": fact,
-                    "lines": draft.line_count,
+                    "lines": facts.line_count,
                 }
             )
         found = pq.read_table(tmp_path / "dropped" / f"{path.name}.clean.parquet").drop(["text"]).to_pylist()
@@ -155,11 +154,11 @@ def test_real_pages_against_the_rules(recipe: Recipe, shared_data: Path, tmp_pat
 def test_a_share_of_the_pages_of_both_jobs(c4_audit: Path, tmp_path: Path) -> None:
     assert build(tmp_path / "c", "--keep-dropped", str(SHARE)) == 0
     some = rows(tmp_path / "c" / dropped_pages.FOLDER)
-    tools = RuleResources(C4, Lists(bad_words={"en": load_bad_words(ROOT / "samples" / "lists", "en")}))
-    cleaner = Cleaner(C4, tools)
+    resources = RuleResources(C4, Lists(bad_words={"en": load_bad_words(ROOT / "samples" / "lists", "en")}))
+    evaluator = RecipeEvaluator(C4, resources)
 
     def key(url: str) -> int:
-        return url_key(cleaner.clean(Page(url, "", ""))[1].normalised_url)
+        return url_key(evaluator.clean(Page(url, "", ""))[1].normalised_url)
 
     everything = rows(c4_audit)
     assert some == [row for row in everything if key(row["url"]) < SHARE * 2**64]
@@ -210,6 +209,7 @@ def keep_all(folder: Path) -> KeepDropped:
 # The same bytes
 
 
+@pytest.mark.slow
 def test_same_bytes_with_two_workers_and_another_order(c4_audit: Path, tmp_path: Path) -> None:
     files = sorted(map(str, CRAWL.iterdir()), reverse=True)
     command = ["build", *files, *LISTS, "--output", str(tmp_path / "c"), "--quiet", "--workers", "2"]

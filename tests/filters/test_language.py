@@ -56,7 +56,7 @@ def texts(shared_data: Path) -> list[str]:
 
 def make_compiled() -> LanguageDetector:
     if langdetect_kernel is None:
-        pytest.skip("the compiled part is not here: no compiler, no wheel")
+        pytest.skip("the C extension was not compiled")
     return LanguageDetector()
 
 
@@ -174,6 +174,7 @@ def test_compiled_as_the_library(both: tuple[LanguageDetector, LanguageDetector]
     assert compiled.guess(text) == library.guess(text)
 
 
+@pytest.mark.slow
 def test_compiled_as_the_library_on_real_texts(
     both: tuple[LanguageDetector, LanguageDetector], texts: list[str]
 ) -> None:
@@ -198,7 +199,7 @@ def test_without_draws_the_library_is_asked(
     both: tuple[LanguageDetector, LanguageDetector], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(language, "_DRAWS", 64)
-    monkeypatch.setattr(language, "_compile", language._compile.__wrapped__)
+    monkeypatch.setattr(language, "_compiled_detector", language._compiled_detector.__wrapped__)
     few, text = LanguageDetector(), "The ferry crosses the river every hour."
     assert few._compiled
     assert few._compiled.guess(text, True) is NotImplemented
@@ -331,6 +332,7 @@ def test_bad_words_in_real_texts(shared_data: Path, texts: list[str]) -> None:
     assert hits > 100
 
 
+@pytest.mark.slow
 def test_each_real_bad_word_is_found(shared_data: Path) -> None:
     words = load_bad_words(shared_data / "lists", "en")
     for word in words:

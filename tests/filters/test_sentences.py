@@ -96,7 +96,7 @@ def test_any_line_is_cut_as_the_library_does(language: str, as_nltk: bool) -> No
 
 @given(st.lists(lines.map(str.strip).filter(bool), max_size=4))
 def test_each_line_has_a_sentence(texts: list[str]) -> None:
-    # So a page of three lines has three sentences: rule 14 need not cut them.
+    # So a page of three lines has three sentences: `few_sentences` need not split them.
     assert len(SentenceSplitter("en").starts(texts)) >= len(texts)
 
 

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 
 import pytest
-from c4pipe.clean.cleaner import Cleaner
 
+from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.resources import RuleResources
 from c4pipe.filters import domains
 from c4pipe.filters.bad_words import BadWords
@@ -115,9 +115,11 @@ def test_telling_the_language_takes_linear_time(unit: str) -> None:
 
 
 def test_the_slowest_page_of_the_largest_size(sample_lists: Lists) -> None:
-    """Rule 3 lets it pass, and its lines come to Punkt twice, with as many marks as words."""
+    """The rule `too_long` lets it pass, and Punkt reads its lines twice, with as many marks as words."""
     recipe = RECIPES["tfds"]
     body = "\n".join(["The. old. ferry. crosses. the. river. " + "a. " * 320 + "bread."] * 190)[:189_990] + " bread."
     began = time.process_time()
-    Cleaner(recipe, RuleResources(recipe, sample_lists)).clean(Page("http://a.com/", "2030-01-01T00:00:00Z", body))
+    RecipeEvaluator(recipe, RuleResources(recipe, sample_lists)).clean(
+        Page("http://a.com/", "2030-01-01T00:00:00Z", body)
+    )
     assert time.process_time() - began < 30

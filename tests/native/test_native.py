@@ -1,4 +1,4 @@
-"""The compiled part gives what Python gives: every rule, on any text, and the same work files."""
+"""The C extension returns what Python returns: for every rule, on any text, and in the same work files."""
 
 import sys
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from c4pipe.clean import examples, page_facts, work_file
+from c4pipe.clean import page_facts, work_file
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_file import read_header
 from c4pipe.filters import bad_words, body_lines, packed_lines, spans
@@ -23,7 +23,7 @@ from c4pipe.wet.page import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 
-pytestmark = pytest.mark.skipif(text_kernel is None, reason="the compiled part is not here: no compiler, no wheel")
+pytestmark = pytest.mark.skipif(text_kernel is None, reason="the C extension was not compiled")
 
 WHITE = "".join(chr(code) for code in range(sys.maxunicode + 1) if chr(code).isspace())
 BREAKS = "".join(chr(code) for code in range(sys.maxunicode + 1) if len(f"a{chr(code)}b".splitlines()) == 2)
@@ -65,7 +65,6 @@ def packed_of(text: str, cut: str) -> Any:
 @example("a".join(WHITE), "newlines, then unicode")
 @example("", "newlines")
 def test_lines_are_cut_alike(text: str, cut: str) -> None:
-    assert text.isascii() or WHITE  # both kinds come
     made, expected = packed_of(text, cut), body_lines.cut(Page("", "", text), cut)
     assert made.unpacked() == expected
     assert len(made) == len(expected)
@@ -211,6 +210,7 @@ def test_listed_words(words: list[str], text: str) -> None:
         assert BadWords(words, "en").find(text) == compiled.find(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["c4", "tfds"])
 def test_the_same_work_files(name: str, shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = find_recipe(name)
@@ -235,7 +235,7 @@ def test_the_same_work_files(name: str, shared_data: Path, tmp_path: Path, monke
 
 
 def test_lines_are_not_cut_in_python(monkeypatch: pytest.MonkeyPatch, shared_data: Path, tmp_path: Path) -> None:
-    """The gain, without a clock: only pages that are shown as examples are."""
+    """The gain, without a clock."""
     cut, asked = body_lines.cut, []
 
     def counted(page: Page, line_separators: str) -> list[str]:
@@ -249,5 +249,5 @@ def test_lines_are_not_cut_in_python(monkeypatch: pytest.MonkeyPatch, shared_dat
     target = tmp_path / "work.parquet"
     with file.open("rb") as stream:
         cleaner.clean(stream, file.name, target)
-    assert len(asked) <= examples.A_FILE * len(RULES)
-    assert len(asked) < read_header(target).counts["pages.read"] / 5
+    assert read_header(target).counts["pages.read"] > 100
+    assert asked == []

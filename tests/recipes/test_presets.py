@@ -15,8 +15,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from c4pipe.clean.cleaner import Cleaner
 
+from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.resources import RuleResources
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
@@ -27,6 +27,8 @@ from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
 from c4pipe.wet.writer import write_wet
+
+pytestmark = pytest.mark.slow
 
 Row = dict[str, Any]
 
@@ -96,7 +98,7 @@ def build(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callab
 
 def verdicts(recipe: Recipe, shared_data: Path, pages: dict[str, Page]) -> dict[str, str | None]:
     """Why each page is dropped by itself, before it is compared with others."""
-    cleaner = Cleaner(recipe, RuleResources(recipe, recipe_lists.gather(recipe, shared_data / "lists", ())))
+    cleaner = RecipeEvaluator(recipe, RuleResources(recipe, recipe_lists.gather(recipe, shared_data / "lists", ())))
     found = {}
     for url, page in pages.items():
         verdict, _ = cleaner.clean(page)
@@ -140,7 +142,6 @@ def test_unfiltered_keeps_pages_as_crawled(
     assert all(row["language"] == "en" and row["language_probability"] >= 0.99 for row in corpus.rows.values())
 
 
-@pytest.mark.slow
 def test_realnewslike_is_the_part_of_c4_on_news_domains(build: Callable[..., Corpus], shared_data: Path) -> None:
     c4, corpus = build("c4"), build("realnewslike")
     assert corpus.rows == {url: row for url, row in c4.rows.items() if listed_domain(url, shared_data)}
@@ -173,7 +174,6 @@ def test_webtextlike_is_the_part_of_c4_in_a_list_over_twelve_months(
     assert corpus.dropped["url_not_listed"] == len(c4.rows) - len(linked)
 
 
-@pytest.mark.slow
 def test_mc4_has_a_folder_for_each_language_and_each_line_once(
     build: Callable[..., Corpus], pages: dict[str, Page]
 ) -> None:
@@ -201,7 +201,6 @@ def test_mc4_has_a_folder_for_each_language_and_each_line_once(
     assert corpus.dropped["bad_words"] >= 50
 
 
-@pytest.mark.slow
 def test_languages_have_a_folder_and_a_list_each(shared_data: Path, tmp_path: Path) -> None:
     handbook = str(shared_data / "pages" / "multilingual-handbook.warc.wet.gz")
     articles = str(shared_data / "pages" / "web-articles.warc.wet.gz")
@@ -223,7 +222,6 @@ def test_languages_have_a_folder_and_a_list_each(shared_data: Path, tmp_path: Pa
         assert [text for text in texts if listed.search(text)] == []
 
 
-@pytest.mark.slow
 def test_tfds_keeps_what_its_order_leaves(
     build: Callable[..., Corpus], pages: dict[str, Page], shared_data: Path
 ) -> None:
@@ -232,14 +230,14 @@ def test_tfds_keeps_what_its_order_leaves(
     assert lines.most_common(1)[0][1] == 1
     # A line that tfds keeps is kept by c4, unless 10, 12 or 18 drops its page, or what differs from c4 is the page.
     alone = C4.without("repeated_span")
-    cleaner = Cleaner(alone, RuleResources(alone, recipe_lists.gather(alone, shared_data / "lists", ())))
+    cleaner = RecipeEvaluator(alone, RuleResources(alone, recipe_lists.gather(alone, shared_data / "lists", ())))
     compared = 0
     for url, row in corpus.rows.items():
-        verdict, draft = cleaner.clean(pages[url])
+        verdict, facts = cleaner.clean(pages[url])
         if verdict.reason in ("lorem_ipsum", "curly_bracket", "bad_words"):
             continue
         compared += 1
-        assert {line.strip() for line in row["text"].split("\n")} <= {line.strip() for line in draft.lines}
+        assert {line.strip() for line in row["text"].split("\n")} <= {line.strip() for line in facts.lines}
     assert compared >= 300
 
 
@@ -255,7 +253,6 @@ def test_tfds_unfiltered_is_unfiltered_but_for_metadata_lines(
         assert [line.strip() for line in text.split("\n") if line.strip()] == lines
 
 
-@pytest.mark.slow
 def test_tfds_realnewslike_leaves_other_domains_out_of_dedup(build: Callable[..., Corpus], shared_data: Path) -> None:
     tfds, corpus = build("tfds"), build("tfds-realnewslike")
     assert all(listed_domain(url, shared_data) for url in corpus.rows)
@@ -273,7 +270,6 @@ def test_tfds_webtextlike_leaves_other_links_out_of_dedup(build: Callable[..., C
     assert all(set(tfds.texts[url].split("\n")) <= set(corpus.texts[url].split("\n")) for url in linked)
 
 
-@pytest.mark.slow
 def test_tfds_mc4_judges_what_dedup_left(build: Callable[..., Corpus]) -> None:
     corpus, mc4 = build("tfds-mc4"), build("mc4")
     assert set(corpus.dropped) <= {"stale_capture", "few_long_lines", "bad_words", "empty", "language"}
@@ -301,15 +297,15 @@ def test_recipe_files_of_other_tools_keep_other_pages(name: str, build: Callable
 @pytest.mark.parametrize("recipe", [C4, TFDS], ids=lambda recipe: recipe.name)
 def test_published_c4_comes_out_as_it_is(recipe: Recipe, shared_data: Path) -> None:
     alone = recipe.without("repeated_span")
-    cleaner = Cleaner(alone, RuleResources(alone, recipe_lists.gather(alone, shared_data / "lists", ())))
+    cleaner = RecipeEvaluator(alone, RuleResources(alone, recipe_lists.gather(alone, shared_data / "lists", ())))
     tools = RuleResources(alone, recipe_lists.Lists())
     lines = (shared_data / "c4" / "c4-en.sample449.jsonl").read_text(encoding="utf-8").splitlines()
     documents = [json.loads(line) for line in lines]
     same = english = 0
     for document in documents:
         meta = json.loads(document["meta"])
-        verdict, draft = cleaner.clean(Page(meta["url"], meta["timestamp"], document["text"]))
-        same += not verdict.reason and not verdict.final and draft.text == document["text"]
+        verdict, facts = cleaner.clean(Page(meta["url"], meta["timestamp"], document["text"]))
+        same += not verdict.reason and not verdict.final and facts.text == document["text"]
         assert tools.detector is not None
         guess = tools.detector.guess(document["text"])
         english += guess is not None and guess.language == "en" and guess.probability >= 0.99

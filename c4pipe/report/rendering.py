@@ -1,4 +1,4 @@
-"""Draws the templates in templates/ with Jinja2: pages in HTML, and Markdown."""
+"""Renders the templates in templates/ with Jinja2, in HTML and Markdown."""
 
 import json
 import re
@@ -12,7 +12,7 @@ _JOINERS = "\u200c\u200d"  # letters of some scripts need them
 _MARKUP = re.compile(r"([\\`*\[\]<>|#]|(?<!\w)_|_(?!\w))")
 
 
-def draw(template: str, **values: Any) -> str:
+def render(template: str, **values: Any) -> str:
     """Returns a template of this folder with values filled in.
 
     In a template that ends in `.html` every value is escaped, and each character that can't be seen, or that changes
@@ -23,7 +23,7 @@ def draw(template: str, **values: Any) -> str:
 
 @cache
 def _environment() -> "Environment":
-    """Jinja2 is imported here, when the first template is drawn: most processes of a job draw none."""
+    """Jinja2 is imported here, when the first template is rendered: most processes of a job render none."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
