@@ -5,10 +5,11 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from c4pipe.display.visible import JOINERS, visible
+
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-_JOINERS = "\u200c\u200d"  # letters of some scripts need them
 _MARKUP = re.compile(r"([\\`*\[\]<>|#]|(?<!\w)_|_(?!\w))")
 
 
@@ -31,25 +32,13 @@ def _environment() -> "Environment":
         loader=PackageLoader("c4pipe.report"),
         autoescape=lambda name: name is not None and name.endswith(".html"),
         undefined=StrictUndefined,
-        finalize=lambda value: value if isinstance(value, Markup) else visible(value),
+        finalize=lambda value: value if isinstance(value, Markup) else visible(str(value), keep=f"\n{JOINERS}"),
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
     environment.filters.update(md=as_markdown, quoted=quoted, number="{:,}".format)
     return environment
-
-
-def visible(value: object) -> str:
-    """Returns a text with U+FFFD for each character that can't be seen or that changes the direction of the text."""
-    text = str(value)
-    return text if text.isprintable() else "".join(map(_visible, text))
-
-
-def _visible(character: str) -> str:
-    if character.isprintable() or character == "\n" or character in _JOINERS:
-        return character
-    return " " if character.isspace() else "\ufffd"
 
 
 def as_markdown(text: str) -> str:

@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from c4pipe.io.paths import RemotePath
-from c4pipe.runners.beam_runner import _job_id
 from c4pipe.runners.progress import Progress, ProgressEvent, State, seconds_left
-from c4pipe.runners.runner import RunnerOptions, run
+from c4pipe.runners.runner import RunnerOptions, _job_id, run
 
 
 class Clock:
@@ -60,7 +59,7 @@ def test_events_come_at_the_start_every_interval_and_at_the_end(monkeypatch: pyt
     shares = iter([0.2, 0.4, 0.6, 1.0])
     begin, first, second, end = events_of(clock, lambda: (next(shares), "some"), 15.0, files=3)
     assert begin == ProgressEvent("clean", "begin", 0.2, "some", {"files": 3})
-    assert (first.share, first.facts, first.seconds) == (0.4, {"files": 3}, 15.0)
+    assert first == ProgressEvent("clean", "running", 0.4, "some", {"files": 3}, 15.0, first.seconds_left)
     assert first.seconds_left == pytest.approx(45.0)
     assert second.seconds == 30.0
     assert second.seconds_left == pytest.approx(30.0)
@@ -76,13 +75,13 @@ def test_a_job_that_failed_has_no_time_left(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_look_that_fails_repeats_what_was_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    looks: Iterator[float | OSError] = iter([0.1, OSError("the store is busy"), 0.3])
+    shares = iter([0.1, None, 0.3])
 
     def look() -> State:
-        value = next(looks)
-        if isinstance(value, OSError):
-            raise value
-        return value, "some"
+        share = next(shares)
+        if share is None:
+            raise OSError("the store is busy")
+        return share, "some"
 
     assert [event.share for event in events_of(Clock(monkeypatch, waits=2), look)] == [0.1, 0.1, 0.3]
 
