@@ -316,7 +316,7 @@ def test_published_c4_comes_out_of_clean_unchanged(tmp_path: Path, shared_data: 
     counts = json.loads(pq.read_metadata(work_file).metadata[b"c4pipe"])["counts"]
     assert counts["pages.read"] == len(texts) == 449
     after = [kept.get(f"http://c4.example/{number}") for number in range(len(texts))]
-      # 445 are unchanged; three have fewer than three sentences (few_sentences), one has a line that starts with a
+    # 445 are unchanged; three have fewer than three sentences (few_sentences), one has a line that starts with a
     # space (body_lines).
     assert sum(text == left for text, left in zip(texts, after, strict=True)) == 445
     assert counts["pages.dropped.few_sentences"] == after.count(None) == 3
