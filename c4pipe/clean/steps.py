@@ -46,7 +46,7 @@ class CleanWetFile(Step):
 
     def setup(self) -> None:
         """Loads the lists and the resources of the recipe."""
-        lists = recipe_lists.load(storage_path(self._lists), self._digests)
+        lists = recipe_lists.load_lists(storage_path(self._lists), self._digests)
         self._cleaner = WetFileCleaner(Recipe.from_json(self._recipe), lists, self._keep_dropped)
         self._sources = InputOpener(self._network)
 
@@ -61,7 +61,7 @@ class CleanWetFile(Step):
                 with self._sources.open(source) as stream:
                     self._cleaner.clean(stream, source.rpartition("/")[2], target)
             except DownloadError as error:
-                missing.note(target, source, str(error))
+                missing.note_missing(target, source, str(error))
             except OSError as error:
                 raise C4pipeError(f"{source} can't be cleaned into {target}: {error}") from error
         return ()

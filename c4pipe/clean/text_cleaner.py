@@ -80,7 +80,7 @@ class Cleaner:
         """
         self.recipe = choose_recipe(recipe, languages)
         folder = pinned_lists.lists_dir(None if lists is None else Path(lists))
-        self._lists = recipe_lists.gather(self.recipe, folder, [Path(each) for each in links])
+        self._lists = recipe_lists.gather_lists(self.recipe, folder, [Path(each) for each in links])
         self._url_rule = next(filter(self.recipe.find, _URL_RULES), None)
 
     def __call__(self, text: str, *, url: str | None = None, timestamp: str | None = None) -> TextVerdict:

@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
         console = printer(sys.stdout)
         console.print(funnel_table(plan.recipe, counts))
         say(console, f"work files: {options.work} ({time.monotonic() - started:,.1f} s)")
-    return report_missing(options, missing.noted([options.work]), options.max_missing)
+    return report_missing(options, missing.missing_files([options.work]), options.max_missing)
 
 
 COMMAND = Command(

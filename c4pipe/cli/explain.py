@@ -59,10 +59,10 @@ def _corpus(text: str) -> "StoragePath | None":
     from c4pipe.explain.page_input import STANDARD_INPUT
     from c4pipe.io.object_store import SCHEMES
     from c4pipe.io.paths import storage_path
-    from c4pipe.wet.inputs import ENDINGS
+    from c4pipe.wet.inputs import WET_ENDINGS
 
     on_the_web = "://" in text and not text.startswith(SCHEMES)
-    if text == STANDARD_INPUT or text.endswith(ENDINGS) or on_the_web:
+    if text == STANDARD_INPUT or text.endswith(WET_ENDINGS) or on_the_web:
         return None
     folder = storage_path(text)
     return folder if folder.is_dir() else None
@@ -94,7 +94,7 @@ def _of_pages(options: argparse.Namespace) -> Iterator[Explained]:
         raise UsageError(f"--work {options.work[0]}: {options.input} is no corpus, and only a corpus has work folders")
     recipe = choose_recipe(options.recipe or "c4", languages(options))
     pages = find_pages(options.input, options.url, recipe.page_keys[0])
-    lists = recipe_lists.gather(recipe, lists_dir(options.lists), options.links or ())
+    lists = recipe_lists.gather_lists(recipe, lists_dir(options.lists), options.links or ())
     evaluator = RecipeEvaluator(recipe, RuleResources(recipe, lists))
     for page in pages:
         verdict = evaluator.explain_page(page)

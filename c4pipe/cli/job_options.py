@@ -29,11 +29,11 @@ def languages(options: argparse.Namespace) -> tuple[str, ...]:
 
 def keep_dropped(options: argparse.Namespace, folder: "StoragePath") -> "KeepDropped | None":
     """Returns which dropped pages are kept, in a folder inside that of the corpus or of the work files."""
-    from c4pipe.clean.dropped_pages import FOLDER, KeepDropped, parse_share
+    from c4pipe.clean.dropped_pages import DROPPED_FOLDER, KeepDropped, parse_dropped_share
 
     if options.keep_dropped is None:
         return None
-    return KeepDropped(parse_share(options.keep_dropped), str(folder.absolute() / FOLDER))
+    return KeepDropped(parse_dropped_share(options.keep_dropped), str(folder.absolute() / DROPPED_FOLDER))
 
 
 def clean_options(
@@ -42,7 +42,7 @@ def clean_options(
     """Returns the options of job 1. Raises UsageError for values that can't be used."""
     from c4pipe.io.retry import NetworkOptions
     from c4pipe.jobs.options import CleanOptions, bytes_per_worker
-    from c4pipe.wet.inputs import SOURCE, Selection, parse_slice
+    from c4pipe.wet.inputs import COMMON_CRAWL, Selection, parse_slice
 
     rate = bytes_per_worker(options.bandwidth, options.workers)
     network = NetworkOptions(bytes_per_second=rate, cache=options.cache)
@@ -54,7 +54,7 @@ def clean_options(
         lists=options.lists,
         links=tuple(options.links or ()),
         selection=Selection(
-            source=options.source or SOURCE,
+            source=options.source or COMMON_CRAWL,
             files=parse_slice(options.files) if options.files is not None else None,
             sample=options.sample,
             network=network,

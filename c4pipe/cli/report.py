@@ -30,9 +30,9 @@ def run(options: argparse.Namespace) -> None:
     from c4pipe.report.rebuild import rebuild_data
 
     folder = options.corpus.absolute()
-    corpus_manifest = manifest.read(folder)
+    corpus_manifest = manifest.read_manifest(folder)
     if corpus_manifest is None:
-        raise UsageError(f"{options.corpus} has no {manifest.NAME}: give the folder of a finished corpus")
+        raise UsageError(f"{options.corpus} has no {manifest.MANIFEST}: give the folder of a finished corpus")
     with only_run(folder):
         data = report_data.read(folder)
         if data is None:

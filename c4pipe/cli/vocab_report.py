@@ -69,12 +69,12 @@ def measure(
     from c4pipe.io.atomic import write_text
     from c4pipe.vocab.quality import Vocabulary, held_out
     from c4pipe.vocab.quality_picture import quality_picture
-    from c4pipe.vocab.sources import find, labels
+    from c4pipe.vocab.sources import find_pages, source_labels
 
     vocabularies = [Vocabulary(name, file) for name, file in zip(_names(models), models, strict=True)]
     figures: list[Figures] = []
-    for label, source in zip(labels(sources), sources, strict=True):
-        texts = held_out(find(source, held_out=True))
+    for label, source in zip(source_labels(sources), sources, strict=True):
+        texts = held_out(find_pages(source, held_out=True))
         if texts:
             figures += [each.measure(label, texts) for each in vocabularies]
         elif options.json_progress or not options.quiet:
@@ -92,9 +92,9 @@ def measure(
 
 def _names(models: Sequence["StoragePath"]) -> list[str]:
     """Returns a name for each model: that of its file or folder, with a number where several have the same."""
-    from c4pipe.vocab.quality import name_of
+    from c4pipe.vocab.quality import model_name
 
-    names = [name_of(file) for file in models]
+    names = [model_name(file) for file in models]
     repeated = {name for name in names if names.count(name) > 1}
     return [f"{name} ({n})" if name in repeated else name for n, name in enumerate(names, 1)]
 

@@ -44,13 +44,13 @@ class DedupStep(Step):
     def _by_group(self, name: str, rows: Rows, dtype: np.dtype[Any], report: control_totals.Report) -> Iterator[Any]:
         """Yields (group, packed rows) for a shuffle, and adds the totals of what was sent to `report`."""
         for group, selected in shuffle.by_group(rows, self._plan.group, dtype):
-            report.update(control_totals.add([report, control_totals.sent(name, shuffle.totals(selected))]))
+            report.update(control_totals.add_reports([report, control_totals.sent(name, shuffle.totals(selected))]))
             yield group, self._spill.send(selected.tobytes())
 
 
 def step_report(*reports: Mapping[str, Any]) -> tuple[str, Any]:
     """Returns the sum of some reports as an element of the output REPORT."""
-    return REPORT, control_totals.add(reports)
+    return REPORT, control_totals.add_reports(reports)
 
 
 def files_of(grouped: Mapping[str, Iterable[Any]]) -> Files:

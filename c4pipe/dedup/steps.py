@@ -21,7 +21,7 @@ def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: Dedu
         groups: (number of the group, its work files).
         plan: the parameters of the steps.
     """
-    shown = examples.choose(path for _, group in groups for _, path in group)
+    shown = examples.choose_files(path for _, group in groups for _, path in group)
     files = flow.create("Work files", groups)
     urls = flow.do("Read URLs", files, ReadUrls(plan))
     url_buckets = flow.group("Group URLs", urls["rows"])
@@ -41,4 +41,4 @@ def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: Dedu
     reports = flow.merge(
         "All reports", *(each[REPORT] for each in (urls, stale, spans, repeated, pages, repeats, written))
     )
-    flow.do("Publish", flow.fold("Add up reports", reports, control_totals.add), Publish(plan, shown))
+    flow.do("Publish", flow.fold("Add up reports", reports, control_totals.add_reports), Publish(plan, shown))

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from c4pipe.clean import examples
-from c4pipe.clean.examples import Example, Smallest
+from c4pipe.clean.examples import Example, SmallestKeys
 from c4pipe.clean.work_file import PAGE_COLUMNS, read_kept, read_stale
 from c4pipe.clean.work_folder import find_work_files
 from c4pipe.corpus.shard_writer import ShardWriter
@@ -42,7 +42,7 @@ class FinishPages(DedupStep):
         """Loads the recipe with its lists."""
         super().setup()
         plan = self._plan
-        lists = recipe_lists.find([storage_path(each) for each in plan.work], plan.lists)
+        lists = recipe_lists.find_lists([storage_path(each) for each in plan.work], plan.lists)
         self._finisher = PageFinisher(Recipe.from_json(plan.recipe), lists)
 
     def process(self, element: tuple[int, Mapping[str, Iterable[Any]]]) -> Iterator[Any]:
@@ -61,7 +61,7 @@ class FinishPages(DedupStep):
         shown_examples: list[Example] = []
         held: list[pa.Table] = []
         for file, path in files_of(grouped):
-            shown = Smallest() if path in self._shown else None
+            shown = SmallestKeys() if path in self._shown else None
             for pages in self._finish_file(
                 file, storage_path(path), rows_of(stale, file), removals, removed_spans, counts, seen, shown
             ):
@@ -89,7 +89,7 @@ class FinishPages(DedupStep):
         removed_spans: RemovedSpans,
         counts: Counter[str],
         seen: list[Any],
-        shown: Smallest | None,
+        shown: SmallestKeys | None,
     ) -> Iterator[pa.Table]:
         """Yields the finished pages of a work file.
 
@@ -166,10 +166,10 @@ class Publish(Step):
 
     def process(self, element: control_totals.Report) -> Iterable[tuple[str, Any]]:
         """Adds what the report needs from the work files, then checks and publishes."""
-        clean_examples = examples.gather([storage_path(path) for path in self._shown])
+        clean_examples = examples.gather_examples([storage_path(path) for path in self._shown])
         span = Recipe.from_json(self._plan.recipe).parameters("repeated_span")
         files = list(find_work_files([storage_path(each) for each in self._plan.work]).values())
         repeats = with_texts(element.get("repeats", ()), files, span["size"]) if span else []
-        report = {**control_totals.add([element, {"examples": clean_examples}]), "repeats": repeats}
+        report = {**control_totals.add_reports([element, {"examples": clean_examples}]), "repeats": repeats}
         publish.finish(storage_path(self._plan.output), report, self._plan.publication_token)
         return ()

@@ -11,7 +11,7 @@ from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.fact_wording import number
 from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.verdicts import RuleVerdict
-from c4pipe.clean.work_folder import WORK, find_work_files, read_headers
+from c4pipe.clean.work_folder import WORK_FOLDER, find_work_files, read_headers
 from c4pipe.corpus.corpus import Corpus, open_corpus
 from c4pipe.corpus.shard_reader import Shard, read_tables
 from c4pipe.errors import C4pipeError, UsageError
@@ -94,7 +94,7 @@ class CorpusExplainer:
         a shard is missing.
         """
         self._corpus = open_corpus(folder)
-        inside = folder / WORK
+        inside = folder / WORK_FOLDER
         self._work_folder = inside
         self._work = _Work(self._corpus, tuple(work) or (inside,)) if work or inside.is_dir() else None
 
@@ -165,7 +165,7 @@ class _Work:
 
     @cached_property
     def _evaluator(self) -> RecipeEvaluator:
-        lists = recipe_lists.find(self._folders, self._header.lists)
+        lists = recipe_lists.find_lists(self._folders, self._header.lists)
         return RecipeEvaluator(self._recipe, RuleResources(self._recipe, lists))
 
     def explain(self, url: str) -> list[CaptureVerdict]:

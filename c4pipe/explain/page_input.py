@@ -8,7 +8,7 @@ from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.urls import normalise_url
 from c4pipe.io.retry import DownloadError, NetworkOptions
 from c4pipe.io.streams import InputOpener, is_url
-from c4pipe.wet.inputs import ENDINGS
+from c4pipe.wet.inputs import WET_ENDINGS
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import RECORD_CAP, read_pages
 
@@ -44,7 +44,7 @@ def _is_wet(path: str) -> bool:
         raise UsageError(f"{path}: there is no such file; give a text, a WET file, a corpus, or - for standard input")
     if not Path(path).is_file():
         raise UsageError(f"{path} is no regular file: give the text on standard input, with - as the input")
-    if path.endswith(ENDINGS):
+    if path.endswith(WET_ENDINGS):
         return True
     with Path(path).open("rb") as file:
         return file.read(5).startswith(_WET_STARTS)

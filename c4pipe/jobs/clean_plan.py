@@ -6,7 +6,7 @@ from functools import cached_property
 from c4pipe.clean import missing
 from c4pipe.clean.work_folder import work_path
 from c4pipe.errors import UsageError
-from c4pipe.io.paths import StoragePath, names
+from c4pipe.io.paths import StoragePath, list_names
 from c4pipe.jobs.options import CleanOptions
 from c4pipe.recipes import pinned_lists, recipe_lists
 from c4pipe.recipes.choose import choose_recipe
@@ -60,7 +60,7 @@ def plan_clean(options: CleanOptions) -> CleanPlan:
     if options.max_missing is not None and options.max_missing < 0:
         raise UsageError(f"--max-missing {options.max_missing}: give 0 or more")
     files = find_inputs(options.inputs, options.selection)
-    lists = recipe_lists.gather(recipe, pinned_lists.lists_dir(options.lists), options.links)
+    lists = recipe_lists.gather_lists(recipe, pinned_lists.lists_dir(options.lists), options.links)
     return CleanPlan(options, recipe, lists, files)
 
 
@@ -81,13 +81,13 @@ class WorkState:
 
 def work_state(plan: CleanPlan) -> WorkState:
     """Returns how far the work folder of a plan is, by one look at its names."""
-    present = names(plan.work)
+    present = list_names(plan.work)
     done, absent, open_files = [], [], []
     for file in plan.files:
         target = plan.target(file)
         if target.name in present:
             done.append(file)
-        elif missing.note_path(target).name in present:
+        elif missing.missing_note(target).name in present:
             absent.append(file)
         else:
             open_files.append(file)

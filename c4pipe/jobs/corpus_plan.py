@@ -73,7 +73,7 @@ class CorpusPlan:
     @cached_property
     def clean_counts(self) -> dict[str, int]:
         """The counters of job 1, over all work files, that the manifest has."""
-        counts: dict[str, int] = control_totals.add(header.counts for header in self.headers)
+        counts: dict[str, int] = control_totals.add_reports(header.counts for header in self.headers)
         counts.pop("pages.cleaned", None)
         return counts
 
@@ -107,8 +107,8 @@ def plan_dedup(options: DedupOptions) -> CorpusPlan:
     headers = tuple(read_headers(files).values())
     recipe = headers[0].recipe
     check_detector(recipe.parameters("language").get("detector", ""))
-    recipe_lists.find(options.work, headers[0].lists)
-    text_bytes = control_totals.add(header.text_bytes for header in headers)
+    recipe_lists.find_lists(options.work, headers[0].lists)
+    text_bytes = control_totals.add_reports(header.text_bytes for header in headers)
     layout = Layout.plan(recipe.languages, text_bytes, options.shards)
     _check_shards(layout, text_bytes)
     return CorpusPlan(options, files, headers, layout)

@@ -20,7 +20,7 @@ from c4pipe.jobs.corpus_plan import plan_dedup
 from c4pipe.jobs.dedup_job import dedup
 from c4pipe.jobs.options import DedupOptions
 from c4pipe.recipes import recipe_lists
-from c4pipe.recipes.recipe_lists import FOLDER
+from c4pipe.recipes.recipe_lists import LISTS_FOLDER
 from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner import RunnerOptions
 from c4pipe.wet.inputs import InputFile
@@ -122,8 +122,8 @@ def cost(plan: CleanPlan, formats: Sequence[str], count: int, sources: InputOpen
     """
     with tempfile.TemporaryDirectory(prefix="c4pipe-plan-") as folder:
         work, output = Path(folder) / "work", Path(folder) / "corpus"
-        plan.lists.save(work / FOLDER)
-        cleaner = WetFileCleaner(plan.recipe, recipe_lists.load(work / FOLDER, plan.lists.digests))
+        plan.lists.save(work / LISTS_FOLDER)
+        cleaner = WetFileCleaner(plan.recipe, recipe_lists.load_lists(work / LISTS_FOLDER, plan.lists.digests))
         files = spread(plan.files, count)
         slices = []
         for number, file in enumerate(files):

@@ -27,7 +27,7 @@ def make(report: Report) -> dict[str, Any]:
         "version": VERSION,
         "profile": pages,
         "repeats": report.get("repeats", []),
-        "examples": examples.by_rule(report.get("examples", ())),
+        "examples": examples.examples_by_rule(report.get("examples", ())),
     }
 
 

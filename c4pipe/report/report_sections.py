@@ -7,7 +7,7 @@ from typing import Any
 
 from c4pipe.display.excerpt import short
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.wording import describe
+from c4pipe.recipes.wording import describe_step
 from c4pipe.report import report_examples
 from c4pipe.report.blocks import (
     Bar,
@@ -39,7 +39,7 @@ class ReportInput:
         manifest: the manifest of the corpus.
         recipe: its recipe.
         profile: counts and pages of the corpus (see `profile.Profile`).
-        examples: pages by rule (see `examples.by_rule`).
+        examples: pages by rule (see `examples.examples_by_rule`).
         repeats: the most repeated spans: `text`, `times`, `domains` of each.
     """
 
@@ -101,7 +101,7 @@ def _rule_notes(report: ReportInput) -> dict[str, tuple[str, str]]:
     """Returns what each rule does, and the link to its examples, if it has some."""
     return {
         step.rule: (
-            short(describe(step), WORDING_SIZE),
+            short(describe_step(step), WORDING_SIZE),
             report_examples.link_to(step.rule) if report.examples.get(step.rule) else "",
         )
         for _, step in report.recipe.steps()
@@ -238,7 +238,8 @@ def _inputs(report: ReportInput) -> Iterator[Block]:
 
 def _rules(report: ReportInput) -> TextTable:
     rows = [
-        (step.rule, short(describe(step), WORDING_SIZE), step.definition.source) for _, step in report.recipe.steps()
+        (step.rule, short(describe_step(step), WORDING_SIZE), step.definition.source)
+        for _, step in report.recipe.steps()
     ]
     caption = f"The rules of {report.recipe.name} in their order (fingerprint {report.manifest['fingerprint']})"
     return TextTable(caption, ("rule", "what it does", "source"), rows)

@@ -69,7 +69,7 @@ def spill_folder(options: RunnerOptions, near: StoragePath) -> Iterator[str]:
             yield folder
 
 
-def run(
+def run_job(
     graph: Callable[[Flow], None], options: RunnerOptions, tasks: int, runs_as: Callable[[str], None] = lambda job: None
 ) -> None:
     """Runs a job to its end.

@@ -127,7 +127,7 @@ GOOD_LINK = "http://example.com/good"
 def test_hostile_links(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / ("links.gz" if data.startswith(b"\x1f\x8b") else "links")
     path.write_bytes(data)
-    found = recipe_lists.gather(RECIPES["webtextlike"], Path(LISTS), [path])
+    found = recipe_lists.gather_lists(RECIPES["webtextlike"], Path(LISTS), [path])
     assert found.has_link(url_key(normalise_url(GOOD_LINK)))
     assert len(found.links) < 5
 

@@ -46,7 +46,7 @@ def test_the_command_finds_in_the_shards_what_build_told(corpus: Path, tmp_path:
         corpus_manifest = manifest_of(corpus)
         corpus_manifest["formats"] = ["json"]
         corpus_manifest["shards"] = [each for each in corpus_manifest["shards"] if each["path"].endswith(kind)]
-        (tmp_path / "c" / manifest.NAME).write_text(json.dumps(corpus_manifest))
+        (tmp_path / "c" / manifest.MANIFEST).write_text(json.dumps(corpus_manifest))
     assert main.main(["report", str(tmp_path / "c"), "--workers", workers, "--quiet"]) == 0
     rebuilt, built = data_of(tmp_path / "c"), data_of(corpus)
     assert rebuilt["profile"] == built["profile"]
