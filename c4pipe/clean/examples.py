@@ -15,7 +15,7 @@ from typing import Any
 from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.verdicts import LineVerdict, PageVerdict, Verdict
-from c4pipe.display.excerpt import URL_SIZE, Excerpt, excerpt, short
+from c4pipe.display.excerpts import URL_SIZE, Excerpt, excerpt, short
 from c4pipe.filters.urls import url_key
 from c4pipe.io.atomic import write_text
 from c4pipe.io.paths import StoragePath

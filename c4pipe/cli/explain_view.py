@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from c4pipe.clean.verdicts import LineVerdict, PageVerdict, RuleVerdict
-from c4pipe.display.visible import visible
+from c4pipe.display.safe_text import visible
 from c4pipe.explain.captures import CaptureVerdict, Loss, UnitVerdict
 
 _COLOURS = {"kept": "green", "passed": "green", "dropped": "red", "-": ""}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import IO, TYPE_CHECKING
 
 from c4pipe.cli.console import note, printer
-from c4pipe.display.visible import visible
+from c4pipe.display.safe_text import visible
 from c4pipe.runners.progress import Progress, ProgressEvent
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from c4pipe.display.visible import visible
+from c4pipe.display.safe_text import visible
 from c4pipe.vocab.quality import Figures
 
 

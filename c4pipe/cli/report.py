@@ -23,7 +23,7 @@ def run(options: argparse.Namespace) -> None:
     """
     from c4pipe.cli.progress import make_progress
     from c4pipe.corpus import manifest
-    from c4pipe.corpus.corpus import open_corpus
+    from c4pipe.corpus.opened import open_corpus
     from c4pipe.io.atomic import write_text
     from c4pipe.io.lock import only_run
     from c4pipe.report import report_data, report_view

@@ -14,7 +14,7 @@ from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.examples import EXAMPLES_PER_FILE, PASSED, Example, SmallestKeys, make_example
 from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.work_file import read_stale
-from c4pipe.display.excerpt import excerpt
+from c4pipe.display.excerpts import excerpt
 from c4pipe.filters.spans import remove_spans
 from c4pipe.io.paths import StoragePath
 from c4pipe.recipes.recipe import Recipe

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from c4pipe.clean.work_file import read_kept
-from c4pipe.display.excerpt import short
+from c4pipe.display.excerpts import short
 from c4pipe.filters.duplicates import Rows
 from c4pipe.filters.spans import cut
 from c4pipe.io.paths import StoragePath

@@ -10,7 +10,7 @@ from c4pipe.clean.dropped_pages import DROPPED_FOLDER, KeepDropped, parse_droppe
 from c4pipe.clean.text_cleaner import Cleaner
 from c4pipe.clean.verdicts import PageVerdict
 from c4pipe.clean.work_folder import WORK_FOLDER
-from c4pipe.corpus.corpus import Corpus, open_corpus
+from c4pipe.corpus.opened import Corpus, open_corpus
 from c4pipe.corpus.shard_writer import parse_formats
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.retry import NetworkOptions

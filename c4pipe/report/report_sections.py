@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from c4pipe.display.excerpt import short
+from c4pipe.display.excerpts import short
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.wording import describe_step
 from c4pipe.report import report_examples

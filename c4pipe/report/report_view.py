@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from c4pipe.display.excerpt import short
+from c4pipe.display.excerpts import short
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.report.funnel import percent
 from c4pipe.report.rendering import render

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from c4pipe.clean.work_folder import clear_abandoned
-from c4pipe.corpus.corpus import Corpus, open_language
+from c4pipe.corpus.opened import Corpus, open_language
 from c4pipe.corpus.shard_reader import Shard, read_shard
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.io.atomic import read_json, write_text

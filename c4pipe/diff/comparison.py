@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from c4pipe.corpus.corpus import Corpus
+from c4pipe.corpus.opened import Corpus
 from c4pipe.diff.keys import KeyReader, Keys, find_pages, first_key, is_in_key_order
 from c4pipe.filters.spans import U64
 

@@ -12,8 +12,8 @@ import pytest
 
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus import shard_reader
-from c4pipe.corpus.corpus import Corpus, open_corpus, open_language
 from c4pipe.corpus.layout import ShardId
+from c4pipe.corpus.opened import Corpus, open_corpus, open_language
 from c4pipe.corpus.shard_reader import Shard, read_shard, read_tables
 from c4pipe.corpus.shard_writer import FORMATS, SCHEMA
 from c4pipe.errors import C4pipeError, UsageError
