@@ -68,7 +68,7 @@ def measure(
     from c4pipe.cli.quality_table import quality_table
     from c4pipe.io.atomic import write_text
     from c4pipe.vocab.quality import Vocabulary, held_out
-    from c4pipe.vocab.quality_picture import quality_picture
+    from c4pipe.vocab.quality_svg import quality_picture
     from c4pipe.vocab.sources import find_pages, source_labels
 
     vocabularies = [Vocabulary(name, file) for name, file in zip(_names(models), models, strict=True)]

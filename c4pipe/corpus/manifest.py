@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from c4pipe.corpus.corpus_path import CorpusPath
+from c4pipe.corpus.locations import CorpusPath
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.runners.control_totals import TOTALS_PREFIX, Report, add_reports
 

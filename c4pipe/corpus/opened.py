@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from c4pipe.corpus import manifest as manifest_file
-from c4pipe.corpus.corpus_path import CorpusPath, corpus_path
 from c4pipe.corpus.layout import Layout, ShardId
+from c4pipe.corpus.locations import CorpusPath, corpus_path
 from c4pipe.corpus.shard_reader import Shard, check_size, format_of
 from c4pipe.corpus.shard_writer import FORMATS
 from c4pipe.errors import UsageError

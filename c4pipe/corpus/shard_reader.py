@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 from isal import igzip, isal_zlib
 
 from c4pipe.corpus import tfrecord
-from c4pipe.corpus.corpus_path import CorpusPath, open_binary
 from c4pipe.corpus.layout import ShardId
+from c4pipe.corpus.locations import CorpusPath, open_binary
 from c4pipe.corpus.shard_writer import FORMATS, SCHEMA
 from c4pipe.errors import C4pipeError
 from c4pipe.io.web_path import WebPath

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from c4pipe.corpus import manifest
-from c4pipe.corpus.corpus_path import CorpusPath, corpus_path, open_binary
 from c4pipe.corpus.layout import SPLITS, ShardId
+from c4pipe.corpus.locations import CorpusPath, corpus_path, open_binary
 from c4pipe.corpus.opened import open_corpus, open_language
 from c4pipe.corpus.shard_reader import TEXT_FORMAT, Shard
 from c4pipe.errors import UsageError

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from c4pipe.corpus import manifest
-from c4pipe.corpus.corpus_path import open_binary
+from c4pipe.corpus.locations import open_binary
 from c4pipe.corpus.opened import open_language
 from c4pipe.corpus.shard_reader import UNREADABLE, format_of, parquet_file, parquet_tables, tables_of
 from c4pipe.errors import C4pipeError, UsageError
