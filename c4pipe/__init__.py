@@ -18,11 +18,11 @@ TYPE_CHECKING = False  # true for type checkers; the module `typing` takes longe
 if TYPE_CHECKING:
     from typing import Any
 
-    from c4pipe.clean.text_cleaner import Cleaner
-    from c4pipe.corpus.opened import open_corpus
-    from c4pipe.jobs.api import build_corpus, clean_files, dedup_files, explain_text
-    from c4pipe.recipes.recipe import Recipe
-    from c4pipe.vocab.api import train_vocabulary
+    from c4pipe.clean import Cleaner
+    from c4pipe.corpus import open_corpus
+    from c4pipe.jobs import build_corpus, clean_files, dedup_files, explain_text
+    from c4pipe.recipes import Recipe
+    from c4pipe.vocab import train_vocabulary
 
     __version__: str
 

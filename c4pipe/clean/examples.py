@@ -15,11 +15,10 @@ from typing import Any
 from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.verdicts import LineVerdict, PageVerdict, Verdict
-from c4pipe.display.excerpts import URL_SIZE, Excerpt, excerpt, short
-from c4pipe.filters.urls import url_key
-from c4pipe.io.atomic import write_text
-from c4pipe.io.paths import StoragePath
-from c4pipe.wet.page import Page
+from c4pipe.display import URL_SIZE, Excerpt, excerpt, short
+from c4pipe.filters import url_key
+from c4pipe.io import StoragePath, write_text
+from c4pipe.wet import Page
 
 FILES = 64
 """The number of work files whose examples go into a report, at most."""

@@ -3,8 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from c4pipe.io.atomic import write_text
-from c4pipe.io.paths import StoragePath
+from c4pipe.io import StoragePath, write_text
 
 _ENDING = ".missing.json"
 

@@ -7,12 +7,9 @@ from c4pipe.clean import missing
 from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.errors import C4pipeError
-from c4pipe.io.paths import StoragePath, storage_path
-from c4pipe.io.retry import DownloadError, NetworkOptions
-from c4pipe.io.streams import InputOpener
-from c4pipe.recipes import recipe_lists
-from c4pipe.recipes.recipe import Recipe
-from c4pipe.runners.flow import Step
+from c4pipe.io import DownloadError, InputOpener, NetworkOptions, StoragePath, storage_path
+from c4pipe.recipes import Recipe, recipe_lists
+from c4pipe.runners import Step
 
 
 class CleanWetFile(Step):

@@ -26,8 +26,7 @@ def run(options: argparse.Namespace) -> int:
     from c4pipe.clean import missing
     from c4pipe.cli.funnel_table import funnel_table
     from c4pipe.cli.progress import make_progress
-    from c4pipe.jobs.clean_job import clean
-    from c4pipe.jobs.clean_plan import plan_clean
+    from c4pipe.jobs import clean, plan_clean
 
     started = time.monotonic()
     plan = plan_clean(clean_options(options, options.work, keep_dropped(options, options.work)))

@@ -9,7 +9,7 @@ from typing import Any
 
 from c4pipe.corpus.locations import CorpusPath
 from c4pipe.errors import LostDataError, UsageError
-from c4pipe.runners.control_totals import TOTALS_PREFIX, Report, add_reports
+from c4pipe.runners import TOTALS_PREFIX, Report, add_reports
 
 MANIFEST = "manifest.json"
 FORMAT, MANIFEST_VERSION = "c4pipe corpus", 3

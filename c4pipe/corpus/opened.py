@@ -17,9 +17,8 @@ from c4pipe.corpus.locations import CorpusPath, corpus_path
 from c4pipe.corpus.shard_reader import Shard, check_size, format_of
 from c4pipe.corpus.shard_writer import FORMATS
 from c4pipe.errors import UsageError
-from c4pipe.io.paths import StoragePath, file_sizes
-from c4pipe.io.web_path import WebPath
-from c4pipe.recipes.recipe import Recipe
+from c4pipe.io import StoragePath, WebPath, file_sizes
+from c4pipe.recipes import Recipe
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z]+)?")
 _EXTENSIONS = "|".join(re.escape(each.extension) for each in FORMATS.values())

@@ -23,7 +23,7 @@ from c4pipe.corpus.layout import ShardId
 from c4pipe.corpus.locations import CorpusPath, open_binary
 from c4pipe.corpus.shard_writer import FORMATS, SCHEMA
 from c4pipe.errors import C4pipeError
-from c4pipe.io.web_path import WebPath
+from c4pipe.io import WebPath
 
 TEXT_FORMAT = "text"
 """The format of a file of plain text, in which each line is a document."""

@@ -10,10 +10,8 @@ import numpy as np
 
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.dedup_plan import DedupPlan
-from c4pipe.filters.duplicates import Rows
-from c4pipe.runners import control_totals
-from c4pipe.runners.flow import Step
-from c4pipe.runners.spill import Spill
+from c4pipe.filters import Rows
+from c4pipe.runners import Spill, Step, control_totals
 
 REPORT = "report"
 """The name of the output that carries reports."""

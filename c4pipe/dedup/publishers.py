@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from c4pipe.clean.work_folder import clear_abandoned
+from c4pipe.clean import clear_abandoned
 from c4pipe.corpus import manifest as manifest_file
-from c4pipe.io.atomic import write_text
-from c4pipe.io.paths import RemotePath, StoragePath, list_names, remove_tree
+from c4pipe.io import RemotePath, StoragePath, list_names, remove_tree, write_text
 from c4pipe.report import card, report_data, report_view
 
 STAGING = "_building"

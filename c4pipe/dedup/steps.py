@@ -7,8 +7,7 @@ from c4pipe.dedup.dedup_plan import DedupPlan
 from c4pipe.dedup.dedup_step import REPORT, Files
 from c4pipe.dedup.find_steps import FindRepeats, FindStaleCaptures, ReadSpans, ReadUrls
 from c4pipe.dedup.write_steps import CountRepeats, FinishPages, Publish, WriteShard
-from c4pipe.runners import control_totals
-from c4pipe.runners.flow import Flow
+from c4pipe.runners import Flow, control_totals
 
 
 def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: DedupPlan) -> None:

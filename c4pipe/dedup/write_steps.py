@@ -6,11 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from c4pipe.clean import examples
-from c4pipe.clean.examples import Example, SmallestKeys
-from c4pipe.clean.work_file import PAGE_COLUMNS, read_kept, read_stale
-from c4pipe.clean.work_folder import find_work_files
-from c4pipe.corpus.shard_writer import ShardWriter
+from c4pipe.clean import PAGE_COLUMNS, Example, SmallestKeys, examples, find_work_files, read_kept, read_stale
+from c4pipe.corpus import ShardWriter
 from c4pipe.dedup import finish, page_batches, publish, shuffle
 from c4pipe.dedup.dedup_plan import DedupPlan
 from c4pipe.dedup.dedup_step import REPORT, DedupStep, files_of, rows_of, step_report
@@ -19,12 +16,10 @@ from c4pipe.dedup.publishers import publisher
 from c4pipe.dedup.repeats import REPEAT, RemovedSpans, most_repeated, with_texts
 from c4pipe.dedup.shuffle import DROP, STALE_ROW
 from c4pipe.errors import C4pipeError
-from c4pipe.io.paths import StoragePath, storage_path
-from c4pipe.recipes import recipe_lists
-from c4pipe.recipes.recipe import Recipe
-from c4pipe.report.profile import Profiler
-from c4pipe.runners import control_totals
-from c4pipe.runners.flow import Step
+from c4pipe.io import StoragePath, storage_path
+from c4pipe.recipes import Recipe, recipe_lists
+from c4pipe.report import Profiler
+from c4pipe.runners import Step, control_totals
 
 _HELD_BYTES = 128 * 1024 * 1024  # of finished pages in memory, before they are sent to their shards
 

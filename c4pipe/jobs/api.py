@@ -5,25 +5,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from c4pipe.clean import missing
-from c4pipe.clean.dropped_pages import DROPPED_FOLDER, KeepDropped, parse_dropped_share
-from c4pipe.clean.text_cleaner import Cleaner
-from c4pipe.clean.verdicts import PageVerdict
-from c4pipe.clean.work_folder import WORK_FOLDER
-from c4pipe.corpus.opened import Corpus, open_corpus
-from c4pipe.corpus.shard_writer import parse_formats
-from c4pipe.io.paths import StoragePath, storage_path
-from c4pipe.io.retry import NetworkOptions
+from c4pipe.clean import DROPPED_FOLDER, WORK_FOLDER, Cleaner, KeepDropped, PageVerdict, missing, parse_dropped_share
+from c4pipe.corpus import Corpus, open_corpus, parse_formats
+from c4pipe.io import NetworkOptions, StoragePath, storage_path
 from c4pipe.jobs.build_job import build, plan_build
 from c4pipe.jobs.clean_job import clean
 from c4pipe.jobs.clean_plan import plan_clean
 from c4pipe.jobs.corpus_plan import plan_dedup
 from c4pipe.jobs.dedup_job import dedup
 from c4pipe.jobs.options import BuildOptions, CleanOptions, DedupOptions, bytes_per_worker
-from c4pipe.recipes.recipe import Recipe
-from c4pipe.runners.progress import Progress, ProgressEvent
-from c4pipe.runners.runner import RunnerOptions
-from c4pipe.wet.inputs import COMMON_CRAWL, Selection, parse_slice
+from c4pipe.recipes import Recipe
+from c4pipe.runners import Progress, ProgressEvent, RunnerOptions
+from c4pipe.wet import COMMON_CRAWL, Selection, parse_slice
 
 PathArgument = str | os.PathLike[str]
 """A path of this machine; as a string also a URL of an object store."""

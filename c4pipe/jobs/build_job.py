@@ -3,16 +3,16 @@
 from dataclasses import dataclass
 from typing import Any
 
-from c4pipe.clean.work_folder import is_work_file
+from c4pipe.clean import is_work_file
 from c4pipe.dedup import publish
 from c4pipe.errors import UsageError
-from c4pipe.io.paths import list_names
+from c4pipe.io import list_names
 from c4pipe.jobs.clean_job import clean
 from c4pipe.jobs.clean_plan import CleanPlan, plan_clean
 from c4pipe.jobs.corpus_plan import check_output, corpus_identity, plan_dedup
 from c4pipe.jobs.dedup_job import dedup
 from c4pipe.jobs.options import BuildOptions
-from c4pipe.runners.progress import Progress
+from c4pipe.runners import Progress
 
 
 @dataclass(frozen=True)

@@ -3,23 +3,24 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from c4pipe.clean import dropped_pages, missing
-from c4pipe.clean.clean_progress import watch_clean
-from c4pipe.clean.steps import CleanWetFile
-from c4pipe.clean.work_file import WorkHeader
-from c4pipe.clean.work_folder import check_done, clear_abandoned, read_headers_of
+from c4pipe.clean import (
+    CleanWetFile,
+    WorkHeader,
+    check_done,
+    clear_abandoned,
+    dropped_pages,
+    missing,
+    read_headers_of,
+    watch_clean,
+)
 from c4pipe.errors import C4pipeError, LostDataError
-from c4pipe.io.lock import only_run
-from c4pipe.io.streams import is_url
+from c4pipe.io import is_url, only_run
 from c4pipe.jobs.clean_plan import CleanPlan, WorkState, work_state
 from c4pipe.jobs.dropped_notes import note_unaudited
 from c4pipe.jobs.logs import LOG, key_values
-from c4pipe.recipes.recipe_lists import LISTS_FOLDER
-from c4pipe.runners import control_totals
-from c4pipe.runners.flow import Flow
-from c4pipe.runners.progress import Progress
-from c4pipe.runners.runner import run_job
-from c4pipe.wet.inputs import InputFile
+from c4pipe.recipes import LISTS_FOLDER
+from c4pipe.runners import Flow, Progress, control_totals, run_job
+from c4pipe.wet import InputFile
 
 
 def clean(plan: CleanPlan, progress: Progress) -> dict[str, int]:

@@ -3,16 +3,12 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from c4pipe.clean import missing
-from c4pipe.clean.work_folder import work_path
+from c4pipe.clean import missing, work_path
 from c4pipe.errors import UsageError
-from c4pipe.io.paths import StoragePath, list_names
+from c4pipe.io import StoragePath, list_names
 from c4pipe.jobs.options import CleanOptions
-from c4pipe.recipes import pinned_lists, recipe_lists
-from c4pipe.recipes.choose import choose_recipe
-from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.recipe_lists import Lists
-from c4pipe.wet.inputs import InputFile, find_inputs
+from c4pipe.recipes import Lists, Recipe, choose_recipe, pinned_lists, recipe_lists
+from c4pipe.wet import InputFile, find_inputs
 
 
 @dataclass(frozen=True)

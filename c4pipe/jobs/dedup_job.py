@@ -5,18 +5,13 @@ from typing import Any
 
 from c4pipe.clean import dropped_pages, missing
 from c4pipe.corpus import manifest as manifest_file
-from c4pipe.dedup import publish
-from c4pipe.dedup.dedup_plan import DedupPlan
-from c4pipe.dedup.publishers import STAGING, publisher
-from c4pipe.dedup.steps import dedup_work_files
+from c4pipe.dedup import STAGING, DedupPlan, dedup_work_files, publish, publisher
 from c4pipe.errors import LostDataError
-from c4pipe.io.lock import only_run
+from c4pipe.io import only_run
 from c4pipe.jobs.corpus_plan import CorpusPlan
 from c4pipe.jobs.dropped_notes import note_unaudited
 from c4pipe.jobs.logs import LOG, key_values
-from c4pipe.runners.flow import Flow
-from c4pipe.runners.progress import Progress
-from c4pipe.runners.runner import run_job, spill_folder
+from c4pipe.runners import Flow, Progress, run_job, spill_folder
 
 
 def dedup(plan: CorpusPlan, progress: Progress) -> dict[str, Any]:

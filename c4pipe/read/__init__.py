@@ -3,3 +3,7 @@
 What comes in is the path of a corpus, of a token-budget subset or of a file of text. What goes out are documents: dicts
 with the columns of a corpus (docs/formats.md). Nothing large is imported before one of these functions is called.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Any
 
-from c4pipe.corpus.shard_reader import Document, Documents, read_shard
+from c4pipe.corpus import Document, Documents, read_shard
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.read.order import Order, after
 from c4pipe.read.source import Source

@@ -7,11 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from c4pipe.corpus import manifest
-from c4pipe.corpus.layout import SPLITS, ShardId
-from c4pipe.corpus.locations import CorpusPath, corpus_path, open_binary
-from c4pipe.corpus.opened import open_corpus, open_language
-from c4pipe.corpus.shard_reader import TEXT_FORMAT, Shard
+from c4pipe.corpus import (
+    SPLITS,
+    TEXT_FORMAT,
+    CorpusPath,
+    Shard,
+    ShardId,
+    corpus_path,
+    manifest,
+    open_binary,
+    open_corpus,
+    open_language,
+)
 from c4pipe.errors import UsageError
 
 SUBSET_FORMAT, SUBSET_VERSION = "c4pipe token-budget subset", 1

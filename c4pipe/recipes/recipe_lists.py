@@ -20,10 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters import domains
-from c4pipe.filters.urls import normalise_url, url_key
-from c4pipe.io.atomic import AtomicFile
-from c4pipe.io.paths import StoragePath
+from c4pipe.filters import domains, normalise_url, url_key
+from c4pipe.io import AtomicFile, StoragePath
 from c4pipe.recipes import pinned_lists
 from c4pipe.recipes.recipe import Recipe
 

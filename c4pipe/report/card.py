@@ -9,10 +9,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from c4pipe.corpus.shard_writer import FORMATS, PROBABILITY, SCHEMA
-from c4pipe.filters.language import UNKNOWN
-from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.wording import describe_step
+from c4pipe.corpus import FORMATS, PROBABILITY, SCHEMA
+from c4pipe.filters import UNKNOWN
+from c4pipe.recipes import Recipe, describe_step
 from c4pipe.report.card_limits import limits
 from c4pipe.report.funnel import funnel_rows
 from c4pipe.report.rendering import render

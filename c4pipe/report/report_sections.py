@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from c4pipe.display.excerpts import short
-from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.wording import describe_step
+from c4pipe.display import short
+from c4pipe.recipes import Recipe, describe_step
 from c4pipe.report import report_examples
 from c4pipe.report.blocks import (
     Bar,
@@ -22,7 +21,7 @@ from c4pipe.report.blocks import (
     share_table,
 )
 from c4pipe.report.funnel import FunnelRow, funnel_rows, percent, unit_name
-from c4pipe.wet.records import DAMAGE
+from c4pipe.wet import DAMAGE
 
 WORDING_SIZE = 600
 """Characters that are shown of a recipe's description and of a rule's."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
-from c4pipe.io.paths import StoragePath
+from c4pipe.io import StoragePath
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import LocalFlow
 

@@ -11,19 +11,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from c4pipe.clean.work_folder import clear_abandoned
-from c4pipe.corpus.opened import Corpus, open_language
-from c4pipe.corpus.shard_reader import Shard, read_shard
+from c4pipe.clean import clear_abandoned
+from c4pipe.corpus import Corpus, Shard, open_language, read_shard
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
-from c4pipe.io.atomic import read_json, write_text
-from c4pipe.io.lock import only_run
-from c4pipe.io.paths import StoragePath, list_names, remove_tree, storage_path
-from c4pipe.objectives.rows import Counts
-from c4pipe.objectives.tokenizer import Tokenizer
-from c4pipe.runners.flow import Flow, Step
-from c4pipe.runners.progress import Progress
-from c4pipe.runners.runner import RunnerOptions, run_job
-from c4pipe.vocab.sentencepiece_model import load_model
+from c4pipe.io import StoragePath, list_names, only_run, read_json, remove_tree, storage_path, write_text
+from c4pipe.objectives import Counts, Tokenizer
+from c4pipe.runners import Flow, Progress, RunnerOptions, Step, run_job
+from c4pipe.vocab import load_model
 
 NAME = "tokens.json"
 FORMAT, VERSION = "c4pipe tokens", 2

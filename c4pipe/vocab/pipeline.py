@@ -9,14 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from c4pipe.clean.work_folder import clear_abandoned
+from c4pipe.clean import clear_abandoned
 from c4pipe.errors import LostDataError, UsageError
-from c4pipe.io.atomic import AtomicFile, read_json, write_bytes, write_text
-from c4pipe.io.lock import only_run
-from c4pipe.io.paths import StoragePath, file_sizes, list_names, remove_tree
-from c4pipe.runners.flow import Flow
-from c4pipe.runners.progress import Progress
-from c4pipe.runners.runner import run_job, spill_folder
+from c4pipe.io import (
+    AtomicFile,
+    StoragePath,
+    file_sizes,
+    list_names,
+    only_run,
+    read_json,
+    remove_tree,
+    write_bytes,
+    write_text,
+)
+from c4pipe.runners import Flow, Progress, run_job, spill_folder
 from c4pipe.vocab import sample, train
 from c4pipe.vocab.sample import Counts, Portion
 from c4pipe.vocab.sources import first_files

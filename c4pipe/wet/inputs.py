@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.io.object_store import SCHEMES, list_objects
-from c4pipe.io.retry import NetworkOptions
-from c4pipe.io.streams import InputOpener, is_url
+from c4pipe.io import SCHEMES, InputOpener, NetworkOptions, is_url, list_objects
 
 WET_ENDINGS = (".wet", ".wet.gz")
 """The endings of WET files that are searched in folders; a path or glob may name any file."""
