@@ -1,8 +1,8 @@
 # Every target sets up what it needs. PYTHON is any Python 3.10 or newer.
 PYTHON ?= python3
 
-# The tests that need nothing large: pyproject.toml describes the markers.
-UNIT = not (tensorflow or consumers or examples or torch or beam or browser or slow)
+# The tests without a marker: pyproject.toml says what each marker means.
+UNIT = not (tensorflow or consumers or examples or optional or beam or browser or slow)
 
 .PHONY: help setup demo check test parity engines spark flink prism dataflow bench fuzz lint clean
 
@@ -86,4 +86,4 @@ fuzz: .venv/fuzz.stamp
 	scripts/fuzz
 
 clean:
-	rm -rf .venv demo-corpus build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv demo-corpus build dist *.egg-info c4pipe/native/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis

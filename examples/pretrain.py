@@ -51,7 +51,7 @@ class Data:
 
     def begin(self, epoch: int) -> None:
         """Goes to the start of an epoch: another order of the documents, and other spans corrupted."""
-        documents = read.documents(self.corpus, seed=SEED, epoch=epoch, part=self.host, parts=self.hosts)
+        documents = read.documents(self.corpus, seed=SEED, epoch=epoch, shard_index=self.host, num_shards=self.hosts)
         if not len(documents):
             raise SystemExit(f"{self.corpus} has no document for host {self.host} of {self.hosts}: take fewer hosts")
         spans = objective.span_corruption(self.tokenizer.ids, LENGTH)

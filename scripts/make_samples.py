@@ -1,7 +1,7 @@
 """Writes the sample crawl, samples/crawl/*.warc.wet.gz, from its readable source, samples/pages.txt.
 
-    python scripts/make_samples.py            # write the three files
-    python scripts/make_samples.py --check    # exit 1 unless they are what would be written
+    .venv/bin/python scripts/make_samples.py            # write the three files
+    .venv/bin/python scripts/make_samples.py --check    # exit 1 unless they are what would be written
 
 The same source always gives the same bytes. Only the compressed form may differ between builds of zlib,
 so --check compares what the gzip members hold wherever the bytes differ.
@@ -91,7 +91,7 @@ def parse(source: str) -> list[SamplePage]:
     return pages
 
 
-def whole_or_damaged_record(page: SamplePage, name: str) -> bytes:
+def sample_record(page: SamplePage, name: str) -> bytes:
     """The record of a page, with the damage inside it that the source asks for."""
     text = page.text + "\n" if page.text else ""
     body = text.encode("latin-1" if page.damage == "not_utf8" else "utf-8")
@@ -106,7 +106,7 @@ def wet_file(number: int, pages: list[SamplePage]) -> tuple[str, bytes]:
     """Name and content of a WET file."""
     name = f"{CRAWL}-{number:05}.warc.wet.gz"
     mine = [page for page in pages if page.file == number]
-    records = [whole_or_damaged_record(page, f"{name}/{n}") for n, page in enumerate(mine)]
+    records = [sample_record(page, f"{name}/{n}") for n, page in enumerate(mine)]
     info = warcinfo_record(name.removesuffix(".gz"), "2030-01-01T00:00:00Z", INFO)
     if number == ONE_MEMBER:
         return name, gzip_member(info + b"".join(records))

@@ -26,14 +26,6 @@ settings.load_profile("c4pipe")
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests that use a browser, before tests are deselected by their markers."""
-    for item in items:
-        if "tab" in getattr(item, "fixturenames", ()):
-            item.add_marker("browser")
-
-
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The real pages and lists that are not part of the project."""

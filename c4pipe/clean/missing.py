@@ -1,4 +1,4 @@
-"""Files that could not be had: a note in the work folder for each, which the next run takes away and tries again."""
+"""Missing WET files, which could not be read: a note in the work folder for each. The next run tries them again."""
 
 import json
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ from c4pipe.io.paths import StoragePath
 _ENDING = ".missing.json"
 
 Missing = dict[str, str]
-"""`name` and `path` (or URL) of a WET file, and the `error` for which it is missing."""
+"""The `name` and `path` (or URL) of a WET file, and the `error` that explains why it is missing."""
 
 
 def note(target: StoragePath, path: str, error: str) -> None:
-    """Writes that the WET file of the work file `target` is missing."""
+    """Writes the note that the WET file of the work file `target` is missing, given its path or URL and the error."""
     values = {"name": target.name.removesuffix(".parquet"), "path": path, "error": error}
     write_text(note_path(target), json.dumps(values, ensure_ascii=False) + "\n")
 
@@ -24,6 +24,6 @@ def note_path(target: StoragePath) -> StoragePath:
 
 
 def noted(folders: Sequence[StoragePath]) -> list[Missing]:
-    """Returns what is missing in work folders, by name."""
+    """Returns the missing WET files of some work folders, in the order of their names."""
     notes = [json.loads(path.read_text(encoding="utf-8")) for each in folders for path in each.glob(f"*{_ENDING}")]
     return sorted(notes, key=lambda values: str(values["name"]))

@@ -14,7 +14,7 @@ from c4pipe.recipes.rules import Fact
 from c4pipe.wet.page import Page
 
 if TYPE_CHECKING:
-    from c4pipe.native._text import Lines
+    from c4pipe.native import _text
 
 _FACTS_OF_LINES = ("text", "text_lower", "guess", "sentence_starts", "unit_starts")  # cached until the lines change
 
@@ -28,7 +28,7 @@ class PageFacts:
     """
 
     def __init__(
-        self, page: Page, resources: RuleResources, lines: "list[str] | Lines", units_left: int | None = None
+        self, page: Page, resources: RuleResources, lines: "list[str] | _text.Lines", units_left: int | None = None
     ) -> None:
         """Takes the page, the resources of its recipe and its lines.
 

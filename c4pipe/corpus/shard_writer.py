@@ -1,7 +1,7 @@
-"""Writes the shards of a corpus: Parquet, TFRecord and JSON Lines, the same rows in each.
+"""Writes the shards of a corpus in Parquet, TFRecord and JSON Lines, with the same rows in each.
 
-A shard's bytes depend on its rows and their order (and on the versions of pyarrow and zlib), not on the time
-and not on how the rows were divided among the calls of write().
+The bytes of a shard depend on its rows and their order, and on the versions of pyarrow and zlib. They depend neither on
+the time nor on how the rows are divided among the calls of `write`.
 """
 
 import contextlib
@@ -9,19 +9,18 @@ import gzip
 import hashlib
 import json
 import os
-import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import google_crc32c
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from c4pipe.corpus import tfrecord
 from c4pipe.errors import UsageError
 from c4pipe.io.atomic import AtomicFile
 from c4pipe.io.paths import StoragePath
@@ -35,10 +34,10 @@ _ROWS_AT_ONCE = 512  # rows turned into Python objects at a time, about 1 MB of 
 
 
 class TableWriter(ABC):
-    """Writes one file of one format; rows wait in memory until they fill a group."""
+    """Writes one file of one format. Rows wait in memory until they fill a group."""
 
-    # A group's end depends on the rows alone. So the cuts between calls of write() reach neither Parquet's
-    # row groups nor zlib, which doesn't promise the same output for the same input cut otherwise.
+    # The end of a group depends on the rows alone. So Parquet's row groups, and what zlib is given at a time, do not
+    # depend on the calls of write(): zlib does not promise the same output for the same input in other pieces.
 
     def __init__(self, path: Path) -> None:
         self._waiting: list[pa.Table] = []
@@ -47,10 +46,10 @@ class TableWriter(ABC):
 
     @abstractmethod
     def _write_group(self, group: pa.Table) -> None:
-        """Writes rows to the file; the columns have one chunk each."""
+        """Writes rows to the file. Each column has one chunk."""
 
     def write(self, table: pa.Table) -> None:
-        """Appends rows; raises ValueError unless names, order and types are SCHEMA's and nothing is null."""
+        """Appends rows. Raises ValueError unless names, order and types are those of SCHEMA and nothing is null."""
         if table.schema.types != SCHEMA.types:
             raise ValueError(f"A shard's columns are\n{SCHEMA}\nand not\n{table.schema}")
         table = table.cast(SCHEMA)  # copies nothing; ValueError for other names and for nulls
@@ -61,7 +60,7 @@ class TableWriter(ABC):
             fit = int(np.searchsorted(ends, ROW_GROUP_BYTES - self._waiting_bytes, side="right"))
             if fit == 0:
                 self._flush()
-                fit = 1  # the first of a group fits always: a larger row gets a group of its own
+                fit = 1  # the first row of a group always fits: a larger row gets a group of its own
             self._waiting.append(table.slice(0, fit))
             self._waiting_bytes += int(ends[fit - 1])
             table, ends = table.slice(fit), ends[fit:] - ends[fit - 1]
@@ -73,18 +72,18 @@ class TableWriter(ABC):
             self._write_group(group)
 
     def close(self) -> None:
-        """Writes the last group and finishes the file; a second call does nothing."""
+        """Writes the last group and finishes the file. A second call does nothing."""
         with self._resources:
             self._flush()
 
     def abandon(self) -> None:
-        """Closes a file about to be removed; raises nothing, for another error has doomed the file."""
+        """Closes a file that will be removed. Raises nothing: another error is already on its way."""
         with contextlib.suppress(Exception):
             self._resources.close()
 
 
 class ParquetFileWriter(TableWriter):
-    """Parquet with zstd, a row group for each group; without dictionaries, as texts and URLs don't repeat."""
+    """Parquet with zstd and one row group for each group. It has no dictionaries: texts and URLs do not repeat."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -96,7 +95,7 @@ class ParquetFileWriter(TableWriter):
 
 
 class _GzipFileWriter(TableWriter):
-    """A gzip file of one record for each row; its header holds neither a time nor a name."""
+    """A gzip file with one record for each row. Its header holds neither a time nor a name."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -106,7 +105,7 @@ class _GzipFileWriter(TableWriter):
 
     @abstractmethod
     def _records(self, rows: pa.Table) -> Iterator[bytes]:
-        """The rows' records, as they stand in the uncompressed file."""
+        """Yields the record of each row, as the uncompressed file has it."""
 
     def _write_group(self, group: pa.Table) -> None:
         for start in range(0, group.num_rows, _ROWS_AT_ONCE):
@@ -114,19 +113,17 @@ class _GzipFileWriter(TableWriter):
 
 
 class TFRecordFileWriter(_GzipFileWriter):
-    """Gzipped TFRecord of tf.train.Example: strings as bytes features, the probability as a 32-bit float."""
+    """Gzipped TFRecord of tf.train.Example: strings are bytes features, the probability is a 32-bit float."""
 
     def _records(self, rows: pa.Table) -> Iterator[bytes]:
-        # Arrow's strings are UTF-8 already; seen as binary they need not be decoded and encoded again.
+        # Arrow holds strings as UTF-8: cast to binary, they are not decoded and encoded again
         strings = [rows[name].cast(pa.binary()).to_pylist() for name in STRINGS]
         for *values, probability in zip(*strings, rows[PROBABILITY].to_pylist(), strict=True):
-            data = _example(dict(zip(STRINGS, values, strict=True)), probability)
-            length = struct.pack("<Q", len(data))
-            yield b"".join((length, _masked_crc(length), data, _masked_crc(data)))
+            yield tfrecord.encode(dict(zip(STRINGS, values, strict=True)), PROBABILITY, probability)
 
 
 class JSONFileWriter(_GzipFileWriter):
-    """Gzipped JSON Lines, keys as in the published C4, then the language's. NaN raises ValueError."""
+    """Gzipped JSON Lines: the keys of the published C4, then those of the language. NaN raises ValueError."""
 
     def _records(self, rows: pa.Table) -> Iterator[bytes]:
         encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
@@ -134,34 +131,15 @@ class JSONFileWriter(_GzipFileWriter):
             yield encode(row).encode() + b"\n"
 
 
-def _masked_crc(data: bytes) -> bytes:
-    """TFRecord's checksum: CRC-32C rotated right by 15 bits, plus a constant; 4 bytes, little-endian."""
-    crc = google_crc32c.value(data)
-    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
-
-
-def _delimited(number: int, payload: bytes) -> bytes:
-    """A protobuf field of wire type 2: tag (for numbers below 16), length as a varint, payload."""
-    head, length = bytearray((number << 3 | 2,)), len(payload)
-    while length > 0x7F:
-        head.append(length & 0x7F | 0x80)
-        length >>= 7
-    head.append(length)
-    return bytes(head) + payload
-
-
-def _example(strings: dict[str, bytes], probability: float) -> bytes:
-    """A tf.train.Example with its map sorted by key (protobuf itself promises no order)."""
-    # field numbers: features 1, feature 1 (map: key 1, value 2), bytes_list 1, float_list 2, value 1 (packed)
-    features = {name: _delimited(1, _delimited(1, value)) for name, value in strings.items()}
-    features[PROBABILITY] = _delimited(2, _delimited(1, struct.pack("<f", probability)))
-    pairs = (_delimited(1, name.encode()) + _delimited(2, features[name]) for name in sorted(features))
-    return _delimited(1, b"".join(_delimited(1, pair) for pair in pairs))
-
-
 @dataclass(frozen=True)
 class ShardFormat:
-    """A file format: the name users give, the extension without a first dot, what opens a file to write."""
+    """A file format.
+
+    Attributes:
+        name: what users call it.
+        extension: the end of its files' names, without the first dot.
+        writer: opens a file to be written.
+    """
 
     name: str
     extension: str
@@ -176,7 +154,10 @@ FORMATS: dict[str, ShardFormat] = {
 
 
 def parse_formats(text: str) -> tuple[str, ...]:
-    """The formats of a comma-separated list, each once, in FORMATS' order; UsageError for other names."""
+    """Returns the formats of a comma-separated list, each once, in the order of FORMATS.
+
+    Raises UsageError for others.
+    """
     names = [name.strip() for name in text.split(",")]
     if unknown := [name for name in names if name not in FORMATS]:
         raise UsageError(f"Unknown shard format {unknown[0]!r} in {text!r}; known: {', '.join(FORMATS)}.")
@@ -184,13 +165,20 @@ def parse_formats(text: str) -> tuple[str, ...]:
 
 
 def shard_name(language: str, split: str, index: int, count: int, extension: str) -> str:
-    """A shard's path in the corpus, as en/c4-train-00000-of-00016.parquet; the index counts from 0."""
+    """Returns the path of a shard in its corpus: en/c4-train-00000-of-00016.parquet. The index counts from 0."""
     return f"{language}/c4-{split}-{index:05d}-of-{count:05d}.{extension}"
 
 
 @dataclass(frozen=True)
 class ShardFile:
-    """A finished file: path in the corpus, number of rows, size in bytes, SHA-256 of the bytes in hex."""
+    """A finished file, as the manifest lists it.
+
+    Attributes:
+        path: its path in the corpus.
+        rows: the number of its rows.
+        bytes: its size.
+        sha256: the SHA-256 of its bytes, in hex.
+    """
 
     path: str
     rows: int
@@ -198,20 +186,24 @@ class ShardFile:
     sha256: str
 
     def to_json(self) -> dict[str, str | int]:
-        """The fields by name, ready for json.dumps."""
+        """Returns the fields by name, as JSON values."""
         return asdict(self)
 
 
 class ShardWriter:
-    """Writes one shard in every format asked for; a context manager, used once.
+    """Writes one shard in several formats: a context manager, used once.
 
-    Once all files are complete and on the disk they get their final names and `files` lists them, in the
-    order of `formats` (keys of FORMATS, else KeyError). If the body or the writing raises, nothing is left.
+    When all files are complete and on the disk, they get their final names. If the body or the writing raises an
+    exception, no file is left.
+
+    Attributes:
+        files: the finished files, in the order of `formats`; empty before the end.
     """
 
     def __init__(
         self, folder: StoragePath, language: str, split: str, index: int, count: int, formats: Sequence[str]
     ) -> None:
+        """Takes the folder of the corpus, the identity of the shard, and the formats: keys of FORMATS, or KeyError."""
         self.files: list[ShardFile] = []
         self._folder = folder
         chosen = [FORMATS[name] for name in formats]
@@ -225,11 +217,11 @@ class ShardWriter:
                 final = self._folder / name
                 if isinstance(final, Path):
                     final.parent.mkdir(parents=True, exist_ok=True)
-                whole = AtomicFile(final)
-                undo.callback(whole.discard)
-                writer = shard_format.writer(whole.path)
+                file = AtomicFile(final)
+                undo.callback(file.discard)
+                writer = shard_format.writer(file.path)
                 undo.callback(writer.abandon)
-                self._open.append((name, whole, writer))
+                self._open.append((name, file, writer))
             self._undo = undo.pop_all()
         return self
 
@@ -244,9 +236,9 @@ class ShardWriter:
             if kind is None:
                 for _, _, writer in self._open:
                     writer.close()
-                self.files = [self._seal(name, whole.path) for name, whole, _ in self._open]
-                for name, whole, _ in self._open:
-                    whole.publish()
+                self.files = [self._seal(name, file.path) for name, file, _ in self._open]
+                for name, file, _ in self._open:
+                    file.publish()
                     undo.callback((self._folder / name).unlink)
                 undo.pop_all()
 

@@ -1,4 +1,4 @@
 """Job 2: work files to a corpus without duplicates.
 
-Work files come in. Fixed-width rows go through shuffles, the last rules judge edited pages, the corpus is published.
+Work files come in; a published corpus goes out. Only fixed-width rows are shuffled to find duplicates.
 """

@@ -1,4 +1,4 @@
-"""What two corpora keep and drop differently: their counters side by side, and their pages. No Beam."""
+"""Compares two corpora: their counters side by side, and their pages."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from c4pipe.diff.keys import Corpus, Keys, Reader, find_pages, first_key
+from c4pipe.corpus.corpus import Corpus
+from c4pipe.diff.keys import KeyReader, Keys, find_pages, first_key, is_in_key_order
+from c4pipe.filters.spans import U64
 
 KINDS = ("only_first", "only_second", "other_text")
-"""What can be different about a page: it is in one corpus only, or it is in both and its text is another."""
+"""How a page can differ: it is only in one of the corpora, or it is in both with different texts."""
 
 _ORDER = (
     *("pages.read", "pages.dropped", "pages.cleaned", "pages.edited", "pages.kept", "pages.validation"),
@@ -25,10 +27,10 @@ class Example:
     """A page that differs.
 
     Attributes:
-        url: as it was crawled; where both corpora have the page, as it is in the first.
-        line: the number of the first line that differs, from 1; of a page that one corpus has, 1.
-        first: that line in the first corpus, or None where the second has it too, or there is none.
-        second: that line in the second corpus.
+        url: the URL as it was crawled; where both corpora have the page, the URL in the first.
+        line: the number of the first line that differs, from 1; it is 1 for a page that only one corpus has.
+        first: that line in the first corpus; None where it has no such line, or the second has this line elsewhere.
+        second: the same for the second corpus.
     """
 
     url: str
@@ -39,12 +41,12 @@ class Example:
 
 @dataclass
 class Diff:
-    """What two corpora keep and drop differently.
+    """The difference of two corpora.
 
     Attributes:
-        corpora: both.
-        pages: how many pages there are of each of KINDS, and of those with the `same_text` in both.
-        examples: pages of each of KINDS, those of the smallest keys.
+        corpora: both corpora.
+        pages: the number of pages of each of KINDS, and of those with the `same_text` in both.
+        examples: some pages of each of KINDS: those with the smallest keys.
     """
 
     corpora: tuple[Corpus, Corpus]
@@ -53,9 +55,9 @@ class Diff:
 
     @property
     def counts(self) -> dict[str, tuple[int | None, int | None]]:
-        """The counters of both; None where the recipe does not have the counter's rule.
+        """The counters of both by name; None where a recipe does not have the rule of a counter.
 
-        Rules are in the order of the first recipe; those that only the second has come last.
+        Rules are in the order of the first recipe. Rules that only the second recipe has come last.
         """
         first, second = self.corpora
         rules = list(dict.fromkeys(step.rule for corpus in self.corpora for _, step in corpus.recipe.steps()))
@@ -64,21 +66,21 @@ class Diff:
             what, rest = split_name(name)
             return _ORDER.index(what), rules.index(rest) if rest in rules else -1, rest
 
-        names = sorted({*first.made["counts"], *second.made["counts"]}, key=place)
+        names = sorted({*first.counts, *second.counts}, key=place)
         return {name: (_count(first, name), _count(second, name)) for name in names}
 
     def to_json(self) -> dict[str, Any]:
-        """Returns it as plain JSON values."""
+        """Returns the difference as JSON values."""
         return {
-            **{side: _said(corpus) for side, corpus in zip(("first", "second"), self.corpora, strict=True)},
+            **{side: _corpus_json(corpus) for side, corpus in zip(("first", "second"), self.corpora, strict=True)},
             "counts": {name: list(values) for name, values in self.counts.items()},
             "pages": self.pages,
             "examples": {kind: [vars(each) for each in self.examples[kind]] for kind in KINDS},
         }
 
 
-def _said(corpus: Corpus) -> dict[str, Any]:
-    return {"folder": str(corpus.folder), "recipe": corpus.recipe.name, "fingerprint": corpus.made["fingerprint"]}
+def _corpus_json(corpus: Corpus) -> dict[str, Any]:
+    return {"folder": str(corpus.path), "recipe": corpus.recipe.name, "fingerprint": corpus.manifest["fingerprint"]}
 
 
 def split_name(counter: str) -> tuple[str, str]:
@@ -94,56 +96,56 @@ def _count(corpus: Corpus, name: str) -> int | None:
     what, rest = split_name(name)
     if what.endswith((".dropped", ".edited")) and corpus.recipe.find(rest) is None:
         return None
-    return int(corpus.made["counts"].get(name, 0))
+    return int(corpus.counts.get(name, 0))
 
 
-def compare(first: Corpus, second: Corpus, examples: int, read: Callable[[int], None]) -> Diff:
-    """Compares two corpora: a range of keys at a time, or all at once where one is not in the order of the keys.
+def compare(first: Corpus, second: Corpus, examples: int, pages_read: Callable[[int], None]) -> Diff:
+    """Compares two corpora, one range of keys at a time; all keys at once where a corpus is not in their order.
 
     Args:
-        first: one.
-        second: the other.
-        examples: how many pages to show of each of KINDS, at most.
-        read: is told how many pages were read, each time some were.
+        first: a corpus.
+        second: another one.
+        examples: the number of pages to show of each of KINDS, at most.
+        pages_read: is called with a number of pages each time some were read.
 
-    Raises UsageError where a shard can't be read.
+    Raises C4pipeError where a shard can't be read.
     """
     diff = Diff((first, second))
     shown: dict[str, list[int]] = {kind: [] for kind in KINDS}
-    readers = [Reader(corpus, read) for corpus in diff.corpora]
-    parts = _parts(first, second)
-    for number in range(1, parts + 1):
-        here, there = (reader.up_to(first_key(number, parts)) for reader in readers)
-        found = compare_keys(here, there)
-        for kind, keys in found.items():
+    readers = [KeyReader(corpus, pages_read) for corpus in diff.corpora]
+    ranges = _key_ranges(first, second)
+    for number in range(1, ranges + 1):
+        of_first, of_second = (reader.up_to(first_key(number, ranges)) for reader in readers)
+        differing = compare_keys(of_first, of_second)
+        for kind, keys in differing.items():
             diff.pages[kind] += len(keys)
             shown[kind] += keys[: examples - len(shown[kind])].tolist()
-        diff.pages["same_text"] += len(here.keys) - len(found["only_first"]) - len(found["other_text"])
+        diff.pages["same_text"] += len(of_first.keys) - len(differing["only_first"]) - len(differing["other_text"])
     ones = find_pages(first, {*shown["only_first"], *shown["other_text"]})
     others = find_pages(second, {*shown["only_second"], *shown["other_text"]})
     diff.examples = {kind: [_example(ones.get(key), others.get(key)) for key in keys] for kind, keys in shown.items()}
     return diff
 
 
-def _parts(first: Corpus, second: Corpus) -> int:
-    """Returns into how many ranges the keys are cut: as many as the language with the most shards has."""
-    if not (first.in_order and second.in_order):
+def _key_ranges(first: Corpus, second: Corpus) -> int:
+    """Returns into how many ranges the keys are divided: the number of shards of the language with the most."""
+    if not (is_in_key_order(first) and is_in_key_order(second)):
         return 1
-    return max((number for corpus in (first, second) for number in corpus.made["train_shards"].values()), default=1)
+    return max((n for corpus in (first, second) for n in corpus.manifest["train_shards"].values()), default=1)
 
 
-def compare_keys(first: Keys, second: Keys) -> dict[str, Any]:
-    """Returns the keys of the pages that differ, for each of KINDS an array in order."""
-    both, here, there = np.intersect1d(first.keys, second.keys, assume_unique=True, return_indices=True)
+def compare_keys(first: Keys, second: Keys) -> dict[str, U64]:
+    """Returns the keys of the pages that differ, in order, for each of KINDS."""
+    both, in_first, in_second = np.intersect1d(first.keys, second.keys, assume_unique=True, return_indices=True)
     return {
         "only_first": np.setdiff1d(first.keys, second.keys, assume_unique=True),
         "only_second": np.setdiff1d(second.keys, first.keys, assume_unique=True),
-        "other_text": both[first.texts[here] != second.texts[there]],
+        "other_text": both[first.texts[in_first] != second.texts[in_second]],
     }
 
 
 def _example(first: tuple[str, str] | None, second: tuple[str, str] | None) -> Example:
-    """Returns where two pages, each its URL and text, begin to differ; None: a corpus does not have the page."""
+    """Returns where two pages begin to differ. Each is its URL and its text; None: a corpus does not have the page."""
     url = (first or second or ("",))[0]
     ones, others = (page[1].split("\n") if page else [] for page in (first, second))
     number, one, other = first_difference(ones, others)
@@ -153,8 +155,10 @@ def _example(first: tuple[str, str] | None, second: tuple[str, str] | None) -> E
 def first_difference(first: Sequence[str], second: Sequence[str]) -> tuple[int, str | None, str | None]:
     """Returns the number of the first line that differs, from 1, and this line on both sides.
 
-    A line that the other side has elsewhere is None, for it was not taken away; so is one that is not there. Of lines
-    in another order both are told. Raises StopIteration where no line differs.
+    A line is None where it does not exist, or where the other side has it elsewhere, so that it was not dropped. Where
+    both sides have the other's line elsewhere (the order differs), both lines are returned.
+
+    Raises StopIteration where no line differs.
     """
     pairs = enumerate(zip_longest(first, second), 1)
     number, (one, other) = next(each for each in pairs if each[1][0] != each[1][1])

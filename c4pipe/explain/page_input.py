@@ -1,8 +1,9 @@
-"""The pages that a user wants explained: of a text file, or of a WET file by their URL. No Beam."""
+"""Finds the pages that a user wants explained: in a text file, or in a WET file by their URL."""
 
 import sys
 from pathlib import Path
 
+from c4pipe.clean.text_cleaner import PLACEHOLDER_TIMESTAMP, PLACEHOLDER_URL
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.urls import normalise_url
 from c4pipe.io.retry import DownloadError, NetworkOptions
@@ -13,14 +14,8 @@ from c4pipe.wet.records import RECORD_CAP, read_pages
 
 STANDARD_INPUT = "-"
 
-URL = "https://page.example/"
-"""Stands in for the URL of a text that has none: the host name is a reserved one (RFC 2606)."""
-
-TIMESTAMP = "1970-01-01T00:00:00Z"
-"""Stands in for a text's timestamp."""
-
 _WET_STARTS = (b"\x1f\x8b", b"WARC/")
-_TRIES = 4  # for someone who waits
+_TRIES = 4  # few: a user is waiting
 
 
 def find_pages(path: str, url: str | None, scheme: str) -> list[Page]:
@@ -28,17 +23,18 @@ def find_pages(path: str, url: str | None, scheme: str) -> list[Page]:
 
     Args:
         path: a file, the URL of a WET file, or `-` for a text on standard input.
-        url: as crawled; if the WET file has no such page, those with the same normalised URL.
-        scheme: how the recipe normalises URLs (see `page.normalise_url`).
+        url: the URL as it was crawled; if the WET file has no such page, pages with the same normalised URL are found.
+        scheme: how the recipe normalises URLs (see `normalise_url`).
 
-    Raises UsageError where there is no such file or page, C4pipeError or OSError where it can't be read.
+    Raises UsageError where the file or the page does not exist, C4pipeError or OSError where it can't be read.
     """
     if path != STANDARD_INPUT and _is_wet(path):
         return _captures(path, url, scheme)
     data = _text(path)
     if len(data) > RECORD_CAP:
         raise UsageError(f"{path} has more than {RECORD_CAP:,} bytes, which no page of a WET file has")
-    return [Page(URL if url is None else url, TIMESTAMP, data.decode("utf-8", "replace"), size=len(data))]
+    url = PLACEHOLDER_URL if url is None else url
+    return [Page(url, PLACEHOLDER_TIMESTAMP, data.decode("utf-8", "replace"), size=len(data))]
 
 
 def _is_wet(path: str) -> bool:
@@ -47,7 +43,7 @@ def _is_wet(path: str) -> bool:
     if not Path(path).exists():
         raise UsageError(f"{path}: there is no such file; give a text, a WET file, a corpus, or - for standard input")
     if not Path(path).is_file():
-        raise UsageError(f"{path} is no regular file: give its text on standard input, as -")
+        raise UsageError(f"{path} is no regular file: give the text on standard input, with - as the input")
     if path.endswith(ENDINGS):
         return True
     with Path(path).open("rb") as file:
@@ -63,10 +59,10 @@ def _text(path: str) -> bytes:
 
 def _captures(path: str, url: str | None, scheme: str) -> list[Page]:
     if url is None:
-        raise UsageError(f"{path} is a WET file: say with --url which of its pages you mean")
+        raise UsageError(f"{path} is a WET file: give the URL of one of its pages with --url")
     wanted = normalise_url(url, scheme)
     read = damaged = 0
-    found: list[Page] = []
+    captures: list[Page] = []
     try:
         with InputOpener(NetworkOptions(tries=_TRIES)).open(path) as stream:
             for item in read_pages(stream):
@@ -75,10 +71,10 @@ def _captures(path: str, url: str | None, scheme: str) -> list[Page]:
                     continue
                 read += 1
                 if normalise_url(item.url, scheme) == wanted:
-                    found.append(item)
+                    captures.append(item)
     except DownloadError as error:
         raise C4pipeError(str(error)) from error
-    if not found:
-        damage = f" (what was lost to damage in {damaged:,} places can't be told)" if damaged else ""
+    if not captures:
+        damage = f" ({damaged:,} damaged places could not be read)" if damaged else ""
         raise UsageError(f"none of the {read:,} pages of {path} has the URL {url}{damage}: is it in another WET file?")
-    return [page for page in found if page.url == url] or found
+    return [page for page in captures if page.url == url] or captures

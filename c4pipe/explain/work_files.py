@@ -1,6 +1,6 @@
-"""The work files of a corpus, asked about one URL. No Beam.
+"""Looks one URL up in the work files of a corpus.
 
-They are read as dedup reads them, a file at a time, but only the rows that have to do with the URL are kept.
+The files are read as deduplication reads them, one at a time, but only the rows that matter to the URL are kept.
 """
 
 from collections.abc import Sequence
@@ -17,23 +17,23 @@ from c4pipe.filters.duplicates import Rows, find_repeats, find_stale_captures
 from c4pipe.filters.spans import U64
 from c4pipe.io.paths import StoragePath, parquet_source
 
-_NONE_OLDER = np.empty(0, shuffle.STALE_ROW)
+_NO_STALE = np.empty(0, shuffle.STALE_ROW)
 
 
 class WorkFiles:
-    """Work files, numbered in the order in which dedup takes them."""
+    """Work files, numbered from 0 in the order in which deduplication reads them."""
 
     def __init__(self, files: Sequence[StoragePath]) -> None:
         self._files = files
 
     def captures(self, url_keys: set[int]) -> tuple[Rows, Rows]:
-        """Returns (the newest capture of each URL, all others) as URL_ROW, of the URLs of these keys."""
+        """Returns the captures of the URLs with these keys: (the newest of each URL, all stale ones), as URL_ROW."""
         keys = np.array(sorted(url_keys), np.uint64)
         rows = (url_rows(path, file) for file, path in enumerate(self._files))
         return find_stale_captures(np.concatenate([each[np.isin(each["hash"], keys)] for each in rows]))
 
     def page(self, capture: Any) -> dict[str, Any]:
-        """Returns the row of a work file that a URL_ROW names, by column."""
+        """Returns the row of a work file that a URL_ROW points to: its values by column."""
         file = pq.ParquetFile(parquet_source(self._files[capture["file"]]))
         row, group = int(capture["row"]), 0
         while row >= (size := file.metadata.row_group(group).num_rows):
@@ -42,42 +42,43 @@ class WorkFiles:
         return values
 
     def repeats(self, page_key: int, span_hashes: Sequence[int]) -> list[tuple[int, str]]:
-        """Returns the spans that a page loses.
+        """Returns the repeated spans that a page loses.
 
         Args:
-            page_key: the key of a page that is the newest of its URL.
+            page_key: the key of a page that is the newest capture of its URL.
             span_hashes: the hashes of its spans.
 
-        Returns: (the span's first unit, the URL of the page that keeps it), in the page's order.
+        Returns:
+            (the number of the span's first unit, from 0; the URL of the page that keeps it), in the order of the page.
         """
         if not span_hashes:
             return []
         rows, urls = self._spans(np.array(span_hashes, np.uint64))
         first, repeats = find_repeats(rows)
         keepers = {int(each["hash"]): urls[int(each["file"]), int(each["page"])] for each in first}
-        mine = np.sort(repeats[repeats["page"] == np.uint64(page_key)], order="unit")
-        return [(int(each["unit"]), keepers[int(each["hash"])]) for each in mine]
+        of_page = np.sort(repeats[repeats["page"] == np.uint64(page_key)], order="unit")
+        return [(int(each["unit"]), keepers[int(each["hash"])]) for each in of_page]
 
     def _spans(self, hashes: U64) -> tuple[Rows, dict[tuple[int, int], str]]:
-        """Returns the spans of these hashes in the newest pages, and the URLs of their pages by file and page key."""
-        captures = {file: self._pages_with(hashes, file, _NONE_OLDER) for file in range(len(self._files))}
+        """Returns the spans with these hashes in the newest captures, and the URL of each page by file and page key."""
+        captures = {file: self._pages_with(hashes, file, _NO_STALE) for file in range(len(self._files))}
         files = [file for file, pages in captures.items() if len(pages)]
-        _, older = self.captures({key for file in files for key in captures[file]["url_key"].to_pylist()})
+        _, stale = self.captures({key for file in files for key in captures[file]["url_key"].to_pylist()})
         rows: list[Rows] = []
         urls: dict[tuple[int, int], str] = {}
         for file in files:
-            pages = self._pages_with(hashes, file, older)
+            pages = self._pages_with(hashes, file, stale)
             spans = shuffle.span_rows(pages["page_key"].to_numpy(), file, pages["span_hashes"].combine_chunks())
             rows.append(spans[np.isin(spans["hash"], hashes)])
             for key, url in zip(pages["page_key"].to_pylist(), pages["url"].to_pylist(), strict=True):
                 urls[file, key] = url
         return np.concatenate(rows), urls
 
-    def _pages_with(self, hashes: U64, file: int, older: Rows) -> pa.Table:
-        """Returns the pages of a work file that have one of these spans, without the captures in `older`."""
+    def _pages_with(self, hashes: U64, file: int, stale: Rows) -> pa.Table:
+        """Returns the pages of a work file that have one of these spans, without the captures in `stale`."""
         columns = ["url_key", "page_key", "url", "span_hashes"]
         tables = []
-        for pages, _ in read_kept(self._files[file], columns, older["row"][older["file"] == file]):
+        for pages, _ in read_kept(self._files[file], columns, stale["row"][stale["file"] == file]):
             spans = pages["span_hashes"].combine_chunks()
             rows = pc.list_parent_indices(spans).to_numpy()[np.isin(spans.flatten().to_numpy(), hashes)]
             tables.append(pages.take(pa.array(np.unique(rows))))

@@ -11,21 +11,21 @@ from c4pipe.native import text_kernel
 from c4pipe.wet.page import Page
 
 if TYPE_CHECKING:
-    from c4pipe.native._text import Lines
+    from c4pipe.native import _text
 
-PackedRule = Callable[["Lines"], int]
+PackedRule = Callable[["_text.Lines"], int]
 """Drops or edits lines, and returns the number of dropped or changed lines."""
 
 _MOST_TEXTS = 64  # phrases or endings that the C extension supports
 
 
-def pack(page: Page, line_separators: str) -> "Lines | None":
+def pack(page: Page, line_separators: str) -> "_text.Lines | None":
     """Returns the lines of a page as `body_lines.cut` cuts them, or None where the C extension can't hold them."""
     if text_kernel is None:
         return None
     try:
         body = page.body if page.encoded is None else page.encoded
-        packed: Lines = text_kernel.Lines(body, line_separators == "unicode")
+        packed: _text.Lines = text_kernel.Lines(body, line_separators == "unicode")
     except UnicodeEncodeError:  # half of a surrogate pair, which no decoded page has
         return None
     return packed

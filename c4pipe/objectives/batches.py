@@ -1,4 +1,4 @@
-"""Documents to batches: tokenised, cut into pieces, corrupted, packed; with a state from which it goes on exactly."""
+"""Documents to batches: tokenizes, divides into pieces, corrupts and packs, with a state to continue from exactly."""
 
 import itertools
 from collections.abc import Iterator, Mapping
@@ -13,34 +13,35 @@ from c4pipe.objectives.rng import Rng
 from c4pipe.objectives.rows import Rows, framed
 from c4pipe.objectives.tokenizer import Tokenizer
 
-_DOCUMENTS = 32  # tokenised at once; no example depends on it
+_DOCUMENTS = 32  # documents that are tokenized together; no example depends on it
 
 
 class Documents(Protocol):
-    """An iterator of documents that can say where it is and go there, as those of c4pipe's reader."""
+    """An iterator over documents with a state, such as a `Reader` of `c4pipe.read`."""
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
         """Returns itself."""
         ...
 
     def __next__(self) -> Mapping[str, Any]:
-        """Returns the next document; its text is in `text`."""
+        """Returns the next document. Its text is the value of `text`."""
         ...
 
     def state(self) -> dict[str, Any]:
-        """Returns where it is, as JSON values."""
+        """Returns its state, as JSON values."""
         ...
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Goes to where it was when it gave this state."""
+        """Continues where it was when it returned this state."""
         ...
 
 
 class Batches:
-    """An iterator of batches (`packing.batch_of`), all of one shape; the last has empty rows where text ended.
+    """An iterator over batches, as `packing.batch_of` returns them.
 
-    Every token is in one example, and every example in one batch. An example's random numbers depend on the seed and on
-    how many examples came before it.
+    All batches have the same shapes; the last one can have empty rows. Every token of the text is in one example, and
+    every example in one batch. The random numbers of an example depend on the seed and the number of examples before
+    it.
     """
 
     def __init__(
@@ -52,25 +53,25 @@ class Batches:
         seed: int = 0,
         merge: bool = False,
     ) -> None:
-        """Takes documents from where they are.
+        """Starts at the current position of the documents.
 
         Args:
-            documents: text.
+            documents: the text, such as what `read.documents` returns.
             tokenizer: the vocabulary.
-            objective: made for the tokenizer's ids.
-            size: rows of a batch.
-            seed: of all random numbers.
-            merge: whether a piece may have text of several documents, one behind the other, as T5's code has it; else a
-                document's last piece is shorter.
+            objective: how text becomes examples; made with the ids of the tokenizer.
+            size: the number of rows of a batch.
+            seed: the seed of all random numbers.
+            merge: whether a piece can contain text of several documents, one after the other, as in T5's code. If not,
+                the last piece of a document is shorter.
 
-        Raises UsageError for a size that isn't positive.
+        Raises UsageError for a size below 1.
         """
         if size < 1:
             raise UsageError(f"a batch of {size} rows: give at least 1")
         self._documents, self._tokenizer, self._objective = documents, tokenizer, objective
         self._size, self._seed, self._merge = size, seed, merge
         self._packer = Packer(objective.lengths)
-        self._rest = np.zeros(0, np.int32)  # text that waits for the next document, where they are merged
+        self._rest = np.zeros(0, np.int32)  # text that waits for the next document, where documents are merged
         self._examples = 0
         self._ready: list[Bin] = []
         self._ended = False
@@ -79,6 +80,7 @@ class Batches:
         return self
 
     def __next__(self) -> Batch:
+        """Returns the next batch. Raises C4pipeError where documents can't be read."""
         while len(self._ready) < self._size and not self._ended:
             self._read()
         if not self._ready:
@@ -98,14 +100,14 @@ class Batches:
             self._ready += self._packer.flush()
 
     def _pieces(self, rows: Rows) -> Rows:
-        if self._objective.ends:
+        if self._objective.adds_eos:
             rows = framed(rows, (), [self._tokenizer.ids.eos])
         if not self._merge:
             return rows.cut(self._objective.raw)
         text = np.concatenate([self._rest, rows.values])
-        whole = len(text) if self._ended else len(text) // self._objective.raw * self._objective.raw
-        self._rest = text[whole:].copy()
-        return Rows(text[:whole], np.array([0, whole])).cut(self._objective.raw)
+        complete = len(text) if self._ended else len(text) // self._objective.raw * self._objective.raw
+        self._rest = text[complete:].copy()
+        return Rows(text[:complete], np.array([0, complete])).cut(self._objective.raw)
 
     def _identity(self) -> dict[str, Any]:
         return {
@@ -119,7 +121,7 @@ class Batches:
         }
 
     def state(self) -> dict[str, Any]:
-        """Returns where it is, as JSON values: the documents' state, and the examples that no batch has had."""
+        """Returns the state for `restore`, as JSON values: that of the documents, and the waiting examples."""
         return {
             **self._identity(),
             "documents": self._documents.state(),
@@ -131,15 +133,15 @@ class Batches:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Goes, with its documents, to where it was when it gave this state.
+        """Continues where other batches were when they returned this state; the documents continue, too.
 
-        Raises UsageError for a state of other batches.
+        Raises UsageError where those batches had other documents or arguments.
         """
         for name, value in self._identity().items():
             if state.get(name) != value:
                 raise UsageError(
-                    f"the state is of other batches: {name} is {state.get(name)!r} there and {value!r} here; make them "
-                    "with what the state has"
+                    f"the state belongs to other batches: its {name} is {state.get(name)!r}, and here it is {value!r}; "
+                    "make the batches with the same arguments"
                 )
         self._documents.restore(state["documents"])
         self._examples = state["examples"]

@@ -1,4 +1,4 @@
-"""Which tokens are corrupted: flags of shape [tokens] for rows of the sizes given.
+"""Which tokens are corrupted: masks of shape [tokens], True for a corrupted token, for rows of given sizes.
 
 Sources: Raffel et al. 2020 (T5), sections 3.1.4 and 3.3; Clark et al. 2020 (ELECTRA), section 2; Lan et al. 2020
 (ALBERT), section 3.1.
@@ -13,25 +13,38 @@ from c4pipe.objectives.rng import Rng, chosen, shuffled
 from c4pipe.objectives.rows import Counts, Mask, Rows, placed, starts_of
 
 RATE = 0.15
-"""The share of tokens that is corrupted (T5, section 3.1.4; BERT's, ALBERT's and ELECTRA's, too)."""
+"""The share of tokens that are corrupted (T5, section 3.1.4; also BERT, ALBERT and ELECTRA)."""
 
 MEAN_SPAN = 3.0
-"""Tokens of a corrupted span (T5, section 3.3.4)."""
+"""The mean number of tokens of a corrupted span (T5, section 3.3.4)."""
 
-_MASK, _SPLIT, _LENGTHS, _ORDER = 0, 1, 2, 3  # what random numbers are for
+_MASK, _SPLIT, _LENGTHS, _ORDER = 0, 1, 2, 3  # purposes of random numbers
 
 
 class SpanLengths(NamedTuple):
-    """Lengths, in tokens, that go together in span corruption."""
+    """Lengths that belong together in span corruption.
+
+    Attributes:
+        raw: the number of tokens of text.
+        targets: the number of tokens of the targets, with an end of sequence.
+    """
 
     raw: int
     targets: int
 
 
 def span_lengths(inputs: int, rate: float = RATE, mean_span: float = MEAN_SPAN) -> SpanLengths:
-    """Returns how many tokens of text fill that many inputs once corrupted, and how many targets they give.
+    """Returns the lengths of text and targets for a length of inputs.
 
-    Each counts an end of sequence, as T5's code does: 512 inputs hold 568 tokens and go with 114 targets.
+    Inputs and targets include an end of sequence, as in T5's code: 512 inputs hold 568 tokens of text, with 114
+    targets.
+
+    Args:
+        inputs: the number of tokens of the inputs.
+        rate: the share of tokens that are corrupted.
+        mean_span: the mean number of tokens of a corrupted span.
+
+    Raises UsageError for impossible numbers.
     """
     if inputs < 4 or not 0 < rate < 1 or mean_span < 1:
         raise UsageError(
@@ -48,120 +61,132 @@ def span_lengths(inputs: int, rate: float = RATE, mean_span: float = MEAN_SPAN) 
     while corrupted(raw + 1)[0] <= inputs:
         raw += 1
     targets = corrupted(raw)[1]
-    if rate == 0.5 and targets > inputs:  # T5's code: lengths that are equal
+    if rate == 0.5 and targets > inputs:  # as T5's code, which makes the lengths equal
         return SpanLengths(raw - 1, targets - 1)
     return SpanLengths(raw, targets)
 
 
-def random_spans(sizes: Counts, draws: Rng, rate: float = RATE, mean_span: float = MEAN_SPAN) -> Mask:
-    """Flags spans: of all ways to cut the corrupted and the kept tokens of a row into as many spans, a random one.
+def random_spans(sizes: Counts, rng: Rng, rate: float = RATE, mean_span: float = MEAN_SPAN) -> Mask:
+    """Returns a mask of random spans.
 
-    A row starts with a kept span and ends with a corrupted one; numbers of tokens and spans are those of T5's code,
-    which rounds 32-bit numbers, half to even. A row of one token is kept.
+    The number of corrupted tokens and the number of spans of a row depend on its size only, as in T5's code (which
+    rounds 32-bit numbers, half to even). All ways to divide the corrupted and the kept tokens into that number of spans
+    are equally likely. A row starts with a kept span and ends with a corrupted one. A row of one token is kept.
+
+    Args:
+        sizes: the number of tokens of each row.
+        rng: random numbers.
+        rate: the share of tokens that are corrupted.
+        mean_span: the mean number of tokens of a corrupted span.
     """
     length = np.maximum(sizes, 2)
     noise = np.clip(np.rint(length.astype(np.float32) * np.float32(rate)).astype(np.int64), 1, length - 1)
     spans = np.rint(noise.astype(np.float32) / np.float32(mean_span)).astype(np.int64)
-    spans = np.clip(spans, 1, np.minimum(noise, length - noise))  # a span has a token
+    spans = np.clip(spans, 1, np.minimum(noise, length - noise))  # each span has at least one token
     parts = np.stack([length - noise, noise], 1).ravel()  # kept, corrupted, kept, ...
-    cuts = chosen(parts - 1, draws.raw(length - 2, _MASK), np.repeat(spans - 1, 2))  # never before the first token
+    cuts = chosen(parts - 1, rng.raw(length - 2, _MASK), np.repeat(spans - 1, 2))  # never before the first token
     begins = np.insert(cuts, starts_of(parts - 1)[:-1], True)
     lengths = np.diff(np.append(np.flatnonzero(begins), len(begins)))
     corrupted = np.repeat(np.tile([False, True], len(sizes)), np.repeat(spans, 2))
     interleaved = np.stack([lengths[~corrupted], lengths[corrupted]], 1).ravel()
-    flags = np.repeat(np.tile([False, True], len(interleaved) // 2), interleaved)
+    mask = np.repeat(np.tile([False, True], len(interleaved) // 2), interleaved)
     if (sizes == length).all():
-        return flags
-    return flags[placed(length) < np.repeat(sizes, length)]
+        return mask
+    return mask[placed(length) < np.repeat(sizes, length)]
 
 
-def each_token(sizes: Counts, draws: Rng, rate: float = RATE) -> Mask:
-    """Flags each token by itself, at the rate given (T5, section 3.1.4)."""
-    flags: Mask = draws.shares(sizes, _MASK) < rate
-    return flags
+def each_token(sizes: Counts, rng: Rng, rate: float = RATE) -> Mask:
+    """Returns a mask in which each token is corrupted independently, with probability `rate` (T5, section 3.1.4)."""
+    mask: Mask = rng.shares(sizes, _MASK) < rate
+    return mask
 
 
-def within(sizes: Counts, flags: Mask, targets: int, spans: int | None = None) -> Mask:
-    """Returns the flags without those at the end of a row for which its targets have no room.
+def within(sizes: Counts, mask: Mask, targets: int, spans: int | None = None) -> Mask:
+    """Returns the mask without the tokens at the end of a row for which the targets have no room.
 
-    So no target is too long and no sentinel is missing, however the dice fall.
+    So targets are never too long, and there are always enough sentinels, whatever the random numbers are.
 
     Args:
-        sizes: tokens of each row.
-        flags: of shape [tokens].
-        targets: tokens that a row's targets hold.
-        spans: how many spans have a sentinel, which is a token, too; None where spans have none.
+        sizes: the number of tokens of each row.
+        mask: True for corrupted tokens, of shape [tokens].
+        targets: the largest number of tokens of the targets of a row.
+        spans: the largest number of spans, each of which also has one token for its sentinel; None without sentinels.
     """
     rows = Rows(np.zeros(0, np.int32), starts_of(sizes))
     if spans is None:
-        return flags & (rows.running(flags) <= targets)
-    number = rows.running(span_starts(flags, rows))
-    return flags & (number <= spans) & (rows.running(flags) + number <= targets)
+        return mask & (rows.running(mask) <= targets)
+    number = rows.running(span_starts(mask, rows))
+    return mask & (number <= spans) & (rows.running(mask) + number <= targets)
 
 
-def span_starts(flags: Mask, rows: Rows) -> Mask:
-    """Flags the first token of each run of flagged tokens."""
-    before = np.concatenate([[False], flags[:-1]])
+def span_starts(mask: Mask, rows: Rows) -> Mask:
+    """Returns a mask of the first token of each run of masked tokens."""
+    before = np.concatenate([[False], mask[:-1]])
     before[rows.starts[:-1][rows.sizes > 0]] = False
-    starts: Mask = flags & ~before
+    starts: Mask = mask & ~before
     return starts
 
 
-def prefixes(sizes: Counts, draws: Rng) -> Mask:
-    """Flags the first tokens of each row: at least one, and all but one at most; of a single token, none.
+def prefixes(sizes: Counts, rng: Rng) -> Mask:
+    """Returns a mask of the first tokens of each row: at least one token, and at most all but one.
 
-    T5's code: any such length is as likely as the others.
+    All lengths are equally likely, as in T5's code. A row of one token has none.
     """
-    share = draws.shares(np.ones_like(sizes), _SPLIT)
+    share = rng.shares(np.ones_like(sizes), _SPLIT)
     lengths = np.where(sizes > 1, 1 + (share * (sizes - 1)).astype(np.int64), 0)
     return placed(sizes) < np.repeat(lengths, sizes)
 
 
-def exact_share(sizes: Counts, draws: Rng, percent: int = 15) -> Mask:
-    """Flags ceil(0.15 n) of the n tokens of each row, all choices equally likely (ELECTRA, section 3.1)."""
-    return chosen(sizes, draws.raw(sizes, _MASK), -(-sizes * percent // 100))
+def exact_share(sizes: Counts, rng: Rng, percent: int = 15) -> Mask:
+    """Returns a mask of ceil(0.15 n) of the n tokens of each row, all choices equally likely (ELECTRA, section 3.1)."""
+    return chosen(sizes, rng.raw(sizes, _MASK), -(-sizes * percent // 100))
 
 
-def ngrams(rows: Rows, draws: Rng, longest: int = 3) -> Mask:
-    """Flags the first word of each n-gram. Lengths are drawn one after the other, n in proportion to 1/n.
-
-    Args:
-        rows: a value for each word.
-        draws: random numbers.
-        longest: words of an n-gram, at most (ALBERT: 3).
-    """
-    upto = np.cumsum(1 / np.arange(1, longest + 1))
-    lengths = 1 + np.searchsorted(upto / upto[-1], draws.shares(rows.sizes, _LENGTHS), side="right")
-    firsts = rows.running(lengths) - lengths  # of n-grams enough for each row, and more
-    inside = firsts < rows.sizes[rows.row]
-    flags = np.zeros(len(lengths), bool)
-    flags[(firsts + rows.starts[rows.row])[inside]] = True
-    return flags
-
-
-def whole_ngrams(words: Rows, draws: Rng, rate: float = RATE, longest: int = 3) -> Mask:
-    """Flags words: n-grams in random order, while their tokens are within the rate; of the last, the words that fit.
+def ngrams(rows: Rows, rng: Rng, longest: int = 3) -> Mask:
+    """Divides rows of words into n-grams of random lengths. The probability of length n is proportional to 1/n.
 
     Args:
-        words: the number of tokens of each word.
-        draws: random numbers.
-        rate: the share of each row's tokens, rounded, at least one token.
-        longest: words of an n-gram, at most.
+        rows: one value for each word.
+        rng: random numbers.
+        longest: the largest number of words of an n-gram (ALBERT: 3).
 
     Returns:
-        flags of shape [words]
+        a mask of the first word of each n-gram, of shape [words].
+    """
+    upto = np.cumsum(1 / np.arange(1, longest + 1))
+    lengths = 1 + np.searchsorted(upto / upto[-1], rng.shares(rows.sizes, _LENGTHS), side="right")
+    firsts = rows.running(lengths) - lengths  # of more n-grams than each row can have
+    inside = firsts < rows.sizes[rows.row]
+    mask = np.zeros(len(lengths), bool)
+    mask[(firsts + rows.starts[rows.row])[inside]] = True
+    return mask
+
+
+def whole_ngrams(words: Rows, rng: Rng, rate: float = RATE, longest: int = 3) -> Mask:
+    """Returns a mask of words: n-grams in random order, as long as the number of masked tokens allows.
+
+    Of the last n-gram, only the words that fit are masked.
+
+    Args:
+        words: the number of tokens of each word, in rows.
+        rng: random numbers.
+        rate: the share of the tokens of a row that are masked, rounded to at least one token.
+        longest: the largest number of words of an n-gram.
+
+    Returns:
+        a mask of shape [words].
     """
     totals = words.running(words.values)
     ends = words.starts[1:][words.sizes > 0] - 1
     room = np.zeros(len(words), np.int64)
     room[words.sizes > 0] = np.maximum(1, np.rint(rate * totals[ends]))
-    firsts = np.where(ngrams(words, draws, longest), np.arange(len(words.values)), 0)
-    keys = draws.raw(words.sizes, _ORDER)[np.maximum.accumulate(firsts)]  # words of an n-gram stay together
+    firsts = np.where(ngrams(words, rng, longest), np.arange(len(words.values)), 0)
+    keys = rng.raw(words.sizes, _ORDER)[np.maximum.accumulate(firsts)]  # words of an n-gram stay together
     fits = words.values <= room[words.row]
     candidates = words.keep(fits)
     order = shuffled(candidates.sizes, keys[fits])
     taken = np.zeros(len(order), bool)
     taken[order] = candidates.running(candidates.values[order]) <= room[candidates.row]
-    flags = np.zeros(len(fits), bool)
-    flags[fits] = taken
-    return flags
+    mask = np.zeros(len(fits), bool)
+    mask[fits] = taken
+    return mask

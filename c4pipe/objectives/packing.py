@@ -1,8 +1,8 @@
-"""Examples of any length to arrays of a fixed one, several in a row, marked so that none attends to another.
+"""Packs examples of different lengths into arrays of a fixed length: several examples in a row, with segment ids.
 
-A bin becomes a row of the arrays. An example goes where it leaves the least room (best fit) among a bounded number of
-open bins; where none has room, the fullest is closed. What follows from the order of the examples alone is the same
-however they are divided into calls.
+A bin becomes a row of the arrays. An example goes into the open bin where it leaves the least room (best fit). The
+number of open bins is limited: where none has room, the fullest one is closed. The bins depend on the order of the
+examples only, and not on how the examples are divided among calls.
 """
 
 import itertools
@@ -28,29 +28,32 @@ class Packer:
     """Puts examples into bins.
 
     Attributes:
-        lengths: tokens of each part of an example that a bin has room for.
+        lengths: the number of tokens of each feature that a bin has room for.
     """
 
     def __init__(self, lengths: Mapping[str, int], open_bins: int = OPEN_BINS) -> None:
+        """Starts with empty bins, given `lengths` and the number of bins that are open at the same time."""
         self.lengths = dict(lengths)
         self._room = np.array(list(lengths.values()), np.int64)
-        self._weights = self._room.prod() // self._room  # a part counts by its share of a bin
+        self._weights = self._room.prod() // self._room  # the tokens of a feature count by their share of a bin
         self._bins: list[Bin] = [[] for _ in range(open_bins)]
-        self._free = np.repeat(self._room[:, None], open_bins, axis=1)  # [parts, bins]
+        self._free = np.repeat(self._room[:, None], open_bins, axis=1)  # of shape [features, bins]
 
     def add(self, examples: Features) -> list[Bin]:
-        """Takes examples, and returns the bins that are complete. The order inside a bin is that of the examples.
+        """Adds examples, and returns the bins that are now complete. A bin keeps the order of its examples.
 
-        Raises UsageError for an example that no bin has room for.
+        Raises UsageError for an example that is longer than a bin.
         """
         needs = np.stack([examples[name].sizes for name in self.lengths], 1)
         if (needs > self._room).any():
             sizes = dict(zip(self.lengths, needs[(needs > self._room).any(1)][0].tolist(), strict=True))
-            raise UsageError(f"an example has {sizes} tokens, and a bin room for {self.lengths}: cut the text shorter")
+            raise UsageError(
+                f"an example has {sizes} tokens, and a bin has room for {self.lengths}: use shorter pieces of text"
+            )
         closed: list[Bin] = []
         parts = zip(*examples.values(), strict=True)
         for need, rows in zip(needs, parts, strict=True):
-            # copies: a view would keep all examples of the call
+            # copied, because a view would keep all examples of the call in memory
             example = dict(zip(examples, (row.copy() for row in rows), strict=True))
             closed += self._put(example, need)
         return closed
@@ -78,7 +81,7 @@ class Packer:
         return closed
 
     def flush(self) -> list[Bin]:
-        """Returns the bins that are open, and starts afresh."""
+        """Returns the open bins that have examples, and starts again with empty bins."""
         return [self._close(slot) for slot, each in enumerate(self._bins) if each]
 
     def state(self) -> list[Any]:
@@ -86,7 +89,7 @@ class Packer:
         return to_json(self._bins)
 
     def restore(self, state: Sequence[Any]) -> None:
-        """Goes to where another packer of the same lengths was when it gave this state."""
+        """Continues where another packer with the same lengths was when it returned this state."""
         self._bins = from_json(state)
         used = [[sum(len(each[name]) for each in bin) for bin in self._bins] for name in self.lengths]
         self._free = self._room[:, None] - np.array(used, np.int64)
@@ -98,43 +101,43 @@ def to_json(bins: Sequence[Bin]) -> list[Any]:
 
 
 def from_json(values: Sequence[Any]) -> list[Bin]:
-    """Returns the bins that were written as JSON values."""
+    """Returns bins, given their JSON values."""
     return [[{name: np.array(row, np.int32) for name, row in each.items()} for each in bin] for bin in values]
 
 
 def batch_of(bins: Sequence[Bin], lengths: Mapping[str, int], size: int) -> Batch:
-    """Returns bins as arrays of shape [size, length]; 0 is padding, also in rows that are left.
+    """Returns bins as arrays of shape [size, length]. Padding is 0, also in rows without examples.
 
     Args:
-        bins: `size` of them at most, one at least.
-        lengths: the length of each part. Parts beside these have that of the first, and lie along it.
-        size: rows of the arrays.
+        bins: at least one bin, at most `size` bins.
+        lengths: the length of each feature. Other features of the examples have the length of the first of these.
+        size: the number of rows of the arrays.
 
     Returns:
-        the parts by their names; for each part of `lengths` also `<name>_segment_ids`, the number in its row of the
-        example that a token belongs to, from 1, and `<name>_positions`, its place in its example, from 0. Segments
-        of one number in one row are of one example.
+        the features by their names. For each feature of `lengths` also `<name>_segment_ids`, the number of a token's
+        example in its row, from 1, and `<name>_positions`, the position of a token in its example, from 0. In one row,
+        segments with the same number belong to the same example.
     """
     examples = list(itertools.chain.from_iterable(bins))
     counts = np.array([len(bin) for bin in bins])
     number = 1 + placed(counts)
-    places, made = {}, Batch()
+    places, batch = {}, Batch()
     for name, length in lengths.items():
         sizes = np.array([len(example[name]) for example in examples])
         row = np.repeat(np.arange(len(bins)), counts)
         ends = np.cumsum(sizes)
-        before = np.repeat(starts_of(sizes)[starts_of(counts)[:-1]], counts)  # tokens of the bins before
+        before = np.repeat(starts_of(sizes)[starts_of(counts)[:-1]], counts)  # tokens of the earlier bins
         starts = row * length + ends - sizes - before
         position = placed(sizes)
         places[name] = np.repeat(starts, sizes) + position
-        made[f"{name}_segment_ids"] = _spread(np.repeat(number, sizes), places[name], size, length)
-        made[f"{name}_positions"] = _spread(position, places[name], size, length)
+        batch[f"{name}_segment_ids"] = _spread(np.repeat(number, sizes), places[name], size, length)
+        batch[f"{name}_positions"] = _spread(position, places[name], size, length)
     first = next(iter(lengths))
     for name in examples[0]:
         stream = name if name in lengths else first
         values = np.concatenate([example[name] for example in examples])
-        made[name] = _spread(values, places[stream], size, lengths[stream])
-    return made
+        batch[name] = _spread(values, places[stream], size, lengths[stream])
+    return batch
 
 
 def _spread(values: npt.NDArray[Any], places: npt.NDArray[np.int64], size: int, length: int) -> npt.NDArray[np.int32]:

@@ -1,7 +1,7 @@
-"""Random numbers that depend on the seed, the number of the example and what they are for, and on nothing else.
+"""Random numbers that depend only on the seed, the number of the example, and their purpose.
 
-So an example is the same whatever stands before it in a batch. The generator is Philox, which counts: its key is
-(seed, number of the example), and the last word of its counter is what the numbers are for.
+So an example does not depend on the examples before it in a batch. The generator is Philox, which is counter-based: its
+key is (seed, number of the example), and the last word of its counter is the purpose.
 """
 
 import itertools
@@ -16,17 +16,17 @@ from c4pipe.objectives.rows import Counts, Mask, placed, starts_of
 Raw = npt.NDArray[np.uint64]
 
 MOST_TOKENS = 1 << 16
-"""Tokens of a row that can be put into a random order: a place has 16 bits of a key."""
+"""The largest number of tokens of a row that can be put into a random order: a position has 16 bits of a sort key."""
 
-_MOST_ROWS = 1 << 20  # and a row 20 bits
+_MOST_ROWS = 1 << 20  # the number of a row has 20 bits
 
 
 @dataclass(frozen=True)
 class Rng:
-    """The random numbers of examples that follow each other.
+    """The random numbers of consecutive examples.
 
     Attributes:
-        seed: from 0 to 2^64 - 1.
+        seed: a number from 0 to 2^64 - 1; UsageError for another one.
         first: the number of the first example, from 0.
     """
 
@@ -38,34 +38,36 @@ class Rng:
             raise UsageError(f"the seed is {self.seed}: give one from 0 to 2^64 - 1")
 
     def raw(self, sizes: Counts, purpose: int) -> Raw:
-        """Returns 64 random bits for each token of rows of these sizes, of shape [tokens]."""
+        """Returns 64 random bits for each token, of shape [tokens], for rows of these sizes."""
         philox = np.random.Philox(key=np.array([self.seed, self.first], np.uint64), counter=[0, 0, 0, purpose])
         state = philox.state
         bounds = starts_of(sizes).tolist()
         numbers = np.empty(bounds[-1], np.uint64)
         for start, end in itertools.pairwise(bounds):
-            philox.state = state  # six times as fast as another generator
+            philox.state = state  # six times as fast as a new generator
             numbers[start:end] = philox.random_raw(end - start)
             state["state"]["key"][1] += np.uint64(1)
         return numbers
 
     def shares(self, sizes: Counts, purpose: int) -> npt.NDArray[np.float64]:
-        """Returns a random share in [0, 1) for each token, of shape [tokens]."""
+        """Returns a random number in [0, 1) for each token, of shape [tokens], for rows of these sizes."""
         shares: npt.NDArray[np.float64] = (self.raw(sizes, purpose) >> np.uint64(11)) * 2.0**-53
         return shares
 
 
 def shuffled(sizes: Counts, keys: Raw) -> Counts:
-    """Returns the places of all tokens, those of each row in the order of their keys.
+    """Returns the positions of all tokens, with the tokens of each row sorted by their keys.
 
     Args:
-        sizes: tokens of each row.
-        keys: of shape [tokens]. Their first 28 bits count; of equal ones the order stays.
+        sizes: the number of tokens of each row.
+        keys: a key for each token, of shape [tokens]. Only the upper 28 bits are compared; the sort is stable.
+
+    Raises UsageError for more or longer rows than a sort key has bits for.
     """
     if len(sizes) > _MOST_ROWS or sizes.max(initial=0) > MOST_TOKENS:
         raise UsageError(
-            f"{len(sizes):,} rows of up to {sizes.max(initial=0):,} tokens: give {_MOST_ROWS:,} rows of "
-            f"{MOST_TOKENS:,} tokens at most"
+            f"{len(sizes):,} rows of up to {sizes.max(initial=0):,} tokens: give at most {_MOST_ROWS:,} rows "
+            f"of at most {MOST_TOKENS:,} tokens"
         )
     row = np.repeat(np.arange(len(sizes), dtype=np.uint64), sizes)
     packed = row << np.uint64(44) | keys >> np.uint64(36) << np.uint64(16) | placed(sizes).astype(np.uint64)
@@ -75,7 +77,7 @@ def shuffled(sizes: Counts, keys: Raw) -> Counts:
 
 
 def chosen(sizes: Counts, keys: Raw, count: Counts) -> Mask:
-    """Flags the tokens of each row that have its `count` smallest keys: all choices are equally likely."""
-    flags = np.zeros(len(keys), bool)
-    flags[shuffled(sizes, keys)] = placed(sizes) < np.repeat(count, sizes)
-    return flags
+    """Returns a mask of the tokens with the `count` smallest keys of each row: all choices are equally likely."""
+    mask = np.zeros(len(keys), bool)
+    mask[shuffled(sizes, keys)] = placed(sizes) < np.repeat(count, sizes)
+    return mask

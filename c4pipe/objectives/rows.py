@@ -1,4 +1,4 @@
-"""Rows of token ids of any length, held as two arrays, so that all rows of a batch are worked on at once."""
+"""Rows of token ids of different lengths, held in two arrays, so that NumPy handles all rows of a batch together."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,18 +11,19 @@ import numpy.typing as npt
 
 Tokens = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
-"""Numbers or places of tokens."""
+"""Numbers or positions of tokens."""
 
 Mask = npt.NDArray[np.bool_]
+"""True for some tokens, of shape [tokens]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows, one behind the other.
+    """Rows, one after the other.
 
     Attributes:
         values: the ids of all rows, of shape [tokens].
-        starts: where each row starts in them, and where the last one ends, of shape [rows + 1].
+        starts: the index in `values` at which each row starts, and at which the last row ends, of shape [rows + 1].
     """
 
     values: Tokens
@@ -30,7 +31,7 @@ class Rows:
 
     @classmethod
     def of(cls, rows: Sequence[npt.ArrayLike]) -> "Rows":
-        """Returns the rows that are given one by one."""
+        """Returns rows, given the ids of each row."""
         arrays = [np.asarray(row, np.int32) for row in rows]
         return cls(np.concatenate([np.zeros(0, np.int32), *arrays]), starts_of([len(array) for array in arrays]))
 
@@ -48,51 +49,51 @@ class Rows:
 
     @cached_property
     def row(self) -> Counts:
-        """The row of each token, of shape [tokens]."""
+        """The number of the row of each token, of shape [tokens]."""
         return np.repeat(np.arange(len(self)), self.sizes)
 
     @cached_property
     def place(self) -> Counts:
-        """The place of each token in its row, of shape [tokens]."""
+        """The position of each token in its row, from 0, of shape [tokens]."""
         return placed(self.sizes)
 
     def running(self, numbers: npt.ArrayLike) -> Counts:
-        """Returns the sums of numbers, of shape [tokens], from the start of each row up to and with each token."""
+        """Returns running sums, of shape [tokens], from the start of each row to each token, which is included."""
         sums = np.concatenate([[0], np.cumsum(numbers, dtype=np.int64)])
         upto: Counts = sums[1:] - np.repeat(sums[self.starts[:-1]], self.sizes)
         return upto
 
-    def keep(self, flags: Mask) -> "Rows":
-        """Returns the rows with only the flagged tokens."""
-        return Rows(self.values[flags], np.concatenate([[0], np.cumsum(flags, dtype=np.int64)])[self.starts])
+    def keep(self, mask: Mask) -> "Rows":
+        """Returns the rows with only the tokens whose mask is True."""
+        return Rows(self.values[mask], np.concatenate([[0], np.cumsum(mask, dtype=np.int64)])[self.starts])
 
     def replaced(self, values: npt.NDArray[Any]) -> "Rows":
         """Returns rows of the same lengths with other values."""
         return Rows(values.astype(np.int32), self.starts)
 
     def cut(self, size: int) -> "Rows":
-        """Returns the rows cut into consecutive pieces of that size, the last of each row shorter."""
+        """Returns the rows divided into consecutive pieces of `size` tokens; the last piece of a row can be shorter."""
         pieces = -(-self.sizes // size)
         firsts = np.repeat(self.starts[:-1] - size * starts_of(pieces)[:-1], pieces)
         return Rows(self.values, np.append(firsts + size * np.arange(len(firsts)), self.starts[-1]))
 
 
 Features = Mapping[str, Rows]
-"""Examples: a row for each, in rows of every name."""
+"""Features of examples by name: row n of each belongs to example n."""
 
 
 def starts_of(sizes: npt.ArrayLike) -> Counts:
-    """Returns where rows of these sizes start, and where the last one ends."""
+    """Returns the index at which each row of these sizes starts, and at which the last row ends."""
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
 
 def placed(sizes: Counts) -> Counts:
-    """Returns the place of each token in its row, for rows of these sizes."""
+    """Returns the position of each token in its row, for rows of these sizes."""
     return np.arange(sizes.sum()) - np.repeat(starts_of(sizes)[:-1], sizes)
 
 
 def framed(rows: Rows, before: Sequence[int], after: Sequence[int]) -> Rows:
-    """Returns the rows with the same ids put before and after each."""
+    """Returns the rows with the ids `before` at the start of each row and the ids `after` at its end."""
     starts = rows.starts + (len(before) + len(after)) * np.arange(len(rows) + 1)
     values = np.empty(starts[-1], np.int32)
     values[np.arange(len(rows.values)) + np.repeat(starts[:-1] - rows.starts[:-1] + len(before), rows.sizes)] = (

@@ -1,6 +1,7 @@
-"""A finished corpus for training code: documents by shard, in a seeded order, resumable; by index; in mixtures.
+"""Reads a finished corpus in training code: documents in a random order, divided among processes, with a state.
 
-A path comes in; iterators of documents go out. PyTorch, TensorFlow and Hugging Face have an adapter module each.
+What comes in is the path of a corpus, of a token-budget subset or of a file of text. What goes out are documents: dicts
+with the columns of a corpus (docs/formats.md). Nothing large is imported before one of these functions is called.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from c4pipe.read.reader import Reader
 
 WINDOW = 10_000
-"""Documents that are shuffled among themselves, and held in memory for it: about 30 MB."""
+"""The number of documents that are shuffled together. They are held in memory: about 30 MB."""
 
 
 def documents(
@@ -23,38 +24,58 @@ def documents(
     *,
     seed: int | None = None,
     epoch: int = 0,
-    part: int = 0,
-    parts: int = 1,
+    shard_index: int = 0,
+    num_shards: int = 1,
     window: int = WINDOW,
     verify: bool = False,
 ) -> "Reader":
-    """Returns an iterator over a corpus' documents, each once: dicts with the columns of `shards.SCHEMA`.
+    """Returns an iterator over the documents of a corpus. It yields each document once, as a dict.
+
+    The documents can be divided among processes that read at the same time, such as hosts and their data loader
+    workers: each gives its own `shard_index`. The divisions do not depend on the files: `num_shards` can be any number.
 
     Args:
-        path: the folder of a corpus, of this machine or behind `s3://`, `gs://`, `hdfs://` or `https://`; or a take
-            of it, a file that `c4pipe tokens --take` wrote; or a file that ends in `.txt`, with a document a line.
+        path: the folder of a corpus or of one of its languages, on this machine or behind `s3://`, `gs://`, `hdfs://`
+            or `https://`; or a token-budget subset, which is a file that `c4pipe tokens --budget-subset` wrote; or a
+            file whose name ends in `.txt`, with one document on each line.
         split: `train` or `validation`.
-        languages: the languages to read, as `["en", "de"]`; None for all of them.
-        seed: what the order is drawn from, with the epoch; None for the order of the corpus.
-        epoch: which time it is that the corpus is read, from 0.
-        part: which part to read, from 0; one for each process that reads: `host * workers + worker`.
-        parts: how many parts there are, any number: together they have each document once.
-        window: documents that are shuffled among themselves, after the shards.
-        verify: whether each shard's SHA-256 is compared with the manifest's before it is read.
+        languages: the languages to read, such as `["en", "de"]`; None reads all of them.
+        seed: a number from which the order is drawn, together with the epoch; None keeps the order of the corpus.
+        epoch: the number of times that the corpus was read before. Each epoch has another order.
+        shard_index: the number of this process among those that read, from 0, such as `host * workers + worker`.
+        num_shards: the number of processes that read. Together they read each document once.
+        window: the number of documents that are shuffled together, after the files were shuffled.
+        verify: whether the SHA-256 of each file is compared with the manifest before the file is read.
 
-    Raises UsageError for what can't be asked for, C4pipeError where a shard is missing or not as the manifest has it.
+    Returns:
+        a `Reader`: an iterator with a length, a position, and a state from which another reader goes on.
+
+    Raises UsageError for impossible arguments or a path that is no corpus; C4pipeError, here or while reading, where a
+    file is missing, damaged or different from the manifest.
     """
     from c4pipe.read.order import Order
     from c4pipe.read.reader import Reader
     from c4pipe.read.source import find
 
-    return Reader(find(path, split, languages, verify), Order(seed, epoch, part, parts, window))
+    return Reader(find(path, split, languages, verify), Order(seed, epoch, shard_index, num_shards, window))
 
 
 def random_access(
     path: str | Path, split: str = "train", languages: Sequence[str] | None = None, *, verify: bool = False
 ) -> "RandomAccess":
-    """Returns a corpus' documents by number, for Grain and other samplers. Arguments and errors are `documents`'."""
+    """Returns the documents of a corpus as a sequence, for Grain and other samplers that choose documents by index.
+
+    Args:
+        path: a corpus or a subset as for `documents`, with shards of Parquet.
+        split: as for `documents`.
+        languages: as for `documents`.
+        verify: as for `documents`.
+
+    Returns:
+        a `RandomAccess`: a sequence of documents in the order of the corpus.
+
+    Raises the errors of `documents`, and UsageError where the corpus has no Parquet.
+    """
     from c4pipe.read.indexed import RandomAccess
     from c4pipe.read.source import find
 
@@ -68,21 +89,26 @@ def mix(
     seed: int,
     limit: int | None = None,
     temperature: float = 1.0,
-    part: int = 0,
-    parts: int = 1,
+    shard_index: int = 0,
+    num_shards: int = 1,
     window: int = WINDOW,
 ) -> "Mixture":
-    """Returns an endless iterator over documents of several sources, mixed as in the T5 paper, section 3.5.2.
+    """Returns an endless iterator over the documents of several sources, mixed as in the T5 paper, section 3.5.2.
 
     Args:
-        paths: corpora and files of text, as `documents` takes them; a language of a corpus as `corpus/en`.
-        split: of the corpora.
-        seed: what the sources' turns and their orders are drawn from.
-        limit: K, the most documents that a source counts for; None for no limit.
-        temperature: T, from 1 (a source's rate is its share of the documents) to `math.inf` (all rates are equal).
-        part: which part to read, from 0; each has turns of its own, and its own documents of each source.
-        parts: how many parts there are.
-        window: documents of a source that are shuffled among themselves.
+        paths: corpora, subsets and files of text, as for `documents`. A language of a corpus is its folder:
+            `corpus/en`.
+        split: the split of the corpora.
+        seed: a number from which the choice of sources and their orders are drawn.
+        limit: K, the largest number of documents that a source counts for; None for no limit.
+        temperature: T, from 1 (the rate of a source is its share of the documents) to `math.inf` (all rates are equal).
+        shard_index: the number of this process among those that read, from 0. Each chooses sources independently, and
+            reads its own documents of each source.
+        num_shards: the number of processes that read.
+        window: the number of documents of a source that are shuffled together.
+
+    Returns:
+        a `Mixture`: an iterator with rates, counts, and a state from which another one goes on.
 
     Raises UsageError and C4pipeError as `documents` does.
     """
@@ -91,4 +117,4 @@ def mix(
     from c4pipe.read.source import find
 
     sources = [find(path, split) for path in paths]
-    return Mixture(sources, Order(seed, 0, part, parts, window), limit, temperature)
+    return Mixture(sources, Order(seed, 0, shard_index, num_shards, window), limit, temperature)

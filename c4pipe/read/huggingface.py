@@ -1,4 +1,4 @@
-"""Documents as a dataset of Hugging Face's library datasets."""
+"""Documents as a dataset of Hugging Face datasets."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -13,20 +13,20 @@ from c4pipe.read.reader import Reader
 from c4pipe.read.source import Source
 
 
-def dataset(documents: Reader, shards: int = 64) -> Any:
-    """Returns a datasets.IterableDataset of a reader's documents.
+def dataset(documents: Reader, num_shards: int = 64) -> Any:
+    """Returns a `datasets.IterableDataset` of a reader's documents.
 
     Args:
-        documents: a reader that has given nothing yet; the dataset has a state of its own (`state_dict`).
-        shards: what the dataset can be divided into, among nodes and workers.
+        documents: a reader at its start. The dataset has a state of its own (`state_dict`).
+        num_shards: the number of shards of the dataset, which `datasets` divides among nodes and workers.
 
-    Raises UsageError for a reader that has given some.
+    Raises UsageError for a reader that has returned documents.
     """
     if documents.position:
-        raise UsageError(f"{documents.position:,} documents were read: take a new reader, and load the dataset's state")
-    parts = [documents.order.split(number, shards) for number in range(shards)]
+        raise UsageError(f"{documents.position:,} documents were read: give a new reader, and load the dataset's state")
+    orders = [documents.order.split(index, num_shards) for index in range(num_shards)]
     features = datasets.Features.from_arrow_schema(SCHEMA)
-    arguments = {"source": documents.source, "orders": parts}
+    arguments = {"source": documents.source, "orders": orders}
     return datasets.IterableDataset.from_generator(_documents, features=features, gen_kwargs=arguments)
 
 

@@ -1,4 +1,4 @@
-"""Documents by number: what Grain calls a random access data source, and PyTorch a map-style dataset."""
+"""Documents by index: what Grain calls a random access data source, and PyTorch a map-style dataset."""
 
 import threading
 from bisect import bisect_right
@@ -8,61 +8,63 @@ from typing import Any
 
 import pyarrow as pa
 
-from c4pipe.corpus.shard_reader import UNREADABLE, Document, check, parquet_file
+from c4pipe.corpus.shard_reader import UNREADABLE, Document, check, parquet_file, unreadable
 from c4pipe.corpus.shard_writer import SCHEMA
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.read.source import Source
 
 _KEPT = 8
-"""Row groups kept in memory, of 16 MB each."""
+"""The number of row groups that are kept in memory, of 16 MB each."""
 
 
 class RandomAccess:
-    """A sequence of a source's documents, in the order of the corpus. `read.random_access` makes one.
+    """A sequence of the documents of a source, in the order of the corpus. `read.random_access` returns one.
 
-    A document costs the row group that it is in (16 MB of rows), unless that was used lately. So numbers that are near
-    each other should be asked for near each other: shuffle in windows.
+    To return a document, the row group that contains it (16 MB) is read, unless it was used recently. So it is fast to
+    ask for documents that are near each other, one soon after the other: shuffle in windows.
     """
 
     def __init__(self, source: Source) -> None:
-        """Takes a source. Raises UsageError for one that has no Parquet."""
+        """Takes a source. Raises UsageError where it has no Parquet."""
         if other := [shard for shard in source.shards if shard.format != "parquet"]:
             raise UsageError(
-                f"{other[0].file}: documents are read by number from Parquet alone; build the corpus with "
-                "--format parquet"
+                f"{other[0].file}: random access needs shards of Parquet; build the corpus with --format parquet"
             )
         self._source = source
         self._ends = list(accumulate(source.rows))
-        self._footers: dict[int, tuple[Any, list[int]]] = {}  # of a shard: its footer, where its row groups end
-        self._groups: OrderedDict[tuple[int, int], pa.Table] = OrderedDict()  # the one used last comes last
+        self._footers: dict[int, tuple[Any, list[int]]] = {}  # of a shard: its footer, and the ends of its row groups
+        self._groups: OrderedDict[tuple[int, int], pa.Table] = OrderedDict()  # the last used comes last
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
         """The number of documents."""
         return self._ends[-1] if self._ends else 0
 
-    def __repr__(self) -> str:  # Grain compares it with that of a checkpoint
+    def __repr__(self) -> str:  # Grain compares it with the one in a checkpoint
         return f"RandomAccess({self._source.identity})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return RandomAccess, (self._source,)
 
-    def __getitem__(self, number: int) -> Document:
-        """Returns a document. Raises IndexError where there is none, C4pipeError where its shard can't be read."""
-        if not 0 <= number < len(self):
-            raise IndexError(f"document {number}: there are {len(self):,}")
-        shard = bisect_right(self._ends, number)
-        row = number - (self._ends[shard - 1] if shard else 0)
+    def __getitem__(self, index: int) -> Document:
+        """Returns a document, given its index from 0.
+
+        Raises IndexError where there is no such document, C4pipeError where its shard can't be read.
+        """
+        if not 0 <= index < len(self):
+            raise IndexError(f"document {index}: there are {len(self):,}")
+        shard = bisect_right(self._ends, index)
+        row = index - (self._ends[shard - 1] if shard else 0)
         try:
-            with self._lock:  # threads that want the same row group would each read it
+            with self._lock:  # otherwise threads that need the same row group would each read it
                 group, row = self._group(shard, row)
         except UNREADABLE as error:
-            raise C4pipeError(f"{self._source.shards[shard].file} can't be read: {error}") from error
+            raise unreadable(self._source.shards[shard], error) from error
         documents: list[Document] = group.slice(row, 1).to_pylist()
         return documents[0]
 
     def _group(self, shard: int, row: int) -> tuple[pa.Table, int]:
-        """Returns the row group that has a shard's row, and the row's number in it."""
+        """Returns the row group that contains a row of a shard, and the index of the row in it."""
         footer, ends = self._footers.get(shard) or self._footer(shard)
         number = bisect_right(ends, row)
         key = shard, number
@@ -75,6 +77,7 @@ class RandomAccess:
         return self._groups[key], row - (ends[number - 1] if number else 0)
 
     def _footer(self, number: int) -> tuple[Any, list[int]]:
+        """Returns the footer of a shard, and where its row groups end, after both were checked."""
         shard = self._source.shards[number]
         check(shard, self._source.verify)
         with parquet_file(shard.file) as file:

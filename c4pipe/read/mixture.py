@@ -12,14 +12,20 @@ from c4pipe.read.order import Order, random_numbers
 from c4pipe.read.reader import Reader, checked
 from c4pipe.read.source import Source
 
-_STEPS = 4096  # whose random numbers are drawn at once
+_STEPS = 4096  # steps whose random numbers are drawn together
 
 
 def rates(sizes: Sequence[int], limit: int | None = None, temperature: float = 1.0) -> list[float]:
-    """Returns how often each source has its turn; together 1.
+    """Returns the rate of each source: the share of the documents that come from it. The sum is 1.
 
-    Examples-proportional mixing with an artificial limit K gives a source of e documents min(e, K) parts. Temperature
-    scaling raises these rates to the power of 1/T: with T = 1 they stay, and for T = math.inf all are equal.
+    In examples-proportional mixing with an artificial limit K, the rate of a source of e documents is proportional to
+    min(e, K). Temperature scaling raises these rates to the power of 1/T: T = 1 keeps them, T = math.inf makes them
+    equal.
+
+    Args:
+        sizes: the number of documents of each source.
+        limit: K; None for no limit.
+        temperature: T.
 
     Raises UsageError for a limit or temperature below 1.
     """
@@ -33,41 +39,52 @@ def rates(sizes: Sequence[int], limit: int | None = None, temperature: float = 1
 
 
 class Mixture:
-    """Iterates over documents of several sources, without end. `read.mix` makes one.
+    """An endless iterator over the documents of several sources. `read.mix` returns one.
 
-    Whose turn it is depends on seed, part and step alone. A source that comes to its end begins anew, in the order of
-    its next epoch, whatever the others do: so the rates hold however long it goes on.
+    The source of a document depends only on the seed, the process and the step. A source that comes to its end starts
+    again in the order of its next epoch. So the rates stay the same, however long the training is.
 
     Attributes:
-        rates: how often each source has its turn.
-        step: the documents given so far.
-        given: of these, the documents of each source.
+        rates: the rate of each source.
+        step: the number of documents that were returned so far.
+        given: the number of these documents that came from each source.
     """
 
     def __init__(
         self, sources: Sequence[Source], order: Order, limit: int | None = None, temperature: float = 1.0
     ) -> None:
-        """Takes sources, and for each of them the order of its first epoch, with a seed."""
+        """Starts at the first step.
+
+        Args:
+            sources: at least one source.
+            order: the order of the first epoch of each source, with a seed.
+            limit: K of `rates`.
+            temperature: T of `rates`.
+
+        Raises UsageError where a source has no document for this process.
+        """
         self._sources = tuple(sources)
         self._order = order
         self._limit = limit
         self._temperature = temperature
         self._sizes = [len(Reader(source, order)) for source in sources]
         if not sources:
-            raise UsageError("a mixture of nothing: name a corpus or a file of text")
+            raise UsageError("there is nothing to mix: give at least one corpus or file of text")
         if 0 in self._sizes:
             path = sources[self._sizes.index(0)].path
-            raise UsageError(f"{path} has no document for part {order.part} of {order.parts}: take fewer parts")
+            raise UsageError(
+                f"{path} has no document for shard {order.shard_index} of {order.num_shards}: give a smaller num_shards"
+            )
         self.rates = rates([sum(source.rows) for source in sources], limit, temperature)
         self._ends = list(accumulate(self.rates))
-        self._block, self._numbers = -1, [0.0]  # of the steps whose random numbers were drawn last
+        self._block, self._numbers = -1, [0.0]  # the block of steps that _numbers is for
         self._go_to(0, [0] * len(sources))
 
     def __iter__(self) -> "Mixture":
         return self
 
     def __next__(self) -> Document:
-        source = self._turn(self.step)
+        source = self._source_of(self.step)
         epoch, position = divmod(self.given[source], self._sizes[source])
         reader = self._readers[source]
         if reader is None or not position:
@@ -79,18 +96,18 @@ class Mixture:
         self.given[source] += 1
         return document
 
-    def _turn(self, step: int) -> int:
-        """Returns the number of the source whose turn it is."""
+    def _source_of(self, step: int) -> int:
+        """Returns the number of the source of the document of a step."""
         block, place = divmod(step, _STEPS)
         if block != self._block:
             order = self._order
-            numbers = random_numbers(_STEPS, order.seed or 0, order.part, order.parts, block)
-            self._numbers = ((numbers >> 11) / 2**53).tolist()  # from 0 on, below 1
+            numbers = random_numbers(_STEPS, order.seed or 0, order.shard_index, order.num_shards, block)
+            self._numbers = ((numbers >> 11) / 2**53).tolist()  # in [0, 1)
             self._block = block
         return min(bisect_right(self._ends, self._numbers[place]), len(self.rates) - 1)
 
     def state(self) -> dict[str, Any]:
-        """Returns what `restore` needs, as JSON values: the steps made, and of which mixture."""
+        """Returns the state for `restore`, as JSON values: the sources, order, rates, step and counts."""
         return {
             "sources": [source.identity for source in self._sources],
             **asdict(self._order),
@@ -101,7 +118,10 @@ class Mixture:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Goes to where another mixture was when it gave this state. Raises UsageError for a state of anything else."""
+        """Continues where another mixture was when it returned this state.
+
+        Raises UsageError where that mixture had other sources, another order or other rates.
+        """
         self._go_to(*checked(state, self.state(), "step", "given"))
 
     def _go_to(self, step: int, given: list[int]) -> None:

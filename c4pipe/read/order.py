@@ -1,7 +1,7 @@
-"""Which documents a part reads, and in which order: functions of numbers alone.
+"""Which documents a process reads, and in which order. The order depends on numbers only, not on the files.
 
-Shards are put in an order. The rows of all of them, one after the other, are cut into parts of equal length, and a
-part's rows into windows, whose rows are shuffled among themselves.
+The files of a corpus are put in an order. The rows of all files, one after the other, are divided into `num_shards`
+ranges of equal length, one for each process. Each range is divided into windows, and the rows of a window are shuffled.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,26 +15,36 @@ from c4pipe.read import WINDOW
 
 
 class Span(NamedTuple):
-    """Rows of one shard, by its number: from `first` on, before `end`."""
+    """Rows of one file, by its number: from row `first` up to row `end`, which is not among them."""
 
-    shard: int
+    file: int
     first: int
     end: int
 
 
 @dataclass(frozen=True)
 class Order:
-    """An order, and a part of it; `read.documents` tells what the numbers mean. UsageError for impossible ones."""
+    """The order in which one process reads. Raises UsageError for impossible numbers.
+
+    Attributes:
+        seed: a number from which the order is drawn; None keeps the order of the corpus.
+        epoch: the number of times that the corpus was read before.
+        shard_index: the number of the process among those that read, from 0.
+        num_shards: the number of processes that read.
+        window: the number of documents that are shuffled together.
+    """
 
     seed: int | None = None
     epoch: int = 0
-    part: int = 0
-    parts: int = 1
+    shard_index: int = 0
+    num_shards: int = 1
     window: int = WINDOW
 
     def __post_init__(self) -> None:
-        if not 0 <= self.part < self.parts:
-            raise UsageError(f"part={self.part}, parts={self.parts}: parts count from 0, so give 0 <= part < parts")
+        if not 0 <= self.shard_index < self.num_shards:
+            raise UsageError(
+                f"shard_index={self.shard_index}, num_shards={self.num_shards}: give 0 <= shard_index < num_shards"
+            )
         if self.seed is not None and self.seed < 0:
             raise UsageError(f"seed={self.seed}: give 0 or more, or None for the order of the corpus")
         if self.epoch < 0:
@@ -42,45 +52,50 @@ class Order:
         if self.window < 1:
             raise UsageError(f"window={self.window}: give 1 document or more")
 
-    def split(self, number: int, count: int) -> "Order":
-        """Returns one of `count` parts of this part, by its number; together they have its documents."""
-        return replace(self, part=self.part * count + number, parts=self.parts * count)
+    def split(self, index: int, count: int) -> "Order":
+        """Returns the order of one of `count` processes that together read what this order reads; `index` is from 0."""
+        return replace(self, shard_index=self.shard_index * count + index, num_shards=self.num_shards * count)
 
     def spans(self, rows: Sequence[int]) -> list[Span]:
-        """Returns what this part reads, in order, of shards with so many rows each."""
+        """Returns the rows to read, before they are shuffled, in order.
+
+        Args:
+            rows: the number of rows of each file of the source.
+        """
         total = sum(rows)
-        begin, end = total * self.part // self.parts, total * (self.part + 1) // self.parts
-        shards = range(len(rows)) if self.seed is None else permutation(len(rows), self.seed, self.epoch)
-        spans, at = [], 0  # the number of a shard's first row among all rows
-        for shard in shards:
-            first, stop = max(begin - at, 0), min(end - at, rows[shard])
+        begin = total * self.shard_index // self.num_shards
+        end = total * (self.shard_index + 1) // self.num_shards
+        files = range(len(rows)) if self.seed is None else permutation(len(rows), self.seed, self.epoch)
+        spans, rows_before = [], 0
+        for file in files:
+            first, stop = max(begin - rows_before, 0), min(end - rows_before, rows[file])
             if first < stop:
-                spans.append(Span(shard, first, stop))
-            at += rows[shard]
+                spans.append(Span(file, first, stop))
+            rows_before += rows[file]
         return spans
 
-    def turns(self, number: int, size: int) -> Sequence[int]:
-        """Returns the order of the `size` rows of this part's window of that number."""
+    def window_order(self, number: int, size: int) -> Sequence[int]:
+        """Returns the order of the `size` rows of a window, given the number of the window, from 0."""
         if self.seed is None:
             return range(size)
-        return permutation(size, self.seed, self.epoch, self.part, self.parts, number)
+        return permutation(size, self.seed, self.epoch, self.shard_index, self.num_shards, number)
 
 
 def after(spans: Sequence[Span], skipped: int) -> Iterator[Span]:
-    """Yields what is left of spans without their first rows."""
-    for shard, first, end in spans:
+    """Yields what is left of spans when their first `skipped` rows are skipped."""
+    for file, first, end in spans:
         if skipped < end - first:
-            yield Span(shard, first + skipped, end)
+            yield Span(file, first + skipped, end)
         skipped = max(0, skipped - (end - first))
 
 
 def random_numbers(size: int, seed: int, *key: int) -> "np.ndarray[tuple[int], np.dtype[np.uint64]]":
-    """Returns random numbers of 64 bits, the same for a seed and key from any version of NumPy."""
-    # of NumPy, bit generators alone have a stream that never changes; those of Generator's methods may (NEP 19)
+    """Returns `size` random numbers of 64 bits. With any version of NumPy, they depend on the seed and key only."""
+    # NumPy promises that the stream of a bit generator never changes; the methods of Generator may change (NEP 19)
     return np.random.Philox(np.random.SeedSequence(seed, spawn_key=key)).random_raw(size)
 
 
 def permutation(size: int, seed: int, *key: int) -> list[int]:
-    """Returns the numbers below `size` in a random order."""
+    """Returns the numbers from 0 to `size - 1` in a random order."""
     places: list[int] = np.argsort(random_numbers(size, seed, *key), kind="stable").tolist()
     return places

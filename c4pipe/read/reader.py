@@ -1,4 +1,4 @@
-"""An iterator over documents that knows where it is, and can go on from there."""
+"""An iterator over documents with a state: another one can continue from it."""
 
 from collections.abc import Mapping
 from contextlib import closing
@@ -13,15 +13,16 @@ from c4pipe.read.source import Source
 
 
 class Reader:
-    """Iterates over a part of a source's documents, once. `read.documents` makes one.
+    """An iterator over the documents of a source that one process reads. `read.documents` returns one.
 
     Attributes:
-        source: what is read.
-        order: which part of it, and in which order.
-        position: the documents given so far.
+        source: the documents.
+        order: which of them are read, and in which order.
+        position: the number of documents that were returned so far.
     """
 
     def __init__(self, source: Source, order: Order) -> None:
+        """Starts at the first document; no file is opened yet."""
         self.source = source
         self.order = order
         self.position = 0
@@ -30,71 +31,86 @@ class Reader:
         self._stream: Documents | None = None
 
     def __len__(self) -> int:
-        """The documents of this part, also those that were given."""
+        """The number of all documents that it reads, also those already returned."""
         return self._size
 
     def __iter__(self) -> "Reader":
         return self
 
     def __next__(self) -> Document:
+        """Returns the next document. Raises C4pipeError where its file can't be read; a later call tries again."""
         if self._stream is None:
             self._stream = self._documents(self.position)
         try:
             document = next(self._stream)
         except C4pipeError:
-            self._stream = None  # so that who tries again reads on, and is not told that this was the end
+            self._stream = None  # the generator has ended: the next call must read again, and not stop
             raise
         self.position += 1
         return document
 
     def skip(self, count: int) -> None:
-        """Passes over documents, at the cost of a window at most. Raises UsageError where there are fewer."""
+        """Skips the next `count` documents; at most one window is read for it.
+
+        Raises UsageError where fewer are left.
+        """
         if not 0 <= count <= self._size - self.position:
             raise UsageError(f"{count:,} documents can't be skipped: {self._size - self.position:,} are left")
         self.position += count
         self._stream = None
 
     def state(self) -> dict[str, Any]:
-        """Returns what `restore` needs, as JSON values: the number of documents given, of what, and in which order."""
+        """Returns the state for `restore`, as JSON values: the source, the order and the position."""
         return {"source": self.source.identity, **asdict(self.order), "documents": self.position}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Goes to where another reader was when it gave this state. Raises UsageError for a state of anything else."""
+        """Continues where another reader was when it returned this state.
+
+        Raises UsageError where that reader had another source or order.
+        """
         position = checked(state, self.state(), "documents")
         self.position = 0
         self.skip(position)
 
     def _documents(self, position: int) -> Documents:
-        """Yields this part's documents from that position on."""
+        """Yields the documents from a position on."""
         if self.order.seed is None:
             yield from self._rows(position)
             return
-        number, given = divmod(position, self.order.window)
-        with closing(self._rows(position - given)) as rows:
+        number, skipped = divmod(position, self.order.window)
+        with closing(self._rows(position - skipped)) as rows:
             while window := list(islice(rows, self.order.window)):
-                turns = self.order.turns(number, len(window))
-                yield from (window[place] for place in turns[given:])
-                number, given = number + 1, 0
+                order = self.order.window_order(number, len(window))
+                yield from (window[place] for place in order[skipped:])
+                number, skipped = number + 1, 0
 
     def _rows(self, position: int) -> Documents:
-        """Yields this part's documents before their shuffling, from that position on."""
-        for shard, first, end in after(self._spans, position):
-            with closing(read(self.source.shards[shard], first, end, self.source.verify)) as rows:
+        """Yields the documents in the order before windows are shuffled, from a position on."""
+        for file, first, end in after(self._spans, position):
+            with closing(read(self.source.shards[file], first, end, self.source.verify)) as rows:
                 yield from rows
 
 
 def checked(state: Mapping[str, Any], ours: Mapping[str, Any], *progress: str) -> Any:
-    """Returns a state's progress: the values of these names, or of the only one.
+    """Checks a state that a user gives, and returns its progress.
 
-    Raises UsageError unless it has all the names that our own state has, and equal values for the others.
+    Args:
+        state: the state.
+        ours: the own state of what is restored.
+        progress: the names whose values may differ.
+
+    Returns:
+        the values of `progress` in the state: a list, or the only value.
+
+    Raises UsageError unless the state has all names of `ours`, and equal values where they may not differ.
     """
     for name, value in ours.items():
         if name not in state:
-            raise UsageError(f"the state has no {name!r}: it is not one of this kind of reader")
+            raise UsageError(f"the state has no {name!r}: another kind of reader wrote it, or another c4pipe")
         if name not in progress and state[name] != value:
             raise UsageError(
-                f"the state is of another order or other documents: {name} is {state[name]!r} there and {value!r} "
-                "here; give it to a reader of the same corpus, made with the same arguments"
+                f"the state belongs to another order or other documents: its {name} is {state[name]!r}, and the "
+                f"reader's is {value!r}; restore it in a reader of the same corpus with the same arguments"
             )
     values = [state[name] for name in progress]
     return values if len(values) > 1 else values[0]

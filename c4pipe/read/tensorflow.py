@@ -1,4 +1,4 @@
-"""Documents as a dataset of TensorFlow's tf.data."""
+"""Documents as a dataset of tf.data."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -12,16 +12,16 @@ from c4pipe.corpus.shard_writer import SCHEMA
 from c4pipe.read.reader import Reader
 
 _AT_ONCE = 256
-"""Documents that pass from Python to TensorFlow at a time: one by one, they pass ten times slower."""
+"""The number of documents that pass from Python to TensorFlow together: one by one is ten times slower."""
 
 _TYPES = {field.name: (tf.string, object) if field.type == pa.string() else (tf.float64, float) for field in SCHEMA}
 
 
 def dataset(documents: Reader) -> Any:
-    """Returns a tf.data.Dataset of a reader's documents from where it is, a dict of scalars each.
+    """Returns a `tf.data.Dataset` of a reader's documents from its position on: a dict of scalars for each.
 
-    Each iteration over the dataset begins there. A pipeline's checkpoint doesn't hold the place: count the documents
-    that were used, and go on with `documents.skip`.
+    Each iteration over the dataset starts at that position. A checkpoint of tf.data does not contain the position:
+    count the documents that were used, and continue with a reader that skips them (`Reader.skip`).
     """
     source, order, position = documents.source, documents.order, documents.position
 

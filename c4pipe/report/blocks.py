@@ -1,6 +1,6 @@
-"""What a report shows, as data: sections of paragraphs, tables and examples. templates/blocks.html draws each kind.
+"""What a report shows, as data: sections of paragraphs, tables and examples. templates/blocks.html renders each kind.
 
-Every text here is plain text. Jinja2 escapes it when the page is drawn.
+Every text here is plain text. Jinja2 escapes it when the page is rendered.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -122,7 +122,7 @@ def funnel_chart(caption: str, what: str, rows: Iterable[FunnelRow], notes: Mapp
         rows: rows of one section, the first of which is what was read.
         notes: a note and a link (either may be empty) for the rows that have them, by the row's name.
     """
-    drawn, left = [], 0
+    table_rows, left = [], 0
     for row in rows:
         scale = 1 / row.whole if row.whole else 0.0
         if row.kind == "changed":
@@ -134,8 +134,8 @@ def funnel_chart(caption: str, what: str, rows: Iterable[FunnelRow], notes: Mapp
             left = row.number
             bar, number = Bar(row.number * scale), row.signed
         note, link = notes.get(row.name, ("", ""))
-        drawn.append(Row(row.name, (number, row.percent), bar, note, link, total=not row.is_rule))
-    return Table(caption, ("step", what, "%"), drawn, chart=f"of all {what}")
+        table_rows.append(Row(row.name, (number, row.percent), bar, note, link, total=not row.is_rule))
+    return Table(caption, ("step", what, "%"), table_rows, chart=f"of all {what}")
 
 
 def share_table(caption: str, heads: tuple[str, ...], counts: Sequence[tuple[str, int]], whole: int) -> Table:

@@ -15,7 +15,7 @@ from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.wording import describe
 from c4pipe.report.card_limits import limits
 from c4pipe.report.funnel import funnel_rows
-from c4pipe.report.templates import draw
+from c4pipe.report.rendering import render
 
 NAME = "README.md"
 
@@ -42,7 +42,7 @@ def render_card(manifest: Mapping[str, Any]) -> str:
     stored = _stored(manifest["shards"], extension)
     pages = {place: size["pages"] for place, size in stored.items() if size["pages"]}
     languages = sorted({language for language, _ in pages})
-    return draw(
+    return render(
         "card.md",
         manifest=manifest,
         title=_title(recipe, languages),
@@ -62,7 +62,7 @@ def render_card(manifest: Mapping[str, Any]) -> str:
         fields=[(field.name, str(field.type), _FIELDS[field.name]) for field in SCHEMA],
         format=best_format,
         example=_example(pages, extension),
-        versions=manifest["made_with"],
+        versions=manifest["versions"],
         limits=limits(recipe, languages, len(manifest["missing"])),
     )
 

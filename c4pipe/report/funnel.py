@@ -1,6 +1,6 @@
 """The funnel of a corpus: how much was read, how much each rule dropped or changed, how much was kept.
 
-Pure rows, made from a recipe and counts alone. The terminal, the dataset card and the report each draw them.
+Pure rows, made from a recipe and counts alone. The terminal, the dataset card and the report each show them.
 """
 
 from collections.abc import Iterator, Mapping

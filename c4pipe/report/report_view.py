@@ -6,8 +6,8 @@ from typing import Any
 from c4pipe.display.excerpt import short
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.report.funnel import percent
+from c4pipe.report.rendering import render
 from c4pipe.report.report_sections import WORDING_SIZE, ReportInput, report_sections
-from c4pipe.report.templates import draw
 
 NAME = "report.html"
 
@@ -21,7 +21,7 @@ def render_report(manifest: Mapping[str, Any], data: Mapping[str, Any]) -> str:
     """
     recipe = Recipe.from_json(manifest["recipe"])
     report = ReportInput(manifest, recipe, data["profile"], data["examples"], data["repeats"])
-    return draw(
+    return render(
         NAME,
         title=f"Report: C4 by recipe {recipe.name}",
         description=short(recipe.description, WORDING_SIZE),

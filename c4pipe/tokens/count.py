@@ -1,7 +1,7 @@
-"""How many tokens a finished corpus has, exactly: a vocabulary's ids of each text, and one for its end.
+"""Counts the tokens of a finished corpus exactly: the ids of each text by a vocabulary, and one for the end of
+sequence.
 
-The counts stand in `tokens.json`, and not in the manifest: that is what makes a folder a corpus, and states of readers
-name it by its digest.
+The counts are written to `tokens.json`. They are not part of the manifest, whose digest identifies the corpus.
 """
 
 import json
@@ -11,130 +11,118 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from c4pipe import __version__
 from c4pipe.clean.work_folder import clear_abandoned
+from c4pipe.corpus.corpus import Corpus, open_language
 from c4pipe.corpus.shard_reader import Shard, read
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.io.atomic import read_json, write_text
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, names, remove_tree, storage_path
-from c4pipe.jobs.progress import Progress
 from c4pipe.objectives.rows import Counts
 from c4pipe.objectives.tokenizer import Tokenizer
-from c4pipe.read.source import SPLITS, Source, find
 from c4pipe.runners.flow import Flow, Step
+from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner import RunnerOptions, run
+from c4pipe.vocab.sentencepiece_model import load_model
 
 NAME = "tokens.json"
-FORMAT, VERSION = "c4pipe tokens", 1
+FORMAT, VERSION = "c4pipe tokens", 2
 
-_COUNTS, _OF = "_tokens", "of.json"  # where counts wait until all are there; what they are counts of
-_AT_ONCE = 32  # documents that are tokenised at once
-
-
-def load(model: StoragePath) -> Tokenizer:
-    """Returns a vocabulary, given its model's file. Raises UsageError where that is none."""
-    try:
-        return Tokenizer(model)
-    except (OSError, RuntimeError) as error:  # the latter is SentencePiece's
-        raise UsageError(f"--vocab {model} can't be read: give an spm.model, as c4pipe vocab makes it") from error
+_COUNTS, _OF = "_tokens", "of.json"  # the folder of counts until all are complete; what they are counts of
+_AT_ONCE = 32  # documents that are tokenized together
 
 
 def count(corpus: StoragePath, model: StoragePath, engine: RunnerOptions, progress: Progress) -> dict[str, Any]:
-    """Counts the tokens of each shard, those that are not counted yet, and returns what `tokens.json` has then.
+    """Counts the tokens of each shard that was not counted before, and writes `tokens.json`.
 
     Args:
-        corpus: the folder of a corpus, or that of one of its languages: then only its shards are counted.
-        model: the file of a SentencePiece model; on another engine, where all workers see it.
-        engine: what to count with.
-        progress: shows how far it is.
+        corpus: the folder of a corpus, or of one of its languages; of the latter only that language is counted.
+        model: the file of a SentencePiece model; all workers must be able to read it.
+        engine: what runs the counting.
+        progress: shows how many shards were counted.
 
-    Raises UsageError where the corpus isn't finished, or its tokens were counted with another vocabulary; C4pipeError
-    where a shard can't be read; LostDataError where the engine ended without counting all.
+    Returns:
+        the content of `tokens.json`.
+
+    Raises UsageError where the folder is no finished corpus, or its tokens were counted with another vocabulary;
+    C4pipeError where a shard can't be read; LostDataError where the runner ended without counting all shards.
     """
-    tokenizer = load(model)
-    if not corpus.is_dir():
-        raise UsageError(f"{corpus} is no folder: give that of a corpus, or of one of its languages")
-    sources = [find(str(corpus), split) for split in SPLITS]
-    folder = folder_of(sources[0])
-    of = {"manifest": sources[0].digest, "vocabulary": tokenizer.sha256}
+    digest = load_model(model).sha256
+    opened = open_language(corpus)
+    folder = folder_of(opened)
+    identity = {"manifest": opened.digest, "vocabulary": digest}
     with only_run(folder):
-        shards = _made(folder, of)
-        new = {path_of(shard): shard for source in sources for shard in source.shards if path_of(shard) not in shards}
+        counted = _counted_before(folder, identity)
+        new = {shard.path: shard for shard in opened.shards() if shard.path not in counted}
         if new:
-            shards |= _count(folder, of, new, model, engine, progress)
-            write_text(folder / NAME, json.dumps(_report(of, shards), indent=1) + "\n")
+            counted |= _count(folder, identity, new, model, engine, progress)
+            write_text(folder / NAME, json.dumps(_content(identity, counted), indent=1) + "\n")
         remove_tree(folder / _COUNTS)
-        return _report(of, shards)
+        return _content(identity, counted)
 
 
-def folder_of(source: Source) -> StoragePath:
-    """Returns the folder of the corpus that a source is of."""
-    return storage_path(source.path)
-
-
-def path_of(shard: Shard) -> str:
-    """Returns the path of a shard in its corpus."""
-    return f"{shard.file.parent.name}/{shard.file.name}"
+def folder_of(corpus: Corpus) -> StoragePath:
+    """Returns the folder of a corpus to write to. Raises UsageError where it is behind https://."""
+    return storage_path(str(corpus.path))
 
 
 def sizes(documents: Iterable[Mapping[str, Any]], tokenizer: Tokenizer) -> Iterable[Counts]:
-    """Yields the tokens of documents, some at a time: the ids of their text, and one for the end of the sequence."""
+    """Yields the number of tokens of each document, some documents at a time; each has one for the end of sequence."""
     waiting = iter(documents)
     while texts := [document["text"] for document in islice(waiting, _AT_ONCE)]:
         yield tokenizer.encode(texts).sizes + 1
 
 
-def _made(folder: StoragePath, of: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Returns the counts of shards that `tokens.json` has, by path; none where it is of another corpus."""
-    made = read_json(folder / NAME)
-    if made is None or made.get("manifest") != of["manifest"]:
+def _counted_before(folder: StoragePath, identity: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Returns the counts of shards in `tokens.json`, by path; none where the file is about another corpus."""
+    content = read_json(folder / NAME)
+    if content is None or content.get("manifest") != identity["manifest"]:
         return {}
-    if made.get("vocabulary") != of["vocabulary"]:
+    if content.get("vocabulary") != identity["vocabulary"]:
         raise UsageError(
-            f"{folder / NAME} was counted with the vocabulary of SHA-256 {made.get('vocabulary')}, and --vocab has "
-            f"{of['vocabulary']}: give that vocabulary, or move the file away to count anew"
+            f"{folder / NAME} has counts by the vocabulary with SHA-256 {content.get('vocabulary')}, and --vocab has "
+            f"{identity['vocabulary']}: give that vocabulary, or move the file away to count again"
         )
-    return {each["path"]: each for each in made["shards"]}
+    return {each["path"]: each for each in content["shards"]}
 
 
-def _report(of: Mapping[str, str], shards: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns the content of `tokens.json`."""
+def _content(identity: Mapping[str, str], shards: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns the content of `tokens.json`, given the counts of shards by path."""
     totals: dict[str, dict[str, dict[str, int]]] = {}
     for path in sorted(shards):
         language, _, name = path.partition("/")
         total = totals.setdefault(language, {}).setdefault(name.split("-")[1], {"documents": 0, "tokens": 0})
-        for what in total:
-            total[what] += shards[path][what]
+        for unit in total:
+            total[unit] += shards[path][unit]
     return {
         "format": FORMAT,
         "version": VERSION,
-        **of,
+        **identity,
         "totals": totals,
         "shards": [dict(shards[path]) for path in sorted(shards)],
-        "made_with": {"c4pipe": __version__, "sentencepiece": version("sentencepiece")},
+        "versions": {"c4pipe": version("c4pipe"), "sentencepiece": version("sentencepiece")},
     }
 
 
 def _count(
     folder: StoragePath,
-    of: Mapping[str, str],
+    identity: Mapping[str, str],
     shards: Mapping[str, Shard],
     model: StoragePath,
     engine: RunnerOptions,
     progress: Progress,
 ) -> dict[str, dict[str, Any]]:
-    """Writes a file of counts for each shard that has none, and returns what is in all of them, by path."""
+    """Writes a file with the counts of each shard, where there is none, and returns all counts by path."""
     counts = folder.absolute() / _COUNTS  # a worker may run in any folder
-    if read_json(counts / _OF) != of:  # what is there is of another corpus or vocabulary
+    if read_json(counts / _OF) != identity:  # counts of another corpus or vocabulary
         remove_tree(counts)
         if isinstance(counts, Path):
             counts.mkdir()
-        write_text(counts / _OF, json.dumps(of))
+        write_text(counts / _OF, json.dumps(identity))
     clear_abandoned(counts)
     targets = {path: counts / f"{path.replace('/', '-')}.json" for path in shards}
-    there = names(counts)
-    tasks = [(shards[path], str(target)) for path, target in targets.items() if target.name not in there]
+    existing = names(counts)
+    tasks = [(shards[path], str(target)) for path, target in targets.items() if target.name not in existing]
 
     def graph(flow: Flow) -> None:
         flow.do("Count tokens", flow.create("Shards", tasks), _CountTokens(str(model.absolute())))
@@ -144,29 +132,30 @@ def _count(
 
     if tasks:
         with progress.wait("tokens", counts, len(shards), written):
-            run(graph, engine, len(tasks))
-    found = {path: read_json(target) for path, target in targets.items()}
-    made = {path: values for path, values in found.items() if values is not None}
-    if len(made) < len(shards):
-        raise LostDataError(f"the engine ended without counting {len(shards) - len(made)} of {len(shards)} shards")
-    return made
+            run(graph, engine, len(tasks), progress.runs_as)
+    written_counts = {path: read_json(target) for path, target in targets.items()}
+    counted = {path: values for path, values in written_counts.items() if values is not None}
+    if len(counted) < len(shards):
+        missing = len(shards) - len(counted)
+        raise LostDataError(f"the runner ended without counting {missing} of {len(shards)} shards")
+    return counted
 
 
 class _CountTokens(Step):
-    """(shard, path of its counts): writes the documents and tokens of a shard."""
+    """(shard, path of its counts) -> nothing; the numbers of documents and tokens of the shard are written there."""
 
     def __init__(self, model: str) -> None:
         self._model = model
 
     def setup(self) -> None:
-        self._tokenizer = load(storage_path(self._model))
+        self._tokenizer = Tokenizer(storage_path(self._model))
 
     def process(self, element: tuple[Shard, str]) -> Sequence[tuple[str, Any]]:
         shard, target = element
         tokens = sum(int(some.sum()) for some in sizes(read(shard, 0, shard.rows), self._tokenizer))
-        made = {"path": path_of(shard), "documents": shard.rows, "tokens": tokens}
+        counts = {"path": shard.path, "documents": shard.rows, "tokens": tokens}
         try:
-            write_text(storage_path(target), json.dumps(made))
+            write_text(storage_path(target), json.dumps(counts))
         except OSError as error:
             raise C4pipeError(f"{target} can't be written: {error}") from error
         return ()

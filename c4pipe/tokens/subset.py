@@ -1,6 +1,7 @@
-"""The beginning of a corpus, cut to a number of tokens, as T5 was trained on (Raffel et al. 2020, section 3.4.2).
+"""Token-budget subsets: the first documents of a corpus with a given number of tokens, to study repeated data.
 
-It is written as a list of shards, with the documents taken of each; `read.documents` reads it as a corpus.
+T5 was trained on such subsets of C4 (Raffel et al. 2020, section 3.4.2). A subset is a file that lists shards, with the
+number of documents of each; `read.documents` reads it as a corpus.
 """
 
 import json
@@ -11,108 +12,111 @@ from typing import Any
 
 import numpy as np
 
+from c4pipe.corpus.corpus import Corpus, open_language
 from c4pipe.corpus.shard_reader import Shard, read
 from c4pipe.errors import UsageError
 from c4pipe.io.atomic import write_text
 from c4pipe.io.paths import StoragePath
-from c4pipe.read.source import TAKE_FORMAT, TAKE_VERSION, Source, find
-from c4pipe.tokens.count import folder_of, load, path_of, sizes
+from c4pipe.objectives.tokenizer import Tokenizer
+from c4pipe.read.source import SUBSET_FORMAT, SUBSET_VERSION
+from c4pipe.tokens.count import folder_of, sizes
 
 _NUMBER = re.compile(r"([1-9]\d{0,17})(?:\^(\d{1,2}))?")
 
 
 @dataclass(frozen=True)
-class Take:
-    """A take that was written.
+class Subset:
+    """A token-budget subset that was written.
 
     Attributes:
-        file: where it is.
-        documents: how many it has.
-        tokens: how many they have, ends of sequences with them.
+        file: its file.
+        documents: the number of its documents.
+        tokens: the number of their tokens, with the ends of sequences.
     """
 
     file: StoragePath
     documents: int
     tokens: int
 
-    def epochs(self, budget: int) -> int:
-        """Returns how many times training on that many tokens begins to read it."""
-        return -(-budget // self.tokens)
+    def epochs(self, training_tokens: int) -> int:
+        """Returns the number of epochs of a training on that number of tokens; the last one can be incomplete."""
+        return -(-training_tokens // self.tokens)
 
 
 def parse_tokens(option: str, text: str) -> int:
     """Returns the number that `2^29` or `536870912` names. Raises UsageError, naming the option, for another text."""
-    found = _NUMBER.fullmatch(text)
-    if not found:
+    match = _NUMBER.fullmatch(text)
+    if not match:
         raise UsageError(f"{option} {text}: give a number of tokens, such as 2^29 or 536870912")
-    number: int = int(found[1]) ** int(found[2] or 1)
+    number: int = int(match[1]) ** int(match[2] or 1)
     return number
 
 
-def find_train(corpus: StoragePath) -> Source:
-    """Returns the train split of a corpus, or of the language whose folder is given.
+def open_one_language(path: StoragePath) -> Corpus:
+    """Opens a corpus with one language, or one language of a corpus, given its folder.
 
-    Raises UsageError where there are several languages: one after the other, a take would have only the first.
+    Raises UsageError where there are several languages: a subset of the first documents would have only the first one.
     """
-    source = find(str(corpus))
-    if len(source.languages) != 1:
+    corpus = open_language(path)
+    if len(corpus.languages) != 1:
         raise UsageError(
-            f"{corpus} has the languages {', '.join(source.languages)}, and a take is of one: "
-            f"give its folder, such as {corpus}/{source.languages[0]}"
+            f"{path} has the languages {', '.join(corpus.languages)}, and a token-budget subset has one language: "
+            f"give the folder of a language, such as {path}/{corpus.languages[0]}"
         )
-    return source
+    return corpus
 
 
-def write_take(source: Source, model: StoragePath, counted: Mapping[str, Any], size: int) -> Take:
-    """Writes `take-<language>-<size>.json`: the first documents of the train split that have `size` tokens together.
+def write_subset(corpus: Corpus, model: StoragePath, counted: Mapping[str, Any], size: int) -> Subset:
+    """Writes `subset-<language>-<size>.json`: the first documents of the train split with `size` tokens together.
 
-    The last document is taken whole, so there are as many tokens or a few more.
+    The last document is complete. So the subset can have a few tokens more.
 
     Args:
-        source: what `find_train` gave.
-        model: the vocabulary's file.
-        counted: what `tokens.count` gave for that corpus and vocabulary.
-        size: tokens.
+        corpus: what `open_one_language` returned.
+        model: the file of the vocabulary's model.
+        counted: what `count` returned for this corpus and vocabulary.
+        size: the number of tokens.
 
-    Raises UsageError where there are fewer tokens, C4pipeError where a shard can't be read.
+    Raises UsageError where the train split has fewer tokens, C4pipeError where a shard can't be read.
     """
+    shards = corpus.shards("train")
     tokens_of = {each["path"]: int(each["tokens"]) for each in counted["shards"]}
-    total = sum(tokens_of[path_of(shard)] for shard in source.shards)
+    total = sum(tokens_of[shard.path] for shard in shards)
     if total < size:
-        raise UsageError(f"--take {size}: the train split has {total:,} tokens in {source.path}; give no more")
+        raise UsageError(f"--budget-subset {size}: the train split of {corpus.path} has only {total:,} tokens")
     tokens = 0
-    taken: dict[str, int] = {}
-    for shard in source.shards:
-        documents, more = shard.rows, tokens_of[path_of(shard)]
+    documents_of: dict[str, int] = {}
+    for shard in shards:
+        documents, more = shard.rows, tokens_of[shard.path]
         if tokens + more > size:
-            documents, more = _cut(shard, size - tokens, model)
-        taken[path_of(shard)] = documents
+            documents, more = _first_documents(shard, size - tokens, model)
+        documents_of[shard.path] = documents
         tokens += more
         if tokens >= size:
             break
-    (language,) = source.languages
-    take = Take(folder_of(source) / f"take-{language}-{size}.json", sum(taken.values()), tokens)
-    made = {
-        "format": TAKE_FORMAT,
-        "version": TAKE_VERSION,
+    (language,) = corpus.languages
+    subset = Subset(folder_of(corpus) / f"subset-{language}-{size}.json", sum(documents_of.values()), tokens)
+    content = {
+        "format": SUBSET_FORMAT,
+        "version": SUBSET_VERSION,
         "manifest": counted["manifest"],
         "vocabulary": counted["vocabulary"],
         "language": language,
-        "documents": take.documents,
+        "documents": subset.documents,
         "tokens": tokens,
-        "shards": [{"path": path, "documents": documents} for path, documents in taken.items()],
+        "shards": [{"path": path, "documents": documents} for path, documents in documents_of.items()],
     }
-    write_text(take.file, json.dumps(made, indent=1) + "\n")
-    return take
+    write_text(subset.file, json.dumps(content, indent=1) + "\n")
+    return subset
 
 
-def _cut(shard: Shard, size: int, model: StoragePath) -> tuple[int, int]:
-    """Returns how many documents of a shard have `size` tokens together, and how many tokens they have."""
+def _first_documents(shard: Shard, size: int, model: StoragePath) -> tuple[int, int]:
+    """Returns the number of first documents of a shard that have `size` tokens together, and their number of tokens."""
     documents = tokens = 0
-    for some in sizes(read(shard, 0, shard.rows), load(model)):
+    for some in sizes(read(shard, 0, shard.rows), Tokenizer(model)):
         ends = tokens + np.cumsum(some)
         if ends[-1] >= size:
             last = int(np.searchsorted(ends, size))
             return documents + last + 1, int(ends[last])
         documents, tokens = documents + len(some), int(ends[-1])
-    raise UsageError(f"{shard.file} has fewer tokens than were counted: remove the corpus' tokens.json to count anew")
+    raise UsageError(f"{shard.file} has fewer tokens than tokens.json says: remove that file and count again")

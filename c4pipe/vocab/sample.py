@@ -1,7 +1,8 @@
-"""The sample that a vocabulary is trained on: how much of each source, and its sentences. No Beam.
+"""The sample that a vocabulary is trained on: its size for each source, and its sentences.
 
-Of each source the sample takes the pages of the smallest keys, which are hashes: a page is in it or not whatever the
-files, workers and engine are. Text is counted in bytes of UTF-8, with a newline after each line.
+From each source the sample takes the pages with the smallest keys. Keys are hashes, so whether a page is in the sample
+does not depend on the files, the workers or the runner. Text is counted in bytes of UTF-8, with a newline after each
+line.
 """
 
 import json
@@ -18,10 +19,10 @@ BINS = 1 << 16
 """Ranges of page keys in which text is counted."""
 
 SENTENCE_BYTES = 4192
-"""What SentencePiece takes as a sentence at most (its `max_sentence_length`); it passes over longer ones."""
+"""The longest sentence that SentencePiece takes (its `max_sentence_length`); it ignores longer ones."""
 
 _BIN_SHIFT = np.uint64(64 - 16)
-_PART_BYTES = 16 * 1024 * 1024  # of text that a worker holds and sorts
+_PART_BYTES = 16 * 1024 * 1024  # of text, which one worker holds and sorts
 
 Counts = npt.NDArray[np.int64]
 """Bytes of text in each bin, of shape [BINS]."""
@@ -29,12 +30,12 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Portion:
-    """What the sample takes of a source.
+    """The share of the sample that comes from one source.
 
     Attributes:
-        label: the source's short name.
-        take: bytes of text in the sample.
-        parts: (bins, bytes) of each part; a part is a file of the pages whose keys are in that many bins.
+        label: the short name of the source.
+        take: the bytes of its text in the sample.
+        parts: (bins, bytes) for each part. A part is a file with the pages whose keys are in that number of bins.
     """
 
     label: str
@@ -47,7 +48,7 @@ class Portion:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Portion":
-        """Returns the portion that was written as JSON values."""
+        """Returns a portion, given its JSON values."""
         return cls(values["label"], values["take"], tuple((bins, size) for bins, size in values["parts"]))
 
 
@@ -63,7 +64,7 @@ def bins_of(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
 
 
 def count(keys: npt.NDArray[np.uint64], sizes: Sequence[int]) -> Counts:
-    """Returns the bytes of pages by bin, given their keys and sizes."""
+    """Returns the bytes of pages by bin, given the keys and the bytes of the pages."""
     # exact: sums stay far below 2^53
     counts: Counts = np.bincount(bins_of(keys), weights=np.array(sizes, np.float64), minlength=BINS).astype(np.int64)
     return counts
@@ -76,7 +77,7 @@ def encode_counts(counts: Counts) -> bytes:
 
 
 def decode_counts(data: bytes) -> Counts:
-    """Returns the counts that `encode_counts` was given."""
+    """Returns the counts, given their JSON."""
     values = json.loads(data)
     counts = np.zeros(BINS, np.int64)
     counts[values["bins"]] = values["bytes"]
@@ -84,21 +85,24 @@ def decode_counts(data: bytes) -> Counts:
 
 
 def total_bytes(available: Sequence[int], weights: Sequence[float], limit: int, repeat: bool) -> int:
-    """Returns the bytes of the whole sample: the limit, or less where there is too little text.
+    """Returns the bytes of the whole sample: `limit`, or less where there is too little text.
 
     Args:
-        available: bytes of text of each source.
+        available: the bytes of text of each source.
         weights: the weight of each source.
-        limit: bytes that the sample may have.
-        repeat: whether text can be in it more than once; then the sample is as large as the source whose text lasts
-            longest allows, else as the one whose text ends first.
+        limit: the largest size of the sample, in bytes.
+        repeat: whether the sample may contain text more than once. With repeats, the source with the most text for its
+            weight limits the sample; without, the source with the least text for its weight.
     """
     allows = [size * sum(weights) / weight for size, weight in zip(available, weights, strict=True)]
     return int(min(limit, max(allows) if repeat else min(allows)))
 
 
 def portion(label: str, counts: Counts, take: int) -> Portion:
-    """Returns what to take of a source, given its text by bin; more than there is means that text is repeated."""
+    """Returns the portion of a source, given its text by bin and the bytes to take.
+
+    A larger `take` repeats its text.
+    """
     upto = np.cumsum(counts)
     last = int(np.searchsorted(upto, min(take, int(upto[-1]))))
     sizes = counts[: last + 1]
@@ -109,15 +113,14 @@ def portion(label: str, counts: Counts, take: int) -> Portion:
 
 
 def first_bins(portion: Portion) -> npt.NDArray[np.int64]:
-    """Returns the first bin of each part, and the one after the last."""
+    """Returns the first bin of each part, and the bin after the last part."""
     return np.cumsum([0, *(bins for bins, _ in portion.parts)])
 
 
 def sentences(folder: StoragePath, source: int, portion: Portion) -> Iterator[str]:
-    """Yields what SentencePiece is to read of a source, from the files of its parts.
+    """Yields the sentences of a source for SentencePiece, from the files of its parts.
 
-    A sentence is a line, or a piece of one that is too long, cut at blanks; the last line ends where the
-    portion does.
+    A sentence is a line. A line that is too long is divided at spaces. The last line ends where the portion ends.
     """
     left = portion.take
     while left > 0:
@@ -142,7 +145,7 @@ def _pieces(line: bytes) -> Iterator[str]:
 
 
 def _cut(line: bytes, size: int) -> int:
-    """Returns where a line of more bytes can be cut to have that many at most: at a space, or between characters."""
+    """Returns the place to divide a line so that its start has `size` bytes at most: a space, or between characters."""
     space = line.rfind(b" ", 1, size + 1)
     if space > 0:
         return space

@@ -1,4 +1,4 @@
-"""The steps of job 3: text is counted by the keys of its pages, then the pages that are chosen are sorted."""
+"""The steps of job 3: they count text by the keys of its pages, then choose and sort the pages of the sample."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -18,11 +18,11 @@ from c4pipe.vocab.sources import Reading, encoded, read
 
 _SCHEMA = pa.schema([pa.field("key", pa.uint64(), nullable=False), pa.field("text", pa.large_binary(), nullable=False)])
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
-_HELD_BYTES = 64 * 1024 * 1024  # of chosen pages, before they go to their parts
+_HELD_BYTES = 64 * 1024 * 1024  # of chosen pages, before they are sent to their parts
 
 
 def count_text(flow: Flow, files: Sequence[tuple[int, str, str]], readings: Sequence[Reading]) -> None:
-    """(source number, path, path of the counts): writes the bytes of text of each file, by bin."""
+    """(number of the source, path, path of the counts): writes the bytes of text of each file, by bin."""
     flow.do("Count text", flow.create("Files", files), _Count(_without_files(readings)))
 
 
@@ -34,15 +34,15 @@ def write_sample(
     folder: StoragePath,
     spill: str,
 ) -> None:
-    """(source number, path): writes the parts of a sample, pages of the smallest keys, in their order."""
+    """(number of the source, path): writes the parts of a sample: the pages with the smallest keys, in their order."""
     choose = _Choose(_without_files(readings), tuple(portions), spill)
     chosen = flow.do("Choose pages", flow.create("Files", files), choose)
     flow.do("Write part", flow.group("Pages to their part", chosen["pages"]), _WritePart(str(folder), spill))
 
 
 def _without_files(readings: Sequence[Reading]) -> tuple[Reading, ...]:
-    """Returns what a step needs of readings: their files travel as elements, not in the engine's graph."""
-    return tuple(replace(reading, files=(), made_of=None) for reading in readings)
+    """Returns what a step needs of readings. Their files are elements of the graph, and not part of its steps."""
+    return tuple(replace(reading, files=(), content=None) for reading in readings)
 
 
 class _Count(Step):
@@ -59,7 +59,7 @@ class _Count(Step):
 
 
 class _Spilling(Step):
-    """A step whose pages travel by `self._spill`."""
+    """A step that sends or receives pages by `self._spill`."""
 
     def __init__(self, spill: str) -> None:
         self._spill_folder = spill
@@ -72,7 +72,7 @@ class _Spilling(Step):
 
 
 class _Choose(_Spilling):
-    """(source number, path) -> (name of a part, pages)."""
+    """(number of the source, path) -> (name of a part, pages)."""
 
     outputs = ("pages",)
 
@@ -104,16 +104,16 @@ class _Choose(_Spilling):
 
 
 class _WritePart(_Spilling):
-    """(name of a part, pages) -> its file, of lines."""
+    """(name of a part, pages) -> nothing; the file of the part is written, a line for each line of text."""
 
     def __init__(self, folder: str, spill: str) -> None:
         super().__init__(spill)
         self._folder = folder
 
     def process(self, element: tuple[str, Iterable[bytes]]) -> Iterable[tuple[str, Any]]:
-        name, pieces = element
-        pages = pa.concat_tables(pa.ipc.open_stream(piece).read_all() for piece in self._spill.receive(pieces))
-        pages = pages.sort_by([("key", "ascending"), ("text", "ascending")])  # the text, for those of one key
+        name, blocks = element
+        pages = pa.concat_tables(pa.ipc.open_stream(block).read_all() for block in self._spill.receive(blocks))
+        pages = pages.sort_by([("key", "ascending"), ("text", "ascending")])  # by text, where keys are equal
         _write(f"{self._folder}/{name}", b"".join(text.as_py() + b"\n" for text in pages["text"]))
         return ()
 

@@ -1,6 +1,6 @@
-"""SentencePiece's trainer, in a process of its own: it prints its log, and it can't be stopped from Python.
+"""Runs SentencePiece's trainer in a separate process, since it prints its log and can't be stopped from Python.
 
-The process is given its task as JSON, and answers in JSON.
+The process reads its task as JSON from standard input, and writes its answer as JSON to standard output.
 """
 
 import hashlib
@@ -21,30 +21,28 @@ from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.runners.worker import end_with
 from c4pipe.vocab.sample import SENTENCE_BYTES, Portion, sentences
+from c4pipe.vocab.sentencepiece_model import SentencePieceModel
 
 MODELS = ("unigram", "bpe")
 NORMALIZATIONS = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")
-"""The rules that SentencePiece has built in."""
+"""The normalization rules that are built into SentencePiece."""
 
-SENTINELS = 100
-"""How many sentinels T5 has (paper, section 3.1.4, and seqio's and Transformers' `extra_ids`)."""
-
-_THREADS = 16  # SentencePiece's default; fixed, for the model depends on it
+_THREADS = 16  # the default of SentencePiece; fixed, because the model depends on it
 _TOO_MANY = re.compile(r"Vocabulary size too high .*<= (\d+)")
 _TOO_FEW = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What kind of vocabulary it is to be. All that can be wrong with it is found when it is made (UsageError).
+    """The kind of a vocabulary. Raises UsageError for impossible values.
 
     Attributes:
-        size: pieces, special ones included, without the sentinels (paper, section 3.1.3: 32,000).
-        model: `unigram`, as in the paper by its citation of Kudo (2018), or `bpe`.
-        byte_fallback: whether characters without a piece become bytes (256 pieces for them) instead of unknown.
-        normalization: SentencePiece's rule for characters, before all else; by default its own default.
+        size: the number of pieces, with special pieces and without sentinels (paper, section 3.1.3: 32,000).
+        model: `unigram`, as in the paper (it cites Kudo 2018), or `bpe`.
+        byte_fallback: whether characters without a piece become bytes, which take 256 pieces, instead of unknown.
+        normalization: SentencePiece's rule that normalizes characters first; by default SentencePiece's own default.
         coverage: the share of the text's characters that get a piece; by default SentencePiece's own default.
-        bake_sentinels: whether the file holds T5's sentinels, too.
+        bake_sentinels: whether the model's file also holds T5's sentinels.
     """
 
     size: int = 32_000
@@ -65,14 +63,14 @@ class Settings:
             raise UsageError(f"--coverage {self.coverage}: give a share from 0.9 to 1 of the text's characters")
 
     def parameters(self) -> dict[str, Any]:
-        """Returns all parameters of SentencePiece's trainer that are not its defaults, and those that matter."""
+        """Returns the parameters of SentencePiece's trainer that matter, also those that have its defaults."""
         return {
             "model_type": self.model,
             "vocab_size": self.size,
             "byte_fallback": self.byte_fallback,
             "normalization_rule_name": self.normalization,
             "character_coverage": self.coverage,
-            # T5's ids: seqio and Transformers rely on them
+            # the ids of T5, which seqio and Transformers rely on
             "pad_id": 0,
             "eos_id": 1,
             "unk_id": 2,
@@ -87,13 +85,17 @@ class Settings:
 def train(
     folder: StoragePath, portions: Sequence[Portion], parameters: Mapping[str, Any], sentinels: int
 ) -> tuple[bytes, dict[str, Any]]:
-    """Trains a model, and returns it with `sentences`, their number in each source, and `sha256` of all of them.
+    """Trains a model.
 
     Args:
-        folder: where the sample's parts are.
-        portions: what is taken of each source.
-        parameters: SentencePiece's parameters.
-        sentinels: how many sentinels to add after the last piece.
+        folder: the folder of the sample's parts.
+        portions: the portion of each source in the sample.
+        parameters: the parameters of SentencePiece's trainer.
+        sentinels: the number of sentinels to add after the last piece.
+
+    Returns:
+        the bytes of the model, and an answer: `sentences`, a list with the number of sentences of each source, and
+        `sha256` of all sentences.
 
     Raises RuntimeError in SentencePiece's words.
     """
@@ -101,31 +103,31 @@ def train(
 
     counts = [0] * len(portions)
     digest = hashlib.sha256()
-    failed: list[Exception] = []
+    errors: list[Exception] = []
 
     def read() -> Iterator[str]:
-        try:  # SentencePiece takes an error for the end of the text
+        try:  # to SentencePiece, an exception is the end of the text
             for source, portion in enumerate(portions):
                 for sentence in sentences(folder, source, portion):
                     counts[source] += 1
                     digest.update(f"{sentence}\n".encode())
                     yield sentence
         except Exception as error:
-            failed.append(error)
+            errors.append(error)
 
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(sentence_iterator=read(), model_writer=model, **parameters)
     finally:
-        if failed:
-            raise failed[0]
+        if errors:
+            raise errors[0]
     return with_sentinels(model.getvalue(), sentinels), {"sentences": counts, "sha256": digest.hexdigest()}
 
 
 def with_sentinels(model: bytes, count: int) -> bytes:
     """Returns a model with `<extra_id_0>` as its last piece, `<extra_id_1>` before it, and so on."""
-    # Messages of Protocol Buffers are merged by putting one behind the other, and repeated fields grow so.
-    # sentencepiece's own module for them asks for a newer protobuf than Beam allows.
+    # Two messages of Protocol Buffers, one behind the other, are one message, with the repeated fields of both.
+    # The module of sentencepiece for its messages needs a newer protobuf than Beam allows.
     pieces = (f"<extra_id_{number}>".encode() for number in reversed(range(count)))
     return model + b"".join(_field(_PIECES, _field(_PIECE, piece) + _USER_DEFINED) for piece in pieces)
 
@@ -135,42 +137,40 @@ _USER_DEFINED = b"\x15\0\0\0\0\x18\x04"  # .score = 0.0, .type = USER_DEFINED
 
 
 def _field(number: int, value: bytes) -> bytes:
-    assert len(value) < 128  # or its length takes more than a byte
+    assert len(value) < 128  # a longer value needs more than one byte for its length
     return bytes([number << 3 | 2, len(value)]) + value
 
 
 def pieces_text(model: bytes) -> str:
-    """Returns the pieces of a model and their scores, a line each, as SentencePiece writes them to `.vocab` files."""
-    import sentencepiece
-
-    loaded = sentencepiece.SentencePieceProcessor(model_proto=model)
-    ids = list(range(loaded.get_piece_size()))
-    pieces = zip(loaded.id_to_piece(ids), loaded.get_score(ids), strict=True)
-    return "".join(f"{piece}\t{score:g}\n" for piece, score in pieces)
+    """Returns a line for each piece of a model, with its score, as SentencePiece writes them to `.vocab` files."""
+    loaded = SentencePieceModel(model)
+    return "".join(f"{piece}\t{score:g}\n" for piece, score in zip(loaded.pieces, loaded.scores, strict=True))
 
 
 def run(task: Mapping[str, Any], log: Path) -> dict[str, Any]:
-    """Trains in a process that writes its log to a file.
-
-    Returns `sentences`, their number in each source, and `sha256` of all of them.
+    """Trains a model in a separate process.
 
     Args:
-        task: `folder`, `portions`, `parameters` and `sentinels` as for `train`, as JSON values; `target`, the file
-            for the model.
-        log: the file for the log.
+        task: the arguments `folder`, `portions`, `parameters` and `sentinels` of `train`, as JSON values, and
+            `target`: the path of the file for the model.
+        log: the file for the log of SentencePiece.
 
-    Raises C4pipeError where the process ends without an answer, UsageError where the text is too small for the size.
+    Returns:
+        the answer of `train`.
+
+    Raises C4pipeError where the process ends without an answer, UsageError where there is too little text for the size.
     """
     command = [sys.executable, "-m", __name__, str(os.getpid())]
     with log.open("wb") as errors:
-        done = subprocess.run(command, input=json.dumps(task).encode(), stdout=subprocess.PIPE, stderr=errors)
+        process = subprocess.run(command, input=json.dumps(task).encode(), stdout=subprocess.PIPE, stderr=errors)
     try:
-        answer = json.loads(done.stdout)
+        answer = json.loads(process.stdout)
     except ValueError:
-        why = f"it was killed by signal {-done.returncode}" if done.returncode < 0 else f"status {done.returncode}"
+        status = process.returncode
+        why = f"it was killed by signal {-status}" if status < 0 else f"status {status}"
         raise C4pipeError(
             f"SentencePiece's trainer ended without a model ({why}): its log is {log}; "
-            "where memory was short, give a smaller --sample-bytes"
+            "if memory was short, give a smaller --sample-bytes"
         ) from None
     if "error" in answer:
         raise explained(answer["error"], int(task["parameters"]["vocab_size"]))
@@ -178,35 +178,35 @@ def run(task: Mapping[str, Any], log: Path) -> dict[str, Any]:
 
 
 def state(log: Path, size: int) -> tuple[float, str]:
-    """Returns how far the trainer is, by its log: a share that is about right, and a few words."""
+    """Returns the progress of the trainer, by its log: an estimate of the share that is done, and a few words."""
     try:
         text = log.read_text("utf-8", "replace")
     except FileNotFoundError:
         return 0.0, ""
-    if pieces := re.findall(r"EM sub_iter=\d+ size=(\d+)", text):  # of unigram: fewer each time
+    if pieces := re.findall(r"EM sub_iter=\d+ size=(\d+)", text):  # of unigram, which drops pieces
         first, now = (int(each) for each in (pieces[0], pieces[-1]))
         done = math.log(first / now) / max(1e-9, math.log(max(first, 2 * size) / size))
         return 0.3 + 0.7 * min(1.0, done), f"{now:,} pieces left of {first:,}"
-    if pieces := re.findall(r"Added: .*size=(\d+)", text):  # of BPE: more
+    if pieces := re.findall(r"Added: .*size=(\d+)", text):  # of BPE, which adds pieces
         return 0.1 + 0.9 * int(pieces[-1]) / size, f"{int(pieces[-1]):,} pieces of {size:,}"
-    if found := re.search(r"Loaded all (\d+) sentences", text):
-        return 0.1, f"{int(found[1]):,} sentences read, looking for pieces"
+    if match := re.search(r"Loaded all (\d+) sentences", text):
+        return 0.1, f"{int(match[1]):,} sentences read, looking for pieces"
     return 0.0, "reading the sample"
 
 
 def explained(error: str, size: int) -> C4pipeError:
-    """Returns what a user can do about an error of SentencePiece's trainer."""
-    if found := _TOO_MANY.search(error):
-        return UsageError(f"--size {size}: the text has {found[1]} pieces at most; give that or less, or more text")
-    if found := _TOO_FEW.search(error):
+    """Returns an error that says what a user can do, given the message of SentencePiece's trainer."""
+    if match := _TOO_MANY.search(error):
+        return UsageError(f"--size {size}: the text has {match[1]} pieces at most; give that or less, or more text")
+    if match := _TOO_FEW.search(error):
         return UsageError(
-            f"--size {size}: the text's characters alone need {found[1]} pieces; give more, or a smaller --coverage"
+            f"--size {size}: the text's characters alone need {match[1]} pieces; give more, or a smaller --coverage"
         )
     return C4pipeError(f"SentencePiece: {error}")
 
 
 def main() -> None:
-    """Does the task that standard input holds; the one argument is the process id of who gave it."""
+    """Does the task on standard input. The only argument is the id of the parent process, with which this one ends."""
     threading.Thread(target=end_with, args=(int(sys.argv[1]),), name="end with parent", daemon=True).start()
     task = json.load(sys.stdin)
     try:

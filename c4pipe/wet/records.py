@@ -277,10 +277,7 @@ class _RecordReader:
         return not _RECORD_START.search(self.buffer, 0, length)
 
     def take_to_next_record(self, kind: str | None) -> tuple[bytearray | None, str | None]:
-        """Consumes a body of unknown length, up to the next record, or to the end of a file that ends in a separator.
-
-        Returns what `take_body` does, with `kind` for a body that is not lost.
-        """
+        """Like `take_body` for an unknown length. Returns `kind` with a body that is not lost."""
         searched = 0
         while True:
             match = _RECORD_START.search(self.buffer, searched)

@@ -209,6 +209,7 @@ def keep_all(folder: Path) -> KeepDropped:
 # The same bytes
 
 
+@pytest.mark.slow
 def test_same_bytes_with_two_workers_and_another_order(c4_audit: Path, tmp_path: Path) -> None:
     files = sorted(map(str, CRAWL.iterdir()), reverse=True)
     command = ["build", *files, *LISTS, "--output", str(tmp_path / "c"), "--quiet", "--workers", "2"]

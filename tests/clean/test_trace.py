@@ -58,6 +58,7 @@ def real_pages(shared_data: Path) -> list[Page]:
     return pages_of(*sorted((shared_data / "wet").glob("*.gz")), *sorted((shared_data / "pages").glob("*.gz")))[::EVERY]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["c4", "realnewslike", "tfds", "tfds-webtextlike", "tfds-mc4"])
 def test_real_pages_are_explained_as_they_are_cleaned(name: str, shared_data: Path, real_pages: list[Page]) -> None:
     recipe = find_recipe(name)

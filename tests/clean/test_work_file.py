@@ -231,20 +231,20 @@ def test_other_parquet(tmp_path: Path) -> None:
         read_header(path)
 
 
-@pytest.mark.parametrize("version", [1, 3])
+@pytest.mark.parametrize("version", [2, 4])
 def test_other_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(work_file, "VERSION", version)
         path = write(tmp_path / "a.parquet")
-    with pytest.raises(UsageError, match=rf"a\.parquet has work file version {version}, .* reads version 2: "):
+    with pytest.raises(UsageError, match=rf"a\.parquet has work file version {version}, .* reads version 3: another"):
         read_header(path)
 
 
 def test_other_version_with_other_fields(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
-    header = json.dumps({"version": 3, "what": "comes"}).encode()
+    header = json.dumps({"version": 4, "what": "comes"}).encode()
     pq.write_table(pa.table({"text": ["A."]}).replace_schema_metadata({b"c4pipe": header}), path)
-    with pytest.raises(UsageError, match="version 3"):
+    with pytest.raises(UsageError, match="version 4"):
         read_header(path)
 
 
@@ -283,7 +283,7 @@ def test_one_name_twice(tmp_path: Path) -> None:
     for folder in (tmp_path / "one", tmp_path / "two"):
         folder.mkdir()
         write(folder / "a.parquet")
-    with pytest.raises(UsageError, match="of one name") as raised:
+    with pytest.raises(UsageError, match="with the same name") as raised:
         find_work_files([tmp_path / "one", tmp_path / "two"])
     assert str(tmp_path / "one" / "a.parquet") in str(raised.value)
     assert str(tmp_path / "two" / "a.parquet") in str(raised.value)
@@ -291,7 +291,7 @@ def test_one_name_twice(tmp_path: Path) -> None:
 
 def test_one_folder_twice(tmp_path: Path) -> None:
     write(tmp_path / "a.parquet")
-    with pytest.raises(UsageError, match="of one name"):
+    with pytest.raises(UsageError, match="with the same name"):
         find_work_files([tmp_path, tmp_path])
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from c4pipe.corpus.layout import SHARD_BYTES, Layout, Shard
+from c4pipe.corpus.layout import SHARD_BYTES, Layout, ShardId
 
 M64 = 2**64 - 1
 
@@ -45,7 +45,7 @@ def test_number_leads_to_the_shard(train_shards: list[int], data: st.DataObject)
         assert number == sum(layout.counts[:folder]) + (key * count >> 64)
         if shards:
             split = "validation" if validation else "train"
-            assert shards[number] == Shard(language, split, key * count >> 64, count)
+            assert shards[number] == ShardId(language, split, key * count >> 64, count)
 
 
 @given(counts, st.lists(page_keys, max_size=30))
@@ -95,9 +95,9 @@ def test_plan_for_each_language() -> None:
 
 def test_shards_stand_in_their_order() -> None:
     assert Layout(("en", "de"), (2, 1)).shards() == [
-        Shard("en", "train", 0, 2),
-        Shard("en", "train", 1, 2),
-        Shard("en", "validation", 0, 1),
-        Shard("de", "train", 0, 1),
-        Shard("de", "validation", 0, 1),
+        ShardId("en", "train", 0, 2),
+        ShardId("en", "train", 1, 2),
+        ShardId("en", "validation", 0, 1),
+        ShardId("de", "train", 0, 1),
+        ShardId("de", "validation", 0, 1),
     ]

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from c4pipe.corpus import shard_writer
+from c4pipe.corpus import shard_writer, tfrecord
 from c4pipe.corpus.shard_writer import FORMATS, SCHEMA, ShardFile, ShardWriter, parse_formats, shard_name
 from c4pipe.errors import UsageError
 
@@ -166,7 +166,7 @@ def test_examples_are_protobufs_own_at_every_length_of_a_length(length: int) -> 
     for key, value in strings.items():
         example.features.feature[key].bytes_list.value.append(value)
     example.features.feature["language_probability"].float_list.value.append(0.25)
-    ours = shard_writer._example(strings, 0.25)
+    ours = tfrecord._example(strings, shard_writer.PROBABILITY, 0.25)
     assert tf.train.Example.FromString(ours) == example
     assert len(ours) == example.ByteSize()
 

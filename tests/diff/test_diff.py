@@ -20,17 +20,17 @@ from c4pipe.clean import work_folder
 from c4pipe.cli import main
 from c4pipe.cli.diff_view import counts_table, example_lines, heads, pages_table
 from c4pipe.corpus import manifest
+from c4pipe.corpus.corpus import open_corpus
 from c4pipe.corpus.shard_writer import SCHEMA, ShardWriter
 from c4pipe.diff.compare import KINDS, Diff, compare, first_difference
-from c4pipe.diff.keys import open_corpus
-from c4pipe.errors import UsageError
+from c4pipe.errors import C4pipeError
 from c4pipe.filters.urls import normalise_url, page_key, url_key
 from c4pipe.recipes.presets import C4, RECIPES, TFDS
 from c4pipe.recipes.recipe import Recipe
 from tests.helpers.s3 import store_of
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
-README = (SAMPLES.parent / "README.md").read_text()
+PAGE = (SAMPLES.parent / "docs" / "explain.md").read_text()
 
 Pages = dict[str, tuple[str, str]]
 """URLs to text and language."""
@@ -104,7 +104,7 @@ LAYOUTS = st.builds(
     Layout,
     recipe=st.sampled_from([C4, C4, TFDS, RECIPES["mc4"]]),
     shards=st.sampled_from([1, 2, 3, 8]),
-    formats=st.sampled_from([("parquet",), ("json",), ("parquet", "tfrecord", "json")]),
+    formats=st.sampled_from([("parquet",), ("json",), ("tfrecord",), ("parquet", "tfrecord", "json")]),
 )
 
 
@@ -154,7 +154,7 @@ def test_shards_are_read_when_their_keys_are_due(tmp_path: Path) -> None:
     read: list[int] = []
     (bad,) = (tmp_path / "a" / "en").glob("c4-train-00009-*")
     bad.write_bytes(b"PAR1")
-    with pytest.raises(UsageError, match=r"c4-train-00009-of-00010\.parquet can't be read"):
+    with pytest.raises(C4pipeError, match=r"c4-train-00009-of-00010\.parquet can't be read"):
         compare(first, second, 3, read.append)
     assert 0.8 * 800 < sum(read) < 800
     read.clear()
@@ -256,7 +256,7 @@ def test_nothing_that_a_page_has_is_a_command_to_the_terminal(tmp_path: Path) ->
 def corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Corpora of the sample crawl by some recipes."""
     folder = tmp_path_factory.mktemp("diff")
-    (shown,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    (shown,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
     (folder / "my.toml").write_text(shown)
     for name, recipe in (("corpus", "c4"), ("tfds", "tfds"), ("corpus-mine", str(folder / "my.toml"))):
         arguments = ["--lists", str(SAMPLES / "lists"), "--workers", "1", "--recipe", recipe, "--quiet"]
@@ -342,10 +342,10 @@ def test_what_is_printed(corpora: dict[str, Path], capsys: pytest.CaptureFixture
     assert "example.com" not in said(capsys, corpora["c4"], corpora["mine"], "--examples", "0")
 
 
-def test_the_readme_shows_it(
+def test_the_documentation_shows_it(
     corpora: dict[str, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    section = README.partition("\n## Two corpora\n")[2].partition("\n## ")[0]
+    section = PAGE.partition("\n## Two corpora\n")[2].partition("\n## ")[0]
     monkeypatch.chdir(corpora["c4"].parent)
     (command,) = re.findall(r"^    c4pipe diff (.*)$", section, re.MULTILINE)
     lines = iter([line.rstrip() for line in said(capsys, *command.split()).splitlines()])
@@ -365,25 +365,29 @@ def test_a_mistake_is_one_sentence(
     corpora: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     good = corpora["c4"]
-    assert f"{tmp_path} has no manifest.json: give the folder of a finished corpus" in refusal(capsys, tmp_path, good)
+    assert f"{tmp_path} has no manifest.json, which build writes last: give the folder of a finished corpus" in refusal(
+        capsys, tmp_path, good
+    )
     assert f"{tmp_path / 'no'} has no manifest.json" in refusal(capsys, good, tmp_path / "no")
     assert "--examples -1: give how many" in refusal(capsys, good, good, "--examples", "-1")
     assert "diff has no option --runner" in refusal(capsys, good, good, "--runner", "FlinkRunner")
-    for values in ("[]", '{"format": "c4pipe vocabulary", "version": 2}', '{"format": "c4pipe corpus", "version": 1}'):
+    for values in ("[]", '{"format": "c4pipe vocabulary", "version": 3}'):
         (tmp_path / manifest.NAME).write_text(values)
-        assert "manifest.json is not that of a corpus of version 2" in refusal(capsys, good, tmp_path)
+        assert "manifest.json is not the manifest of a corpus" in refusal(capsys, good, tmp_path)
+    (tmp_path / manifest.NAME).write_text('{"format": "c4pipe corpus", "version": 2}')
+    assert "manifest.json has version 2, and this c4pipe reads version 3: another release" in refusal(
+        capsys, good, tmp_path
+    )
     (tmp_path / manifest.NAME).write_text("{")
     assert "manifest.json can't be read" in refusal(capsys, good, tmp_path)
-    write_corpus(tmp_path / "tf", {}, Layout(formats=("tfrecord",)))
-    assert f"{tmp_path / 'tf'} has shards of TFRecord alone" in refusal(capsys, good, tmp_path / "tf")
-    made = json.loads((tmp_path / "tf" / manifest.NAME).read_text())
-    made.update(formats=["parquet"], shards=[{"path": "en/mine.parquet", "rows": 0, "bytes": 0, "sha256": ""}])
-    (tmp_path / "tf" / manifest.NAME).write_text(json.dumps(made))
-    assert "names a shard 'en/mine.parquet'" in refusal(capsys, good, tmp_path / "tf")
-    write_corpus(tmp_path / "gone", {"https://a.example": ("A.", "en")}, Layout())
-    (tmp_path / "gone" / "en" / "c4-train-00000-of-00001.parquet").unlink()
-    assert main.main(["diff", str(good), str(tmp_path / "gone")]) == 2
-    assert "c4-train-00000-of-00001.parquet can't be read" in capsys.readouterr().err
+    made = json.loads((write_corpus(tmp_path / "other", {}, Layout()) / manifest.NAME).read_text())
+    made.update(shards=[{"path": "en/mine.parquet", "rows": 0, "bytes": 0, "sha256": ""}])
+    (tmp_path / "other" / manifest.NAME).write_text(json.dumps(made))
+    assert "lists 'en/mine.parquet', which is no shard that build writes" in refusal(capsys, good, tmp_path / "other")
+    write_corpus(tmp_path / "incomplete", {"https://a.example": ("A.", "en")}, Layout())
+    (tmp_path / "incomplete" / "en" / "c4-train-00000-of-00001.parquet").unlink()
+    assert main.main(["diff", str(good), str(tmp_path / "incomplete")]) == 1
+    assert "c4-train-00000-of-00001.parquet does not exist, and by the manifest" in capsys.readouterr().err
 
 
 def test_a_corpus_can_be_in_a_store(

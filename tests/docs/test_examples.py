@@ -66,7 +66,7 @@ def test_batches_of_a_reader_go_on_exactly(small_corpus: Path, vocabulary: Path,
     tokenizer = Tokenizer(vocabulary / "spm.model")
 
     def batches() -> Batches:
-        documents: Any = read.documents(small_corpus, seed=1, part=0, parts=1, window=7)
+        documents: Any = read.documents(small_corpus, seed=1, shard_index=0, num_shards=1, window=7)
         if mixed:
             documents = read.mix([small_corpus / "en", small_corpus / "de"], seed=1, window=7)
         return Batches(documents, tokenizer, objective.span_corruption(tokenizer.ids, 64), size=8)

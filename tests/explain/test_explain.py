@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from rich.cells import cell_len
 
+from c4pipe import read
 from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.resources import RuleResources
 from c4pipe.cli import main
@@ -68,8 +69,8 @@ def test_colours_and_a_long_line(c4_tools: RuleResources) -> None:
     assert page_json(explained)["lines"][0]["line"] == line.strip()
 
 
-def test_readme_shows_what_is_printed(c4_tools: RuleResources) -> None:
-    section = (ROOT / "README.md").read_text().partition("\n## Why is this page not in my corpus?\n")[2]
+def test_the_documentation_shows_what_is_printed(c4_tools: RuleResources) -> None:
+    section = (ROOT / "docs" / "explain.md").read_text().partition("\n## Why is this page not in my corpus?\n")[2]
     (shown,) = re.findall(r"```text\n(.*?)\n```", section.partition("\n## ")[0], re.DOTALL)
     (page,) = find_pages(str(WET), CUP, "start")
     assert shown == printed(page_view(RecipeEvaluator(C4, c4_tools).explain_page(page)))
@@ -312,6 +313,11 @@ def test_a_corpus_of_other_work_files_is_refused(built: Path, tmp_path: Path) ->
     (kept,) = CorpusExplainer(there).explain(LOAF)
     path = there / kept.shards[0]
     pq.write_table(pq.read_table(path).slice(0, 0), path)
+    with pytest.raises(C4pipeError, match="and by the manifest"):
+        CorpusExplainer(there)
+    (entry,) = (each for each in made["shards"] if each["path"] == kept.shards[0])
+    entry.update(rows=0, bytes=path.stat().st_size)
+    (there / manifest.NAME).write_text(json.dumps(made))
     with pytest.raises(C4pipeError, match=f"lacks {LOAF}"):
         CorpusExplainer(there).explain(LOAF)
 
@@ -320,7 +326,9 @@ def test_a_corpus_of_tfrecord(built: Path, tmp_path: Path) -> None:
     arguments = ["dedup", str(built / "_work"), "--output", str(tmp_path), "--format", "tfrecord"]
     assert main.main([*arguments, "--workers", "1", "--quiet"]) == 0
     (kept,) = CorpusExplainer(tmp_path, [built / "_work"]).explain(LOAF)
-    assert (kept.reason, kept.shards, kept.row) == (None, ("en/c4-train-00000-of-00001.tfrecord.gz",), None)
-    assert printed(capture_view(kept)).endswith("It is in the corpus: en/c4-train-00000-of-00001.tfrecord.gz.")
-    with pytest.raises(C4pipeError, match="--work"):
-        CorpusExplainer(tmp_path).explain(LOAF)
+    (shard,) = ("en/c4-train-00000-of-00001.tfrecord.gz",)
+    row = [page["url"] for page in read.documents(tmp_path)].index(kept.url)
+    assert (kept.reason, kept.shards, kept.row) == (None, (shard,), row)
+    assert printed(capture_view(kept)).endswith(f"It is in the corpus: {shard}, row {row}.")
+    (without,) = CorpusExplainer(tmp_path).explain(LOAF)
+    assert (without.shards, without.row) == ((shard,), row)

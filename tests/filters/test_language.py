@@ -174,6 +174,7 @@ def test_compiled_as_the_library(both: tuple[LanguageDetector, LanguageDetector]
     assert compiled.guess(text) == library.guess(text)
 
 
+@pytest.mark.slow
 def test_compiled_as_the_library_on_real_texts(
     both: tuple[LanguageDetector, LanguageDetector], texts: list[str]
 ) -> None:
@@ -331,6 +332,7 @@ def test_bad_words_in_real_texts(shared_data: Path, texts: list[str]) -> None:
     assert hits > 100
 
 
+@pytest.mark.slow
 def test_each_real_bad_word_is_found(shared_data: Path) -> None:
     words = load_bad_words(shared_data / "lists", "en")
     for word in words:

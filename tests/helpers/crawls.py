@@ -1,15 +1,13 @@
 """Crawls that tests serve and build: the sample crawl, as files and as a crawl of Common Crawl's layout."""
 
 import gzip
-import io
 from pathlib import Path
 
-from rich.console import Console
-
 from c4pipe.io.retry import NetworkOptions
-from c4pipe.jobs.options import CleanOptions, DedupOptions
-from c4pipe.jobs.pipeline import clean, dedup
-from c4pipe.jobs.progress import Progress
+from c4pipe.jobs.build_job import build as run_build
+from c4pipe.jobs.build_job import plan_build
+from c4pipe.jobs.options import BuildOptions, CleanOptions
+from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner import RunnerOptions
 from c4pipe.wet.inputs import Selection
 from c4pipe.wet.page import Page
@@ -59,12 +57,11 @@ def build(work: Path, output: Path, inputs: tuple[str, ...], url: str = "", **op
         lists=LISTS,
         selection=selection,
         network=QUICK,
-        engine=RunnerOptions(1),
+        runner=RunnerOptions(1),
         **options,  # type: ignore[arg-type]
     )
-    progress = Progress(Console(file=io.StringIO()), quiet=True)
-    clean(clean_options, progress)
-    return dedup(DedupOptions((work,), output, engine=RunnerOptions(1)), progress)
+    progress = Progress()
+    return run_build(plan_build(BuildOptions(clean_options, output)), progress)
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

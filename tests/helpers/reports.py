@@ -80,8 +80,8 @@ def number(cell: str) -> int:
     return int(re.sub("[^0-9]", "", cell))
 
 
-def check_funnel(rows: Mapping[str, list[list[str]]], made: Mapping[str, Any]) -> None:
-    counts = made["counts"]
+def check_funnel(rows: Mapping[str, list[list[str]]], corpus_manifest: Mapping[str, Any]) -> None:
+    counts = corpus_manifest["counts"]
     shown = {
         cells[0]: number(cells[1])
         for section in ("pages", "lines")

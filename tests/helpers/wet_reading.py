@@ -1,4 +1,4 @@
-"""Reads made WET files for the tests of the reader, and checks what it reports."""
+"""Reads WET files for the tests of the reader, and checks what it reports."""
 
 import io
 from collections import Counter
@@ -35,7 +35,7 @@ def outcome(items: Iterable[Page | Damage]) -> Outcome:
             assert item.position == len(pages)
             pages.append(item)
         else:
-            assert item.offset >= last, "damage is told in the order of the file"
+            assert item.offset >= last, "damage is reported in the order of the file"
             last = item.offset
             damage[item.kind] += 1
             losses.append(item)
@@ -51,7 +51,7 @@ def read(*parts: bytes) -> Outcome:
 
 
 def check_losses(losses: list[Damage], data: bytes) -> None:
-    """Losses are bytes of the file, each told once. What gaps drop, and single header lines, are checked elsewhere."""
+    """Losses are bytes of the file, each reported once. Gaps and single header lines are checked elsewhere."""
     plain = b"".join(piece for piece in inflate(io.BytesIO(data)) if isinstance(piece, bytes))
     end = 0
     for kind, offset, length, first in losses:

@@ -115,7 +115,7 @@ def test_telling_the_language_takes_linear_time(unit: str) -> None:
 
 
 def test_the_slowest_page_of_the_largest_size(sample_lists: Lists) -> None:
-    """`too_long` lets it pass, and its lines come to Punkt twice, with as many marks as words."""
+    """The rule `too_long` lets it pass, and Punkt reads its lines twice, with as many marks as words."""
     recipe = RECIPES["tfds"]
     body = "\n".join(["The. old. ferry. crosses. the. river. " + "a. " * 320 + "bread."] * 190)[:189_990] + " bread."
     began = time.process_time()

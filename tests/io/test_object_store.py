@@ -78,7 +78,7 @@ def test_parts_across_blocks(moto: str, monkeypatch: pytest.MonkeyPatch) -> None
         assert fetch("s3://crawl/a") == data
         assert store.asked == {"HEAD crawl/a": 2, "GET crawl/a": 3}
         for first, size in ((block - 1, 2), (block, block), (1, block), (2 * block, 5), (2 * block - 1, block)):
-            assert InputOpener(QUICK).part("s3://crawl/a", first, size) == data[first : first + size]
+            assert InputOpener(QUICK).read_range("s3://crawl/a", first, size) == data[first : first + size]
 
 
 @pytest.mark.parametrize("fault", ["503", "500", "cut", "reset", "stall"])
@@ -112,7 +112,7 @@ def test_tries_without_progress_are_limited_and_counted(store: Store) -> None:
 
 def test_the_time_for_an_object_is_limited(store: Store) -> None:
     store.script = fail("HEAD", *["503"] * 99)
-    with pytest.raises(DownloadError, match=r"\d s of 0 s are spent"):
+    with pytest.raises(DownloadError, match=r"\d s of 0 s are used up"):
         fetch("s3://crawl/a", NetworkOptions(tries=100, first_pause=0.05, file_seconds=0.2))
 
 
@@ -160,7 +160,7 @@ def test_another_object_than_before_is_no_rest_of_it(
         assert download.read(20_000) == DATA[:20_000]
         store.put("crawl/a", other)
         store.script = fail("GET", *faults)
-        with pytest.raises(DownloadError, match=r"^s3://crawl/a: the file was changed while it was read$"):
+        with pytest.raises(DownloadError, match=r"^s3://crawl/a: the file changed while it was read$"):
             list(iter(lambda: download.read(20_000), b""))
 
 
@@ -231,8 +231,8 @@ def test_a_folder_names_its_wet_files(moto: str, monkeypatch: pytest.MonkeyPatch
         ("s3://crawl/texts/", "has no file whose name ends in .wet or .wet.gz"),
         ("s3://crawl/none/", "can't be listed: .*there is no such object or folder"),
         ("s3://nowhere/", "can't be listed: .*(NO_SUCH_BUCKET|no such)"),
-        ("s3:///", "can't be listed: .*it names no bucket"),
-        ("s3://", "can't be listed: .*it names no bucket"),
+        ("s3:///", "can't be listed: .*the URL names no bucket"),
+        ("s3://", "can't be listed: .*the URL names no bucket"),
         ("s3://crawl/a//b/", "can't be listed: .*Empty path component"),
     ],
 )

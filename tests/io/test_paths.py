@@ -15,6 +15,7 @@ import pytest
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.dedup import publish
+from c4pipe.dedup.publishers import STAGING, publisher
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io import object_store, paths
 from c4pipe.io.atomic import AtomicFile, write_bytes, write_text
@@ -178,7 +179,7 @@ def write_shards(output: StoragePath, *paths: str) -> dict[str, Any]:
     """Writes shards of a row each, and returns the report of an engine that did."""
     for path in paths:
         language, _, name = path.partition("/")
-        put(publish.shards_folder(output) / language / name, path.encode())
+        put(publisher(output).shards_folder / language / name, path.encode())
     shards = [{"path": path, "rows": 1, "bytes": len(path), "sha256": ""} for path in paths]
     return {"shards": shards, "pages.kept": len(paths)}
 
@@ -186,16 +187,16 @@ def write_shards(output: StoragePath, *paths: str) -> dict[str, Any]:
 def test_a_corpus_is_one_when_it_has_a_manifest(folder: StoragePath) -> None:
     paths = ["en/c4-train-0", "en/c4-validation-0"]
     assert publish.prepare(folder, IDENTITY) is None
-    begun = begin(folder, *paths)
+    token = begin(folder, *paths)
     report = write_shards(folder, *paths)
     assert manifest.read(folder) is None
-    publish.finish(folder, report, begun)
+    publish.finish(folder, report, token)
     made = manifest.read(folder)
     assert made is not None
     assert made["shards"] == report["shards"]
     assert names(folder) == {"en", card.NAME, report_data.NAME, report_view.NAME, manifest.NAME}
     assert names(folder / "en") == {"c4-train-0", "c4-validation-0"}
-    publish.finish(folder, report, begun)  # the engine tries its last step again
+    publish.finish(folder, report, token)  # the engine tries its last step again
     assert manifest.read(folder) == made
     assert publish.prepare(folder, IDENTITY) == made
 
@@ -203,9 +204,9 @@ def test_a_corpus_is_one_when_it_has_a_manifest(folder: StoragePath) -> None:
 @pytest.mark.parametrize("harm", ["gone", "short", "more", "taken over", "taken away"])
 def test_a_corpus_that_is_not_what_was_written_is_none(folder: StoragePath, harm: str) -> None:
     paths = ["en/c4-train-0", "en/c4-validation-0"]
-    begun = begin(folder, *paths)
+    token = begin(folder, *paths)
     report = write_shards(folder, *paths)
-    shards = publish.shards_folder(folder) / "en"
+    shards = publisher(folder).shards_folder / "en"
     if harm == "gone":
         (shards / "c4-train-0").unlink()
     elif harm == "short":
@@ -215,9 +216,9 @@ def test_a_corpus_that_is_not_what_was_written_is_none(folder: StoragePath, harm
     elif harm == "taken over":
         begin(folder, *paths, "de/c4-train-0")
     else:
-        remove_tree(folder / publish.STAGING)
+        remove_tree(folder / STAGING)
     with pytest.raises(LostDataError):
-        publish.finish(folder, report, begun)
+        publish.finish(folder, report, token)
     assert manifest.read(folder) is None
 
 
@@ -228,26 +229,26 @@ def test_shards_of_a_build_that_was_stopped_are_taken_away(folder: StoragePath) 
     new = ["en/c4-train-0-of-1", "en/c4-validation-0"]
     for _ in range(2):  # stopped once more, before it wrote any
         assert publish.prepare(folder, IDENTITY) is None
-        begun = begin(folder, *new)
-    publish.finish(folder, write_shards(folder, *new), begun)
+        token = begin(folder, *new)
+    publish.finish(folder, write_shards(folder, *new), token)
     assert names(folder / "en") == {"c4-train-0-of-1", "c4-validation-0"}
 
 
 def test_a_corpus_that_lacked_files_is_made_anew(folder: StoragePath) -> None:
     old, new = ["en/c4-train-0-of-1", "en/c4-validation-0"], ["en/c4-train-0-of-2", "en/c4-train-1-of-2"]
-    begun = publish.begin(
+    token = publish.begin(
         folder,
         IDENTITY,
         old,
         clean_counts={"pages.read": 2},
         missing=[{"name": "b.wet", "path": "b.wet", "error": "gone"}],
     )
-    publish.finish(folder, write_shards(folder, *old), begun)
+    publish.finish(folder, write_shards(folder, *old), token)
     put(folder / "en" / "notes.txt", b"the user's")
     more = {**IDENTITY, "inputs": [*IDENTITY["inputs"], {"name": "b.wet", "bytes": 5}]}
     assert publish.prepare(folder, more) is None
-    begun = publish.begin(folder, more, new, clean_counts={"pages.read": 2})
-    publish.finish(folder, write_shards(folder, *new), begun)
+    token = publish.begin(folder, more, new, clean_counts={"pages.read": 2})
+    publish.finish(folder, write_shards(folder, *new), token)
     made = manifest.read(folder)
     assert made is not None
     assert made["inputs"] == more["inputs"]

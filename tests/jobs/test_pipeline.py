@@ -19,7 +19,8 @@ import pytest
 from c4pipe.clean import work_folder
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
-from c4pipe.dedup import publish, shuffle
+from c4pipe.dedup import shuffle
+from c4pipe.dedup.publishers import STAGING
 from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.report import card, report_data, report_view
@@ -256,13 +257,13 @@ def test_killed_while_it_is_put_in_place(sample_corpus: Path, tmp_path: Path) ->
     """A corpus that is complete in the staging folder, one folder of it moved: the next run moves the rest."""
     output = tmp_path / "corpus"
     shutil.copytree(sample_corpus, output)
-    (output / publish.STAGING).mkdir()
-    (output / manifest.NAME).rename(output / publish.STAGING / manifest.NAME)
+    (output / STAGING).mkdir()
+    (output / manifest.NAME).rename(output / STAGING / manifest.NAME)
     assert build(output) == 0
     assert contents(output) == contents(sample_corpus)
     # ... but another build stops, and leaves everything as it is
-    (output / publish.STAGING).mkdir()
-    (output / manifest.NAME).rename(output / publish.STAGING / manifest.NAME)
+    (output / STAGING).mkdir()
+    (output / manifest.NAME).rename(output / STAGING / manifest.NAME)
     assert build(output, "--shards", "3") == 2
     assert (output / "en").is_dir()
 
@@ -315,8 +316,8 @@ def test_published_c4_comes_out_of_clean_unchanged(tmp_path: Path, shared_data: 
     counts = json.loads(pq.read_metadata(work_file).metadata[b"c4pipe"])["counts"]
     assert counts["pages.read"] == len(texts) == 449
     after = [kept.get(f"http://c4.example/{number}") for number in range(len(texts))]
-    # 445 are as they were; three have too few sentences (`few_sentences`), one has a line that starts with a
-    # space (`body_lines`).
+    # 445 are unchanged; three have fewer than three sentences (few_sentences), one has a line that starts with a
+    # space (body_lines).
     assert sum(text == left for text, left in zip(texts, after, strict=True)) == 445
     assert counts["pages.dropped.few_sentences"] == after.count(None) == 3
     trimmed = [text for text, left in zip(texts, after, strict=True) if left is not None and left != text]

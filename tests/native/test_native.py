@@ -210,6 +210,7 @@ def test_listed_words(words: list[str], text: str) -> None:
         assert BadWords(words, "en").find(text) == compiled.find(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["c4", "tfds"])
 def test_the_same_work_files(name: str, shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = find_recipe(name)

@@ -58,9 +58,9 @@ def equal_rows(count: int, size: int) -> Rows:
     return Rows(values.astype(np.int32), np.arange(count + 1) * size)
 
 
-def runs(flags: Mask, rows: Rows) -> list[int]:
-    """The length of each run of flags, row by row."""
-    firsts = np.cumsum(masks.span_starts(flags, rows))[flags]
+def runs(mask: Mask, rows: Rows) -> list[int]:
+    """The length of each run of mask, row by row."""
+    firsts = np.cumsum(masks.span_starts(mask, rows))[mask]
     return list(Counter(firsts.tolist()).values())
 
 
@@ -70,22 +70,22 @@ def runs(flags: Mask, rows: Rows) -> list[int]:
 @pytest.mark.parametrize("case", TABLE, ids=lambda case: str(case["why"]))
 def test_table_3(case: dict[str, Any]) -> None:
     rows = Rows.of([[WORDS[word] for word in TEXT]])
-    flags = np.isin(np.arange(len(TEXT)), case["corrupted"])
+    mask = np.isin(np.arange(len(TEXT)), case["corrupted"])
     ids = Ids(mask=SPECIAL["<M>"])
     if "random" in case:
-        made, words = bert_style(rows, flags, ids, case)
+        made, words = bert_style(rows, mask, ids, case)
     else:
-        made, words = getattr(denoise, case["objective"])(rows, flags, ids), {**WORDS, **SPECIAL}
+        made, words = getattr(denoise, case["objective"])(rows, mask, ids), {**WORDS, **SPECIAL}
     for part in ("inputs", "targets"):
         assert lists(made[part]) == [[*(words[word] for word in case[part].split()), ids.eos]]
 
 
-def bert_style(rows: Rows, flags: Mask, ids: Ids, case: dict[str, Any]) -> tuple[Any, dict[str, int]]:
+def bert_style(rows: Rows, mask: Mask, ids: Ids, case: dict[str, Any]) -> tuple[Any, dict[str, int]]:
     """The first example in which the random pieces fall where the case has them, and what they are called there."""
     for number in range(1000):
-        made = denoise.bert_style(rows, flags, ids, Rng(1, number))
+        made = denoise.bert_style(rows, mask, ids, Rng(1, number))
         row = made["inputs"].values[:-1]
-        if np.flatnonzero(flags & (row != ids.masks)).tolist() == case["random"]:
+        if np.flatnonzero(mask & (row != ids.mask_id)).tolist() == case["random"]:
             extra = {case["inputs"].split()[place]: int(row[place]) for place in case["random"]}
             assert all(ids.first <= piece < ids.size - ids.sentinels for piece in extra.values())
             return made, {**WORDS, **SPECIAL, **extra}
@@ -131,13 +131,13 @@ def test_lengths_are_those_of_t5() -> None:
 def test_numbers_of_tokens_and_spans_are_those_of_t5(rate: float, mean_span: float) -> None:
     cases = [case for case in T5["masks"] if case[1:3] == [rate, mean_span]]
     rows = Rows.of([np.zeros(case[0]) for case in cases])
-    flags = masks.random_spans(rows.sizes, Rng(7), rate, mean_span)
-    starts = masks.span_starts(flags, rows)
+    mask = masks.random_spans(rows.sizes, Rng(7), rate, mean_span)
+    starts = masks.span_starts(mask, rows)
     for row, (size, _, _, tokens, spans) in enumerate(cases):
         own = rows.row == row
-        assert (size, flags[own].sum(), starts[own].sum()) == (size, tokens, spans)
-        assert not flags[own][0]
-        assert size == 1 or flags[own][-1]
+        assert (size, mask[own].sum(), starts[own].sum()) == (size, tokens, spans)
+        assert not mask[own][0]
+        assert size == 1 or mask[own][-1]
 
 
 @pytest.fixture(scope="module")
@@ -167,13 +167,13 @@ def test_span_lengths_are_spread_as_those_of_t5(preprocessors: Any, rate: float,
         assert abs(found[length] - expected[length]) < 5 * np.sqrt(expected[length] + 4)
 
 
-# Laws of the flags
+# Laws of the mask
 
 
 def test_all_ways_to_cut_spans_are_equally_likely() -> None:
     rows = equal_rows(30_000, 8)  # four kept and four corrupted tokens, each in two spans: three ways and three
-    flags = masks.random_spans(rows.sizes, Rng(11), rate=0.5, mean_span=2.0).reshape(-1, 8)
-    ways = Counter(map(bytes, flags))
+    mask = masks.random_spans(rows.sizes, Rng(11), rate=0.5, mean_span=2.0).reshape(-1, 8)
+    ways = Counter(map(bytes, mask))
     assert len(ways) == 9
     assert all(abs(count - 30_000 / 9) < 5 * np.sqrt(30_000 / 9) for count in ways.values())
 
@@ -181,10 +181,10 @@ def test_all_ways_to_cut_spans_are_equally_likely() -> None:
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=8), SEEDS, st.floats(0.01, 0.95), st.floats(1, 12))
 def test_random_spans_have_their_numbers(sizes: list[int], seed: int, rate: float, mean_span: float) -> None:
     rows = Rows.of([np.zeros(size) for size in sizes])
-    flags = masks.random_spans(rows.sizes, Rng(seed), rate, mean_span)
-    assert len(flags) == sum(sizes)
+    mask = masks.random_spans(rows.sizes, Rng(seed), rate, mean_span)
+    assert len(mask) == sum(sizes)
     for row, size in enumerate(sizes):
-        own = flags[rows.row == row]
+        own = mask[rows.row == row]
         noise = min(max(round(np.float32(size) * np.float32(rate)), 1), size - 1) if size > 1 else 0
         assert own.sum() == noise
         assert size < 2 or (own[-1] and not own[0])
@@ -215,16 +215,16 @@ def test_prefixes_have_all_lengths() -> None:
 
 @given(ROWS, SEEDS, st.integers(0, 20), st.integers(0, 6))
 def test_flags_within_limits(rows: Rows, seed: int, targets: int, spans: int) -> None:
-    flags = masks.each_token(rows.sizes, Rng(seed), 0.4)
-    cut = masks.within(rows.sizes, flags, targets, spans)
+    mask = masks.each_token(rows.sizes, Rng(seed), 0.4)
+    cut = masks.within(rows.sizes, mask, targets, spans)
     starts = masks.span_starts(cut, rows)
     for row in range(len(rows)):
         own = rows.row == row
         assert starts[own].sum() <= spans
         assert cut[own].sum() + starts[own].sum() <= targets
-        first = np.flatnonzero(cut[own] != flags[own])[:1]
+        first = np.flatnonzero(cut[own] != mask[own])[:1]
         assert not cut[own][int(first[0]) :].any() if len(first) else True
-    assert masks.within(rows.sizes, flags, 70, 70).tolist() == flags.tolist() or targets < 70
+    assert masks.within(rows.sizes, mask, 70, 70).tolist() == mask.tolist() or targets < 70
 
 
 def test_ngrams_are_as_frequent_as_albert_has_them() -> None:
@@ -238,9 +238,9 @@ def test_ngrams_are_as_frequent_as_albert_has_them() -> None:
 
 def test_ngrams_are_masked_as_often_as_they_are_drawn() -> None:
     words = equal_rows(300, 1000).replaced(np.ones(300_000))
-    flags = masks.whole_ngrams(words, Rng(4), rate=0.01)  # few, so that hardly any touch
-    assert flags.reshape(-1, 1000).sum(1).tolist() == [10] * 300
-    lengths = Counter(runs(flags, words))
+    mask = masks.whole_ngrams(words, Rng(4), rate=0.01)  # few, so that hardly any touch
+    assert mask.reshape(-1, 1000).sum(1).tolist() == [10] * 300
+    lengths = Counter(runs(mask, words))
     for length, share in ((1, 6 / 11), (2, 3 / 11), (3, 2 / 11)):
         assert abs(lengths[length] / lengths.total() - share) < 0.05
 
@@ -248,12 +248,12 @@ def test_ngrams_are_masked_as_often_as_they_are_drawn() -> None:
 @given(ROWS, SEEDS)
 def test_albert_masks_whole_words_within_the_rate(rows: Rows, seed: int) -> None:
     begins = STARTS[rows.values]
-    flags = encoder.masked_words(rows, begins, Rng(seed))
+    mask = encoder.masked_words(rows, begins, Rng(seed))
     begins |= rows.place == 0
     word = np.cumsum(begins)
-    assert all(len(set(flags[word == number].tolist())) == 1 for number in set(word.tolist()))
+    assert all(len(set(mask[word == number].tolist())) == 1 for number in set(word.tolist()))
     for row, size in enumerate(rows.sizes):
-        assert flags[rows.row == row].sum() <= max(1, round(0.15 * float(size)))
+        assert mask[rows.row == row].sum() <= max(1, round(0.15 * float(size)))
 
 
 def test_albert_masks_nearly_15_percent() -> None:
@@ -277,7 +277,7 @@ def test_an_example_depends_on_seed_and_number_alone(made: Objective, rows: Rows
 @EACH_OBJECTIVE
 def test_another_seed_or_number_gives_another_example(made: Objective) -> None:
     rows = equal_rows(5, 60)
-    given_ = [made.make(rows, draws)[next(iter(made.lengths))] for draws in (Rng(1), Rng(2), Rng(1, 1))]
+    given_ = [made.make(rows, rng)[next(iter(made.lengths))] for rng in (Rng(1), Rng(2), Rng(1, 1))]
     assert len({tuple(part.values.tolist()) for part in given_}) == (1 if made.name == "language_model" else 3)
 
 
@@ -303,8 +303,8 @@ def test_t5s_lengths_fit_exactly() -> None:
 
 @given(ROWS, SEEDS, st.floats(0, 1))
 def test_replaced_spans_give_the_text_back(rows: Rows, seed: int, rate: float) -> None:
-    flags = masks.within(rows.sizes, masks.each_token(rows.sizes, Rng(seed), rate), 1000, IDS.sentinels - 1)
-    made = denoise.replace_spans(rows, flags, IDS)
+    mask = masks.within(rows.sizes, masks.each_token(rows.sizes, Rng(seed), rate), 1000, IDS.sentinels - 1)
+    made = denoise.replace_spans(rows, mask, IDS)
     for row, inputs, targets in zip(rows, made["inputs"], made["targets"], strict=True):
         spans: dict[int, list[int]] = {}
         for token in targets[:-1].tolist():
@@ -319,9 +319,9 @@ def test_replaced_spans_give_the_text_back(rows: Rows, seed: int, rate: float) -
 
 @given(ROWS, SEEDS)
 def test_dropped_tokens_and_prefixes_lose_nothing(rows: Rows, seed: int) -> None:
-    flags = masks.each_token(rows.sizes, Rng(seed), 0.3)
-    made = denoise.drop_tokens(rows, flags, IDS)
-    assert lists(made["inputs"]) == lists(framed(rows.keep(~flags), (), [IDS.eos]))
+    mask = masks.each_token(rows.sizes, Rng(seed), 0.3)
+    made = denoise.drop_tokens(rows, mask, IDS)
+    assert lists(made["inputs"]) == lists(framed(rows.keep(~mask), (), [IDS.eos]))
     both = zip(rows, made["inputs"], made["targets"], strict=True)
     assert all(sorted([*a[:-1], *b[:-1]]) == sorted(row) for row, a, b in both)
     made = denoise.prefix_lm(rows, masks.prefixes(rows.sizes, Rng(seed)), IDS)
@@ -331,12 +331,12 @@ def test_dropped_tokens_and_prefixes_lose_nothing(rows: Rows, seed: int) -> None
 
 def test_bert_style_puts_a_random_piece_for_one_in_ten() -> None:
     rows = equal_rows(100, 500)
-    flags = masks.each_token(rows.sizes, Rng(1))
-    made = denoise.bert_style(rows, flags, IDS, Rng(1))
+    mask = masks.each_token(rows.sizes, Rng(1))
+    made = denoise.bert_style(rows, mask, IDS, Rng(1))
     inputs = made["inputs"].values.reshape(-1, 501)[:, :-1].ravel()
-    assert (inputs[~flags] == rows.values[~flags]).all()
-    swapped = inputs[flags & (inputs != IDS.masks)]
-    assert abs(len(swapped) / flags.sum() - 0.1) < 0.02
+    assert (inputs[~mask] == rows.values[~mask]).all()
+    swapped = inputs[mask & (inputs != IDS.mask_id)]
+    assert abs(len(swapped) / mask.sum() - 0.1) < 0.02
     assert swapped.min() >= IDS.first
     assert 31_000 < swapped.max() < IDS.size - IDS.sentinels
 
@@ -345,8 +345,8 @@ def test_electra() -> None:
     rows = equal_rows(40, 100)
     made = encoder.electra(rows, IDS, Rng(1))
     masked = made["masked"].values.astype(bool)
-    assert lists(made["targets"]) == lists(framed(rows, [IDS.begins], [IDS.eos]))
-    assert (made["inputs"].values == np.where(masked, IDS.masks, made["targets"].values)).all()
+    assert lists(made["targets"]) == lists(framed(rows, [IDS.cls_id], [IDS.eos]))
+    assert (made["inputs"].values == np.where(masked, IDS.mask_id, made["targets"].values)).all()
     assert made["masked"].values.reshape(40, -1).sum(1).tolist() == [15] * 40
     assert not masked.reshape(40, -1)[:, [0, -1]].any()
 
@@ -356,13 +356,13 @@ def test_albert_pairs_give_the_text_back(rows: Rows, seed: int) -> None:
     words = STARTS[rows.values]
     made = encoder.albert(rows, words, words & ENDS[rows.values], IDS, Rng(seed))
     masked = []
-    for flags, types, order in zip(made["masked"], made["types"], made["order"], strict=True):
-        segments = [flags[types == 0][1:-1].tolist(), flags[types == 1][:-1].tolist()]
+    for mask, types, order in zip(made["masked"], made["types"], made["order"], strict=True):
+        segments = [mask[types == 0][1:-1].tolist(), mask[types == 1][:-1].tolist()]
         masked += [each for segment in segments[:: 1 if order[0] == 1 else -1] for each in segment]
     assert masked == encoder.masked_words(rows, words, Rng(seed)).tolist()
     for row, targets, types, order in zip(rows, made["targets"], made["types"], made["order"], strict=True):
         first, second = targets[types == 0].tolist(), targets[types == 1].tolist()
-        assert (first[0], first[-1], second[-1]) == (IDS.begins, IDS.eos, IDS.eos)
+        assert (first[0], first[-1], second[-1]) == (IDS.cls_id, IDS.eos, IDS.eos)
         one, other = (first[1:-1], second[:-1]) if order[0] == 1 else (second[:-1], first[1:-1])
         assert one + other == row.tolist()
         assert not order[1:].any()
@@ -378,8 +378,8 @@ def test_albert_swaps_half_and_corrupts_as_bert() -> None:
     masked = made["masked"].values.astype(bool)
     inputs, targets = made["inputs"].values, made["targets"].values
     assert (inputs[~masked] == targets[~masked]).all()
-    assert not np.isin(targets[masked], [IDS.begins, IDS.eos]).any()
-    shares = [(inputs[masked] == IDS.masks).mean(), (inputs[masked] == targets[masked]).mean()]
+    assert not np.isin(targets[masked], [IDS.cls_id, IDS.eos]).any()
+    shares = [(inputs[masked] == IDS.mask_id).mean(), (inputs[masked] == targets[masked]).mean()]
     assert abs(shares[0] - 0.8) < 0.02
     assert abs(shares[1] - 0.1) < 0.02
 

@@ -79,7 +79,7 @@ def test_turns_come_at_their_rates(paths: list[Path], limit: int | None, tempera
     mixture = read.mix(paths, seed=11, limit=limit, temperature=temperature)
     lengths = [len(read.documents(path)) for path in paths]
     assert mixture.rates == rates(lengths, limit, temperature)
-    turns = Counter(mixture._turn(step) for step in range(40_000))
+    turns = Counter(mixture._source_of(step) for step in range(40_000))
     for source, rate in enumerate(mixture.rates):
         assert abs(turns[source] - 40_000 * rate) < 4 * math.sqrt(40_000 * rate * (1 - rate))
 
@@ -131,7 +131,9 @@ def test_a_mixture_goes_on_across_the_steps_that_are_drawn_at_once(paths: list[P
 
 
 def test_parts_have_other_documents_and_other_turns(paths: list[Path]) -> None:
-    parts = [texts(read.mix(paths, seed=5, part=part, parts=2, temperature=math.inf), 200) for part in range(2)]
+    parts = [
+        texts(read.mix(paths, seed=5, shard_index=part, num_shards=2, temperature=math.inf), 200) for part in range(2)
+    ]
     for path, name in ((paths[1], "some.txt"), (paths[2], "few.txt")):
         count = len(read.documents(path)) // 2
         first_epochs = [[text for text in part if text.startswith(name)][:count] for part in parts]
@@ -144,19 +146,19 @@ def test_parts_have_other_documents_and_other_turns(paths: list[Path]) -> None:
 
 
 def test_what_can_not_be_mixed(paths: list[Path]) -> None:
-    with pytest.raises(UsageError, match="a mixture of nothing"):
+    with pytest.raises(UsageError, match="there is nothing to mix"):
         read.mix([], seed=1)
-    with pytest.raises(UsageError, match=r"few\.txt has no document for part 0 of 5: take fewer parts"):
-        read.mix(paths, seed=1, part=0, parts=5)
+    with pytest.raises(UsageError, match=r"few\.txt has no document for shard 0 of 5: give a smaller num_shards"):
+        read.mix(paths, seed=1, shard_index=0, num_shards=5)
 
 
 def test_a_state_of_another_mixture_is_refused(paths: list[Path]) -> None:
     state = read.mix(paths, seed=1).state()
-    with pytest.raises(UsageError, match="seed is 1 there and 2 here"):
+    with pytest.raises(UsageError, match="its seed is 1, and the reader's is 2"):
         read.mix(paths, seed=2).restore(state)
-    with pytest.raises(UsageError, match=r"temperature is 1\.0 there and 2\.0 here"):
+    with pytest.raises(UsageError, match=r"its temperature is 1\.0, and the reader's is 2\.0"):
         read.mix(paths, seed=1, temperature=2.0).restore(state)
-    with pytest.raises(UsageError, match="sources is "):
+    with pytest.raises(UsageError, match="its sources is "):
         read.mix(paths[:2], seed=1).restore(state)
     with pytest.raises(UsageError, match="the state has no 'sources'"):
         read.mix(paths, seed=1).restore(read.documents(paths[0], seed=1).state())

@@ -14,7 +14,8 @@ import pytest
 
 from c4pipe import read
 from c4pipe.errors import UsageError
-from c4pipe.tokens import count, subset
+from c4pipe.tokens import subset
+from tests.helpers.corpora import urls
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "training.md").read_text()
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -33,18 +34,14 @@ def every_url(small_corpus: Path) -> Urls:
     return sorted(urls(read.documents(small_corpus)))
 
 
-def urls(documents: Any) -> Urls:
-    return [document["url"] for document in documents]
-
-
 @pytest.fixture(scope="module")
 def documented(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with `corpus`, and the take that the page names: all of its documents."""
+    """A folder with `corpus`, and the token-budget subset that the page names: all of its documents."""
     folder = tmp_path_factory.mktemp("documented")
-    train = subset.find_train(Path(shutil.copytree(small_corpus, folder / "corpus")) / "en")
-    shards: list[dict[str, Any]] = [{"path": count.path_of(shard), "tokens": 0} for shard in train.shards]
+    corpus = subset.open_one_language(Path(shutil.copytree(small_corpus, folder / "corpus")) / "en")
+    shards: list[dict[str, Any]] = [{"path": shard.path, "tokens": 0} for shard in corpus.shards("train")]
     shards[-1]["tokens"] = 2**29
-    subset.write_take(train, folder, {"manifest": train.digest, "vocabulary": "", "shards": shards}, 2**29)
+    subset.write_subset(corpus, folder, {"manifest": corpus.digest, "vocabulary": "", "shards": shards}, 2**29)
     return folder
 
 
@@ -97,7 +94,7 @@ def batches(loader: Any) -> list[Urls]:
 @pytest.mark.optional
 @pytest.mark.parametrize("workers", [0, 2, 3])
 def test_torch_workers_give_each_document_once(load: Load, every_url: Urls, workers: int) -> None:
-    hosts = [batches(load(workers, seed=1, part=host, parts=2)) for host in range(2)]
+    hosts = [batches(load(workers, seed=1, shard_index=host, num_shards=2)) for host in range(2)]
     assert sorted(url for host in hosts for batch in host for url in batch) == every_url
 
 
@@ -137,7 +134,7 @@ def test_torch_needs_as_many_workers_as_before(small_corpus: Path, torch_data: A
     dataset = Documents(read.documents(small_corpus))
     dataset.resume(3, 4, workers=2)
     dataset = pickle.loads(pickle.dumps(dataset))  # as workers that are spawned get it
-    with pytest.raises(UsageError, match="2 workers began to read, and there are 1 now"):
+    with pytest.raises(UsageError, match="2 workers have read before, and now there are 1"):
         next(iter(dataset))
     documents = read.documents(small_corpus)
     documents.skip(5)
@@ -226,7 +223,7 @@ def test_huggingface(small_corpus: Path, every_url: Urls) -> None:
 
     from c4pipe.read.huggingface import dataset
 
-    documents = dataset(read.documents(small_corpus, seed=1), shards=6)
+    documents = dataset(read.documents(small_corpus, seed=1), num_shards=6)
     assert documents.num_shards == 6
     assert list(documents.features) == list(next(read.documents(small_corpus)))
     whole = list(documents)
@@ -236,10 +233,10 @@ def test_huggingface(small_corpus: Path, every_url: Urls) -> None:
     assert sorted(url for node in nodes for url in node) == every_url
     iterator = iter(documents)
     list(islice(iterator, 17))
-    again = dataset(read.documents(small_corpus, seed=1), shards=6)
+    again = dataset(read.documents(small_corpus, seed=1), num_shards=6)
     again.load_state_dict(documents.state_dict())
     assert list(again) == whole[17:]
     used = read.documents(small_corpus)
     used.skip(3)
-    with pytest.raises(UsageError, match="3 documents were read: take a new reader"):
+    with pytest.raises(UsageError, match="3 documents were read: give a new reader"):
         dataset(used)

@@ -13,6 +13,7 @@ import pytest
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.recipes import pinned_lists
 from tests.helpers import loopback
+from tests.helpers.crawls import files_of
 
 SHARED_LISTS = Path(__file__).resolve().parents[3] / "shared" / "data" / "lists"
 FIRST = pinned_lists.PINNED[0]
@@ -55,10 +56,6 @@ def pinned_answer(path: str, before: int) -> Answer:
         if path == f"/{pinned.url}":
             return Answer(200, (SHARED_LISTS / pinned.path).read_bytes())
     return Answer(404)
-
-
-def files_in(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def write_list(folder: Path, language: str, data: bytes) -> Path:
@@ -116,7 +113,7 @@ def test_fetch_reproduces_the_folder_once(real_lists: Path, tmp_path: Path) -> N
         assert pinned_lists.fetch(target, server.url + "/", lines.append) == len(pinned_lists.PINNED)
         assert pinned_lists.fetch(target, server.url) == 0
     assert server.requests == [f"/{pinned.url}" for pinned in pinned_lists.PINNED]
-    assert files_in(target) == {pinned.path: (real_lists / pinned.path).read_bytes() for pinned in pinned_lists.PINNED}
+    assert files_of(target) == {pinned.path: (real_lists / pinned.path).read_bytes() for pinned in pinned_lists.PINNED}
     assert {status for _, status in pinned_lists.show(target)} == {"ok"}
     assert len(lines) == len(pinned_lists.PINNED)
     assert lines[0] == f"fetched {FIRST.path} (1 of {len(pinned_lists.PINNED)})"
@@ -126,7 +123,7 @@ def test_fetch_reproduces_the_folder_once(real_lists: Path, tmp_path: Path) -> N
 def test_fetch_replaces_only_what_is_wrong_or_gone(tmp_path: Path) -> None:
     with serve(pinned_answer) as server:
         pinned_lists.fetch(tmp_path, server.url)
-        whole = files_in(tmp_path)
+        whole = files_of(tmp_path)
         write_list(tmp_path, "de", whole["ldnoobw/de.5faf2ba4"][:-1])
         (tmp_path / "ldnoobw" / "fr.5faf2ba4").unlink()
         untouched = tmp_path / "ldnoobw" / "it.5faf2ba4"
@@ -134,7 +131,7 @@ def test_fetch_replaces_only_what_is_wrong_or_gone(tmp_path: Path) -> None:
         wrong = {pinned.path: status for pinned, status in pinned_lists.show(tmp_path) if status != "ok"}
         assert wrong == {"ldnoobw/de.5faf2ba4": "other content", "ldnoobw/fr.5faf2ba4": "missing"}
         assert pinned_lists.fetch(tmp_path, server.url) == 2
-    assert files_in(tmp_path) == whole
+    assert files_of(tmp_path) == whole
     assert untouched.stat().st_mtime == 1
 
 
@@ -172,14 +169,14 @@ def test_fetch_failure_leaves_nothing_behind(tmp_path: Path, answer: Answer, cau
     assert "--lists DIR" in message
     assert caught.value.exit_status == 1
     assert len(server.requests) == requests
-    assert files_in(tmp_path) == {}
+    assert files_of(tmp_path) == {}
 
 
 def test_wrong_bytes_leave_the_old_file_alone(tmp_path: Path) -> None:
     old = write_list(tmp_path, "ar", b"mine\n")
     with serve(lambda path, before: Answer(200, b"other\n")) as server, pytest.raises(C4pipeError):
         pinned_lists.fetch(tmp_path, server.url)
-    assert files_in(tmp_path) == {old.relative_to(tmp_path).as_posix(): b"mine\n"}
+    assert files_of(tmp_path) == {old.relative_to(tmp_path).as_posix(): b"mine\n"}
 
 
 def test_fetch_without_a_server(tmp_path: Path) -> None:
@@ -190,7 +187,7 @@ def test_fetch_without_a_server(tmp_path: Path) -> None:
         with pytest.raises(C4pipeError, match=r"unreachable: .*refused.*check the network") as caught:
             pinned_lists.fetch(tmp_path, source)
     assert f"{source}/{FIRST.url}" in str(caught.value)
-    assert files_in(tmp_path) == {}
+    assert files_of(tmp_path) == {}
 
 
 @pytest.mark.parametrize("source", ["raw.githubusercontent.com", "http://127.0.0.1:port", "http://a b", "http://["])

@@ -28,6 +28,8 @@ from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
 from c4pipe.wet.writer import write_wet
 
+pytestmark = pytest.mark.slow
+
 Row = dict[str, Any]
 
 
@@ -140,7 +142,6 @@ def test_unfiltered_keeps_pages_as_crawled(
     assert all(row["language"] == "en" and row["language_probability"] >= 0.99 for row in corpus.rows.values())
 
 
-@pytest.mark.slow
 def test_realnewslike_is_the_part_of_c4_on_news_domains(build: Callable[..., Corpus], shared_data: Path) -> None:
     c4, corpus = build("c4"), build("realnewslike")
     assert corpus.rows == {url: row for url, row in c4.rows.items() if listed_domain(url, shared_data)}
@@ -173,7 +174,6 @@ def test_webtextlike_is_the_part_of_c4_in_a_list_over_twelve_months(
     assert corpus.dropped["url_not_listed"] == len(c4.rows) - len(linked)
 
 
-@pytest.mark.slow
 def test_mc4_has_a_folder_for_each_language_and_each_line_once(
     build: Callable[..., Corpus], pages: dict[str, Page]
 ) -> None:
@@ -201,7 +201,6 @@ def test_mc4_has_a_folder_for_each_language_and_each_line_once(
     assert corpus.dropped["bad_words"] >= 50
 
 
-@pytest.mark.slow
 def test_languages_have_a_folder_and_a_list_each(shared_data: Path, tmp_path: Path) -> None:
     handbook = str(shared_data / "pages" / "multilingual-handbook.warc.wet.gz")
     articles = str(shared_data / "pages" / "web-articles.warc.wet.gz")
@@ -223,7 +222,6 @@ def test_languages_have_a_folder_and_a_list_each(shared_data: Path, tmp_path: Pa
         assert [text for text in texts if listed.search(text)] == []
 
 
-@pytest.mark.slow
 def test_tfds_keeps_what_its_order_leaves(
     build: Callable[..., Corpus], pages: dict[str, Page], shared_data: Path
 ) -> None:
@@ -255,7 +253,6 @@ def test_tfds_unfiltered_is_unfiltered_but_for_metadata_lines(
         assert [line.strip() for line in text.split("\n") if line.strip()] == lines
 
 
-@pytest.mark.slow
 def test_tfds_realnewslike_leaves_other_domains_out_of_dedup(build: Callable[..., Corpus], shared_data: Path) -> None:
     tfds, corpus = build("tfds"), build("tfds-realnewslike")
     assert all(listed_domain(url, shared_data) for url in corpus.rows)
@@ -273,7 +270,6 @@ def test_tfds_webtextlike_leaves_other_links_out_of_dedup(build: Callable[..., C
     assert all(set(tfds.texts[url].split("\n")) <= set(corpus.texts[url].split("\n")) for url in linked)
 
 
-@pytest.mark.slow
 def test_tfds_mc4_judges_what_dedup_left(build: Callable[..., Corpus]) -> None:
     corpus, mc4 = build("tfds-mc4"), build("mc4")
     assert set(corpus.dropped) <= {"stale_capture", "few_long_lines", "bad_words", "empty", "language"}

@@ -19,7 +19,7 @@ from c4pipe.clean import work_folder
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.corpus.shard_writer import SCHEMA
-from c4pipe.dedup import publish
+from c4pipe.dedup import publishers
 from c4pipe.recipes.presets import C4, RECIPES
 from c4pipe.report.card import NAME, render_card
 from c4pipe.report.card_limits import limits
@@ -148,10 +148,10 @@ def test_the_code_that_is_shown_works(formats: str, corpus_in: Callable[[str], P
     assert len(pages) == pages_of(manifest_of(folder))["en"]["train"]
 
 
-def test_the_code_for_tensorflow_is_that_of_the_readme(corpus_in: Callable[[str], Path]) -> None:
-    """And tests/test_docs.py runs it there."""
-    readme = (SAMPLES.parent / "README.md").read_text()
-    (code,) = re.findall(r"<!-- reads: tfrecord -->\n```python\n(.*?)```", readme, re.DOTALL)
+def test_the_code_for_tensorflow_is_that_of_the_quick_start(corpus_in: Callable[[str], Path]) -> None:
+    """And tests/docs/ runs it there."""
+    text = (SAMPLES.parent / "docs" / "quick-start.md").read_text()
+    (code,) = re.findall(r"<!-- reads: tfrecord -->\n```python\n(.*?)```", text, re.DOTALL)
     assert shown(corpus_in("tfrecord")) == [code.replace("corpus/", "")]
 
 
@@ -357,7 +357,7 @@ def test_a_build_that_was_stopped_while_it_was_published_gets_its_card(tmp_path:
     assert build(tmp_path, output) == 0
     text = (output / NAME).read_text()
     assert text == render_card(manifest_of(output))
-    staging = output / publish.STAGING
+    staging = output / publishers.STAGING
     shutil.rmtree(tmp_path / "lists")
     for left in ([manifest.NAME], [manifest.NAME, NAME], [manifest.NAME, NAME, "en"]):  # what was not yet in its place
         staging.mkdir()

@@ -19,8 +19,8 @@ def by_section(rows: list[FunnelRow]) -> dict[str, list[FunnelRow]]:
 
 
 def test_each_section_adds_up(corpus: Path) -> None:
-    made = manifest_of(corpus)
-    sections = by_section(funnel_rows(Recipe.from_json(made["recipe"]), made["counts"]))
+    corpus_manifest = manifest_of(corpus)
+    sections = by_section(funnel_rows(Recipe.from_json(corpus_manifest["recipe"]), corpus_manifest["counts"]))
     assert list(sections) == ["pages", "lines", "units", "bytes", "damage"]
     for name in ("pages", "lines", "units"):
         read, *rest = sections[name]
@@ -31,16 +31,16 @@ def test_each_section_adds_up(corpus: Path) -> None:
 
 
 def test_each_counter_of_a_rule_has_a_row(corpus: Path) -> None:
-    made = manifest_of(corpus)
-    rows = funnel_rows(Recipe.from_json(made["recipe"]), made["counts"])
+    corpus_manifest = manifest_of(corpus)
+    rows = funnel_rows(Recipe.from_json(corpus_manifest["recipe"]), corpus_manifest["counts"])
     numbers = {(row.section, row.kind, row.name): row.number for row in rows}
-    for counter, number in made["counts"].items():
+    for counter, number in corpus_manifest["counts"].items():
         what, kind, rule = (*counter.split("."), "", "")[:3]
         if kind in ("dropped", "edited") and what in ("pages", "lines", "units") and rule != "normalised_url":
             kind = {"edited": "changed"}.get(kind, kind)
             if (what, kind) != ("pages", "changed"):
                 assert numbers[what, kind, rule] == number, counter
-    assert numbers["bytes", "kept", "bytes of text kept"] == made["counts"]["bytes.kept"]
+    assert numbers["bytes", "kept", "bytes of text kept"] == corpus_manifest["counts"]["bytes.kept"]
 
 
 @pytest.mark.parametrize("recipe", RECIPES)

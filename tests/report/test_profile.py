@@ -41,7 +41,7 @@ def profiled(rows: list[Row], at_once: int = 3) -> Profile:
 
 
 def host(url: str) -> str:
-    """The host of a URL, found another way."""
+    """The host of a URL, by string methods instead of a pattern."""
     rest = (
         re.split("[/?#]", url.partition("://")[2] if "://" in url else url)[0]
         .rpartition("@")[2]
@@ -71,12 +71,12 @@ def plain_counts(rows: list[Row]) -> dict[str, Counter[str]]:
 @given(st.lists(ROWS, max_size=30), st.integers(1, 40))
 @settings(max_examples=60)
 def test_a_profile_counts_what_plain_python_counts(rows: list[Row], at_once: int) -> None:
-    found, plain = profiled(rows, at_once), plain_counts(rows)
-    assert {name: Counter(found[name]) for name in COUNTS} == {name: plain[name] for name in COUNTS}
-    assert (found["domains"], found["domains_cut"]) == (len(plain["domain_pages"]), False)
-    assert [page["url"] for page in found["first"]] == sorted(row["url"] for row in rows[: profile.FIRST])
+    counted, plain = profiled(rows, at_once), plain_counts(rows)
+    assert {name: Counter(counted[name]) for name in COUNTS} == {name: plain[name] for name in COUNTS}
+    assert (counted["domains"], counted["domains_cut"]) == (len(plain["domain_pages"]), False)
+    assert [page["url"] for page in counted["first"]] == sorted(row["url"] for row in rows[: profile.FIRST])
     least = sorted(row[PROBABILITY] for row in rows)[: profile.UNSURE]
-    assert [page[PROBABILITY] for page in found["unsure"]] == least
+    assert [page[PROBABILITY] for page in counted["unsure"]] == least
 
 
 @given(st.lists(st.lists(ROWS, max_size=8), max_size=5), st.randoms(use_true_random=False))
@@ -96,9 +96,9 @@ def test_domains_that_are_cut_off_are_told_as_at_least(corpus: Path) -> None:
         dict(zip(SCHEMA.names, (f"https://s{n % 300}.example/{n}", "A b c.", "2019-01-01", "en", 1.0), strict=True))
         for n in range(500)
     ]
-    found = profile.add([profiled(rows, 100)] * 2)
-    assert (found["domains"], found["domains_cut"], len(found["domain_pages"])) == (300, True, profile.DOMAINS)
-    assert set(found["domain_pages"].values()) == {4}  # s0 to s199 have two pages in each
-    shown = report_view.render_report(manifest_of(corpus), {**data_of(corpus), "profile": found})
+    counted = profile.add([profiled(rows, 100)] * 2)
+    assert (counted["domains"], counted["domains_cut"], len(counted["domain_pages"])) == (300, True, profile.DOMAINS)
+    assert set(counted["domain_pages"].values()) == {4}  # s0 to s199 have two pages in each
+    shown = report_view.render_report(manifest_of(corpus), {**data_of(corpus), "profile": counted})
     assert "at least 300 hosts" in shown
     assert "the numbers are lower bounds" in shown

@@ -2,18 +2,26 @@
 
 import json
 import shutil
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from c4pipe.clean import examples
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.corpus.shard_writer import PROBABILITY
 from c4pipe.display.excerpt import SIZE, URL_SIZE
+from c4pipe.display.visible import JOINERS, visible
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.rules import RULES
 from c4pipe.report import report_data, report_view
+from c4pipe.report.blocks import Paragraph
+from c4pipe.report.rendering import _environment
 from tests.helpers.reports import (
     ATTACK,
     Tables,
@@ -35,16 +43,16 @@ def test_the_command_finds_in_the_shards_what_build_told(corpus: Path, tmp_path:
     if kind != "parquet":
         for path in (tmp_path / "c" / "en").glob("*.parquet"):
             path.unlink()
-        made = manifest_of(corpus)
-        made["formats"] = ["json"]
-        made["shards"] = [each for each in made["shards"] if each["path"].endswith(kind)]
-        (tmp_path / "c" / manifest.NAME).write_text(json.dumps(made))
+        corpus_manifest = manifest_of(corpus)
+        corpus_manifest["formats"] = ["json"]
+        corpus_manifest["shards"] = [each for each in corpus_manifest["shards"] if each["path"].endswith(kind)]
+        (tmp_path / "c" / manifest.NAME).write_text(json.dumps(corpus_manifest))
     assert main.main(["report", str(tmp_path / "c"), "--workers", workers, "--quiet"]) == 0
-    found, told = data_of(tmp_path / "c"), data_of(corpus)
-    assert found["profile"] == told["profile"]
-    of_clean = {rule: pages for rule, pages in told["examples"].items() if rule in found["examples"]}
-    assert found["examples"] == of_clean
-    assert told["examples"].keys() - of_clean == {
+    rebuilt, built = data_of(tmp_path / "c"), data_of(corpus)
+    assert rebuilt["profile"] == built["profile"]
+    of_clean = {rule: pages for rule, pages in built["examples"].items() if rule in rebuilt["examples"]}
+    assert rebuilt["examples"] == of_clean
+    assert built["examples"].keys() - of_clean == {
         "stale_capture",
         "repeated_span",
         "few_sentences_left",
@@ -67,7 +75,11 @@ def test_the_command_tells_what_is_wrong(corpus: Path, tmp_path: Path, capsys: p
     (tmp_path / "c" / report_data.NAME).unlink()
     shard = next((tmp_path / "c" / "en").glob("*train*.parquet"))
     shard.write_bytes(shard.read_bytes()[:100])
-    assert main.main(["report", str(tmp_path / "c"), "--workers", "1"]) == 2
+    assert main.main(["report", str(tmp_path / "c"), "--workers", "1"]) == 1
+    assert f"{shard} has 100 bytes, and by the manifest" in capsys.readouterr().err
+    damaged = (corpus / "en" / shard.name).read_bytes()[:-9] + b"not there"
+    shard.write_bytes(damaged)
+    assert main.main(["report", str(tmp_path / "c"), "--workers", "1"]) == 1
     assert f"{shard} can't be read" in capsys.readouterr().err
 
 
@@ -81,22 +93,22 @@ def test_the_same_bytes_for_two_workers(corpus: Path, tmp_path: Path) -> None:
 
 
 def test_the_page_has_the_numbers_of_the_manifest(corpus: Path) -> None:
-    found = Tables((corpus / report_view.NAME).read_text())
-    check_funnel(found.rows, manifest_of(corpus))
-    assert sum(number(cells[1]) for cells in found.rows["months"][1:]) == manifest_of(corpus)["counts"]["pages.kept"]
-    assert {cells[0] for cells in found.rows["inputs"][1:]} == {"bad_length", "gzip_corrupt", "not_utf8"}
-    assert [cells[0] for cells in found.rows["recipe"][1:]] == [step.rule for _, step in RECIPES["c4"].steps()]
+    tables = Tables((corpus / report_view.NAME).read_text())
+    check_funnel(tables.rows, manifest_of(corpus))
+    assert sum(number(cells[1]) for cells in tables.rows["months"][1:]) == manifest_of(corpus)["counts"]["pages.kept"]
+    assert {cells[0] for cells in tables.rows["inputs"][1:]} == {"bad_length", "gzip_corrupt", "not_utf8"}
+    assert [cells[0] for cells in tables.rows["recipe"][1:]] == [step.rule for _, step in RECIPES["c4"].steps()]
 
 
 def test_what_comes_from_the_web_is_shown_as_text(corpus: Path) -> None:
-    made = {
+    corpus_manifest = {
         **manifest_of(corpus),
         "missing": [{"name": ATTACK, "path": ATTACK, "error": ATTACK}],
         "fingerprint": ATTACK,
     }
-    found = Tables(report_view.render_report(made, attacked(data_of(corpus))))
-    assert found.tags["script"] == found.tags["img"] == found.tags["a"] - found.tags["li"] - 1 == 0
-    words = "".join(found.words)
+    tables = Tables(report_view.render_report(corpus_manifest, attacked(data_of(corpus))))
+    assert tables.tags["script"] == tables.tags["img"] == tables.tags["a"] - tables.tags["li"] - 1 == 0
+    words = "".join(tables.words)
     assert words.count(ATTACK.replace("\u202e", "\ufffd")) >= 20
     assert "\u202e" not in words
 
@@ -113,7 +125,7 @@ def test_a_page_stays_below_two_megabytes(corpus: Path) -> None:
         "pages": many,
     }
     pages |= {"domain_pages": many, "domain_bytes": many}
-    # a recipe has each rule once, fifteen at most; here all there are
+    # a recipe has each rule once, and fifteen at most; here are all rules
     repeats = [{"times": 10**9, "domains": 10**9, "hash": "f" * 16, "text": "&" * 301}] * 20
     data = {"profile": pages, "repeats": repeats, "examples": {rule: [page] * examples.A_RULE for rule in RULES}}
     missing = [{"name": "&" * 9999, "path": "", "error": "&" * 9999}] * 5000
@@ -123,11 +135,40 @@ def test_a_page_stays_below_two_megabytes(corpus: Path) -> None:
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_there_is_a_page_for_each_recipe_and_for_no_pages(corpus: Path, recipe: str) -> None:
-    made = {
+    corpus_manifest = {
         **manifest_of(corpus),
         "recipe": json.loads(json.dumps(RECIPES[recipe].to_json())),
         "counts": {},
         "inputs": [],
     }
-    found = Tables(report_view.render_report(made, report_data.make({})))
-    assert ["pages read", "0", "-", ""] in found.rows["pages"]
+    tables = Tables(report_view.render_report(corpus_manifest, report_data.make({})))
+    assert ["pages read", "0", "-", ""] in tables.rows["pages"]
+
+
+def test_jinja_is_imported_when_a_page_is_written() -> None:
+    """Processes that clean or deduplicate import these modules too, and write none."""
+    script = "import sys, c4pipe.report.report_view, c4pipe.report.card; print('jinja2' in sys.modules)"
+    script += "; c4pipe.report.report_view.render('card_loading.md', example=None); print('jinja2' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
+
+
+def test_a_report_is_rendered_quickly(corpus: Path) -> None:
+    began = time.process_time()
+    report_view.render_report(manifest_of(corpus), data_of(corpus))
+    assert time.process_time() - began < 1
+
+
+@given(st.text(st.characters(), max_size=30))
+def test_any_text_in_a_page_is_text(value: str) -> None:
+    """What the browser shows is the text, with a replacement for each character that can't be seen."""
+    tables = Tables("<section id=x><tr><td>" + rendered_paragraph(value) + "</td></tr></section>")
+    assert tables.tags == {"section": 1, "tr": 1, "td": 1, "p": 1}
+    shown = visible(value, keep=f"\n{JOINERS}")
+    assert "".join(tables.words) == shown
+    assert all(character.isprintable() or character in "\n\u200c\u200d" for character in shown)
+
+
+def rendered_paragraph(value: str) -> str:
+    blocks = _environment().get_template("blocks.html").module
+    return str(blocks.paragraph(Paragraph(value)))  # type: ignore[attr-defined]

@@ -12,12 +12,14 @@ from c4pipe.report import report_view
 from tests.helpers.browser import Tab, browser, find_browser
 from tests.helpers.reports import attacked, check_funnel, data_of, manifest_of
 
+pytestmark = pytest.mark.browser
+
 
 @pytest.fixture(scope="module")
 def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
     path = find_browser()
     if path is None:
-        pytest.skip("there is no Chromium: apt-get install chromium")
+        pytest.skip("Chromium is not installed: apt-get install chromium")
     with browser(path, tmp_path_factory.mktemp("browser")) as opened:
         yield opened
 
@@ -88,7 +90,7 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The script of axe-core, which looks for what some people can't read or reach."""
     npm = shutil.which("npm")
     if npm is None:
-        pytest.skip("there is no npm to fetch axe-core with")
+        pytest.skip("npm is not installed, which fetches axe-core")
     folder = tmp_path_factory.mktemp("axe")
     done = subprocess.run(
         [npm, "pack", "axe-core@4"], cwd=folder, capture_output=True, text=True, timeout=120, check=False

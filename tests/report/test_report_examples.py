@@ -37,25 +37,25 @@ def test_an_excerpt_is_a_part_of_the_text(text: str, start: int, length: int) ->
 
 
 def test_each_rule_that_took_something_has_examples_of_it(corpus: Path) -> None:
-    counts, found = manifest_of(corpus)["counts"], data_of(corpus)["examples"]
+    counts, by_rule = manifest_of(corpus)["counts"], data_of(corpus)["examples"]
     took = {
         name.rpartition(".")[2]: n
         for name, n in counts.items()
         if re.match(r"pages\.(dropped|edited)|lines\.(d|e)", name) and n
     }
-    assert took.keys() == {name for name in found if not name.startswith(examples.PASSED)}
+    assert took.keys() == {name for name in by_rule if not name.startswith(examples.PASSED)}
     kept = {(row["url"], row["timestamp"]) for row in pages_of(corpus)}
-    for rule, pages in found.items():
+    for rule, pages in by_rule.items():
         assert pages == sorted(pages, key=lambda page: page["key"])
         assert 1 <= len(pages) <= min(examples.A_RULE, took.get(rule, examples.A_RULE))
         if f"pages.dropped.{rule}" in counts and rule not in ("incomplete", "stale_capture"):
             assert kept.isdisjoint((page["url"], page["timestamp"]) for page in pages), rule
-    assert {page["text"][1].lower() for page in found["lorem_ipsum"]} == {"lorem ipsum"}
-    assert {page["text"][1] for page in found["curly_bracket"]} == {"{"}
-    assert all(f'"{page["text"][1].lower()}"' in page["fact"] for page in found["bad_words"])
-    assert all("javascript" in page["text"][1].lower() for page in found["javascript"])
-    assert all(re.search(r"\[.*\]", page["text"][1]) and page["fact"] for page in found["citation"])
-    assert all(len(page["text"]) == 3 for page in found["repeated_span"])
+    assert {page["text"][1].lower() for page in by_rule["lorem_ipsum"]} == {"lorem ipsum"}
+    assert {page["text"][1] for page in by_rule["curly_bracket"]} == {"{"}
+    assert all(f'"{page["text"][1].lower()}"' in page["fact"] for page in by_rule["bad_words"])
+    assert all("javascript" in page["text"][1].lower() for page in by_rule["javascript"])
+    assert all(re.search(r"\[.*\]", page["text"][1]) and page["fact"] for page in by_rule["citation"])
+    assert all(len(page["text"]) == 3 for page in by_rule["repeated_span"])
 
 
 def test_the_least_sure_pages_are_those_of_the_corpus(corpus: Path) -> None:
@@ -75,15 +75,15 @@ def test_examples_of_the_last_rules() -> None:
     shown = examples.Smallest()
     removals = {sentences: [1] for sentences in range(4, 9)}
     PageFinisher(C4, Lists()).finish(pa.Table.from_pylist(rows, schema), removals, Counter(), shown=shown)
-    found = examples.by_rule(shown.values())
-    assert [page["url"] for page in found["passed.few_sentences_left"]] == ["https://3.example", "https://6.example"]
-    assert [page["fact"] for page in found["passed.few_sentences_left"]] == ["3 sentences; at least 3"] * 2
-    assert [(page["url"], page["fact"]) for page in found["few_sentences_left"]] == [
+    by_rule = examples.by_rule(shown.values())
+    assert [page["url"] for page in by_rule["passed.few_sentences_left"]] == ["https://3.example", "https://6.example"]
+    assert [page["fact"] for page in by_rule["passed.few_sentences_left"]] == ["3 sentences; at least 3"] * 2
+    assert [(page["url"], page["fact"]) for page in by_rule["few_sentences_left"]] == [
         ("https://4.example", "1 sentence; at least 3"),
         ("https://5.example", "2 sentences; at least 3"),
     ]
-    assert found["repeated_span"][0]["text"] == ["A. ", "B. C. D.", ""]
-    assert found["repeated_span"][4]["text"] == ["A. ", "B. C. D. ", "E. F. G. H."]
+    assert by_rule["repeated_span"][0]["text"] == ["A. ", "B. C. D.", ""]
+    assert by_rule["repeated_span"][4]["text"] == ["A. ", "B. C. D. ", "E. F. G. H."]
 
 
 def test_those_of_the_smallest_keys_are_shown_whatever_the_order() -> None:

@@ -5,12 +5,18 @@ The layers themselves are a contract in pyproject.toml, which `lint-imports` che
 
 import ast
 import re
+import sys
 from collections import defaultdict
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import grimp
 import pytest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "c4pipe"
@@ -32,6 +38,16 @@ def relative(path: Path) -> str:
 def test_root_holds_only_the_api_and_the_errors() -> None:
     files = {path.name for path in PACKAGE.iterdir() if path.is_file()}
     assert files == {"__init__.py", "__main__.py", "errors.py", "py.typed"}
+
+
+def test_every_data_file_is_in_the_package_that_is_installed() -> None:
+    """An editable install reads the files of this folder: it would not show one that is missing from the wheel."""
+    built = {".py", ".pyi", ".c", ".so"}
+    files = [path.relative_to(PACKAGE) for path in PACKAGE.rglob("*") if path.is_file()]
+    data = {path for path in files if path.suffix not in built and "__pycache__" not in path.parts}
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    patterns = settings["package-data"]["c4pipe"]
+    assert {path for pattern in patterns for path in PACKAGE.glob(pattern)} == {PACKAGE / path for path in data}
 
 
 def test_there_are_at_most_twenty_rooms() -> None:

@@ -85,7 +85,9 @@ def test_the_first_of_several_is_named() -> None:
 def test_drops_that_no_page_claims_are_named() -> None:
     """All rows came out, and yet some were brought to the wrong file."""
     check(report(unclaimed("drops", 0)), SHUFFLES)
-    with pytest.raises(LostDataError, match=r"1,234 rows of the shuffle drops .* arrived where their page is not"):
+    with pytest.raises(
+        LostDataError, match=r"1,234 rows of the shuffle drops .* arrived at a shard without their page"
+    ):
         check(report(unclaimed("drops", 1234)), SHUFFLES)
 
 

@@ -1,7 +1,10 @@
 """A job is the same on this machine's processes and on Beam; nothing is lost, a failure says what happened."""
 
+import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +22,8 @@ from c4pipe.cli.main import main
 from c4pipe.errors import C4pipeError
 from c4pipe.runners import runner
 from c4pipe.runners.beam_flow import BeamFlow
-from c4pipe.runners.flow import Flow, LocalFlow, Step
+from c4pipe.runners.flow import Flow, Step
+from c4pipe.runners.local_flow import LocalFlow
 from c4pipe.runners.runner import RunnerOptions, run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -209,7 +213,7 @@ class Fail(Step):
     [
         (1, "full", r"^\[Errno 28\] No space left on device: '/corpus/en' \(OSError\)$"),
         (2, "full", r"^\[Errno 28\] No space left on device: '/corpus/en' \(OSError\)$"),
-        (2, "killed", r"^a worker process was killed, perhaps for want of memory: .* --workers"),
+        (2, "killed", r"^a worker process was killed, perhaps because memory ran out: .* --workers"),
     ],
 )
 def test_a_failed_step_is_one_sentence_and_ends_the_others(workers: int, how: str, says: str) -> None:
@@ -217,6 +221,36 @@ def test_a_failed_step_is_one_sentence_and_ends_the_others(workers: int, how: st
     with pytest.raises(C4pipeError, match=says):
         run(lambda flow: _do(flow, Fail(how)), RunnerOptions(workers=workers), tasks=2)
     assert time.monotonic() - started < 30  # not the minute of the other
+
+
+def _sleep() -> None:
+    time.sleep(60)
+
+
+def test_a_failed_job_ends_its_own_workers_alone() -> None:
+    """Not the other processes that the user's program has started, before the job or while it runs."""
+    context = multiprocessing.get_context("spawn")
+    before, during = context.Process(target=_sleep), context.Process(target=_sleep)
+    foreign = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    before.start()
+    try:
+        with pytest.raises(OSError, match="No space left"):
+            _start_and_fail(during)
+        children = multiprocessing.active_children()
+        assert {each.pid for each in children} == {before.pid, during.pid}, "the workers are ended, the others are not"
+        assert foreign.poll() is None
+    finally:
+        for process in (before, during):
+            process.kill()
+            process.join()
+        foreign.kill()
+        foreign.wait()
+
+
+def _start_and_fail(process: multiprocessing.process.BaseProcess) -> None:
+    with LocalFlow(2) as flow:
+        process.start()
+        _do(flow, Fail("full"))
 
 
 def _do(flow: Flow, step: Step) -> None:

@@ -10,7 +10,8 @@ import apache_beam as beam
 import pytest
 
 from c4pipe.errors import JobWritten, UsageError
-from c4pipe.runners.flow import Flow, LocalFlow, Step
+from c4pipe.runners.flow import Flow, Step
+from c4pipe.runners.local_flow import LocalFlow
 from c4pipe.runners.runner import LOCAL, RunnerOptions, failure, run
 
 

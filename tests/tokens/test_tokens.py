@@ -20,6 +20,8 @@ from c4pipe.read.order import Order
 from c4pipe.read.reader import Reader
 from c4pipe.read.source import find
 from c4pipe.tokens import count, subset
+from c4pipe.vocab.sentencepiece_model import load_model
+from tests.helpers.crawls import files_of
 from tests.helpers.s3 import store_of
 from tests.helpers.web import serve
 
@@ -51,10 +53,10 @@ def models(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict
 
 @pytest.fixture(scope="module")
 def counted(small_corpus: Path, models: dict[int, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A corpus with its counts, and with takes of several sizes."""
+    """A corpus with its counts, and with token-budget subsets of several sizes."""
     corpus = Path(shutil.copytree(small_corpus, tmp_path_factory.mktemp("counted") / "corpus"))
     for size in (1, 4096, 9000):
-        assert run(corpus / "en", "--vocab", models[300], "--take", size) == 0
+        assert run(corpus / "en", "--vocab", models[300], "--budget-subset", size) == 0
     assert run(corpus, "--vocab", models[300]) == 0
     return corpus
 
@@ -99,7 +101,7 @@ def test_same_bytes_for_any_workers_and_order(counted: Path, corpus: Path, model
     assert main.main(["tokens", str(corpus), "--vocab", str(model), "--workers", "2", "--quiet"]) == 0
     assert (corpus / count.NAME).read_bytes() == (counted / count.NAME).read_bytes()
     assert sorted(path.name for path in corpus.iterdir()) == sorted(
-        path.name for path in counted.iterdir() if not path.name.startswith("take-")
+        path.name for path in counted.iterdir() if not path.name.startswith("subset-")
     )
 
 
@@ -149,42 +151,40 @@ def test_the_languages_of_a_corpus_one_by_one(corpus: Path, counted: Path, model
 def test_a_corpus_in_a_store(
     counted: Path, small_corpus: Path, models: dict[int, Path], moto: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = {
-        f"bucket/corpus/{p.relative_to(small_corpus)}": p.read_bytes() for p in small_corpus.rglob("*") if p.is_file()
-    }
+    files = {f"bucket/corpus/{path}": data for path, data in files_of(small_corpus).items()}
     files["bucket/corpus/spm.model"] = (models[300] / "spm.model").read_bytes()
     with store_of(moto, files, monkeypatch):
         corpus = "s3://bucket/corpus"
-        assert run(f"{corpus}/en", "--vocab", f"{corpus}/spm.model", "--take", 9000) == 0
+        assert run(f"{corpus}/en", "--vocab", f"{corpus}/spm.model", "--budget-subset", 9000) == 0
         assert run(corpus, "--vocab", f"{corpus}/spm.model") == 0
         assert (storage_path(corpus) / count.NAME).read_bytes() == (counted / count.NAME).read_bytes()
         assert not (storage_path(corpus) / "_tokens").exists()
-        assert list(read.documents(f"{corpus}/take-en-9000.json")) == list(
-            read.documents(counted / "take-en-9000.json")
+        assert list(read.documents(f"{corpus}/subset-en-9000.json")) == list(
+            read.documents(counted / "subset-en-9000.json")
         )
 
 
-# Takes
+# Token-budget subsets
 
 
 @pytest.mark.parametrize("size", [1, 4096, 9000])
-def test_a_take_is_the_beginning_that_reaches_its_size(counted: Path, lengths: list[int], size: int) -> None:
-    documents = list(read.documents(counted / f"take-en-{size}.json"))
+def test_a_subset_is_the_beginning_that_reaches_its_size(counted: Path, lengths: list[int], size: int) -> None:
+    documents = list(read.documents(counted / f"subset-en-{size}.json"))
     assert documents == train_rows(counted, "en")[: len(documents)]
     assert sum(lengths[: len(documents) - 1]) < size <= sum(lengths[: len(documents)])
-    made = json.loads((counted / f"take-en-{size}.json").read_text())
+    made = json.loads((counted / f"subset-en-{size}.json").read_text())
     assert made["documents"] == len(documents)
     assert made["tokens"] == sum(lengths[: len(documents)])
-    assert len(read.random_access(counted / f"take-en-{size}.json")) == len(documents)
+    assert len(read.random_access(counted / f"subset-en-{size}.json")) == len(documents)
 
 
-def test_a_take_can_end_with_a_document_or_with_the_corpus(
+def test_a_subset_can_end_with_a_document_or_with_the_corpus(
     corpus: Path, models: dict[int, Path], lengths: list[int]
 ) -> None:
     for documents in (len(lengths) - 3, len(lengths)):
         size = sum(lengths[:documents])
-        assert run(corpus / "en", "--vocab", models[300], "--take", size) == 0
-        assert len(read.documents(corpus / f"take-en-{size}.json")) == documents
+        assert run(corpus / "en", "--vocab", models[300], "--budget-subset", size) == 0
+        assert len(read.documents(corpus / f"subset-en-{size}.json")) == documents
 
 
 @given(
@@ -195,15 +195,15 @@ def test_a_take_can_end_with_a_document_or_with_the_corpus(
     data=st.data(),
 )
 @settings(max_examples=40)
-def test_parts_of_a_take_have_each_document_once(
+def test_parts_of_a_subset_have_each_document_once(
     counted: Path, parts: int, seed: int | None, window: int, size: int, data: st.DataObject
 ) -> None:
-    take = find(counted / f"take-en-{size}.json")
-    wanted = [row["url"] for row in read.documents(counted / f"take-en-{size}.json")]
+    subset_source = find(counted / f"subset-en-{size}.json")
+    wanted = [row["url"] for row in read.documents(counted / f"subset-en-{size}.json")]
     given_urls = []
     for part in range(parts):
         order = Order(seed, 1, part, parts, window)
-        first, second = Reader(take, order), Reader(take, order)
+        first, second = Reader(subset_source, order), Reader(subset_source, order)
         stop = data.draw(st.integers(0, len(first)))
         given_urls += [next(first)["url"] for _ in range(stop)]
         second.restore(json.loads(json.dumps(first.state())))
@@ -211,37 +211,36 @@ def test_parts_of_a_take_have_each_document_once(
     assert sorted(given_urls) == sorted(wanted)
 
 
-def test_a_state_belongs_to_its_take(counted: Path) -> None:
+def test_a_state_belongs_to_its_subset(counted: Path) -> None:
     states = {
         json.dumps(read.documents(counted / name, languages=languages).state())
-        for name, languages in (("take-en-4096.json", None), ("take-en-9000.json", None), ("", ["en"]))
+        for name, languages in (("subset-en-4096.json", None), ("subset-en-9000.json", None), ("", ["en"]))
     }
     assert len(states) == 3
 
 
-def test_a_take_behind_a_web_server(counted: Path) -> None:
-    files = {str(path.relative_to(counted)): path.read_bytes() for path in counted.rglob("*") if path.is_file()}
-    with serve(files) as server:
-        documents = read.documents(f"{server.url}/take-en-4096.json", seed=3)
-        assert list(documents) == list(read.documents(counted / "take-en-4096.json", seed=3))
+def test_a_subset_behind_a_web_server(counted: Path) -> None:
+    with serve(files_of(counted)) as server:
+        documents = read.documents(f"{server.url}/subset-en-4096.json", seed=3)
+        assert list(documents) == list(read.documents(counted / "subset-en-4096.json", seed=3))
 
 
 def test_what_is_printed(corpus: Path, models: dict[int, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    more = ["--vocab", str(models[300]), "--take", "2^12", "--budget", "2^16", "--workers", "1"]
+    more = ["--vocab", str(models[300]), "--budget-subset", "2^12", "--training-tokens", "2^16", "--workers", "1"]
     assert main.main(["tokens", str(corpus / "en"), *more]) == 0
-    made = json.loads((corpus / "take-en-4096.json").read_text())
+    made = json.loads((corpus / "subset-en-4096.json").read_text())
     total = report(corpus)["totals"]["en"]["train"]
     printed = capsys.readouterr().out
     assert f"{total['tokens']:,}" in printed
-    assert f"take-en-4096.json ({made['documents']:,} documents, {made['tokens']:,} tokens)" in printed
-    assert "65,536 tokens read it 16 times" in printed
+    assert f"subset-en-4096.json ({made['documents']:,} documents, {made['tokens']:,} tokens)" in printed
+    assert "65,536 tokens has 16 epochs" in printed
 
 
 @pytest.mark.parametrize(("size", "times"), [("2^29", 64), ("2^27", 256), ("2^25", 1024), ("2^23", 4096)])
 def test_the_repeats_of_the_paper(size: str, times: int) -> None:
     for more in (0, 900):  # what is left of the last document
-        take = subset.Take(Path("take.json"), 1, subset.parse_tokens("--take", size) + more)
-        assert take.epochs(subset.parse_tokens("--budget", "2^35")) == times
+        written = subset.Subset(Path("subset.json"), 1, subset.parse_tokens("--budget-subset", size) + more)
+        assert written.epochs(subset.parse_tokens("--training-tokens", "2^35")) == times
 
 
 # What can be wrong
@@ -261,37 +260,39 @@ def error(capsys: pytest.CaptureFixture[str]) -> Any:
 
 def test_errors_are_one_sentence(counted: Path, models: dict[int, Path], tmp_path: Path, error: Any) -> None:
     english = [counted / "en", "--vocab", models[300]]
-    assert "--take 2^x: give a number of tokens, such as 2^29" in error(*english, "--take", "2^x")
-    assert "--budget 0: give a number" in error(*english, "--take", "9", "--budget", "0")
-    assert "the train split has" in error(*english, "--take", "2^40")
-    assert "has the languages de, en, and a take is of one" in error(counted, "--vocab", models[300], "--take", "9")
-    assert f"{tmp_path / 'no'} can't be read: give an spm.model" in error(counted, "--vocab", tmp_path / "no")
-    assert "can't be read: give an spm.model" in error(counted, "--vocab", counted / "manifest.json")
-    assert "is no folder" in error(counted / "take-en-9000.json", "--vocab", models[300])
-    assert "is no complete corpus" in error(models[300], "--vocab", models[300])
-    ours, theirs = (count.load(models[size] / "spm.model").sha256 for size in (300, 320))
+    assert "--budget-subset 2^x: give a number of tokens, such as 2^29" in error(*english, "--budget-subset", "2^x")
+    assert "--training-tokens 0: give a number" in error(*english, "--budget-subset", "9", "--training-tokens", "0")
+    assert "has only" in error(*english, "--budget-subset", "2^40")
+    one_language = "has the languages de, en, and a token-budget subset has one language"
+    assert one_language in error(counted, "--vocab", models[300], "--budget-subset", "9")
+    assert f"{tmp_path / 'no'} does not exist: give the file of a" in error(counted, "--vocab", tmp_path / "no")
+    assert "manifest.json is no SentencePiece model" in error(counted, "--vocab", counted / "manifest.json")
+    assert "subset-en-9000.json has no manifest.json" in error(counted / "subset-en-9000.json", "--vocab", models[300])
+    assert "has no manifest.json, which build writes last" in error(models[300], "--vocab", models[300])
+    ours, theirs = (load_model(models[size] / "spm.model").sha256 for size in (300, 320))
     message = error(counted, "--vocab", models[320])
     assert ours in message
     assert theirs in message
 
 
-def test_a_take_that_does_not_fit_is_refused(counted: Path, tmp_path: Path) -> None:
-    take = counted / "take-en-4096.json"
+def test_a_subset_that_does_not_fit_is_refused(counted: Path, tmp_path: Path) -> None:
+    file = counted / "subset-en-4096.json"
     changes: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
-        (lambda made: made.update(version=9), "is no take of this c4pipe"),
-        (lambda made: made.update(manifest="0"), "is of another corpus"),
-        (lambda made: made["shards"][0].update(path="en/x"), "is of another corpus"),
-        (lambda made: made.pop("shards"), "is no take of this c4pipe"),
+        (lambda made: made.update(format="c4pipe take"), "is no token-budget subset"),
+        (lambda made: made.update(version=9), "is no token-budget subset"),
+        (lambda made: made.update(manifest="0"), "is a subset of another corpus"),
+        (lambda made: made["shards"][0].update(path="en/x"), "is a subset of another corpus"),
+        (lambda made: made.pop("shards"), "is no token-budget subset"),
     ]
     for change, wanted in changes:
-        made = json.loads(take.read_text())
+        made = json.loads(file.read_text())
         change(made)
-        other = counted / "take-other.json"
+        other = counted / "subset-other.json"
         other.write_text(json.dumps(made))
         with pytest.raises(UsageError, match=wanted):
             read.documents(other)
         other.unlink()
     with pytest.raises(UsageError, match="leave out split and languages"):
-        read.documents(take, languages=["en"])
-    with pytest.raises(UsageError, match="is no take"):
+        read.documents(file, languages=["en"])
+    with pytest.raises(UsageError, match="is no token-budget subset"):
         read.documents(tmp_path / "none.json")

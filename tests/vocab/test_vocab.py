@@ -78,10 +78,10 @@ def vocabulary(sources: tuple[str, str], tmp_path_factory: pytest.TempPathFactor
 def test_a_vocabulary_says_what_it_is_made_of(vocabulary: Path) -> None:
     assert sorted(bytes_of(vocabulary)) == ["quality.json", "quality.svg", "spm.model", "spm.vocab", "vocab.json"]
     values = made(vocabulary)
-    one, two = values["trained_on"]
+    one, two = values["training_data"]
     assert one["bytes"] == pytest.approx(3 * two["bytes"], abs=3)
     assert one["sentences"] > two["sentences"] > 50
-    assert values["sources"][1]["made_of"][0]["name"] == "a.jsonl"
+    assert values["sources"][1]["content"][0]["name"] == "a.jsonl"
     assert values["parameters"]["num_threads"] == 16
     pieces = (vocabulary / "spm.vocab").read_text().splitlines()
     assert [piece.partition("\t")[0] for piece in pieces[:3]] == ["<pad>", "</s>", "<unk>"]
@@ -159,13 +159,13 @@ def test_too_little_text_is_said_with_numbers(
     assert run("vocab", f"{one}:1", f"{two}:1", *few, "--output", shrunk) == 0
     says = capsys.readouterr().err
     assert re.search(r"two has [\d,]+ bytes of text, its weight asks for 30,000: the sample has [\d,]+ bytes", says)
-    first, second = (each["bytes"] for each in made(shrunk)["trained_on"])
+    first, second = (each["bytes"] for each in made(shrunk)["training_data"])
     assert first == second < 30_000
     assert run("vocab", f"{one}:1", f"{two}:1", *few, "--output", repeated, "--repeat") == 0
     assert re.search(
         r"two has [\d,]+ bytes of text, its weight asks for 30,000: taken 1\.\d times", capsys.readouterr().err
     )
-    assert [each["bytes"] for each in made(repeated)["trained_on"]] == [30_000, 30_000]
+    assert [each["bytes"] for each in made(repeated)["training_data"]] == [30_000, 30_000]
 
 
 def test_baked_sentinels_are_the_last_pieces(sources: tuple[str, str], vocabulary: Path, tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from c4pipe.vocab.sample import BINS, Portion, part_name
-from c4pipe.vocab.train import SENTINELS, Settings, train, with_sentinels
+from c4pipe.vocab.sentencepiece_model import SENTINELS
+from c4pipe.vocab.train import Settings, train, with_sentinels
 
 pytestmark = pytest.mark.consumers
 

@@ -16,11 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c4pipe.cli.console import printer
+from c4pipe.cli.quality_table import quality_table
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import RemotePath, StoragePath
 from c4pipe.vocab import quality
 from c4pipe.vocab.quality import Figures, Vocabulary, held_out, name_of
-from c4pipe.vocab.quality_view import quality_picture, quality_table
+from c4pipe.vocab.quality_picture import quality_picture
 from c4pipe.vocab.sample import BINS, Portion, part_name
 from c4pipe.vocab.sources import Reading, Source, encoded, find, read
 from c4pipe.vocab.train import Settings, train, with_sentinels
@@ -245,7 +246,7 @@ def refusal(file: Path) -> str:
 
 
 def test_a_model_that_is_not_there(tmp_path: Path) -> None:
-    assert refusal(tmp_path / "spm.model") == ": there is no such file; give a SentencePiece model"
+    assert refusal(tmp_path / "spm.model") == " does not exist: give the file of a SentencePiece model"
 
 
 @pytest.mark.parametrize("data", [b"no model at all", b"\x0a\xff\xff\xff"])

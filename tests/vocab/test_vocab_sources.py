@@ -1,20 +1,16 @@
 """What a vocabulary is trained on: how text is named, found and read, and what is said where it can't be."""
 
-import gzip
 import hashlib
 import json
 import shutil
-import zlib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import mmh3
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from c4pipe.cli import main
@@ -22,26 +18,23 @@ from c4pipe.corpus import manifest
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import RemotePath, StoragePath
 from c4pipe.recipes.presets import C4, TFDS
-from c4pipe.vocab import sources
 from c4pipe.vocab.sources import (
     ENDINGS,
     HELD_OUT_KEY,
     Reading,
     Source,
-    encoded,
     find,
     first_files,
     labels,
     parse_source,
-    read,
 )
+from tests.helpers.corpora import edit_manifest
+from tests.helpers.vocab_pages import key_of, pages_of
 
 ROOT = Path(__file__).resolve().parents[2]
 ALL_KEYS = (0, 1 << 64)
 CORPORA = {"c4": 'base = "c4"\none_in = 3\n', "tfds": 'base = "tfds"\n'}
 """Recipes; of the sample crawl the first leaves pages for the validation split, the other doesn't."""
-
-Page = tuple[int, str]
 
 
 @pytest.fixture(scope="module")
@@ -57,21 +50,6 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: folder / name for name in CORPORA}
 
 
-def key_of(text: str) -> int:
-    return mmh3.hash64(text.encode("utf-8", "replace"), signed=False)[0]
-
-
-def pages_of(reading: Reading, files: Sequence[StoragePath] | None = None) -> list[Page]:
-    """All pages of a reading, in the order of its files, which are checked for their keys' type and range."""
-    found: list[Page] = []
-    for file in reading.files if files is None else files:
-        for texts, keys in read(file, reading):
-            assert keys.dtype == np.uint64
-            found += zip(keys.tolist(), texts, strict=True)
-    assert all(reading.keys[0] <= key < reading.keys[1] for key, _ in found)
-    return found
-
-
 def rows_of(corpus: Path, split: str) -> list[dict[str, Any]]:
     """The rows of a corpus' shards, read without c4pipe."""
     return [row for path in sorted(corpus.glob(f"en/c4-{split}-*.parquet")) for row in pq.read_table(path).to_pylist()]
@@ -81,6 +59,7 @@ def without_parquet(corpus: Path, target: Path) -> Path:
     """Copies a corpus as it is where --format doesn't name Parquet."""
     shutil.copytree(corpus, target, ignore=shutil.ignore_patterns("_work", "*.parquet"))
     made = json.loads((corpus / manifest.NAME).read_text())
+    made["formats"] = ["json"]
     made["shards"] = [shard for shard in made["shards"] if not shard["path"].endswith(".parquet")]
     (target / manifest.NAME).write_text(json.dumps(made))
     return target
@@ -91,8 +70,12 @@ def write_corpus(folder: Path, rows: dict[str, int]) -> None:
     for path in rows:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).touch()
-    shards = [{"path": path, "rows": number} for path, number in sorted(rows.items())]
-    (folder / manifest.NAME).write_text(json.dumps({"recipe": C4.to_json(), "shards": shards}))
+    shards = [{"path": path, "rows": number, "bytes": 0, "sha256": ""} for path, number in sorted(rows.items())]
+    made = {
+        **{"format": manifest.FORMAT, "version": manifest.VERSION, "recipe": C4.to_json(), "formats": ["parquet"]},
+        **{"train_shards": {path.split("/")[0]: 1 for path in rows}, "shards": shards},
+    }
+    (folder / manifest.NAME).write_text(json.dumps(made))
 
 
 # --- names and weights -----------------------------------------------------------------------------------
@@ -237,18 +220,18 @@ def test_a_folder_without_a_file_that_can_be_read(tmp_path: Path) -> None:
 
 
 def test_a_corpus_instead_of_its_language(corpora: dict[str, Path]) -> None:
-    assert refused(corpora["c4"]).endswith(f" is a corpus: name its languages' folders, {corpora['c4']}/en")
+    assert refused(corpora["c4"]).endswith(f" is a corpus: give the folders of its languages, {corpora['c4']}/en")
 
 
 def test_all_languages_of_a_corpus_are_named(tmp_path: Path) -> None:
     write_corpus(tmp_path, {f"{language}/c4-train-00000-of-00001.parquet": 1 for language in ("fr", "de")})
     (tmp_path / "_work").mkdir()
-    assert refused(tmp_path).endswith(f"folders, {tmp_path}/de, {tmp_path}/fr")
+    assert refused(tmp_path).endswith(f"languages, {tmp_path}/de, {tmp_path}/fr")
 
 
 def test_a_corpus_without_manifest(corpora: dict[str, Path], tmp_path: Path) -> None:
     shutil.copytree(corpora["c4"] / "en", tmp_path / "en")
-    assert refused(tmp_path / "en").startswith(f"{tmp_path} has no manifest.json: it is no complete corpus")
+    assert refused(tmp_path / "en").startswith(f"{tmp_path}/en has no manifest.json, which build writes last: ")
 
 
 def test_a_corpus_with_a_manifest_that_is_none(tmp_path: Path) -> None:
@@ -257,9 +240,22 @@ def test_a_corpus_with_a_manifest_that_is_none(tmp_path: Path) -> None:
     assert refused(tmp_path / "en").startswith(f"{tmp_path}/manifest.json can't be read: ")
 
 
-def test_shards_of_tfrecord_alone(tmp_path: Path) -> None:
-    write_corpus(tmp_path, {"en/c4-train-00000-of-00001.tfrecord.gz": 5, "de/c4-train-00000-of-00001.parquet": 5})
-    assert refused(tmp_path / "en").startswith(f"{tmp_path}/en has shards of TFRecord alone: ")
+def test_a_corpus_of_version_0_1(tmp_path: Path) -> None:
+    write_corpus(tmp_path, {"en/c4-train-00000-of-00001.parquet": 1})
+    edit_manifest(tmp_path, lambda made: made.update(version=2))
+    assert refused(tmp_path / "en").startswith(
+        f"{tmp_path}/manifest.json has version 2, and this c4pipe reads version 3: "
+    )
+
+
+def test_shards_of_tfrecord(corpora: dict[str, Path], tmp_path: Path) -> None:
+    work, output = str(corpora["c4"] / "_work"), str(tmp_path / "corpus")
+    more = ["--shards", "4", "--format", "tfrecord", "--workers", "1", "--quiet"]
+    assert main.main(["dedup", work, "--output", output, *more]) == 0
+    for held_out in (False, True):
+        of_tfrecord = pages_of(find(Source(tmp_path / "corpus" / "en"), held_out))
+        assert of_tfrecord
+        assert of_tfrecord == pages_of(find(Source(corpora["c4"] / "en"), held_out))
 
 
 def test_only_the_shards_of_the_language_are_read(tmp_path: Path) -> None:
@@ -273,7 +269,7 @@ def test_only_the_shards_of_the_language_are_read(tmp_path: Path) -> None:
 
 def test_the_folder_that_one_is_in(corpora: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(corpora["c4"] / "en")
-    assert find(parse_source(".")).made_of == find(Source(corpora["c4"] / "en")).made_of
+    assert find(parse_source(".")).content == find(Source(corpora["c4"] / "en")).content
 
 
 def test_one_file(tmp_path: Path) -> None:
@@ -294,7 +290,7 @@ def test_a_folder_of_files(tmp_path: Path, name: str) -> None:
     assert reading.files == tuple(folder / file for file in ("a.jsonl", "b.txt", "c.json.gz"))
     assert reading.page_keys is None
     assert reading.keys == (HELD_OUT_KEY, 1 << 64)
-    assert reading.made_of == [{"name": file.name, "bytes": len(file.name)} for file in reading.files]
+    assert reading.content == [{"name": file.name, "bytes": len(file.name)} for file in reading.files]
 
 
 # --- what is held out ------------------------------------------------------------------------------------
@@ -338,7 +334,7 @@ def test_pages_of_a_corpus_come_by_rising_keys(
     corpus = corpora[name] if parquet else without_parquet(corpora[name], tmp_path / "corpus")
     made = find(Source(corpus / "en"))
     assert len(made.files) == 4
-    assert made.made_of == {"manifest": hashlib.sha256((corpus / manifest.NAME).read_bytes()).hexdigest()}
+    assert made.content == {"manifest": hashlib.sha256((corpus / manifest.NAME).read_bytes()).hexdigest()}
     assert all(file.name.endswith(".parquet" if parquet else ".json.gz") for file in made.files)
     found = pages_of(Reading(made.files, made.page_keys, ALL_KEYS, None))
     keys = [key for key, _ in found]
@@ -355,154 +351,6 @@ def test_keys_of_a_corpus_are_those_of_its_urls(tmp_path: Path, corpora: dict[st
     by_hash, by_md5 = mmh3.hash64("example.com/a", signed=False)[0], hashlib.md5(url.encode()).digest()[:8]
     for page_keys, key in ((of_c4, by_hash), (of_tfds, int.from_bytes(by_md5, "big")), (None, key_of("One line."))):
         assert pages_of(Reading((tmp_path / "a.parquet",), page_keys, ALL_KEYS, None)) == [(key, "One line.")]
-
-
-# --- pages of files --------------------------------------------------------------------------------------
-
-TEXTS = [f"Line {n} says: ça va, 日本 😀 {n * n}." for n in range(200)]
-BLANK = ["", " ", "\t \u00a0"]
-
-
-def written(file: Path, texts: Sequence[str | None]) -> Path:
-    """Writes pages as the file's name says."""
-    if file.name.endswith(".parquet"):
-        pq.write_table(pa.table({"id": range(len(texts)), "text": pa.array(texts, pa.string())}), file)
-        return file
-    lines = [json.dumps({"id": 1, "text": text}) if ".json" in file.name else text or "" for text in texts]
-    data = "".join(f"{line}\n" for line in lines).encode()
-    file.write_bytes(gzip.compress(data) if file.name.endswith(".gz") else data)
-    return file
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_pages_of_a_file(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "_ROWS_AT_ONCE", 7)
-    nothing = [None, *BLANK] if ending == ".parquet" else BLANK
-    file = written(tmp_path / f"a{ending}", [*nothing, *TEXTS, *nothing])
-    trained, held = find(Source(file)), find(Source(file), held_out=True)
-    for reading, expected in (
-        (trained, [text for text in TEXTS if key_of(text) < HELD_OUT_KEY]),
-        (held, [text for text in TEXTS if key_of(text) >= HELD_OUT_KEY]),
-    ):
-        assert expected
-        assert pages_of(reading) == [(key_of(text), text) for text in expected]
-        assert max(len(texts) for texts, _ in read(file, reading)) <= 7
-
-
-def test_the_first_key_is_read_and_the_last_is_not(tmp_path: Path) -> None:
-    file = written(tmp_path / "a.txt", TEXTS)
-    first, *others, end = sorted(map(key_of, TEXTS))[20:30]
-    found = pages_of(Reading((file,), None, (first, end), None))
-    assert sorted(key for key, _ in found) == [first, *others]
-
-
-@settings(max_examples=20)
-@given(st.lists(st.text(max_size=8), max_size=6))
-def test_any_text_is_read_as_it_is(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
-    folder = tmp_path_factory.getbasetemp()
-    expected = [text for text in texts if text.strip()]
-    for ending in (".parquet", ".jsonl", ".json.gz"):
-        file = written(folder / f"any{ending}", texts)
-        assert [text for _, text in pages_of(Reading((file,), None, ALL_KEYS, None))] == expected
-    lines = [text.replace("\n", "") for text in texts]
-    file = written(folder / "any.txt", lines)
-    expected = [line.strip() for line in lines if line.strip()]
-    assert [text for _, text in pages_of(Reading((file,), None, ALL_KEYS, None))] == expected
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_a_file_without_pages(tmp_path: Path, ending: str) -> None:
-    assert pages_of(find(Source(written(tmp_path / f"a{ending}", [])))) == []
-
-
-def test_lines_of_another_system(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_bytes(b"one\r\n\r\n two \r\nthree\x0bfour\x1cfive")
-    found = pages_of(Reading((tmp_path / "a.txt",), None, ALL_KEYS, None))
-    assert [text for _, text in found] == ["one", "two", "three\x0bfour\x1cfive"]
-
-
-def test_half_a_surrogate_pair(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text('{"text": "half \\ud83d of it"}\n')
-    ((key, text),) = pages_of(Reading((tmp_path / "a.jsonl",), None, ALL_KEYS, None))
-    assert encoded(text) == b"half ? of it"
-    assert key == key_of("half ? of it")
-
-
-# --- files that are not what their names say -------------------------------------------------------------
-
-
-def refusal(file: Path, page_keys: tuple[str, bool] | None = None) -> str:
-    with pytest.raises(UsageError) as error:
-        pages_of(Reading((file,), page_keys, ALL_KEYS, None))
-    assert str(error.value).startswith(str(file))
-    return str(error.value).removeprefix(str(file))
-
-
-@pytest.mark.parametrize("ending", [".jsonl", ".json.gz"])
-@pytest.mark.parametrize(
-    "line",
-    ["no JSON", '{"text": "a"', '["text"]', '"text"', "7", "null", '{"txt": "a"}', '{"text": 5}', '{"text": ["a"]}'],
-)
-def test_a_line_that_is_no_page(tmp_path: Path, ending: str, line: str) -> None:
-    data = f'{{"text": "a"}}\n\n{line}\n{{"text": "b"}}\n'.encode()
-    (tmp_path / f"a{ending}").write_bytes(gzip.compress(data) if ending.endswith(".gz") else data)
-    assert refusal(tmp_path / f"a{ending}") == f', line 3: {line!r} is no JSON object with a "text"'
-
-
-def test_a_line_of_brackets(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text("[" * 100_000)
-    assert refusal(tmp_path / "a.jsonl").startswith(", line 1: '[[[")
-
-
-def test_a_column_that_is_missing(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"id": [1], "body": ["a"]}), tmp_path / "a.parquet")
-    assert refusal(tmp_path / "a.parquet") == " has no column text: it has id, body"
-    pq.write_table(pa.table({"id": [1], "text": ["a"]}), tmp_path / "b.parquet")
-    assert refusal(tmp_path / "b.parquet", C4.page_keys) == " has no column url: it has id, text"
-
-
-def test_a_column_that_is_no_text(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"text": [1, 2]}), tmp_path / "a.parquet")
-    assert "text" in refusal(tmp_path / "a.parquet")
-
-
-@pytest.mark.parametrize("ending", [".parquet", ".txt.gz", ".json.gz"])
-@pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
-def test_a_file_that_was_cut_off(tmp_path: Path, ending: str, share: float) -> None:
-    file = written(tmp_path / f"a{ending}", TEXTS)
-    data = file.read_bytes()
-    file.write_bytes(data[: int(len(data) * share)] or data[:5])
-    assert refusal(file).startswith(" can't be read: ")
-
-
-@pytest.mark.parametrize("ending", [".parquet", ".txt.gz", ".jsonl.gz"])
-def test_a_file_that_is_something_else(tmp_path: Path, ending: str) -> None:
-    (tmp_path / f"a{ending}").write_bytes(b"Neither Parquet nor gzip." * 100)
-    assert refusal(tmp_path / f"a{ending}").startswith(" can't be read: ")
-
-
-def test_gzip_with_a_byte_of_its_own(tmp_path: Path) -> None:
-    data = bytearray(gzip.compress(b"One line.\n" * 100))
-    data[10] = 0b111  # the first block: of a kind that there is not
-    with pytest.raises(zlib.error):
-        gzip.decompress(data)
-    (tmp_path / "a.txt.gz").write_bytes(data)
-    assert refusal(tmp_path / "a.txt.gz").startswith(" can't be read: ")
-
-
-@pytest.mark.parametrize("ending", [".txt", ".txt.gz", ".jsonl"])
-def test_a_file_that_is_not_utf_8(tmp_path: Path, ending: str) -> None:
-    data = '{"text": "Ça va."}\n'.encode("latin-1")
-    (tmp_path / f"a{ending}").write_bytes(gzip.compress(data) if ending.endswith(".gz") else data)
-    assert refusal(tmp_path / f"a{ending}").startswith(" can't be read: 'utf-8'")
-
-
-def test_a_file_that_went_away(tmp_path: Path) -> None:
-    file = written(tmp_path / "a.txt", TEXTS)
-    reading = find(Source(file))
-    file.unlink()
-    with pytest.raises(UsageError, match=r"a\.txt can't be read: "):
-        pages_of(reading)
 
 
 # --- how many shards are enough --------------------------------------------------------------------------

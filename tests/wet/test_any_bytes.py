@@ -162,6 +162,7 @@ def test_damage_in_a_file_of_a_member_each_costs_only_what_it_touches(texts: lis
     assert behind == 0 or got[-behind:] == intact[-behind:]
 
 
+@pytest.mark.slow
 @THOROUGH
 @given(texts=TEXTS.filter(bool), hit=HITS)
 def test_damage_in_a_file_of_one_member_spares_what_was_inflated_before_it(texts: list[str], hit: Hit) -> None:

@@ -43,6 +43,7 @@ CLAIM = head("WARC-Type: conversion", f"Content-Length: {2**63}")
 NO_LENGTH = head("WARC-Type: conversion", "Content-Length: ?")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("start", "filler", "megabytes", "damage"),
     [

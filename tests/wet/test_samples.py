@@ -1,4 +1,4 @@
-"""The sample crawl: every page of samples/pages.txt meets the fate that its `expect` foretells."""
+"""The sample crawl: the recipe c4 does with each page of samples/pages.txt what its `expect` says."""
 
 import importlib.util
 import subprocess
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "samples"
 SCRIPT = ROOT / "scripts" / "make_samples.py"
 CORPUS_DECIDES = {"kept", "stale_capture", "few_sentences_left", "one_of_pair"}
-"""Pages with one of these pass by themselves; which of them stay is told by all pages together."""
+"""`clean` keeps the pages with one of these values; `dedup` decides which of them stay."""
 
 
 def load_script() -> ModuleType:
@@ -38,7 +38,7 @@ READ = [page for page in SAMPLE_PAGES if page.expect != "lost"]
 
 
 def verdict_of(expect: str) -> str | None:
-    """What the cleaner alone says of a page with this `expect`."""
+    """The reason for which the cleaner drops a page with this `expect`; None if it keeps the page."""
     return None if expect in CORPUS_DECIDES else expect
 
 

@@ -1,41 +1,13 @@
-"""The figures of vocabularies as people see them: a table and a picture. No Beam."""
+"""The figures of vocabularies as a picture."""
 
 from collections.abc import Sequence
 from html import escape
 
-from rich.table import Table
-from rich.text import Text
-
 from c4pipe.vocab.quality import Figures
 
-# Told apart by colour-blind readers too (Okabe and Ito's palette).
+# Colour-blind readers can tell these apart, too (Okabe and Ito's palette).
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9")
 _LETTER, _BARS, _BAR, _GAP = 8, 460, 16, 14  # pixels: a letter of a label, the longest bar, a bar's height, a gap
-
-
-def quality_table(figures: Sequence[Figures]) -> Table:
-    """Returns a table of figures: a row for each source and vocabulary, grouped by source."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("held-out\npages of", no_wrap=True)
-    table.add_column("vocabulary", no_wrap=True)
-    for column in ("tokens", "characters\nper token", "tokens\nper word", "unknown", "pieces\nused"):
-        table.add_column(column, justify="right", no_wrap=True)
-    first: Figures | None = None
-    for each in figures:
-        begins = first is None or each.source != first.source
-        first = each if begins else first
-        assert first is not None
-        more = "" if begins else f" ({each.tokens / first.tokens - 1:+.1%})"
-        table.add_row(
-            Text(f"{each.source} ({each.pages:,})" if begins else ""),  # names are no markup
-            Text(each.vocabulary),
-            f"{each.tokens:,}{more}",
-            f"{each.characters_per_token:.2f}",
-            f"{each.tokens_per_word:.2f}",
-            f"{each.unknown_share:.3%}",
-            f"{each.used_share:.1%}",
-        )
-    return table
 
 
 def quality_picture(figures: Sequence[Figures]) -> str:
@@ -60,10 +32,10 @@ def quality_picture(figures: Sequence[Figures]) -> str:
             parts.append(_text(left + width + 6, y + 12, f"{each.characters_per_token:.2f}"))
             y += _BAR
         y += _GAP
-    whole = left + _BARS + 64
-    frame = f"viewBox='-12 -8 {whole} {height + 16}' width='{whole}' height='{height + 16}'"
+    width_of_all = left + _BARS + 64
+    frame = f"viewBox='-12 -8 {width_of_all} {height + 16}' width='{width_of_all}' height='{height + 16}'"
     style = "font-family='system-ui, sans-serif' font-size='13'"
-    background = f"<rect x='-12' y='-8' width='{whole}' height='{height + 16}' fill='#fff'/>"
+    background = f"<rect x='-12' y='-8' width='{width_of_all}' height='{height + 16}' fill='#fff'/>"
     lines = "\n".join([background, *parts])
     return f"<svg xmlns='http://www.w3.org/2000/svg' role='img' {frame} {style}>\n{lines}\n</svg>\n"
 

@@ -1,18 +1,19 @@
-"""Draws the templates in templates/ with Jinja2: pages in HTML, and Markdown."""
+"""Renders the templates in templates/ with Jinja2, in HTML and Markdown."""
 
 import json
 import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from c4pipe.display.visible import JOINERS, visible
+
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-_JOINERS = "\u200c\u200d"  # letters of some scripts need them
 _MARKUP = re.compile(r"([\\`*\[\]<>|#]|(?<!\w)_|_(?!\w))")
 
 
-def draw(template: str, **values: Any) -> str:
+def render(template: str, **values: Any) -> str:
     """Returns a template of this folder with values filled in.
 
     In a template that ends in `.html` every value is escaped, and each character that can't be seen, or that changes
@@ -23,7 +24,7 @@ def draw(template: str, **values: Any) -> str:
 
 @cache
 def _environment() -> "Environment":
-    """Jinja2 is imported here, when the first template is drawn: most processes of a job draw none."""
+    """Jinja2 is imported here, when the first template is rendered: most processes of a job render none."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -31,25 +32,13 @@ def _environment() -> "Environment":
         loader=PackageLoader("c4pipe.report"),
         autoescape=lambda name: name is not None and name.endswith(".html"),
         undefined=StrictUndefined,
-        finalize=lambda value: value if isinstance(value, Markup) else visible(value),
+        finalize=lambda value: value if isinstance(value, Markup) else visible(str(value), keep=f"\n{JOINERS}"),
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
     environment.filters.update(md=as_markdown, quoted=quoted, number="{:,}".format)
     return environment
-
-
-def visible(value: object) -> str:
-    """Returns a text with U+FFFD for each character that can't be seen or that changes the direction of the text."""
-    text = str(value)
-    return text if text.isprintable() else "".join(map(_visible, text))
-
-
-def _visible(character: str) -> str:
-    if character.isprintable() or character == "\n" or character in _JOINERS:
-        return character
-    return " " if character.isspace() else "\ufffd"
 
 
 def as_markdown(text: str) -> str:

@@ -1,0 +1,186 @@
+"""The one way to open a finished corpus: its manifest and the sizes of its shards are checked first."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from c4pipe.corpus import manifest as manifest_file
+from c4pipe.corpus.corpus_path import CorpusPath, corpus_path
+from c4pipe.corpus.layout import Layout, ShardId
+from c4pipe.corpus.shard_reader import Shard, check_size, format_of
+from c4pipe.corpus.shard_writer import FORMATS
+from c4pipe.errors import UsageError
+from c4pipe.io.paths import StoragePath, file_sizes
+from c4pipe.io.web_path import WebPath
+from c4pipe.recipes.recipe import Recipe
+
+_LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z]+)?")
+_EXTENSIONS = "|".join(re.escape(each.extension) for each in FORMATS.values())
+_SHARD = re.compile(rf"([^/]+)/c4-(train|validation)-(\d{{5}})-of-(\d{{5}})\.(?:{_EXTENSIONS})")
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A finished corpus, as `open_corpus` returns it.
+
+    Attributes:
+        path: its folder: a `pathlib.Path`, or the path of a folder in a store or of a web server.
+        manifest: what its manifest.json holds, as JSON values.
+        digest: the SHA-256 of that file in hex, which identifies the corpus wherever its folder is.
+        languages: the codes of the languages that were opened, in alphabetical order; all of them by default.
+    """
+
+    path: CorpusPath
+    manifest: Mapping[str, Any]
+    digest: str
+    languages: tuple[str, ...]
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        """The recipe that it was built by."""
+        return Recipe.from_json(self.manifest["recipe"])
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """The formats of its shards, keys of `FORMATS`; each holds the same documents."""
+        return tuple(name for name in FORMATS if name in self.manifest["formats"])
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The counters of all languages by name, such as `pages.kept`."""
+        counts: Mapping[str, int] = self.manifest["counts"]
+        return counts
+
+    @property
+    def pages(self) -> int:
+        """The number of pages of all languages."""
+        return int(self.counts.get("pages.kept", 0))
+
+    def shards(self, split: str | None = None, file_format: str | None = None) -> tuple[Shard, ...]:
+        """Returns the shards of the opened languages, by language, split and index.
+
+        Args:
+            split: `train` or `validation`; None for both.
+            file_format: one of `formats`; None for the first of them, which is read fastest.
+        """
+        wanted = file_format or self.formats[0]
+        chosen = [
+            shard
+            for shard in self._files
+            if shard.format == wanted and shard.language in self.languages and split in (None, shard.id.split)
+        ]
+        return tuple(sorted(chosen, key=lambda shard: shard.id))
+
+    def shards_of_page(self, language: str, validation: bool, page_key: int) -> tuple[Shard, ...]:
+        """Returns the shard that a page belongs to, in each of `formats`.
+
+        Args:
+            language: the page's language.
+            validation: whether the page is in the validation split.
+            page_key: the page's key, by the recipe of the corpus.
+        """
+        train_shards = self.manifest["train_shards"]
+        layout = Layout(tuple(train_shards), tuple(train_shards.values()))
+        folders, keys = np.array([layout.folder(language, validation)]), np.array([page_key], np.uint64)
+        wanted = layout.shards()[int(layout.shard_numbers(folders, keys)[0])]
+        by_format = {shard.format: shard for shard in self._files if shard.id == wanted}
+        return tuple(by_format[name] for name in self.formats)
+
+    @cached_property
+    def _files(self) -> list[Shard]:
+        """The files of all languages and formats, as the manifest lists them."""
+        return list(_listed(self.path, self.manifest))
+
+
+def open_corpus(path: str | Path | CorpusPath, languages: Sequence[str] | None = None) -> Corpus:
+    """Opens a finished corpus.
+
+    Args:
+        path: its folder, on this machine or behind `s3://`, `gs://`, `hdfs://` or `https://`.
+        languages: the languages to open; None opens all of them.
+
+    The sizes of the shards that will be read are compared with the manifest, by one listing of each language's folder.
+    Behind `https://` each shard is compared when it is read.
+
+    Raises UsageError where the folder is no finished corpus, or one of another version, or lacks a language;
+    C4pipeError where a shard is missing or has another size.
+    """
+    folder = corpus_path(path)
+    try:
+        data = (folder / manifest_file.NAME).read_bytes()
+    except OSError as error:
+        raise _no_manifest(folder, error) from error
+    return _opened(folder, data, languages)
+
+
+def open_language(path: str | Path | CorpusPath, languages: Sequence[str] | None = None) -> Corpus:
+    """Opens a finished corpus by its own folder, or one language of it by the folder of that language.
+
+    Arguments and errors are those of `open_corpus`.
+    """
+    folder = corpus_path(path)
+    try:
+        data = (folder / manifest_file.NAME).read_bytes()
+    except OSError as error:
+        inside = folder.absolute() if isinstance(folder, Path) and not folder.name else folder  # "." has no name
+        is_language = languages is None and _LANGUAGE.fullmatch(inside.name)
+        manifest_above = _bytes_or_none(inside.parent / manifest_file.NAME) if is_language else None
+        if manifest_above is None:
+            raise _no_manifest(folder, error) from error
+        return _opened(inside.parent, manifest_above, [inside.name])
+    return _opened(folder, data, languages)
+
+
+def _bytes_or_none(file: CorpusPath) -> bytes | None:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return None
+
+
+def _no_manifest(folder: CorpusPath, error: OSError) -> UsageError:
+    file = manifest_file.NAME
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return UsageError(f"{folder} has no {file}, which build writes last: give the folder of a finished corpus")
+    return UsageError(f"{folder} can't be opened as a corpus: its {file} can't be read: {error}")
+
+
+def _opened(folder: CorpusPath, data: bytes, languages: Sequence[str] | None) -> Corpus:
+    """Returns the corpus of a folder, given the bytes of its manifest. Errors are those of `open_corpus`."""
+    manifest = manifest_file.parse(data, folder)
+    known = sorted(manifest["train_shards"])
+    if unknown := [name for name in languages or () if name not in known]:
+        raise UsageError(f"{folder} has no language {unknown[0]!r}, but {', '.join(known)}")
+    chosen = tuple(name for name in known if languages is None or name in languages)
+    corpus = Corpus(folder, manifest, hashlib.sha256(data).hexdigest(), chosen)
+    if not isinstance(folder, WebPath):  # which has no listings: each file would be a request
+        _check_sizes(folder, corpus.shards())
+    return corpus
+
+
+def _check_sizes(folder: StoragePath, shards: Sequence[Shard]) -> None:
+    for language, files in groupby(shards, key=lambda shard: shard.language):
+        sizes = file_sizes(folder / language, "c4-*")
+        for shard in files:
+            check_size(shard, sizes.get(shard.file.name))
+
+
+def _listed(folder: CorpusPath, manifest: Mapping[str, Any]) -> Iterator[Shard]:
+    """Yields the files of a corpus that its manifest lists. Raises UsageError for a name that no shard has."""
+    for entry in manifest["shards"]:
+        match = _SHARD.fullmatch(entry["path"])
+        if match is None:
+            raise UsageError(
+                f"{folder / manifest_file.NAME} lists {entry['path']!r}, which is no shard that build writes: "
+                "build the corpus again"
+            )
+        shard_id = ShardId(match[1], match[2], int(match[3]), int(match[4]))
+        file = folder / entry["path"]
+        yield Shard(file, format_of(file.name), shard_id, entry["rows"], entry["bytes"], entry["sha256"])

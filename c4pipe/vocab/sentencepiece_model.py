@@ -1,0 +1,68 @@
+"""The one wrapper of a SentencePiece model: it loads the model's file and gives the errors of a bad one."""
+
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property
+
+from c4pipe.errors import UsageError
+from c4pipe.io.paths import StoragePath
+
+SENTINELS = 100
+"""The number of T5's sentinels (paper, section 3.1.4, and `extra_ids` of seqio and Transformers)."""
+
+
+class SentencePieceModel:
+    """A SentencePiece model, in memory.
+
+    Attributes:
+        sha256: the SHA-256 of its file in hex.
+        size: the number of its pieces.
+        eos_id: the id of the end of a sequence; negative where the model has no such piece.
+        unknown_id: the id of the unknown piece.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        """Takes the bytes of a model's file. Raises RuntimeError, in SentencePiece's words, where they are none."""
+        import sentencepiece
+
+        self._processor = sentencepiece.SentencePieceProcessor(model_proto=data)
+        self.sha256 = hashlib.sha256(data).hexdigest()
+        self.size: int = self._processor.get_piece_size()
+        self.eos_id: int = self._processor.eos_id()
+        self.unknown_id: int = self._processor.unk_id()
+
+    def encode(self, texts: Sequence[str], threads: int = 1) -> list[list[int]]:
+        """Returns the ids of each text, without an end of sequence. With `threads=-1` it uses all cores."""
+        ids: list[list[int]] = self._processor.encode(list(texts), num_threads=threads)
+        return ids
+
+    @cached_property
+    def pieces(self) -> list[str]:
+        """The piece of each id."""
+        pieces: list[str] = self._processor.id_to_piece(list(range(self.size)))
+        return pieces
+
+    @property
+    def scores(self) -> list[float]:
+        """The score of each id."""
+        scores: list[float] = self._processor.get_score(list(range(self.size)))
+        return scores
+
+    @property
+    def text_pieces(self) -> int:
+        """The number of pieces that can occur in text: all but control pieces and the unknown piece."""
+        processor = self._processor
+        return sum(not (processor.is_control(n) or processor.is_unknown(n)) for n in range(self.size))
+
+
+def load_model(file: StoragePath) -> SentencePieceModel:
+    """Returns the model of a file. Raises UsageError where the file does not exist, or is no SentencePiece model."""
+    try:
+        data = file.read_bytes()
+        if not data:  # SentencePiece takes it for a model without pieces
+            raise UsageError(f"{file} is no SentencePiece model: it is empty")
+        return SentencePieceModel(data)
+    except FileNotFoundError:
+        raise UsageError(f"{file} does not exist: give the file of a SentencePiece model") from None
+    except (OSError, RuntimeError) as error:
+        raise UsageError(f"{file} is no SentencePiece model: {error}") from None

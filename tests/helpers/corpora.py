@@ -1,0 +1,56 @@
+"""Corpora that tests read, break and serve."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from c4pipe.corpus.shard_writer import FORMATS
+
+Change = Callable[[dict[str, Any]], None]
+
+
+def only_format(corpus: Path, name: str, folder: Path) -> Path:
+    """Copies a corpus as it is when it is built with one format."""
+
+    def change(manifest: dict[str, Any]) -> None:
+        extension = FORMATS[name].extension
+        manifest["formats"] = [name]
+        manifest["shards"] = [each for each in manifest["shards"] if each["path"].endswith(f".{extension}")]
+        for shard in manifest["shards"]:
+            (folder / shard["path"]).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(corpus / shard["path"], folder / shard["path"])
+
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(corpus / "manifest.json", folder / "manifest.json")
+    edit_manifest(folder, change)
+    return folder
+
+
+def read_manifest(corpus: Path) -> dict[str, Any]:
+    """Returns the manifest of a corpus, read without c4pipe."""
+    manifest: dict[str, Any] = json.loads((corpus / "manifest.json").read_text())
+    return manifest
+
+
+def edit_manifest(corpus: Path, change: Change) -> None:
+    """Changes the manifest of a corpus."""
+    manifest = read_manifest(corpus)
+    change(manifest)
+    (corpus / "manifest.json").write_text(json.dumps(manifest))
+
+
+def largest_shard(corpus: Path) -> Path:
+    """Returns the largest English train shard."""
+    return max(corpus.glob("en/c4-train-*"), key=lambda path: path.stat().st_size)
+
+
+def contents(folder: Path, prefix: str = "") -> dict[str, bytes]:
+    """Returns the bytes of all files in a folder, by their path in it, after a prefix."""
+    return {f"{prefix}{p.relative_to(folder)}": p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def urls(documents: Any) -> list[str]:
+    """Returns the URL of each document."""
+    return [document["url"] for document in documents]
