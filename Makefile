@@ -1,29 +1,39 @@
 # Every target sets up what it needs. PYTHON is any Python 3.10 or newer.
 PYTHON ?= python3
 
-.PHONY: help setup demo test parity engines spark flink prism dataflow bench fuzz lint clean
+# The tests without a marker: pyproject.toml says what each marker means.
+UNIT = not (tensorflow or consumers or examples or optional or beam or browser or slow)
+
+.PHONY: help setup demo check test parity engines spark flink prism dataflow bench fuzz lint clean
 
 help:
-	@echo "make demo   build a corpus from the sample crawl in samples/"
-	@echo "make test   lint, types, all tests, parity, and engines in short"
-	@echo "make parity c4pipe against TensorFlow Datasets, page for page"
-	@echo "make engines  the same corpus from Spark, Flink and Prism, clusters of this machine (or make spark, flink, prism)"
-	@echo "make dataflow  the jobs that Beam would send to Dataflow, and the workers' package"
-	@echo "make bench  throughput on a made crawl, and beside TensorFlow Datasets and datatrove"
-	@echo "make fuzz   reader and rules on bytes made to break them, for FUZZ_SECONDS (60)"
-	@echo "make setup  .venv with .venv/bin/c4pipe"
+	@echo "make setup     install c4pipe into .venv: .venv/bin/c4pipe"
+	@echo "make demo      build a corpus from the sample crawl in samples/"
+	@echo "make check     lint, types, imports, and the unit tests, without TensorFlow: a few minutes"
+	@echo "make test      lint, types, imports, all tests, parity, and the short test of the engines"
+	@echo "make parity    compare c4pipe with TensorFlow Datasets, page by page"
+	@echo "make engines   build the same corpus on Spark, Flink and Prism, on this machine (or make spark, flink, prism)"
+	@echo "make dataflow  test the jobs that Beam would send to Dataflow, and the package for its workers"
+	@echo "make bench     measure throughput, alone and beside TensorFlow Datasets and datatrove"
+	@echo "make fuzz      give damaged bytes to the reader and the rules, for FUZZ_SECONDS (60)"
+	@echo "make clean     delete .venv and everything that was built"
 
 setup: .venv/c4pipe.stamp
+	@.venv/bin/c4pipe --version
 
 .venv/bin/python:
 	PYTHON="$(PYTHON)" scripts/venv
 
-.venv/c4pipe.stamp: .venv/bin/python pyproject.toml constraints.txt $(wildcard c4pipe/*.c)
+.venv/c4pipe.stamp: .venv/bin/python pyproject.toml constraints.txt $(wildcard c4pipe/native/*.c)
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable . --constraint constraints.txt
 	@touch $@
 
+.venv/check.stamp: .venv/c4pipe.stamp
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[check]' --constraint constraints.txt
+	@touch $@
+
 .venv/test.stamp: .venv/c4pipe.stamp
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,tensorflow,consumers,examples]' --constraint constraints.txt
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' --constraint constraints.txt
 	@touch $@
 
 .venv/parity.stamp: .venv/c4pipe.stamp
@@ -37,8 +47,12 @@ setup: .venv/c4pipe.stamp
 demo: setup
 	scripts/demo
 
-lint: .venv/test.stamp
+lint: .venv/check.stamp
 	scripts/lint
+
+check: .venv/check.stamp
+	scripts/lint
+	scripts/test -m "$(UNIT)"
 
 test: .venv/test.stamp
 	scripts/lint
@@ -72,4 +86,4 @@ fuzz: .venv/fuzz.stamp
 	scripts/fuzz
 
 clean:
-	rm -rf .venv demo-corpus build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv demo-corpus build dist *.egg-info c4pipe/native/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis

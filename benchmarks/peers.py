@@ -59,14 +59,16 @@ LocalPipelineExecutor(steps, tasks=1, workers=1, logging_dir=f"{out}/logs").run(
 """datatrove's own steps, and langdetect in the order of TensorFlow Datasets: after the lines, before the bad words."""
 
 NOTES = """
-- All figures are of whole processes with their start-up, CPU with that of all children, memory of the largest process.
+- All numbers are of whole processes, with their start-up. CPU includes all child processes; memory is that of the
+  largest process.
 - `tfds`: the package's own functions for `en`, dedup included, on Beam in memory in one process, by
-  parity/reference.py, which gives it the Punkt model and the lists that it would download. JSON Lines.
-- `datatrove`: without dedup. Its WarcReader, C4QualityFilter and C4BadWordsFilter as they come, with langdetect 1.0.9
-  instead of its fastText model, which it would download. Its thresholds are others (3 words a line, 5 sentences a
-  page), and its sentences are spaCy's by punctuation, its own choice for English. It leaves out the pages that libmagic
-  takes for no plain text (about 1 in 100). JSON Lines, not compressed.
-- `clean` writes the pages that are left for dedup.
+  parity/reference.py, which gives it the Punkt model and the lists that it would otherwise download. It writes JSON
+  Lines.
+- `datatrove`: without dedup. Its WarcReader, C4QualityFilter and C4BadWordsFilter with their defaults, and langdetect
+  1.0.9 instead of its fastText model, which it would download. Its thresholds differ (3 words a line, 5 sentences a
+  page), and it splits sentences with spaCy by punctuation, its default for English. It skips pages that libmagic does
+  not recognise as plain text (about 1 in 100). It writes JSON Lines, not compressed.
+- `clean` writes the pages that passed job 1, before dedup.
 """
 
 
@@ -130,15 +132,15 @@ def datatrove(trial: Trial) -> list[str]:
 def environment(name: str, packages: Sequence[str]) -> Path:
     """Returns the Python of a peer's environment; makes it where the cache has none with these packages."""
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "c4pipe" / "peers" / name
-    python, stamp, made = folder / "bin" / "python", folder / "made", "\n".join([sys.version, *packages])
-    if not stamp.exists() or stamp.read_text() != made:
+    python, stamp, content = folder / "bin" / "python", folder / "made", "\n".join([sys.version, *packages])
+    if not stamp.exists() or stamp.read_text() != content:
         print(f"making the environment of {name}", file=sys.stderr, flush=True)
         install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages]
         for command in ([sys.executable, "-m", "venv", "--clear", str(folder)], install):
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
-                raise NotMeasured(f"its environment can't be made: {last_line(done.stderr or done.stdout)}")
-        stamp.write_text(made)
+                raise NotMeasured(f"its environment can't be set up: {last_line(done.stderr or done.stdout)}")
+        stamp.write_text(content)
     return python
 
 
@@ -226,9 +228,9 @@ def goals(rows: Mapping[str, Row]) -> list[str]:
     """Returns a line for each goal: whether it is met."""
     lines = []
     for figure, above, below, side, bound in GOALS:
-        found = ratio(rows, figure, above, below)
-        met = found is not None and (found >= bound if side == "at least" else found <= bound)
-        verdict = "not known" if found is None else f"{'met' if met else 'NOT met'}, it is {found:.2f}"
+        value = ratio(rows, figure, above, below)
+        met = value is not None and (value >= bound if side == "at least" else value <= bound)
+        verdict = "not known" if value is None else f"{'met' if met else 'NOT met'}, it is {value:.2f}"
         lines.append(f"- {figure} of {above} / {below}, {side} {bound:g}: {verdict}")
     return lines
 
@@ -245,8 +247,8 @@ def versions(rows: Mapping[str, Row]) -> str:
     """Returns what ran: Python, and the packages that matter to the figures."""
     ours = [*OURS, *TFDS] if isinstance(rows.get("tfds"), tuple) else OURS
     theirs = DATATROVE_PACKAGES if isinstance(rows.get("datatrove"), tuple) else ()
-    found = [f"Python {platform.python_version()}", *(f"{name}=={version(name)}" for name in ours)]
-    return "- " + ", ".join(found) + ("; for datatrove: " + ", ".join(theirs) if theirs else "")
+    used = [f"Python {platform.python_version()}", *(f"{name}=={version(name)}" for name in ours)]
+    return "- " + ", ".join(used) + ("; for datatrove: " + ", ".join(theirs) if theirs else "")
 
 
 def parse() -> argparse.Namespace:
@@ -254,7 +256,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--files", type=int, default=4)
     parser.add_argument("--pages", type=int, default=5000, help="pages in each file")
-    parser.add_argument("--crawl", type=Path, help="a folder of WET files, *.wet.gz, instead of made ones")
+    parser.add_argument("--crawl", type=Path, help="a folder of WET files, *.wet.gz, instead of synthetic ones")
     parser.add_argument("--lists", type=Path, default=SHARED / "data" / "lists")
     parser.add_argument("--only", default=",".join(PEERS), help="some of: %(default)s")
     parser.add_argument("--write", action="store_true", help="also write benchmarks/results.md")
@@ -262,7 +264,7 @@ def parse() -> argparse.Namespace:
     if unknown := [name for name in options.only.split(",") if name not in PEERS]:
         parser.error(f"--only has {unknown[0]!r}: the names are {', '.join(PEERS)}")
     if not options.lists.is_dir():
-        parser.error(f"{options.lists} is not there: name the folder of the lists with --lists")
+        parser.error(f"{options.lists} does not exist: name the folder of the lists with --lists")
     if options.crawl and not wet_files(options.crawl):
         parser.error(f"{options.crawl} has no *.wet.gz: name a folder of WET files with --crawl")
     if min(options.files, options.pages) < 1:

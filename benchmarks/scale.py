@@ -1,9 +1,9 @@
-"""How `c4pipe dedup` behaves at scale: made work files of any number and size, and the memory of all processes.
+"""The cost of `c4pipe dedup` at scale: synthetic work files of any number and size, and the memory of all processes.
 
     python benchmarks/scale.py [--files 400] [--spans 500000] [--repeated 0.1] [--workers 2] [--folder DIR]
 
-Each file has so many spans of three sentences; a share of them occurs all over the files, and one in every file.
-The work files are made of random hashes and of sentences without meaning: only their sizes matter here.
+Each file has `--spans` spans of three sentences. A share of them, `--repeated`, occurs in several files, and one occurs
+in every file. The work files have random hashes and sentences without meaning: only their sizes matter.
 """
 
 import argparse
@@ -25,14 +25,14 @@ UNITS = 50
 """Sentences of a page."""
 
 UNIT_BYTES = 26
-"""Bytes of a sentence, with the space behind it."""
+"""Bytes of a sentence, with the space after it."""
 
 COMMON = 1_000_000
-"""Spans that occur all over the files."""
+"""The number of spans that occur in several files."""
 
 
 def make_work(folder: Path, files: int, spans: int, repeated: float) -> None:
-    """Makes work files of so many spans each; a share of these are among the common ones."""
+    """Writes work files with `spans` spans each; the share `repeated` of them are common spans."""
     folder.mkdir(parents=True, exist_ok=True)
     common = np.random.default_rng(1).integers(0, 2**64 - 1, COMMON, dtype=np.uint64)
     draw = np.random.default_rng(2)
@@ -110,7 +110,7 @@ def _size(path: Path) -> int:
 
 
 def watch(command: list[str], output: Path) -> Iterator[tuple[float, int, int]]:
-    """Runs a command; yields seconds, memory of its processes and bytes in its output folder, again and again."""
+    """Runs a command, and yields at short intervals: seconds, memory of its processes, bytes in its output folder."""
     started = time.monotonic()
     with subprocess.Popen(command) as process:
         while process.poll() is None:
@@ -135,7 +135,8 @@ def main() -> None:
     make_work(folder / "work", options.files, options.spans, options.repeated)
     work_bytes = folder_bytes(folder / "work")
     print(
-        f"{options.files:,} work files, {work_bytes:,} bytes, made in {time.monotonic() - started:,.0f} s", flush=True
+        f"{options.files:,} work files, {work_bytes:,} bytes, written in {time.monotonic() - started:,.0f} s",
+        flush=True,
     )
     command = [sys.executable, "-m", "c4pipe", "dedup", str(folder / "work"), "--output", str(folder / "corpus")]
     moments = list(watch([*command, "--workers", str(options.workers), "--quiet"], folder / "corpus"))

@@ -1,10 +1,10 @@
-"""How fast and how large: `c4pipe build` on made WET files, beside merely decompressing and decoding them.
+"""Time and memory of `c4pipe build` on synthetic WET files, compared with only decompressing and decoding them.
 
     python benchmarks/throughput.py [--files 4] [--pages 5000] [--workers 1] [--crawl DIR]
 
-The crawl is made by ../shared/tools/make_crawl.py out of real pages, if that is there; --crawl takes any other folder
-of WET files. Every figure is of whole processes, their children included, on the machine it runs on: compare
-the ratios, not the seconds.
+The crawl is written by tools/make_crawl.py of the folder `shared` beside the clone, which is not part of the project.
+--crawl takes any other folder of WET files. Every figure is of whole processes with their children, on this machine:
+compare the ratios, not the seconds.
 """
 
 import argparse
@@ -32,11 +32,11 @@ for path in sys.argv[1:]:
             pages, size = pages + 1, size + getattr(item, "size", 0)  # damage has none
 print(pages, size)
 """
-"""Decompresses the files, splits them into records and decodes their text: what no pipeline can do without."""
+"""Decompresses the files, splits them into records and decodes their text: the least that any pipeline must do."""
 
 
 class Cost(NamedTuple):
-    """What a command took: wall and CPU seconds, the peak memory in MB of its largest process; output and status."""
+    """The cost of a command: wall and CPU seconds, peak memory in MB of its largest process; its output and status."""
 
     wall: float
     cpu: float
@@ -46,7 +46,7 @@ class Cost(NamedTuple):
 
 
 def measure(command: Sequence[str]) -> Cost:
-    """Runs a command in a fresh process, so that children's figures are its own, and returns what it took."""
+    """Runs a command in a process of its own, so that the figures of children are those of the command."""
     context = multiprocessing.get_context("spawn")
     queue: multiprocessing.Queue[Cost] = context.Queue()
     process = context.Process(target=_measure, args=(list(command), queue))
@@ -65,10 +65,10 @@ def _measure(command: list[str], queue: "multiprocessing.Queue[Cost]") -> None:
 
 
 def made_crawl(folder: Path, files: int, pages: int) -> list[str]:
-    """Makes WET files out of the real pages and returns their paths."""
+    """Writes synthetic WET files of real pages, and returns their paths."""
     tool = SHARED / "tools" / "make_crawl.py"
     if not tool.exists():
-        sys.exit(f"{tool} is not there: name a folder of WET files with --crawl")
+        sys.exit(f"{tool} does not exist: name a folder of WET files with --crawl")
     arguments = [str(folder), "--files", str(files), "--pages", str(pages)]
     subprocess.run([sys.executable, str(tool), *arguments], check=True, stdout=subprocess.DEVNULL)
     return sorted(map(str, folder.glob("*.wet.gz")))
@@ -80,7 +80,7 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=4)
     parser.add_argument("--pages", type=int, default=5000, help="pages in each file")
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--crawl", type=Path, help="a folder of WET files, instead of made ones")
+    parser.add_argument("--crawl", type=Path, help="a folder of WET files, instead of synthetic ones")
     parser.add_argument("--lists", type=Path, default=SHARED / "data" / "lists")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:

@@ -1,3 +1,80 @@
-"""c4pipe builds a C4 pretraining corpus from Common Crawl WET files."""
+"""c4pipe builds a C4 pretraining corpus from Common Crawl WET files.
 
-__version__ = "0.1.0"
+build_corpus       WET files to a corpus
+clean_files        job 1 alone: WET files to work files
+dedup_files        job 2 alone: work files to a corpus
+open_corpus        a finished corpus: its manifest, counts and shards
+Cleaner            the filters of a recipe on any text
+explain_text       what each rule of a recipe decides about a text
+train_vocabulary   a SentencePiece vocabulary from corpora and other text
+Recipe             the rules of a corpus, with their parameters and their order
+
+Each name is imported when it is first used: `import c4pipe` alone imports the errors only.
+"""
+
+from c4pipe.errors import C4pipeError, JobWritten, LostDataError, UsageError
+
+TYPE_CHECKING = False  # true for type checkers; the module `typing` takes longer to import than all of this
+if TYPE_CHECKING:
+    from typing import Any
+
+    from c4pipe.clean.text_cleaner import Cleaner
+    from c4pipe.corpus.corpus import open_corpus
+    from c4pipe.jobs.api import build_corpus, clean_files, dedup_files, explain_text
+    from c4pipe.recipes.recipe import Recipe
+    from c4pipe.vocab.api import train_vocabulary
+
+    __version__: str
+
+__all__ = [
+    "C4pipeError",
+    "Cleaner",
+    "JobWritten",
+    "LostDataError",
+    "Recipe",
+    "UsageError",
+    "__version__",
+    "build_corpus",
+    "clean_files",
+    "dedup_files",
+    "explain_text",
+    "open_corpus",
+    "train_vocabulary",
+]
+
+_MODULES = {
+    "Cleaner": "c4pipe.clean.text_cleaner",
+    "Recipe": "c4pipe.recipes.recipe",
+    "build_corpus": "c4pipe.jobs.api",
+    "clean_files": "c4pipe.jobs.api",
+    "dedup_files": "c4pipe.jobs.api",
+    "explain_text": "c4pipe.jobs.api",
+    "open_corpus": "c4pipe.corpus.corpus",
+    "train_vocabulary": "c4pipe.vocab.api",
+}
+"""The modules of the names that are imported when they are first used."""
+
+
+def _import_public(name: str) -> "Any":
+    """Imports a public name when it is first used (PEP 562)."""
+    value: Any
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value = version("c4pipe")
+    elif name in _MODULES:
+        from importlib import import_module
+
+        value = getattr(import_module(_MODULES[name]), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+if not TYPE_CHECKING:  # a type checker sees the imports above, and no other name
+    __getattr__ = _import_public
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

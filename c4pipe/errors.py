@@ -1,11 +1,11 @@
-"""The errors a user can meet. Each carries one clear sentence; the command line prints it without a traceback.
+"""The errors that a user can meet. Each has one clear sentence; the command line prints it without a traceback.
 
 C4pipeError            the run can't go on (exit status 1)
-├── LostDataError      a shuffle gave back less, or other, than went in
-├── UsageError         what was asked for can't be done (exit status 2)
-└── JobWritten         a job was written to a file instead of run, as was asked for (exit status 0)
+├── LostDataError      a runner lost, repeated or changed data (exit status 1)
+├── UsageError         the options can't be met (exit status 2)
+└── JobWritten         the job was written to a file instead of run, as the options ask (exit status 0)
 
-A corpus that is complete but for files that could not be had is no error: exit status 3.
+A corpus that lacks WET files which could not be downloaded is no error: exit status 3.
 """
 
 
@@ -16,16 +16,16 @@ class C4pipeError(Exception):
 
 
 class LostDataError(C4pipeError):
-    """A step received other data than was sent to it: the engine lost or repeated some."""
+    """A step received other data than was sent to it: the runner lost, repeated or changed some."""
 
 
 class UsageError(C4pipeError):
-    """What was asked for can't be done. The message shows the offending value and what to do."""
+    """The options can't be met. The message shows the wrong value and what to do."""
 
     exit_status = 2
 
 
 class JobWritten(C4pipeError):
-    """There is nothing more to do until the job in a file was run."""
+    """The job was written to a file, and c4pipe has nothing more to do until that file is run."""
 
     exit_status = 0

@@ -1,4 +1,4 @@
-"""What can be known of Dataflow without Google: the jobs that Beam would send there, and the workers' package.
+"""What can be checked of Dataflow without Google: the jobs that Beam would send there, and the workers' package.
 
     python engines/dataflow.py
 
@@ -56,7 +56,12 @@ class Checks:
     failed = False
 
     def say(self, good: object, what: str) -> None:
-        """Takes what was found; `good` tells whether that is as it should be."""
+        """Prints a check and its result.
+
+        Args:
+            good: whether it succeeded.
+            what: what was checked, with the values that were measured.
+        """
         print(f"{'ok  ' if good else 'FAIL'}  {what}", flush=True)
         self.failed |= not good
 
@@ -181,8 +186,8 @@ def _texts(graph: graphs.Pipeline) -> Iterator[bytes]:
 
 
 def _paths(text: bytes) -> Iterator[str]:
-    for found in re.findall(rb"(?<![\w:/.])/[\w.+-]+/[\w./+-]+", text):
-        path = found.decode()
+    for match in re.findall(rb"(?<![\w:/.])/[\w.+-]+/[\w./+-]+", text):
+        path = match.decode()
         with suppress(OSError):  # a name too long for a path is none
             if Path(path).parent.exists():  # what comes after it may have no mark between
                 yield path
@@ -208,7 +213,7 @@ def _wet_path(number: int) -> str:
 
 
 def _dedup_graph() -> bytes:
-    """Returns the graph of job 2 as `c4pipe.pipeline` composes it, of figures as in docs/scale.md."""
+    """Returns the graph of job 2 as `c4pipe dedup` composes it, with the figures of docs/scale.md."""
     rows, spans = 40_000 * CRAWL, 100_000 * CRAWL
     group = group_size(CRAWL, rows + spans)
     paths = [f"gs://{BUCKET}/crawl/work/{_wet_path(number).rpartition('/')[2]}.parquet" for number in range(CRAWL)]
@@ -224,7 +229,7 @@ def _dedup_graph() -> bytes:
         group=group,
         output=f"gs://{BUCKET}/crawl/corpus",
         formats=("parquet",),
-        begun="",
+        publication_token="",
     )
     pipeline = beam.Pipeline(options=beam.options.pipeline_options.PipelineOptions(["--pickle_library=cloudpickle"]))
     dedup_work_files(BeamFlow(pipeline), groups, plan)
@@ -259,8 +264,8 @@ def check_jobs(checks: Checks, python: Path, boot: Path, folder: Path) -> None:
     given = [f"gs://{BUCKET}/crawl/", "--lists", lists, "--shards", "4", "--quiet"]
     with served(None) as (_, options):
         ended = c4pipe(python, "build", *given, "--output", f"gs://{BUCKET}/lost", *options)
-        lost = "the engine ended without" in ended.stderr
-        checks.say(ended.returncode and lost, "a job that is said to be done and is not: c4pipe reports lost data")
+        lost = "the runner ended without" in ended.stderr
+        checks.say(ended.returncode and lost, "a job that is reported as done and is not: c4pipe reports lost data")
     with prism(folder) as endpoint, served(lambda job: run_graph(job, endpoint, boot)) as (service, options):
         ended = c4pipe(python, "build", *given, "--output", f"gs://{BUCKET}/corpus", *options)
         checks.say(not ended.returncode, f"c4pipe build --runner DataflowRunner: exit status {ended.returncode}")

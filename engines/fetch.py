@@ -88,8 +88,8 @@ def _get_spark(folder: Path, target: Path) -> None:
 
 def _runner(engine: str, folder: Path) -> Path:
     """Returns Beam's runner for an engine as one jar."""
-    made = folder / f"{engine}-runner.jar"
-    if not made.exists():
+    jar = folder / f"{engine}-runner.jar"
+    if not jar.exists():
         print(f"getting Beam's runner for {engine}", flush=True)
         parts = folder / f"{engine}.parts"
         shutil.rmtree(parts, ignore_errors=True)
@@ -97,9 +97,9 @@ def _runner(engine: str, folder: Path) -> Path:
         subprocess.run([*maven, "dependency:copy-dependencies", f"-DoutputDirectory={parts}"], check=True)
         jars = sorted(parts.glob("*.jar"))
         _check(jars)
-        _merge(jars, made)
+        _merge(jars, jar)
         shutil.rmtree(parts)
-    return made
+    return jar
 
 
 def _check(paths: Iterable[Path]) -> None:

@@ -42,7 +42,7 @@ Started = Callable[[Path], AbstractContextManager[list[str]]]
 
 
 class Row(NamedTuple):
-    """What an engine made of the input, and what the corpus took."""
+    """The corpus and the vocabulary that an engine built, and the cost of the corpus."""
 
     pages: int
     size: int
@@ -52,18 +52,18 @@ class Row(NamedTuple):
     memory: int
 
 
-def engines_of(found: Engines) -> dict[str, Started]:
+def engines_of(engines: Engines) -> dict[str, Started]:
     """Returns the engines, by name; each takes a folder for its files."""
     return {
         "local-1": lambda folder: clusters.local(1),
         "local-2": lambda folder: clusters.local(2),
-        "prism": lambda folder: clusters.prism(found, folder),
-        "spark-local": lambda folder: clusters.spark_local(found, folder),
-        "spark": lambda folder: clusters.spark_cluster(found, folder),
-        "spark-submit": lambda folder: clusters.spark_submit(found, folder),
-        "spark-killed": lambda folder: clusters.spark_cluster(found, folder),
-        "flink": lambda folder: clusters.flink_cluster(found, folder),
-        "flink-killed": lambda folder: clusters.flink_cluster(found, folder),
+        "prism": lambda folder: clusters.prism(engines, folder),
+        "spark-local": lambda folder: clusters.spark_local(engines, folder),
+        "spark": lambda folder: clusters.spark_cluster(engines, folder),
+        "spark-submit": lambda folder: clusters.spark_submit(engines, folder),
+        "spark-killed": lambda folder: clusters.spark_cluster(engines, folder),
+        "flink": lambda folder: clusters.flink_cluster(engines, folder),
+        "flink-killed": lambda folder: clusters.flink_cluster(engines, folder),
     }
 
 
@@ -89,15 +89,17 @@ def measured(name: str, start: Started, given: Sequence[str], folder: Path, voca
         seconds = time.monotonic() - started
         stop.set()
         watcher.join()
-        made = storage_path(f"{base}/vocabulary")
+        vocabulary_folder = storage_path(f"{base}/vocabulary")
         if not status and killed is not False and vocabulary:
             command = [sys.executable, "-m", "c4pipe", "vocab", f"{corpus}/en", "--size", "250", "--quiet"]
             with (folder / "build.log").open("a") as log:
-                status = subprocess.call([*command, "--output", str(made), *options], stdout=log, stderr=log)
+                status = subprocess.call(
+                    [*command, "--output", str(vocabulary_folder), *options], stdout=log, stderr=log
+                )
         if status or killed is False:
             why = "no worker was killed" if killed is False else (folder / "build.log").read_text()[-3000:]
             sys.exit(f"{name}: {why}")
-        return _row(corpus, made if vocabulary else None, seconds, peak[0])
+        return _row(corpus, vocabulary_folder if vocabulary else None, seconds, peak[0])
 
 
 def _submit(given: Sequence[str], options: Sequence[str], folder: Path, log: IO[str]) -> None:
@@ -145,15 +147,15 @@ def _kill_a_worker(built: "subprocess.Popen[bytes]") -> bool:
 
 def _processes(name: str) -> list[int]:
     """Returns the processes that run a module or script of that name."""
-    found = []
+    processes = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = path.read_bytes().split(b"\0")
         except OSError:
             continue
         if any(word.endswith(name.encode()) for word in words[:3]):
-            found.append(int(path.parent.name))
-    return sorted(found)
+            processes.append(int(path.parent.name))
+    return sorted(processes)
 
 
 def main() -> None:
@@ -181,8 +183,8 @@ def main() -> None:
         vocabulary = name in ("local-1", "prism") if options.short else name not in WITHOUT_VOCABULARY
         start = known[name.partition(":")[0]]
         row = rows[name] = measured(name, start, given, folder / name.replace(":", "-"), vocabulary)
-        made = f"{row.digest}  {row.vocabulary:16}"
-        print(f"{name:14}{row.pages:9,}{row.size:13,}  {made}{row.seconds:8.1f}{row.memory / 1e6:9,.0f}", flush=True)
+        digests = f"{row.digest}  {row.vocabulary:16}"
+        print(f"{name:14}{row.pages:9,}{row.size:13,}  {digests}{row.seconds:8.1f}{row.memory / 1e6:9,.0f}", flush=True)
     shutil.rmtree(folder)
     if len({row.digest for row in rows.values()}) > 1 or len({row.vocabulary for row in rows.values()} - {""}) > 1:
         sys.exit("the corpora or the vocabularies differ")

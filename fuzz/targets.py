@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from c4pipe.clean.cleaner import Cleaner
-from c4pipe.clean.file_cleaner import count
+from c4pipe.clean.evaluator import RecipeEvaluator
+from c4pipe.clean.file_cleaner import count_page
 from c4pipe.clean.resources import RuleResources
 from c4pipe.filters.spans import cut, span_hashes, unit_hashes
 from c4pipe.filters.urls import is_validation, url_key, url_md5
@@ -57,7 +57,7 @@ def check_reader(data: bytes) -> None:
     assert items or may_have_other_types, "what has neither a page nor records of other types is damage"
     _check_items(items)
     if len(file) < 4096:
-        assert [_say(item) for item in read_pages(_Stream(file, 7))] == [_say(item) for item in items]
+        assert [_values(item) for item in read_pages(_Stream(file, 7))] == [_values(item) for item in items]
 
 
 def _shrink() -> None:
@@ -82,7 +82,7 @@ def _check_items(items: list[Page | Damage]) -> None:
             item.body.encode()
 
 
-def _say(item: Page | Damage) -> tuple[object, ...]:
+def _values(item: Page | Damage) -> tuple[object, ...]:
     return (item.url, item.timestamp, item.body, item.size) if isinstance(item, Page) else tuple(item)
 
 
@@ -90,38 +90,38 @@ def check_rules(data: bytes) -> None:
     """Cleans a page (a line with its URL, one with its time, the text) by both bases."""
     url, _, rest = data.decode("utf-8", "replace").partition("\n")
     timestamp, _, body = rest.partition("\n")
-    for recipe, cleaner in _cleaners().items():
-        _check_page(Page(url, timestamp, body, 0, len(data)), recipe, cleaner)
+    for recipe, evaluator in _evaluators().items():
+        _check_page(Page(url, timestamp, body, 0, len(data)), recipe, evaluator)
 
 
-def _check_page(page: Page, name: str, cleaner: Cleaner) -> None:
+def _check_page(page: Page, name: str, evaluator: RecipeEvaluator) -> None:
     recipe = {"c4": C4, "tfds": TFDS}[name]
-    verdict, draft = cleaner.clean(page)
+    verdict, facts = evaluator.clean(page)
     counts: Counter[str] = Counter()
-    count(page, verdict, draft, counts)
+    count_page(page, verdict, facts, counts)
     dropped = sum(number for key, number in counts.items() if key.startswith("pages.dropped."))
     assert counts["pages.read"] == dropped + counts["pages.cleaned"] == 1
     lines = sum(number for key, number in counts.items() if key.startswith("lines.dropped."))
     assert counts["lines.read"] == lines + counts["lines.left"]
     assert min(counts.values()) >= 0
-    url_key(draft.normalised_url), is_validation(draft.normalised_url, 1000), url_md5(page.url)
+    url_key(facts.normalised_url), is_validation(facts.normalised_url, 1000), url_md5(page.url)
     assert verdict.reason is None or recipe.find(verdict.reason) or verdict.reason == "empty"
     if verdict.reason:
         return
     assert verdict.readable
     assert page.captured is not None
-    _check_kept(draft.lines, draft.text, recipe)
-    starts = draft.unit_starts
-    units = cut(draft.text, starts)
+    _check_kept(facts.lines, facts.text, recipe)
+    starts = facts.unit_starts
+    units = cut(facts.text, starts)
     assert starts[0] == 0
-    assert "".join(units) == draft.text
+    assert "".join(units) == facts.text
     assert all(units)
     span = recipe.parameters("repeated_span")
     hashes = unit_hashes(units, span["whitespace"])
     assert len(span_hashes(hashes, span["size"])) == max(0, len(units) - span["size"] + 1)
-    assert verdict.final == cleaner.finish(page.url, draft.text, len(units))[0]
-    cleaner.finish(page.url, "".join(units[1:]).strip(), len(units) - 1)
-    cleaner.finish(page.url, "", 0)
+    assert verdict.final == evaluator.finish(page.url, facts.text, len(units))[0]
+    evaluator.finish(page.url, "".join(units[1:]).strip(), len(units) - 1)
+    evaluator.finish(page.url, "", 0)
 
 
 def _check_kept(lines: list[str], text: str, recipe: Recipe) -> None:
@@ -137,14 +137,14 @@ def _check_kept(lines: list[str], text: str, recipe: Recipe) -> None:
     assert "lorem ipsum" not in text.lower()
 
 
-_made: dict[str, Cleaner] = {}
+_loaded: dict[str, RecipeEvaluator] = {}
 
 
-def _cleaners() -> Mapping[str, Cleaner]:
-    if not _made:
+def _evaluators() -> Mapping[str, RecipeEvaluator]:
+    if not _loaded:
         lists = Lists(bad_words={"en": load_bad_words(SAMPLES / "lists", "en")})
-        _made.update({recipe.name: Cleaner(recipe, RuleResources(recipe, lists)) for recipe in (C4, TFDS)})
-    return _made
+        _loaded.update({recipe.name: RecipeEvaluator(recipe, RuleResources(recipe, lists)) for recipe in (C4, TFDS)})
+    return _loaded
 
 
 def reader_seeds() -> list[bytes]:

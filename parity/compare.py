@@ -3,12 +3,11 @@
     python parity/compare.py [--data DIR] [--make-crawl SCRIPT] [--only CONFIG]
 
 Zero differences are allowed: the same URLs, text, language and split. `--data` is a folder with `wet/`, `pages/` and
-`lists/`; `--make-crawl` a script that makes a crawl of any size. Where they are not there, the project's own
-sample crawl alone is compared, and it says so.
+`lists/`; `--make-crawl` a script that makes a crawl of any size. Without them, only the project's own sample
+crawl is compared, and a line says so.
 """
 
 import argparse
-import gzip
 import json
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from c4pipe.filters.urls import normalise_url
 from c4pipe.recipes.pinned_lists import PINNED, REALNEWS
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
+from c4pipe.wet.writer import write_wet
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
@@ -36,7 +36,7 @@ RECIPES = {
     "webtextlike": "tfds-webtextlike",
     "multilingual": "tfds-mc4",
 }
-"""The package's configurations, and the recipes that are to give the same."""
+"""The package's configurations, and the recipes that must give the same."""
 
 Row = dict[str, str]
 """A page of a corpus: text, timestamp, language, split."""
@@ -51,25 +51,25 @@ class Inputs(NamedTuple):
 
 
 def inputs(data: Path, make_crawl: Path, folder: Path) -> list[Inputs]:
-    """Returns what there is to compare; the made crawl is made into `folder`."""
+    """Returns the files to compare; a synthetic crawl is written into `folder`."""
     lists = make_lists(folder / "lists")
     # Rewritten, since some of the samples are damaged on purpose: there the package gives up.
     samples = list(pages(sorted((ROOT / "samples/crawl").glob("*.wet.gz"))))
-    first = write_wet(folder / "first.warc.wet.gz", ((page, page.body) for page in samples))
-    second = write_wet(folder / "second.warc.wet.gz", ((page, "\n".join(page.lines[::-1])) for page in samples))
-    found = [Inputs("samples", [first], lists), Inputs("ties", [second, first], lists)]
+    first = write_file(folder / "first.warc.wet.gz", ((page, page.body) for page in samples))
+    second = write_file(folder / "second.warc.wet.gz", ((page, "\n".join(page.lines[::-1])) for page in samples))
+    all_inputs = [Inputs("samples", [first], lists), Inputs("ties", [second, first], lists)]
     if not data.is_dir():
-        print(f"real pages are NOT compared: {data} is not there")
-        return found
+        print(f"real pages are NOT compared: {data} does not exist")
+        return all_inputs
     files = sorted([*data.glob("wet/*.wet.gz"), *data.glob("pages/*.wet.gz")])
-    found.append(Inputs("real pages", files, data / "lists"))
+    all_inputs.append(Inputs("real pages", files, data / "lists"))
     if not make_crawl.is_file():
-        print(f"a made crawl is NOT compared: {make_crawl} is not there")
-        return found
+        print(f"a synthetic crawl is NOT compared: {make_crawl} does not exist")
+        return all_inputs
     crawl = folder / "crawl"
     subprocess.run([sys.executable, make_crawl, crawl, *CRAWL], check=True, stdout=subprocess.DEVNULL)
-    found.append(Inputs("made crawl", sorted(crawl.glob("*.wet.gz")), data / "lists"))
-    return found
+    all_inputs.append(Inputs("synthetic crawl", sorted(crawl.glob("*.wet.gz")), data / "lists"))
+    return all_inputs
 
 
 def make_lists(folder: Path) -> Path:
@@ -81,20 +81,15 @@ def make_lists(folder: Path) -> Path:
         own, path = ROOT / "samples/lists" / pinned.path, folder / pinned.path
         path.parent.mkdir(parents=True, exist_ok=True)
         domains = '{"example.com": ["kitchen", "press"], "example.org": true}'
-        made = domains if pinned.path == REALNEWS else "nosuchword"
-        lines = own.read_text(encoding="utf-8").splitlines() if own.exists() else [made]
+        short = domains if pinned.path == REALNEWS else "nosuchword"
+        lines = own.read_text(encoding="utf-8").splitlines() if own.exists() else [short]
         path.write_text("".join(f"{line}\n" for line in lines if line.strip()), encoding="utf-8")
     return folder
 
 
-def write_wet(path: Path, captures: Iterable[tuple[Page, str]]) -> Path:
+def write_file(path: Path, captures: Iterable[tuple[Page, str]]) -> Path:
     """Writes a WET file of pages with some text, and returns its path."""
-    with gzip.open(path, "wb") as file:
-        for page, text in captures:
-            body = text.encode()
-            head = ["WARC/1.0", "WARC-Type: conversion", f"WARC-Target-URI: {page.url}"]
-            head += [f"WARC-Date: {page.timestamp}", f"Content-Length: {len(body)}", "", ""]
-            file.write("\r\n".join(head).encode() + body + b"\r\n\r\n")
+    write_wet(path, (Page(page.url, page.timestamp, text) for page, text in captures))
     return path
 
 
@@ -112,7 +107,7 @@ def untied(given: Inputs, folder: Path) -> Inputs:
             if len("\n".join(page.lines)) <= 190_000 and key not in seen:
                 left.append((page, page.body))
                 seen.add(key)
-        files.append(write_wet(folder / file.name, left))
+        files.append(write_file(folder / file.name, left))
     return given._replace(files=files)
 
 
@@ -183,14 +178,14 @@ def reference(config: str, given: Inputs, out: Path, options: Sequence[str]) -> 
 
 def differences(ours: dict[str, Row], theirs: dict[str, Row]) -> list[str]:
     """Returns a line for each URL whose page differs or is only on one side."""
-    found = []
+    lines = []
     for url in sorted(ours.keys() | theirs.keys()):
         if url not in ours or url not in theirs:
-            found.append(f"{url}: only {'the reference' if url in theirs else 'c4pipe'} has it")
+            lines.append(f"{url}: only {'the reference' if url in theirs else 'c4pipe'} has it")
         elif ours[url] != theirs[url]:
             names = [name for name in ours[url] if ours[url][name] != theirs[url][name]]
-            found.append(f"{url}: {', '.join(names)} differ")
-    return found
+            lines.append(f"{url}: {', '.join(names)} differ")
+    return lines
 
 
 def main() -> int:
@@ -202,11 +197,11 @@ def main() -> int:
     arguments = parser.parse_args()
     with TemporaryDirectory() as name:
         folder = Path(name)
-        found = inputs(arguments.data, arguments.make_crawl, folder)
-        # Ties and the made crawl's pages, which are the real ones again, concern the main configuration alone.
+        all_inputs = inputs(arguments.data, arguments.make_crawl, folder)
+        # Ties and the synthetic crawl's pages, which are the real ones again, concern the main configuration alone.
         tasks = [
             (config, given, folder / f"{given.name}.{config}")
-            for given in reversed(found)
+            for given in reversed(all_inputs)
             for config in ([arguments.only] if arguments.only else RECIPES)
             if config == "en" or given.name in ("samples", "real pages")
         ]

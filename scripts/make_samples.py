@@ -1,7 +1,7 @@
 """Writes the sample crawl, samples/crawl/*.warc.wet.gz, from its readable source, samples/pages.txt.
 
-    python scripts/make_samples.py            # write the three files
-    python scripts/make_samples.py --check    # exit 1 unless they are what would be written
+    .venv/bin/python scripts/make_samples.py            # write the three files
+    .venv/bin/python scripts/make_samples.py --check    # exit 1 unless they are what would be written
 
 The same source always gives the same bytes. Only the compressed form may differ between builds of zlib,
 so --check compares what the gzip members hold wherever the bytes differ.
@@ -10,15 +10,13 @@ so --check compares what the gzip members hold wherever the bytes differ.
 from __future__ import annotations
 
 import argparse
-import base64
-import hashlib
 import re
-import struct
 import sys
-import uuid
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
+
+from c4pipe.wet.writer import GZIP_HEADER, gzip_member, page_record, warcinfo_record
 
 SAMPLES = Path(__file__).resolve().parent.parent / "samples"
 CRAWL = "SAMPLE-20300101000000"
@@ -28,13 +26,17 @@ EXTRA_LENGTH = 37  # how much too long the Content-Length of a page with damage:
 PAGE_MARK = "==== page\n"
 FIELDS = {"url", "date", "file", "expect", "pair", "lang", "damage", "note"}
 DAMAGE = {"", "bad_length", "not_utf8", "cut_member"}
-
-# No time, no name, best compression, unknown system: nothing that changes from run to run
-GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff"
+INFO = {
+    "Software-Info": "scripts/make_samples.py",
+    "Extracted-Date": "Tue, 01 Jan 2030 00:00:00 GMT",
+    "isPartOf": "SAMPLE-2030-01",
+    "operator": "c4pipe",
+    "description": "Made-up pages for trying out c4pipe",
+}
 
 
 @dataclass(frozen=True)
-class Page:
+class SamplePage:
     """One page of the source; a field that the source leaves out is empty."""
 
     url: str
@@ -58,7 +60,7 @@ def expand(text: str) -> str:
     return re.sub(r"<<(words|lines) (\d+)\|(.*?)>>", repeat, text)
 
 
-def parse(source: str) -> list[Page]:
+def parse(source: str) -> list[SamplePage]:
     """The pages of a source in the format that the head of pages.txt describes."""
     pages = []
     for block in re.split(f"^{PAGE_MARK}", source, flags=re.MULTILINE)[1:]:
@@ -74,7 +76,7 @@ def parse(source: str) -> list[Page]:
         if not 0 <= int(fields["file"]) < FILES:
             raise ValueError(f"no such file: {head!r}")
         pages.append(
-            Page(
+            SamplePage(
                 url=fields["url"],
                 date=fields["date"],
                 file=int(fields["file"]),
@@ -89,73 +91,28 @@ def parse(source: str) -> list[Page]:
     return pages
 
 
-def record_id(name: str) -> str:
-    """A WARC-Record-ID that depends on nothing but the name of the record."""
-    return f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, name)}>"
-
-
-def record(headers: dict[str, str], block: bytes) -> bytes:
-    """One WARC record; headers without a value are left out."""
-    lines = ["WARC/1.0", *(f"{name}: {value}" for name, value in headers.items() if value)]
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + block + b"\r\n\r\n"
-
-
-def warcinfo(filename: str) -> bytes:
-    """The record at the head of each file."""
-    info = {
-        "Software-Info": "scripts/make_samples.py",
-        "Extracted-Date": "Tue, 01 Jan 2030 00:00:00 GMT",
-        "isPartOf": "SAMPLE-2030-01",
-        "operator": "c4pipe",
-        "description": "Made-up pages for trying out c4pipe",
-    }
-    block = "".join(f"{name}: {value}\r\n" for name, value in info.items()).encode()
-    headers = {
-        "WARC-Type": "warcinfo",
-        "WARC-Date": "2030-01-01T00:00:00Z",
-        "WARC-Filename": filename,
-        "WARC-Record-ID": record_id(filename),
-        "Content-Type": "application/warc-fields",
-        "Content-Length": str(len(block)),
-    }
-    return record(headers, block)
-
-
-def conversion(page: Page, name: str) -> bytes:
-    """The record of a page."""
+def sample_record(page: SamplePage, name: str) -> bytes:
+    """The record of a page, with the damage inside it that the source asks for."""
     text = page.text + "\n" if page.text else ""
-    block = text.encode("latin-1" if page.damage == "not_utf8" else "utf-8")
-    headers = {
-        "WARC-Type": "conversion",
-        "WARC-Target-URI": page.url,
-        "WARC-Date": page.date,
-        "WARC-Record-ID": record_id(name),
-        "WARC-Refers-To": record_id(f"{name}/response"),
-        "WARC-Block-Digest": "sha1:" + base64.b32encode(hashlib.sha1(block).digest()).decode(),
-        "Content-Type": "text/plain",
-        "Content-Length": str(len(block) + (EXTRA_LENGTH if page.damage == "bad_length" else 0)),
-    }
-    return record(headers, block)
+    body = text.encode("latin-1" if page.damage == "not_utf8" else "utf-8")
+    record = page_record(page.url, page.date, body, name)
+    if page.damage == "bad_length":
+        length = b"Content-Length: %d\r\n"
+        record = record.replace(length % len(body), length % (len(body) + EXTRA_LENGTH), 1)
+    return record
 
 
-def member(data: bytes) -> bytes:
-    """One gzip member."""
-    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
-    body = packer.compress(data) + packer.flush()
-    return GZIP_HEADER + body + struct.pack("<II", zlib.crc32(data), len(data) & 0xFFFFFFFF)
-
-
-def wet_file(number: int, pages: list[Page]) -> tuple[str, bytes]:
+def wet_file(number: int, pages: list[SamplePage]) -> tuple[str, bytes]:
     """Name and content of a WET file."""
     name = f"{CRAWL}-{number:05}.warc.wet.gz"
     mine = [page for page in pages if page.file == number]
-    records = [conversion(page, f"{name}/{n}") for n, page in enumerate(mine)]
-    info = warcinfo(name.removesuffix(".gz"))
+    records = [sample_record(page, f"{name}/{n}") for n, page in enumerate(mine)]
+    info = warcinfo_record(name.removesuffix(".gz"), "2030-01-01T00:00:00Z", INFO)
     if number == ONE_MEMBER:
-        return name, member(info + b"".join(records))
-    members = [member(info)]
+        return name, gzip_member(info + b"".join(records))
+    members = [gzip_member(info)]
     for page, data in zip(mine, records, strict=True):
-        packed = member(data)
+        packed = gzip_member(data)
         members.append(packed[: len(packed) // 2] if page.damage == "cut_member" else packed)
     return name, b"".join(members)
 

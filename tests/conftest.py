@@ -1,6 +1,7 @@
 """Fixtures that several test modules share."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import gcld3
@@ -13,6 +14,7 @@ from c4pipe.corpus import shard_writer
 from c4pipe.recipes.pinned_lists import load_bad_words
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe_lists import Lists
+from tests.helpers.s3 import moto_server
 
 # Before any test loads TensorFlow: CLD3 crashes after it.
 gcld3.NNetLanguageIdentifier(100, 10_000)
@@ -31,6 +33,13 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"the real data is not there: {folder}")
     return folder
+
+
+@pytest.fixture(scope="session")
+def moto() -> Iterator[str]:
+    """An S3 server on this machine: its host and port."""
+    with moto_server() as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

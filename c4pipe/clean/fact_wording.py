@@ -1,19 +1,19 @@
-"""The facts that page rules look at, in words. No Beam."""
+"""The facts that rules decide by, in words."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from c4pipe.clean.cleaner import fact_of
-from c4pipe.clean.page_facts import PageFacts
+from c4pipe.clean.page_facts import PageFacts, fact_reader
 from c4pipe.filters.language import Guess
 from c4pipe.recipes.recipe import Step
-from c4pipe.recipes.wording import say
+from c4pipe.recipes.rules import Fact
+from c4pipe.recipes.wording import parameter_text
 
 OPEN = "all pages together decide"
-"""The fact of a rule that a page by itself can't answer."""
+"""The fact of a corpus rule, which needs more than one page."""
 
 NOTHING_LEFT = "no text is left"
-TOO_LONG = "not asked of so long a page"
+TOO_LONG = "not applied: the page is too long"
 
 
 def split_of(validation: bool) -> str:
@@ -26,44 +26,44 @@ def number(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def _missing(value: Sequence[str], draft: PageFacts, step: Step, dropped: bool) -> str:
+def _missing(value: Sequence[str], facts: PageFacts, step: Step, dropped: bool) -> str:
     return f"it has no {' and no '.join(value)}" if dropped else "it has a URL, text and a timestamp"
 
 
-def _length(value: int, draft: PageFacts, step: Step, dropped: bool) -> str:
+def _length(value: int, facts: PageFacts, step: Step, dropped: bool) -> str:
     return f"{number(value, 'character')}; at most {step.parameters['max_characters']:,}"
 
 
-def _phrase(value: str, draft: PageFacts, step: Step, dropped: bool) -> str:
+def _phrase(value: str, facts: PageFacts, step: Step, dropped: bool) -> str:
     phrases = step.parameters["phrases"]
     if not dropped:
-        return f"it has no {say(phrases)}" if len(phrases) == 1 else "it has none of the phrases"
-    return f"it has {say([next(phrase for phrase in phrases if phrase in value)])}"
+        return f"it has no {parameter_text(phrases)}" if len(phrases) == 1 else "it has none of the phrases"
+    return f"it has {parameter_text([next(phrase for phrase in phrases if phrase in value)])}"
 
 
-def _guess(value: Guess | None, draft: PageFacts, step: Step, dropped: bool) -> str:
+def _guess(value: Guess | None, facts: PageFacts, step: Step, dropped: bool) -> str:
     if value is None:
         return "the text has nothing to tell its language by"
-    told = f"{value.language}, with a probability of {value.probability:.6f}"
+    guess = f"{value.language}, with a probability of {value.probability:.6f}"
     if not dropped:
-        return told
+        return guess
     languages = step.parameters["languages"]
     wanted = f"{len(languages)} languages" if len(languages) > 5 else ", ".join(languages)
-    return f"{told}; wanted: {wanted}, with at least {step.parameters['min_probability']}"
+    return f"{guess}; wanted: {wanted}, with at least {step.parameters['min_probability']}"
 
 
-def _sentences(value: int, draft: PageFacts, step: Step, dropped: bool) -> str:
-    return f"{number(len(draft.sentence_starts), 'sentence')}; at least {step.parameters['min_sentences']}"
+def _sentences(value: int, facts: PageFacts, step: Step, dropped: bool) -> str:
+    return f"{number(len(facts.sentence_starts), 'sentence')}; at least {step.parameters['min_sentences']}"
 
 
-def _sentences_left(value: int, draft: PageFacts, step: Step, dropped: bool) -> str:
+def _sentences_left(value: int, facts: PageFacts, step: Step, dropped: bool) -> str:
     least = step.parameters["min_sentences"]
     if not dropped and step.parameters["count"] == "punkt on the whole text":  # counted no further
         return f"{number(least, 'sentence')} or more"
     return f"{number(value, 'sentence')}; at least {least}"
 
 
-def _lines(value: Sequence[str], draft: PageFacts, step: Step, dropped: bool) -> str:
+def _lines(value: Sequence[str], facts: PageFacts, step: Step, dropped: bool) -> str:
     if "min_lines" not in step.parameters:
         return number(len(value), "line")
     characters = step.parameters["min_characters"]
@@ -71,49 +71,57 @@ def _lines(value: Sequence[str], draft: PageFacts, step: Step, dropped: bool) ->
     return f"{number(long, 'line')} of {characters} characters; at least {step.parameters['min_lines']}"
 
 
-def _bad_word(value: str | None, draft: PageFacts, step: Step, dropped: bool) -> str:
+def _bad_word(value: str | None, facts: PageFacts, step: Step, dropped: bool) -> str:
     if value is not None:
-        return f"it has {say([value])}"
+        return f"it has {parameter_text([value])}"
     return "it has no listed word" + (
-        "" if step.parameters["drop_fraction"] == 1 else ", or is one of those that are spared"
+        "" if step.parameters["drop_fraction"] == 1 else ", or is in the fraction of such pages that is kept"
     )
 
 
-def _domain(value: bool, draft: PageFacts, step: Step, dropped: bool) -> str:
-    return f"the domain of {draft.normalised_url} is {'' if value else 'not '}listed"
+def _domain(value: bool, facts: PageFacts, step: Step, dropped: bool) -> str:
+    return f"the domain of {facts.normalised_url} is {'' if value else 'not '}listed"
 
 
-def _link(value: bool, draft: PageFacts, step: Step, dropped: bool) -> str:
-    return f"{draft.normalised_url} is {'' if value else 'not '}in the list of links"
+def _link(value: bool, facts: PageFacts, step: Step, dropped: bool) -> str:
+    return f"{facts.normalised_url} is {'' if value else 'not '}in the list of links"
 
 
-FACTS: dict[str, Callable[[Any, PageFacts, Step, bool], str]] = {
-    "missing": _missing,
-    "length": _length,
-    "lower": _phrase,
-    "written": _phrase,
-    "guess": _guess,
-    "sentence_count": _sentences,
-    "sentences_left": _sentences_left,
-    "lines": _lines,
-    "bad_word": _bad_word,
-    "domain_listed": _domain,
-    "url_listed": _link,
+_WORDS: Mapping[Fact, Callable[[Any, PageFacts, Step, bool], str]] = {
+    Fact.MISSING_FIELDS: _missing,
+    Fact.LENGTH: _length,
+    Fact.TEXT: _phrase,
+    Fact.LOWER_TEXT: _phrase,
+    Fact.LINES: _lines,
+    Fact.LANGUAGE_GUESS: _guess,
+    Fact.SENTENCE_COUNT: _sentences,
+    Fact.SENTENCES_LEFT: _sentences_left,
+    Fact.BAD_WORD: _bad_word,
+    Fact.DOMAIN_LISTED: _domain,
+    Fact.URL_LISTED: _link,
 }
-"""For each fact that a page rule looks at, what puts it into words: given its value, the draft, the step and whether
-the page is dropped."""
+"""For each fact the function that puts it into words, from its value, the page, the rule and whether the page is
+dropped."""
 
 
-def judge(draft: PageFacts, step: Step, with_lines: bool) -> tuple[bool, str]:
-    """Asks a page rule.
+def fact_in_words(facts: PageFacts, step: Step, stage: str, dropped: bool) -> str:
+    """Returns the fact that a page rule decides by, in words.
 
     Args:
-        draft: the page.
-        step: the rule, as a recipe has it.
-        with_lines: whether it looks at what the line rules left, or at the page as crawled.
-
-    Returns: (whether it drops the page, the fact that decides in words).
+        facts: the page as the rule sees it.
+        step: the page rule, with its parameters.
+        stage: the rule's stage.
+        dropped: whether the rule drops the page.
     """
-    value = getattr(draft, fact_of(step, with_lines))
-    dropped: bool = step.definition.function(value, **step.arguments)
-    return dropped, FACTS[step.definition.looks_at](value, draft, step, dropped)
+    fact = step.definition.fact
+    assert fact is not None
+    return _WORDS[fact](fact_reader(fact, stage)(facts), facts, step, dropped)
+
+
+def corpus_fact_in_words(step: Step, normalised_url: str) -> str:
+    """Returns what is known about a corpus rule from one page alone, in words."""
+    if step.rule == "normalised_url":
+        return normalised_url
+    if step.rule == "validation":
+        return split_of(step.definition.function(normalised_url, **step.arguments))
+    return OPEN

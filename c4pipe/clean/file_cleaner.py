@@ -1,14 +1,15 @@
-"""One WET file to one work file: reads, cleans, counts. No Beam."""
+"""Cleans one WET file into one work file, and counts what happens to its pages and lines."""
 
 from collections import Counter
 
 import numpy as np
 
-from c4pipe.clean.cleaner import Cleaner, Verdict
 from c4pipe.clean.dropped_pages import KeepDropped, dropped_writer
+from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.examples import CleanExamples
 from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.verdicts import Verdict
 from c4pipe.clean.work_file import KeptPage, WorkWriter, utf8_size
 from c4pipe.filters.spans import page_hashes, span_hashes
 from c4pipe.filters.urls import is_validation, page_key, url_key
@@ -23,34 +24,34 @@ from c4pipe.wet.records import Damage, read_pages
 
 
 class WetFileCleaner:
-    """Cleans WET files by one recipe; made once in a worker, since loading the tools takes a while."""
+    """Cleans WET files by one recipe. A worker has one of them, since loading the resources takes a while."""
 
     def __init__(self, recipe: Recipe, lists: Lists, keep_dropped: KeepDropped | None = None) -> None:
+        """Takes the recipe, its lists, and which dropped pages are kept (None for no pages)."""
         self._recipe = recipe
         self._lists = lists
         self._keep_dropped = keep_dropped
-        self._tools = RuleResources(recipe, lists)
-        self._cleaner = Cleaner(recipe, self._tools)
+        self._evaluator = RecipeEvaluator(recipe, RuleResources(recipe, lists))
         self._span = recipe.parameters("repeated_span")
         _, self._by_md5 = recipe.page_keys
         self._one_in: int = recipe.parameters("validation").get("one_in", 0)
 
     def clean(self, stream: ByteStream, source: str, target: StoragePath) -> None:
-        """Writes the work file `target` of a WET file; it appears when it is complete.
+        """Writes the work file `target` of a WET file; the file appears when it is complete.
 
-        Its quarantine file, its examples and the dropped pages that are kept appear before it.
+        The quarantine file, the examples and the file of dropped pages appear before it.
 
         Args:
             stream: the WET file, gzipped or not, at its start.
-            source: its name, without folders.
-            target: the work file.
+            source: the name of the WET file, without folders.
+            target: the path of the work file.
 
-        Raises OSError where either can't be read or written; nothing is left of `target` then.
+        Raises OSError where the WET file can't be read or the work file can't be written; `target` does not exist then.
         """
         counts: Counter[str] = Counter()
-        counted = _Counted(stream)
-        audit = dropped_writer(self._keep_dropped, source, "clean", self._recipe, self._tools)
-        examples = CleanExamples(self._recipe, self._tools)
+        counted = _CountedStream(stream)
+        audit = dropped_writer(self._keep_dropped, source, "clean", self._evaluator)
+        examples = CleanExamples(self._evaluator)
         with QuarantineWriter(target, source) as quarantine, audit as dropped:
             writer = WorkWriter(target)
             try:
@@ -59,10 +60,10 @@ class WetFileCleaner:
                         counts[f"damage.{item.kind}"] += 1
                         quarantine.add(item)
                     else:
-                        verdict, draft = self._add(item, writer, counts)
-                        examples.add(item, verdict, draft)
-                        if dropped and verdict.reason:
-                            dropped.add_cleaned(draft, verdict.reason, verdict.lines_read is not None)
+                        verdict, facts = self._add(item, writer, counts)
+                        examples.add(item, verdict, facts)
+                        if dropped:
+                            dropped.add_cleaned(verdict, facts)
                 quarantine.finish()
                 examples.write(target)
                 if dropped:
@@ -73,36 +74,36 @@ class WetFileCleaner:
                 raise
 
     def _add(self, page: Page, writer: WorkWriter, counts: Counter[str]) -> tuple[Verdict, PageFacts]:
-        verdict, draft = self._cleaner.clean(page)
-        count(page, verdict, draft, counts)
+        verdict, facts = self._evaluator.clean(page)
+        count_page(page, verdict, facts, counts)
         if verdict.readable:
             assert page.captured is not None  # a page without a timestamp is not readable
-            kept = None if verdict.reason else self._kept(page, verdict, draft)
-            writer.add(url_key(draft.normalised_url), page.captured, kept)
-        return verdict, draft
+            kept = None if verdict.reason else self._kept(page, verdict, facts)
+            writer.add(url_key(facts.normalised_url), page.captured, kept)
+        return verdict, facts
 
-    def _kept(self, page: Page, verdict: Verdict, draft: PageFacts) -> KeptPage:
-        guess, starts = draft.guess, draft.unit_starts
+    def _kept(self, page: Page, verdict: Verdict, facts: PageFacts) -> KeptPage:
+        guess, starts = facts.guess, facts.unit_starts
         spans = np.empty(0, dtype=np.uint64)
         if self._span:
-            hashes = page_hashes(draft.text, starts, self._span["whitespace"])
+            hashes = page_hashes(facts.text, starts, self._span["whitespace"])
             spans = span_hashes(hashes, self._span["size"])
         return KeptPage(
-            page_key=page_key(page.url, draft.normalised_url, self._by_md5),
+            page_key=page_key(page.url, facts.normalised_url, self._by_md5),
             url=page.url,
-            text=draft.text,
+            text=facts.text,
             timestamp=page.timestamp,
             language=guess.language if guess else None,
             language_probability=round(guess.probability, 6) if guess else None,
-            validation=bool(self._one_in) and is_validation(draft.normalised_url, self._one_in),
+            validation=bool(self._one_in) and is_validation(facts.normalised_url, self._one_in),
             dropped=verdict.final,
             unit_starts=starts,
             span_hashes=spans,
         )
 
 
-class _Counted:
-    """A stream that knows how many bytes were read from it."""
+class _CountedStream:
+    """A stream that counts the bytes that were read from it."""
 
     def __init__(self, stream: ByteStream) -> None:
         self._stream = stream
@@ -114,25 +115,25 @@ class _Counted:
         return data
 
 
-_LINES = {name: f"lines.{'edited' if rule.edits else 'dropped'}.{name}" for name, rule in RULES.items()}
+_LINE_COUNTERS = {name: f"lines.{'edited' if rule.edits else 'dropped'}.{name}" for name, rule in RULES.items()}
 
 
-def count(page: Page, verdict: Verdict, draft: PageFacts, counts: Counter[str]) -> None:
+def count_page(page: Page, verdict: Verdict, facts: PageFacts, counts: Counter[str]) -> None:
     """Adds one page to the counters of the funnel.
 
-    pages.read = pages.dropped.* + pages.cleaned; lines.read = lines.dropped.* + lines.left, over the pages that
-    came to the line rules; bytes.read are the bodies' bytes.
+    pages.read = pages.dropped.* + pages.cleaned. Over the pages that came to the line rules, lines.read =
+    lines.dropped.* + lines.left. bytes.read is the size of the bodies, bytes.cleaned that of the texts in UTF-8.
     """
     counts["pages.read"] += 1
     counts["bytes.read"] += page.size
     if verdict.lines_read is not None:
         counts["lines.read"] += verdict.lines_read
-        counts["lines.left"] += draft.line_count
+        counts["lines.left"] += facts.line_count
         for rule, number in verdict.lines.items():
-            counts[_LINES[rule]] += number
+            counts[_LINE_COUNTERS[rule]] += number
     if verdict.reason:
         counts[f"pages.dropped.{verdict.reason}"] += 1
         return
     counts["pages.cleaned"] += 1
-    counts["units.cleaned"] += len(draft.unit_starts)
-    counts["bytes.cleaned"] += utf8_size(draft.text)
+    counts["units.cleaned"] += len(facts.unit_starts)
+    counts["bytes.cleaned"] += utf8_size(facts.text)

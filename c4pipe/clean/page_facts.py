@@ -1,49 +1,48 @@
-"""A page while it is cleaned: the facts that page rules look at, each found when it is first asked for."""
+"""The facts about a page that the rules decide by. Each is computed when it is first needed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from c4pipe.clean.resources import RuleResources
 from c4pipe.filters.language import UNKNOWN, Guess
-from c4pipe.filters.urls import normalise_url, url_key
+from c4pipe.filters.sentences import SentenceSplitter
+from c4pipe.filters.urls import normalise_url, url_key, url_md5
 from c4pipe.native import lower
+from c4pipe.recipes.rules import Fact
 from c4pipe.wet.page import Page
 
 if TYPE_CHECKING:
-    from c4pipe.native._text import Lines
+    from c4pipe.native import _text
 
-_OF_LINES = (
-    "text",
-    "text_lower",
-    "guess",
-    "sentence_starts",
-    "unit_starts",
-)  # facts that are gone when the lines change
+_FACTS_OF_LINES = ("text", "text_lower", "guess", "sentence_starts", "unit_starts")  # cached until the lines change
 
 
 class PageFacts:
-    """A page and what is left of it.
+    """A page, the lines of it that are kept so far, and the facts about both.
 
     Attributes:
-        page: the page as crawled (in job 2 its URL alone).
-        packed: what is left of its lines, while nothing needs them as a list.
+        page: the page as crawled; in job 2 only its URL is known.
+        packed: the kept lines inside the C extension; None as soon as they are a list.
     """
 
     def __init__(
-        self, page: Page, tools: RuleResources, lines: "list[str] | Lines", units_left: int | None = None
+        self, page: Page, resources: RuleResources, lines: "list[str] | _text.Lines", units_left: int | None = None
     ) -> None:
-        """Begins with some lines; `units_left` is given in job 2."""
+        """Takes the page, the resources of its recipe and its lines.
+
+        In job 2 `units_left` is the number of sentences or lines after the removal of repeated spans.
+        """
         self.page = page
         self.packed = None if isinstance(lines, list) else lines
-        self._tools = tools
+        self._resources = resources
         self._lines = lines if isinstance(lines, list) else []
         self._units_left = units_left
 
     @property
     def lines(self) -> list[str]:
-        """What is left of the page's lines. To set them anew forgets what was found in the old ones."""
+        """The kept lines. Setting them forgets the facts of the old ones."""
         if self.packed is not None:
             self._lines, self.packed = self.packed.unpacked(), None
         return self._lines
@@ -54,24 +53,24 @@ class PageFacts:
         self.forget()
 
     def forget(self) -> None:
-        """Forgets what was found in lines that have changed since."""
-        for fact in _OF_LINES:
+        """Forgets the facts of lines that have changed since."""
+        for fact in _FACTS_OF_LINES:
             self.__dict__.pop(fact, None)
 
     @property
     def line_count(self) -> int:
-        """How many lines are left."""
+        """The number of kept lines."""
         return len(self._lines if self.packed is None else self.packed)
 
     @property
-    def missing(self) -> list[str]:
+    def missing_fields(self) -> list[str]:
         """Which of URL, text and timestamp the page lacks."""
-        found = {"url": self.page.url, "text": self.line_count, "timestamp": self.page.captured is not None}
-        return [name for name, value in found.items() if not value]
+        fields = {"url": self.page.url, "text": self.line_count, "timestamp": self.page.captured is not None}
+        return [name for name, value in fields.items() if not value]
 
     @property
     def length(self) -> int:
-        """Characters of the lines joined by newlines."""
+        """Characters of the kept lines joined by newlines."""
         if self.packed is not None:
             return self.packed.length()
         return sum(map(len, self.lines)) + max(0, len(self.lines) - 1)
@@ -88,52 +87,57 @@ class PageFacts:
 
     @cached_property
     def text(self) -> str:
-        """The lines joined by newlines."""
+        """The kept lines joined by newlines."""
         return "\n".join(self.lines) if self.packed is None else self.packed.text()
 
     @cached_property
     def text_lower(self) -> str:
-        """The text in lower case."""
+        """The kept lines in lower case."""
         return lower(self.text)
 
     @cached_property
     def normalised_url(self) -> str:
-        """The URL as rule 5 normalises it."""
-        return normalise_url(self.page.url, self._tools.scheme)
+        """The URL as the recipe's rule `normalised_url` gives it."""
+        return normalise_url(self.page.url, self._resources.scheme)
 
     @cached_property
     def guess(self) -> Guess | None:
-        """The language of the text; `und` where the recipe does not ask."""
-        return self._tools.detector.guess(self.text) if self._tools.detector else Guess(UNKNOWN, 0.0)
+        """The most probable language of the text; `und` where the recipe has no rule `language`."""
+        detector = self._resources.detector
+        return detector.guess(self.text) if detector else Guess(UNKNOWN, 0.0)
 
     @property
     def language(self) -> str:
-        """The code of the guessed language, or `und` where there is no guess."""
+        """The code of the guessed language; `und` where there is no guess."""
         return self.guess.language if self.guess else UNKNOWN
 
     @cached_property
     def sentence_starts(self) -> list[int]:
-        """Where the sentences start, in characters of the text; Punkt takes each line by itself."""
-        return self._tools.sentence_cutter(self).starts(self.lines)
+        """The starts of the sentences, in characters of the text; each line is split by itself."""
+        model = self._parameters("few_sentences").get("model", "")
+        return self._splitter(model).starts(self.lines)
 
     @property
     def sentence_count(self) -> int:
-        """How many sentences the lines have, each by itself; where lines alone are enough for rule 14, these."""
-        enough: int = self._tools.recipe.parameters("few_sentences").get("min_sentences", 0)
+        """The number of sentences, each line split by itself.
+
+        A line has at least one sentence: where there are enough lines for `few_sentences`, their number is returned.
+        """
+        enough: int = self._parameters("few_sentences").get("min_sentences", 0)
         return self.line_count if self.line_count >= enough else len(self.sentence_starts)
 
     @property
     def sentences_left(self) -> int:
-        """How many sentences rule 16 finds, or as many as are enough for it."""
-        rule = self._tools.recipe.parameters("few_sentences_left")
-        if rule["count"] == "punkt on the whole text":
-            return self._tools.final_cutter(self).count(self.text, rule["min_sentences"])
+        """The number of sentences for `few_sentences_left`; counted up to its minimum where Punkt counts them."""
+        parameters = self._parameters("few_sentences_left")
+        if parameters["count"] == "punkt on the whole text":
+            return self._splitter(parameters["model"]).count(self.text, parameters["min_sentences"])
         return len(self.sentence_starts) if self._units_left is None else self._units_left
 
     @cached_property
     def unit_starts(self) -> Sequence[int]:
-        """Where the units of rule 15 start, in characters of the text; empty without that rule."""
-        unit = self._tools.recipe.parameters("repeated_span").get("unit")
+        """The starts of the units of `repeated_span`, in characters of the text; empty without that rule."""
+        unit = self._parameters("repeated_span").get("unit")
         if unit == "line":
             lengths = [len(line) + 1 for line in self.text.split("\n")]
             return [0, *accumulate(lengths[:-1])]
@@ -141,15 +145,70 @@ class PageFacts:
 
     @property
     def bad_word(self) -> str | None:
-        """A listed word of the page's language that drops the page, or None."""
-        return self._tools.find_bad_word(self)
+        """A listed word of the page's language for which the page is dropped, or None.
+
+        Where the recipe drops only a fraction of such pages, the MD5 of the normalised URL decides which: the same
+        pages in each run.
+        """
+        parameters = self._parameters("bad_words")
+        searched = self.body_lower if parameters["searched_text"] == "crawled" else self.text_lower
+        word = self._resources.bad_words(self.language.partition("-")[0]).find(searched)
+        if word is not None and parameters["drop_fraction"] < 1:
+            numerator, denominator = float(parameters["drop_fraction"]).as_integer_ratio()
+            return None if url_md5(self.normalised_url) % denominator >= numerator else word
+        return word
 
     @property
     def domain_listed(self) -> bool:
-        """Whether the page's domain is in the recipe's list."""
-        return self._tools.lists.has_domain(self.normalised_url)
+        """Whether the URL's domain is in the recipe's list of domains."""
+        return self._resources.lists.has_domain(self.normalised_url)
 
     @property
     def url_listed(self) -> bool:
-        """Whether the page's URL is in the recipe's list of links."""
-        return self._tools.lists.has_link(url_key(self.normalised_url))
+        """Whether the URL is in the recipe's list of links."""
+        return self._resources.lists.has_link(url_key(self.normalised_url))
+
+    def _parameters(self, rule: str) -> Mapping[str, Any]:
+        return self._resources.recipe.parameters(rule)
+
+    def _splitter(self, model: str) -> SentenceSplitter:
+        """Returns the sentence splitter that the parameter `model` of a rule names."""
+        if model == "nltk english":
+            return self._resources.sentence_splitter("en", as_nltk=True)
+        return self._resources.sentence_splitter(self.language)
+
+
+FactReader = Callable[[PageFacts], Any]
+
+_READERS: Mapping[Fact, FactReader] = {
+    Fact.MISSING_FIELDS: lambda facts: facts.missing_fields,
+    Fact.LENGTH: lambda facts: facts.length,
+    Fact.TEXT: lambda facts: facts.text,
+    Fact.LOWER_TEXT: lambda facts: facts.text_lower,
+    Fact.LINES: lambda facts: facts.lines,
+    Fact.LANGUAGE_GUESS: lambda facts: facts.guess,
+    Fact.SENTENCE_COUNT: lambda facts: facts.sentence_count,
+    Fact.SENTENCES_LEFT: lambda facts: facts.sentences_left,
+    Fact.BAD_WORD: lambda facts: facts.bad_word,
+    Fact.DOMAIN_LISTED: lambda facts: facts.domain_listed,
+    Fact.URL_LISTED: lambda facts: facts.url_listed,
+}
+
+_AS_CRAWLED: Mapping[Fact, FactReader] = {
+    Fact.TEXT: lambda facts: facts.body,
+    Fact.LOWER_TEXT: lambda facts: facts.body_lower,
+}
+"""The facts that differ before the line rules."""
+
+BEFORE_LINE_RULES = ("readable", "crawled")
+"""The stages whose rules see the page as crawled."""
+
+
+def reads_page_as_crawled(fact: Fact, stage: str) -> bool:
+    """Tells whether a rule of a stage that is given this fact sees the text as crawled."""
+    return stage in BEFORE_LINE_RULES and fact in _AS_CRAWLED
+
+
+def fact_reader(fact: Fact, stage: str) -> FactReader:
+    """Returns the function that reads a fact for the rules of a stage."""
+    return _AS_CRAWLED[fact] if reads_page_as_crawled(fact, stage) else _READERS[fact]

@@ -1,4 +1,4 @@
-"""The step of job 1: WET files to work files. Map only: no two files depend on each other."""
+"""The step of job 1: WET files to work files. It is a map: each file is cleaned by itself."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -16,9 +16,9 @@ from c4pipe.runners.flow import Step
 
 
 class CleanWetFile(Step):
-    """(path or URL of a WET file, path of its work file) -> nothing: what counts is in the work file.
+    """(path or URL of a WET file, path of its work file) -> nothing; the results are in the work file.
 
-    It appears when it is complete. Of a file that can't be had from the network there is a note instead (`missing`).
+    The work file appears when it is complete. Where a file can't be downloaded, a note is written instead (`missing`).
     """
 
     def __init__(
@@ -29,9 +29,14 @@ class CleanWetFile(Step):
         network: NetworkOptions,
         keep_dropped: KeepDropped | None = None,
     ) -> None:
-        """Takes the recipe, the folder where the lists of these digests were saved, and manners for the network.
+        """Takes what a worker needs.
 
-        And which dropped pages are kept.
+        Args:
+            recipe: the recipe.
+            lists: the folder with the lists of the recipe.
+            digests: the SHA-256 of each list, by name.
+            network: how downloads are made and repeated.
+            keep_dropped: which dropped pages are kept; None for no pages.
         """
         self._network = network
         self._keep_dropped = keep_dropped
@@ -40,20 +45,23 @@ class CleanWetFile(Step):
         self._digests = dict(digests)
 
     def setup(self) -> None:
-        """Loads the lists and the tools."""
-        lists = recipe_lists.load(storage_path(self._lists), self._digests)
+        """Loads the lists and the resources of the recipe."""
+        lists = recipe_lists.load_lists(storage_path(self._lists), self._digests)
         self._cleaner = WetFileCleaner(Recipe.from_json(self._recipe), lists, self._keep_dropped)
         self._sources = InputOpener(self._network)
 
     def process(self, element: tuple[str, str]) -> Iterable[tuple[str, Any]]:
-        """Cleans a file, unless that was done."""
+        """Cleans a file, unless its work file exists.
+
+        Raises C4pipeError where the file can't be read or its work file can't be written.
+        """
         source, target = element[0], storage_path(element[1])
         if not target.exists():
             try:
                 with self._sources.open(source) as stream:
                     self._cleaner.clean(stream, source.rpartition("/")[2], target)
             except DownloadError as error:
-                missing.note(target, source, str(error))
+                missing.note_missing(target, source, str(error))
             except OSError as error:
                 raise C4pipeError(f"{source} can't be cleaned into {target}: {error}") from error
         return ()

@@ -23,7 +23,7 @@ from c4pipe.filters.duplicates import URL_ROW, Rows
 from c4pipe.filters.spans import U64
 from c4pipe.io.atomic import AtomicFile
 from c4pipe.io.paths import StoragePath, parquet_source
-from c4pipe.native import native
+from c4pipe.native import text_kernel
 from c4pipe.recipes.recipe import Recipe
 
 VERSION = 3
@@ -188,9 +188,9 @@ class WorkWriter:
 
 
 def utf8_size(text: str) -> int:
-    """Returns the number of bytes of a text in UTF-8."""
-    if native:
-        return int(native.utf8_size(text))
+    """Returns how many bytes a text has in UTF-8."""
+    if text_kernel:
+        return int(text_kernel.utf8_size(text))
     return len(text) if text.isascii() else len(text.encode())
 
 

@@ -4,33 +4,35 @@ import json
 import sys
 from typing import IO, TYPE_CHECKING
 
+from c4pipe.display.visible import visible
+
 if TYPE_CHECKING:
     from rich.console import Console
 
 
 OUTCOMES = {0: "done", 1: "failed", 2: "wrong usage", 3: "files missing", 130: "stopped"}
-"""What each exit status means."""
+"""The word for each exit status."""
 
 
 def printer(file: IO[str] | None = None, width: int = 0) -> "Console":
-    """Returns what prints to a file (standard error by default), as wide as the terminal or, in a file, as needed."""
+    """Returns a console for a file (standard error by default): as wide as the terminal, or `width` in a file."""
     from rich.console import Console  # here: `c4pipe --help` answers at once
 
     file = file or sys.stderr
     return Console(file=file, width=None if file.isatty() else max(160, width))
 
 
-def say(to: "Console", text: str) -> None:
-    """Prints a line as it stands."""
-    to.print(text, highlight=False, markup=False, soft_wrap=True)
+def say(console: "Console", text: str) -> None:
+    """Prints a line of text. Nothing in it is a command: not to Rich, not to the terminal."""
+    console.print(visible(text), highlight=False, markup=False, soft_wrap=True)
 
 
 def note(text: str, as_json: bool = False) -> None:
-    """Prints a word about the run, as errors are printed."""
-    print(json.dumps({"note": text}) if as_json else f"c4pipe: {text}", file=sys.stderr)
+    """Prints a sentence about the run to standard error."""
+    print(json.dumps({"note": text}) if as_json else f"c4pipe: {visible(text)}", file=sys.stderr)
 
 
-def tell_end(status: int, error: str, as_json: bool) -> None:
+def print_end(status: int, error: str, as_json: bool) -> None:
     """Prints how a command ended: the error, if there is one, or a line of JSON."""
     if as_json:
         print(json.dumps({"outcome": OUTCOMES[status], "exit_status": status, "error": error or None}), file=sys.stderr)

@@ -6,6 +6,7 @@ from rich.table import Table
 from rich.text import Text
 
 from c4pipe.diff.compare import KINDS, Diff, split_name
+from c4pipe.display.visible import visible
 
 _KINDS = {
     "only_first": "only in the first",
@@ -38,8 +39,8 @@ def heads(diff: Diff) -> Iterator[Text]:
     """Yields a line for each corpus: where it is, and its recipe."""
     for side, corpus in zip(("first", "second"), diff.corpora, strict=True):
         languages = corpus.recipe.languages
-        told = ", ".join(languages) if len(languages) <= 8 else f"{len(languages)} languages"
-        yield _line(f"{side + ':':8}{corpus.path} (recipe {corpus.recipe.name}; {told})", "bold")
+        words = ", ".join(languages) if len(languages) <= 8 else f"{len(languages)} languages"
+        yield _line(f"{side + ':':8}{corpus.path} (recipe {corpus.recipe.name}; {words})", "bold")
 
 
 def counts_table(diff: Diff) -> Table:
@@ -88,7 +89,7 @@ def example_lines(diff: Diff, width: int = _WIDTH) -> Iterator[Text]:
 
 def _line(text: str, style: str, width: int = 0) -> Text:
     """Returns a line of at most so many columns (0: all of it); nothing in it is a command to the terminal."""
-    line = Text("".join(each if each.isprintable() else "\ufffd" for each in text), style)
+    line = Text(visible(text), style)
     if width:
         line.truncate(width, overflow="ellipsis")
     return line

@@ -1,6 +1,6 @@
-"""What is explained, on the terminal and as JSON."""
+"""Explanations on the terminal and as JSON."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -8,16 +8,17 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from c4pipe.clean.trace import LineVerdict, PageVerdict, RuleVerdict
+from c4pipe.clean.verdicts import LineVerdict, PageVerdict, RuleVerdict
+from c4pipe.display.visible import visible
 from c4pipe.explain.captures import CaptureVerdict, Loss, UnitVerdict
 
 _COLOURS = {"kept": "green", "passed": "green", "dropped": "red", "-": ""}
 _WIDEST = 1000  # columns of a terminal: a line can have megabytes
-_NOT_ASKED = "In parentheses: what it would say; the page had fallen before."
+_NOT_ASKED = "In parentheses: the verdict of a rule behind the one that dropped the page."
 
 
 def page_view(verdict: PageVerdict) -> RenderableType:
-    """Returns what a recipe says of a page: its lines, its rules, and the end of it."""
+    """Returns the verdict of a recipe on a page: its lines, the rules, and the outcome."""
     shown: list[RenderableType] = [
         _head(verdict.page.url, verdict.page.timestamp, f"recipe {verdict.recipe}"),
         _texts("line", map(_line, verdict.lines)),
@@ -31,7 +32,7 @@ def page_view(verdict: PageVerdict) -> RenderableType:
 
 
 def capture_view(verdict: CaptureVerdict) -> RenderableType:
-    """Returns what became of a capture in a corpus: its sentences or lines, its rules, and the end of it."""
+    """Returns the verdict on a capture in a corpus: its sentences or lines, the rules, and the outcome."""
     shown: list[RenderableType] = [_head(verdict.url, verdict.timestamp, verdict.source)]
     if verdict.units:
         shown += [_texts(verdict.unit, map(_unit, verdict.units)), Text()]
@@ -49,7 +50,7 @@ def capture_view(verdict: CaptureVerdict) -> RenderableType:
 
 
 def page_json(verdict: PageVerdict) -> dict[str, Any]:
-    """Returns what a recipe says of a page as JSON values, nothing cut."""
+    """Returns the verdict of a recipe on a page as JSON values, without shortening."""
     return {
         "url": verdict.page.url,
         "timestamp": verdict.page.timestamp,
@@ -65,12 +66,12 @@ def page_json(verdict: PageVerdict) -> dict[str, Any]:
 
 
 def capture_json(verdict: CaptureVerdict) -> dict[str, Any]:
-    """Returns what became of a capture as JSON values, nothing cut."""
+    """Returns the verdict on a capture as JSON values, without shortening."""
     return asdict(verdict)
 
 
 def _head(url: str, *more: str) -> Text:
-    return Text.assemble((_printable(url), "bold"), "\n", "; ".join(filter(None, map(_printable, more))), "\n")
+    return Text.assemble((visible(url), "bold"), "\n", "; ".join(filter(None, map(visible, more))), "\n")
 
 
 def _texts(noun: str, rows: Iterable[tuple[str, str, str]]) -> Table:
@@ -81,7 +82,7 @@ def _texts(noun: str, rows: Iterable[tuple[str, str, str]]) -> Table:
     table.add_column("text")  # as the only column that may be wrapped it gives way; its texts are cut instead
     for number, (verdict, colour, text) in enumerate(rows, 1):
         style = "" if colour == "green" else "dim"
-        cut = Text(_printable(text[:_WIDEST]), style, no_wrap=True, overflow="ellipsis")
+        cut = Text(visible(text[:_WIDEST]), style, no_wrap=True, overflow="ellipsis")
         table.add_row(str(number), Text(verdict, colour), cut)
     return table
 
@@ -130,14 +131,4 @@ def _end(reason: str | None, otherwise: str) -> Text:
 
 
 def _plain(text: str, style: str = "") -> Text:
-    return Text(_printable(text), style)
-
-
-def _printable(text: str) -> str:
-    """Returns the text without what a terminal would take for a command."""
-    return "".join(_each_printable(text))
-
-
-def _each_printable(text: str) -> Iterator[str]:
-    for each in text:
-        yield each if each.isprintable() else " " if each.isspace() else "\N{REPLACEMENT CHARACTER}"
+    return Text(visible(text), style)

@@ -7,22 +7,22 @@ from rich.table import Table
 
 from c4pipe.recipes.recipe import Recipe, Step
 from c4pipe.recipes.rules import RULES
-from c4pipe.recipes.wording import say
+from c4pipe.recipes.wording import parameter_text
 
-_RULE_WIDTH = 27  # columns of a rule's name and row
+_RULE_WIDTH = 25  # columns of a rule's name, and two of space
 _RECIPE_WIDTH = 12
 
 
 def rules_table(recipe: Recipe) -> Table:
     """Returns the rules of a recipe, their parameters and sources, in the order of evaluation."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for column in ("stage", "rule", "row", "what it does", "source"):
+    for column in ("stage", "rule", "what it does", "source"):
         table.add_column(column, overflow="fold", no_wrap=column in ("stage", "rule"))
     stage = ""
     for now, step in recipe.steps():
         rule = step.definition
-        does = rule.does.format(**{name: say(value) for name, value in step.parameters.items()})
-        table.add_row("" if now == stage else now, rule.name, str(rule.row), escape(does), rule.source)
+        does = rule.does.format(**{name: parameter_text(value) for name, value in step.parameters.items()})
+        table.add_row("" if now == stage else now, rule.name, escape(does), rule.source)
         stage = now
     return table
 
@@ -57,20 +57,19 @@ def comparison_width(recipes: Sequence[Recipe]) -> int:
 
 def _comparison(recipes: Sequence[Recipe], shown: slice) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("rule", no_wrap=True, width=_RULE_WIDTH - 7)
-    table.add_column("row", justify="right", width=3)
+    table.add_column("rule", no_wrap=True, width=_RULE_WIDTH - 2)
     for recipe in recipes[shown]:
         table.add_column(escape(recipe.name).replace("-", "-\n"), overflow="fold", width=_RECIPE_WIDTH)
     stages = [{step.rule: stage for stage, step in recipe.steps()} for recipe in recipes]
     for rule in RULES.values():
         if not any(rule.name in each for each in stages):
             continue
-        table.add_row(rule.name, str(rule.row), *(each.get(rule.name, "") for each in stages[shown]))
+        table.add_row(rule.name, *(each.get(rule.name, "") for each in stages[shown]))
         steps = [recipe.find(rule.name) for recipe in recipes]
         for name in rule.parameters:
             values = [_value(step, name) for step in steps]
             if len({value for value in values if value is not None}) > 1:
-                table.add_row(f"  {name}", "", *(escape(value or "") for value in values[shown]), style="dim")
+                table.add_row(f"  {name}", *(escape(value or "") for value in values[shown]), style="dim")
     return table
 
 
@@ -80,4 +79,4 @@ def _value(step: Step | None, name: str) -> str | None:
     value = step.parameters[name]
     if isinstance(value, tuple) and len(value) > 8:
         return f"{len(value)} of them"
-    return say(value)
+    return parameter_text(value)

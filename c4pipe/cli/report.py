@@ -1,35 +1,46 @@
-"""The command `report`: the page of a corpus that was finished without one, or by an earlier c4pipe."""
+"""The command `report`: writes the report of a corpus that has none, or one of an earlier version."""
 
 import argparse
 import sys
 
+from c4pipe.cli import arguments
 from c4pipe.cli.console import printer, say
-from c4pipe.corpus import manifest
-from c4pipe.corpus.corpus import open_corpus
+from c4pipe.cli.job_options import runner_options
+from c4pipe.cli.parser import Command, Parser
 from c4pipe.errors import UsageError
-from c4pipe.io.atomic import write_text
-from c4pipe.io.lock import only_run
-from c4pipe.io.paths import StoragePath
-from c4pipe.jobs.progress import Progress
-from c4pipe.report import report_data, report_view
-from c4pipe.report.rebuild import rebuild_data
-from c4pipe.runners.runner import RunnerOptions
 
 
-def run(options: argparse.Namespace, engine: RunnerOptions) -> None:
-    """Writes `report.html` of a corpus; where it has no `report.json`, that too, from its shards.
+def add_arguments(parser: Parser) -> None:
+    """Adds the arguments of the command to its parser."""
+    parser.add_argument("corpus", type=arguments.path_or_url, metavar="CORPUS", help="folder of a finished corpus")
+    arguments.add_workers(parser)
 
-    Raises UsageError where the folder is no corpus, C4pipeError where a shard can't be read.
+
+def run(options: argparse.Namespace) -> None:
+    """Writes `report.html` of a corpus; where it has no `report.json`, also that, from its shards.
+
+    Raises UsageError where the folder is no corpus, or its shards are needed and can't be read.
     """
-    folder: StoragePath = options.corpus.absolute()
-    made = manifest.read(folder)
-    if made is None:
-        raise UsageError(f"{options.corpus} has no {manifest.NAME}: give the folder of a finished corpus")
+    from c4pipe.cli.progress import make_progress
+    from c4pipe.corpus import manifest
+    from c4pipe.corpus.corpus import open_corpus
+    from c4pipe.io.atomic import write_text
+    from c4pipe.io.lock import only_run
+    from c4pipe.report import report_data, report_view
+    from c4pipe.report.rebuild import rebuild_data
+
+    folder = options.corpus.absolute()
+    corpus_manifest = manifest.read_manifest(folder)
+    if corpus_manifest is None:
+        raise UsageError(f"{options.corpus} has no {manifest.MANIFEST}: give the folder of a finished corpus")
     with only_run(folder):
         data = report_data.read(folder)
         if data is None:
-            rebuild_data(open_corpus(folder), folder, engine, Progress.of(options))
+            rebuild_data(open_corpus(folder), folder, runner_options(options), make_progress(options))
             data = report_data.read(folder) or {}
-        write_text(folder / report_view.NAME, report_view.page(made, data))
+        write_text(folder / report_view.NAME, report_view.render_report(corpus_manifest, data))
     if not options.quiet:
         say(printer(sys.stdout), f"report: {options.corpus / report_view.NAME}")
+
+
+COMMAND = Command("report", "write report.html of a corpus", add_arguments, run)

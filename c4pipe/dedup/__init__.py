@@ -1,1 +1,4 @@
-"""One page for each URL, one of each repeated span: units, hashes, the exchange, and its steps."""
+"""Job 2: work files to a corpus without duplicates.
+
+Work files come in; a published corpus goes out. Only fixed-width rows are shuffled to find duplicates.
+"""

@@ -1,4 +1,4 @@
-"""What the steps of job 2 are told."""
+"""The parameters of the steps of job 2."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from c4pipe.corpus.layout import Layout
 
 @dataclass(frozen=True)
 class DedupPlan:
-    """All that the steps of job 2 need to know.
+    """Everything that the steps of job 2 need to know. It is sent to the workers.
 
     Attributes:
         recipe: the recipe, as JSON values.
@@ -19,12 +19,12 @@ class DedupPlan:
         layout: the shards of the corpus.
         url_bits: number of hash bits that make a bucket of URLs.
         span_bits: number of hash bits that make a bucket of spans.
-        group: how many work files travel together; file number // group is the key of their group.
+        group: how many work files make a group; file number // group is the group's key in a shuffle.
         output: the folder of the corpus.
         formats: the formats of the shards.
-        begun: what `publish.begin` returned.
-        spill: a folder of this machine where bytes wait instead of travelling; empty where workers share no disk.
-        keep_dropped: which dropped pages are kept, and where; None for none.
+        publication_token: what `publish.begin` returned.
+        spill: a folder of this machine for blocks of rows between two steps; empty if the workers share no disk.
+        keep_dropped: which dropped pages are kept, and where; None to keep none.
     """
 
     recipe: Mapping[str, Any]
@@ -36,6 +36,6 @@ class DedupPlan:
     group: int
     output: str
     formats: tuple[str, ...]
-    begun: str
+    publication_token: str
     spill: str = ""
     keep_dropped: KeepDropped | None = None

@@ -1,4 +1,4 @@
-"""Pages in their final form: without the spans that they lose, judged by the last rules. No Beam."""
+"""The final form of pages: repeated spans are removed, and the rules of the stage `final` decide again."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,11 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from c4pipe.clean.cleaner import Cleaner
 from c4pipe.clean.dropped_pages import DroppedWriter, KeepDropped, dropped_writer
-from c4pipe.clean.examples import A_FILE, PASSED, Example, Smallest, example
+from c4pipe.clean.evaluator import RecipeEvaluator
+from c4pipe.clean.examples import EXAMPLES_PER_FILE, PASSED, Example, SmallestKeys, make_example
 from c4pipe.clean.resources import RuleResources
-from c4pipe.clean.trace import explain_final
 from c4pipe.clean.work_file import read_stale
 from c4pipe.display.excerpt import excerpt
 from c4pipe.filters.spans import remove_spans
@@ -23,16 +22,17 @@ from c4pipe.recipes.recipe_lists import Lists
 
 
 class PageFinisher:
-    """Finishes pages by one recipe; made once in a worker."""
+    """Finishes pages by one recipe. A worker has one of them."""
 
     def __init__(self, recipe: Recipe, lists: Lists) -> None:
-        self._recipe, self._tools = recipe, RuleResources(recipe, lists)
-        self._cleaner = Cleaner(recipe, self._tools)
+        """Takes the recipe and its lists."""
+        self._recipe = recipe
+        self._evaluator = RecipeEvaluator(recipe, RuleResources(recipe, lists))
         self._span = recipe.parameters("repeated_span")
 
     def audit(self, keep: KeepDropped | None, source: str) -> AbstractContextManager[DroppedWriter | None]:
-        """Gives what takes the dropped pages of a WET file, by its name; None where nothing is kept."""
-        return dropped_writer(keep, source, "dedup", self._recipe, self._tools)
+        """Returns the writer of dropped pages for a WET file (its name), as a context; None where nothing is kept."""
+        return dropped_writer(keep, source, "dedup", self._evaluator)
 
     def finish(
         self,
@@ -40,24 +40,24 @@ class PageFinisher:
         removals: Mapping[int, Sequence[int]],
         counts: Counter[str],
         dropped: DroppedWriter | None = None,
-        shown: Smallest | None = None,
+        shown: SmallestKeys | None = None,
     ) -> pa.Table:
-        """Returns the pages that stay, in their final form and their order.
+        """Returns the kept pages, in their final form and in their order, with a column `units_left`.
 
         Args:
             pages: the newest pages of a work file, with its PAGE_COLUMNS.
             removals: by page key, the first unit of each span that the page loses.
-            counts: counters to add to: what was cut out, dropped and kept.
-            dropped: what the pages that fall are added to, if they are kept.
-            shown: takes examples of what was cut out and dropped, if there is one.
+            counts: counters, to which removed units and dropped and kept pages are added.
+            dropped: the writer to which dropped pages are added; None where none are kept.
+            shown: the examples, to which pages that lose spans and dropped pages are added; None for no examples.
         """
         counts["units.newest"] += int(pc.sum(pc.list_value_length(pages["unit_starts"])).as_py() or 0)
         pages = self._edit(pages, removals, counts, shown)
         for rule, number in _counts(pages["dropped"]).items():
             counts[f"pages.dropped.{rule}"] += number
-            gone = pages.filter(pc.equal(pages["dropped"], rule))
-            counts[f"units.dropped.{rule}"] += pc.sum(gone["units_left"]).as_py()
-            self._show(rule, rule, gone, shown)
+            dropped_pages = pages.filter(pc.equal(pages["dropped"], rule))
+            counts[f"units.dropped.{rule}"] += pc.sum(dropped_pages["units_left"]).as_py()
+            self._show(rule, rule, dropped_pages, shown)
         if dropped:
             dropped.add_finished(pages.filter(pc.is_valid(pages["dropped"])))
         pages = pages.filter(pc.is_null(pages["dropped"]))
@@ -73,25 +73,26 @@ class PageFinisher:
         counts["bytes.kept"] += int(pc.sum(pc.binary_length(pages["text"])).as_py() or 0)
         return pages
 
-    def _show(self, rule: str, label: str, pages: pa.Table, shown: Smallest | None) -> None:
-        """Keeps pages that a rule of the `final` stage dropped, or let pass, as examples."""
+    def _show(self, rule: str, label: str, pages: pa.Table, shown: SmallestKeys | None) -> None:
+        """Keeps pages that a rule of the stage `final` dropped, or only just kept, as examples under a label."""
         if shown is None:
             return
-        for row in pages.take(pa.array(np.argsort(pages["page_key"].to_numpy())[:A_FILE])).to_pylist():
+        for row in pages.take(pa.array(np.argsort(pages["page_key"].to_numpy())[:EXAMPLES_PER_FILE])).to_pylist():
             if shown.wants(label, row["page_key"]):
-                verdicts, _ = explain_final(row["url"], row["text"], row["units_left"], self._recipe, self._tools)
-                fact = next(each.fact for each in verdicts if each.rule == rule)
-                made = example(label, row["page_key"], row["url"], row["timestamp"], fact, excerpt(row["text"]))
-                shown.add(label, row["page_key"], 0, made)
+                final = self._evaluator.explain_final(row["url"], row["text"], row["units_left"], to_the_end=False)
+                fact = next(each.fact for each in final.rules if each.rule == rule)
+                text = excerpt(row["text"])
+                page = make_example(label, row["page_key"], row["url"], row["timestamp"], fact, text)
+                shown.add(label, row["page_key"], 0, page)
 
     def _edit(
         self,
         pages: pa.Table,
         removals: Mapping[int, Sequence[int]],
         counts: Counter[str],
-        shown: Smallest | None,
+        shown: SmallestKeys | None,
     ) -> pa.Table:
-        """Returns the pages without the spans that they lose, with a column `units_left`."""
+        """Returns the pages without the removed spans, with a column `units_left`."""
         units_left = pc.list_value_length(pages["unit_starts"]).cast(pa.int64()).combine_chunks()
         lose = pc.is_in(pages["page_key"], pa.array(list(removals), pa.uint64())).combine_chunks()
         rows, left = pages.filter(lose).to_pylist(), []
@@ -108,25 +109,27 @@ class PageFinisher:
         return pages.append_column("units_left", pc.replace_with_mask(units_left, lose, pa.array(left, pa.int64())))
 
     def _repeat(self, page: Mapping[str, Any], spans: Sequence[int]) -> Example:
-        """Returns a page that loses spans as an example; the first units that it loses are marked."""
+        """Returns a page that loses spans as an example; the first run of removed units is marked."""
         size, unit, starts = self._span["size"], self._span["unit"], page["unit_starts"]
-        gone = {index for span in spans for index in range(span, span + size)}
-        end = min(gone)
-        while end in gone:
+        removed = {index for span in spans for index in range(span, span + size)}
+        end = min(removed)
+        while end in removed:
             end += 1
-        text = excerpt(page["text"], starts[min(gone)], starts[end] if end < len(starts) else len(page["text"]))
-        fact = f"{len(gone):,} of its {len(starts):,} {unit}s are in pages that come first"
-        return example("repeated_span", page["page_key"], page["url"], page["timestamp"], fact, text)
+        text = excerpt(page["text"], starts[min(removed)], starts[end] if end < len(starts) else len(page["text"]))
+        fact = f"{len(removed):,} of its {len(starts):,} {unit}s are in pages that come first"
+        return make_example("repeated_span", page["page_key"], page["url"], page["timestamp"], fact, text)
 
     def _edit_page(self, page: dict[str, Any], spans: Sequence[int], counts: Counter[str]) -> int:
-        """Takes spans from a page, judges what is left, and returns how many units that is."""
+        """Removes spans from a page, applies the stage `final` again, and returns the number of units that are left."""
         starts = page["unit_starts"]
         page["text"], left = remove_spans(page["text"], starts, spans, self._span["size"], self._span["unit"])
         counts["units.dropped.repeated_span"] += len(starts) - left
         counts["pages.edited.repeated_span"] += 1
-        page["dropped"], guess = self._cleaner.finish(page["url"], page["text"], left)
-        if guess:
-            page["language"], page["language_probability"] = guess.language, round(guess.probability, 6)
+        final = self._evaluator.finish(page["url"], page["text"], left)
+        page["dropped"] = final.reason
+        if final.guess:
+            page["language"] = final.guess.language
+            page["language_probability"] = round(final.guess.probability, 6)
         return left
 
 
@@ -135,18 +138,19 @@ def _counts(column: pa.ChunkedArray) -> dict[str, int]:
 
 
 def unclaimed(removals: Mapping[int, Sequence[int]], page_keys: Sequence[Any]) -> int:
-    """Returns how many spans are to be removed from pages that are not there: drops that went astray."""
-    lost = set(removals).difference(*(keys.tolist() for keys in page_keys))
-    return sum(len(removals[key]) for key in lost)
+    """Returns the number of spans to remove whose page did not arrive: none, unless a runner lost data."""
+    missing = set(removals).difference(*(keys.tolist() for keys in page_keys))
+    return sum(len(removals[key]) for key in missing)
 
 
-def stale_captures(work_file: StoragePath, older: Any) -> list[Example]:
-    """Returns examples of kept pages of a work file, given its rows that are not the newest of their URL."""
-    if not len(older):
+def stale_captures(work_file: StoragePath, stale: Any) -> list[Example]:
+    """Returns examples of stale captures among the kept pages of a work file; `stale` are their rows in the file."""
+    if not len(stale):
         return []
-    rows = pa.concat_tables(read_stale(work_file, ["page_key", "url", "timestamp"], older))
-    rows = rows.sort_by("page_key").slice(0, A_FILE)
+    rows = pa.concat_tables(read_stale(work_file, ["page_key", "url", "timestamp"], stale))
+    rows = rows.sort_by("page_key").slice(0, EXAMPLES_PER_FILE)
     fact = "the crawl has a newer capture of this URL"
     return [
-        example("stale_capture", row["page_key"], row["url"], row["timestamp"], fact, [""]) for row in rows.to_pylist()
+        make_example("stale_capture", row["page_key"], row["url"], row["timestamp"], fact, [""])
+        for row in rows.to_pylist()
     ]

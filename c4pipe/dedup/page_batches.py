@@ -1,4 +1,4 @@
-"""Finished pages on their way to their shard. No Beam."""
+"""Finished pages, packed for the shuffle to their shard. No Beam."""
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -12,7 +12,7 @@ from c4pipe.corpus.layout import Layout
 
 _BATCH_SCHEMA = shard_writer.SCHEMA.insert(0, pa.field("page_key", pa.uint64(), nullable=False))
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
-_CHUNK_ROWS = 2048  # rows that are written at once: Python strings of these only
+_CHUNK_ROWS = 2048  # rows that are written at once: only these are Python strings at a time
 
 
 def encode(pages: pa.Table) -> bytes:
@@ -33,8 +33,8 @@ def decode(batches: Iterable[bytes]) -> pa.Table:
 def folders_of(pages: pa.Table, layout: Layout) -> Any:
     """Returns the number of each page's folder (language and split) as a NumPy array."""
     number = {(each, split): layout.folder(each, split) for each in layout.languages for split in (False, True)}
-    pairs = zip(pages["language"].to_pylist(), pages["validation"].to_pylist(), strict=True)
-    return np.array([number[pair] for pair in pairs], dtype=np.uint32)
+    folders = zip(pages["language"].to_pylist(), pages["validation"].to_pylist(), strict=True)
+    return np.array([number[pair] for pair in folders], dtype=np.uint32)
 
 
 def by_shard(pages: pa.Table, numbers: Any) -> Iterator[tuple[int, pa.Table]]:

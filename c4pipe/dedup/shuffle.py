@@ -1,7 +1,7 @@
-"""The exchange: finds duplicates from rows of fixed width, in NumPy. No Beam, no Python object per row.
+"""The shuffle: finds duplicates from rows of fixed width, in NumPy. No Beam, no Python object for a row.
 
-A row says where a hash stands. Rows travel by bucket, the first bits of their hash; in a bucket all rows of a
-hash are together, one of them is the first, and the others are what has to go.
+A row says where a hash occurs. Rows are grouped by bucket: the first bits of their hash. So a bucket holds all rows of
+a hash; the first of them stays, and the others are dropped.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,35 +14,37 @@ from c4pipe.filters.duplicates import SPAN_ROW, Rows
 from c4pipe.runners.control_totals import Totals
 
 DROP = np.dtype([("hash", "<u8"), ("page", "<u8"), ("unit", "<u4")])
-"""A span that its page, in a known file, has to lose: its hash, its page's key, the index of its first unit."""
+"""A span to remove from its page, in a known file: its hash, its page's key, the index of its first unit."""
 
 
 STALE_ROW = np.dtype([("file", "<u4"), ("row", "<u4")])
-"""A capture that is not the newest of its URL: its file, and its row there."""
+"""A capture that is not the newest of its URL: the number of its work file, and its row there."""
 
 BUCKET_BYTES = 64 * 1024 * 1024
-"""Rows of a bucket, in bytes, that the number of buckets is chosen for."""
+"""Bytes of rows in a bucket, on average: the number of buckets follows from it."""
 
-FEWEST_BITS = 3  # eight buckets even for a small crawl, so that all workers have some
-
+FEWEST_BITS = 3  # eight buckets even for a small crawl, so that all workers get some
 
 TASKS = 4096
-"""Groups of files that a job has at most: with each file for itself, a crawl would shuffle half a billion pieces."""
+"""The most groups of files that a job has: one group a file would give a crawl half a billion blocks of rows."""
 
 
 def group_size(files: int, rows: int) -> int:
-    """Returns how many files make a group: many where there are many, but of no more rows than a bucket has."""
+    """Returns how many files make a group, for a number of files and their rows.
+
+    A crawl of many files has large groups, but no group has more rows than a bucket.
+    """
     return max(1, min(-(-files // TASKS), BUCKET_BYTES * files // max(1, rows * SPAN_ROW.itemsize)))
 
 
 def bucket_bits(rows: int, row_bytes: int) -> int:
-    """Returns the number of hash bits that make buckets of at most BUCKET_BYTES, on average, of so many rows."""
+    """Returns the number of hash bits that divide a number of rows into buckets of at most BUCKET_BYTES on average."""
     buckets = -(-rows * row_bytes // BUCKET_BYTES)
     return max(FEWEST_BITS, (buckets - 1).bit_length() if buckets > 1 else 0)
 
 
 def bucketed(rows: Rows, bits: int) -> Iterator[tuple[int, bytes]]:
-    """Yields (bucket, packed rows) of rows that are sorted by hash, for each bucket that has any."""
+    """Yields (bucket, packed rows) for each bucket that has rows. The rows must be sorted by hash."""
     if not len(rows):
         return
     buckets = rows["hash"] >> np.uint64(64 - bits)
@@ -52,9 +54,9 @@ def bucketed(rows: Rows, bits: int) -> Iterator[tuple[int, bytes]]:
         yield int(buckets[start]), rows[start:end].tobytes()
 
 
-def unpack(pieces: Iterable[bytes], dtype: np.dtype[Any]) -> Rows:
-    """Returns the rows of packed pieces as one array."""
-    return np.frombuffer(b"".join(pieces), dtype=dtype)
+def unpack(blocks: Iterable[bytes], dtype: np.dtype[Any]) -> Rows:
+    """Returns the rows of packed blocks as one array."""
+    return np.frombuffer(b"".join(blocks), dtype=dtype)
 
 
 def totals(rows: Rows) -> Totals:
@@ -80,16 +82,22 @@ def span_rows(page_keys: npt.NDArray[np.uint64], file: int, spans: Any) -> Rows:
 
 
 def by_group(rows: Rows, size: int, dtype: np.dtype[Any]) -> Iterator[tuple[int, Rows]]:
-    """Yields (group, its rows with the fields of `dtype` alone) of rows that have a file; `size` files are a group."""
+    """Yields (group, its rows) for each group that has rows.
+
+    Args:
+        rows: rows with a field `file`.
+        size: how many files make a group.
+        dtype: the fields that the yielded rows have.
+    """
     groups = rows["file"] // size
     order = np.argsort(groups, kind="stable")
     ordered, groups = np.take(rows, order), groups[order]
     for group in np.unique(groups).tolist():
         start, end = np.searchsorted(groups, [group, group + 1])
-        part = np.empty(end - start, dtype=dtype)
+        selected = np.empty(end - start, dtype=dtype)
         for name in dtype.names or ():
-            part[name] = ordered[name][start:end]
-        yield group, part
+            selected[name] = ordered[name][start:end]
+        yield group, selected
 
 
 def spans_to_remove(drops: Rows) -> dict[int, list[int]]:
@@ -102,11 +110,11 @@ def spans_to_remove(drops: Rows) -> dict[int, list[int]]:
 
 
 SHUFFLES = {
-    "urls": "captures of URLs on their way to their bucket",
-    "older": "captures that are not the newest, on their way back to their file",
-    "spans": "spans on their way to their bucket",
-    "drops": "repeated spans on their way to their page's file",
-    "lost": "spans that pages lost, on their way to be counted",
-    "pages": "pages on their way to their shard",
+    "urls": "captures of URLs, to their bucket",
+    "stale_captures": "captures that are not the newest, to their file",
+    "spans": "spans, to their bucket",
+    "drops": "repeated spans, to the file of their page",
+    "removed_spans": "spans that were removed from pages, to be counted",
+    "pages": "pages, to their shard",
 }
-"""The shuffles of job 2."""
+"""The shuffles of job 2: by name, what each carries and where to."""

@@ -1,1 +1,4 @@
-"""."""
+"""What differs between two corpora.
+
+Two finished corpora come in; counts and example pages that differ go out.
+"""

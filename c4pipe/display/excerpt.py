@@ -1,19 +1,22 @@
-"""Short parts of long texts, with what matters in them marked."""
+"""Short parts of long texts, with the part that matters marked."""
 
 SIZE = 400
-"""Characters of an excerpt, about."""
+"""The number of characters in an excerpt, about."""
 
-_BEFORE = 120  # of these, at most so many before what is marked
-_MARKED = 200
+URL_SIZE = 200
+"""The number of characters that are shown of a URL, at most."""
+
+_BEFORE = 120  # characters before the marked part, at most
+_MARKED = 200  # characters of the marked part, at most
 
 Excerpt = list[str]
-"""Text in pieces; those at odd places are marked."""
+"""Pieces of text; those at odd indexes are marked."""
 
 
 def excerpt(text: str, start: int = 0, end: int = 0) -> Excerpt:
-    """Returns a part of a text, around the characters from `start` to `end`, which are marked; `…` is where it was cut.
+    """Returns the part of a text around the characters from `start` to `end`, which are marked; `…` shows a cut.
 
-    Without characters to mark, its beginning.
+    Without characters to mark (`start >= end`), it returns the beginning of the text.
     """
     if start >= end:
         return [short(text, SIZE)]
@@ -24,8 +27,5 @@ def excerpt(text: str, start: int = 0, end: int = 0) -> Excerpt:
 
 
 def short(text: str, size: int) -> str:
-    """Returns at most so many characters of a text, the last one `…` where it was cut."""
+    """Returns at most `size` characters of a text; the last one is `…` where the text was cut."""
     return text if len(text) <= size else text[: size - 1] + "…"
-
-
-URL_SIZE = 200  # characters of a URL that is shown

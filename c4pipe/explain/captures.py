@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from c4pipe.clean.fact_wording import number, split_of
+from c4pipe.clean.evaluator import RecipeEvaluator
+from c4pipe.clean.fact_wording import number
 from c4pipe.clean.resources import RuleResources
-from c4pipe.clean.trace import RuleVerdict, explain_final
-from c4pipe.clean.work_folder import WORK, find_work_files, read_headers
+from c4pipe.clean.verdicts import RuleVerdict
+from c4pipe.clean.work_folder import WORK_FOLDER, find_work_files, read_headers
 from c4pipe.corpus.corpus import Corpus, open_corpus
 from c4pipe.corpus.shard_reader import Shard, read_tables
 from c4pipe.errors import C4pipeError, UsageError
@@ -93,7 +94,7 @@ class CorpusExplainer:
         a shard is missing.
         """
         self._corpus = open_corpus(folder)
-        inside = folder / WORK
+        inside = folder / WORK_FOLDER
         self._work_folder = inside
         self._work = _Work(self._corpus, tuple(work) or (inside,)) if work or inside.is_dir() else None
 
@@ -163,8 +164,9 @@ class _Work:
         self._files = WorkFiles([work_files[name] for name in self._names])
 
     @cached_property
-    def _resources(self) -> RuleResources:
-        return RuleResources(self._recipe, recipe_lists.find(self._folders, self._header.lists))
+    def _evaluator(self) -> RecipeEvaluator:
+        lists = recipe_lists.find_lists(self._folders, self._header.lists)
+        return RecipeEvaluator(self._recipe, RuleResources(self._recipe, lists))
 
     def explain(self, url: str) -> list[CaptureVerdict]:
         key = url_key(normalise_url(url, self._recipe.page_keys[0]))
@@ -210,11 +212,9 @@ class _Work:
         if span:
             fact = f"it loses {len(removed):,} of {number(len(units), span['unit'])}"
             rules.append(RuleVerdict("corpus", "repeated_span", None, fact))
-        final, guess = explain_final(page["url"], text, units_left, self._recipe, self._resources)
-        reason = next((each.rule for each in final if each.dropped), None)
+        reason, guess, final = self._evaluator.explain_final(page["url"], text, units_left)
         language = guess.language if losses and guess else page["language"]
         shards, row = ((), None) if reason else self._place(language, page)
-        split = RuleVerdict("final", "validation", None, split_of(page["validation"]), reason is None)
         return CaptureVerdict(
             page["url"],
             timestamp,
@@ -225,7 +225,7 @@ class _Work:
             unit=span.get("unit", "sentence"),
             units=tuple(UnitVerdict(each.strip(), place not in removed) for place, each in enumerate(units)),
             losses=losses,
-            rules=(*rules, *final, *([split] if self._recipe.find("validation") else [])),
+            rules=(*rules, *final),
         )
 
     def _place(self, language: str, page: dict[str, Any]) -> tuple[tuple[str, ...], int]:

@@ -3,21 +3,16 @@
 import sys
 from pathlib import Path
 
+from c4pipe.clean.text_cleaner import PLACEHOLDER_TIMESTAMP, PLACEHOLDER_URL
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.urls import normalise_url
 from c4pipe.io.retry import DownloadError, NetworkOptions
 from c4pipe.io.streams import InputOpener, is_url
-from c4pipe.wet.inputs import ENDINGS
+from c4pipe.wet.inputs import WET_ENDINGS
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import RECORD_CAP, read_pages
 
 STANDARD_INPUT = "-"
-
-URL = "https://page.example/"
-"""The URL of a text that has none. Its host name is a reserved one (RFC 2606)."""
-
-TIMESTAMP = "1970-01-01T00:00:00Z"
-"""The timestamp of a text."""
 
 _WET_STARTS = (b"\x1f\x8b", b"WARC/")
 _TRIES = 4  # few: a user is waiting
@@ -38,7 +33,8 @@ def find_pages(path: str, url: str | None, scheme: str) -> list[Page]:
     data = _text(path)
     if len(data) > RECORD_CAP:
         raise UsageError(f"{path} has more than {RECORD_CAP:,} bytes, which no page of a WET file has")
-    return [Page(URL if url is None else url, TIMESTAMP, data.decode("utf-8", "replace"), size=len(data))]
+    url = PLACEHOLDER_URL if url is None else url
+    return [Page(url, PLACEHOLDER_TIMESTAMP, data.decode("utf-8", "replace"), size=len(data))]
 
 
 def _is_wet(path: str) -> bool:
@@ -48,7 +44,7 @@ def _is_wet(path: str) -> bool:
         raise UsageError(f"{path}: there is no such file; give a text, a WET file, a corpus, or - for standard input")
     if not Path(path).is_file():
         raise UsageError(f"{path} is no regular file: give the text on standard input, with - as the input")
-    if path.endswith(ENDINGS):
+    if path.endswith(WET_ENDINGS):
         return True
     with Path(path).open("rb") as file:
         return file.read(5).startswith(_WET_STARTS)

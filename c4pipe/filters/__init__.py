@@ -1,1 +1,4 @@
-"""The heuristics of C4: pure functions, one for each rule, and the step that applies them to a WET file."""
+"""The rules themselves: one pure function for each, and what they need: language, sentences, word and domain lookup.
+
+Lines, texts and URLs come in; the lines that stay, or a decision, go out.
+"""

@@ -1,4 +1,4 @@
-"""Duplicates in arrays of rows of fixed width, in NumPy: repeated spans, stale captures. No Python object per row."""
+"""Duplicates among rows of fixed width (NumPy arrays): repeated spans and stale captures. No Python object per row."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,17 +10,18 @@ Rows = npt.NDArray[Any]
 
 
 SPAN_ROW = np.dtype([("hash", "<u8"), ("page", "<u8"), ("file", "<u4"), ("unit", "<u4")])
-"""A span: its hash, its page's key and file, and the index of its first unit."""
+"""A span: its hash, the key and the file number of its page, and the index of its first unit. 24 bytes."""
 
 
 URL_ROW = np.dtype([("hash", "<u8"), ("captured", "<i8"), ("file", "<u4"), ("row", "<u4")])
-"""A capture of a URL: its key, its time in microseconds, and where it is."""
+"""A capture of a URL: the URL's key, its time in microseconds since 1970, its file number and its row. 24 bytes."""
 
 
 def find_repeats(rows: Rows) -> tuple[Rows, Rows]:
     """Returns (the first span of each hash, all others), both sorted by hash.
 
-    The first is the smallest (page key, unit): whatever the order, the engine or the split into files.
+    The first is the smallest (page key, unit). It does not depend on the order of the rows, the runner or the split
+    into files.
     """
     return _first_of_each(rows, lambda same: np.lexsort((same["file"], same["unit"], same["page"], same["hash"])))
 
@@ -28,13 +29,13 @@ def find_repeats(rows: Rows) -> tuple[Rows, Rows]:
 def find_stale_captures(rows: Rows) -> tuple[Rows, Rows]:
     """Returns (the newest capture of each URL, all others), both sorted by hash.
 
-    Ties are broken by file, then by row: the first stays (rule 4).
+    Of captures of the same moment, the first by file number, then by row, counts as the newest (rule `stale_capture`).
     """
     return _first_of_each(rows, lambda same: np.lexsort((same["row"], same["file"], -same["captured"], same["hash"])))
 
 
 def _first_of_each(rows: Rows, order: Callable[[Rows], npt.NDArray[np.intp]]) -> tuple[Rows, Rows]:
-    """Splits rows into the first of each hash and the others. `order` sorts rows by hash, then by preference."""
+    """Returns (the first row of each hash, all others). `order` sorts rows by hash, then by preference."""
     hashes = np.ascontiguousarray(rows["hash"])
     by_hash = np.argsort(hashes)  # rows of one hash come in any order here
     rows, hashes = np.take(rows, by_hash), hashes[by_hash]  # five times as fast as rows[by_hash]

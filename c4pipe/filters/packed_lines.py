@@ -1,37 +1,38 @@
-"""Line rules on all lines of a page at once, in C (see `native`). Python's rules in `lines` are the law.
+"""Line rules in C, on all lines of a page at once (see `native`). The functions in `lines` are the reference.
 
-A rule that is not here, or has arguments that C can't do, runs in Python: the outcome is the same.
+A rule that is not here, or whose arguments the C extension does not support, runs in Python with the same outcome.
 """
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from c4pipe.filters import lines
-from c4pipe.native import native
+from c4pipe.native import text_kernel
 from c4pipe.wet.page import Page
 
 if TYPE_CHECKING:
-    from c4pipe.native._text import Lines
+    from c4pipe.native import _text
 
-PackedRule = Callable[["Lines"], int]
-"""Drops or edits lines, and returns how many."""
+PackedRule = Callable[["_text.Lines"], int]
+"""Drops or edits lines, and returns the number of dropped or changed lines."""
 
-_MOST_TEXTS = 64
+_MOST_TEXTS = 64  # phrases or endings that the C extension supports
 
 
-def pack(page: Page, line_separators: str) -> "Lines | None":
-    """Returns the lines of a page as `body.cut` cuts them, or None where they have to be a list."""
-    if native is None:
+def pack(page: Page, line_separators: str) -> "_text.Lines | None":
+    """Returns the lines of a page as `body_lines.cut` cuts them, or None where the C extension can't hold them."""
+    if text_kernel is None:
         return None
     try:
-        packed: Lines = native.Lines(page.body if page.encoded is None else page.encoded, line_separators == "unicode")
+        body = page.body if page.encoded is None else page.encoded
+        packed: _text.Lines = text_kernel.Lines(body, line_separators == "unicode")
     except UnicodeEncodeError:  # half of a surrogate pair, which no decoded page has
         return None
     return packed
 
 
 def packed_rule(rule: str, arguments: Mapping[str, Any]) -> PackedRule | None:
-    """Returns what applies a line rule to packed lines; None where Python has to."""
+    """Returns the function that applies a line rule to packed lines; None where the rule must run in Python."""
     texts = [text for value in arguments.values() if isinstance(value, (tuple, list)) for text in value]
     if len(texts) > _MOST_TEXTS or not all(text and text.isprintable() for text in texts):
         return None

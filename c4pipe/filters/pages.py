@@ -1,4 +1,4 @@
-"""Page rules: each tells whether the page is dropped, from one fact about it (`Draft` has the facts)."""
+"""Page rules: each takes one fact about a page (see `recipes.rules.Fact`) and tells whether the page is dropped."""
 
 from collections.abc import Sequence
 
@@ -6,29 +6,29 @@ from c4pipe.filters.language import UNKNOWN, Guess
 
 
 def is_incomplete(missing: Sequence[str]) -> bool:
-    """Tells whether the page lacks its URL, its text or a timestamp that can be read (rule 2)."""
+    """Tells whether the page lacks its URL, its text or a timestamp that can be read."""
     return bool(missing)
 
 
 def exceeds(length: int, max_characters: int) -> bool:
-    """Tells whether the page has more than `max_characters` characters (rule 3)."""
+    """Tells whether the page has more than `max_characters` characters."""
     return length > max_characters
 
 
 def contains(text: str, phrases: Sequence[str]) -> bool:
-    """Tells whether one of `phrases` occurs in the text (rules 10 and 12)."""
+    """Tells whether one of `phrases` occurs in the text."""
     return any(phrase in text for phrase in phrases)
 
 
 def has_few_long_lines(lines: Sequence[str], min_lines: int, min_characters: int) -> bool:
-    """Tells whether fewer than `min_lines` lines have `min_characters` characters (mC4)."""
+    """Tells whether fewer than `min_lines` lines have `min_characters` characters (mT5 paper, 3.1)."""
     return sum(len(line) >= min_characters for line in lines) < min_lines
 
 
 def is_other_language(guess: Guess | None, languages: Sequence[str], min_probability: float) -> bool:
-    """Tells whether the best guess is none of `languages`, or less probable than `min_probability` (rule 17).
+    """Tells whether the best guess is none of `languages`, or less probable than `min_probability`.
 
-    A detector that answers `und` has weighed the probability itself.
+    `und` has no minimum: a detector that returns it has compared the probability with its own minimum.
     """
     if guess is None or guess.language not in languages:
         return True
@@ -36,17 +36,17 @@ def is_other_language(guess: Guess | None, languages: Sequence[str], min_probabi
 
 
 def falls_short(sentences: int, min_sentences: int) -> bool:
-    """Tells whether the page has fewer than `min_sentences` sentences (rules 14 and 16)."""
+    """Tells whether the page has fewer than `min_sentences` sentences."""
     return sentences < min_sentences
 
 
 def is_empty(lines: Sequence[str]) -> bool:
-    """Tells whether no line is left of the page (rule 16)."""
+    """Tells whether no line is left of the page."""
     return not lines
 
 
 def is_listed(bad_word: str | None) -> bool:
-    """Tells whether a listed word was found in the page (rule 18)."""
+    """Tells whether the page has a listed word."""
     return bad_word is not None
 
 

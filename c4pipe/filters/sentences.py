@@ -1,4 +1,4 @@
-"""Sentences as Punkt cuts them (Kiss and Strunk 2006), each line by itself (rule 14)."""
+"""Sentences, as Punkt splits them (Kiss and Strunk 2006), each line by itself."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,21 +16,21 @@ _MODELS = {
 
 
 def punkt_model(language: str) -> str:
-    """Returns the name of the language's Punkt model; English serves where a language has none."""
+    """Returns the name of the language's Punkt model; `english` where a language has none."""
     return _MODELS.get(language, "english")
 
 
 class SentenceSplitter:
-    """Cuts the lines of pages of one language into sentences.
+    """Splits the lines of pages of one language into sentences.
 
-    The library takes a mark for the end of a sentence, or not, by the words around it. Where a blank and a word follow
-    it, it is enough to ask for that mark by itself; and behind a word that is in no list of the model, the sentence
-    always ends. Only lines with other marks go through the library. The sentences are the library's
-    (tests/test_sentences.py compares them), five times faster.
+    The library decides by the words around a mark (`.`, `?`, `!`) whether a sentence ends there. Where one blank and a
+    word follow the mark, that mark can be decided by itself; and behind a word that is in no list of the model, the
+    sentence always ends. Only lines with other marks go through the whole library. The sentences are the same as the
+    library's (the tests compare them), five times faster.
     """
 
     def __init__(self, language: str, as_nltk: bool = False) -> None:
-        """Loads the model of `language`; with `as_nltk` it is applied as NLTK does."""
+        """Loads the model of `language`; with `as_nltk` the splitter decides as NLTK 3.10 does."""
         model = punkt_model(language)
         plain = punkt.tokenizer_for(model)
         self._punkt = _NltkPunkt(plain.params) if as_nltk else _Punkt(plain.params, rules=plain.rules)
@@ -38,9 +38,9 @@ class SentenceSplitter:
         self._unsure = _unsure_words(plain.params)
 
     def starts(self, lines: Sequence[str]) -> list[int]:
-        """Returns where each sentence starts, in characters of the lines joined by newlines.
+        """Returns the start of each sentence, in characters of the lines joined by newlines.
 
-        A sentence reaches up to the next one's start, so that white space and newlines belong to it.
+        A sentence reaches up to the start of the next, so white space and newlines belong to the sentence before them.
         """
         starts: list[int] = []
         line_start = 0
@@ -50,45 +50,46 @@ class SentenceSplitter:
         return starts
 
     def count(self, text: str, enough: int) -> int:
-        """Returns how many sentences a text has, which is cut as one line; or `enough` where there are more."""
-        found = 1
+        """Returns the number of sentences of a text that is split as one line; at most `enough`."""
+        count = 1
         for match in self._marks.finditer(text) if self._marks else ():
-            found += self._ends_surely(text, match.start())
-            if found >= enough:
+            count += self._ends_surely(text, match.start())
+            if count >= enough:
                 return enough
         return min(enough, len(self._library(text)))
 
     def _starts(self, line: str) -> list[int]:
         if self._marks is None or not line or line.isspace():
             return self._library(line)
-        found = [0]
-        part, starts, by_library = 0, 1, False  # since the last sure end: where, starts found, a mark that is not asked
+        starts = [0]
+        # Where the last sure sentence ends, the number of starts so far, whether a later mark needs the library.
+        part, sure, by_library = 0, 1, False
         for match in self._marks.finditer(line):
             mark = match.start()
             word = _word_before(line, mark)
             if not _is_before_word(line, mark) or line[mark + 1] != " ":
                 by_library = True
             elif self._ends_surely(line, mark):
-                if by_library and word.isalnum():  # no other mark is right before it
-                    found[starts:] = self._inside(line, part, mark + 1)
+                if by_library and word.isalnum():  # no other mark is directly before this one
+                    starts[sure:] = self._inside(line, part, mark + 1)
                     by_library = False
-                found.append(mark + 2)
+                starts.append(mark + 2)
                 if not by_library:
-                    part, starts = mark + 2, len(found)
+                    part, sure = mark + 2, len(starts)
             elif _OTHER_SPACE.search(word):
                 by_library = True
             elif self._punkt.ends(line[mark - len(word) : _end_of_word(line, mark + 2)]):
-                found.append(mark + 2)
+                starts.append(mark + 2)
         if by_library:
-            found[starts:] = self._inside(line, part, len(line))
-        return found
+            starts[sure:] = self._inside(line, part, len(line))
+        return starts
 
     def _inside(self, line: str, start: int, end: int) -> list[int]:
-        """Returns where sentences start inside a part of a line that the library cuts by itself."""
+        """Returns the starts of sentences inside a part of a line, which the library splits by itself."""
         return [start + each for each in self._library(line[start:end])[1:]]
 
     def _ends_surely(self, text: str, mark: int) -> bool:
-        """Tells whether the sentence ends at a mark, whatever the model says of the words around it."""
+        """Tells whether the sentence ends at a mark, whatever the model knows of the words around it."""
         if not _is_before_word(text, mark):
             return False
         word = _word_before(text, mark)
@@ -104,7 +105,7 @@ _OTHER_SPACE = re.compile(r"\s")
 
 
 def _is_before_word(text: str, mark: int) -> bool:
-    """Tells whether a word begins one blank or newline behind a mark, and no white space is before the mark."""
+    """Tells whether one blank or newline and a word follow a mark, with no white space before the mark."""
     return text[mark + 1] in " \n" and text[mark + 2 : mark + 3].isalnum() and not text[mark - 1 : mark].isspace()
 
 
@@ -118,23 +119,23 @@ def _end_of_word(line: str, start: int) -> int:
 
 
 def _marks(rules: punkt.LanguageVars) -> re.Pattern[str] | None:
-    """Returns what finds the marks that may end a sentence, or None for languages that have others, or no blanks."""
+    """Returns the pattern of marks that may end a sentence; None for languages with other marks, or without blanks."""
     if set(rules.sent_end_chars) != set(".?!") or not rules.next_sentence_requires_space:
         return None
     return re.compile(rf"[.?!](?={rules.non_word_char_class}|\s+\S)")
 
 
 def _unsure_words(model: punkt.PunktParameters) -> frozenset[str]:
-    """Returns the words behind which a full stop may not end the sentence."""
+    """Returns the words after which a full stop does not always end the sentence."""
     firsts = (first for first, _ in model.collocations)
     return frozenset(model.abbrev_types | model.numeric_abbrev_types).union(firsts)
 
 
 class _Punkt(punkt.PunktSentenceTokenizer):
-    """Punkt that remembers its decisions: what it looks at is the words around a mark, and these come again."""
+    """Punkt with a cache of its decisions, since the same words around a mark occur again and again."""
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self._decided: dict[str, bool] = {}
 
     def ends(self, context: str) -> bool:
@@ -142,23 +143,23 @@ class _Punkt(punkt.PunktSentenceTokenizer):
         return self._context_has_sentbreak(context)
 
     def _context_has_sentbreak(self, context: str) -> bool:
-        found = self._decided.get(context)
-        if found is None:
-            if len(self._decided) >= _REMEMBERED:
+        decision = self._decided.get(context)
+        if decision is None:
+            if len(self._decided) >= _CACHED_DECISIONS:
                 self._decided.clear()
-            found = self._decided[context] = super()._context_has_sentbreak(context)
-        return found
+            decision = self._decided[context] = super()._context_has_sentbreak(context)
+        return decision
 
 
-_REMEMBERED = 50_000  # decisions, about 10 MB
+_CACHED_DECISIONS = 50_000  # about 10 MB
 
 
 class _NltkPunkt(_Punkt):
-    """Punkt with what NLTK 3.10 does otherwise than this library.
+    """Punkt with the decisions of NLTK 3.10 where this library decides differently.
 
-    NLTK can make two sentences of "Wow!!!", and five of ". . . . .", and takes an opening quotation mark for the
-    end of the sentence before it. The published C4 was counted so: without it, 3 of 449 of its pages have fewer
-    than three sentences.
+    NLTK can make two sentences of "Wow!!!" and five of ". . . . .", and it adds an opening quotation mark to the
+    sentence before it. The sentences of the published C4 were counted this way: with this library's own decisions,
+    3 of 449 published pages would have fewer than three sentences.
     """
 
     def __init__(self, model: punkt.PunktParameters) -> None:
@@ -167,7 +168,7 @@ class _NltkPunkt(_Punkt):
             boundary_realignment_pattern=r'["\')\]}‘’“”«»]+?(?:\s+|(?=--)|$)',
         )
         super().__init__(model, rules=rules)
-        # Every mark of a spaced ellipsis may end a sentence; words are still cut with the library's pattern.
+        # Each mark of a spaced ellipsis may end a sentence; words are still split with the library's pattern.
         self._boundaries = punkt.PunktBoundaryDetector(replace(rules, multi_char_punct_pattern=r"(?!)"))
 
     def _absorb_punctuation_only(self, text: str, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:

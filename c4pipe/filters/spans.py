@@ -1,4 +1,4 @@
-"""Units of a page (sentences, or lines), the hashes of their spans, and a page without some of its spans. No Beam."""
+"""Units of a page (sentences or lines), the hashes of their spans, and the removal of spans from a page."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -7,20 +7,20 @@ import mmh3
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.native import lower, native
+from c4pipe.native import lower, text_kernel
 
 U64 = npt.NDArray[np.uint64]
 
 
 def cut(text: str, starts: Sequence[int]) -> list[str]:
-    """Returns the units of `text`: each reaches from its start (in characters) to the next one's."""
+    """Returns the units of `text`: each reaches from its start (in characters) to the start of the next."""
     return [text[start:end] for start, end in pairwise([*starts, len(text)])]
 
 
 def unit_hashes(units: Iterable[str], whitespace: str) -> U64:
-    """Returns the 64-bit hash of each unit, lower-cased (rule 15).
+    """Returns the 64-bit hash of each unit, lower-cased.
 
-    White space is `collapsed` (every run of it counts as one blank), or `stripped` (only around the unit).
+    White space is `collapsed` (each run of it counts as one blank) or `stripped` (only around the unit).
     """
     if whitespace == "collapsed":
         texts = (" ".join(lower(unit).split()) for unit in units)
@@ -31,7 +31,7 @@ def unit_hashes(units: Iterable[str], whitespace: str) -> U64:
 
 def page_hashes(text: str, starts: Sequence[int], whitespace: str) -> U64:
     """Returns the hash of each unit of a page's text, which starts at `starts` (in characters): see `unit_hashes`."""
-    texts = native.unit_texts(text, list(starts), whitespace == "collapsed") if native else None
+    texts = text_kernel.unit_texts(text, list(starts), whitespace == "collapsed") if text_kernel else None
     return unit_hashes(cut(text, starts), whitespace) if texts is None else _hashes(texts)
 
 
@@ -44,14 +44,14 @@ def _hashes(texts: Iterable[bytes]) -> U64:
 def span_hashes(hashes: U64, size: int) -> U64:
     """Returns the hash of every span of `size` consecutive units, from the units' hashes; in their order.
 
-    n units have n - size + 1 spans, or none. Equal spans have equal hashes; two different ones have the same
-    with a probability of 2^-64, so that of C4's 7 billion spans about one is taken for another.
+    n units have n - size + 1 spans, or none. Equal spans have equal hashes. Two different spans have the same hash with
+    a probability of 2^-64; among C4's 7 billion spans that is expected about once.
     """
     count = len(hashes) - size + 1
     if count < 1:
         return np.empty(0, dtype=np.uint64)
-    if native:
-        return np.frombuffer(native.span_hashes(hashes.tobytes(), size), dtype=np.uint64)
+    if text_kernel:
+        return np.frombuffer(text_kernel.span_hashes(hashes.tobytes(), size), dtype=np.uint64)
     mixed = np.zeros(count, dtype=np.uint64)
     for offset in range(size):
         mixed = _mix(mixed * np.uint64(0x9E3779B97F4A7C15) + hashes[offset : offset + count])
@@ -71,24 +71,23 @@ def remove_spans(text: str, starts: Sequence[int], spans: Iterable[int], size: i
 
     Args:
         text: lines joined by newlines.
-        starts: where each unit starts, in characters.
+        starts: the start of each unit, in characters.
         spans: index of the first unit of each span to remove; spans may overlap.
         size: units in a span.
         unit: `sentence` or `line`.
 
-    What is left of a line that lost sentences keeps its inner white space and is trimmed; a line that lost
-    everything is gone.
+    A line that loses sentences keeps its inner white space and is trimmed. A line that loses all of them is removed.
     """
-    gone = {index for span in spans for index in range(span, span + size)}
+    removed = {index for span in spans for index in range(span, span + size)}
     units = cut(text, starts)
     if unit == "line":
-        kept = "".join(each for index, each in enumerate(units) if index not in gone)
-        return kept.removesuffix("\n"), len(units) - len(gone)
-    left = [_newline(each) if index in gone else each for index, each in enumerate(units)]
+        kept = "".join(each for index, each in enumerate(units) if index not in removed)
+        return kept.removesuffix("\n"), len(units) - len(removed)
+    left = [_newline(each) if index in removed else each for index, each in enumerate(units)]
     lines = (line.strip() for line in "".join(left).split("\n"))
-    return "\n".join(line for line in lines if line), len(units) - len(gone)
+    return "\n".join(line for line in lines if line), len(units) - len(removed)
 
 
 def _newline(unit: str) -> str:
-    """What is left of a removed unit: the end of its line, if it is the last one there."""
+    """Returns what stays of a removed unit: the newline, if the unit is the last of its line."""
     return "\n" if unit.endswith("\n") else ""

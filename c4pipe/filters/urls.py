@@ -1,4 +1,4 @@
-"""The identity that a page's URL gives it: normalised URL, keys, split."""
+"""A page's identity, from its URL: the normalised URL, the keys, the split."""
 
 import hashlib
 import re
@@ -15,14 +15,14 @@ _TRACKING_QUERY = re.compile(r"\?(?:utm_|ref|feed).*")
 
 
 def normalise_url(url: str, scheme: str = "start") -> str:
-    """Returns `url` without scheme, `www.`, a tracking query and trailing slashes (rule 5).
+    """Returns `url` without scheme, `www.`, a tracking query and trailing slashes.
 
     The query is cut where its first parameter starts with `utm_`, `ref` or `feed`.
     Source: TensorFlow Datasets, c4 3.1.0; the paper only says that pages were deduplicated.
 
     Args:
         url: a URL as crawled.
-        scheme: `start`, or `anywhere` to remove the scheme, with a `www.` after it, wherever it stands.
+        scheme: `start` removes the scheme at the start; `anywhere` removes each scheme, with a `www.` behind it.
     """
     return _TRACKING_QUERY.sub("", _SCHEME[scheme].sub("", url)).rstrip("/")
 
@@ -39,12 +39,19 @@ def url_md5(url: str) -> int:
 
 
 def page_key(url: str, normalised_url: str, by_md5: bool) -> int:
-    """Returns the unsigned 64-bit key of a page: its place in the corpus, by its URL as crawled or normalised."""
+    """Returns the unsigned 64-bit key of a page, which decides its place in the corpus.
+
+    Args:
+        url: as crawled.
+        normalised_url: the same URL normalised.
+        by_md5: whether the key is the upper half of the MD5 of `url`, as in TensorFlow Datasets, instead of the hash of
+            `normalised_url`.
+    """
     return url_md5(url) >> 64 if by_md5 else url_key(normalised_url)
 
 
 def is_validation(normalised_url: str, one_in: int) -> bool:
-    """Tells whether the page belongs to the validation split: MD5 of its URL modulo `one_in` is 0 (rule 19).
+    """Tells whether the page belongs to the validation split: the MD5 of its URL modulo `one_in` is 0.
 
     Source: TensorFlow Datasets, c4 3.1.0 (one in 1,000).
     """

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that appear complete or not at all, and small files of JSON and text."""
 
 import json
 import os
@@ -12,20 +12,20 @@ from c4pipe.io.paths import StoragePath
 
 
 class AtomicFile:
-    """A file that appears whole or not at all.
+    """A file that appears complete or not at all: write it at `path`, then publish it.
 
     Attributes:
-        path: where to write it, on this machine.
+        path: a temporary file on this machine.
     """
 
     def __init__(self, target: StoragePath) -> None:
         self._target = target
-        # the token because machines that share a drive can have a process of the same number
+        # the token, because two machines that share a drive can have processes with the same id
         name = f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp"
         self.path = target.with_name(name) if isinstance(target, Path) else Path(tempfile.gettempdir(), name)
 
     def publish(self) -> None:
-        """Puts the file in its place, over one that is there."""
+        """Moves the file to its target and replaces an existing one. Raises OSError."""
         if isinstance(self._target, Path):
             self.path.replace(self._target)
         else:
@@ -33,12 +33,12 @@ class AtomicFile:
             self.path.unlink()
 
     def discard(self) -> None:
-        """Removes what was written, unless it was published."""
+        """Removes the temporary file, if it was not published."""
         self.path.unlink(missing_ok=True)
 
 
 def read_json(path: StoragePath) -> dict[str, Any] | None:
-    """Returns the object in a file of JSON, or None where there is no such file. Raises UsageError for another one."""
+    """Returns the object in a JSON file, or None where the file does not exist. Raises UsageError for other content."""
     try:
         values: dict[str, Any] = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
@@ -49,15 +49,15 @@ def read_json(path: StoragePath) -> dict[str, Any] | None:
 
 
 def write_text(target: StoragePath, text: str) -> None:
-    """Writes a file, UTF-8, whole or not at all. Raises OSError."""
+    """Writes a text file in UTF-8 that appears complete or not at all. Raises OSError."""
     write_bytes(target, text.encode())
 
 
 def write_bytes(target: StoragePath, data: bytes) -> None:
-    """Writes a file, whole or not at all. Raises OSError."""
-    whole = AtomicFile(target)
+    """Writes a file that appears complete or not at all. Raises OSError."""
+    file = AtomicFile(target)
     try:
-        whole.path.write_bytes(data)
-        whole.publish()
+        file.path.write_bytes(data)
+        file.publish()
     finally:
-        whole.discard()
+        file.discard()

@@ -1,10 +1,10 @@
-"""Where bytes come from: an open file, a download, a part of either."""
+"""A stream of bytes: an open file, a download, or a part of either."""
 
 from typing import Protocol
 
 
 class ByteStream(Protocol):
-    """Where bytes come from: an open file, or a download."""
+    """A stream of bytes to read from the beginning to the end."""
 
     def read(self, size: int, /) -> bytes:
-        """Returns at most `size` bytes; none at the end. Raises OSError where it can't go on."""
+        """Returns at most `size` bytes; none at the end. Raises OSError where the stream can't be read further."""

@@ -1,47 +1,49 @@
-"""Files behind http:// and https://, read as streams: politely, and stubbornly.
+"""Files behind http:// and https://, read as streams, with retries.
 
-A download that breaks goes on where it broke, by a byte range, so that a cut connection costs a pause. What a
-busy server answers (429, 5xx, and 403, with which Common Crawl's front end turns away who asks too fast) is
-waited out: as long as Retry-After says, else twice as long each time, with some jitter so that workers don't
-come back together. What will not change (404, another file than before) ends the download at once.
+A download that breaks continues where it broke, by a byte range, so that a lost connection costs only a pause. If the
+server is busy (429, 5xx, or 403, which Common Crawl's front end sends to clients that ask too fast), the download
+waits: as long as Retry-After says, else twice as long each time, with some jitter so that workers don't return
+together. An error that will not change (404, a file that was replaced meanwhile) ends the download at once.
 """
 
 import email.utils
 import time
+from importlib.metadata import version
 from typing import Any
 
 import urllib3
 
-from c4pipe import __version__
 from c4pipe.io.retry import DownloadError, NetworkOptions, RetryPolicy
 
+_USER_AGENT = f"c4pipe/{version('c4pipe')}"
 _BUSY = (403, 408, 425, 429, 500, 502, 503, 504)
 _BROKEN = (urllib3.exceptions.HTTPError, OSError)
 
 
 class Download:
-    """The bytes behind a URL, in their order. One connection, kept while it lasts.
+    """The bytes of the file behind a URL, in order, over one connection as long as it lasts.
 
-    `length`: bytes of the whole file, once some were read; None where the server does not tell.
+    Attributes:
+        length: the bytes of the whole file; None before the first read, and where the server does not say.
     """
 
     def __init__(
         self, url: str, pool: urllib3.PoolManager, network: NetworkOptions, first: int = 0, size: int | None = None
     ) -> None:
-        """Takes a URL and, for a part of the file, its first byte and how many there are."""
+        """Takes a URL and, for a part of the file, the offset of its first byte and its size in bytes."""
         self._url = url
         self._pool = pool
         self._stall_seconds = network.stall_seconds
-        self._patience = RetryPolicy(url, network)
+        self._retry = RetryPolicy(url, network)
         self._response: Any = None
-        self._offset = first  # of the next byte to give out
+        self._offset = first  # of the next byte to return
         self._end = None if size is None else first + size
         self._skip = 0  # bytes that a server without ranges sends again
         self.length: int | None = None
         self._version: str | None = None
 
     def read(self, size: int) -> bytes:
-        """Returns at most `size` bytes; none at the end. Raises DownloadError where the file can't be had."""
+        """Returns at most `size` bytes; none at the end. Raises DownloadError where the file can't be read."""
         while self._end is None or self._offset < self._end:
             try:
                 if self._response is None and not self._connect():
@@ -53,30 +55,30 @@ class Download:
                 self._pause(_reason(error))
                 continue
             if data or self.length is None or self._offset >= self.length:
-                self._patience.progress(len(data))
+                self._retry.progress(len(data))
                 return data
             self._pause(f"it ended after {self._offset:,} of {self.length:,} bytes")
         return b""
 
     def close(self) -> None:
-        """Gives the connection back."""
+        """Closes the connection."""
         if self._response is not None:
             self._response.close()
             self._response = None
 
     def _read(self, size: int) -> bytes:
         while self._skip:
-            passed = self._response.read(min(self._skip, 1 << 20))
-            if not passed:
+            skipped = self._response.read(min(self._skip, 1 << 20))
+            if not skipped:
                 return b""
-            self._skip -= len(passed)
+            self._skip -= len(skipped)
         data: bytes = self._response.read(size)
         self._offset += len(data)
         return data
 
     def _connect(self) -> bool:
-        """Asks for what is not read yet; returns False where the server was busy, after a pause."""
-        headers = {"User-Agent": f"c4pipe/{__version__}", "Accept-Encoding": "identity"}
+        """Requests the bytes that are not read yet. Returns False, after a pause, where the server is busy."""
+        headers = {"User-Agent": _USER_AGENT, "Accept-Encoding": "identity"}
         if self._offset or self._end:
             headers["Range"] = f"bytes={self._offset}-{self._end - 1 if self._end else ''}"
         timeout = urllib3.Timeout(connect=30.0, read=self._stall_seconds)
@@ -95,7 +97,7 @@ class Download:
         start, length = _span(response)
         if self._version is not None and (version != self._version or self.length not in (None, length)):
             response.close()
-            raise DownloadError(f"{self._url}: the file was changed while it was read")
+            raise DownloadError(f"{self._url}: the file changed while it was read")
         if start > self._offset:
             response.close()
             raise DownloadError(f"{self._url}: the server sent bytes from {start:,}, not from {self._offset:,}")
@@ -104,31 +106,31 @@ class Download:
         self._response = response
         return True
 
-    def _pause(self, why: str, least: float = 0.0) -> None:
+    def _pause(self, reason: str, min_seconds: float = 0.0) -> None:
         self.close()
-        self._patience.pause(why, least)
+        self._retry.pause(reason, min_seconds)
 
 
 def make_pool() -> urllib3.PoolManager:
-    """Returns the connections of a worker: a few, used again and again."""
+    """Returns a pool of a few connections, which one worker uses for all its downloads."""
     return urllib3.PoolManager(num_pools=4, maxsize=2)
 
 
 def _span(response: Any) -> tuple[int, int | None]:
-    """Returns where a response starts in its file, and the file's length where it is told."""
+    """Returns the offset of a response in its file, and the length of the file where the server says it."""
     if response.status == 206:
         unit, _, rest = response.headers.get("Content-Range", "").partition(" ")
         span, _, length = rest.partition("/")
         first = span.partition("-")[0]
         if unit == "bytes" and first.isdigit():
             return int(first), int(length) if length.isdigit() else None
-        raise DownloadError(f"{response.geturl()}: the server sent a range and did not say which")
+        raise DownloadError(f"{response.geturl()}: the server sent a part of the file and did not say which")
     length = response.headers.get("Content-Length", "")
     return 0, int(length) if length.isdigit() else None
 
 
 def _seconds(retry_after: str | None) -> float:
-    """Returns the seconds that a Retry-After header asks for: a number of them, or a date."""
+    """Returns the seconds that a Retry-After header asks for; the header has a number of seconds or a date."""
     if not retry_after:
         return 0.0
     if retry_after.isdigit():
@@ -140,7 +142,7 @@ def _seconds(retry_after: str | None) -> float:
 
 
 def _reason(error: BaseException) -> str:
-    """Returns the innermost cause of an error of urllib3's, which wraps several."""
+    """Returns the innermost cause of an error: urllib3 wraps one error in another."""
     while isinstance(error, urllib3.exceptions.HTTPError) and (error.__cause__ or error.__context__):
         error = error.__cause__ or error.__context__ or error
     return f"{type(error).__name__} {error}".strip()

@@ -1,4 +1,8 @@
-"""One run at a time in a folder: two would take each other's temporary files for left-overs."""
+"""Locks: one run at a time works in a folder, since two would delete each other's temporary files.
+
+The system releases a lock (`flock`) when its process ends, for whatever reason. The lock file is removed on release, so
+that a finished corpus holds no file of it.
+"""
 
 import contextlib
 import fcntl
@@ -15,9 +19,11 @@ NAME = ".lock"
 
 @contextlib.contextmanager
 def only_run(folder: StoragePath) -> Iterator[None]:
-    """Holds a folder for this process. Raises UsageError, naming the other process, where one has it.
+    """Locks a folder for this process; makes the folder if it is missing.
 
-    A store has no locks: there, nothing is held.
+    A folder in an object store is not locked: stores have no locks.
+
+    Raises UsageError, with the folder and the other process, if another run has locked it.
     """
     if not isinstance(folder, Path):
         yield
@@ -28,16 +34,20 @@ def only_run(folder: StoragePath) -> Iterator[None]:
             stack.enter_context(held(folder / NAME))
         except BlockingIOError as error:
             raise UsageError(
-                f"another run of c4pipe ({error}) is at work in {folder}: wait for its end, or give another folder"
+                f"another run of c4pipe ({error}) is at work in {folder}: wait until it ends, or give another folder"
             ) from None
         yield
 
 
 @contextlib.contextmanager
 def held(path: Path, wait: bool = False) -> Iterator[None]:
-    """Holds a lock file; the system lets go of it when the process ends, however that is.
+    """Locks a lock file, whose folder must exist.
 
-    Raises BlockingIOError, with a word about the process that has it, unless told to wait.
+    Args:
+        path: the lock file; it is made, and removed at the end.
+        wait: whether to wait for another process to release it.
+
+    Raises BlockingIOError, with the name of the other process, if that has locked it and `wait` is False.
     """
     while True:
         with path.open("a+") as file:
@@ -46,7 +56,7 @@ def held(path: Path, wait: bool = False) -> Iterator[None]:
             except BlockingIOError:
                 file.seek(0)
                 raise BlockingIOError(file.read(200).strip() or "another process") from None
-            if not _is_still(path, file.fileno()):  # its last holder removed it before we had it
+            if not _is_same_file(path, file.fileno()):  # the last holder removed it while we waited
                 continue
             file.truncate(0)
             file.write(f"process {os.getpid()} on {socket.gethostname()}")
@@ -58,7 +68,7 @@ def held(path: Path, wait: bool = False) -> Iterator[None]:
             return
 
 
-def _is_still(path: Path, descriptor: int) -> bool:
+def _is_same_file(path: Path, descriptor: int) -> bool:
     try:
         return path.stat().st_ino == os.fstat(descriptor).st_ino
     except FileNotFoundError:

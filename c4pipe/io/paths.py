@@ -1,6 +1,6 @@
-"""Where work folders and corpora are: folders of this machine (or mounted there), or of a store. One layer for both.
+"""Paths of work folders and corpora: on this machine (or mounted there), or in an object store.
 
-A file appears whole or not at all: by rename, or by an upload that counts once it is complete.
+A file appears complete or not at all: by a rename, or by an upload that is visible when it is complete.
 """
 
 import contextlib
@@ -21,17 +21,18 @@ from c4pipe.io.object_store import SCHEMES, file_system, path_of, transient_reas
 from c4pipe.io.ranged_file import RangedFile
 from c4pipe.io.retry import DownloadError, NetworkOptions, RetryPolicy
 
-_NETWORK = NetworkOptions(tries=6)  # about half a minute: someone may be waiting for it
-_TRIES = 3  # of the store's own library, within one of these
+_NETWORK = NetworkOptions(tries=6)  # about half a minute, because a person may be waiting
+_TRIES = 3  # of the store's own library, within each try of ours
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class RemotePath:
-    """A folder or file in a store: what c4pipe uses of `pathlib.Path`, for a URL.
+    """A folder or file in an object store: the methods of `pathlib.Path` that c4pipe uses, for a URL.
 
-    Folders need not be made. What fails on the way is tried again; in the end everything here can raise OSError.
+    Folders exist as soon as a file is in them. A request that fails is repeated; every method can raise OSError in the
+    end.
     """
 
     url: str
@@ -44,25 +45,25 @@ class RemotePath:
 
     @property
     def name(self) -> str:
-        """The last part."""
+        """The last part of the URL."""
         return self.url.rpartition("/")[2]
 
     @property
     def parent(self) -> "RemotePath":
-        """The folder that this is in."""
+        """The folder that contains this one."""
         return RemotePath(self.url.rpartition("/")[0])
 
     def with_name(self, name: str) -> "RemotePath":
-        """Returns what has that name beside this."""
+        """Returns the path with another name in the same folder."""
         return RemotePath(f"{self.url.rpartition('/')[0]}/{name}")
 
     def absolute(self) -> "RemotePath":
-        """Returns this: a URL means the same everywhere."""
+        """Returns this path: a URL means the same everywhere."""
         return self
 
     def _do(self, operation: Callable[[fs.FileSystem, str], T]) -> T:
-        """Does something with file system and path until it is done, or there is no hope."""
-        patience = RetryPolicy(self.url, _NETWORK)
+        """Calls a function with file system and path until it succeeds or the tries are used up."""
+        retry = RetryPolicy(self.url, _NETWORK)
         try:
             while True:
                 try:
@@ -70,28 +71,28 @@ class RemotePath:
                 except FileNotFoundError:
                     raise FileNotFoundError(f"{self.url}: there is no such file or bucket") from None
                 except (OSError, ArrowInvalid) as error:
-                    why = transient_reason(error, self.url)
-                patience.pause(why)
-        except DownloadError as error:  # of ours: it must not be taken for an input that can't be had
+                    reason = transient_reason(error, self.url)
+                retry.pause(reason)
+        except DownloadError as error:  # a DownloadError is for inputs, which may be missing
             raise OSError(str(error)) from None
 
     def _type(self) -> Any:
         return self._do(lambda store, path: store.get_file_info(path).type)
 
     def exists(self) -> bool:
-        """Tells whether there is a file or folder."""
+        """Tells whether there is such a file or folder."""
         return bool(self._type() != fs.FileType.NotFound)
 
     def is_dir(self) -> bool:
-        """Tells whether there is a folder: something whose URL begins with this one and a slash."""
+        """Tells whether this is a folder: whether an object has a URL that begins with this one and a slash."""
         return bool(self._type() == fs.FileType.Directory)
 
     def open(self) -> "RemoteFile":
-        """Opens a file to be read. Raises FileNotFoundError where there is none."""
+        """Opens a file for reading. Raises FileNotFoundError where there is none."""
         return RemoteFile(self)
 
     def read_bytes(self) -> bytes:
-        """Returns what a file holds. Raises FileNotFoundError where there is none."""
+        """Returns the content of a file. Raises FileNotFoundError where there is none."""
         with self.open() as file:
             return file.read()
 
@@ -100,21 +101,21 @@ class RemotePath:
         return self.read_bytes().decode(encoding)
 
     def list(self) -> list[fs.FileInfo]:
-        """Returns what is directly in a folder, by name; nothing where there is none."""
+        """Returns the files and folders directly in a folder, by name; none where the folder does not exist."""
         infos = self._do(lambda store, path: store.get_file_info(fs.FileSelector(path, allow_not_found=True)))
         return sorted(infos, key=lambda info: str(info.base_name))
 
     def glob(self, pattern: str) -> Iterator["RemotePath"]:
-        """Yields what matches a pattern without folders in it, by name."""
+        """Yields the files and folders directly in this one whose names match a pattern, by name."""
         yield from (self / each.base_name for each in self.list() if fnmatch.fnmatchcase(each.base_name, pattern))
 
     def upload(self, file: Path) -> None:
-        """Makes this object from a file of this machine; it is there when all of it is."""
-        # HDFS shows a file while it grows, but renames; the others show an object when it is whole.
-        grows = self.url.startswith("hdfs://")
-        target = self.with_name(f".{self.name}.{secrets.token_hex(4)}.tmp") if grows else self
+        """Uploads a file of this machine. The object is visible when the upload is complete."""
+        # HDFS shows a file while it is written, but can rename it; the others show an object when it is complete.
+        is_hdfs = self.url.startswith("hdfs://")
+        target = self.with_name(f".{self.name}.{secrets.token_hex(4)}.tmp") if is_hdfs else self
         target._do(lambda store, path: _send(file, store, path))
-        if grows:  # over one that is there
+        if is_hdfs:  # replaces an existing file
             self._do(lambda store, path: store.move(path_of(target.url), path))
 
     def unlink(self, missing_ok: bool = False) -> None:
@@ -126,16 +127,16 @@ class RemotePath:
                 raise
 
     def rmtree(self) -> None:
-        """Removes a folder with all that is in it; it need not be there."""
+        """Removes a folder and everything in it, if it exists."""
         with contextlib.suppress(FileNotFoundError):
-            if self.is_dir():  # gs:// has another error for one that is not there
+            if self.is_dir():  # gs:// raises another error for a folder that does not exist
                 self._do(lambda store, path: store.delete_dir(path))
 
 
 def _send(file: Path, store: fs.FileSystem, path: str) -> None:
-    """Writes an object with all bytes of a file."""
-    # In one call of Arrow's, for a stream that is let go of makes an object of what it has so far: Ctrl-C between
-    # two calls would leave a part of the file. And not by Arrow's copy_files, which keeps the last errors to itself.
+    """Writes the bytes of a file to an object."""
+    # In one call of Arrow: a stream that is dropped makes an object of what it has so far, so Ctrl-C between two calls
+    # would leave a part of the file. Not with Arrow's copy_files, which does not report the last errors.
     with pa.memory_map(str(file)) as source:
         stream = store.open_output_stream(path, compression=None)
         stream.write(source.read_buffer())
@@ -143,7 +144,7 @@ def _send(file: Path, store: fs.FileSystem, path: str) -> None:
 
 
 class RemoteFile(RangedFile):
-    """A file in a store, open to be read at any place. What fails on the way is tried again, then OSError is raised."""
+    """A file in an object store, open for reading at any offset. A request that fails is repeated before OSError."""
 
     def __init__(self, path: RemotePath) -> None:
         self._path = path
@@ -163,22 +164,23 @@ class RemoteFile(RangedFile):
         return self._path._do(once)
 
     def range(self, first: int, size: int) -> bytes:
-        """Returns `size` bytes from byte `first` on."""
-        return self._do(lambda file: _whole(file.read_at(size, first), size))
+        """Returns exactly `size` bytes from offset `first` on."""
+        return self._do(lambda file: _check_size(file.read_at(size, first), size))
 
 
-def _whole(data: bytes, size: int) -> bytes:
+def _check_size(data: bytes, size: int) -> bytes:
+    """Returns the data. Raises OSError where they are shorter than requested."""
     if len(data) < size:
-        raise OSError(f"{len(data):,} of {size:,} bytes came")
+        raise OSError(f"only {len(data):,} of {size:,} bytes arrived")
     return data
 
 
 StoragePath = Path | RemotePath
-"""A folder or file, wherever it is."""
+"""A folder or file on this machine or in an object store."""
 
 
 def storage_path(text: str | Path) -> StoragePath:
-    """Returns the place that a path or URL names. Raises UsageError for a URL that c4pipe can't write to."""
+    """Returns the path of a folder or file, given as text. Raises UsageError for a URL that c4pipe can't write to."""
     text = str(text)
     if "://" not in text:
         return Path(text)
@@ -191,12 +193,12 @@ def storage_path(text: str | Path) -> StoragePath:
 
 
 def parquet_source(file: StoragePath) -> str | RemoteFile:
-    """Returns a file as Arrow's readers of Parquet take it. Raises OSError for one in a store that can't be had."""
+    """Returns a file in the form that Arrow's Parquet readers take. Raises OSError where a store can't be read."""
     return str(file) if isinstance(file, Path) else file.open()
 
 
-def names(folder: StoragePath) -> set[str]:
-    """Returns the names directly in a folder, in one look; none where there is no such folder."""
+def list_names(folder: StoragePath) -> set[str]:
+    """Returns the names directly in a folder, from one listing; none where the folder does not exist."""
     if not isinstance(folder, Path):
         return {each.base_name for each in folder.list()}
     try:
@@ -206,19 +208,22 @@ def names(folder: StoragePath) -> set[str]:
 
 
 def file_sizes(folder: StoragePath, pattern: str) -> dict[str, int]:
-    """Returns the bytes of the files directly in a folder whose names match, by name; none where it is not there."""
+    """Returns the sizes in bytes of the files directly in a folder whose names match a pattern, by name.
+
+    Returns none where the folder does not exist.
+    """
     if not isinstance(folder, Path):
         return {each.base_name: each.size for each in folder.list() if fnmatch.fnmatchcase(each.base_name, pattern)}
     return {path.name: path.stat().st_size for path in folder.glob(pattern)}
 
 
 def file_size(file: StoragePath) -> int:
-    """Returns the bytes of a file. Raises OSError where it can't be had."""
+    """Returns the size of a file in bytes. Raises OSError where it can't be read."""
     return file.stat().st_size if isinstance(file, Path) else file.open().seek(0, io.SEEK_END)
 
 
 def remove_tree(folder: StoragePath) -> None:
-    """Removes a folder with all that is in it; it need not be there."""
+    """Removes a folder and everything in it, if it exists."""
     if not isinstance(folder, Path):
         folder.rmtree()
     elif folder.exists():

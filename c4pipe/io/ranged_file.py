@@ -1,20 +1,20 @@
-"""Files that are read by ranges, a request each: what a store's and a web server's have in common."""
+"""Files that are read by byte ranges, with one request for each: in an object store or on a web server."""
 
 import io
 from typing import Any
 
 
 class RangedFile(io.RawIOBase):
-    """A file open to be read at any place."""
+    """A file that is open for reading at any offset."""
 
     def __init__(self, size: int) -> None:
-        """Begins at its start; `size` in bytes."""
+        """Takes the size of the file in bytes."""
         super().__init__()
         self.size = size
-        self._at = 0
+        self._offset = 0
 
     def range(self, first: int, size: int) -> bytes:
-        """Returns `size` bytes from byte `first` on. Raises OSError where they, or some, can't be had."""
+        """Returns exactly `size` bytes from offset `first` on. Raises OSError where some can't be read."""
         raise NotImplementedError
 
     def readable(self) -> bool:
@@ -26,26 +26,26 @@ class RangedFile(io.RawIOBase):
         return True
 
     def tell(self) -> int:
-        """Returns the byte that is read next."""
-        return self._at
+        """Returns the offset of the next byte to read."""
+        return self._offset
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Goes to a byte, counted from the start, from here, or from the end."""
-        self._at = offset + (0, self._at, self.size)[whence]
-        return self._at
+        """Sets and returns the offset of the next byte, counted from the start, the current offset or the end."""
+        self._offset = offset + (0, self._offset, self.size)[whence]
+        return self._offset
 
     def read(self, size: int | None = -1) -> bytes:
-        """Returns that many bytes, fewer at the end only; all that are left for None or -1."""
-        left = max(0, self.size - self._at)
+        """Returns `size` bytes, fewer only at the end of the file; all the rest for None or -1."""
+        left = max(0, self.size - self._offset)
         size = left if size is None or size < 0 else min(size, left)
         if not size:
             return b""
-        data = self.range(self._at, size)
-        self._at += size
+        data = self.range(self._offset, size)
+        self._offset += size
         return data
 
     def readinto(self, buffer: Any) -> int:
-        """Fills a buffer, less of it at the end only; returns how many bytes there are."""
+        """Fills a buffer (its beginning, at the end of the file) and returns the number of bytes."""
         view = memoryview(buffer).cast("B")
         data = self.read(len(view))
         view[: len(data)] = data

@@ -1,28 +1,28 @@
-"""How downloads are tried again, and how long they may take."""
+"""How often a download is tried, how long it waits between two tries, and how long it may take."""
 
 import random
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-_LONGEST_PAUSE = 60.0  # seconds, unless the server asks for more
+_MAX_PAUSE = 60.0  # seconds, unless the server asks for more
 
 
 class DownloadError(OSError):
-    """A file could not be had, for the reason that the message gives."""
+    """A file could not be downloaded. The message says why."""
 
 
 @dataclass(frozen=True)
 class NetworkOptions:
-    """How to behave on the network, and where to keep what was read.
+    """How files are read from the network, and where they are kept.
 
     Attributes:
-        tries: how often a file is asked for in a row without a byte of progress.
-        file_seconds: the longest that a file may take, pauses included.
+        tries: the number of tries in a row without a new byte after which a file is given up.
+        file_seconds: the longest time for a file, pauses included.
         stall_seconds: the longest wait for the next byte.
-        first_pause: seconds before the second try; twice as many before each further one.
-        bytes_per_second: the most that one download reads; None for no limit.
-        cache: a folder that keeps whole files (`cache`); None to keep nothing.
+        first_pause: seconds before the second try; the pause doubles before each further one.
+        bytes_per_second: the limit for one download; None for no limit.
+        cache: a folder that keeps the downloaded files; None to keep nothing.
     """
 
     tries: int = 8
@@ -34,18 +34,21 @@ class NetworkOptions:
 
 
 class RetryPolicy:
-    """The tries and the time that one file may take: what every kind of download waits by."""
+    """Counts the tries and the time of one download, waits between tries, and ends it when either is used up."""
 
     def __init__(self, url: str, network: NetworkOptions) -> None:
         self._url = url
         self._network = network
-        self._fails = 0
+        self._failures = 0
         self._size = 0  # bytes read
         self._started = time.monotonic()
 
     def progress(self, size: int) -> None:
-        """Notes that bytes came, and keeps to the rate. Raises DownloadError where the time is spent."""
-        self._fails = 0
+        """Takes the number of bytes that have arrived, and waits to keep the rate.
+
+        Raises DownloadError where the time is used up.
+        """
+        self._failures = 0
         self._size += size
         if self._network.bytes_per_second:
             due = self._size / self._network.bytes_per_second
@@ -53,14 +56,22 @@ class RetryPolicy:
         if time.monotonic() - self._started > self._network.file_seconds:
             raise DownloadError(f"{self._url}: took longer than {self._network.file_seconds:,.0f} s")
 
-    def pause(self, why: str, least: float = 0.0) -> None:
-        """Waits `least` seconds or more before the next try. Raises DownloadError where tries or time are spent."""
-        self._fails += 1
+    def pause(self, reason: str, min_seconds: float = 0.0) -> None:
+        """Waits before the next try.
+
+        Args:
+            reason: why the last try failed.
+            min_seconds: the shortest wait.
+
+        Raises DownloadError, with the reason, where the tries or the time are used up.
+        """
+        self._failures += 1
         spent = time.monotonic() - self._started
-        if self._fails >= self._network.tries:
-            raise DownloadError(f"{self._url}: {why}, {self._fails} times in a row")
-        seconds = min(_LONGEST_PAUSE, self._network.first_pause * 2 ** (self._fails - 1))
-        seconds = max(seconds * random.uniform(0.5, 1.0), least)
-        if spent + seconds > self._network.file_seconds:
-            raise DownloadError(f"{self._url}: {why}; {spent:,.0f} s of {self._network.file_seconds:,.0f} s are spent")
+        if self._failures >= self._network.tries:
+            raise DownloadError(f"{self._url}: {reason}, {self._failures} times in a row")
+        seconds = min(_MAX_PAUSE, self._network.first_pause * 2 ** (self._failures - 1))
+        seconds = max(seconds * random.uniform(0.5, 1.0), min_seconds)
+        limit = self._network.file_seconds
+        if spent + seconds > limit:
+            raise DownloadError(f"{self._url}: {reason}; {spent:,.0f} s of {limit:,.0f} s are used up")
         time.sleep(seconds)

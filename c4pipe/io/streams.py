@@ -1,4 +1,4 @@
-"""Where the bytes of an input come from: a file, a server, an object store, or the cache before these."""
+"""Opens inputs: files, URLs of web servers and object stores, and the cache in front of these."""
 
 import contextlib
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ from c4pipe.io.retry import NetworkOptions
 
 
 def is_url(path: str) -> bool:
-    """Tells whether an input is behind a URL that c4pipe reads."""
+    """Tells whether an input is a URL that c4pipe can read, and not a path."""
     return path.startswith(("http://", "https://", *SCHEMES))
 
 
 class InputOpener:
-    """Opens inputs. Made once in a worker, whose connections it holds."""
+    """Opens inputs. A worker has one, which keeps its connections."""
 
     def __init__(self, network: NetworkOptions) -> None:
         self._network = network
@@ -26,7 +26,7 @@ class InputOpener:
 
     @contextlib.contextmanager
     def open(self, path: str) -> Iterator[ByteStream]:
-        """Opens a path or URL. Raises DownloadError where a URL's file can't be had, OSError for any other reason."""
+        """Opens a path or URL. Raises DownloadError where a URL can't be read, OSError where a file can't."""
         cache = self._network.cache
         if is_url(path) and cache is None:
             with self._download(path) as stream:
@@ -37,15 +37,15 @@ class InputOpener:
             yield file
 
     def size(self, path: str) -> int | None:
-        """Returns the bytes of an input; None where its server doesn't tell. Raises OSError."""
+        """Returns the size of an input in bytes; None where its server does not say it. Raises OSError."""
         if not is_url(path):
             return Path(path).stat().st_size
         with self._download(path, 0, 1) as download:
             download.read(1)
             return download.length
 
-    def part(self, path: str, first: int, size: int) -> bytes:
-        """Returns `size` bytes of an input from byte `first` on, fewer at its end. Raises OSError."""
+    def read_range(self, path: str, first: int, size: int) -> bytes:
+        """Returns `size` bytes of an input from offset `first` on, fewer only at its end. Raises OSError."""
         if not is_url(path):
             with Path(path).open("rb") as file:
                 file.seek(first)

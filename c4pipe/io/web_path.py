@@ -1,4 +1,4 @@
-"""A corpus behind https:// (or http://): files that are read by ranges."""
+"""A corpus behind https:// (or http://), whose files are read by byte ranges."""
 
 from dataclasses import dataclass
 
@@ -6,12 +6,12 @@ from c4pipe.io.ranged_file import RangedFile
 from c4pipe.io.retry import NetworkOptions
 from c4pipe.io.streams import InputOpener
 
-NETWORK = NetworkOptions(tries=6)
+NETWORK = NetworkOptions(tries=6)  # few tries, because a person or a training waits
 
 
 @dataclass(frozen=True)
 class WebPath:
-    """A folder or file of a web server: what reading uses of `pathlib.Path`, for a URL."""
+    """A folder or file of a web server: the methods of `pathlib.Path` that reading uses, for a URL."""
 
     url: str
 
@@ -23,38 +23,38 @@ class WebPath:
 
     @property
     def name(self) -> str:
-        """The last part."""
+        """The last part of the URL."""
         return self.url.rpartition("/")[2]
 
     @property
     def parent(self) -> "WebPath":
-        """The folder that this is in."""
+        """The folder that contains this one."""
         return WebPath(self.url.rpartition("/")[0])
 
     def open(self) -> "WebFile":
-        """Opens a file to be read. Raises DownloadError where it can't be had."""
+        """Opens a file for reading. Raises DownloadError where it can't be read."""
         return WebFile(self.url)
 
     def read_bytes(self) -> bytes:
-        """Returns what a file holds. Raises DownloadError where it can't be had."""
+        """Returns the content of a file. Raises DownloadError where it can't be read."""
         with InputOpener(NETWORK).open(self.url) as stream:
             return b"".join(iter(lambda: stream.read(1 << 20), b""))
 
 
 class WebFile(RangedFile):
-    """A file of a web server, open to be read at any place. A read is a request; OSError where it fails for good."""
+    """A file of a web server, open for reading at any offset. A read is a request; it can raise OSError."""
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._sources = InputOpener(NETWORK)  # with a connection of its own: a process may have been forked since
-        size = self._sources.size(url)
+        self._opener = InputOpener(NETWORK)  # with its own connection: this process may be a fork of another
+        size = self._opener.size(url)
         if size is None:
-            raise OSError(f"{url}: the server does not tell its size")
+            raise OSError(f"{url}: the server does not say its size")
         super().__init__(size)
 
     def range(self, first: int, size: int) -> bytes:
-        """Returns `size` bytes from byte `first` on."""
-        data = self._sources.part(self._url, first, size)
+        """Returns exactly `size` bytes from offset `first` on."""
+        data = self._opener.read_range(self._url, first, size)
         if len(data) < size:
-            raise OSError(f"{self._url}: {len(data):,} of {size:,} bytes came")
+            raise OSError(f"{self._url}: only {len(data):,} of {size:,} bytes arrived")
         return data

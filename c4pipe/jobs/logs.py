@@ -1,4 +1,4 @@
-"""The log file of a command: what it did and when, for whoever looks later."""
+"""The log file of a command: its versions, what it did and when, and how it ended."""
 
 import contextlib
 import logging
@@ -9,21 +9,26 @@ from pathlib import Path
 from c4pipe.errors import JobWritten, UsageError
 
 LOG = logging.getLogger("c4pipe")
-"""Where all of c4pipe logs to. Without --log that is nowhere."""
+"""The logger of c4pipe. Without --log and without handlers of the user's own, it writes nowhere."""
 
 _FORM = "%(asctime)s %(levelname)s %(message)s"
 
 
 @contextlib.contextmanager
 def log_to(path: Path | None, command: Sequence[str]) -> Iterator[None]:
-    """Logs to the end of a file, from versions and command to how it ended; to none where `path` is None.
+    """Appends a log of the `with` block to a file: versions, kernels, the command, its jobs, and how it ended.
 
-    Raises UsageError where the file can't be written.
+    Args:
+        path: the file, or None for no log.
+        command: the arguments of the command.
+
+    Raises UsageError if the file can't be written.
     """
     if path is None:
         yield
         return
-    from c4pipe.corpus.manifest import versions  # here, for it needs Arrow
+    from c4pipe.corpus.manifest import versions  # here, since it imports Arrow
+    from c4pipe.native import kernels
 
     try:
         handler = logging.FileHandler(path, encoding="utf-8")
@@ -35,7 +40,8 @@ def log_to(path: Path | None, command: Sequence[str]) -> Iterator[None]:
     root.addHandler(handler)
     LOG.setLevel(logging.INFO)
     try:
-        LOG.info("versions: %s", said(versions()))
+        LOG.info("versions: %s", key_values(versions()))
+        LOG.info("kernels: %s", key_values(kernels()))
         LOG.info("command: c4pipe %s", shlex.join(command))
         with _ending():
             yield
@@ -45,13 +51,13 @@ def log_to(path: Path | None, command: Sequence[str]) -> Iterator[None]:
         handler.close()
 
 
-def said(values: Mapping[str, object]) -> str:
-    """Returns values in a line, as `name=value`."""
+def key_values(values: Mapping[str, object]) -> str:
+    """Returns values as one line: `name=value other=value`."""
     return " ".join(f"{name}={value}" for name, value in values.items())
 
 
 def _is_wanted(record: logging.LogRecord) -> bool:
-    """Tells whether a record is of this command, or a warning: not what workers in this process tell each other."""
+    """Tells whether a record belongs in the log: not what Beam's workers in this process log below a warning."""
     return not record.name.startswith("apache_beam.runners.worker") or record.levelno >= logging.WARNING
 
 

@@ -1,4 +1,4 @@
-"""What a build costs, measured on a small part of its input: a slice out of the middle of a few files."""
+"""What a build costs, measured on a small part of its input: a slice from the middle of a few files."""
 
 import io
 import tempfile
@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rich.console import Console
-
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_file import read_header
 from c4pipe.clean.work_folder import work_path
@@ -17,11 +15,13 @@ from c4pipe.corpus.shard_writer import FORMATS
 from c4pipe.errors import C4pipeError
 from c4pipe.io.paths import StoragePath, file_sizes
 from c4pipe.io.streams import InputOpener, is_url
-from c4pipe.jobs.options import CleanOptions, DedupOptions
-from c4pipe.jobs.pipeline import dedup
-from c4pipe.jobs.progress import Progress
+from c4pipe.jobs.clean_plan import CleanPlan
+from c4pipe.jobs.corpus_plan import plan_dedup
+from c4pipe.jobs.dedup_job import dedup
+from c4pipe.jobs.options import DedupOptions
 from c4pipe.recipes import recipe_lists
-from c4pipe.recipes.recipe_lists import FOLDER
+from c4pipe.recipes.recipe_lists import LISTS_FOLDER
+from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner import RunnerOptions
 from c4pipe.wet.inputs import InputFile
 
@@ -61,18 +61,18 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Cost:
-    """What the slices took, and what became of them.
+    """What the slices cost, and what they contained.
 
     Attributes:
-        parts: the slices.
+        parts: the number of slices.
         stored: their bytes, as they are stored.
         pages: pages read.
         kept: pages in the corpus.
-        rows: rows of URLs and of spans that the exchange moves.
+        rows: rows of URLs and of spans that are shuffled.
         clean_seconds: CPU seconds of clean.
         dedup_seconds: CPU seconds of dedup.
-        fetched: whether they came from the network.
-        fetch_seconds: seconds in which they were read, over one connection.
+        fetched: whether the slices were downloaded.
+        fetch_seconds: seconds that the downloads took, over one connection.
         work_bytes: bytes of the work files.
         corpus_bytes: bytes of the corpus, by format.
     """
@@ -97,27 +97,34 @@ def spread(files: Sequence[InputFile], count: int) -> list[InputFile]:
 
 
 def sizes(files: Sequence[InputFile], sources: InputOpener) -> Sizes:
-    """Returns the sizes of files; asks for some where they are not known. Raises OSError where none can be had."""
+    """Returns the sizes of files, in bytes as they are stored.
+
+    If some sizes are not known, the server is asked for those of some files, evenly spread.
+
+    Raises OSError if no size can be found out.
+    """
     known = [file.size for file in files if file.size is not None]
     if len(known) < len(files):
         asked = [sources.size(file.path) for file in spread(files, SIZED)]
         known = [size for size in asked if size is not None]
     if not known:
-        raise OSError("the server does not tell the sizes of files")
+        raise OSError("the server does not send the sizes of files")
     return Sizes(len(files), tuple(known))
 
 
-def cost(options: CleanOptions, formats: Sequence[str], count: int, sources: InputOpener) -> Cost:
-    """Cleans and dedups a slice of each of `count` files, in this process, and returns what that took.
+def cost(plan: CleanPlan, formats: Sequence[str], count: int, sources: InputOpener) -> Cost:
+    """Cleans and deduplicates a slice of each of `count` files, in this process, and returns what that cost.
 
-    The slices come from evenly spread places: in a WET file pages are sorted by URL, and its head is not like its rest.
-    Raises OSError where a file can't be read, C4pipeError where the slices hold no page.
+    The slices are at evenly spread places in their files: in a WET file, pages are sorted by URL, and the first pages
+    differ from the others.
+
+    Raises OSError if a file can't be read, C4pipeError if the slices hold no page.
     """
     with tempfile.TemporaryDirectory(prefix="c4pipe-plan-") as folder:
         work, output = Path(folder) / "work", Path(folder) / "corpus"
-        options.recipe_lists.save(work / FOLDER)
-        cleaner = WetFileCleaner(options.rules, recipe_lists.load(work / FOLDER, options.recipe_lists.digests))
-        files = spread(options.files, count)
+        plan.lists.save(work / LISTS_FOLDER)
+        cleaner = WetFileCleaner(plan.recipe, recipe_lists.load_lists(work / LISTS_FOLDER, plan.lists.digests))
+        files = spread(plan.files, count)
         slices = []
         for number, file in enumerate(files):
             slices.append(_clean_slice(file, (number + 0.5) / len(files), sources, cleaner, work_path(work, file)))
@@ -126,21 +133,20 @@ def cost(options: CleanOptions, formats: Sequence[str], count: int, sources: Inp
         if not pages:
             raise C4pipeError(f"no page was found in {len(files)} slices: are these WET files?")
         before = time.process_time()
-        made = dedup(
-            DedupOptions((work,), output, tuple(formats), None, RunnerOptions(1)), Progress(Console(), quiet=True)
-        )
+        options = DedupOptions((work,), output, tuple(formats), runner=RunnerOptions(1))
+        manifest = dedup(plan_dedup(options), Progress())
         return Cost(
             parts=len(files),
             stored=sum(each.stored for each in slices),
             pages=pages,
-            kept=made["counts"]["pages.kept"],
+            kept=manifest["counts"]["pages.kept"],
             rows=sum(header.rows + header.spans for header in headers),
             clean_seconds=sum(each.clean_seconds for each in slices),
             dedup_seconds=time.process_time() - before,
             fetched=any(is_url(file.path) for file in files),
             fetch_seconds=sum(each.fetch_seconds for each in slices),
             work_bytes=sum(file_sizes(work, "*.parquet").values()),
-            corpus_bytes={name: _bytes_of(name, made["shards"]) for name in formats},
+            corpus_bytes={name: _bytes_of(name, manifest["shards"]) for name in formats},
         )
 
 
@@ -153,12 +159,12 @@ class _Slice(NamedTuple):
 def _clean_slice(
     file: InputFile, place: float, sources: InputOpener, cleaner: WetFileCleaner, target: StoragePath
 ) -> _Slice:
-    """Cleans the slice around a place between 0 and 1; from the head where none but that can be inflated."""
+    """Cleans the slice at a place between 0 and 1 of a file; its head, if no gzip member begins in that slice."""
     size = sources.size(file.path) if file.size is None else file.size
     first = int(max(0, (size or 0) - PART) * place)
     while True:
         started = time.monotonic()
-        part = sources.part(file.path, first, PART)
+        part = sources.read_range(file.path, first, PART)
         fetched = time.monotonic() - started
         before = time.process_time()
         cleaner.clean(io.BytesIO(part), file.name, target)

@@ -1,23 +1,40 @@
-"""What is done in C where that could be compiled; elsewhere Python does it, slower and with the same outcome."""
+"""The C extensions and the switch between C and Python.
+
+The same functions exist in Python, in the modules that use these. The output is identical; Python is slower.
+"""
 
 from collections.abc import Callable
+from importlib import import_module
 from types import ModuleType
 
-try:
-    from c4pipe.native import _text
 
-    native: ModuleType | None = _text
-    """The compiled part, or None on a machine without compiler or wheel."""
-except ImportError:
-    native = None
+def load_extension(name: str) -> ModuleType | None:
+    """Returns a C extension by its full name, or None where it was not compiled.
 
-try:
-    from c4pipe.native import _langdetect
+    Raises ImportError where the extension exists and can't be loaded: a broken build must not look like no build.
+    """
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        return None
+    except ImportError as error:
+        message = f"the C extension {name} can't be loaded ({error}): install c4pipe again, or delete the file"
+        raise ImportError(message, name=name, path=error.path) from error
 
-    langdetect: ModuleType | None = _langdetect
-    """langdetect, compiled (see `filters.language`), or None."""
-except ImportError:
-    langdetect = None
 
-lower: Callable[[str], str] = native.lower if native else str.lower
-"""`str.lower`."""
+text_kernel = load_extension("c4pipe.native._text")
+"""Lines, lower case, listed words and span hashes in C; None where Python does them."""
+
+langdetect_kernel = load_extension("c4pipe.native._langdetect")
+"""langdetect in C (see `filters.language`); None where the package langdetect-rs runs instead."""
+
+lower: Callable[[str], str] = text_kernel.lower if text_kernel else str.lower
+"""`str.lower`, the quicker of the two."""
+
+
+def kernels() -> dict[str, str]:
+    """Returns which implementation runs, `compiled` or `python`, for each kernel: `text` and `langdetect`."""
+    loaded = {"text": text_kernel, "langdetect": langdetect_kernel}
+    return {name: "compiled" if module else "python" for name, module in loaded.items()}

@@ -1,1 +1,4 @@
-"""Pretraining examples: token ids to inputs and targets, packed to batches of arrays. NumPy alone, no Beam."""
+"""Pretraining examples: the objectives of T5, ALBERT and ELECTRA over token ids, packed into batches.
+
+Documents and a vocabulary come in; NumPy arrays go out.
+"""

@@ -1,8 +1,8 @@
 """The lists that C4 filters with: bad words per language, and the RealNews domains.
 
-The bad words are LDNOOBW's "List of Dirty, Naughty, Obscene, and Otherwise Bad Words" (CC-BY-4.0), as in C4
-with English from another commit than the rest; the domains are Grover's (Apache-2.0). Pinned by commit and
-SHA-256, they are the same in every run. None is shipped here: `fetch` downloads them into a folder.
+The bad words are LDNOOBW's "List of Dirty, Naughty, Obscene, and Otherwise Bad Words" (CC-BY-4.0); as in C4, English
+is from another commit than the other languages. The domains are Grover's (Apache-2.0). All are pinned by commit and
+SHA-256, so they are the same in every run. c4pipe ships none of them: `fetch` downloads them into a folder.
 """
 
 import contextlib
@@ -18,10 +18,10 @@ import urllib.request
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from c4pipe import __version__
 from c4pipe.errors import C4pipeError, UsageError
 
 SOURCE = "https://raw.githubusercontent.com"
@@ -63,13 +63,21 @@ _BAD_WORDS_SHA256 = {
     "zh": "a1d9aa037c8b039ef3b40148b3364ce2ca62ce4a955b7082a16ad99f6cbd1bc0",
 }
 
+_HOW_TO_GET = "run `c4pipe lists fetch`, or name a folder that has it with `--lists DIR` (in Python `lists=DIR`)"
 _TIMEOUT = 30.0  # seconds without a byte
 _PAUSES = (0.25, 1.0)  # seconds before each retry
 
 
 @dataclass(frozen=True)
 class PinnedList:
-    """One list: its `path` in a lists folder, its `url` on the host, its `commit` and `sha256`."""
+    """One list.
+
+    Attributes:
+        path: its path in a lists folder.
+        url: its path on the host.
+        commit: the commit that it is from.
+        sha256: the SHA-256 of its bytes, in hex.
+    """
 
     path: str
     url: str
@@ -89,9 +97,9 @@ PINNED: tuple[PinnedList, ...] = (
 
 
 def cache_dir() -> Path:
-    """Return `$XDG_CACHE_HOME/c4pipe/lists` or `~/.cache/c4pipe/lists`; raises UsageError without a home."""
+    """Returns `$XDG_CACHE_HOME/c4pipe/lists`, or `~/.cache/c4pipe/lists`. Raises UsageError without a home folder."""
     cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if not cache.is_absolute():  # the XDG specification has relative paths, and the empty one, ignored
+    if not cache.is_absolute():  # the XDG specification ignores relative paths, and the empty one
         try:
             cache = Path.home() / ".cache"
         except RuntimeError:
@@ -100,7 +108,7 @@ def cache_dir() -> Path:
 
 
 def lists_dir(override: Path | None) -> Path:
-    """Return `override` (raises UsageError where it is no folder) or, if None, `cache_dir()`, unchecked."""
+    """Returns `override`, or `cache_dir()` if that is None. Raises UsageError if `override` is no folder."""
     if override is None:
         return cache_dir()
     if not override.is_dir():
@@ -113,7 +121,7 @@ def lists_dir(override: Path | None) -> Path:
 
 
 def show(directory: Path) -> list[tuple[PinnedList, str]]:
-    """Return every pinned list with its status in `directory`: "ok", "missing" or "other content"."""
+    """Returns every pinned list with its status in `directory`: "ok", "missing" or "other content"."""
     return [(pinned, _status(directory / pinned.path, pinned.sha256)) for pinned in PINNED]
 
 
@@ -127,7 +135,7 @@ def _status(path: Path, sha256: str) -> str:
 
 
 def read_file(path: Path, most: int = -1) -> bytes:
-    """Return the bytes of a file, at most `most`; raises OSError for a pipe or device, that could block for ever."""
+    """Returns the bytes of a file, at most `most`. Raises OSError for a pipe or device, which could block for ever."""
     if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
         raise OSError(errno.EINVAL, "not a regular file")
     with path.open("rb") as file:
@@ -135,11 +143,18 @@ def read_file(path: Path, most: int = -1) -> bytes:
 
 
 def fetch(target: Path, source: str = SOURCE, report: Callable[[str], None] = lambda line: None) -> int:
-    """Download into `target` the pinned lists that it lacks or has with other content.
+    """Downloads the pinned lists that a folder lacks, or has with other content.
 
-    `source` is the host or a mirror; `report` gets a line for each list and each retry. Returns how many were
-    fetched. A file gets its name only when its SHA-256 is right; after a failure, those fetched so far stay.
-    Raises UsageError where `source` is no address, C4pipeError where a list can't be had or written.
+    A file gets its name only when its SHA-256 is right. After a failure, the lists that were downloaded stay.
+
+    Args:
+        target: the folder.
+        source: the address of the host, or of a mirror.
+        report: is called with a line for each list and each retry.
+
+    Returns how many were downloaded.
+
+    Raises UsageError if `source` is no address, C4pipeError if a list can't be downloaded or written.
     """
     wanted = [pinned for pinned, status in show(target) if status != "ok"]
     for number, pinned in enumerate(wanted, 1):
@@ -150,26 +165,26 @@ def fetch(target: Path, source: str = SOURCE, report: Callable[[str], None] = la
 
 def _download(url: str, sha256: str, report: Callable[[str], None]) -> bytes:
     for pause in (*_PAUSES, None):
-        transient_reason = True  # no connection or a busy server is worth another try
+        is_transient = True  # no connection, or a busy server: worth another try
         try:
-            request = urllib.request.Request(url, headers={"User-Agent": f"c4pipe/{__version__}"})
+            request = urllib.request.Request(url, headers={"User-Agent": f"c4pipe/{version('c4pipe')}"})
             with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:
                 data: bytes = response.read()
             if (got := hashlib.sha256(data).hexdigest()) == sha256:
                 return data
-            transient_reason = False
+            is_transient = False
             cause = f"SHA-256 of its {len(data):,} bytes is {got[:12]}…, pinned {sha256[:12]}…"
         except urllib.error.HTTPError as error:
             error.close()
             cause = f"HTTP status {error.code} {error.reason}"
-            transient_reason = error.code >= 500 or error.code in (408, 429)
+            is_transient = error.code >= 500 or error.code in (408, 429)
         except urllib.error.URLError as error:
             cause = f"unreachable: {error.reason}"
         except (ValueError, http.client.InvalidURL) as error:
             raise UsageError(f"{url} is no address ({error}): give `--source` one like {SOURCE}.") from None
         except (OSError, http.client.HTTPException) as error:
             cause = f"broken off: {str(error) or type(error).__name__}"
-        if pause is None or not transient_reason:
+        if pause is None or not is_transient:
             break
         report(f"trying {url} again ({cause})")
         time.sleep(pause)
@@ -180,7 +195,7 @@ def _download(url: str, sha256: str, report: Callable[[str], None]) -> bytes:
 
 
 def _write(path: Path, data: bytes) -> None:
-    # not tempfile: its files are private to the user, and a lists folder may be shared
+    # not by tempfile: its files are private to the user, and a lists folder may be shared
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -192,63 +207,67 @@ def _write(path: Path, data: bytes) -> None:
     except OSError as error:
         raise C4pipeError(f"Can't write {path} ({error.strerror}): make room or change the folder.") from error
     finally:
-        with contextlib.suppress(OSError):  # mostly it has been renamed
+        with contextlib.suppress(OSError):  # it is gone if it was renamed
             temporary.unlink()
 
 
 def bad_words_file(language: str) -> str | None:
-    """Return the path in a lists folder of the bad-words list of `language` (such as "de"), or None."""
+    """Returns the path, in a lists folder, of the bad-words list of a language such as "de"; None if there is none."""
     return _BAD_WORDS[language].path if language in _BAD_WORDS else None
 
 
 def regional(language: str) -> list[str]:
-    """Return `language` and its regions that have a list of their own ("fr" and "fr-CA-u-sd-caqc")."""
+    """Returns a language and its regions that have a list of their own, such as "fr" and "fr-CA-u-sd-caqc"."""
     return [language, *(each for each in _BAD_WORDS if each.startswith(f"{language}-"))]
 
 
 def load_domains(directory: Path) -> dict[str, list[str]]:
-    """Return the RealNews domains in folder `directory`, each with its allowed subdomains (empty: all).
+    """Returns the RealNews domains of a lists folder, each with its allowed subdomains (empty: all are allowed).
 
-    Raises UsageError where the file is missing or is not what Grover publishes.
+    Raises UsageError if the file is missing, or has another form than the one that Grover publishes.
     """
     path = directory / REALNEWS
     try:
         return _domains(json.loads(read_file(path).decode()))
     except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(
-            f"The list of news domains {path} can't be used ({error}): run `c4pipe lists fetch`, "
-            "or name a folder that has a good one with `--lists DIR`."
-        ) from None
+        raise UsageError(f"The list of news domains {path} can't be used ({error}): {_HOW_TO_GET}.") from None
 
 
 def _domains(values: Any) -> dict[str, list[str]]:
-    """Return the allowed subdomains of each domain. Raises ValueError where it is not of that form."""
+    """Returns the allowed subdomains of each domain. Raises ValueError for values of another form."""
     if not isinstance(values, dict):
-        raise ValueError("it is no object of domains")
+        raise ValueError("it is no JSON object of domains")
     for domain, allowed in values.items():
         if allowed is not True and not (isinstance(allowed, list) and all(isinstance(each, str) for each in allowed)):
             raise ValueError(f"{domain[:100]!r} has neither true nor a list of subdomains")
         for name in (domain, *([] if allowed is True else allowed)):
-            name.encode()  # JSON can have a half of a surrogate pair, UTF-8 can't
+            name.encode()  # raises for a lone surrogate, which JSON can have
     return {domain: [] if allowed is True else allowed for domain, allowed in values.items()}
 
 
 def load_bad_words(directory: Path, language: str, lower: bool = True) -> tuple[str, ...]:
-    """Return the bad words of `language` in folder `directory`: stripped, lower-cased, distinct, sorted.
+    """Returns the bad words of a language in a lists folder: stripped, lower-cased, distinct, sorted.
 
-    Without `lower` they stay as they are listed. Empty for a language without a pinned list. Other content than the
-    pinned is fine: users bring their own.
-    Raises UsageError where the file is missing, can't be read, is not UTF-8 or has no word.
+    The content of a file may differ from the pinned one: users can bring their own words.
+
+    Args:
+        directory: the lists folder.
+        language: the code of the language.
+        lower: whether to make the words lower case.
+
+    Returns the words; none for a language without a pinned list.
+
+    Raises UsageError if the file is missing, can't be read, is not UTF-8 or has no word.
     """
     if (name := bad_words_file(language)) is None:
         return ()
     path = directory / name
-    hint = "run `c4pipe lists fetch`, or name a folder that has a good one with `--lists DIR`."
+    how_to_get = f"{_HOW_TO_GET}, or use a recipe without bad words, such as noblocklist."
     try:
-        # else a byte-order mark would stick to the first word
+        # "utf-8-sig": otherwise a byte-order mark would belong to the first word
         text = read_file(path).decode("utf-8-sig").replace("\r", "\n")
     except (FileNotFoundError, NotADirectoryError):
-        raise UsageError(f"The bad-words list for language {language!r} is not at {path}: {hint}") from None
+        raise UsageError(f"The bad-words list for language {language!r} is not at {path}: {how_to_get}") from None
     except IsADirectoryError:
         why = "is a folder, not a file"
     except OSError as error:
@@ -260,4 +279,4 @@ def load_bad_words(directory: Path, language: str, lower: bool = True) -> tuple[
         if words:
             return tuple(sorted(words))
         why = "has no word in it"
-    raise UsageError(f"The bad-words list {path} {why}: {hint}")
+    raise UsageError(f"The bad-words list {path} {why}: {how_to_get}")

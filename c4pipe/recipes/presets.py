@@ -1,4 +1,4 @@
-"""The recipes that come with c4pipe: two bases, C4 as its paper has it and as TFDS makes it, and their variants."""
+"""The recipes of c4pipe: two bases (C4 as its paper describes it, C4 as TFDS makes it) and their variants."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -62,7 +62,7 @@ TFDS = Recipe(
     ),
 )
 
-# All that CLD3 knows but the two that TensorFlow Datasets leaves out, for fewer than 10,000 pages in all crawls.
+# All languages of CLD3 but the two that TensorFlow Datasets omits: they have fewer than 10,000 pages in all crawls.
 _MC4_LANGUAGES = (*(each for each in CLD3_LANGUAGES if each not in ("bs", "hr")), UNKNOWN)
 _CLD3 = {"detector": "cld3", "min_probability": 0.95}
 
@@ -161,13 +161,13 @@ RECIPES: Mapping[str, Recipe] = {
         *(TFDS, TFDS_UNFILTERED, TFDS_REALNEWSLIKE, TFDS_WEBTEXTLIKE, TFDS_MC4),
     )
 }
-"""The recipes that come with c4pipe, by name."""
+"""The recipes of c4pipe, by name."""
 
 
 def find_recipe(name: str) -> Recipe:
     """Returns the recipe of that name, or the one that a TOML file describes.
 
-    Raises UsageError, with the known names, where there is none, or for what is wrong with the file.
+    Raises UsageError for an unknown name (with the known ones) or an invalid file.
     """
     if name in RECIPES:
         return RECIPES[name]
@@ -175,4 +175,4 @@ def find_recipe(name: str) -> Recipe:
         from c4pipe.recipes.recipe_file import read_recipe
 
         return read_recipe(Path(name), RECIPES)
-    raise UsageError(f"unknown recipe {name!r}: c4pipe knows {', '.join(RECIPES)}, and files that end in .toml")
+    raise UsageError(f"unknown recipe {name!r}: give one of {', '.join(RECIPES)}, or a file that ends in .toml")

@@ -14,12 +14,12 @@ from c4pipe.recipes.rules import RULES, Rule
 
 STAGES = {
     "read": "the record's body",
-    "readable": "the page as crawled; a page that falls here does not count as a capture of its URL",
+    "readable": "the page as crawled; a page that is dropped here does not count as a capture of its URL",
     "crawled": "the page as crawled",
-    "lines": "each line by itself, in this order; a page rule sees the lines that came so far",
-    "cleaned": "what the lines left of the page",
+    "lines": "each line by itself, in this order; a page rule sees the lines that are kept so far",
+    "cleaned": "the kept lines of the page",
     "corpus": "all pages together",
-    "final": "what the corpus left of the page",
+    "final": "the page without its repeated spans",
 }
 """The stages of a recipe, in their order. A dropped page or line counts for the first rule that drops it."""
 
@@ -33,17 +33,17 @@ class Step:
 
     @property
     def definition(self) -> Rule:
-        """The rule's row of the table."""
+        """The rule in the rule table."""
         return RULES[self.rule]
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The parameters that are the function's."""
+        """The parameters that the rule's function takes."""
         return {name: value for name, value in self.parameters.items() if name not in self.definition.elsewhere}
 
 
 def step(rule: str, **parameters: Any) -> Step:
-    """Makes a step of `rule`; parameters not given are the table's. Raises KeyError for an unknown one."""
+    """Returns a step of `rule`; other parameters have the table's values. Raises KeyError for an unknown parameter."""
     known = RULES[rule].parameters
     for name in parameters:
         if name not in known:
@@ -53,9 +53,14 @@ def step(rule: str, **parameters: Any) -> Step:
 
 @dataclass(frozen=True)
 class Recipe:
-    """The rules of a corpus, by stage (STAGES). Two recipes with one fingerprint make the same corpus.
+    """The rules of a corpus, by stage (STAGES). Two recipes with the same fingerprint make the same corpus.
 
-    Raises UsageError where its rules don't go together.
+    Attributes:
+        name: its name.
+        description: one line about it.
+        read, readable, crawled, lines, cleaned, corpus, final: the rules of each stage, in their order.
+
+    Raises UsageError where its rules contradict each other.
     """
 
     name: str
@@ -71,13 +76,18 @@ class Recipe:
     def __post_init__(self) -> None:
         bad_words = self.find("bad_words")
         if bad_words and not self.find("language"):
-            raise UsageError(f"recipe {self.name}: bad_words needs a page's language: keep rule language, or drop both")
+            raise UsageError(
+                f"recipe {self.name}: bad_words needs the page's language: keep the rule language, or switch off both"
+            )
         if bad_words and bad_words in self.final and bad_words.parameters["searched_text"] == "crawled":
-            raise UsageError(f"recipe {self.name}: bad_words comes after dedup, where pages are no more 'crawled'")
+            raise UsageError(
+                f"recipe {self.name}: bad_words runs after dedup, where only the cleaned text is known: "
+                "it needs searched_text = 'cleaned'"
+            )
         by_spans = self.parameters("few_sentences_left").get("count") == "remaining sentences"
         if by_spans and self.parameters("repeated_span").get("unit", "sentence") != "sentence":
             raise UsageError(
-                f"recipe {self.name}: repeated_span takes lines, so few_sentences_left needs "
+                f"recipe {self.name}: repeated_span removes lines, so few_sentences_left needs "
                 "count = 'punkt on the whole text'"
             )
 
@@ -93,57 +103,59 @@ class Recipe:
 
     @cached_property
     def _by_rule(self) -> Mapping[str, Step]:
-        """The first step of each rule: asked for a few times for every page."""
+        """The first step of each rule; used several times for each page."""
         return {each.rule: each for _, each in reversed(list(self.steps()))}
 
     def parameters(self, rule: str) -> Mapping[str, Any]:
         """Returns the parameters of `rule`; empty where the recipe has none."""
-        found = self.find(rule)
-        return found.parameters if found else {}
+        first = self.find(rule)
+        return first.parameters if first else {}
 
     @property
     def page_keys(self) -> tuple[str, bool]:
-        """How a page's key is made: where its URL loses the scheme, and whether it is an MD5 (see `page.page_key`)."""
+        """How a page's key is computed: the parameter `scheme` of `normalised_url`, and whether the key is an MD5.
+
+        See `filters.urls.page_key`.
+        """
         by_md5 = self.parameters("repeated_span").get("keep_smallest") == "url md5"
         return self.parameters("normalised_url")["scheme"], by_md5
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The languages that the recipe keeps, in the order given; `und` where it does not ask."""
+        """The languages that the recipe keeps, in their order; `und` where it has no rule `language`."""
         return tuple(self.parameters("language").get("languages", (UNKNOWN,)))
 
     def with_languages(self, languages: Sequence[str]) -> "Recipe":
         """Returns the recipe with other languages to keep.
 
-        Raises UsageError for a language that its detector does not know, one named twice, or none at all.
+        Raises UsageError for a language that its detector does not know, for a repeated one, and for an empty list.
         """
-        asked = self.parameters("language")
-        if not asked:
-            raise UsageError(f"recipe {self.name} does not tell languages apart")
+        detector = self.parameters("language").get("detector")
+        if not detector:
+            raise UsageError(f"recipe {self.name} has no rule language, so it can't select languages")
         if not languages or "" in languages:
             raise UsageError("no language is named: give one or more codes, such as en,de")
-        known = known_languages(asked["detector"])
+        known = known_languages(detector)
         for language in languages:
             if language not in known:
-                raise UsageError(f"unknown language {language!r}: {asked['detector']} knows {', '.join(known)}")
+                raise UsageError(f"unknown language {language!r}: {detector} knows {', '.join(known)}")
         if len(set(languages)) < len(languages):
             raise UsageError(f"a language is named twice: {','.join(languages)}")
         return self.change("language", languages=tuple(languages))
 
     def change(self, rule: str, **parameters: Any) -> "Recipe":
-        """Returns the recipe with other parameters of a rule that it has. Raises KeyError for unknown ones."""
+        """Returns the recipe with other parameters of one of its rules. Raises KeyError for an unknown parameter."""
         return self._map(lambda each: step(rule, **{**each.parameters, **parameters}) if each.rule == rule else each)
 
     def without(self, *rules: str) -> "Recipe":
-        """Returns the recipe without some rules. An empty page is never kept: `empty` stands in where it has to."""
-        stands_in = {"few_sentences": "cleaned", "few_sentences_left": "final"}
+        """Returns the recipe without some rules. `empty` replaces `few_sentences` and `few_sentences_left`."""
 
-        def left(each: Step) -> Step | None:
+        def remaining(each: Step) -> Step | None:
             if each.rule not in rules:
                 return each
-            return step("empty") if each.rule in stands_in else None
+            return step("empty") if each.rule in ("few_sentences", "few_sentences_left") else None
 
-        return self._map(left)
+        return self._map(remaining)
 
     def _map(self, function: Callable[[Step], Step | None]) -> "Recipe":
         stages: dict[str, Any] = {
@@ -153,7 +165,7 @@ class Recipe:
         return replace(self, **stages)
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the recipe as plain JSON values; `from_json` takes them back."""
+        """Returns the recipe as plain JSON values, for `from_json`."""
         return {
             "name": self.name,
             "description": self.description,
@@ -162,7 +174,7 @@ class Recipe:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Recipe":
-        """Returns the recipe that `to_json` gave."""
+        """Returns the recipe of which `to_json` returned these values."""
         return cls(
             values["name"],
             values["description"],

@@ -1,8 +1,8 @@
-"""A recipe of one's own: a TOML file that names a base, changes parameters and switches rules off.
+"""A user's recipe: a TOML file that names a base, changes parameters and switches rules off.
 
 base = "c4"
 off = ["bad_words"]
-min_words_per_line = 3         # a parameter that one rule has; or, for any rule, a table of its name:
+min_words_per_line = 3         # a parameter that only one rule has; or a table with the name of a rule:
 [no_terminal_punctuation]
 excluded_endings = []
 """
@@ -35,13 +35,13 @@ def read_recipe(path: Path, bases: Mapping[str, Recipe]) -> Recipe:
 
     Args:
         path: the file.
-        bases: the recipes that it can name as its base.
+        bases: the recipes that the file can name as its base.
 
-    Raises UsageError, with file, key and what is allowed there, for anything that is not as it should be.
+    Raises UsageError, with the file, the key and the allowed values, for anything else.
     """
     try:
         data = read_file(path, _MOST_BYTES + 1)
-        if len(data) > _MOST_BYTES:  # TOML's reader takes the square of a long key
+        if len(data) > _MOST_BYTES:  # for a long key the TOML reader takes quadratic time
             raise ValueError(f"it has more than {_MOST_BYTES:,} bytes")
         return _Reader(path, bases).recipe(tomllib.loads(data.decode()))
     except RecursionError:
@@ -58,8 +58,8 @@ class _Reader:
     def recipe(self, values: Mapping[str, Any]) -> Recipe:
         base = str(values.get("base"))
         if base not in self._bases:
-            said = f"unknown base {base!r}" if "base" in values else "no base"
-            raise self._error(f"{said}: name one of {', '.join(self._bases)}")
+            problem = f"unknown base {base!r}" if "base" in values else "no base"
+            raise self._error(f"{problem}: name one of {', '.join(self._bases)}")
         recipe = self._bases[base]
         changes = self._changes(recipe, {key: value for key, value in values.items() if key not in _KEYS})
         off = self._off(recipe, values.get("off", []))
@@ -69,10 +69,10 @@ class _Reader:
         name = self._text(values, "name", self._path.stem)
         description = self._text(values, "description", f"{base}, changed by {self._path.name}")
         try:
-            made = recipe.without(*off).to_json()
+            steps = recipe.without(*off).to_json()
             for stage in STAGES:
-                made[stage] = [{**step, **changes.get(step["rule"], {})} for step in made[stage]]
-            changed = Recipe.from_json({**made, "name": name, "description": description})
+                steps[stage] = [{**step, **changes.get(step["rule"], {})} for step in steps[stage]]
+            changed = Recipe.from_json({**steps, "name": name, "description": description})
             languages = changed.parameters("language").get("languages")
             return changed.with_languages(languages) if languages is not None else changed
         except UsageError as error:
@@ -95,8 +95,8 @@ class _Reader:
             raise self._error(f"off = {off!r}: give a list of rules, such as off = [{known[-1]!r}]")
         for rule in off:
             if rule not in known:
-                why = "can't be switched off" if rule in _NEEDED else f"is no rule of {recipe.name}"
-                raise self._error(f"off: {rule!r} {why}; these can be: {', '.join(known)}")
+                why = "can't be switched off" if rule in _NEEDED else f"is not a rule of {recipe.name}"
+                raise self._error(f"off: {rule!r} {why}; rules that can be switched off: {', '.join(known)}")
         return off
 
     def _changes(self, recipe: Recipe, values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -129,32 +129,32 @@ class _Reader:
         if name not in rule.parameters:
             known = ", ".join(rule.parameters)
             raise self._error(f"rule {rule.name} has no parameter {name!r}; it has {known or 'none'}")
-        said = f"[{rule.name}] {name} = {value!r}"
+        entry = f"[{rule.name}] {name} = {value!r}"
         expected = rule.parameters[name]
         if name in rule.choices:
             if value not in rule.choices[name]:
-                raise self._error(f"{said}: choose from {', '.join(map(repr, rule.choices[name]))}")
+                raise self._error(f"{entry}: choose from {', '.join(map(repr, rule.choices[name]))}")
             return value
         if isinstance(expected, tuple):
-            return self._list(rule, name, value, said)
+            return self._list(rule, name, value, entry)
         if isinstance(expected, bool):
-            return self._checked(value, isinstance(value, bool), f"{said}: write true or false")
+            return self._checked(value, isinstance(value, bool), f"{entry}: write true or false")
         if isinstance(expected, float):
             number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
-            return float(self._checked(value, number, f"{said}: give a number from 0 to 1"))
+            return float(self._checked(value, number, f"{entry}: give a number from 0 to 1"))
         least = 1 if name in _AT_LEAST_ONE else 0
         whole = isinstance(value, int) and not isinstance(value, bool) and value >= least
-        self._checked(value, whole, f"{said}: give a whole number of at least {least}")
-        return self._checked(value, value <= _MOST, f"{said}: give a whole number of at most {_MOST}")
+        self._checked(value, whole, f"{entry}: give a whole number of at least {least}")
+        return self._checked(value, value <= _MOST, f"{entry}: give a whole number of at most {_MOST}")
 
     def _checked(self, value: Any, holds: bool, message: str) -> Any:
         if not holds:
             raise self._error(message)
         return value
 
-    def _list(self, rule: Rule, name: str, value: Any, said: str) -> tuple[str, ...]:
+    def _list(self, rule: Rule, name: str, value: Any, entry: str) -> tuple[str, ...]:
         if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
-            raise self._error(f"{said}: give a list of texts, such as {list(rule.parameters[name])!r}")
+            raise self._error(f"{entry}: give a list of texts, such as {list(rule.parameters[name])!r}")
         if rule.name in _LOWER and any(each != each.lower() for each in value):
-            raise self._error(f"{said}: it is looked for in any case, so write it in lower case")
+            raise self._error(f"{entry}: the search ignores case, so write it in lower case")
         return tuple(value)

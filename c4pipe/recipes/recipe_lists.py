@@ -1,7 +1,7 @@
 """The lists that a recipe filters with: from the user's files to the work folder, and from there to job 2.
 
-`clean` leaves the lists that it used in its work folder, named by their digests, and the recipe's fingerprint
-covers these: job 2 needs nothing else, and can't be given other lists.
+`clean` writes the lists that it used to its work folder, named by their digests. The recipe's fingerprint covers the
+digests. So job 2 needs no other files, and can't be given other lists.
 """
 
 import gzip
@@ -27,10 +27,10 @@ from c4pipe.io.paths import StoragePath
 from c4pipe.recipes import pinned_lists
 from c4pipe.recipes.recipe import Recipe
 
-FOLDER = "lists"
-"""The folder, in a work folder, of the lists that were used."""
+LISTS_FOLDER = "lists"
+"""The folder, inside a work folder, of the lists that were used."""
 
-_LINE_CAP = 1 << 20  # characters of a line in a list of links: a page's URL is in a header block, which is smaller
+_LINE_CAP = 1 << 20  # characters of a line in a list of links: no page's URL is as long, as headers are smaller
 
 U64 = npt.NDArray[np.uint64]
 
@@ -41,12 +41,12 @@ def _no_links() -> U64:
 
 @dataclass(frozen=True)
 class Lists:
-    """The lists of one recipe; empty where it has no rule that uses them.
+    """The lists of one recipe. A list that no rule of the recipe uses is empty.
 
     Attributes:
         bad_words: the listed words of each language, by the first part of its code.
-        domains: the allowed subdomains of each listed domain; empty where all are.
-        links: the keys of the listed URLs, sorted: eight bytes for each, so that 20 million take 160 MB.
+        domains: the allowed subdomains of each listed domain; empty if all are allowed.
+        links: the keys of the listed URLs, sorted. Eight bytes each: 20 million links take 160 MB.
     """
 
     bad_words: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -73,9 +73,9 @@ class Lists:
         return place < len(self.links) and int(self.links[place]) == key
 
     def save(self, folder: StoragePath) -> None:
-        """Writes the lists into a folder, by their digests; what is there is left.
+        """Writes the lists into a folder, named by their digests. A list that is there already is not written again.
 
-        Raises C4pipeError where one can't be written.
+        Raises C4pipeError if one can't be written.
         """
         if isinstance(folder, Path):
             folder.mkdir(parents=True, exist_ok=True)
@@ -83,26 +83,26 @@ class Lists:
             path = _path(folder, name, digest)
             if path.exists():
                 continue
-            whole = AtomicFile(path)
+            target = AtomicFile(path)
             try:
-                with whole.path.open("wb") as file:
+                with target.path.open("wb") as file:
                     if name == "links":
                         np.save(file, self.links)
                     else:
                         file.write(_json(getattr(self, name)))
-                whole.publish()
+                target.publish()
             except OSError as error:
                 if not isinstance(path, Path):
                     raise C4pipeError(f"{error}: is the work folder one that you can write to?") from error
                 raise C4pipeError(f"{path} can't be written ({error.strerror}): make room or change --work") from error
             finally:
-                whole.discard()
+                target.discard()
 
 
-def load(folder: StoragePath, digests: Mapping[str, str]) -> Lists:
-    """Returns lists that were saved. Links on this machine are mapped, not read: its workers share them.
+def load_lists(folder: StoragePath, digests: Mapping[str, str]) -> Lists:
+    """Returns the saved lists of these digests. Links on this machine are memory-mapped: all workers share them.
 
-    Raises UsageError where one is missing.
+    Raises UsageError if one is missing or can't be read.
     """
     values: dict[str, Any] = {}
     for name, digest in digests.items():
@@ -111,21 +111,25 @@ def load(folder: StoragePath, digests: Mapping[str, str]) -> Lists:
             values[name] = _load_links(path) if name == "links" else json.loads(path.read_text())
         except (OSError, ValueError) as error:
             raise UsageError(
-                f"the list {path} can't be read ({error}): it was left there by c4pipe clean; "
-                "run clean again on that work folder, it writes only what is missing"
+                f"the list {path}, which c4pipe clean wrote, can't be read ({error}): "
+                "run clean again with that work folder, it writes only what is missing"
             ) from error
     return Lists(**values)
 
 
 def _load_links(path: StoragePath) -> U64:
-    found: U64 = np.load(path, mmap_mode="r") if isinstance(path, Path) else np.load(io.BytesIO(path.read_bytes()))
-    return found
+    links: U64 = np.load(path, mmap_mode="r") if isinstance(path, Path) else np.load(io.BytesIO(path.read_bytes()))
+    return links
 
 
-def find(folders: Sequence[StoragePath], digests: Mapping[str, str]) -> Lists:
-    """Returns the lists from the first work folder that has them."""
-    has = [each / FOLDER for each in folders if all(_path(each / FOLDER, *item).exists() for item in digests.items())]
-    return load(has[0] if has else folders[0] / FOLDER, digests)
+def find_lists(folders: Sequence[StoragePath], digests: Mapping[str, str]) -> Lists:
+    """Returns the lists of these digests from the first work folder that has all of them. Raises as `load`."""
+    complete = (
+        each / LISTS_FOLDER
+        for each in folders
+        if all(_path(each / LISTS_FOLDER, *item).exists() for item in digests.items())
+    )
+    return load_lists(next(complete, folders[0] / LISTS_FOLDER), digests)
 
 
 def _path(folder: StoragePath, name: str, digest: str) -> StoragePath:
@@ -136,15 +140,15 @@ def _json(values: Any) -> bytes:
     return json.dumps(values, ensure_ascii=False, sort_keys=True).encode()
 
 
-def gather(recipe: Recipe, folder: Path, links: Sequence[Path]) -> Lists:
+def gather_lists(recipe: Recipe, folder: Path, links: Sequence[Path]) -> Lists:
     """Returns the lists that a recipe needs.
 
     Args:
         recipe: the recipe.
         folder: the folder of the pinned lists.
-        links: files of URLs, one a line; `.gz` is unpacked.
+        links: files of URLs, one a line; those that end in `.gz` are unpacked.
 
-    Raises UsageError where one is needed and missing, or given and of no use.
+    Raises UsageError if a list is needed and missing, or if links are given to a recipe that does not use them.
     """
     if recipe.find("url_not_listed") and not links:
         raise UsageError(f"recipe {recipe.name} keeps the pages of a list of links: give it with --links FILE")
@@ -161,17 +165,17 @@ def _bad_words(recipe: Recipe, folder: Path) -> dict[str, tuple[str, ...]]:
     asked = recipe.parameters("bad_words")
     if not asked:
         return {}
-    # langdetect tells zh-cn from zh-tw, the lists don't
+    # langdetect knows zh-cn and zh-tw; the lists know zh
     languages = sorted({each.partition("-")[0] for each in recipe.languages})
-    spared = {entry.partition(":")[::2] for entry in asked["exempt"]}
-    found = {}
+    exempt = {entry.partition(":")[::2] for entry in asked["exempt"]}
+    bad_words = {}
     for language in languages:
         names = pinned_lists.regional(language) if asked["regional_lists"] else [language]
         words = {
             word for name in names for word in pinned_lists.load_bad_words(folder, name, lower=not asked["keep_case"])
         }
-        found[language] = tuple(sorted(word for word in words if (language, word) not in spared))
-    return found
+        bad_words[language] = tuple(sorted(word for word in words if (language, word) not in exempt))
+    return bad_words
 
 
 def _links(paths: Sequence[Path], scheme: str) -> U64:
@@ -184,15 +188,15 @@ def _links(paths: Sequence[Path], scheme: str) -> U64:
             raise UsageError(f"--links {path} can't be read: {error}") from error
     if not keys:
         raise UsageError(f"--links {paths[0]} holds no URL: one a line is expected")
-    found = np.frombuffer(keys, dtype=np.uint64)  # sorted in place: np.unique takes several times the memory
-    found.sort()
-    return found[np.r_[True, found[1:] != found[:-1]]]
+    links = np.frombuffer(keys, dtype=np.uint64)  # sorted in place: np.unique takes several times the memory
+    links.sort()
+    return links[np.r_[True, links[1:] != links[:-1]]]
 
 
 def _lines(file: TextIO) -> Iterator[str]:
-    """Yields the lines of a file; those longer than any URL of a page are passed over, and never held."""
-    whole = True
+    """Yields the lines of a file, without those that are longer than any URL of a page: these are never in memory."""
+    at_start = True  # of a line
     while line := file.readline(_LINE_CAP):
-        if whole and (line.endswith("\n") or len(line) < _LINE_CAP):
+        if at_start and (line.endswith("\n") or len(line) < _LINE_CAP):
             yield line
-        whole = line.endswith("\n")
+        at_start = line.endswith("\n")

@@ -1,10 +1,11 @@
 """The rule table: the one source for filtering, counting, reporting and explaining.
 
-A rule's name is the reason in a verdict and the counter in the funnel. Rows are numbered as in docs/rules.md.
+A rule is known by its name, which is also the reason in a verdict and the counter in the funnel.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Any, Literal
 
 from c4pipe.filters import body_lines, lines, pages, spans
@@ -19,32 +20,57 @@ TFDS = "TensorFlow Datasets, c4 3.1.0"
 MC4 = "mT5 paper (Xue et al. 2021), 3.1"
 
 
+class Fact(Enum):
+    """What a page rule is given to decide by: one fact about a page. `clean.page_facts` computes each of them."""
+
+    MISSING_FIELDS = auto()
+    """list[str]: which of URL, text and timestamp the page lacks."""
+    LENGTH = auto()
+    """int: characters of the text."""
+    TEXT = auto()
+    """str: the page as crawled before the line rules, the kept lines from then on."""
+    LOWER_TEXT = auto()
+    """str: TEXT in lower case."""
+    LINES = auto()
+    """list[str]: the kept lines."""
+    LANGUAGE_GUESS = auto()
+    """Guess | None: the most probable language of the kept lines."""
+    SENTENCE_COUNT = auto()
+    """int: sentences of the kept lines, or the lines alone where they are enough."""
+    SENTENCES_LEFT = auto()
+    """int: sentences that are left after the removal of repeated spans."""
+    BAD_WORD = auto()
+    """str | None: a listed word for which the page is dropped."""
+    DOMAIN_LISTED = auto()
+    """bool: whether the URL's domain is in the recipe's list of domains."""
+    URL_LISTED = auto()
+    """bool: whether the URL is in the recipe's list of links."""
+
+
 @dataclass(frozen=True)
 class Rule:
     """One heuristic.
 
     Attributes:
-        name: the reason a page is dropped for, and the counter.
-        row: the rule's number in the documentation.
-        scope: what it judges by itself: a page, a line, or the corpus (all pages together).
+        name: the reason for which a page is dropped, and the counter.
+        scope: what the rule judges: a page, a line, or the corpus (all pages together).
         does: what it does, with its parameters in braces.
-        source: where it and its constants come from.
+        source: the origin of the rule and its constants.
         function: the pure function that does it.
-        parameters: their values in the recipe `c4` (in the first that has the rule, where `c4` has not).
-        looks_at: the fact of a Draft that a page rule's function is given.
+        parameters: their values in the recipe `c4`, or in the first recipe with this rule where `c4` has none.
+        fact: what a page rule's function is given; None for other rules.
         edits: whether a line rule changes lines instead of dropping them.
-        choices: the values that a parameter may have, where they are few.
-        elsewhere: parameters that are not the function's: a Draft, its Tools or job 2 heed them.
+        choices: the allowed values of a parameter, where they are few.
+        elsewhere: parameters that the function does not take: `clean.resources`, `clean.page_facts` or job 2 use them.
     """
 
     name: str
-    row: int
     scope: Scope
     does: str
     source: str
     function: Callable[..., Any]
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    looks_at: str = ""
+    fact: Fact | None = None
     edits: bool = False
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     elsewhere: tuple[str, ...] = ()
@@ -61,74 +87,74 @@ _POLICY = (
 
 _TABLE = (
     Rule(
-        "body_lines", 1, "line", "cuts the body into lines at {line_separators}, trims them, drops blank ones",
+        "body_lines", "line", "cuts the body into lines at {line_separators}, trims them, drops blank ones",
         "WARC 1.0 (ISO 28500)", body_lines.cut, {"line_separators": "unicode"}, edits=True,
         choices={"line_separators": tuple(body_lines.LINE_SEPARATORS)},
     ),
     Rule(
-        "metadata_line", 1, "line", "drops lines of the body that start with one of {starts}",
+        "metadata_line", "line", "drops lines of the body that start with one of {starts}",
         TFDS, lines.drop_metadata, {"starts": ("WARC", "CONTENT-", "Content-")},
     ),
     Rule(
-        "incomplete", 2, "page", "drops a page without URL, text or timestamp",
-        TFDS, pages.is_incomplete, looks_at="missing",
+        "incomplete", "page", "drops a page without URL, text or timestamp",
+        TFDS, pages.is_incomplete, fact=Fact.MISSING_FIELDS,
     ),
     Rule(
-        "too_long", 3, "page", "drops a page of more than {max_characters} characters",
-        TFDS, pages.exceeds, {"max_characters": 190_000}, "length",
+        "too_long", "page", "drops a page of more than {max_characters} characters",
+        TFDS, pages.exceeds, {"max_characters": 190_000}, Fact.LENGTH,
     ),
     Rule(
-        "stale_capture", 4, "corpus", "keeps the newest page of each URL; ties by file name, then position",
+        "stale_capture", "corpus", "keeps the newest page of each URL; ties by file name, then position",
         TFDS, find_stale_captures,
     ),
     Rule(
-        "normalised_url", 5, "corpus",
-        "compares URLs without scheme (where it stands: {scheme}), www., tracking query and trailing slash",
+        "normalised_url", "corpus",
+        "compares URLs without scheme (removed at: {scheme}), www., tracking query and trailing slash",
         TFDS, normalise_url, {"scheme": "start"}, choices={"scheme": ("start", "anywhere")},
     ),
     Rule(
-        "long_word", 6, "line", "drops a line with a word of more than {max_word_length} characters",
+        "long_word", "line", "drops a line with a word of more than {max_word_length} characters",
         TFDS, lines.drop_long_words, {"max_word_length": 1000},
     ),
     Rule(
-        "citation", 7, "line",
+        "citation", "line",
         "removes citation markers: [1], [], [edit], [citation needed]; trims the line again: {strip}",
         PAPER + "; pattern: " + TFDS, lines.remove_citations, {"strip": True}, edits=True,
     ),
     Rule(
-        "no_terminal_punctuation", 8, "line",
+        "no_terminal_punctuation", "line",
         "keeps a line that ends in one of {endings}, but not in {excluded_endings}",
         PAPER + "; ellipsis: " + TFDS, lines.keep_terminal_punctuation,
         {"endings": (".", "!", "?", '"', "”"), "excluded_endings": ("...", "…")},
     ),
     Rule(
-        "few_words", 9, "line", "drops a line of fewer than {min_words_per_line} words",
+        "few_words", "line", "drops a line of fewer than {min_words_per_line} words",
         PAPER, lines.drop_few_words, {"min_words_per_line": 5},
     ),
     Rule(
-        "lorem_ipsum", 10, "page", "drops a page that has one of {phrases}, in any case",
-        PAPER, pages.contains, {"phrases": ("lorem ipsum",)}, "lower",
+        "lorem_ipsum", "page", "drops a page that has one of {phrases}, in any case",
+        PAPER, pages.contains, {"phrases": ("lorem ipsum",)}, Fact.LOWER_TEXT,
     ),
     Rule(
-        "javascript", 11, "line", "drops a line that has one of {phrases}, in any case",
+        "javascript", "line", "drops a line that has one of {phrases}, in any case",
         PAPER, lines.drop_phrases, {"phrases": ("javascript",)},
     ),
     Rule(
-        "curly_bracket", 12, "page", "drops a page that has one of {phrases}",
-        PAPER, pages.contains, {"phrases": ("{",)}, "written",
+        "curly_bracket", "page", "drops a page that has one of {phrases}",
+        PAPER, pages.contains, {"phrases": ("{",)}, Fact.TEXT,
     ),
     Rule(
-        "policy", 13, "line", "drops a line that has one of {phrases}, in any case",
+        "policy", "line", "drops a line that has one of {phrases}, in any case",
         PAPER + "; phrases: " + TFDS, lines.drop_phrases, {"phrases": _POLICY},
     ),
     Rule(
-        "few_sentences", 14, "page",
+        "few_sentences", "page",
         "drops a page of fewer than {min_sentences} sentences (Punkt, line by line; model: {model})",
-        PAPER, pages.falls_short, {"min_sentences": 3, "model": "language"}, "sentence_count",
+        PAPER, pages.falls_short, {"min_sentences": 3, "model": "language"}, Fact.SENTENCE_COUNT,
         choices={"model": ("language", "nltk english")}, elsewhere=("model",),
     ),
     Rule(
-        "repeated_span", 15, "corpus",
+        "repeated_span", "corpus",
         "keeps one of each span of {size} consecutive {unit}s (any case; white space {whitespace}): "
         "the one of the smallest {keep_smallest}; the others lose these {unit}s",
         PAPER + "; lines: " + TFDS, spans.span_hashes,
@@ -141,11 +167,11 @@ _TABLE = (
         elsewhere=("unit", "whitespace", "keep_smallest"),
     ),
     Rule(
-        "few_sentences_left", 16, "page",
+        "few_sentences_left", "page",
         "drops a page that repeated spans leave fewer than {min_sentences} sentences "
         "(counted: {count}; model: {model})",
         PAPER, pages.falls_short,
-        {"min_sentences": 3, "count": "remaining sentences", "model": "language"}, "sentences_left",
+        {"min_sentences": 3, "count": "remaining sentences", "model": "language"}, Fact.SENTENCES_LEFT,
         choices={
             "count": ("remaining sentences", "punkt on the whole text"),
             "model": ("language", "nltk english"),
@@ -153,46 +179,46 @@ _TABLE = (
         elsewhere=("count", "model"),
     ),
     Rule(
-        "empty", 16, "page", "drops a page that has no line left",
-        TFDS, pages.is_empty, looks_at="lines",
+        "empty", "page", "drops a page that has no line left",
+        TFDS, pages.is_empty, fact=Fact.LINES,
     ),
     Rule(
-        "language", 17, "page",
+        "language", "page",
         "keeps a page whose best guess by {detector} is one of {languages} "
         "with a probability of at least {min_probability}",
         PAPER + "; seed 0: " + TFDS, pages.is_other_language,
-        {"detector": "langdetect", "languages": ("en",), "min_probability": 0.99}, "guess",
+        {"detector": "langdetect", "languages": ("en",), "min_probability": 0.99}, Fact.LANGUAGE_GUESS,
         choices={"detector": ("langdetect", "cld3")}, elsewhere=("detector",),
     ),
     Rule(
-        "bad_words", 18, "page",
+        "bad_words", "page",
         "drops a page that has a listed word or phrase, as whole words, in any case, in its text {searched_text} "
         "(share of such pages that is dropped: {drop_fraction}; capitals as listed: {keep_case}; "
-        "with the lists of regions: {regional_lists}; entries that don't count: {exempt})",
+        "with the lists of regions: {regional_lists}; exempt entries: {exempt})",
         PAPER + "; list: LDNOOBW at the commit that " + TFDS + " pins", pages.is_listed,
         {"searched_text": "crawled", "drop_fraction": 1.0, "keep_case": False, "regional_lists": False, "exempt": ()},
-        "bad_word",
+        Fact.BAD_WORD,
         choices={"searched_text": ("crawled", "cleaned")},
         elsewhere=("searched_text", "drop_fraction", "keep_case", "regional_lists", "exempt"),
     ),
     Rule(
-        "validation", 19, "corpus", "sets a page aside for validation if the MD5 of its URL modulo {one_in} is 0",
+        "validation", "corpus", "sets a page aside for validation if the MD5 of its URL modulo {one_in} is 0",
         TFDS, is_validation, {"one_in": 1000},
     ),
     Rule(
-        "domain_not_listed", 20, "page",
+        "domain_not_listed", "page",
         "keeps a page of a listed domain, and of a listed subdomain where it names some",
-        PAPER_VARIANTS + "; list: RealNews (Zellers et al. 2019)", pages.is_outside, looks_at="domain_listed",
+        PAPER_VARIANTS + "; list: RealNews (Zellers et al. 2019)", pages.is_outside, fact=Fact.DOMAIN_LISTED,
     ),
     Rule(
-        "url_not_listed", 21, "page", "keeps a page whose URL is in a list of links",
-        PAPER_VARIANTS, pages.is_outside, looks_at="url_listed",
+        "url_not_listed", "page", "keeps a page whose URL is in a list of links",
+        PAPER_VARIANTS, pages.is_outside, fact=Fact.URL_LISTED,
     ),
     Rule(
-        "few_long_lines", 22, "page", "keeps a page of at least {min_lines} lines of {min_characters} characters",
-        MC4, pages.has_few_long_lines, {"min_lines": 3, "min_characters": 200}, "lines",
+        "few_long_lines", "page", "keeps a page of at least {min_lines} lines of {min_characters} characters",
+        MC4, pages.has_few_long_lines, {"min_lines": 3, "min_characters": 200}, Fact.LINES,
     ),
 )  # fmt: skip
 
 RULES: Mapping[str, Rule] = {rule.name: rule for rule in _TABLE}
-"""Every rule by name, in the order of the documentation's rows."""
+"""Every rule by name, in the order of the documentation."""

@@ -1,10 +1,12 @@
-"""Values of parameters as a reader expects them."""
+"""The values of a recipe's parameters as text."""
 
 from typing import Any
 
+from c4pipe.recipes.recipe import Step
 
-def say(value: Any) -> str:
-    """Returns the value of a parameter as a reader expects it."""
+
+def parameter_text(value: Any) -> str:
+    """Returns a parameter's value for readers: `yes`, `1,000`, `"a", "b"`, `none` for an empty list."""
     if isinstance(value, (tuple, list)):
         return ", ".join(map(_quote, value)) or "none"
     if isinstance(value, bool):
@@ -14,3 +16,8 @@ def say(value: Any) -> str:
 
 def _quote(value: Any) -> str:
     return f"'{value}'" if '"' in str(value) else f'"{value}"'
+
+
+def describe_step(step: Step) -> str:
+    """Returns what a rule does, with the values of its parameters in the sentence."""
+    return step.definition.does.format(**{name: parameter_text(value) for name, value in step.parameters.items()})

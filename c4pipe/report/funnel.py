@@ -1,76 +1,139 @@
-"""The funnel: what came in, what each rule took, what stayed. Made from a recipe and counts alone."""
+"""The funnel of a corpus: how much was read, how much each rule dropped or changed, how much was kept.
 
-from collections.abc import Mapping
+Pure rows, made from a recipe and counts alone. The terminal, the dataset card and the report each show them.
+"""
 
-from rich.table import Table
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
 
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.records import DAMAGE
 
-
-def funnel_table(recipe: Recipe, counts: Mapping[str, int]) -> Table:
-    """Returns the funnel as a table for the terminal; a count that is zero stays, so that every rule is seen."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("")
-    table.add_column("pages", justify="right")
-    table.add_column("%", justify="right")
-    _pages(table, recipe, counts)
-    table.add_section()
-    _lines(table, recipe, counts)
-    if "units.newest" in counts and recipe.find("repeated_span"):
-        _units(table, recipe, counts)
-    table.add_section()
-    read, kept = counts.get("bytes.read", 0), counts.get("bytes.kept", counts.get("bytes.cleaned", 0))
-    table.add_row("bytes of text read", f"{read:,}", "100.0")
-    table.add_row("bytes of text kept", f"{kept:,}", _share(kept, read))
-    for kind in DAMAGE:
-        if counts.get(f"damage.{kind}"):
-            table.add_row(f"damage: {kind}", f"{counts[f'damage.{kind}']:,}", "")
-    return table
+Section = Literal["pages", "lines", "units", "bytes", "damage"]
+Kind = Literal["read", "dropped", "changed", "kept", "part", "damage"]
 
 
-def _pages(table: Table, recipe: Recipe, counts: Mapping[str, int]) -> None:
+@dataclass(frozen=True)
+class FunnelRow:
+    """One row of a funnel.
+
+    Attributes:
+        section: what is counted. `units` are those of repeated spans: sentences or lines.
+        kind: `read` (the first row of a section), `dropped` or `changed` (by one rule), `kept` (what a section ends
+            with), `part` (a part of the row above, such as the pages of one language), `damage`.
+        name: the rule, or the words for any other row.
+        number: how many; never negative.
+        whole: the number of the section's first row, of which `number` is a share; 0 for damage.
+    """
+
+    section: Section
+    kind: Kind
+    name: str
+    number: int
+    whole: int = 0
+
+    @property
+    def is_rule(self) -> bool:
+        """Whether the row belongs to one rule, whose name it has."""
+        return self.kind in ("dropped", "changed")
+
+    @property
+    def label(self) -> str:
+        """The name in a table without other marks: a rule that changes lines says so."""
+        return f"{self.name} (changed)" if self.kind == "changed" else self.name
+
+    @property
+    def signed(self) -> str:
+        """The number with thousands separators, negative where it was dropped."""
+        return f"{-self.number if self.kind == 'dropped' else self.number:,}"
+
+    @property
+    def percent(self) -> str:
+        """The share in percent; nothing for damage."""
+        return "" if self.kind == "damage" else percent(self.number, self.whole)
+
+
+def funnel_rows(recipe: Recipe, counts: Mapping[str, int]) -> list[FunnelRow]:
+    """Returns the rows of a funnel, section by section, in the recipe's order.
+
+    Each rule has a row, also where its count is zero. A kind of damage has one where its count is not.
+
+    Args:
+        recipe: the recipe of the job.
+        counts: the counters of `clean`, or of a whole corpus (`counts` of its manifest).
+    """
+    return [
+        *_pages(recipe, counts),
+        *_lines(recipe, counts),
+        *_units(recipe, counts),
+        *_bytes(counts),
+        *_damage(counts),
+    ]
+
+
+def percent(part: int, whole: int) -> str:
+    """Returns a share in percent with one digit after the point, or `-` where the whole is 0."""
+    return f"{100 * part / whole:.1f}" if whole else "-"
+
+
+def unit_name(recipe: Recipe) -> str:
+    """Returns what repeated spans consist of, in the plural: `sentences` or `lines`."""
+    return f"{recipe.parameters('repeated_span').get('unit', 'sentence')}s"
+
+
+def _pages(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
     read = counts.get("pages.read", 0)
-    table.add_row("pages read", f"{read:,}", "100.0")
+    finished = "pages.kept" in counts  # after `clean` alone, job 2's rules have no row
+    yield FunnelRow("pages", "read", "pages read", read, read)
     for _, step in recipe.steps():
         if step.definition.scope == "page" or step.rule == "stale_capture":
             name = f"pages.dropped.{step.rule}"
-            if name in counts or "pages.kept" in counts or step not in (*recipe.corpus, *recipe.final):
-                table.add_row(f"  {step.rule}", f"{-counts.get(name, 0):,}", _share(counts.get(name, 0), read))
-    kept = counts.get("pages.kept", counts.get("pages.cleaned", 0))
-    said = "pages kept" if "pages.kept" in counts else "pages left for dedup"
-    table.add_row(said, f"{kept:,}", _share(kept, read), style="bold")
+            if finished or name in counts or step not in (*recipe.corpus, *recipe.final):
+                yield FunnelRow("pages", "dropped", step.rule, counts.get(name, 0), read)
+    if finished:
+        yield FunnelRow("pages", "kept", "pages kept", counts["pages.kept"], read)
+    else:
+        yield FunnelRow("pages", "kept", "pages left for dedup", counts.get("pages.cleaned", 0), read)
     if len(recipe.languages) > 1:
-        of_language = {name: n for name, n in counts.items() if name.startswith("pages.kept.") and n}
-        for name, number in sorted(of_language.items(), key=lambda item: (-item[1], item[0])):
-            table.add_row(f"  of these in {name.removeprefix('pages.kept.')}", f"{number:,}", _share(number, read))
+        prefix = "pages.kept."
+        by_language = [(name.removeprefix(prefix), n) for name, n in counts.items() if name.startswith(prefix) and n]
+        for language, number in sorted(by_language, key=lambda item: (-item[1], item[0])):
+            yield FunnelRow("pages", "part", f"of these in {language}", number, read)
     if "pages.validation" in counts:
-        aside = counts["pages.validation"]
-        table.add_row("  of these in validation", f"{aside:,}", _share(aside, read))
+        yield FunnelRow("pages", "part", "of these in validation", counts["pages.validation"], read)
 
 
-def _lines(table: Table, recipe: Recipe, counts: Mapping[str, int]) -> None:
-    read, left = counts.get("lines.read", 0), counts.get("lines.left", 0)
-    table.add_row("lines read (of pages that came so far)", f"{read:,}", "100.0")
+def _lines(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
+    read = counts.get("lines.read", 0)
+    yield FunnelRow("lines", "read", "lines read (pages that reached the line rules)", read, read)
     for step in (*recipe.read, *recipe.lines):
         if step.definition.scope != "line" or step.rule == "body_lines":
             continue
-        verb, sign, note = ("edited", 1, " (changed)") if step.definition.edits else ("dropped", -1, "")
-        number = counts.get(f"lines.{verb}.{step.rule}", 0)
-        table.add_row(f"  {step.rule}{note}", f"{sign * number:,}", _share(number, read))
-    table.add_row("lines left", f"{left:,}", _share(left, read), style="bold")
+        if step.definition.edits:
+            yield FunnelRow("lines", "changed", step.rule, counts.get(f"lines.edited.{step.rule}", 0), read)
+        else:
+            yield FunnelRow("lines", "dropped", step.rule, counts.get(f"lines.dropped.{step.rule}", 0), read)
+    yield FunnelRow("lines", "kept", "lines left", counts.get("lines.left", 0), read)
 
 
-def _units(table: Table, recipe: Recipe, counts: Mapping[str, int]) -> None:
-    newest, kind = counts["units.newest"], f"{recipe.parameters('repeated_span')['unit']}s"
-    table.add_section()
-    table.add_row(f"{kind} of the newest pages", f"{newest:,}", "100.0")
+def _units(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
+    if "units.newest" not in counts or not recipe.find("repeated_span"):
+        return
+    newest, units = counts["units.newest"], unit_name(recipe)
+    yield FunnelRow("units", "read", f"{units} (newest page of each URL)", newest, newest)
     for rule in ("repeated_span", *(step.rule for step in recipe.final if step.definition.scope == "page")):
-        number = counts.get(f"units.dropped.{rule}", 0)
-        table.add_row(f"  {rule}", f"{-number:,}", _share(number, newest))
-    kept = counts.get("units.kept", 0)
-    table.add_row(f"{kind} kept", f"{kept:,}", _share(kept, newest), style="bold")
+        yield FunnelRow("units", "dropped", rule, counts.get(f"units.dropped.{rule}", 0), newest)
+    yield FunnelRow("units", "kept", f"{units} kept", counts.get("units.kept", 0), newest)
 
 
-def _share(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f}" if whole else "-"
+def _bytes(counts: Mapping[str, int]) -> Iterator[FunnelRow]:
+    read, kept = counts.get("bytes.read", 0), counts.get("bytes.kept", counts.get("bytes.cleaned", 0))
+    yield FunnelRow("bytes", "read", "bytes of text read", read, read)
+    yield FunnelRow("bytes", "kept", "bytes of text kept", kept, read)
+
+
+def _damage(counts: Mapping[str, int]) -> Iterator[FunnelRow]:
+    for kind in DAMAGE:
+        if number := counts.get(f"damage.{kind}"):
+            yield FunnelRow("damage", "damage", f"damage: {kind}", number)

@@ -1,4 +1,4 @@
-"""The data of a report, `report.json`: a profile of the pages, and examples of what each rule took."""
+"""The data of a report, `report.json`: a profile of the pages, examples for each rule, the most repeated spans."""
 
 import json
 from collections.abc import Mapping
@@ -16,25 +16,29 @@ VERSION = 1
 
 
 def make(report: Report) -> dict[str, Any]:
-    """Returns the data, given the report of job 2: profiles of its shards, examples, the most repeated spans."""
-    pages = profile.top_domains(profile.add(report.get("profiles", ())))
+    """Returns the content of `report.json`, which is made of JSON values alone.
+
+    Args:
+        report: the report of job 2: `profiles` of its shards, `examples`, and `repeats`, the most repeated spans.
+    """
+    pages = profile.largest_domains(profile.add(report.get("profiles", ())))
     return {
         "format": "c4pipe report",
         "version": VERSION,
         "profile": pages,
         "repeats": report.get("repeats", []),
-        "examples": examples.by_rule(report.get("examples", ())),
+        "examples": examples.examples_by_rule(report.get("examples", ())),
     }
 
 
 def write(folder: StoragePath, data: Mapping[str, Any]) -> None:
-    """Writes the data of a corpus into its folder, whole or not at all. Raises OSError."""
+    """Writes `report.json` into the folder of a corpus, completely or not at all. Raises OSError."""
     write_text(folder / NAME, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
 
 
 def read(folder: StoragePath) -> dict[str, Any] | None:
-    """Returns the data of a corpus, or None where there is none. Raises UsageError where it can't be read."""
+    """Returns the `report.json` of a corpus, or None if there is none. Raises UsageError if it can't be used."""
     data = read_json(folder / NAME)
     if data is not None and (not isinstance(data, dict) or data.get("version") != VERSION):
-        raise UsageError(f"{folder / NAME} is not of version {VERSION}: delete it, and it is made anew")
+        raise UsageError(f"{folder / NAME} is not of version {VERSION}: delete it, and run `c4pipe report`")
     return data

@@ -1,4 +1,4 @@
-"""The pages that a report shows: what each rule took, what just passed, what is in the corpus. No Beam."""
+"""The pages that a report shows: examples of what each rule changed, dropped or just kept, and pages of the corpus."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -7,12 +7,12 @@ from c4pipe.clean.examples import PASSED
 from c4pipe.corpus.shard_writer import PROBABILITY
 from c4pipe.filters.language import UNKNOWN
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.report.report_html import Html, marked, paragraph, text
+from c4pipe.report.blocks import Block, Examples, Paragraph
 
 Pages = Sequence[Mapping[str, Any]]
 """Pages as `report.json` has them."""
 
-_FIRST = 30  # pages of the corpus that are shown, at most
+_PAGES = 30  # pages of the corpus that are shown, at most
 _COUNTERS = {
     "pages.dropped": "pages dropped",
     "lines.dropped": "lines dropped",
@@ -21,49 +21,48 @@ _COUNTERS = {
 }
 
 
-def took(recipe: Recipe, counts: Mapping[str, int], examples: Mapping[str, Pages]) -> Iterator[Html]:
-    """Yields what each rule took, in the recipe's order; nothing without examples."""
+def link_to(rule: str) -> str:
+    """Returns the `id` of a rule's examples."""
+    return f"examples-{rule}"
+
+
+def examples_by_rule(recipe: Recipe, counts: Mapping[str, int], examples: Mapping[str, Pages]) -> Iterator[Block]:
+    """Yields the pages that each rule dropped or changed, in the recipe's order; nothing where there are none."""
     rules = [step.rule for _, step in recipe.steps() if examples.get(step.rule)]
     if rules:
-        yield paragraph("Of each rule the pages with the smallest hashes of their URL, cut; what decides is marked.")
+        yield Paragraph(
+            "For each rule, excerpts of the pages whose URLs have the smallest hashes. The text that decides is marked."
+        )
     for rule in rules:
         numbers = ((counts.get(f"{name}.{rule}", 0), words) for name, words in _COUNTERS.items())
-        told = next((f"{number:,} {words}" for number, words in numbers if number), "")
-        yield _list(f"took-{rule}", rule, examples[rule], told)
+        count = next((f"{number:,} {words}" for number, words in numbers if number), "")
+        yield _examples(link_to(rule), rule, examples[rule], count)
 
 
-def passed(recipe: Recipe, profile: Mapping[str, Any], examples: Mapping[str, Pages]) -> Iterator[Html]:
-    """Yields what rules let pass that was nearest to being dropped."""
-    unsure = [each for each in profile["unsure"] if each["language"] != UNKNOWN]
+def borderline_examples(
+    recipe: Recipe, profile: Mapping[str, Any], examples: Mapping[str, Pages]
+) -> Iterator[Examples]:
+    """Yields, for some rules, the pages that the rule kept but came closest to dropping."""
+    unsure = [page for page in profile["unsure"] if page["language"] != UNKNOWN]
     if unsure and recipe.find("language"):
-        facts = [_with(each, f"{each['language']}, with a probability of {each[PROBABILITY]}") for each in unsure]
-        yield _list("passed-language", "language", facts, "the least probable")
-    for name, found in examples.items():
+        pages = [_with_fact(page, f"{page['language']}, with probability {page[PROBABILITY]}") for page in unsure]
+        yield _examples("passed-language", "language", pages, "the lowest probabilities")
+    for name, pages_of_rule in examples.items():
         if name.startswith(PASSED):
             rule = name.removeprefix(PASSED)
-            yield _list(f"passed-{rule}", rule, found, "no more than it asks for")
+            yield _examples(f"passed-{rule}", rule, pages_of_rule, "exactly at the limit")
 
 
-def first(profile: Mapping[str, Any]) -> Iterator[Html]:
+def corpus_pages(profile: Mapping[str, Any]) -> Iterator[Examples]:
     """Yields some pages of the corpus."""
-    pages = [_with(each, each["language"]) for each in profile["first"][:_FIRST]]
+    pages = [_with_fact(page, page["language"]) for page in profile["first"][:_PAGES]]
     if pages:
-        yield _list("pages-first", "Pages of the corpus", pages, "those of the smallest keys")
+        yield _examples("pages-first", "Pages of the corpus", pages, "those with the smallest page keys")
 
 
-def _with(page: Mapping[str, Any], fact: str) -> dict[str, Any]:
+def _with_fact(page: Mapping[str, Any], fact: str) -> dict[str, Any]:
     return {**page, "fact": fact}
 
 
-def _list(name: str, title: str, found: Pages, more: str) -> Html:
-    """Returns pages under a heading that opens."""
-    told = ", ".join(filter(None, (more, f"{len(found)} shown")))
-    head = f'<summary><h3>{text(title)}</h3> <span class="soft">{text(told)}</span></summary>'
-    return f'<details id="{text(name)}">{head}\n' + "\n".join(map(_page, found)) + "\n</details>"
-
-
-def _page(each: Mapping[str, Any]) -> Html:
-    fact = f"<p>{text(each['fact'])}</p>" if each["fact"] else ""
-    shown = f'<p class="text" dir="auto">{marked(each["text"])}</p>' if any(each["text"]) else ""
-    head = f'<p class="url">{text(each["url"])} <span class="soft">{text(each["timestamp"])}</span></p>'
-    return f"<article>{head}{fact}{shown}</article>"
+def _examples(name: str, title: str, pages: Pages, note: str) -> Examples:
+    return Examples(name, title, ", ".join(filter(None, (note, f"{len(pages)} shown"))), pages)

@@ -1,9 +1,9 @@
-"""Starts a Beam worker for an engine that runs a command for each (`--environment_type=PROCESS`).
+"""Starts a Beam worker for a runner that runs a command for each worker (`--environment_type=PROCESS`).
 
     --environment_config='{"command": "/path/to/environment/bin/c4pipe-boot"}'
 
-The command is a script that runs this module by the Python beside it. Beam has a Go program for this; here what is
-on the machine already is enough: the environment that c4pipe is in.
+The command is a script that runs this module with the Python beside it. Beam's own Go program for this downloads and
+installs packages; this one uses the environment that c4pipe is installed in.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 
 def main(given: Sequence[str] | None = None) -> None:
-    """Asks the engine for the pipeline's options, as Beam's container contract has it, and serves until it ends."""
+    """Gets the pipeline's options from the runner, as Beam's container contract says, and works until the job ends."""
     parser = argparse.ArgumentParser(description="Starts a Beam worker in this environment, for PROCESS environments.")
     parser.add_argument("--id", required=True)
     parser.add_argument("--provision_endpoint", required=True)
@@ -21,7 +21,7 @@ def main(given: Sequence[str] | None = None) -> None:
         parser.add_argument(name, default="")
     options, _ = parser.parse_known_args(given)
 
-    os.environ["WORKER_ID"] = options.id  # by which the engine knows who asks
+    os.environ["WORKER_ID"] = options.id  # the runner knows the worker by it
     import grpc
     from apache_beam.portability.api import beam_provision_api_pb2, beam_provision_api_pb2_grpc
     from apache_beam.runners.worker.worker_id_interceptor import WorkerIdInterceptor

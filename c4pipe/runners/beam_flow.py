@@ -1,4 +1,4 @@
-"""Steps on Beam's engines: the only module that describes anything to Beam."""
+"""Adds the steps of a job to a Beam pipeline. Only `beam_*` modules import Beam."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -9,30 +9,30 @@ from c4pipe.runners.flow import Step
 
 
 class BeamFlow:
-    """Adds steps to a Beam pipeline; nothing runs before that does. See `flow.Flow`."""
+    """Adds steps to a Beam pipeline; they run when the pipeline runs. See `flow.Flow`."""
 
     def __init__(self, pipeline: beam.Pipeline) -> None:
         self._pipeline = pipeline
 
     def create(self, name: str, elements: Sequence[Any]) -> beam.PCollection:
-        """Returns the elements; without the reshuffle one worker would have them all."""
+        """Returns these elements, reshuffled: else one worker would get them all."""
         return self._pipeline | name >> beam.Create(elements) | f"Spread: {name}" >> beam.Reshuffle()
 
     def do(self, name: str, elements: beam.PCollection, step: Step) -> Mapping[str, beam.PCollection]:
-        """Returns the outputs of a step, by name."""
-        made = elements | name >> beam.ParDo(_StepFn(step)).with_outputs(*step.outputs)
-        return {output: made[output] for output in step.outputs}
+        """Applies a step to each element and returns its outputs, by name."""
+        outputs = elements | name >> beam.ParDo(_StepFn(step)).with_outputs(*step.outputs)
+        return {output: outputs[output] for output in step.outputs}
 
     def group(self, name: str, pairs: beam.PCollection) -> beam.PCollection:
-        """(key, value) -> (key, values)."""
+        """Groups pairs (key, value) by key: returns pairs (key, values)."""
         return pairs | name >> beam.GroupByKey()
 
     def join(self, name: str, **pairs: beam.PCollection) -> beam.PCollection:
-        """(key, value) of several -> (key, values by the name they were given here)."""
+        """Groups several collections of pairs (key, value): returns pairs (key, values by the collection's name)."""
         return pairs | name >> beam.CoGroupByKey()
 
     def merge(self, name: str, *collections: beam.PCollection) -> beam.PCollection:
-        """Returns the elements of all."""
+        """Returns the elements of all collections."""
         return collections | name >> beam.Flatten()
 
     def fold(self, name: str, elements: beam.PCollection, add: Callable[[Iterable[Any]], Any]) -> beam.PCollection:
@@ -49,8 +49,8 @@ class _StepFn(beam.DoFn):
         self._step.setup()
 
     def process(self, element: Any) -> Iterator[Any]:
-        for output, made in self._step.process(element):
-            yield beam.pvalue.TaggedOutput(output, made)
+        for output, result in self._step.process(element):
+            yield beam.pvalue.TaggedOutput(output, result)
 
     def teardown(self) -> None:
         self._step.teardown()

@@ -1,4 +1,4 @@
-"""Control totals: what was sent through a shuffle and what was received. A runner can lose data without an error."""
+"""Control totals: how much was sent through a shuffle and received from it. A runner can lose data without an error."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from c4pipe.errors import LostDataError
 Report = dict[str, Any]
 """What a step reports about one element: numbers by name, which are added up, and lists, which are joined."""
 
-PREFIX = "shuffle."
+TOTALS_PREFIX = "shuffle."
 """Begins the names of all control totals in a report. No other name in a report begins with it."""
 
 
@@ -20,21 +20,24 @@ class Totals(NamedTuple):
 
 
 def sent(shuffle: str, totals: Totals) -> Report:
-    """Returns the report that these rows were sent through a shuffle."""
-    return {f"{PREFIX}{shuffle}.sent.rows": totals.rows, f"{PREFIX}{shuffle}.sent.words": totals.words}
+    """Returns the report that says that these rows were sent through a shuffle."""
+    return {f"{TOTALS_PREFIX}{shuffle}.sent.rows": totals.rows, f"{TOTALS_PREFIX}{shuffle}.sent.words": totals.words}
 
 
 def received(shuffle: str, totals: Totals) -> Report:
-    """Returns the report that these rows were received from a shuffle."""
-    return {f"{PREFIX}{shuffle}.received.rows": totals.rows, f"{PREFIX}{shuffle}.received.words": totals.words}
+    """Returns the report that says that these rows were received from a shuffle."""
+    return {
+        f"{TOTALS_PREFIX}{shuffle}.received.rows": totals.rows,
+        f"{TOTALS_PREFIX}{shuffle}.received.words": totals.words,
+    }
 
 
 def unclaimed(shuffle: str, rows: int) -> Report:
-    """Returns the report that rows were received by a step that has no use for them."""
-    return {f"{PREFIX}{shuffle}.unclaimed": rows}
+    """Returns the report that says that rows arrived at a step that has no page for them."""
+    return {f"{TOTALS_PREFIX}{shuffle}.unclaimed": rows}
 
 
-def add(reports: Iterable[Mapping[str, Any]]) -> Report:
+def add_reports(reports: Iterable[Mapping[str, Any]]) -> Report:
     """Returns the sum of reports: numbers are added, lists joined."""
     total: Report = {}
     for report in reports:
@@ -43,28 +46,30 @@ def add(reports: Iterable[Mapping[str, Any]]) -> Report:
     return total
 
 
-def check(report: Mapping[str, Any], shuffles: Mapping[str, str]) -> None:
+def check_totals(report: Mapping[str, Any], shuffles: Mapping[str, str]) -> None:
     """Checks that each shuffle delivered what was sent.
 
     Args:
         report: the sum of all reports of a job.
-        shuffles: the names of the job's shuffles, each with what it carries.
+        shuffles: the names of the job's shuffles, each with a description of its rows.
 
     Raises LostDataError, with the shuffle and the numbers, where they differ.
     """
-    for shuffle, carries in shuffles.items():
-        rows_sent, rows_received = (report.get(f"{PREFIX}{shuffle}.{side}.rows", 0) for side in ("sent", "received"))
+    for shuffle, description in shuffles.items():
+        rows_sent, rows_received = (
+            report.get(f"{TOTALS_PREFIX}{shuffle}.{side}.rows", 0) for side in ("sent", "received")
+        )
         sum_sent, sum_received = (
-            report.get(f"{PREFIX}{shuffle}.{side}.words", 0) % 2**64 for side in ("sent", "received")
+            report.get(f"{TOTALS_PREFIX}{shuffle}.{side}.words", 0) % 2**64 for side in ("sent", "received")
         )
         if (rows_sent, sum_sent) != (rows_received, sum_received):
             raise LostDataError(
-                f"the runner did not deliver the shuffle {shuffle} ({carries}): {rows_sent:,} rows with word sum "
+                f"the runner did not deliver the shuffle {shuffle} ({description}): {rows_sent:,} rows with word sum "
                 f"{sum_sent:016x} were sent, {rows_received:,} with {sum_received:016x} were received; no corpus was "
                 "written, run the same command again"
             )
-        if lost := report.get(f"{PREFIX}{shuffle}.unclaimed", 0):
+        if rows := report.get(f"{TOTALS_PREFIX}{shuffle}.unclaimed", 0):
             raise LostDataError(
-                f"{lost:,} rows of the shuffle {shuffle} ({carries}) arrived where their page is not; no corpus was "
-                "written, run the same command again"
+                f"{rows:,} rows of the shuffle {shuffle} ({description}) arrived at a shard without their page; no "
+                "corpus was written, run the same command again"
             )

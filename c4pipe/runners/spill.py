@@ -1,6 +1,6 @@
-"""What travels between the steps of job 2: bytes, or where they wait in a file of this machine.
+"""Bytes between the steps of job 2, on this machine: in a file, with a short reference to them in the shuffle.
 
-A local shuffle lives in memory, and costs several times its size there: so only places travel in it.
+A local shuffle is in memory, where data takes several times its size; a reference takes about 50 bytes.
 """
 
 import os
@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-_INLINE, _PLACE = b"\0", b"\1"  # what the first byte of a piece tells
+_INLINE, _REFERENCE = b"\0", b"\1"  # the first byte of a message says which kind it is
 _EXTENT = struct.Struct("<QQ")  # offset and length; the file's name follows
-_LEAST = 1024  # bytes: what is smaller travels itself
+_MIN_SIZE = 1024  # bytes; smaller data are sent themselves
 
 
 class Spill:
-    """Sends and receives the pieces of a worker. Without a folder they travel as they are."""
+    """Sends and receives the data of one worker. Without a folder (another runner) data are sent as they are."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -25,30 +25,30 @@ class Spill:
         self._readers: dict[str, BinaryIO] = {}
 
     def send(self, data: bytes) -> bytes:
-        """Returns what travels for `data`; it can be received as soon as this returns."""
+        """Writes data to a file and returns the message to send instead; it can be received as soon as this returns."""
         if not self._folder:
             return data
-        if len(data) < _LEAST:
+        if len(data) < _MIN_SIZE:
             return _INLINE + data
         if self._writer is None:
             Path(self._folder).mkdir(parents=True, exist_ok=True)
-            self._name = uuid.uuid4().hex  # only places name it: the bytes of a try that failed are read by nobody
+            self._name = uuid.uuid4().hex  # only references name it: nobody reads what a failed attempt wrote
             self._writer = (Path(self._folder) / self._name).open("wb")
-        place = _PLACE + _EXTENT.pack(self._writer.tell(), len(data)) + self._name.encode()
+        reference = _REFERENCE + _EXTENT.pack(self._writer.tell(), len(data)) + self._name.encode()
         self._writer.write(data)
         self._writer.flush()
-        return place
+        return reference
 
-    def receive(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
-        """Yields the data of pieces, in their order. Raises OSError where a file is gone or shorter than it was."""
-        for piece in pieces:
+    def receive(self, messages: Iterable[bytes]) -> Iterator[bytes]:
+        """Yields the data of messages, in their order. Raises OSError where a file is missing or too short."""
+        for message in messages:
             if not self._folder:
-                yield piece
-            elif piece.startswith(_INLINE):
-                yield piece[1:]
+                yield message
+            elif message.startswith(_INLINE):
+                yield message[1:]
             else:
-                offset, length = _EXTENT.unpack_from(piece, 1)
-                yield self._read(piece[1 + _EXTENT.size :].decode(), offset, length)
+                offset, length = _EXTENT.unpack_from(message, 1)
+                yield self._read(message[1 + _EXTENT.size :].decode(), offset, length)
 
     def _read(self, name: str, offset: int, length: int) -> bytes:
         if name not in self._readers:

@@ -1,4 +1,4 @@
-"""What c4pipe's own processes do beside their work: they stay small, and no worker outlives its run."""
+"""How c4pipe's own processes begin and end: they stay small, and no worker outlives its run."""
 
 import os
 import signal
@@ -17,23 +17,24 @@ class _WithoutPandas(MetaPathFinder):
 
 
 def lighten() -> None:
-    """Keeps libraries from what nothing here uses: pandas, which Arrow imports where it finds it, and NumPy's threads.
+    """Hides pandas, which Arrow imports wherever it is installed, and starts no threads for NumPy.
 
-    A quarter of a second and some 40 MB in every process. Only for processes of c4pipe's own, at their start.
+    Nothing here uses them; they take a quarter of a second and some 40 MB in every process. Only for processes of
+    c4pipe's own, at their start.
     """
     sys.meta_path.insert(0, _WithoutPandas())
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def begin(parent: int) -> None:
-    """Prepares this process to work for the run of that process id."""
+    """Prepares this process to work for a run, given the process id of the run."""
     lighten()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the run itself ends its workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the run ends its workers itself
     threading.Thread(target=end_with, args=(parent,), name="end with parent", daemon=True).start()
 
 
 def end_with(parent: int) -> None:
-    """Ends this process when its parent is gone: it would wait for ever for work from a killed run."""
+    """Ends this process when its parent has ended: else it would wait for ever for work from a killed run."""
     while os.getppid() == parent:
         time.sleep(1)
     os._exit(1)

@@ -13,16 +13,16 @@ from typing import Any
 
 from c4pipe.clean.work_folder import clear_abandoned
 from c4pipe.corpus.corpus import Corpus, open_language
-from c4pipe.corpus.shard_reader import Shard, read
+from c4pipe.corpus.shard_reader import Shard, read_shard
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.io.atomic import read_json, write_text
 from c4pipe.io.lock import only_run
-from c4pipe.io.paths import StoragePath, names, remove_tree, storage_path
-from c4pipe.jobs.progress import Progress
+from c4pipe.io.paths import StoragePath, list_names, remove_tree, storage_path
 from c4pipe.objectives.rows import Counts
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.runners.flow import Flow, Step
-from c4pipe.runners.runner import RunnerOptions, run
+from c4pipe.runners.progress import Progress
+from c4pipe.runners.runner import RunnerOptions, run_job
 from c4pipe.vocab.sentencepiece_model import load_model
 
 NAME = "tokens.json"
@@ -121,18 +121,18 @@ def _count(
         write_text(counts / _OF, json.dumps(identity))
     clear_abandoned(counts)
     targets = {path: counts / f"{path.replace('/', '-')}.json" for path in shards}
-    existing = names(counts)
+    existing = list_names(counts)
     tasks = [(shards[path], str(target)) for path, target in targets.items() if target.name not in existing]
 
     def graph(flow: Flow) -> None:
         flow.do("Count tokens", flow.create("Shards", tasks), _CountTokens(str(model.absolute())))
 
     def written() -> int:
-        return len(names(counts) & {target.name for target in targets.values()})
+        return len(list_names(counts) & {target.name for target in targets.values()})
 
     if tasks:
         with progress.wait("tokens", counts, len(shards), written):
-            run(graph, runner, len(tasks), progress.runs_as)
+            run_job(graph, runner, len(tasks), progress.runs_as)
     written_counts = {path: read_json(target) for path, target in targets.items()}
     counted = {path: values for path, values in written_counts.items() if values is not None}
     if len(counted) < len(shards):
@@ -152,7 +152,7 @@ class _CountTokens(Step):
 
     def process(self, element: tuple[Shard, str]) -> Sequence[tuple[str, Any]]:
         shard, target = element
-        tokens = sum(int(some.sum()) for some in sizes(read(shard, 0, shard.rows), self._tokenizer))
+        tokens = sum(int(some.sum()) for some in sizes(read_shard(shard, 0, shard.rows), self._tokenizer))
         counts = {"path": shard.path, "documents": shard.rows, "tokens": tokens}
         try:
             write_text(storage_path(target), json.dumps(counts))

@@ -1,1 +1,4 @@
-"""Job 3: text with weights to a SentencePiece vocabulary, as T5's was made (paper, section 3.1.3)."""
+"""The vocabulary: weighted text to a sample, the sample to a SentencePiece model, figures on held-out pages.
+
+Corpora and text files come in; a model, its files and its quality go out.
+"""

@@ -129,7 +129,7 @@ class Vocabulary:
         )
 
 
-def name_of(file: StoragePath) -> str:
+def model_name(file: StoragePath) -> str:
     """Returns the name of a model: that of its file, or of its folder where the file has a usual name."""
     file = file.absolute()
     usual = ("spm.model", "spiece.model", "sentencepiece.model")

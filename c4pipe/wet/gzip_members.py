@@ -1,4 +1,4 @@
-"""Bytes of a file, gzipped or not, to a stream of plain bytes that goes on after damage."""
+"""Inflates a gzipped file member by member, and continues after damage. A file that is not gzipped passes unchanged."""
 
 import zlib
 from collections.abc import Iterator
@@ -9,32 +9,32 @@ from isal import isal_zlib
 from c4pipe.io.byte_stream import ByteStream
 
 READ = 32 * 1024
-"""Bytes read at once. Small, since every member copies what was read behind it."""
+"""Bytes that are read at once. Small, since each member copies the bytes that were read after it."""
 
 INFLATE = 256 * 1024
-"""Bytes inflated at once, at most: a gzip bomb can't fill the memory."""
+"""Bytes that are inflated at once, at most, so that a gzip bomb can't fill the memory."""
 
 FIRST_BYTES = 64
-"""Bytes of a loss that are kept, at most, to show what it was."""
+"""Bytes of each loss that are kept, at most, to show what was lost."""
 
-_KEPT = 256 * 1024  # raw bytes kept of the member being read, to look for the next one after damage
-_AGAIN = 256  # bytes that may be inflated or looked through again, in members that fail, for each byte of the file
-_RESCUED = 2 * INFLATE  # plain bytes to rescue: isal drops one piece, and what its own buffer has (64 KiB)
+_KEPT = 256 * 1024  # compressed bytes kept of the current member, to search for the next one after damage
+_AGAIN = 256  # bytes that may be inflated or searched again, in members that fail, for each byte of the file
+_RESCUED = 2 * INFLATE  # inflated bytes to rescue: isal drops one piece, and the content of its own buffer (64 KiB)
 _MAGIC = b"\x1f\x8b\x08"
 _RECORD = b"\nWARC/1."
 _ERROR: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # a class, not an instance as its stub has it
 
 
 class Gap(NamedTuple):
-    """Where bytes are lost between two pieces of the stream.
+    """A place between two pieces of the stream where bytes are lost.
 
     Attributes:
         kind: `gzip_corrupt`: a gzip member can't be inflated, is cut before the next one, or fails its checksum.
             `gzip_cut`: the file ends inside a gzip member. `gzip_junk`: bytes between two members, or after the
-            last, belong to none.
-        length: bytes that were there and are not given. `gzip_corrupt`: plain bytes, inflated but left out because
-            the damage may be in them (0 where none could be told); what is passed over up to the next member isn't
-            counted. `gzip_junk`: the bytes as they are stored, but zeros before them. `gzip_cut`: 0.
+            last one, belong to none.
+        length: how many bytes are lost. For `gzip_corrupt`: inflated bytes that are left out because the damage may be
+            in them (0 if there are none); compressed bytes up to the next member are not counted. For `gzip_junk`:
+            the bytes as stored, without zeros before them. For `gzip_cut`: 0.
         first: the first of these bytes, FIRST_BYTES at most.
     """
 
@@ -44,12 +44,12 @@ class Gap(NamedTuple):
 
 
 def inflate(stream: ByteStream) -> Iterator[bytes | Gap]:
-    """Yields the plain bytes of `stream` in pieces of at most INFLATE bytes.
+    """Yields the inflated bytes of `stream` in pieces of at most INFLATE bytes, and a Gap for each damaged place.
 
-    A file that starts with a gzip member is inflated, member by member; any other is passed on. Should the
-    start be damaged: what comes first, a member or a record, tells which it is.
-    Where a member is damaged a Gap is yielded, and reading goes on at the next member that inflates: one that
-    starts in the same _KEPT bytes, unless so many have failed there that the rest of them is passed over.
+    A file that starts with a gzip member is inflated, member by member; any other passes unchanged. If the start is
+    damaged, the first member or the first record that follows decides which it is.
+    After a damaged member, reading continues at the next member that inflates. It may start in the last _KEPT bytes
+    of the damaged one, unless so many starts have failed there that the rest of these bytes is skipped.
     Raises what `stream.read` raises (OSError), nothing else.
     """
     raw, plain = _Raw(stream), False
@@ -65,10 +65,10 @@ def inflate(stream: ByteStream) -> Iterator[bytes | Gap]:
 
 
 class _Raw:
-    """The file as it is stored, and the bytes that damage may still cost.
+    """The compressed file, and a budget of bytes that may be read again after damage.
 
-    A file can be made of thousands of starts of members that lead through the same bytes to the same damage.
-    Not all of them can be tried: that would take quadratic time.
+    A hostile file can have thousands of member starts that lead through the same bytes to the same damage. To try all
+    of them would take quadratic time.
     """
 
     def __init__(self, stream: ByteStream) -> None:
@@ -76,7 +76,7 @@ class _Raw:
         self.budget = _AGAIN * _KEPT
 
     def read(self) -> bytes:
-        """Reads READ bytes, or what the file still has: a stream may give less at a time than it is asked for."""
+        """Reads READ bytes, or the rest of the file. The stream may return less at a time than it is asked for."""
         pieces, size = [], 0
         while size < READ and (data := self.stream.read(READ - size)):
             pieces.append(data)
@@ -85,14 +85,14 @@ class _Raw:
         return b"".join(pieces)
 
     def pay(self, cost: int) -> bool:
-        """Takes a member's cost from the budget, and tells whether it was enough."""
-        paid = cost <= self.budget
+        """Takes a member's cost from the budget, and returns whether the budget was large enough."""
+        is_enough = cost <= self.budget
         self.budget = max(0, self.budget - cost)
-        return paid
+        return is_enough
 
 
 def _members(raw: _Raw, data: bytes) -> Iterator[bytes | Gap]:
-    at, lost = 0, False  # where to look on; whether there was damage since the last whole member
+    at, lost = 0, False  # where to search on; whether there was damage since the last whole member
     while True:
         data, at, junk = _next_member(raw, data, at)
         if junk and not lost:
@@ -111,28 +111,31 @@ def _members(raw: _Raw, data: bytes) -> Iterator[bytes | Gap]:
         lost = member.gap is not None
         data, at = member.rest, member.at
         if lost and not raw.pay(member.cost):
-            at = max(at, len(data) - 2)  # passed over, but for what may be the start of a magic
+            at = max(at, len(data) - 2)  # skipped, except for what may be the start of a magic
 
 
 class _Member:
     """A gzip member that starts at `data[at]`.
 
-    When it is read, `rest` and `at` tell where to look for the next one, `gap` what was wrong, and `cost` how many
-    bytes of what was read before it were inflated or looked through: not for the first time, perhaps.
+    Attributes:
+        rest: after reading, bytes of the file in which the next member is searched.
+        at: where this search begins in `rest`.
+        gap: the damage, if the member has any.
+        cost: how many bytes that were read before were inflated or searched, perhaps not for the first time.
     """
 
     def __init__(self, raw: _Raw, data: bytes, at: int) -> None:
         self.raw = raw
         self.cost = 0
-        # Everything read since the member began: where the next one is looked for if this one fails.
+        # Everything read since the member began: the next one is searched here if this one fails.
         self.rest, self.at = data, at
         self.gap: Gap | None = None
 
     def read(self, rescue: bool) -> Iterator[bytes]:
-        """Yields the member's plain bytes; with `rescue`, also what lies between the last of them and damage."""
+        """Yields the member's inflated bytes; with `rescue`, also those between the last of them and the damage."""
         inflater = isal_zlib.decompressobj(31)
         data: bytes | memoryview = memoryview(self.rest)[self.at :] if self.at else self.rest
-        size, old = 0, True  # plain bytes so far; whether all of it was read before
+        size, old = 0, True  # inflated bytes so far; whether all of them were read before
         while not inflater.eof:
             try:
                 piece = inflater.decompress(data, INFLATE)
@@ -160,7 +163,7 @@ class _Member:
         self.rest, self.at = bytes(data) or self.raw.read(), 0
 
     def fail(self, kind: Literal["gzip_corrupt", "gzip_cut"]) -> None:
-        """Goes on one byte behind the member's start. What ends inside a member has one more behind it or not."""
+        """Sets the gap, and where the next member is searched: one byte after the start of this one."""
         self.at += 1
         self.cost += len(self.rest) + INFLATE  # at most, since the last piece
         cut = kind == "gzip_cut" and _find_member(self.rest, self.at) < 0
@@ -168,10 +171,10 @@ class _Member:
 
 
 def _rescue(raw: memoryview, size: int) -> tuple[bytes, Gap]:
-    """Returns what a damaged member has behind `size` plain bytes, up to the start of the last record in it.
+    """Returns what a damaged member has after `size` inflated bytes, up to the start of the last record in it.
 
-    isal drops what it has inflated when it meets damage; zlib, fed in ever smaller steps, gives all that lies
-    before it. The record that the damage may be in goes into the gap: of a member with one record nothing is given.
+    At damage, isal drops what it has inflated; zlib, fed in smaller and smaller steps, returns everything before the
+    damage. The record that may have the damage goes into the gap, so a member with one record returns nothing.
     """
     inflater, plain, seen = zlib.decompressobj(31), bytearray(), 0
     at, step = 0, 4096
@@ -199,18 +202,18 @@ def _find_member(data: bytes, at: int) -> int:
 
 
 def _next_member(raw: _Raw, data: bytes, at: int) -> tuple[bytes, int, Gap | None]:
-    """Returns data and where the next member starts in it (-1: none), and the junk that lies before it.
+    """Returns data, where the next member starts in it (-1: nowhere), and the junk before it.
 
-    Zeros are padding, no junk; those behind junk are part of it.
+    Zeros are padding, not junk; zeros after junk are part of it.
     """
     length, first = 0, b""
     while True:
-        found = _find_member(data, at)
-        more = raw.read() if found < 0 else b""
-        end = found if found >= 0 else max(at, len(data) - 2) if more else len(data)  # a magic may be cut here
-        passed = data[at:end] if length else data[at:end].lstrip(b"\0")
-        length += len(passed)
-        first = (first + passed[:FIRST_BYTES])[:FIRST_BYTES]
+        start = _find_member(data, at)
+        more = raw.read() if start < 0 else b""
+        end = start if start >= 0 else max(at, len(data) - 2) if more else len(data)  # a magic may be cut here
+        skipped = data[at:end] if length else data[at:end].lstrip(b"\0")
+        length += len(skipped)
+        first = (first + skipped[:FIRST_BYTES])[:FIRST_BYTES]
         if not more:
-            return data, found, Gap("gzip_junk", length, first) if length else None
+            return data, start, Gap("gzip_junk", length, first) if length else None
         data, at = data[end:] + more, 0

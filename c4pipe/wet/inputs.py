@@ -1,4 +1,4 @@
-"""Which files a user means: crawls by name, URLs, paths, globs, folders, and lists of these."""
+"""Finds the WET files that a user names: crawls, URLs, paths, globs, folders, and lists of these."""
 
 import re
 import zlib
@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.io.object_store import SCHEMES, objects
+from c4pipe.io.object_store import SCHEMES, list_objects
 from c4pipe.io.retry import NetworkOptions
 from c4pipe.io.streams import InputOpener, is_url
 
-ENDINGS = (".wet", ".wet.gz")
-"""What the names of WET files in a folder end in; a path or glob may name any file."""
+WET_ENDINGS = (".wet", ".wet.gz")
+"""The endings of WET files that are searched in folders; a path or glob may name any file."""
 
-SOURCE = "https://data.commoncrawl.org"
-"""Where crawls are, by default: Common Crawl's public front end."""
+COMMON_CRAWL = "https://data.commoncrawl.org"
+"""The default address of crawls: Common Crawl's public server."""
 
 _CRAWL = re.compile(r"CC-MAIN-[0-9]{4}(?:-[0-9]{2,4})?(?:-[0-9]{2})?")
 _NAME = re.compile(r"[\w][\w.@+=, -]{0,254}")
@@ -29,8 +29,8 @@ class InputFile(NamedTuple):
 
     Attributes:
         path: a path or a URL.
-        name: its name, which names its work file and breaks ties.
-        size: in bytes; None for a URL, whose size is known when it was read.
+        name: its name without folders: it names the work file, and decides ties.
+        size: in bytes as it is stored; None for a URL, whose size is not known before it is read.
     """
 
     path: str
@@ -40,16 +40,16 @@ class InputFile(NamedTuple):
 
 @dataclass(frozen=True)
 class Selection:
-    """Which files of a crawl.
+    """Which files of a crawl to take.
 
     Attributes:
-        source: the URL or folder that crawls are in.
-        files: a slice of the crawl's list, such as (0, 100).
-        sample: how many files, evenly spread over the list (or over the slice of it).
-        network: how to fetch the list.
+        source: the URL or folder that holds the crawls.
+        files: a slice of the crawl's list, such as (0, 100); None for the whole list.
+        sample: how many files, evenly spread over the list or its slice; None for all of them.
+        network: how to download the list.
     """
 
-    source: str = SOURCE
+    source: str = COMMON_CRAWL
     files: tuple[int | None, int | None] | None = None
     sample: int | None = None
     network: NetworkOptions = field(default_factory=NetworkOptions)
@@ -59,12 +59,12 @@ class Selection:
             raise UsageError(f"--sample {self.sample}: there must be at least one")
 
     def of(self, paths: Sequence[str], crawl: str) -> list[str]:
-        """Returns the paths that are chosen. Raises UsageError where there are none."""
+        """Returns the selected ones of a crawl's paths. Raises UsageError if there are none."""
         chosen = list(paths[slice(*self.files)] if self.files else paths)
         if self.sample is not None and self.sample < len(chosen):
             chosen = [chosen[number * len(chosen) // self.sample] for number in range(self.sample)]
         if not chosen:
-            raise UsageError(f"--files takes none of the {len(paths):,} files of {crawl}")
+            raise UsageError(f"--files selects none of the {len(paths):,} files of {crawl}")
         return chosen
 
 
@@ -78,37 +78,40 @@ def parse_slice(text: str) -> tuple[int | None, int | None]:
 
 
 def find_inputs(patterns: Sequence[str], selection: Selection | None = None) -> tuple[InputFile, ...]:
-    """Returns the files that crawls, URLs, paths, globs, folders (searched recursively) and lists name, by name.
+    """Returns the files that some inputs name, each once, in the order of their names.
 
-    A list is `@file`, with one of the others a line. Each file counts once.
+    Args:
+        patterns: names of crawls, URLs, paths, globs, folders (searched recursively), and lists of these: `@file`, with
+            one of the others a line.
+        selection: which files of a crawl; None for all.
 
-    Raises UsageError where one names nothing, or where two files have one name, C4pipeError where a crawl's list
-    can't be had.
+    Raises UsageError if an input names no file, or if two files have one name; C4pipeError if a crawl's list can't be
+    downloaded.
     """
     finder = _Finder(selection or Selection())
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for pattern in patterns:
         for path in finder.expand(pattern):
             name = _name(path)
-            other = found.setdefault(name, path)
+            other = paths.setdefault(name, path)
             if other != path and (is_url(path) or is_url(other) or Path(other).resolve() != Path(path).resolve()):
                 raise UsageError(
-                    f"{other} and {path} have one name, and a work file is named after its WET file: "
+                    f"{other} and {path} have the same name, and a work file is named after its WET file: "
                     "rename one, or clean them into two --work folders"
                 )
     chosen = selection is not None and (selection.files is not None or selection.sample is not None)
     if chosen and not finder.crawls:
         raise UsageError("--files and --sample choose among the files of a crawl: name one, such as CC-MAIN-2019-18")
-    return tuple(InputFile(path, name, finder.size(path)) for name, path in sorted(found.items()))
+    return tuple(InputFile(path, name, finder.size(path)) for name, path in sorted(paths.items()))
 
 
 def _name(path: str) -> str:
-    """Returns the last part of a path or URL, which names the work file. Raises UsageError where it can't."""
+    """Returns the last part of a path or URL, which names the work file. Raises UsageError if it is no file name."""
     name = path.rpartition("/")[2]
     if is_url(path) and not _NAME.fullmatch(name):
         raise UsageError(f"input {path[:200]!r}: its last part is no file name")
     if not path.isprintable():  # not UTF-8, or with a newline in it
-        raise UsageError(f"input {path[:200]!r}: its path is no text that can be printed: rename it")
+        raise UsageError(f"input {path[:200]!r}: its path has characters that can't be printed: rename it")
     return name
 
 
@@ -119,7 +122,7 @@ class _Finder:
         self._sizes: dict[str, int] = {}  # of objects in folders of stores
 
     def size(self, path: str) -> int | None:
-        """Returns the bytes of a file, as far as they are known before it is read."""
+        """Returns the bytes of a file; None if they are not known before it is read."""
         return self._sizes.get(path) if is_url(path) else Path(path).stat().st_size
 
     def expand(self, pattern: str, listed_in: str = "") -> Iterator[str]:
@@ -135,7 +138,7 @@ class _Finder:
             yield pattern
         elif "://" in pattern:
             raise UsageError(
-                f"input {pattern!r}: c4pipe reads http(s)://, {', '.join(SCHEMES)} and files that are here"
+                f"input {pattern!r}: c4pipe reads http(s)://, {', '.join(SCHEMES)} and files of this machine"
             )
         else:
             yield from map(str, _local(pattern))
@@ -153,11 +156,13 @@ class _Finder:
 
     def _objects(self, folder: str) -> Iterator[str]:
         try:
-            sizes = {url: size for url, size in objects(folder, self._selection.network) if url.endswith(ENDINGS)}
+            sizes = {
+                url: size for url, size in list_objects(folder, self._selection.network) if url.endswith(WET_ENDINGS)
+            }
         except (OSError, ValueError) as error:
             raise UsageError(f"input {folder!r} can't be listed: {error}") from None
         if not sizes:
-            raise UsageError(f"the folder {folder} has no file whose name ends in {' or '.join(ENDINGS)}")
+            raise UsageError(f"the folder {folder} has no file whose name ends in {' or '.join(WET_ENDINGS)}")
         self._sizes.update(sizes)
         yield from sizes
 
@@ -171,19 +176,19 @@ class _Finder:
 def _listing(listing: str, network: NetworkOptions) -> bytes:
     """Returns the unpacked list of a crawl's files."""
     try:
-        # Someone waits for it: a wrong address is told within half a minute.
+        # Few tries, since the user waits: a wrong address is reported within half a minute.
         with InputOpener(replace(network, tries=min(5, network.tries))).open(listing) as stream:
             data = b"".join(iter(lambda: stream.read(1 << 20), b""))
         unpacked = zlib.decompressobj(31).decompress(data, _LISTING_CAP)
     except (OSError, zlib.error) as error:
-        raise C4pipeError(f"the list of the crawl's files {listing} can't be had: {error}") from error
+        raise C4pipeError(f"the list of the crawl's files {listing} can't be downloaded: {error}") from error
     return unpacked
 
 
 def _paths(listing: bytes, name: str) -> list[str]:
     paths = [line.strip() for line in listing.decode("utf-8", "replace").splitlines() if line.strip()]
     for path in paths:
-        if ".." in path.split("/") or path.startswith("/") or not path.endswith(ENDINGS):
+        if ".." in path.split("/") or path.startswith("/") or not path.endswith(WET_ENDINGS):
             raise C4pipeError(f"{name} is no list of WET files: it has {path[:200]!r}")
     return paths
 
@@ -191,14 +196,14 @@ def _paths(listing: bytes, name: str) -> list[str]:
 def _local(pattern: str) -> list[Path]:
     path = Path(pattern)
     if path.is_dir():
-        paths = [each for each in path.rglob("*") if each.name.endswith(ENDINGS) and each.is_file()]
+        paths = [each for each in path.rglob("*") if each.name.endswith(WET_ENDINGS) and each.is_file()]
         if not paths:
-            raise UsageError(f"the folder {pattern} has no file whose name ends in {' or '.join(ENDINGS)}")
+            raise UsageError(f"the folder {pattern} has no file whose name ends in {' or '.join(WET_ENDINGS)}")
         return paths
     if path.is_file():
         return [path]
     if path.exists():
-        raise UsageError(f"input {pattern!r}: it is no file, nor a folder")
+        raise UsageError(f"input {pattern!r}: it is neither a file nor a folder")
     names = glob(pattern, recursive=True)  # noqa: PTH207 (Path.glob takes no absolute pattern)
     paths = [each for name in names if (each := Path(name)).is_file()]
     if not paths:

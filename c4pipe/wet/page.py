@@ -1,4 +1,4 @@
-"""The page: one `conversion` record of a WET file, its lines, and the identity that its URL gives it."""
+"""The page: one `conversion` record of a WET file, its lines, and the time of its capture."""
 
 import datetime
 import re
@@ -11,15 +11,15 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 
 
 class Page:
-    """One page as it was crawled. Treated as immutable; the lines are cut on first use.
+    """One page as it was crawled. Nothing changes a page; its lines are computed on first use.
 
     Attributes:
-        url: WARC-Target-URI, as it stands ("" if the record has none).
-        timestamp: WARC-Date, as it stands ("" if the record has none).
+        url: the WARC-Target-URI, unchanged ("" if the record has none).
+        timestamp: the WARC-Date, unchanged ("" if the record has none).
         body: the record's text as crawled, decoded.
-        position: how many pages the file holds before this one.
+        position: how many pages the file has before this one.
         size: the body's length in bytes.
-        encoded: these bytes, where they are valid UTF-8 and at hand: what works on bytes need not encode the body.
+        encoded: the body's bytes, if they are valid UTF-8 and in memory, so that nothing has to encode the body again.
     """
 
     def __init__(
@@ -40,12 +40,12 @@ class Page:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The lines of the body as `str.splitlines` cuts them, trimmed, without blank ones (rule 1)."""
+        """The lines of the body as `str.splitlines` separates them, trimmed, without blank ones."""
         return trimmed(self.body.splitlines())
 
     @cached_property
     def captured(self) -> int | None:
-        """The timestamp in microseconds since 1970 (UTC), or None where it is no WARC date."""
+        """The timestamp in microseconds since 1970 (UTC), or None if it is no WARC date."""
         return microseconds(self.timestamp)
 
 
@@ -54,10 +54,10 @@ def trimmed(lines: Iterable[str]) -> list[str]:
     return list(filter(None, map(str.strip, lines)))
 
 
-def newline_cut(body: str) -> list[str]:
-    r"""Returns the lines of `body` as `\n`, `\r` and `\r\n` alone end them, trimmed, without blank ones.
+def split_newlines(body: str) -> list[str]:
+    r"""Returns the lines of `body`, which end only at `\n`, `\r` and `\r\n`, trimmed, without blank ones.
 
-    `str.splitlines` also cuts at Unicode's separators and a few control characters.
+    `str.splitlines` also splits at Unicode's separators and a few control characters.
     """
     return trimmed((body.replace("\r", "\n") if "\r" in body else body).split("\n"))
 

@@ -1,4 +1,4 @@
-"""Quarantine files: what was damaged in a WET file, a line of JSON for each, beside its work file. No Beam."""
+"""Quarantine files: list the damage in a WET file, one line of JSON for each, beside its work file."""
 
 import json
 from typing import TextIO
@@ -8,24 +8,29 @@ from c4pipe.io.paths import StoragePath
 from c4pipe.wet.records import Damage
 
 MOST = 10_000
-"""Damages that a quarantine file lists; the rest is counted in its last line. A hostile file can't fill the disk."""
+"""Lines of a quarantine file, at most. Its last line counts the rest, so a hostile file can't fill the disk."""
 
 
 def quarantine_file(work_file: StoragePath) -> StoragePath:
-    """Returns where the quarantine file of a work file is."""
+    """Returns the path of the quarantine file that belongs to a work file."""
     return work_file.with_name(work_file.name.removesuffix(".parquet") + ".quarantine.jsonl")
 
 
 class QuarantineWriter:
-    """Writes a quarantine file, which appears when it is finished. Without damage there is none.
+    """Writes a quarantine file, which appears when it is finished. Without damage no file is written.
 
-    A context manager: what is not finished when it is left is removed.
+    A context manager: on leaving it, a file that is not finished is removed.
     """
 
     def __init__(self, work_file: StoragePath, source: str) -> None:
-        """Takes the work file that it will lie beside, and the WET file's name, without folders."""
+        """Prepares the file; nothing is written yet.
+
+        Args:
+            work_file: the path of the work file that it belongs to.
+            source: the WET file's name, without folders.
+        """
         self._path = quarantine_file(work_file)
-        self._whole = AtomicFile(self._path)
+        self._atomic = AtomicFile(self._path)
         self._source = source
         self._file: TextIO | None = None
         self._count = 0
@@ -38,10 +43,10 @@ class QuarantineWriter:
             try:
                 self._file.close()
             finally:
-                self._whole.discard()
+                self._atomic.discard()
 
     def add(self, damage: Damage) -> None:
-        """Adds a line, or counts where there are MOST of them."""
+        """Adds a line for a damage, or only counts it if the file has MOST lines."""
         self._count += 1
         if self._count > MOST:
             return
@@ -50,18 +55,18 @@ class QuarantineWriter:
         self._write({**values, "first": first})
 
     def finish(self) -> None:
-        """Puts the file in its place; without damage, removes one that an earlier run left."""
+        """Publishes the file. Without damage, removes the file of an earlier run."""
         if self._count > MOST:
             self._write({"kind": "more", "count": self._count - MOST})
         if self._file is None:
             self._path.unlink(missing_ok=True)
             return
         self._file.close()
-        self._whole.publish()
+        self._atomic.publish()
         self._file = None
 
     def _write(self, values: dict[str, object]) -> None:
         if self._file is None:
-            self._file = self._whole.path.open("w", encoding="ascii", newline="\n")
-        # Escaped: the bytes are anyone's. So no terminal obeys them, and any reader of lines finds the same ones.
+            self._file = self._atomic.path.open("w", encoding="ascii", newline="\n")
+        # Escaped, because anybody may have written these bytes: no terminal obeys them, and each stays one line.
         self._file.write(json.dumps(values) + "\n")

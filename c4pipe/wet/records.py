@@ -1,7 +1,7 @@
-"""Bytes of a WET file to pages. Damage never ends a file: it is reported, and reading goes on after it.
+"""Reads the pages of a WET file. Damage never ends a file: it is reported, and reading continues after it.
 
-A record is a version line, headers by name (any order, any case), a blank line, a body of Content-Length
-bytes and two newlines. Where that doesn't hold, the next record is looked for.
+A record has a version line, headers by name (in any order and any case), a blank line, a body of Content-Length bytes,
+and two newlines (WARC 1.0, ISO 28500). Where a record is different, the reader searches for the start of the next one.
 """
 
 import re
@@ -11,51 +11,52 @@ from typing import NamedTuple
 from c4pipe.io.byte_stream import ByteStream
 from c4pipe.wet.gzip_members import FIRST_BYTES, Gap, inflate
 from c4pipe.wet.page import Page
-from c4pipe.wet.record_header import NOTHING, parse_header
+from c4pipe.wet.record_header import NO_BYTES, parse_header
 
 RECORD_CAP = 16 * 1024 * 1024
-"""Bytes of the largest body that is held in memory: eighty times what rule 3 lets pass."""
+"""Bytes of the largest body that is read: more than eighty times the characters that rule `too_long` lets pass."""
 
 HEADER_CAP = 256 * 1024
-"""Bytes of the largest header block that is held in memory."""
+"""Bytes of the largest header block that is read."""
 
 DAMAGE = {
-    "gzip_corrupt": "a gzip member can't be inflated or is cut before the next one; its records are lost",
+    "gzip_corrupt": "a gzip member can't be inflated, or is cut off before the next one; its records are lost",
     "gzip_cut": "the file ends inside a gzip member",
-    "gzip_junk": "bytes between gzip members that belong to none are passed over",
-    "empty_file": "the file holds no record at all",
-    "junk": "bytes that belong to no record are passed over",
+    "gzip_junk": "bytes between gzip members belong to none; they are skipped",
+    "empty_file": "the file has no record",
+    "junk": "bytes belong to no record; they are skipped",
     "header_cut": "a header block ends before its blank line; the record is lost",
     "header_too_large": f"a header block is larger than {HEADER_CAP:,} bytes; the record is lost",
-    "lf_header": "a header block has bare line feeds; it is read all the same",
-    "bad_header": "a header block has lines without a colon; they are passed over",
-    "missing_header": "a record has no WARC-Type (it is passed over) or no Content-Length (it ends at the next record)",
-    "doubled_header": "a header block has a header twice with two values; the first counts",
+    "lf_header": "lines of a header block end in LF instead of CRLF; the record is read",
+    "bad_header": "a header block has lines without a colon; they are skipped",
+    "missing_header": "a record has no WARC-Type (it is skipped) or no Content-Length (it ends at the next record)",
+    "doubled_header": "a header block has one header twice with two values; the first value counts",
     "bad_length": "Content-Length is wrong; the record ends where the next one begins",
-    "record_cut": "a record's body is cut off; the record is lost",
-    "record_too_large": f"a record is larger than {RECORD_CAP:,} bytes; it is lost",
-    "not_utf8": "a header block or a page has bytes that are not UTF-8; they are decoded as U+FFFD",
+    "record_cut": "the body of a record is cut off; the record is lost",
+    "record_too_large": f"the body of a record is larger than {RECORD_CAP:,} bytes; the record is lost",
+    "not_utf8": "a header block or a page has bytes that are not UTF-8; they are read as U+FFFD",
 }
-"""The kinds of damage, each with what is done about it."""
+"""The kinds of damage: what is wrong, and what the reader does about it."""
 
 _START = rb"WARC/1\.[0-9][ \t]{0,9}\r?\n(?=(?i:WARC|Content)-[A-Za-z-]{1,99}[ \t]{0,9}:)"
-_RECORD_START = re.compile(_START)  # anywhere: behind a record that was cut, the next one begins in mid-line
-# A blank line, or a record's start, but not one in mid-line: a URL may end in WARC/1.0.
+_RECORD_START = re.compile(_START)  # anywhere: after a record that was cut, the next one begins in the middle of a line
+# A blank line, or the start of a record at the start of a line: a URL may end in WARC/1.0.
 _HEADER_END = re.compile(rb"\n(?:(\r?\n)|(?=" + _START + rb"))")
-_START_LENGTH = 256  # bytes in which a record's start can be told
+_START_LENGTH = 256  # no match of _RECORD_START is longer
 _VERSION_LINE = re.compile(rb"WARC/1\.[0-9][ \t]{0,9}\r?\n")
 _NEWLINES = re.compile(rb"[\r\n]*")
 _END_OF_RECORD = re.compile(rb"(?:\r\n\r\n|\n\n)")
 
 
 class Damage(NamedTuple):
-    """What was wrong, where, and what it cost.
+    """Damage in a WET file: its kind, its place, and the bytes that were lost.
 
     Attributes:
         kind: a key of DAMAGE.
-        offset: plain bytes of the file before it; before its record, if it is in one.
-        length: bytes lost or passed over, from the offset on; 0 where all was read. Header lines that don't count lie
-            behind it (line ends not counted). What a gap drops (see `inflate.Gap`) is in no offset.
+        offset: inflated bytes of the file before the damage, or before its record if it is in a record. The bytes that
+            a gap lost (see `gzip_members.Gap`) are not counted.
+        length: bytes lost or skipped from the offset on; 0 if all was read. For header lines that are skipped:
+            their bytes without line ends, which come later in the record.
         first: the first of these bytes, FIRST_BYTES at most.
     """
 
@@ -66,17 +67,17 @@ class Damage(NamedTuple):
 
 
 def read_pages(stream: ByteStream) -> Iterator[Page | Damage]:
-    """Yields the pages of a WET file in their order, and what was damaged where it was met.
+    """Yields the pages of a WET file in their order, and the damage between and in them.
 
     Args:
-        stream: the file's bytes: gzipped (one record or all of them in a member) or plain.
+        stream: the file's bytes: gzipped (with one record, or all of them, in a member) or plain.
 
-    Records that are no `conversion` (warcinfo, response, ...) are passed over. A page may lack its URL,
-    timestamp or text: rule 2 judges that. Memory stays under a few RECORD_CAP whatever the file claims.
-    Raises OSError where the stream can't be read, nothing else.
+    Records of other types than `conversion` (warcinfo, response, ...) are skipped. A page may lack its URL,
+    timestamp or text: the rule `incomplete` drops it. Memory stays under a few RECORD_CAP for any file.
+    Raises OSError if the stream can't be read, nothing else.
     """
     position = 0
-    for item in _Records(stream).read():
+    for item in _RecordReader(stream).read():
         if isinstance(item, Damage):
             yield item
             continue
@@ -93,39 +94,49 @@ def read_pages(stream: ByteStream) -> Iterator[Page | Damage]:
         position += 1
 
 
-class _Records:
-    """A cursor over the plain bytes: what is not consumed yet is in `held`."""
+class _RecordReader:
+    """Reads records from the inflated bytes of a file. `buffer` has those that are read but not consumed.
+
+    Attributes:
+        buffer: the bytes from `offset` on.
+        offset: how many bytes are consumed.
+        gap: the gap right after `buffer`, if there is one.
+        ended: whether no byte follows `buffer`, because of the end of the file or a gap.
+        no_header_end: an offset before which no header block ends, so that no byte is searched twice.
+        junk: the mark where skipped bytes begin, if `find_record` skipped some.
+    """
 
     def __init__(self, stream: ByteStream) -> None:
         self.pieces = inflate(stream)
-        self.held = bytearray()
-        self.offset = 0  # plain bytes consumed
-        self.gap: Gap | None = None  # the stream is broken right behind `held`
-        self.ended = False  # nothing will come behind `held`: end of the file, or a gap
-        self.no_header_end = 0  # no header block ends before this offset: it isn't looked for there again
+        self.buffer = bytearray()
+        self.offset = 0
+        self.gap: Gap | None = None
+        self.ended = False
+        self.no_header_end = 0
+        self.junk: tuple[int, bytearray] | None = None
 
     def fill(self, size: int) -> bool:
-        """Reads until `held` has `size` bytes; False where the stream ends or breaks before that."""
-        while len(self.held) < size and not self.ended:
+        """Reads until `buffer` has `size` bytes. Returns False if the file ends, or a gap comes, before that."""
+        while len(self.buffer) < size and not self.ended:
             piece = next(self.pieces, None)
             if piece is None:
                 self.ended = True
             elif isinstance(piece, Gap):
                 self.gap, self.ended = piece, True
             else:
-                self.held += piece
-        return len(self.held) >= size
+                self.buffer += piece
+        return len(self.buffer) >= size
 
     def skip(self, size: int) -> None:
-        """Consumes `size` bytes of `held`."""
-        del self.held[:size]
+        """Consumes `size` bytes of `buffer`."""
+        del self.buffer[:size]
         self.offset += size
 
     def read(self) -> Iterator[tuple[dict[str, str], bytearray, int] | Damage]:
         """Yields (header fields by lower-case name, body, offset) for each record, and Damage."""
         empty = True
         while True:
-            for item in self.read_unbroken():
+            for item in self.read_to_gap():
                 empty = False
                 yield item
             if self.gap is None:
@@ -136,27 +147,27 @@ class _Records:
         if empty:
             yield Damage("empty_file", self.offset)
 
-    def read_unbroken(self) -> Iterator[tuple[dict[str, str], bytearray, int] | Damage]:
-        """Reads the records up to the next gap or the end of the file."""
+    def read_to_gap(self) -> Iterator[tuple[dict[str, str], bytearray, int] | Damage]:
+        """Yields the records up to the next gap or the end of the file, and Damage."""
         while True:
-            found = self.find_start()
+            is_record = self.find_record()
             if self.junk:
                 yield Damage("junk", self.junk[0], *self.since(*self.junk))
-            if not found:
+            if not is_record:
                 return
             yield from self.read_record()
 
     def read_record(self) -> Iterator[tuple[dict[str, str], bytearray, int] | Damage]:
-        """Reads the record whose version line is next."""
+        """Yields the record that begins at the cursor, and its Damage."""
         offset, first = self.mark()
-        found = self.find_header()
-        if isinstance(found, str):
-            yield Damage(found, offset, *self.since(offset, first))
+        block_and_end = self.find_header()
+        if isinstance(block_and_end, str):
+            yield Damage(block_and_end, offset, *self.since(offset, first))
             return
-        block, end = found
+        block, end = block_and_end
         header = parse_header(block)
         start = _RECORD_START.search(block, 1) if "doubled_header" in header.damage else None
-        if start:  # a header block was cut in mid-line, and the next record's is glued to it
+        if start:  # the header block was cut in the middle of a line, and the next record follows without a newline
             self.skip(start.start())
             yield Damage("header_cut", offset, *self.since(offset, first))
             self.fill(FIRST_BYTES)
@@ -166,117 +177,122 @@ class _Records:
         body, problem = self.take_body(header.length)
         damage = header.damage
         if problem:
-            damage[problem] = NOTHING
-        whole = problem if body is None else None if "warc-type" in header.fields else "missing_header"
-        if whole:  # the record is lost or passed over, its odd lines with it
-            damage = {kind: self.since(offset, first) if kind == whole else NOTHING for kind in damage}
+            damage[problem] = NO_BYTES
+        cause = problem if body is None else None if "warc-type" in header.fields else "missing_header"
+        if cause:  # the whole record is lost or skipped: its bytes count once, for the cause
+            damage = {kind: self.since(offset, first) if kind == cause else NO_BYTES for kind in damage}
         for kind, extent in damage.items():
             yield Damage(kind, offset, *extent)
         if body is not None:
             yield header.fields, body, offset
 
     def mark(self) -> tuple[int, bytearray]:
-        """Returns where the cursor is, and the first bytes behind it: gone when it is known that they are lost."""
-        return self.offset, self.held[:FIRST_BYTES]
+        """Returns the offset of the cursor and the first bytes after it, to report them if they turn out to be lost."""
+        return self.offset, self.buffer[:FIRST_BYTES]
 
     def since(self, offset: int, first: bytearray) -> tuple[int, bytes]:
-        """Returns the length and the first bytes of what lies between a mark and the cursor."""
+        """Returns the number of bytes from a mark to the cursor, and the first of them."""
         return self.offset - offset, bytes(first[: self.offset - offset])
 
-    def find_start(self) -> bool:
-        """Moves to the next version line. `junk` marks where bytes were passed over, if any were."""
-        self.junk: tuple[int, bytearray] | None = None
+    def find_record(self) -> bool:
+        """Moves the cursor to the next version line, and sets `junk`. Returns False if there is none."""
+        self.junk = None
         while True:
             self.fill(_START_LENGTH)
-            if _VERSION_LINE.match(self.held):
+            if _VERSION_LINE.match(self.buffer):
                 return True
-            blank = _NEWLINES.match(self.held)
+            blank = _NEWLINES.match(self.buffer)
             if blank and blank.end():
                 self.skip(blank.end())
                 continue
-            if not self.held:
+            if not self.buffer:
                 return False
             self.junk = self.junk or self.mark()
-            if not self.seek_start():
+            if not self.skip_to_record():
                 return False
 
-    def seek_start(self, begin: int = 0) -> bool:
-        """Drops bytes up to the next record's start, `begin` or more of them; False where the stream ends first."""
+    def skip_to_record(self, begin: int = 0) -> bool:
+        """Skips at least `begin` bytes, up to the start of a record. Returns False if there is none."""
         while True:
-            match = _RECORD_START.search(self.held, begin)
+            match = _RECORD_START.search(self.buffer, begin)
             if match:
                 self.skip(match.start())
                 return True
-            if len(self.held) > _START_LENGTH:
-                self.skip(len(self.held) - _START_LENGTH)
+            if len(self.buffer) > _START_LENGTH:
+                self.skip(len(self.buffer) - _START_LENGTH)
                 begin = 0
-            if not self.fill(len(self.held) + 1):
-                self.skip(len(self.held))
+            if not self.fill(len(self.buffer) + 1):
+                self.skip(len(self.buffer))
                 return False
 
     def find_header(self) -> tuple[bytes, int] | str:
-        """Returns a header block, and where its body begins; one that is lost is consumed, and its damage returned."""
+        """Returns the header block at the cursor, and where its body begins in `buffer`.
+
+        A header block that is lost is skipped; then the kind of its damage is returned.
+        """
         while True:
-            end = _HEADER_END.search(self.held, max(0, self.no_header_end - self.offset))
+            end = _HEADER_END.search(self.buffer, max(0, self.no_header_end - self.offset))
             if end and end.start() <= HEADER_CAP:
                 break
-            self.no_header_end = self.offset + (end.start() if end else len(self.held) - _START_LENGTH)
-            if end or len(self.held) > HEADER_CAP:
-                self.seek_start(1)
+            self.no_header_end = self.offset + (end.start() if end else len(self.buffer) - _START_LENGTH)
+            if end or len(self.buffer) > HEADER_CAP:
+                self.skip_to_record(1)
                 return "header_too_large"
-            if not self.fill(len(self.held) + 1):
-                self.skip(len(self.held))
+            if not self.fill(len(self.buffer) + 1):
+                self.skip(len(self.buffer))
                 return "header_cut"
         if end.start(1) > 0:
-            return bytes(self.held[: end.start()]).removesuffix(b"\r"), end.end()
+            return bytes(self.buffer[: end.start()]).removesuffix(b"\r"), end.end()
         self.skip(end.end())
         return "header_cut"
 
     def take_body(self, length: int | None) -> tuple[bytearray | None, str | None]:
-        """Consumes a body; returns it (None where it is lost) and the kind of damage (None where it has none)."""
+        """Consumes the body at the cursor. Returns it (None if it is lost), and the kind of its damage, if any."""
         if length is None:
-            return self.take_until_next(None)
+            return self.take_to_next_record(None)
         if length <= RECORD_CAP:
-            whole = self.fill(length + _START_LENGTH) or len(self.held) >= length
-            if whole and self.ends_at(length):
-                body = self.held[:length]
+            is_complete = self.fill(length + _START_LENGTH) or len(self.buffer) >= length
+            if is_complete and self.can_end_at(length):
+                body = self.buffer[:length]
                 self.skip(length)
                 return body, None
-        return self.take_until_next("bad_length")
+        return self.take_to_next_record("bad_length")
 
-    def ends_at(self, length: int) -> bool:
-        """Tells whether a record can end behind `length` bytes: there comes a record, the end, or a separator.
+    def can_end_at(self, length: int) -> bool:
+        """Tells whether the body can have `length` bytes: a record, the end of the file or a separator comes then.
 
-        A separator alone is weak: a wrong length may lead to one in a later record. So are newlines that go on for
-        long: they are not looked through, since the lengths of many records may lead to the same ones.
+        A separator alone is weak evidence: a wrong length can lead to one in a later record. So the body must have no
+        start of a record in it then. The same holds for long runs of newlines. They are not read to their end, since
+        the wrong lengths of many records can lead to the same run.
         """
-        far = length + _START_LENGTH - 7  # as far as newlines are looked through: what is behind them is held, too
-        newlines = _NEWLINES.match(self.held, length, far)
-        behind = newlines.end() if newlines else length
-        if behind < far:
-            if b"WARC/1.".startswith(self.held[behind : behind + 7]):  # or the end, or a version line that is cut
+        # Newlines are searched up to here. `buffer` has the start of a version line after it.
+        limit = length + _START_LENGTH - 7
+        newlines = _NEWLINES.match(self.buffer, length, limit)
+        after = newlines.end() if newlines else length
+        if after < limit:
+            if b"WARC/1.".startswith(self.buffer[after : after + 7]):  # or the end, or a version line that is cut
                 return True
-            if not _END_OF_RECORD.match(self.held, length):
+            if not _END_OF_RECORD.match(self.buffer, length):
                 return False
-        return not _RECORD_START.search(self.held, 0, length)
+        return not _RECORD_START.search(self.buffer, 0, length)
 
-    def take_until_next(self, kind: str | None) -> tuple[bytearray | None, str | None]:
-        """Consumes the body up to the next record's start, or to the end of the file if it ends as records do."""
+    def take_to_next_record(self, kind: str | None) -> tuple[bytearray | None, str | None]:
+        """Like `take_body` for an unknown length. Returns `kind` with a body that is not lost."""
         searched = 0
         while True:
-            match = _RECORD_START.search(self.held, searched)
-            end = match.start() if match else len(self.held)
+            match = _RECORD_START.search(self.buffer, searched)
+            end = match.start() if match else len(self.buffer)
             if end > RECORD_CAP:
-                self.seek_start()
+                self.skip_to_record()
                 return None, "record_too_large"
             if match:
                 break
-            searched = max(0, len(self.held) - _START_LENGTH)
-            if not self.fill(len(self.held) + 1):
-                if self.gap or not self.held.endswith((b"\r\n\r\n", b"\n\n")):
+            searched = max(0, len(self.buffer) - _START_LENGTH)
+            if not self.fill(len(self.buffer) + 1):
+                if self.gap or not self.buffer.endswith((b"\r\n\r\n", b"\n\n")):
                     self.skip(end)
                     return None, "record_cut"
                 break
-        body = self.held[:end].rstrip(b"\r\n")
+        body = self.buffer[:end].rstrip(b"\r\n")
         self.skip(end)
         return body, kind

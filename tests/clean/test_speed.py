@@ -15,6 +15,7 @@ from c4pipe.clean.work_file import read_header
 from c4pipe.filters import bad_words, language, lines, sentences
 from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.presets import find_recipe
+from tests.helpers.wet import record
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -50,7 +51,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
 def clean(recipe: str, files: list[Path], lists: Path, target: Path) -> Counter[str]:
     """Cleans files in this process, and returns the counters."""
     made = find_recipe(recipe)
-    cleaner = WetFileCleaner(made, recipe_lists.gather(made, lists, ()))
+    cleaner = WetFileCleaner(made, recipe_lists.gather_lists(made, lists, ()))
     counts = Counter[str]()
     for path in files:
         target.unlink(missing_ok=True)
@@ -76,11 +77,9 @@ def test_costly_parts_are_seldom_asked(recipe: str, calls: Calls, shared_data: P
 
 
 def test_a_page_that_falls_early_costs_little(calls: Calls, tmp_path: Path) -> None:
-    body = "\n".join(f"Menu {number}" for number in range(100)).encode()
-    record = b"WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: http://a.example/%d\r\n"
-    record += b"WARC-Date: 2019-04-18T10:12:43Z\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n"
+    text = "\n".join(f"Menu {number}" for number in range(100))
     crawl = tmp_path / "menus.warc.wet"
-    crawl.write_bytes(b"".join(record % (number, len(body), body) for number in range(50)))
+    crawl.write_bytes(b"".join(record(text, f"http://a.example/{number}") for number in range(50)))
     counts = clean("c4", [crawl], ROOT / "samples" / "lists", tmp_path / "work.parquet")
     assert counts["lines.dropped.no_terminal_punctuation"] == 5000
     assert calls.counts == {}

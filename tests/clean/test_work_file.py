@@ -22,6 +22,7 @@ from c4pipe.filters.urls import url_key
 from c4pipe.recipes.presets import C4, TFDS, UNFILTERED
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.recipe_lists import Lists
+from tests.helpers.wet import record
 
 M64 = 2**64 - 1
 Row = tuple[int, int, KeptPage | None]
@@ -343,10 +344,8 @@ URL = "http://www.example.com/a/?ref=x"
 
 def cleaned(tmp_path: Path, recipe: Recipe, lines: Sequence[str], lists: Lists) -> tuple[WorkHeader, dict[str, Any]]:
     """The header of a work file of one page, and its row."""
-    body = "\n".join(lines).encode()
-    head = f"WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: {URL}\r\nWARC-Date: 2019-04-18T10:12:43Z\r\n"
     source = tmp_path / "a.warc.wet"
-    source.write_bytes(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body + b"\r\n\r\n")
+    source.write_bytes(record("\n".join(lines), URL))
     target = tmp_path / "a.warc.wet.parquet"
     with source.open("rb") as stream:
         WetFileCleaner(recipe, lists).clean(stream, source.name, target)

@@ -24,6 +24,7 @@ from c4pipe.errors import UsageError
 
 Row = dict[str, Any]
 ALL = tuple(FORMATS)
+READABLE = [pytest.param(name, marks=pytest.mark.tensorflow) if name == "tfrecord" else name for name in ALL]
 MEGABYTE = 1_000_000
 
 
@@ -84,13 +85,10 @@ def read_parquet(path: Path) -> list[Row]:
     return rows
 
 
-def tensorflow() -> Any:
-    return pytest.importorskip("tensorflow", reason="TensorFlow isn't installed: c4pipe[tensorflow]")
-
-
 def read_tfrecord(path: Path) -> list[Row]:
     """Reads as a T5 training job does. The probability comes back as a 32-bit float."""
-    tf = tensorflow()
+    import tensorflow as tf
+
     features = {name: tf.io.FixedLenFeature([], tf.string) for name in ("url", "text", "timestamp", "language")}
     features["language_probability"] = tf.io.FixedLenFeature([], tf.float32)
     rows = []
@@ -116,14 +114,14 @@ READERS: dict[str, Callable[[Path], list[Row]]] = {
 }
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", READABLE)
 @pytest.mark.parametrize("rows", [TWO, UNICODE, []], ids=["two", "unicode", "empty"])
 def test_reads_back(tmp_path: Path, name: str, rows: list[Row]) -> None:
     path = write(tmp_path, [table(rows)], (name,))[name]
     assert READERS[name](path) == (as_float32(rows) if name == "tfrecord" else rows)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", READABLE)
 def test_no_write_is_an_empty_shard(tmp_path: Path, name: str) -> None:
     path = write(tmp_path, [], (name,))[name]
     assert READERS[name](path) == []
@@ -144,7 +142,7 @@ random_rows = st.lists(
 )
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", READABLE)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(rows=random_rows)
 def test_random_rows_read_back(name: str, rows: list[Row]) -> None:
@@ -158,9 +156,11 @@ def test_tfrecord_is_tensorflows_byte_for_byte(tmp_path: Path) -> None:
     assert gzip.decompress(path.read_bytes()).hex() == TENSORFLOWS_BYTES
 
 
+@pytest.mark.tensorflow
 @pytest.mark.parametrize("length", [0, 1, 127, 128, 16_383, 16_384, 2_097_151, 2_097_152])
 def test_examples_are_protobufs_own_at_every_length_of_a_length(length: int) -> None:
-    tf = tensorflow()
+    import tensorflow as tf
+
     strings = {"url": b"u", "text": b"x" * length, "timestamp": b"t", "language": b"en"}
     example = tf.train.Example()
     for key, value in strings.items():
@@ -252,6 +252,7 @@ def test_small_rows_fill_groups_to_the_same_bound(tmp_path: Path) -> None:
     assert max(sizes) <= 17 * MEGABYTE
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_groups")
 def test_memory_stays_flat(tmp_path: Path) -> None:
     page = table([row(noise(1_000, 1))] * 100)

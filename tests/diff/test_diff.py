@@ -4,7 +4,7 @@ import io
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,10 +27,10 @@ from c4pipe.errors import C4pipeError
 from c4pipe.filters.urls import normalise_url, page_key, url_key
 from c4pipe.recipes.presets import C4, RECIPES, TFDS
 from c4pipe.recipes.recipe import Recipe
-from tests.helpers.s3 import moto_server, store_of
+from tests.helpers.s3 import store_of
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
-README = (SAMPLES.parent / "README.md").read_text()
+PAGE = (SAMPLES.parent / "docs" / "explain.md").read_text()
 
 Pages = dict[str, tuple[str, str]]
 """URLs to text and language."""
@@ -65,12 +65,17 @@ def write_corpus(folder: Path, pages: Pages, layout: Layout, counts: Mapping[str
                     writer.write(table)
                 shards += [file.to_json() for file in writer.files]
     made = {
-        **{"format": "c4pipe corpus", "version": manifest.VERSION, "fingerprint": "f", "formats": layout.formats},
+        **{
+            "format": "c4pipe corpus",
+            "version": manifest.MANIFEST_VERSION,
+            "fingerprint": "f",
+            "formats": layout.formats,
+        },
         **{"recipe": layout.recipe.to_json(), "shards": shards},
         "train_shards": dict.fromkeys(languages, layout.shards),
         "counts": {"pages.kept": len(pages)} if counts is None else counts,
     }
-    (folder / manifest.NAME).write_text(json.dumps(made))
+    (folder / manifest.MANIFEST).write_text(json.dumps(made))
     return folder
 
 
@@ -256,13 +261,16 @@ def test_nothing_that_a_page_has_is_a_command_to_the_terminal(tmp_path: Path) ->
 def corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Corpora of the sample crawl by some recipes."""
     folder = tmp_path_factory.mktemp("diff")
-    (shown,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    (shown,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
     (folder / "my.toml").write_text(shown)
     for name, recipe in (("corpus", "c4"), ("tfds", "tfds"), ("corpus-mine", str(folder / "my.toml"))):
         arguments = ["--lists", str(SAMPLES / "lists"), "--workers", "1", "--recipe", recipe, "--quiet"]
         assert main.main(["build", str(SAMPLES / "crawl"), *arguments, "--output", str(folder / name)]) == 0
     more = ["--shards", "3", "--format", "json,tfrecord", "--workers", "1", "--quiet"]
-    assert main.main(["dedup", str(folder / "corpus" / work_folder.WORK), "--output", str(folder / "cut"), *more]) == 0
+    assert (
+        main.main(["dedup", str(folder / "corpus" / work_folder.WORK_FOLDER), "--output", str(folder / "cut"), *more])
+        == 0
+    )
     return {"c4": folder / "corpus", "tfds": folder / "tfds", "mine": folder / "corpus-mine", "cut": folder / "cut"}
 
 
@@ -285,7 +293,7 @@ def test_the_same_pages_do_not_differ(
 def test_two_recipes_differ_by_what_their_rules_say(
     corpora: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = {name: manifest.read(corpora[name]) for name in ("c4", "mine")}
+    made = {name: manifest.read_manifest(corpora[name]) for name in ("c4", "mine")}
     found = json.loads(said(capsys, corpora["c4"], corpora["mine"], "--json", "--examples", "100"))
     assert found["first"]["recipe"] == "c4"
     assert found["second"] == {
@@ -342,10 +350,10 @@ def test_what_is_printed(corpora: dict[str, Path], capsys: pytest.CaptureFixture
     assert "example.com" not in said(capsys, corpora["c4"], corpora["mine"], "--examples", "0")
 
 
-def test_the_readme_shows_it(
+def test_the_documentation_shows_it(
     corpora: dict[str, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    section = README.partition("\n## Two corpora\n")[2].partition("\n## ")[0]
+    section = PAGE.partition("\n## Two corpora\n")[2].partition("\n## ")[0]
     monkeypatch.chdir(corpora["c4"].parent)
     (command,) = re.findall(r"^    c4pipe diff (.*)$", section, re.MULTILINE)
     lines = iter([line.rstrip() for line in said(capsys, *command.split()).splitlines()])
@@ -372,28 +380,22 @@ def test_a_mistake_is_one_sentence(
     assert "--examples -1: give how many" in refusal(capsys, good, good, "--examples", "-1")
     assert "diff has no option --runner" in refusal(capsys, good, good, "--runner", "FlinkRunner")
     for values in ("[]", '{"format": "c4pipe vocabulary", "version": 3}'):
-        (tmp_path / manifest.NAME).write_text(values)
+        (tmp_path / manifest.MANIFEST).write_text(values)
         assert "manifest.json is not the manifest of a corpus" in refusal(capsys, good, tmp_path)
-    (tmp_path / manifest.NAME).write_text('{"format": "c4pipe corpus", "version": 2}')
+    (tmp_path / manifest.MANIFEST).write_text('{"format": "c4pipe corpus", "version": 2}')
     assert "manifest.json has version 2, and this c4pipe reads version 3: another release" in refusal(
         capsys, good, tmp_path
     )
-    (tmp_path / manifest.NAME).write_text("{")
+    (tmp_path / manifest.MANIFEST).write_text("{")
     assert "manifest.json can't be read" in refusal(capsys, good, tmp_path)
-    made = json.loads((write_corpus(tmp_path / "other", {}, Layout()) / manifest.NAME).read_text())
+    made = json.loads((write_corpus(tmp_path / "other", {}, Layout()) / manifest.MANIFEST).read_text())
     made.update(shards=[{"path": "en/mine.parquet", "rows": 0, "bytes": 0, "sha256": ""}])
-    (tmp_path / "other" / manifest.NAME).write_text(json.dumps(made))
+    (tmp_path / "other" / manifest.MANIFEST).write_text(json.dumps(made))
     assert "lists 'en/mine.parquet', which is no shard that build writes" in refusal(capsys, good, tmp_path / "other")
     write_corpus(tmp_path / "incomplete", {"https://a.example": ("A.", "en")}, Layout())
     (tmp_path / "incomplete" / "en" / "c4-train-00000-of-00001.parquet").unlink()
     assert main.main(["diff", str(good), str(tmp_path / "incomplete")]) == 1
     assert "c4-train-00000-of-00001.parquet does not exist, and by the manifest" in capsys.readouterr().err
-
-
-@pytest.fixture(scope="module")
-def moto() -> Iterator[str]:
-    with moto_server() as address:
-        yield address
 
 
 def test_a_corpus_can_be_in_a_store(
@@ -408,5 +410,5 @@ def test_a_corpus_can_be_in_a_store(
 
 
 def in_store(name: str, folder: Path) -> dict[str, bytes]:
-    files = [path for path in folder.rglob("*") if path.is_file() and work_folder.WORK not in path.parts]
+    files = [path for path in folder.rglob("*") if path.is_file() and work_folder.WORK_FOLDER not in path.parts]
     return {f"bucket/{name}/{path.relative_to(folder)}": path.read_bytes() for path in files}

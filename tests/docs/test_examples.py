@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,10 +23,6 @@ from c4pipe.objectives.tokenizer import Tokenizer
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS, EVERY = 40, 10
-
-needs_jax = pytest.mark.skipif(
-    not (find_spec("jax") and find_spec("optax")), reason="JAX and optax aren't installed: c4pipe[examples]"
-)
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +82,7 @@ def test_batches_of_a_reader_go_on_exactly(small_corpus: Path, vocabulary: Path,
         np.testing.assert_equal(list(islice(resumed, len(given) - 1 - number)), given[number + 1 :])
 
 
-@needs_jax
+@pytest.mark.examples
 def test_a_training_learns_and_goes_on_after_a_kill(small_corpus: Path, vocabulary: Path, tmp_path: Path) -> None:
     data = [small_corpus / "en", vocabulary, "--steps", STEPS, "--every", EVERY]
     unbroken = losses(finished(started("pretrain.py", *data)))
@@ -107,7 +102,7 @@ def test_a_training_learns_and_goes_on_after_a_kill(small_corpus: Path, vocabula
     assert {**before, **resumed} == unbroken  # to the last digit that is printed
 
 
-@needs_jax
+@pytest.mark.examples
 def test_two_hosts_train_one_model_on_their_own_parts(small_corpus: Path, vocabulary: Path, tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("localhost", 0))
@@ -125,10 +120,9 @@ def test_two_hosts_train_one_model_on_their_own_parts(small_corpus: Path, vocabu
     assert [(part["part"], part["parts"]) for part in parts] == [(0, 2), (1, 2)]
 
 
+@pytest.mark.consumers
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="seqio has no release for this Python")
 def test_seqio_reads_tfrecord(small_corpus: Path, vocabulary: Path) -> None:
-    for library in ("tensorflow", "seqio"):
-        if not find_spec(library):
-            pytest.skip(f"{library} isn't installed: c4pipe[tensorflow,consumers]")
     printed = finished(started("t5x_data.py", small_corpus / "en", vocabulary / "spm.model"))
     assert re.search(r"^51 documents$", printed, re.MULTILINE)
     assert "decoder_segment_ids [4, 256]" in printed

@@ -17,7 +17,6 @@ from langdetect import DetectorFactory
 from langdetect.detector_factory import PROFILES_DIRECTORY
 from langdetect.lang_detect_exception import ErrorCode, LangDetectException
 
-from c4pipe import native
 from c4pipe.errors import UsageError
 from c4pipe.filters import language
 from c4pipe.filters.bad_words import BadWords
@@ -31,6 +30,7 @@ from c4pipe.filters.language import (
     known_languages,
     make_detector,
 )
+from c4pipe.native import langdetect_kernel
 from c4pipe.recipes.pinned_lists import load_bad_words
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
@@ -55,14 +55,14 @@ def texts(shared_data: Path) -> list[str]:
 
 
 def make_compiled() -> LanguageDetector:
-    if native.langdetect is None:
-        pytest.skip("the compiled part is not here: no compiler, no wheel")
+    if langdetect_kernel is None:
+        pytest.skip("the C extension was not compiled")
     return LanguageDetector()
 
 
 def make_library() -> LanguageDetector:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(native, "langdetect", None)
+        patch.setattr(language, "langdetect_kernel", None)
         return LanguageDetector()
 
 
@@ -120,6 +120,7 @@ def test_languages_are_those_of_the_original(original: DetectorFactory) -> None:
     assert list(LANGDETECT_LANGUAGES) == sorted(original.get_lang_list())
 
 
+@pytest.mark.slow
 def test_real_texts(detector: LanguageDetector, original: DetectorFactory, texts: list[str]) -> None:
     assert differences(detector, original, texts[::EVERY]) == []
 
@@ -173,6 +174,7 @@ def test_compiled_as_the_library(both: tuple[LanguageDetector, LanguageDetector]
     assert compiled.guess(text) == library.guess(text)
 
 
+@pytest.mark.slow
 def test_compiled_as_the_library_on_real_texts(
     both: tuple[LanguageDetector, LanguageDetector], texts: list[str]
 ) -> None:
@@ -197,7 +199,7 @@ def test_without_draws_the_library_is_asked(
     both: tuple[LanguageDetector, LanguageDetector], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(language, "_DRAWS", 64)
-    monkeypatch.setattr(language, "_compile", language._compile.__wrapped__)
+    monkeypatch.setattr(language, "_compiled_detector", language._compiled_detector.__wrapped__)
     few, text = LanguageDetector(), "The ferry crosses the river every hour."
     assert few._compiled
     assert few._compiled.guess(text, True) is NotImplemented
@@ -214,9 +216,9 @@ def test_without_draws_the_library_is_asked(
     ],
 )
 def test_other_profiles_are_refused(both: tuple[LanguageDetector, LanguageDetector], profile: Any, wrong: str) -> None:
-    assert native.langdetect is not None
+    assert langdetect_kernel is not None
     with pytest.raises((TypeError, ValueError), match=wrong):
-        native.langdetect.Detector((profile,) * len(LANGDETECT_LANGUAGES), str, b"0" * 64, False)
+        langdetect_kernel.Detector((profile,) * len(LANGDETECT_LANGUAGES), str, b"0" * 64, False)
 
 
 @pytest.mark.parametrize("text", ["", "12345 67890", "1, 2, 3.", "\n\n", "... !!! ???", "\u00a0"])
@@ -322,6 +324,7 @@ def assert_finds_the_same(words: Sequence[str], texts: Iterable[str]) -> int:
     return hits
 
 
+@pytest.mark.slow
 def test_bad_words_in_real_texts(shared_data: Path, texts: list[str]) -> None:
     words = load_bad_words(shared_data / "lists", "en")
     assert len(words) > 350
@@ -329,6 +332,7 @@ def test_bad_words_in_real_texts(shared_data: Path, texts: list[str]) -> None:
     assert hits > 100
 
 
+@pytest.mark.slow
 def test_each_real_bad_word_is_found(shared_data: Path) -> None:
     words = load_bad_words(shared_data / "lists", "en")
     for word in words:

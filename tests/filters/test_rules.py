@@ -21,7 +21,6 @@ Cases are those of recipe `c4`, or of the first recipe that has the rule, or of 
 tfds.json has cases of recipe `tfds`, of the `rule` that each names, where the two recipes differ.
 """
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -34,9 +33,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from c4pipe.clean.cleaner import _FACTS, Cleaner, Verdict
-from c4pipe.clean.file_cleaner import count
-from c4pipe.clean.page_facts import PageFacts
+from c4pipe.clean.evaluator import RecipeEvaluator
+from c4pipe.clean.page_facts import PageFacts, fact_reader
 from c4pipe.clean.resources import RuleResources
 from c4pipe.dedup import shuffle
 from c4pipe.filters import body_lines, spans
@@ -46,30 +44,25 @@ from c4pipe.filters.urls import normalise_url, url_key, url_md5
 from c4pipe.recipes.presets import C4, RECIPES, TFDS
 from c4pipe.recipes.recipe import Recipe, Step, step
 from c4pipe.recipes.recipe_lists import Lists
-from c4pipe.recipes.rules import RULES
+from c4pipe.recipes.rules import RULES, Fact
 from c4pipe.wet.page import Page
+from tests.helpers.pages import LINES, PROSE, resources_of, unreadable
 
 CASES = Path(__file__).parents[1] / "cases"
 FILES = (*RULES, "order", "tfds")
-BASES = pytest.mark.parametrize("recipe", [C4, TFDS], ids=["c4", "tfds"])
 LINE_STEPS = {
     f"{recipe.name}: {each.rule}": each
     for recipe in (C4, TFDS)
     for each in (*recipe.read, *recipe.lines)
     if each.definition.scope == "line" and each.rule != "body_lines"
 }
-PROSE = (
-    "The old ferry crosses the river every hour from early spring until late autumn.",
-    "Its captain has worked on the water since he left school, and he knows every sandbank.",
-    "Most passengers are children on their way to school and farmers who take their cheese to the market.",
-    "In winter the ferry lies in a shed behind the mill, where it is painted and repaired.",
-)
+
 
 Case = dict[str, Any]
 
 
 class Outcome(NamedTuple):
-    """What came out of a case, in the form of the case, and whether the rule took or changed anything."""
+    """What came out of a case, in the form of the case, and whether the rule dropped or changed anything."""
 
     result: Any
     took: bool
@@ -79,7 +72,7 @@ class Setting(NamedTuple):
     """What a case is run with."""
 
     recipe: Recipe
-    tools: RuleResources
+    resources: RuleResources
     rule: str
 
     @property
@@ -88,8 +81,8 @@ class Setting(NamedTuple):
         return self.recipe.find(self.rule) or step(self.rule)
 
     @property
-    def cleaner(self) -> Cleaner:
-        return Cleaner(self.recipe, self.tools)
+    def evaluator(self) -> RecipeEvaluator:
+        return RecipeEvaluator(self.recipe, self.resources)
 
 
 def text_of(value: Any) -> str:
@@ -111,22 +104,6 @@ def page_of(value: Case, position: int = 0) -> Page:
     return Page(url, value.get("date", "2030-01-01T00:00:00Z"), body, position, len(body.encode()))
 
 
-def unreadable(recipe: Recipe) -> set[str]:
-    """The rules for which a page does not count as a capture of its URL."""
-    return {each.rule for each in recipe.readable}
-
-
-def before_lines(recipe: Recipe) -> set[str]:
-    """The rules for which a page falls before its lines are looked at."""
-    return unreadable(recipe) | {each.rule for each in recipe.crawled}
-
-
-def line_rules(recipe: Recipe) -> list[str]:
-    """The rules that take or edit lines, in their order."""
-    steps = (*recipe.read, *recipe.lines)
-    return [each.rule for each in steps if each.definition.scope == "line" and each.rule != "body_lines"]
-
-
 def run_body(given: Setting, case: Case) -> Outcome:
     line_separators = case.get("line_separators", given.step.parameters["line_separators"])
     page = page_of({"text": case["body"]})
@@ -142,14 +119,14 @@ def run_line(given: Setting, case: Case) -> Outcome:
 
 
 def run_page(given: Setting, case: Case) -> Outcome:
-    verdict, draft = given.cleaner.clean(page_of(case["page"]))
+    verdict, facts = given.evaluator.clean(page_of(case["page"]))
     assert verdict.readable == (verdict.reason not in unreadable(given.recipe))
     assert not (verdict.reason and verdict.final)
     result: Case = {"reason": verdict.reason or verdict.final}
     if "lines" in case:
         result["lines"] = {name: number for name, number in verdict.lines.items() if number}
     if "left" in case:
-        result["left"] = draft.lines
+        result["left"] = facts.lines
     return Outcome(result, result["reason"] == given.rule or verdict.lines.get(given.rule, 0) > 0)
 
 
@@ -169,22 +146,30 @@ def run_url(given: Setting, case: Case) -> Outcome:
     if "drops" in case:
         links = sorted({url_key(normalise_url(link, scheme)) for link in case.get("links", [])})
         lists = Lists(domains=case.get("domains", {}), links=np.array(links, dtype=np.uint64))
-        draft = PageFacts(Page(case["url"], "", ""), RuleResources(given.recipe, lists), [])
-        drops = RULES[given.rule].function(getattr(draft, RULES[given.rule].looks_at))
+        facts = PageFacts(Page(case["url"], "", ""), RuleResources(given.recipe, lists), [])
+        drops = drops_by_fact(given.rule, facts)
         return Outcome(drops, drops)
     result = RULES[given.rule].function(url, **given.step.arguments)
     return Outcome(result, bool(result))
+
+
+def drops_by_fact(rule: str, facts: PageFacts) -> bool:
+    """Applies a page rule to a page whose line rules began."""
+    fact = RULES[rule].fact
+    assert fact is not None
+    dropped: bool = RULES[rule].function(fact_reader(fact, "final")(facts))
+    return dropped
 
 
 def run_pages(given: Setting, case: Case) -> Outcome:
     """Cleans the pages and applies the corpus rules to them, as the two jobs do with whole files."""
     files = sorted({value.get("file", "") for value in case["pages"]})
     pages = [page_of(value, position) for position, value in enumerate(case["pages"])]
-    cleaned = [given.cleaner.clean(page) for page in pages]
+    cleaned = [given.evaluator.clean(page) for page in pages]
     result: list[Any] = [verdict.reason for verdict, _ in cleaned]
     captures = [
-        (url_key(draft.normalised_url), page.captured, files.index(value.get("file", "")), page.position)
-        for page, value, (verdict, draft) in zip(pages, case["pages"], cleaned, strict=True)
+        (url_key(facts.normalised_url), page.captured, files.index(value.get("file", "")), page.position)
+        for page, value, (verdict, facts) in zip(pages, case["pages"], cleaned, strict=True)
         if verdict.readable
     ]
     newest, older = find_stale_captures(np.array(captures, dtype=URL_ROW))
@@ -196,30 +181,31 @@ def run_pages(given: Setting, case: Case) -> Outcome:
         if result[index] is None
     }
     shortened = False
-    removals = spans_to_remove(given.recipe, {key: draft for key, (_, _, draft) in kept.items()})
+    removals = spans_to_remove(given.recipe, {key: facts for key, (_, _, facts) in kept.items()})
     span = given.recipe.parameters("repeated_span")
-    for key, (index, verdict, draft) in kept.items():
-        text, dropped = draft.text, verdict.final
+    for key, (index, verdict, facts) in kept.items():
+        text, dropped = facts.text, verdict.final
         if key in removals:
-            text, left = spans.remove_spans(text, draft.unit_starts, removals[key], span["size"], span["unit"])
-            dropped, _ = given.cleaner.finish(draft.page.url, text, left)
+            text, left = spans.remove_spans(text, facts.unit_starts, removals[key], span["size"], span["unit"])
+            dropped, *_ = given.evaluator.finish(facts.page.url, text, left)
             shortened = True
         result[index] = dropped or text.split("\n")
     return Outcome(result, shortened if given.rule == "repeated_span" else given.rule in result)
 
 
-def page_key(recipe: Recipe, draft: PageFacts) -> int:
+def page_key(recipe: Recipe, facts: PageFacts) -> int:
     """The key of which the smallest keeps a repeated span."""
     by_url = recipe.parameters("repeated_span")["keep_smallest"] == "url md5"
-    return url_md5(draft.page.url) if by_url else url_key(draft.normalised_url)
+    return url_md5(facts.page.url) if by_url else url_key(facts.normalised_url)
 
 
-def spans_to_remove(recipe: Recipe, drafts: dict[int, PageFacts]) -> dict[int, list[int]]:
+def spans_to_remove(recipe: Recipe, facts_by_key: dict[int, PageFacts]) -> dict[int, list[int]]:
     """The first unit of each repeated span, by page key."""
     span = recipe.parameters("repeated_span")
-    keys = sorted(drafts)  # its place stands for a page's key: one of 128 bits does not fit
+    keys = sorted(facts_by_key)  # its place stands for a page's key: one of 128 bits does not fit
     hashes = [
-        spans.unit_hashes(spans.cut(drafts[key].text, drafts[key].unit_starts), span["whitespace"]) for key in keys
+        spans.unit_hashes(spans.cut(facts_by_key[key].text, facts_by_key[key].unit_starts), span["whitespace"])
+        for key in keys
     ]
     listed = pa.array([spans.span_hashes(each, span["size"]).tolist() for each in hashes], pa.list_(pa.uint64()))
     rows = shuffle.span_rows(np.arange(len(keys), dtype=np.uint64), 0, listed)
@@ -254,15 +240,7 @@ def run(name: str, case: Case, lists: Lists, recipe: Recipe | None = None) -> Ou
     """Runs a case of a file by what goes in."""
     recipe = recipe or recipe_of(name, case)
     (kind,) = case.keys() & RUNNERS.keys()
-    return RUNNERS[kind](Setting(recipe, tools_of(recipe, lists), case.get("rule", name)), case)
-
-
-TOOLS: dict[str, RuleResources] = {}
-
-
-def tools_of(recipe: Recipe, lists: Lists) -> RuleResources:
-    """The tools of a recipe, made once."""
-    return TOOLS.setdefault(recipe.name, RuleResources(recipe, lists))
+    return RUNNERS[kind](Setting(recipe, resources_of(recipe, lists), case.get("rule", name)), case)
 
 
 def expected(case: Case) -> Any:
@@ -324,145 +302,28 @@ def test_each_rule_that_tfds_has_otherwise_has_cases_that_c4_does_not_meet(sampl
 
 @pytest.mark.parametrize("rule", RULES)
 def test_does_names_each_parameter_and_no_other(rule: str) -> None:
-    row = RULES[rule]
-    markers = {name: f"<{name}>" for name in row.parameters}
-    said = row.does.format(**markers)
+    definition = RULES[rule]
+    markers = {name: f"<{name}>" for name in definition.parameters}
+    said = definition.does.format(**markers)
     assert [name for name, marker in markers.items() if marker not in said] == []
 
 
-def test_rows_are_those_of_the_documentation() -> None:
-    rows = [rule.row for rule in RULES.values()]
-    assert rows == sorted(rows)
-    assert set(rows) == set(range(1, 23))
+def test_rules_are_known_by_their_names() -> None:
     assert [name for name, rule in RULES.items() if rule.name != name] == []
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_choices_and_parameters_that_are_used_elsewhere_are_parameters(rule: str) -> None:
-    row = RULES[rule]
-    assert {*row.choices, *row.elsewhere} <= row.parameters.keys()
-    assert [name for name, choices in row.choices.items() if row.parameters[name] not in choices] == []
+    definition = RULES[rule]
+    assert {*definition.choices, *definition.elsewhere} <= definition.parameters.keys()
+    assert [name for name, choices in definition.choices.items() if definition.parameters[name] not in choices] == []
 
 
-@pytest.mark.parametrize("rule", [name for name, row in RULES.items() if row.looks_at])
-def test_page_rules_look_at_a_fact_of_the_draft(rule: str) -> None:
-    fact = RULES[rule].looks_at
-    assert [each for each in _FACTS.get(fact, (fact,)) if not hasattr(PageFacts, each)] == []
-
-
-# Pages made of what the rules look for, so that all of them get their turn
-
-FRAGMENTS = """
-[1]|[edit]|[]|WARC/1.0|Content-Length: 7|one two|three|four|javascript|JavaScript|terms of use|Privacy Policy
-use cookies|blarp|frizzle bum|.|...|…|!|”|"|lorem ipsum|{|Dr.|die alte Fähre|ДА|水|7
-"""
-SPACES = ["\u00a0", "\t", "\n", "\r\n", "\u2028"]
-PIECES = st.sampled_from([*PROSE, "x" * 1001, *SPACES, *FRAGMENTS.strip().replace("\n", "|").split("|")])
-LINES = st.lists(st.one_of(PIECES, st.text(max_size=5)), max_size=12).map(" ".join)
-BODIES = st.lists(LINES, max_size=8).map("\n".join)
-PAGES = st.builds(
-    Page,
-    url=st.sampled_from(["https://example.com/a", "http://www.example.com/b/", ""]),
-    timestamp=st.sampled_from(["2030-01-01T00:00:00Z", "2030-01-01T00:00:00Z", "2030-02-30T00:00:00Z", ""]),
-    body=BODIES,
-)
-LONG_TEST = settings(max_examples=300, deadline=None)
-
-
-def clean(recipe: Recipe, lists: Lists, page: Page) -> tuple[Verdict, PageFacts]:
-    return Cleaner(recipe, tools_of(recipe, lists)).clean(page)
-
-
-@BASES
-@LONG_TEST
-@given(page=PAGES)
-def test_lines_read_are_dropped_or_left(recipe: Recipe, sample_lists: Lists, page: Page) -> None:
-    verdict, draft = clean(recipe, sample_lists, page)
-    if verdict.reason in before_lines(recipe):
-        assert verdict.lines == {}
-        assert verdict.lines_read is None
-        return
-    falls_among_lines = {each.rule for each in recipe.lines if each.definition.scope == "page"}
-    if verdict.reason in falls_among_lines:  # then only the rules before that one have looked
-        assert list(verdict.lines) == line_rules(recipe)[: len(verdict.lines)]
-    else:
-        assert list(verdict.lines) == line_rules(recipe)
-    dropped = sum(number for name, number in verdict.lines.items() if not RULES[name].edits)
-    assert verdict.lines_read == dropped + len(draft.lines)
-    # tfds drops a line of metadata before other breaks than line feeds cut it
-    assert verdict.lines_read == len(page.lines) or (recipe is TFDS and verdict.lines["metadata_line"])
-    assert all(0 <= number <= len(page.lines) for number in verdict.lines.values())
-
-
-@LONG_TEST
-@given(page=PAGES)
-def test_a_page_that_falls_before_the_line_rules_keeps_its_lines(sample_lists: Lists, page: Page) -> None:
-    verdict, draft = clean(C4, sample_lists, page)
-    if verdict.reason in before_lines(C4):
-        assert draft.lines == page.lines
-
-
-@BASES
-@LONG_TEST
-@given(page=PAGES)
-def test_counters_are_named_after_rules(recipe: Recipe, sample_lists: Lists, page: Page) -> None:
-    verdict, _ = clean(recipe, sample_lists, page)
-    page_rules = {each.rule for stage, each in recipe.steps() if each.definition.scope == "page" and stage != "final"}
-    last_rules = {each.rule for each in recipe.final}
-    assert verdict.reason in {None, *page_rules}
-    assert verdict.final in {None, *last_rules}
-    assert verdict.readable == (verdict.reason not in unreadable(recipe))
-
-
-@BASES
-@settings(max_examples=100, deadline=None)
-@given(pages=st.lists(PAGES, max_size=6))
-def test_funnel_adds_up(recipe: Recipe, sample_lists: Lists, pages: list[Page]) -> None:
-    cleaner = Cleaner(recipe, tools_of(recipe, sample_lists))
-    counts: Counter[str] = Counter()
-    for page in pages:
-        count(page, *cleaner.clean(page), counts)
-
-    def total(start: str) -> int:
-        return sum(number for name, number in counts.items() if name.startswith(start))
-
-    assert {name.rpartition(".")[2] for name in counts if name.count(".") == 2} <= RULES.keys()
-    assert counts["pages.read"] == len(pages) == total("pages.dropped.") + counts["pages.cleaned"]
-    assert counts["lines.read"] == total("lines.dropped.") + counts["lines.left"]
-
-
-@BASES
-@LONG_TEST
-@given(page=PAGES)
-def test_what_is_kept_is_clean(recipe: Recipe, sample_lists: Lists, page: Page) -> None:
-    verdict, draft = clean(recipe, sample_lists, page)
-    if list(verdict.lines) != line_rules(recipe) or verdict.reason in {"curly_bracket", "lorem_ipsum"}:
-        return
-    marks = recipe.parameters("no_terminal_punctuation")["endings"]
-    assert [line for line in draft.lines if line != line.rstrip() or len(line.split()) < 5] == []
-    assert recipe is TFDS or [line for line in draft.lines if line != line.strip()] == []
-    assert [line for line in draft.lines if not line.endswith(marks) or line.endswith(("...", "…"))] == []
-    assert "javascript" not in draft.text.lower()
-    assert draft.text == "\n".join(draft.lines).strip()
-    if verdict.reason is None:
-        assert draft.sentence_count >= 3
-        assert "{" not in draft.text
-        assert "lorem ipsum" not in draft.text.lower()
-        assert draft.unit_starts[0] == 0
-        cut = spans.cut(draft.text, draft.unit_starts)
-        assert "".join(cut) == draft.text
-        if recipe is TFDS:
-            assert [each.removesuffix("\n") for each in cut] == draft.text.split("\n")
-
-
-@LONG_TEST
-@given(page=PAGES)
-def test_a_line_that_tfds_keeps_c4_keeps(sample_lists: Lists, page: Page) -> None:
-    """Unless one of the rules drops the whole page that look at it as crawled."""
-    verdict, draft = clean(TFDS, sample_lists, page)
-    judged, other = clean(C4, sample_lists, page)
-    if verdict.reason is None and judged.reason not in before_lines(C4):
-        assert {line.strip() for line in draft.lines} <= {*other.lines}
+def test_page_rules_and_no_others_have_a_fact() -> None:
+    assert {name for name, rule in RULES.items() if rule.fact} == {
+        name for name, rule in RULES.items() if rule.scope == "page"
+    }
+    assert {rule.fact for rule in RULES.values() if rule.fact} == set(Fact)
 
 
 @pytest.mark.parametrize("each", LINE_STEPS.values(), ids=LINE_STEPS)
@@ -486,28 +347,3 @@ def test_line_rules_that_drop_keep_the_order_and_change_nothing(each: Step, line
     left = each.definition.function(lines, **each.arguments)
     assert left == [line for line in lines if line in left]
     assert each.definition.function(left, **each.arguments) == left
-
-
-# --- a share of the pages with listed words --------------------------------------------------------------
-
-
-def test_a_share_of_pages_with_listed_words_is_dropped(sample_lists: Lists) -> None:
-    """Which ones follows from their URLs as rule 5 normalises them."""
-    pages = [
-        Page(f"https://example.com/{number}", "2030-01-01T00:00:00Z", f"{PROSE[0]} blarp") for number in range(400)
-    ]
-    for fraction in (0.0, 0.25, 0.999, 1.0):
-        tools = RuleResources(C4.change("bad_words", drop_fraction=fraction), sample_lists)
-        dropped = [PageFacts(page, tools, page.lines).bad_word for page in pages]
-        assert set(dropped) <= {"blarp", None}
-        assert dropped.count("blarp") == pytest.approx(400 * fraction, abs=0 if fraction in (0, 1) else 30)
-        again = [Page(f"http://www.{page.url[8:]}/?ref=x", page.timestamp, page.body) for page in pages]
-        assert [PageFacts(page, tools, page.lines).bad_word for page in again] == dropped
-
-
-def test_the_share_of_one_in_four_by_hand(sample_lists: Lists) -> None:
-    tools = RuleResources(C4.change("bad_words", drop_fraction=0.25), sample_lists)
-    for number in range(40):
-        page = Page(f"https://example.com/{number}", "2030-01-01T00:00:00Z", "blarp, in a text of English words")
-        md5 = int(hashlib.md5(f"example.com/{number}".encode()).hexdigest(), 16)
-        assert (PageFacts(page, tools, page.lines).bad_word is not None) == (md5 % 4 == 0)

@@ -96,10 +96,11 @@ def test_any_line_is_cut_as_the_library_does(language: str, as_nltk: bool) -> No
 
 @given(st.lists(lines.map(str.strip).filter(bool), max_size=4))
 def test_each_line_has_a_sentence(texts: list[str]) -> None:
-    # So a page of three lines has three sentences: rule 14 need not cut them.
+    # So a page of three lines has three sentences: `few_sentences` need not split them.
     assert len(SentenceSplitter("en").starts(texts)) >= len(texts)
 
 
+@pytest.mark.slow
 def test_real_lines_are_cut_as_the_library_does(shared_data: Path) -> None:
     texts = []
     for path in sorted((shared_data / "pages").glob("*.gz")):

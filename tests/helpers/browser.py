@@ -46,7 +46,7 @@ class Tab:
         self.errors: list[str] = []
         target = self.send("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "NetworkOptions", "Log"):
+        for domain in ("Page", "Runtime", "Network", "Log"):
             self.send(f"{domain}.enable")
 
     def send(self, method: str, **parameters: Any) -> Any:
@@ -75,7 +75,7 @@ class Tab:
         return message
 
     def _note(self, event: str | None, values: dict[str, Any]) -> None:
-        if event == "NetworkOptions.requestWillBeSent":
+        if event == "Network.requestWillBeSent":
             self.requests.append(values["request"]["url"])
         elif event == "Log.entryAdded":
             self.errors.append(values["entry"]["text"])

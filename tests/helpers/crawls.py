@@ -1,19 +1,18 @@
 """Crawls that tests serve and build: the sample crawl, as files and as a crawl of Common Crawl's layout."""
 
 import gzip
-import io
 from pathlib import Path
 
-from rich.console import Console
-
 from c4pipe.io.retry import NetworkOptions
-from c4pipe.jobs.options import CleanOptions, DedupOptions
-from c4pipe.jobs.pipeline import clean, dedup
-from c4pipe.jobs.progress import Progress
+from c4pipe.jobs.build_job import build as run_build
+from c4pipe.jobs.build_job import plan_build
+from c4pipe.jobs.options import BuildOptions, CleanOptions
+from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner import RunnerOptions
 from c4pipe.wet.inputs import Selection
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
+from tests.helpers.wet import wet_bytes
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -33,18 +32,19 @@ CRAWL = "CC-MAIN-2099-01"
 FOLDER = f"crawl-data/{CRAWL}/segments/1/wet"
 
 
-def made_crawl(count: int) -> dict[str, bytes]:
-    """A crawl of many small files: the sample pages, dealt out, with its list."""
-    records = []
+def sample_pages() -> list[Page]:
+    """The pages of the sample crawl, in its order."""
+    pages = []
     for path in SAMPLES:
         with path.open("rb") as stream:
-            for page in read_pages(stream):
-                if isinstance(page, Page):
-                    body = page.body.encode()
-                    head = f"WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: {page.url}\r\n"
-                    head += f"WARC-Date: {page.timestamp}\r\nContent-Length: {len(body)}\r\n\r\n"
-                    records.append(head.encode() + body + b"\r\n\r\n")
-    parts = {number: gzip.compress(b"".join(records[number::count]), mtime=0) for number in range(count)}
+            pages += [item for item in read_pages(stream) if isinstance(item, Page)]
+    return pages
+
+
+def made_crawl(count: int) -> dict[str, bytes]:
+    """A crawl of many small files: the sample pages, dealt out, with its list."""
+    pages = sample_pages()
+    parts = {number: wet_bytes(pages[number::count]) for number in range(count)}
     files = {f"{FOLDER}/{number:05}.warc.wet.gz": data for number, data in parts.items()}
     return {**files, f"crawl-data/{CRAWL}/wet.paths.gz": gzip.compress("\n".join(files).encode(), mtime=0)}
 
@@ -57,12 +57,11 @@ def build(work: Path, output: Path, inputs: tuple[str, ...], url: str = "", **op
         lists=LISTS,
         selection=selection,
         network=QUICK,
-        engine=RunnerOptions(1),
+        runner=RunnerOptions(1),
         **options,  # type: ignore[arg-type]
     )
-    progress = Progress(Console(file=io.StringIO()), quiet=True)
-    clean(clean_options, progress)
-    return dedup(DedupOptions((work,), output, engine=RunnerOptions(1)), progress)
+    progress = Progress()
+    return run_build(plan_build(BuildOptions(clean_options, output)), progress)
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

@@ -1,26 +1,25 @@
 """An S3 server on loopback (moto), behind a proxy that fails as a script tells it to.
 
-with moto_server() as moto, store_of(moto, {"bucket/key": b"data"}, monkeypatch) as store: ...
+`moto` is a fixture:
+
+    with store_of(moto, {"bucket/key": b"data"}, monkeypatch) as store: ...
 """
 
 import http.client
 import logging
 import re
-import socket
-import struct
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from html import unescape
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 from urllib.parse import quote
 
 import pytest
 
 from c4pipe.io import object_store
+from tests.helpers.loopback import Handler, listen
 from tests.helpers.web import Fault, Script
 
 _CODES = {403: "AccessDenied", 500: "InternalError", 503: "SlowDown"}
@@ -73,8 +72,7 @@ class Store:
         return response.status, body
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(Handler):
     store: Store
 
     def do_GET(self) -> None:
@@ -137,19 +135,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.store.sent += self.wfile.write(data[: len(data) // 2] if fault in ("cut", "reset") else data)
         if fault == "stall":
             time.sleep(_STALL_SECONDS)
-        if fault == "reset":  # closed at once, without a word
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.close_connection = bool(fault)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Says nothing."""
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hung up is no error here."""
+        if fault == "reset":
+            self.reset_connection()
 
 
 @contextmanager
@@ -181,20 +169,14 @@ def store_of(
         store.put(bucket)
     for path, data in objects.items():
         store.put(path, data)
-    handler = type("Handler", (_Handler,), {"store": store})
-    with _Server(("127.0.0.1", 0), handler) as server:
-        store.url = f"http://127.0.0.1:{server.server_address[1]}"
+    with listen(type("Handler", (_Handler,), {"store": store})) as store.url:
         for name, value in _environment(store.url).items():
             monkeypatch.setenv(name, value)
         object_store._store.cache_clear()
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
         try:
             yield store
         finally:
             object_store._store.cache_clear()
-            server.shutdown()
-            thread.join()
 
 
 def _environment(url: str) -> dict[str, str]:

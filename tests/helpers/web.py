@@ -1,15 +1,13 @@
 """A web server on loopback that serves files, and fails as a script tells it to."""
 
-import socket
-import struct
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import md5
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+
+from tests.helpers.loopback import Handler, listen
 
 Fault = str
 """What goes wrong.
@@ -35,8 +33,7 @@ class Web:
         self.lock = threading.Lock()
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(Handler):
     web: Web
 
     def setup(self) -> None:
@@ -84,33 +81,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
         if fault == "stall":
             time.sleep(1.0)
-        if fault == "reset":  # closed at once, without a word
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        if broken:
+        if fault == "reset":
+            self.reset_connection()
+        elif broken:
             self.close_connection = True
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Says nothing."""
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hung up is no error here."""
 
 
 @contextmanager
 def serve(files: Mapping[str, bytes], script: Script = lambda path, number: None) -> Iterator[Web]:
     """Serves files on a free port of this machine."""
     web = Web(files, script)
-    handler = type("Handler", (_Handler,), {"web": web})
-    with _Server(("127.0.0.1", 0), handler) as server:
-        web.url = f"http://127.0.0.1:{server.server_address[1]}"
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
-        try:
-            yield web
-        finally:
-            server.shutdown()
-            thread.join()
+    with listen(type("Handler", (_Handler,), {"web": web})) as web.url:
+        yield web

@@ -90,7 +90,7 @@ def test_a_list_of_a_crawl_that_was_cut_is_not_kept(tmp_path: Path) -> None:
     network = NetworkOptions(tries=2, first_pause=0.001, cache=tmp_path)
     with serve(made_crawl(2), lambda path, number: "cut" if number == 0 else "503" if number < 3 else None) as web:
         selection = Selection(source=web.url, network=network)
-        with pytest.raises(C4pipeError, match=r"wet\.paths\.gz can't be had: .*503, 2 times in a row"):
+        with pytest.raises(C4pipeError, match=r"wet\.paths\.gz can't be downloaded: .*503, 2 times in a row"):
             find_inputs([CRAWL], selection)
         assert files_of(tmp_path) == {}
         assert len(find_inputs([CRAWL], selection)) == 2

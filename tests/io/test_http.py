@@ -68,7 +68,7 @@ def test_another_file_than_before_is_no_rest_of_it() -> None:
         download = Download(f"{web.url}/a", make_pool(), QUICK)
         assert download.read(1000)
         web.files["a"] = DATA[::-1]
-        with pytest.raises(DownloadError, match="the file was changed while it was read"):
+        with pytest.raises(DownloadError, match="the file changed while it was read"):
             list(iter(lambda: download.read(1 << 16), b""))
 
 
@@ -83,7 +83,7 @@ def test_the_time_for_a_file_is_limited() -> None:
     network = NetworkOptions(tries=100, first_pause=0.05, file_seconds=0.2)
     with (
         serve({"a": DATA}, lambda path, number: "503") as web,
-        pytest.raises(DownloadError, match=r"\d s of 0 s are spent"),
+        pytest.raises(DownloadError, match=r"\d s of 0 s are used up"),
     ):
         fetch(web, "a", network)
 
@@ -115,9 +115,9 @@ def test_missing_files_are_noted_and_tried_again(tmp_path: Path, capsys: pytest.
         command += ["--output", str(tmp_path / "corpus")]
         assert main.main(command) == 3
         said = capsys.readouterr().err
-        assert "complete but for 1 files; the same command tries these again" in said
+        assert "complete except for 1 file; the same command tries again to read it" in said
         assert "00003.warc.wet.gz: HTTP status 404 Not Found" in said
-        made = manifest.read(tmp_path / "corpus")
+        made = manifest.read_manifest(tmp_path / "corpus")
         assert made is not None
         assert [(each["name"], each["path"]) for each in made["missing"]] == [
             ("00003.warc.wet.gz", f"{web.url}/{gone}")
@@ -126,7 +126,7 @@ def test_missing_files_are_noted_and_tried_again(tmp_path: Path, capsys: pytest.
         web.asked.clear()
         assert main.main([*command, "--max-missing", "1"]) == 0  # still missing, and that is allowed
         assert main.main([*command, "--max-missing", "0"]) == 1
-        assert "1 of 5 files could not be had" in capsys.readouterr().err
+        assert "1 of 5 files could not be downloaded" in capsys.readouterr().err
         web.files[gone] = files[gone]
         web.asked.clear()
         assert main.main(command) == 0
@@ -136,7 +136,7 @@ def test_missing_files_are_noted_and_tried_again(tmp_path: Path, capsys: pytest.
         assert set(web.asked) == {f"crawl-data/{CRAWL}/wet.paths.gz"}
         whole = ["build", CRAWL, "--source", web.url, "--lists", str(LISTS), "--workers", "1", "--quiet"]
         assert main.main([*whole, "--output", str(tmp_path / "whole")]) == 0
-    assert missing.noted([tmp_path / "corpus" / work_folder.WORK]) == []
+    assert missing.missing_files([tmp_path / "corpus" / work_folder.WORK_FOLDER]) == []
     ours, other = files_of(tmp_path / "corpus"), files_of(tmp_path / "whole")
     assert ours == other
 
@@ -145,7 +145,7 @@ def test_where_all_is_missing_there_is_no_corpus(tmp_path: Path, capsys: pytest.
     with serve({}) as web:
         command = ["build", f"{web.url}/a.warc.wet.gz", "--lists", str(LISTS), "--output", str(tmp_path / "c")]
         assert main.main([*command, "--workers", "1", "--quiet"]) == 1
-    assert "1 of 1 files could not be had" in capsys.readouterr().err
+    assert "1 of 1 files could not be downloaded" in capsys.readouterr().err
 
 
 LISTING = [f"crawl-data/{CRAWL}/wet/{number:03}.warc.wet.gz" for number in range(10)]
@@ -203,7 +203,7 @@ def test_a_list_names_paths_and_urls(tmp_path: Path) -> None:
         (["http://h.example.com/a\nb"], "its last part is no file name"),
         (["http://h.example.com/x/.."], "its last part is no file name"),
         (["http://h.example.com/" + "a" * 300], "its last part is no file name"),
-        (["http://h.example.com/1/a.wet", "http://h.example.com/2/a.wet"], "have one name"),
+        (["http://h.example.com/1/a.wet", "http://h.example.com/2/a.wet"], "have the same name"),
         (["@nowhere.txt"], "@nowhere.txt can't be read"),
     ],
 )

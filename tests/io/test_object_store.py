@@ -16,24 +16,18 @@ from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import UsageError
 from c4pipe.io import object_store
-from c4pipe.io.object_store import ObjectDownload, objects
+from c4pipe.io.object_store import ObjectDownload, list_objects
 from c4pipe.io.retry import DownloadError, NetworkOptions
 from c4pipe.io.streams import InputOpener
 from c4pipe.wet.inputs import Selection, find_inputs
 from tests.helpers.crawls import CRAWL, FOLDER, LISTS, build, files_of, made_crawl
-from tests.helpers.s3 import Store, moto_server, store_of
+from tests.helpers.s3 import Store, store_of
 from tests.helpers.web import Script
 
 QUICK = NetworkOptions(tries=12, first_pause=0.002, stall_seconds=10.0)
 HASTY = replace(QUICK, stall_seconds=0.5)
 DATA = random.Random(0).randbytes(100_000)
 LISTING = "GET crawl?list-type=2&max-keys=1000&prefix=folder%2F"
-
-
-@pytest.fixture(scope="module")
-def moto() -> Iterator[str]:
-    with moto_server() as address:
-        yield address
 
 
 @pytest.fixture
@@ -84,7 +78,7 @@ def test_parts_across_blocks(moto: str, monkeypatch: pytest.MonkeyPatch) -> None
         assert fetch("s3://crawl/a") == data
         assert store.asked == {"HEAD crawl/a": 2, "GET crawl/a": 3}
         for first, size in ((block - 1, 2), (block, block), (1, block), (2 * block, 5), (2 * block - 1, block)):
-            assert InputOpener(QUICK).part("s3://crawl/a", first, size) == data[first : first + size]
+            assert InputOpener(QUICK).read_range("s3://crawl/a", first, size) == data[first : first + size]
 
 
 @pytest.mark.parametrize("fault", ["503", "500", "cut", "reset", "stall"])
@@ -118,7 +112,7 @@ def test_tries_without_progress_are_limited_and_counted(store: Store) -> None:
 
 def test_the_time_for_an_object_is_limited(store: Store) -> None:
     store.script = fail("HEAD", *["503"] * 99)
-    with pytest.raises(DownloadError, match=r"\d s of 0 s are spent"):
+    with pytest.raises(DownloadError, match=r"\d s of 0 s are used up"):
         fetch("s3://crawl/a", NetworkOptions(tries=100, first_pause=0.05, file_seconds=0.2))
 
 
@@ -166,7 +160,7 @@ def test_another_object_than_before_is_no_rest_of_it(
         assert download.read(20_000) == DATA[:20_000]
         store.put("crawl/a", other)
         store.script = fail("GET", *faults)
-        with pytest.raises(DownloadError, match=r"^s3://crawl/a: the file was changed while it was read$"):
+        with pytest.raises(DownloadError, match=r"^s3://crawl/a: the file changed while it was read$"):
             list(iter(lambda: download.read(20_000), b""))
 
 
@@ -201,14 +195,14 @@ FOLDER_OBJECTS = {
 
 def test_a_folder_is_listed_with_sizes(moto: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with store_of(moto, FOLDER_OBJECTS, monkeypatch):
-        listed = dict(objects("s3://crawl/folder/", QUICK))
+        listed = dict(list_objects("s3://crawl/folder/", QUICK))
         assert listed == {
             f"s3://{path}": len(data)
             for path, data in FOLDER_OBJECTS.items()
             if path.startswith("crawl/folder/") and data
         }
         assert all(fetch(url) == FOLDER_OBJECTS[url[5:]] for url in listed)
-        whole = {url for url, _ in objects("s3://crawl/", QUICK)}
+        whole = {url for url, _ in list_objects("s3://crawl/", QUICK)}
         assert whole == {f"s3://{path}" for path, data in FOLDER_OBJECTS.items() if data}
 
 
@@ -216,7 +210,7 @@ def test_a_folder_of_many_objects_is_listed_whole(moto: str, monkeypatch: pytest
     many = {f"crawl/folder/{number}.wet": b"" for number in range(7)}
     with store_of(moto, many, monkeypatch) as store:
         store.page = 3
-        assert [url for url, _ in objects("s3://crawl/folder/", QUICK)] == [f"s3://{path}" for path in many]
+        assert [url for url, _ in list_objects("s3://crawl/folder/", QUICK)] == [f"s3://{path}" for path in many]
         assert store.asked.total() == 3
 
 
@@ -237,8 +231,8 @@ def test_a_folder_names_its_wet_files(moto: str, monkeypatch: pytest.MonkeyPatch
         ("s3://crawl/texts/", "has no file whose name ends in .wet or .wet.gz"),
         ("s3://crawl/none/", "can't be listed: .*there is no such object or folder"),
         ("s3://nowhere/", "can't be listed: .*(NO_SUCH_BUCKET|no such)"),
-        ("s3:///", "can't be listed: .*it names no bucket"),
-        ("s3://", "can't be listed: .*it names no bucket"),
+        ("s3:///", "can't be listed: .*the URL names no bucket"),
+        ("s3://", "can't be listed: .*the URL names no bucket"),
         ("s3://crawl/a//b/", "can't be listed: .*Empty path component"),
     ],
 )
@@ -252,7 +246,7 @@ def test_folders_that_are_none(moto: str, monkeypatch: pytest.MonkeyPatch, folde
 @pytest.mark.parametrize("fault", ["503", "500", "cut", "reset", "stall"])
 def test_a_listing_survives_faults(moto: str, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     with store_of(moto, FOLDER_OBJECTS, monkeypatch, fail("GET", fault)) as store:
-        assert len(list(objects("s3://crawl/folder/", HASTY if fault == "stall" else QUICK))) == 4
+        assert len(list(list_objects("s3://crawl/folder/", HASTY if fault == "stall" else QUICK))) == 4
         assert store.asked[LISTING] == 2
 
 
@@ -297,7 +291,7 @@ def test_other_stores_are_known_by_their_urls() -> None:
 
 def told(corpus: Path) -> dict[str, Any]:
     """What the manifest tells of a corpus, but for where its inputs were."""
-    made: dict[str, Any] = json.loads((corpus / manifest.NAME).read_text())
+    made: dict[str, Any] = json.loads((corpus / manifest.MANIFEST).read_text())
     return {name: value for name, value in made.items() if name != "inputs"}
 
 
@@ -315,7 +309,7 @@ def test_a_crawl_gives_the_corpus_of_its_mirror(moto: str, monkeypatch: pytest.M
         assert store.faults == {"cut": 5, "503": 5, "none": store.faults["none"]}
     local, ours = files_of(tmp_path / "local"), files_of(tmp_path / "store")
     assert {*local} == {*ours}
-    assert [name for name in local if local[name] != ours[name]] in ([], [manifest.NAME])
+    assert [name for name in local if local[name] != ours[name]] in ([], [manifest.MANIFEST])
     assert told(tmp_path / "local") == told(tmp_path / "store")
 
 
@@ -330,16 +324,16 @@ def test_missing_objects_are_noted_and_tried_again(
     with store_of(moto, put, monkeypatch) as store:
         assert main.main(["build", *options, "1", "--output", str(corpus)]) == 3
         assert f"missing: s3://{gone}: there is no such object" in capsys.readouterr().err
-        made = manifest.read(corpus)
+        made = manifest.read_manifest(corpus)
         assert made is not None
         assert [each["path"] for each in made["missing"]] == [f"s3://{gone}"]
         assert len(made["inputs"]) == 2
         store.put(gone, files[gone])
         store.asked.clear()
         # Worker processes have the environment of the run, and so its endpoint and keys.
-        assert main.main(["clean", *options, "2", "--work", str(corpus / work_folder.WORK)]) == 0
+        assert main.main(["clean", *options, "2", "--work", str(corpus / work_folder.WORK_FOLDER)]) == 0
         assert {path for path in store.asked if path.startswith("GET")} == {f"GET {listing}", f"GET {gone}"}
         assert main.main(["build", *options, "1", "--output", str(corpus)]) == 0
-    made = manifest.read(corpus)
+    made = manifest.read_manifest(corpus)
     assert made is not None
     assert (made["missing"], len(made["inputs"])) == ([], 3)

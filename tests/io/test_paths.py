@@ -15,15 +15,16 @@ import pytest
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.dedup import publish
+from c4pipe.dedup.publishers import STAGING, publisher
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io import object_store, paths
 from c4pipe.io.atomic import AtomicFile, write_bytes, write_text
-from c4pipe.io.paths import RemotePath, StoragePath, file_sizes, names, remove_tree, storage_path
+from c4pipe.io.paths import RemotePath, StoragePath, file_sizes, list_names, remove_tree, storage_path
 from c4pipe.io.retry import NetworkOptions
 from c4pipe.recipes.presets import C4
 from c4pipe.report import card, report_data, report_view
 from tests.helpers.crawls import LISTS, SAMPLES, files_of
-from tests.helpers.s3 import Store, moto_server, store_of
+from tests.helpers.s3 import Store, store_of
 from tests.helpers.web import Fault, Script
 
 BIG = random.Random(0).randbytes(25_000_000)  # three parts of an upload
@@ -33,12 +34,6 @@ IDENTITY = {
     "inputs": [{"name": "a.wet", "bytes": 3}],
     "formats": ["parquet"],
 }
-
-
-@pytest.fixture(scope="module")
-def moto() -> Iterator[str]:
-    with moto_server() as address:
-        yield address
 
 
 @pytest.fixture
@@ -68,7 +63,7 @@ def test_files_and_folders_are_the_same_everywhere(folder: StoragePath) -> None:
     for number, name in enumerate(names_used):
         put(folder / name, name.encode() * number)
     put(folder / "sub" / "x", b"1")
-    assert names(folder) == {*names_used, "sub"}
+    assert list_names(folder) == {*names_used, "sub"}
     assert file_sizes(folder, "*.json*") == {"b c.json": 8, "d+e=f,g@h.json.gz": 34, "ü%41.jsonl": 33}
     assert [each.name for each in folder.glob("*.json")] == ["b c.json"]
     assert [(folder / name).read_bytes() for name in names_used] == [n.encode() * k for k, n in enumerate(names_used)]
@@ -88,8 +83,8 @@ def test_files_and_folders_are_the_same_everywhere(folder: StoragePath) -> None:
         (folder / "a.parquet").read_bytes()
     remove_tree(folder / "sub")
     remove_tree(folder / "sub")
-    assert names(folder) == {*names_used[1:]}
-    assert (names(folder / "none"), file_sizes(folder / "none", "*"), list((folder / "none").glob("*"))) == (
+    assert list_names(folder) == {*names_used[1:]}
+    assert (list_names(folder / "none"), file_sizes(folder / "none", "*"), list((folder / "none").glob("*"))) == (
         set(),
         {},
         [],
@@ -120,6 +115,7 @@ SCRIPTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
 def test_an_upload_is_tried_again(moto: str, monkeypatch: pytest.MonkeyPatch, script: Script) -> None:
     with store_of(moto, {"bucket/other": b"x"}, monkeypatch, script) as store:
@@ -155,6 +151,7 @@ storage_path("s3://bucket/big").upload(Path(sys.argv[1]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_upload_that_is_interrupted_leaves_nothing_or_all(
     moto: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sent: signal.Signals
@@ -182,7 +179,7 @@ def write_shards(output: StoragePath, *paths: str) -> dict[str, Any]:
     """Writes shards of a row each, and returns the report of an engine that did."""
     for path in paths:
         language, _, name = path.partition("/")
-        put(publish.shards_folder(output) / language / name, path.encode())
+        put(publisher(output).shards_folder / language / name, path.encode())
     shards = [{"path": path, "rows": 1, "bytes": len(path), "sha256": ""} for path in paths]
     return {"shards": shards, "pages.kept": len(paths)}
 
@@ -190,26 +187,26 @@ def write_shards(output: StoragePath, *paths: str) -> dict[str, Any]:
 def test_a_corpus_is_one_when_it_has_a_manifest(folder: StoragePath) -> None:
     paths = ["en/c4-train-0", "en/c4-validation-0"]
     assert publish.prepare(folder, IDENTITY) is None
-    begun = begin(folder, *paths)
+    token = begin(folder, *paths)
     report = write_shards(folder, *paths)
-    assert manifest.read(folder) is None
-    publish.finish(folder, report, begun)
-    made = manifest.read(folder)
+    assert manifest.read_manifest(folder) is None
+    publish.finish(folder, report, token)
+    made = manifest.read_manifest(folder)
     assert made is not None
     assert made["shards"] == report["shards"]
-    assert names(folder) == {"en", card.NAME, report_data.NAME, report_view.NAME, manifest.NAME}
-    assert names(folder / "en") == {"c4-train-0", "c4-validation-0"}
-    publish.finish(folder, report, begun)  # the engine tries its last step again
-    assert manifest.read(folder) == made
+    assert list_names(folder) == {"en", card.NAME, report_data.NAME, report_view.NAME, manifest.MANIFEST}
+    assert list_names(folder / "en") == {"c4-train-0", "c4-validation-0"}
+    publish.finish(folder, report, token)  # the engine tries its last step again
+    assert manifest.read_manifest(folder) == made
     assert publish.prepare(folder, IDENTITY) == made
 
 
 @pytest.mark.parametrize("harm", ["gone", "short", "more", "taken over", "taken away"])
 def test_a_corpus_that_is_not_what_was_written_is_none(folder: StoragePath, harm: str) -> None:
     paths = ["en/c4-train-0", "en/c4-validation-0"]
-    begun = begin(folder, *paths)
+    token = begin(folder, *paths)
     report = write_shards(folder, *paths)
-    shards = publish.shards_folder(folder) / "en"
+    shards = publisher(folder).shards_folder / "en"
     if harm == "gone":
         (shards / "c4-train-0").unlink()
     elif harm == "short":
@@ -219,10 +216,10 @@ def test_a_corpus_that_is_not_what_was_written_is_none(folder: StoragePath, harm
     elif harm == "taken over":
         begin(folder, *paths, "de/c4-train-0")
     else:
-        remove_tree(folder / publish.STAGING)
+        remove_tree(folder / STAGING)
     with pytest.raises(LostDataError):
-        publish.finish(folder, report, begun)
-    assert manifest.read(folder) is None
+        publish.finish(folder, report, token)
+    assert manifest.read_manifest(folder) is None
 
 
 def test_shards_of_a_build_that_was_stopped_are_taken_away(folder: StoragePath) -> None:
@@ -232,30 +229,30 @@ def test_shards_of_a_build_that_was_stopped_are_taken_away(folder: StoragePath) 
     new = ["en/c4-train-0-of-1", "en/c4-validation-0"]
     for _ in range(2):  # stopped once more, before it wrote any
         assert publish.prepare(folder, IDENTITY) is None
-        begun = begin(folder, *new)
-    publish.finish(folder, write_shards(folder, *new), begun)
-    assert names(folder / "en") == {"c4-train-0-of-1", "c4-validation-0"}
+        token = begin(folder, *new)
+    publish.finish(folder, write_shards(folder, *new), token)
+    assert list_names(folder / "en") == {"c4-train-0-of-1", "c4-validation-0"}
 
 
 def test_a_corpus_that_lacked_files_is_made_anew(folder: StoragePath) -> None:
     old, new = ["en/c4-train-0-of-1", "en/c4-validation-0"], ["en/c4-train-0-of-2", "en/c4-train-1-of-2"]
-    begun = publish.begin(
+    token = publish.begin(
         folder,
         IDENTITY,
         old,
         clean_counts={"pages.read": 2},
         missing=[{"name": "b.wet", "path": "b.wet", "error": "gone"}],
     )
-    publish.finish(folder, write_shards(folder, *old), begun)
+    publish.finish(folder, write_shards(folder, *old), token)
     put(folder / "en" / "notes.txt", b"the user's")
     more = {**IDENTITY, "inputs": [*IDENTITY["inputs"], {"name": "b.wet", "bytes": 5}]}
     assert publish.prepare(folder, more) is None
-    begun = publish.begin(folder, more, new, clean_counts={"pages.read": 2})
-    publish.finish(folder, write_shards(folder, *new), begun)
-    made = manifest.read(folder)
+    token = publish.begin(folder, more, new, clean_counts={"pages.read": 2})
+    publish.finish(folder, write_shards(folder, *new), token)
+    made = manifest.read_manifest(folder)
     assert made is not None
     assert made["inputs"] == more["inputs"]
-    assert names(folder / "en") - {"notes.txt"} == {path.partition("/")[2] for path in new}
+    assert list_names(folder / "en") - {"notes.txt"} == {path.partition("/")[2] for path in new}
 
 
 def test_a_folder_of_something_else_is_left_alone(folder: StoragePath) -> None:
@@ -288,6 +285,7 @@ def now_and_then(asked: str, number: int) -> Fault | None:
     return "cut" if number % 3 == 2 and asked.startswith("GET") else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_store_gets_the_bytes_of_this_machine(
     moto: str, monkeypatch: pytest.MonkeyPatch, local: dict[str, bytes], workers: int
@@ -304,6 +302,7 @@ def test_a_store_gets_the_bytes_of_this_machine(
         assert [asked for asked in store.asked if asked.startswith(("PUT", "POST"))] == []
 
 
+@pytest.mark.slow
 def test_a_build_that_fails_goes_on(
     moto: str, monkeypatch: pytest.MonkeyPatch, local: dict[str, bytes], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -312,7 +311,7 @@ def test_a_build_that_fails_goes_on(
     command = ["build", *OPTIONS, "--workers", "1", "--output", "s3://bucket/corpus"]
     third = f"corpus/_work/{SAMPLES[2].name}"
     stops = ["corpus/_work/lists/", f"{third}.examples.json", f"{third}.parquet", "corpus/_building/", "corpus/en/"]
-    stops += [f"corpus/{name}" for name in (card.NAME, report_data.NAME, report_view.NAME, manifest.NAME)]
+    stops += [f"corpus/{name}" for name in (card.NAME, report_data.NAME, report_view.NAME, manifest.MANIFEST)]
     failing: list[str] = []
 
     def script(asked: str, number: int) -> Fault | None:
@@ -346,6 +345,7 @@ def test_errors_tell_what_to_look_at(store: Store, capsys: pytest.CaptureFixture
     assert "s3://bucket/work/a.wet.parquet can't be read as a work file" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_noted_there(store: Store, local: dict[str, bytes]) -> None:
     for path in SAMPLES[:2]:
         store.put(f"bucket/in/{path.name}", path.read_bytes())

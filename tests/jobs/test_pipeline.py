@@ -19,10 +19,12 @@ import pytest
 from c4pipe.clean import work_folder
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
-from c4pipe.dedup import publish, shuffle
+from c4pipe.dedup import shuffle
+from c4pipe.dedup.publishers import STAGING
 from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.report import card, report_data, report_view
+from tests.helpers.wet import record
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "samples"
@@ -38,7 +40,7 @@ def build(
 
 def contents(folder: Path) -> dict[str, str]:
     """The digest of every file of a corpus, without the work folder."""
-    paths = [path for path in folder.rglob("*") if path.is_file() and work_folder.WORK not in path.parts]
+    paths = [path for path in folder.rglob("*") if path.is_file() and work_folder.WORK_FOLDER not in path.parts]
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
 
 
@@ -54,10 +56,10 @@ def sample_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_manifest_describes_the_files(sample_corpus: Path) -> None:
-    made = manifest.read(sample_corpus)
+    made = manifest.read_manifest(sample_corpus)
     assert made is not None
     paths = [shard["path"] for shard in made["shards"]]
-    assert sorted([*paths, card.NAME, report_data.NAME, report_view.NAME, manifest.NAME]) == sorted(
+    assert sorted([*paths, card.NAME, report_data.NAME, report_view.NAME, manifest.MANIFEST]) == sorted(
         contents(sample_corpus)
     )
     for shard in made["shards"]:
@@ -76,7 +78,7 @@ def test_the_manifest_describes_the_files(sample_corpus: Path) -> None:
 
 
 def test_the_sample_crawl_shows_every_rule(sample_corpus: Path) -> None:
-    made = manifest.read(sample_corpus)
+    made = manifest.read_manifest(sample_corpus)
     assert made is not None
     counts = made["counts"]
     page_rules = ["incomplete", "too_long", "lorem_ipsum", "curly_bracket", "language", "few_sentences"]
@@ -89,6 +91,7 @@ def test_the_sample_crawl_shows_every_rule(sample_corpus: Path) -> None:
     assert {"damage.bad_length", "damage.not_utf8", "damage.gzip_corrupt"} <= set(counts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "more"),
     [("two workers", ("--workers", "2")), ("more buckets", ("--workers", "1"))],
@@ -104,7 +107,7 @@ def test_same_bytes_however_it_is_run(
 
 
 def test_same_pages_in_any_number_of_shards_and_formats(sample_corpus: Path, tmp_path: Path) -> None:
-    work = sample_corpus / work_folder.WORK
+    work = sample_corpus / work_folder.WORK_FOLDER
     arguments = [
         "--output",
         str(tmp_path / "c"),
@@ -127,7 +130,7 @@ def test_same_pages_in_any_number_of_shards_and_formats(sample_corpus: Path, tmp
 
 
 def counts_of(folder: Path) -> dict[str, int]:
-    made = manifest.read(folder)
+    made = manifest.read_manifest(folder)
     assert made is not None
     counts: dict[str, int] = made["counts"]
     return counts
@@ -165,6 +168,7 @@ def test_tfds_has_each_line_once(tmp_path: Path) -> None:
     assert min(float(str(row["language_probability"])) for row in kept) >= 0.99
 
 
+@pytest.mark.slow
 def test_same_bytes_of_tfds_however_it_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert build(tmp_path / "one", "--recipe", "tfds", "--workers", "1") == 0
     monkeypatch.setattr(shuffle, "FEWEST_BITS", 7)
@@ -207,6 +211,7 @@ def test_a_second_run_finds_the_corpus_complete(sample_corpus: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in sample_corpus.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.slow
 def test_killed_clean_goes_on_where_it_stopped(tmp_path: Path, shared_data: Path) -> None:
     """Killed by SIGKILL at the first finished file, then run again: the finished file is not made again."""
     inputs = [str(shared_data / "wet"), str(shared_data / "pages")]
@@ -228,6 +233,7 @@ def test_killed_clean_goes_on_where_it_stopped(tmp_path: Path, shared_data: Path
     assert all((killed / name).read_bytes() == (whole / name).read_bytes() for name in work_files)
 
 
+@pytest.mark.slow
 def test_workers_end_with_the_run_they_work_for(tmp_path: Path, shared_data: Path) -> None:
     arguments = ["clean", str(shared_data / "pages"), "--lists", str(shared_data / "lists"), "--workers", "2"]
     run = subprocess.Popen([*C4PIPE, *arguments, "--work", str(tmp_path), "--quiet"], start_new_session=True)
@@ -251,17 +257,18 @@ def test_killed_while_it_is_put_in_place(sample_corpus: Path, tmp_path: Path) ->
     """A corpus that is complete in the staging folder, one folder of it moved: the next run moves the rest."""
     output = tmp_path / "corpus"
     shutil.copytree(sample_corpus, output)
-    (output / publish.STAGING).mkdir()
-    (output / manifest.NAME).rename(output / publish.STAGING / manifest.NAME)
+    (output / STAGING).mkdir()
+    (output / manifest.MANIFEST).rename(output / STAGING / manifest.MANIFEST)
     assert build(output) == 0
     assert contents(output) == contents(sample_corpus)
     # ... but another build stops, and leaves everything as it is
-    (output / publish.STAGING).mkdir()
-    (output / manifest.NAME).rename(output / publish.STAGING / manifest.NAME)
+    (output / STAGING).mkdir()
+    (output / manifest.MANIFEST).rename(output / STAGING / manifest.MANIFEST)
     assert build(output, "--shards", "3") == 2
     assert (output / "en").is_dir()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_full_disk_leaves_nothing_that_looks_finished(workers: str, tmp_path: Path) -> None:
     """A limit on the size of files stands for a full disk: the same error, from the same calls."""
@@ -290,7 +297,7 @@ def test_a_full_disk_leaves_nothing_that_looks_finished(workers: str, tmp_path: 
     # Quarantine and examples get their names before their work file does.
     beside = ("*.quarantine.jsonl", "*.examples.json")
     left = [path for path in output.rglob("[!.]*") if path.is_file() and not any(map(path.match, beside))]
-    assert {path.parent for path in left} <= {output / work_folder.WORK / recipe_lists.FOLDER}
+    assert {path.parent for path in left} <= {output / work_folder.WORK_FOLDER / recipe_lists.LISTS_FOLDER}
     for path in left:  # a list that fits under the limit: it is whole, as its name says
         assert hashlib.sha256(path.read_bytes()).hexdigest().startswith(path.name.split(".")[1])
 
@@ -301,14 +308,7 @@ def test_published_c4_comes_out_of_clean_unchanged(tmp_path: Path, shared_data: 
         json.loads(line)["text"] for line in (shared_data / "c4" / "c4-en.sample449.jsonl").read_text().splitlines()
     ]
     wet = tmp_path / "c4.warc.wet"
-    with wet.open("wb") as file:
-        for number, text in enumerate(texts):
-            body = text.encode()
-            head = (
-                f"WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: http://c4.example/{number}\r\n"
-                f"WARC-Date: 2019-04-18T10:12:43Z\r\nContent-Length: {len(body)}\r\n\r\n"
-            )
-            file.write(head.encode() + body + b"\r\n\r\n")
+    wet.write_bytes(b"".join(record(text, f"http://c4.example/{number}") for number, text in enumerate(texts)))
     lists = ["--lists", str(shared_data / "lists"), "--workers", "1", "--quiet"]
     assert main.main(["clean", str(wet), "--work", str(tmp_path / "work"), *lists]) == 0
     (work_file,) = (tmp_path / "work").glob("*.parquet")
@@ -316,8 +316,8 @@ def test_published_c4_comes_out_of_clean_unchanged(tmp_path: Path, shared_data: 
     counts = json.loads(pq.read_metadata(work_file).metadata[b"c4pipe"])["counts"]
     assert counts["pages.read"] == len(texts) == 449
     after = [kept.get(f"http://c4.example/{number}") for number in range(len(texts))]
-    # 445 are as they were; three have fewer than three sentences (rule 14), one has a line that starts with a
-    # space (rule 1).
+    # 445 are unchanged; three have fewer than three sentences (few_sentences), one has a line that starts with a
+    # space (body_lines).
     assert sum(text == left for text, left in zip(texts, after, strict=True)) == 445
     assert counts["pages.dropped.few_sentences"] == after.count(None) == 3
     trimmed = [text for text, left in zip(texts, after, strict=True) if left is not None and left != text]

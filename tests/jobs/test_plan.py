@@ -1,6 +1,5 @@
 """What a build will take: the estimates, what they are measured on, and what is said where that can't be."""
 
-import gzip
 import io
 import random
 import re
@@ -10,15 +9,17 @@ import pytest
 from rich.console import Console
 
 from c4pipe.cli import main
+from c4pipe.cli.plan_table import plan_table
+from c4pipe.display.units import format_size
 from c4pipe.io.streams import InputOpener
 from c4pipe.jobs import measure
 from c4pipe.jobs.measure import Cost, Sizes, spread
-from c4pipe.jobs.plan import Plan, core_time, duration, number, plan_table, size
+from c4pipe.jobs.plan import Plan
 from c4pipe.wet.inputs import InputFile
-from c4pipe.wet.page import Page
-from c4pipe.wet.records import read_pages
-from tests.helpers.crawls import CRAWL, LISTS, QUICK, SAMPLES, build, made_crawl
+from c4pipe.wet.writer import gzip_member
+from tests.helpers.crawls import CRAWL, LISTS, QUICK, SAMPLES, build, made_crawl, sample_pages
 from tests.helpers.web import serve
+from tests.helpers.wet import record
 
 COST = Cost(
     parts=2,
@@ -77,22 +78,6 @@ def test_sizes_of_some_stand_for_all() -> None:
     assert Sizes(100, (10, 20)).error == pytest.approx(5 / 15)
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0, "0"), (999, "999"), (1000, "1.00 thousand"), (12345, "12.3 thousand"), (2.634e9, "2.63 billion")],
-)
-def test_numbers(value: float, text: str) -> None:
-    assert number(value) == text
-
-
-def test_sizes_and_times() -> None:
-    assert [size(each) for each in (5, 7.91e12, 2e18)] == ["5 B", "7.91 TB", "2,000 PB"]
-    assert [duration(each) for each in (0.2, 40, 3600, 18720, 90000)] == [
-        "less than a second", "40 s", "1 h 0 min", "5 h 12 min", "1 d 1 h"
-    ]  # fmt: skip
-    assert [core_time(each) for each in (7200, 7.02e6)] == ["2 h 0 min", "1,950 core-hours"]
-
-
 @pytest.mark.parametrize(("count", "chosen"), [(1, [5]), (2, [2, 7]), (5, [1, 3, 5, 7, 9]), (99, range(10))])
 def test_files_are_measured_all_over_the_list(count: int, chosen: list[int]) -> None:
     files = [InputFile(str(each), str(each), None) for each in range(10)]
@@ -118,25 +103,16 @@ def test_slices_that_are_whole_files_give_what_the_build_gives(
     assert rows["files"] == "6"
     assert rows["pages to read"] == str(counts["pages.read"])
     assert rows["pages kept, at most"] == str(counts["pages.kept"])
-    assert rows["corpus, parquet, disk"] == size(sum(shard["bytes"] for shard in shards))
-    assert rows["bytes to read"] == size(sum(len(data) for path, data in files.items() if "paths" not in path))
+    assert rows["corpus, parquet, disk"] == format_size(sum(shard["bytes"] for shard in shards))
+    assert rows["bytes to read"] == format_size(sum(len(data) for path, data in files.items() if "paths" not in path))
     assert "wall time, 3 cores" in out
-    assert "- Files that were not measured are like those that were." in out
+    assert "- The files that were not measured are like those that were measured." in out
 
 
 def records(count: int) -> list[bytes]:
-    pages = []
-    for path in SAMPLES:
-        with path.open("rb") as stream:
-            pages += [page.body.encode() for page in read_pages(stream) if isinstance(page, Page)]
-    draw = random.Random(3)
-    made = []
-    for row in range(count):
-        head = f"WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: http://h.example.com/{row}\r\n"
-        body = draw.choice(pages)[:2000]
-        head += f"WARC-Date: 2019-04-18T00:00:00Z\r\nContent-Length: {len(body)}\r\n\r\n"
-        made.append(head.encode() + body + b"\r\n\r\n")
-    return made
+    bodies = [page.body.encode() for page in sample_pages()]
+    rng = random.Random(3)
+    return [record(rng.choice(bodies)[:2000], f"http://h.example.com/{row}") for row in range(count)]
 
 
 @pytest.mark.parametrize("members", [True, False], ids=["a member each", "one member"])
@@ -147,10 +123,10 @@ def test_slices_of_larger_files(
     made = records(3000)
     for file in range(3):
         some = made[file * 1000 : file * 1000 + 1000]
-        data = b"".join(gzip.compress(each, mtime=0) for each in some) if members else gzip.compress(b"".join(some))
+        data = b"".join(map(gzip_member, some)) if members else gzip_member(b"".join(some))
         (tmp_path / f"{file}.warc.wet.gz").write_bytes(data)
     asked: list[tuple[str, int]] = []
-    part_of = InputOpener.part
+    part_of = InputOpener.read_range
 
     def part(self: InputOpener, path: str, first: int, length: int) -> bytes:
         asked.append((path[-13:-12], first))
@@ -158,7 +134,7 @@ def test_slices_of_larger_files(
 
     whole = (tmp_path / "0.warc.wet.gz").stat().st_size
     monkeypatch.setattr(measure, "PART", whole // 5)
-    monkeypatch.setattr(InputOpener, "part", part)
+    monkeypatch.setattr(InputOpener, "read_range", part)
     assert plan(str(tmp_path)) == 0
     starts = [first for _, first in asked]
     if members:
@@ -178,7 +154,7 @@ def test_without_a_network_it_says_what_is_not_known(
     monkeypatch.setattr("c4pipe.io.retry.time.sleep", lambda seconds: None)
     assert plan(CRAWL, "--source", "http://127.0.0.1:9") == 3
     told = capsys.readouterr()
-    assert "their list can't be had" in told.out
+    assert "their list can't be read" in told.out
     assert told.out.count("not measured") == 7
     assert "c4pipe: not measured: the list of the crawl's files http://127.0.0.1:9/crawl-data" in told.err
 
@@ -211,4 +187,4 @@ def test_a_part_of_a_file_from_a_server() -> None:
         sources = InputOpener(QUICK)
         assert sources.size(f"{web.url}/a") == len(data)
         for first, length in ((0, 10), (1, 20_000), (20_000, 30_000), (49_999, 1), (40_000, 99_999)):
-            assert sources.part(f"{web.url}/a", first, length) == data[first : first + length]
+            assert sources.read_range(f"{web.url}/a", first, length) == data[first : first + length]

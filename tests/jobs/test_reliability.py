@@ -29,6 +29,7 @@ def mirror(folder: Path, files: dict[str, bytes]) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_faults_over_forty_files_lose_nothing(tmp_path: Path) -> None:
     files = made_crawl(40)
     build(tmp_path / "w", tmp_path / "c", (CRAWL,), str(mirror(tmp_path / "mirror", files)))
@@ -54,6 +55,7 @@ def test_faults_over_forty_files_lose_nothing(tmp_path: Path) -> None:
     print(f"\n{faults:,} faults survived")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", ["clean", "dedup", "write"])
 def test_killed_at_any_moment(job: str, tmp_path: Path) -> None:
     crawl = mirror(tmp_path / "mirror", made_crawl(40))

@@ -148,6 +148,7 @@ def preprocessors() -> Any:
         return pytest.importorskip("t5.data.preprocessors", reason=reason)
 
 
+@pytest.mark.optional
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("rate", "mean_span"), [(0.15, 3.0), (0.5, 3.0), (0.15, 10.0)])
 def test_span_lengths_are_spread_as_those_of_t5(preprocessors: Any, rate: float, mean_span: float) -> None:

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,12 @@ from tests.helpers.corpora import urls
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "training.md").read_text()
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+NEEDS = {
+    "torch": pytest.mark.optional,
+    "tensorflow": pytest.mark.tensorflow,
+    "grain": pytest.mark.consumers,
+    "huggingface": pytest.mark.consumers,
+}
 
 Urls = list[str]
 
@@ -40,12 +45,16 @@ def documented(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     return folder
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
+def marked(example: str) -> Any:
+    """Returns an example as a parameter, marked with what it needs."""
+    need = next((NEEDS[library] for library in NEEDS if library in example), None)
+    return pytest.param(example, marks=need or ())
+
+
+@pytest.mark.parametrize("example", [marked(each) for each in EXAMPLES])
 def test_what_the_documentation_shows(documented: Path, example: str) -> None:
-    for library in set(re.findall("torch|grain|tensorflow|huggingface", example)):
-        name = library.replace("huggingface", "datasets")
-        if find_spec(name) is None:
-            pytest.skip(f"{name} isn't installed")
+    if "torch" in example:
+        pytest.importorskip("torch")
     command = [sys.executable, "-c", example]
     done = subprocess.run(command, cwd=documented, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -82,12 +91,14 @@ def batches(loader: Any) -> list[Urls]:
     return [list(batch["url"]) for batch in loader]
 
 
+@pytest.mark.optional
 @pytest.mark.parametrize("workers", [0, 2, 3])
 def test_torch_workers_give_each_document_once(load: Load, every_url: Urls, workers: int) -> None:
     hosts = [batches(load(workers, seed=1, shard_index=host, num_shards=2)) for host in range(2)]
     assert sorted(url for host in hosts for batch in host for url in batch) == every_url
 
 
+@pytest.mark.optional
 @pytest.mark.parametrize(("workers", "drop_last"), [(0, False), (2, False), (2, True), (3, False)])
 def test_torch_goes_on_after_any_batch(load: Load, workers: int, drop_last: bool) -> None:
     whole = batches(load(workers, drop_last=drop_last, batch_size=5, seed=2))
@@ -98,6 +109,7 @@ def test_torch_goes_on_after_any_batch(load: Load, workers: int, drop_last: bool
         load(workers, len(whole) + 1, drop_last=drop_last, batch_size=5, seed=2)
 
 
+@pytest.mark.optional
 @pytest.mark.usefixtures("torch_data")
 def test_torch_workers_have_states(small_corpus: Path) -> None:
     torchdata = pytest.importorskip("torchdata.stateful_dataloader", reason="torchdata isn't installed")
@@ -115,6 +127,7 @@ def test_torch_workers_have_states(small_corpus: Path) -> None:
         assert batches(again) == whole[after:]
 
 
+@pytest.mark.optional
 def test_torch_needs_as_many_workers_as_before(small_corpus: Path, torch_data: Any) -> None:
     from c4pipe.read.torch import Documents
 
@@ -129,6 +142,7 @@ def test_torch_needs_as_many_workers_as_before(small_corpus: Path, torch_data: A
     assert rest == urls(read.documents(small_corpus))[5:]
 
 
+@pytest.mark.optional
 def test_torch_reads_by_number(small_corpus: Path, torch_data: Any, every_url: Urls) -> None:
     loader = torch_data.DataLoader(read.random_access(small_corpus), batch_size=7, shuffle=True, num_workers=2)
     assert sorted(url for batch in loader for url in batch["url"]) == every_url
@@ -137,8 +151,10 @@ def test_torch_reads_by_number(small_corpus: Path, torch_data: Any, every_url: U
 # TensorFlow
 
 
+@pytest.mark.tensorflow
 def test_tensorflow(small_corpus: Path) -> None:
-    tf = pytest.importorskip("tensorflow", reason="TensorFlow isn't installed: c4pipe[tensorflow]")
+    import tensorflow as tf
+
     from c4pipe.read.tensorflow import dataset
 
     expected = list(read.documents(small_corpus, seed=1))
@@ -157,12 +173,10 @@ def test_tensorflow(small_corpus: Path) -> None:
 # Grain
 
 
-@pytest.fixture(scope="module")
-def grain() -> Any:
-    return pytest.importorskip("grain", reason="Grain isn't installed: c4pipe[consumers]")
+@pytest.mark.consumers
+def test_grain_dataset(small_corpus: Path, every_url: Urls) -> None:
+    import grain
 
-
-def test_grain_dataset(small_corpus: Path, grain: Any, every_url: Urls) -> None:
     documents = read.random_access(small_corpus)
     in_order = grain.MapDataset.source(documents)
     assert sorted(urls(in_order.shuffle(seed=1).to_iter_dataset())) == every_url
@@ -181,7 +195,10 @@ def test_grain_dataset(small_corpus: Path, grain: Any, every_url: Urls) -> None:
     assert sorted(url for host in hosts for url in host) == every_url
 
 
-def test_grain_loader(small_corpus: Path, grain: Any, every_url: Urls) -> None:
+@pytest.mark.consumers
+def test_grain_loader(small_corpus: Path, every_url: Urls) -> None:
+    import grain
+
     documents = read.random_access(small_corpus)
     sampler = grain.samplers.IndexSampler(len(documents), shuffle=True, seed=1, num_epochs=1)
 
@@ -200,12 +217,8 @@ def test_grain_loader(small_corpus: Path, grain: Any, every_url: Urls) -> None:
 # Hugging Face
 
 
-@pytest.fixture(scope="module")
-def datasets() -> Any:
-    return pytest.importorskip("datasets", reason="datasets isn't installed: c4pipe[consumers]")
-
-
-def test_huggingface(small_corpus: Path, datasets: Any, every_url: Urls) -> None:
+@pytest.mark.consumers
+def test_huggingface(small_corpus: Path, every_url: Urls) -> None:
     from datasets.distributed import split_dataset_by_node
 
     from c4pipe.read.huggingface import dataset

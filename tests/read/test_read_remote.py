@@ -1,6 +1,5 @@
 """A corpus that is read from a web server or an object store."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,8 @@ from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io import web_path
 from c4pipe.io.retry import NetworkOptions
 from tests.helpers.corpora import contents, urls
-from tests.helpers.s3 import moto_server, store_of
+from tests.helpers.s3 import store_of
 from tests.helpers.web import Web, serve
-
-
-@pytest.fixture(scope="module")
-def moto() -> Iterator[str]:
-    with moto_server() as address:
-        yield address
 
 
 @pytest.fixture

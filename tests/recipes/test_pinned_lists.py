@@ -3,10 +3,8 @@
 import hashlib
 import os
 import socket
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +12,8 @@ import pytest
 
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.recipes import pinned_lists
+from tests.helpers import loopback
+from tests.helpers.crawls import files_of
 
 SHARED_LISTS = Path(__file__).resolve().parents[3] / "shared" / "data" / "lists"
 FIRST = pinned_lists.PINNED[0]
@@ -35,7 +35,7 @@ def serve(answer: Callable[[str, int], Answer]) -> Iterator[Server]:
     """Serve on this machine what `answer` gives for a path and how often the path was asked for before."""
     requests: list[str] = []
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(loopback.Handler):
         def do_GET(self) -> None:
             before = requests.count(self.path)
             requests.append(self.path)
@@ -44,19 +44,10 @@ def serve(answer: Callable[[str, int], Answer]) -> Iterator[Server]:
             self.send_header("Content-Length", str(len(body) + cut_off))
             self.end_headers()
             self.wfile.write(body)
+            self.close_connection = True
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield Server(f"http://127.0.0.1:{server.server_port}", requests)
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with loopback.listen(Handler) as url:
+        yield Server(url, requests)
 
 
 def pinned_answer(path: str, before: int) -> Answer:
@@ -65,10 +56,6 @@ def pinned_answer(path: str, before: int) -> Answer:
         if path == f"/{pinned.url}":
             return Answer(200, (SHARED_LISTS / pinned.path).read_bytes())
     return Answer(404)
-
-
-def files_in(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def write_list(folder: Path, language: str, data: bytes) -> Path:
@@ -126,7 +113,7 @@ def test_fetch_reproduces_the_folder_once(real_lists: Path, tmp_path: Path) -> N
         assert pinned_lists.fetch(target, server.url + "/", lines.append) == len(pinned_lists.PINNED)
         assert pinned_lists.fetch(target, server.url) == 0
     assert server.requests == [f"/{pinned.url}" for pinned in pinned_lists.PINNED]
-    assert files_in(target) == {pinned.path: (real_lists / pinned.path).read_bytes() for pinned in pinned_lists.PINNED}
+    assert files_of(target) == {pinned.path: (real_lists / pinned.path).read_bytes() for pinned in pinned_lists.PINNED}
     assert {status for _, status in pinned_lists.show(target)} == {"ok"}
     assert len(lines) == len(pinned_lists.PINNED)
     assert lines[0] == f"fetched {FIRST.path} (1 of {len(pinned_lists.PINNED)})"
@@ -136,7 +123,7 @@ def test_fetch_reproduces_the_folder_once(real_lists: Path, tmp_path: Path) -> N
 def test_fetch_replaces_only_what_is_wrong_or_gone(tmp_path: Path) -> None:
     with serve(pinned_answer) as server:
         pinned_lists.fetch(tmp_path, server.url)
-        whole = files_in(tmp_path)
+        whole = files_of(tmp_path)
         write_list(tmp_path, "de", whole["ldnoobw/de.5faf2ba4"][:-1])
         (tmp_path / "ldnoobw" / "fr.5faf2ba4").unlink()
         untouched = tmp_path / "ldnoobw" / "it.5faf2ba4"
@@ -144,7 +131,7 @@ def test_fetch_replaces_only_what_is_wrong_or_gone(tmp_path: Path) -> None:
         wrong = {pinned.path: status for pinned, status in pinned_lists.show(tmp_path) if status != "ok"}
         assert wrong == {"ldnoobw/de.5faf2ba4": "other content", "ldnoobw/fr.5faf2ba4": "missing"}
         assert pinned_lists.fetch(tmp_path, server.url) == 2
-    assert files_in(tmp_path) == whole
+    assert files_of(tmp_path) == whole
     assert untouched.stat().st_mtime == 1
 
 
@@ -182,14 +169,14 @@ def test_fetch_failure_leaves_nothing_behind(tmp_path: Path, answer: Answer, cau
     assert "--lists DIR" in message
     assert caught.value.exit_status == 1
     assert len(server.requests) == requests
-    assert files_in(tmp_path) == {}
+    assert files_of(tmp_path) == {}
 
 
 def test_wrong_bytes_leave_the_old_file_alone(tmp_path: Path) -> None:
     old = write_list(tmp_path, "ar", b"mine\n")
     with serve(lambda path, before: Answer(200, b"other\n")) as server, pytest.raises(C4pipeError):
         pinned_lists.fetch(tmp_path, server.url)
-    assert files_in(tmp_path) == {old.relative_to(tmp_path).as_posix(): b"mine\n"}
+    assert files_of(tmp_path) == {old.relative_to(tmp_path).as_posix(): b"mine\n"}
 
 
 def test_fetch_without_a_server(tmp_path: Path) -> None:
@@ -200,7 +187,7 @@ def test_fetch_without_a_server(tmp_path: Path) -> None:
         with pytest.raises(C4pipeError, match=r"unreachable: .*refused.*check the network") as caught:
             pinned_lists.fetch(tmp_path, source)
     assert f"{source}/{FIRST.url}" in str(caught.value)
-    assert files_in(tmp_path) == {}
+    assert files_of(tmp_path) == {}
 
 
 @pytest.mark.parametrize("source", ["raw.githubusercontent.com", "http://127.0.0.1:port", "http://a b", "http://["])

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from c4pipe.clean.cleaner import Cleaner
+from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.resources import RuleResources
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
@@ -26,6 +26,9 @@ from c4pipe.recipes.presets import C4, RECIPES, TFDS
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
+from c4pipe.wet.writer import write_wet
+
+pytestmark = pytest.mark.slow
 
 Row = dict[str, Any]
 
@@ -34,7 +37,7 @@ class Corpus:
     """A corpus by URL, with its manifest's counts."""
 
     def __init__(self, folder: Path) -> None:
-        made = manifest.read(folder)
+        made = manifest.read_manifest(folder)
         assert made is not None
         self.counts: dict[str, int] = made["counts"]
         self.folder = folder
@@ -63,16 +66,6 @@ def read(files: Iterable[Path]) -> list[Page]:
         with file.open("rb") as stream:
             found += [page for page in read_pages(stream) if isinstance(page, Page)]
     return found
-
-
-def write_wet(path: Path, pages: Iterable[Page]) -> Path:
-    with gzip.open(path, "wb", compresslevel=1) as file:
-        for page in pages:
-            body = page.body.encode()
-            head = ["WARC/1.0", "WARC-Type: conversion", f"WARC-Target-URI: {page.url}"]
-            head += [f"WARC-Date: {page.timestamp}", f"Content-Length: {len(body)}", "", ""]
-            file.write("\r\n".join(head).encode() + body + b"\r\n\r\n")
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +98,9 @@ def build(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callab
 
 def verdicts(recipe: Recipe, shared_data: Path, pages: dict[str, Page]) -> dict[str, str | None]:
     """Why each page is dropped by itself, before it is compared with others."""
-    cleaner = Cleaner(recipe, RuleResources(recipe, recipe_lists.gather(recipe, shared_data / "lists", ())))
+    cleaner = RecipeEvaluator(
+        recipe, RuleResources(recipe, recipe_lists.gather_lists(recipe, shared_data / "lists", ()))
+    )
     found = {}
     for url, page in pages.items():
         verdict, _ = cleaner.clean(page)
@@ -169,7 +164,8 @@ def test_webtextlike_is_the_part_of_c4_in_a_list_over_twelve_months(
     months = []
     crawled = [page for file in wet_files(shared_data) for page in read([file])]
     for month in range(12):
-        wet = write_wet(tmp_path / f"month-{month:02}.warc.wet.gz", crawled[month::12])
+        wet = tmp_path / f"month-{month:02}.warc.wet.gz"
+        write_wet(wet, crawled[month::12])
         months.append(tmp_path / f"work-{month:02}")
         options = ["--lists", str(shared_data / "lists"), "--workers", "1", "--quiet", "--work", str(months[-1])]
         assert main.main(["clean", str(wet), "--recipe", "webtextlike", *options, *links]) == 0
@@ -236,14 +232,14 @@ def test_tfds_keeps_what_its_order_leaves(
     assert lines.most_common(1)[0][1] == 1
     # A line that tfds keeps is kept by c4, unless 10, 12 or 18 drops its page, or what differs from c4 is the page.
     alone = C4.without("repeated_span")
-    cleaner = Cleaner(alone, RuleResources(alone, recipe_lists.gather(alone, shared_data / "lists", ())))
+    cleaner = RecipeEvaluator(alone, RuleResources(alone, recipe_lists.gather_lists(alone, shared_data / "lists", ())))
     compared = 0
     for url, row in corpus.rows.items():
-        verdict, draft = cleaner.clean(pages[url])
+        verdict, facts = cleaner.clean(pages[url])
         if verdict.reason in ("lorem_ipsum", "curly_bracket", "bad_words"):
             continue
         compared += 1
-        assert {line.strip() for line in row["text"].split("\n")} <= {line.strip() for line in draft.lines}
+        assert {line.strip() for line in row["text"].split("\n")} <= {line.strip() for line in facts.lines}
     assert compared >= 300
 
 
@@ -291,7 +287,7 @@ def test_recipe_files_of_other_tools_keep_other_pages(name: str, build: Callable
     c4, corpus = build("c4"), build(str(path))
     assert corpus.rows.keys() - c4.rows.keys()
     assert c4.rows.keys() - corpus.rows.keys()
-    made = manifest.read(corpus.folder)
+    made = manifest.read_manifest(corpus.folder)
     assert made is not None
     assert made["recipe"]["name"] == name
     headers = [json.loads(pq.read_metadata(each).metadata[b"c4pipe"]) for each in corpus.folder.glob("_work/*.parquet")]
@@ -303,15 +299,15 @@ def test_recipe_files_of_other_tools_keep_other_pages(name: str, build: Callable
 @pytest.mark.parametrize("recipe", [C4, TFDS], ids=lambda recipe: recipe.name)
 def test_published_c4_comes_out_as_it_is(recipe: Recipe, shared_data: Path) -> None:
     alone = recipe.without("repeated_span")
-    cleaner = Cleaner(alone, RuleResources(alone, recipe_lists.gather(alone, shared_data / "lists", ())))
+    cleaner = RecipeEvaluator(alone, RuleResources(alone, recipe_lists.gather_lists(alone, shared_data / "lists", ())))
     tools = RuleResources(alone, recipe_lists.Lists())
     lines = (shared_data / "c4" / "c4-en.sample449.jsonl").read_text(encoding="utf-8").splitlines()
     documents = [json.loads(line) for line in lines]
     same = english = 0
     for document in documents:
         meta = json.loads(document["meta"])
-        verdict, draft = cleaner.clean(Page(meta["url"], meta["timestamp"], document["text"]))
-        same += not verdict.reason and not verdict.final and draft.text == document["text"]
+        verdict, facts = cleaner.clean(Page(meta["url"], meta["timestamp"], document["text"]))
+        same += not verdict.reason and not verdict.final and facts.text == document["text"]
         assert tools.detector is not None
         guess = tools.detector.guess(document["text"])
         english += guess is not None and guess.language == "en" and guess.probability >= 0.99

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from c4pipe.clean.cleaner import Cleaner
+from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.resources import RuleResources
 from c4pipe.cli import main
 from c4pipe.errors import UsageError
@@ -70,10 +70,10 @@ def test_sentences_start_where_the_text_has_them(tmp_path: Path, sample_lists: L
     recipe = read(tmp_path, 'base = "c4"\nstrip = false')
     lines = ["[1] The old ferry crosses the river. It has done so for years.", "[2] Nobody remembers the first one."]
     page = Page("http://example.com/", "2030-01-01T00:00:00Z", "\n".join(lines))
-    verdict, draft = Cleaner(recipe, RuleResources(recipe, sample_lists)).clean(page)
+    verdict, facts = RecipeEvaluator(recipe, RuleResources(recipe, sample_lists)).clean(page)
     assert verdict.reason is None
-    assert draft.text == "The old ferry crosses the river. It has done so for years.\n Nobody remembers the first one."
-    assert [unit.strip() for unit in cut(draft.text, draft.unit_starts)] == [
+    assert facts.text == "The old ferry crosses the river. It has done so for years.\n Nobody remembers the first one."
+    assert [unit.strip() for unit in cut(facts.text, facts.unit_starts)] == [
         "The old ferry crosses the river.",
         "It has done so for years.",
         "Nobody remembers the first one.",
@@ -102,12 +102,18 @@ def test_the_name_and_the_description_can_be_given(tmp_path: Path) -> None:
         ('base = "c4"\nmin_sentences = 3', "write it in a table, [few_sentences] or [few_sentences_left]"),
         ('base = "c4"\nfew_words = 3', "few_words is a rule; write a table [few_words], or off = ['few_words']"),
         ('base = "c4"\noff = "bad_words"', "off = 'bad_words': give a list of rules, such as off = ['validation']"),
-        ('base = "c4"\noff = ["bad_word"]', "off: 'bad_word' is no rule of c4; these can be: too_long, lorem_ipsum,"),
-        ('base = "c4"\noff = ["incomplete"]', "off: 'incomplete' can't be switched off; these can be: too_long,"),
-        ('base = "c4"\noff = ["metadata_line"]', "off: 'metadata_line' is no rule of c4"),
+        (
+            'base = "c4"\noff = ["bad_word"]',
+            "off: 'bad_word' is not a rule of c4; rules that can be",
+        ),
+        (
+            'base = "c4"\noff = ["incomplete"]',
+            "'incomplete' can't be switched off; rules that can be switched off: too_long,",
+        ),
+        ('base = "c4"\noff = ["metadata_line"]', "off: 'metadata_line' is not a rule of c4"),
         ('base = "mc4"\noff = ["empty"]', "off: 'empty' can't be switched off"),
         ('base = "c4"\noff = ["few_words"]\nmin_words_per_line = 3', "few_words is switched off and has parameters"),
-        ('base = "c4"\noff = ["language"]', "bad_words needs a page's language"),
+        ('base = "c4"\noff = ["language"]', "bad_words needs the page's language"),
         ('base = "c4"\nmin_words_per_line = "3"', "min_words_per_line = '3': give a whole number of at least 0"),
         ('base = "c4"\nmin_words_per_line = -1', "min_words_per_line = -1: give a whole number of at least 0"),
         ('base = "c4"\nmin_words_per_line = true', "min_words_per_line = True: give a whole number of at least 0"),
@@ -122,7 +128,7 @@ def test_the_name_and_the_description_can_be_given(tmp_path: Path) -> None:
         ('base = "c4"\nlanguages = []', "no language is named"),
         ('base = "c4"\nlanguages = ["en", "en"]', "a language is named twice: en,en"),
         ('base = "mc4"\nlanguages = ["zh-cn"]', "unknown language 'zh-cn': cld3 knows af,"),
-        ('base = "tfds"\nsearched_text = "crawled"', "bad_words comes after dedup"),
+        ('base = "tfds"\nsearched_text = "crawled"', "bad_words runs after dedup"),
         ('base = "c4"\nname = ""', "name = '': give a text in quotes"),
     ],
 )
@@ -148,7 +154,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_neither_recipe_nor_file() -> None:
-    with pytest.raises(UsageError, match=r"unknown recipe 'c44': c4pipe knows c4, .*, and files that end in \.toml"):
+    with pytest.raises(UsageError, match=r"unknown recipe 'c44': give one of c4, .*, or a file that ends in \.toml"):
         find_recipe("c44")
 
 

@@ -19,10 +19,11 @@ from c4pipe.clean import work_folder
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.corpus.shard_writer import SCHEMA
-from c4pipe.dedup import publish
+from c4pipe.dedup import publishers
 from c4pipe.recipes.presets import C4, RECIPES
-from c4pipe.report.card import NAME, card
-from c4pipe.report.card_text import limits
+from c4pipe.report.card import NAME, render_card
+from c4pipe.report.card_limits import limits
+from tests.helpers.reports import manifest_of
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 LANGUAGES = ("de", "en", "fr", "ro")
@@ -60,7 +61,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def corpus(work: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def corpus_in(work: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Makes the corpus of some formats, once."""
     made: dict[str, Path] = {}
 
@@ -69,17 +70,11 @@ def corpus(work: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[st
             output = tmp_path_factory.mktemp("corpus") / "made"
             options = ["--format", formats, "--shards", "2", "--workers", "1", "--quiet"]
             assert main.main(["dedup", str(work), "--output", str(output), *options]) == 0
-            shutil.copytree(work, output / work_folder.WORK)  # where build has it
+            shutil.copytree(work, output / work_folder.WORK_FOLDER)  # where build has it
             made[formats] = output
         return made[formats]
 
     return make
-
-
-def manifest_of(folder: Path) -> dict[str, Any]:
-    made = manifest.read(folder)
-    assert made is not None
-    return made
 
 
 def pages_of(made: dict[str, Any]) -> dict[str, Counter[str]]:
@@ -112,10 +107,10 @@ def tables(text: str) -> list[list[list[str]]]:
 
 
 @pytest.mark.parametrize("formats", ["parquet", "json", "parquet,tfrecord,json"])
-def test_datasets_loads_every_configuration(formats: str, corpus: Callable[[str], Path], tmp_path: Path) -> None:
+def test_datasets_loads_every_configuration(formats: str, corpus_in: Callable[[str], Path], tmp_path: Path) -> None:
     if importlib.util.find_spec("datasets") is None:
         pytest.skip("datasets isn't installed: c4pipe[consumers]")
-    folder = corpus(formats)
+    folder = corpus_in(formats)
     there = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "HUGGINGFACE"))}
     settings = {**there, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "home")}
     command = [sys.executable, "-c", LOAD, str(folder), str(tmp_path / "cache")]
@@ -138,12 +133,12 @@ def test_datasets_loads_every_configuration(formats: str, corpus: Callable[[str]
         told = types if formats != "json" else {**types, "timestamp": "timestamp[s]"}
         assert features == told
     text = (folder / NAME).read_text()
-    assert ("takes `timestamp` of JSON Lines for a time" in text) == (formats == "json")
+    assert ("`datasets` reads the field `timestamp` of JSON Lines as a time" in text) == (formats == "json")
 
 
 @pytest.mark.parametrize("formats", ["parquet", "json"])
-def test_the_code_that_is_shown_works(formats: str, corpus: Callable[[str], Path]) -> None:
-    folder = corpus(formats)
+def test_the_code_that_is_shown_works(formats: str, corpus_in: Callable[[str], Path]) -> None:
+    folder = corpus_in(formats)
     with_datasets, plain = shown(folder)
     assert 'load_dataset("path/of/this/folder", "en", split="train")' in with_datasets
     compile(with_datasets, NAME, "exec")
@@ -153,11 +148,11 @@ def test_the_code_that_is_shown_works(formats: str, corpus: Callable[[str], Path
     assert len(pages) == pages_of(manifest_of(folder))["en"]["train"]
 
 
-def test_the_code_for_tensorflow_is_that_of_the_readme(corpus: Callable[[str], Path]) -> None:
-    """And tests/test_docs.py runs it there."""
-    readme = (SAMPLES.parent / "README.md").read_text()
-    (code,) = re.findall(r"<!-- reads: tfrecord -->\n```python\n(.*?)```", readme, re.DOTALL)
-    assert shown(corpus("tfrecord")) == [code.replace("corpus/", "")]
+def test_the_code_for_tensorflow_is_that_of_the_quick_start(corpus_in: Callable[[str], Path]) -> None:
+    """And tests/docs/ runs it there."""
+    text = (SAMPLES.parent / "docs" / "quick-start.md").read_text()
+    (code,) = re.findall(r"<!-- reads: tfrecord -->\n```python\n(.*?)```", text, re.DOTALL)
+    assert shown(corpus_in("tfrecord")) == [code.replace("corpus/", "")]
 
 
 def shown(folder: Path) -> list[str]:
@@ -167,8 +162,8 @@ def shown(folder: Path) -> list[str]:
 # --- the head --------------------------------------------------------------------------------------------
 
 
-def test_the_head_is_read_by_the_hub(corpus: Callable[[str], Path]) -> None:
-    head = head_of((corpus("parquet,tfrecord,json") / NAME).read_text())
+def test_the_head_is_read_by_the_hub(corpus_in: Callable[[str], Path]) -> None:
+    head = head_of((corpus_in("parquet,tfrecord,json") / NAME).read_text())
     configs = {each["config_name"]: each["data_files"] for each in head.pop("configs")}
     assert list(configs) == ["default", *LANGUAGES]
     assert configs["en"] == [
@@ -183,10 +178,10 @@ def test_the_head_is_read_by_the_hub(corpus: Callable[[str], Path]) -> None:
     }
 
 
-def test_tfrecord_alone_has_no_configs_and_says_so(corpus: Callable[[str], Path]) -> None:
-    text = (corpus("tfrecord") / NAME).read_text()
+def test_tfrecord_alone_has_no_configs_and_says_so(corpus_in: Callable[[str], Path]) -> None:
+    text = (corpus_in("tfrecord") / NAME).read_text()
     assert "configs" not in head_of(text)
-    assert "in TFRecord alone, which `datasets` doesn't load" in text
+    assert "TFRecord only, which `datasets` does not load" in text
 
 
 @pytest.mark.parametrize(
@@ -197,9 +192,9 @@ def test_tfrecord_alone_has_no_configs_and_says_so(corpus: Callable[[str], Path]
         (["und"], None),
     ],
 )
-def test_languages_are_the_hubs(codes: list[str], told: list[str] | None, corpus: Callable[[str], Path]) -> None:
-    made = with_shards(manifest_of(corpus("parquet")), dict.fromkeys(codes, (5, 0)))
-    head = head_of(card(made))
+def test_languages_are_the_hubs(codes: list[str], told: list[str] | None, corpus_in: Callable[[str], Path]) -> None:
+    made = with_shards(manifest_of(corpus_in("parquet")), dict.fromkeys(codes, (5, 0)))
+    head = head_of(render_card(made))
     assert head.get("language") == told
     assert [each["config_name"] for each in head["configs"]] == ["default", *sorted(codes)]
 
@@ -214,8 +209,10 @@ def with_shards(made: dict[str, Any], pages: dict[str, tuple[int, int]]) -> dict
     return {**made, "shards": sorted(shards, key=lambda each: str(each["path"])), "formats": ["parquet"]}
 
 
-def test_a_language_or_split_without_pages_has_no_configuration(corpus: Callable[[str], Path]) -> None:
-    head = head_of(card(with_shards(manifest_of(corpus("parquet")), {"en": (0, 2), "de": (0, 0), "fr": (3, 0)})))
+def test_a_language_or_split_without_pages_has_no_configuration(corpus_in: Callable[[str], Path]) -> None:
+    head = head_of(
+        render_card(with_shards(manifest_of(corpus_in("parquet")), {"en": (0, 2), "de": (0, 0), "fr": (3, 0)}))
+    )
     assert head["language"] == ["en", "fr"]
     splits = {each["config_name"]: [files["split"] for files in each["data_files"]] for each in head["configs"]}
     assert splits == {"default": ["train", "validation"], "en": ["validation"], "fr": ["train"]}
@@ -228,18 +225,18 @@ def test_a_language_or_split_without_pages_has_no_configuration(corpus: Callable
         *((10**12 - 1, "100B<n<1T"), (10**12, "n>1T")),
     ],
 )
-def test_sizes_are_the_hubs(pages: int, told: str, corpus: Callable[[str], Path]) -> None:
-    made = copy.deepcopy(manifest_of(corpus("parquet")))
+def test_sizes_are_the_hubs(pages: int, told: str, corpus_in: Callable[[str], Path]) -> None:
+    made = copy.deepcopy(manifest_of(corpus_in("parquet")))
     made["counts"]["pages.kept"] = pages
-    assert head_of(card(made))["size_categories"] == [told]
+    assert head_of(render_card(made))["size_categories"] == [told]
 
 
-def test_names_are_no_markup_and_no_yaml(corpus: Callable[[str], Path]) -> None:
-    made = copy.deepcopy(manifest_of(corpus("parquet")))
+def test_names_are_no_markup_and_no_yaml(corpus_in: Callable[[str], Path]) -> None:
+    made = copy.deepcopy(manifest_of(corpus_in("parquet")))
     hostile = '*no*: "a" | # <b> \\ [x](y) `é` \U0001f600'
     made["recipe"].update(name=hostile, description=hostile)
     made["inputs"][0]["name"] = f"{hostile}.wet"
-    text = card(made)
+    text = render_card(made)
     assert head_of(text)["pretty_name"] == f"C4 by recipe {hostile}: de, en, fr, ro"
     escaped = '\\*no\\*: "a" \\| \\# \\<b\\> \\\\ \\[x\\](y) \\`é\\` \U0001f600'
     assert text.count(escaped) == 4
@@ -249,8 +246,8 @@ def test_names_are_no_markup_and_no_yaml(corpus: Callable[[str], Path]) -> None:
 # --- the text --------------------------------------------------------------------------------------------
 
 
-def test_the_numbers_are_the_manifests(corpus: Callable[[str], Path]) -> None:
-    folder = corpus("parquet,tfrecord,json")
+def test_the_numbers_are_the_manifests(corpus_in: Callable[[str], Path]) -> None:
+    folder = corpus_in("parquet,tfrecord,json")
     made = manifest_of(folder)
     text = (folder / NAME).read_text()
     rules, funnel, stored, crawled, fields = tables(text)
@@ -281,13 +278,13 @@ def test_the_numbers_are_the_manifests(corpus: Callable[[str], Path]) -> None:
     assert f"{made['counts']['pages.kept']} web pages with {made['counts']['bytes.kept']:,} bytes of text" in text
 
 
-def test_sources_are_told_by_month_and_licence(corpus: Callable[[str], Path]) -> None:
-    made = copy.deepcopy(manifest_of(corpus("parquet")))
+def test_sources_are_told_by_month_and_licence(corpus_in: Callable[[str], Path]) -> None:
+    made = copy.deepcopy(manifest_of(corpus_in("parquet")))
     times = ["20190418101243-20190418122243", "20190426153423-20190426175423", "20140305060715", "20140305060716"]
     made["inputs"] = [{"name": f"CC-MAIN-{time}-{n:05d}.warc.wet.gz", "bytes": 10} for time in times for n in range(2)]
-    text = card(made)
+    text = render_card(made)
     assert tables(text)[3] == [["2014-03", "4"], ["2019-04", "4"]]
-    assert "8 WET files of 80 bytes" in text
+    assert "8 WET files of 80 bytes in total" in text
     assert "- and 3 more" in text
     head = head_of(text)
     assert head["license"] == "other"
@@ -295,20 +292,20 @@ def test_sources_are_told_by_month_and_licence(corpus: Callable[[str], Path]) ->
     assert head["license_link"] == "https://commoncrawl.org/terms-of-use"
     made["inputs"].append({"name": "mine.wet", "bytes": 1})
     made["missing"] = [{"name": "b.wet", "path": "https://example.com/b.wet", "error": "gone"}]
-    text = card(made)
+    text = render_card(made)
     assert head_of(text)["license"] == "unknown"
     assert tables(text)[3][-1] == ["other names", "1"]
-    assert "1 of the WET files that were asked for could not be had" in text
-    assert "1 that could not be had, in `missing`" in text
+    assert "1 of the requested WET files could not be fetched" in text
+    assert "the 1 that could not be fetched in `missing`" in text
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_every_recipe_has_a_card(name: str, corpus: Callable[[str], Path]) -> None:
-    made = {**manifest_of(corpus("parquet")), "recipe": RECIPES[name].to_json()}
-    text = card(made)
-    assert card(json.loads(json.dumps(made))) == text
+def test_every_recipe_has_a_card(name: str, corpus_in: Callable[[str], Path]) -> None:
+    made = {**manifest_of(corpus_in("parquet")), "recipe": RECIPES[name].to_json()}
+    text = render_card(made)
+    assert render_card(json.loads(json.dumps(made))) == text
     assert ("Dodge et al. 2021" in text) == (RECIPES[name].find("bad_words") is not None)
-    assert ("curly bracket costs" in text) == (RECIPES[name].find("curly_bracket") is not None)
+    assert ("with a curly bracket is dropped" in text) == (RECIPES[name].find("curly_bracket") is not None)
     assert ("CLD3's guess" in text) == name.endswith("mc4")
     assert ("a text that is at two URLs" in text) == name.endswith("unfiltered")
     assert [row[0] for row in tables(text)[0]] == [f"`{step.rule}`" for _, step in RECIPES[name].steps()]
@@ -327,19 +324,24 @@ def test_every_recipe_has_a_card(name: str, corpus: Callable[[str], Path]) -> No
 def test_the_english_sentence_model_is_told_where_it_serves(
     recipe: str, languages: list[str], told: str | None
 ) -> None:
-    found = re.findall("Punkt's English model in other languages too: (.*)\\.", limits(RECIPES[recipe], languages, 0))
+    found = re.findall(
+        "Punkt's English model also counts the sentences of other languages: (.*)\\.",
+        "\n".join(limits(RECIPES[recipe], languages, 0)),
+    )
     assert found == ([told] if told else [])
 
 
 def test_limits_are_those_of_the_rules_that_are_left() -> None:
-    every = limits(C4, ["en"], 0)
+    every = "\n".join(limits(C4, ["en"], 0))
     assert "Only exact repeats of 3 sentences in a row" in every
     assert "headings, lists, tables" in every
-    few = limits(
-        C4.without("bad_words", "no_terminal_punctuation", "few_words", "curly_bracket", "repeated_span"), ["en"], 0
+    few = "\n".join(
+        limits(
+            C4.without("bad_words", "no_terminal_punctuation", "few_words", "curly_bracket", "repeated_span"), ["en"], 0
+        )
     )
     assert "No list of bad words was applied" in few
-    assert "pages of short lines or few sentences are gone" in few
+    assert "They drop pages of short lines or few sentences" in few
     assert "curly" not in few
 
 
@@ -354,10 +356,14 @@ def test_a_build_that_was_stopped_while_it_was_published_gets_its_card(tmp_path:
     output = tmp_path / "corpus"
     assert build(tmp_path, output) == 0
     text = (output / NAME).read_text()
-    assert text == card(manifest_of(output))
-    staging = output / publish.STAGING
+    assert text == render_card(manifest_of(output))
+    staging = output / publishers.STAGING
     shutil.rmtree(tmp_path / "lists")
-    for left in ([manifest.NAME], [manifest.NAME, NAME], [manifest.NAME, NAME, "en"]):  # what was not yet in its place
+    for left in (
+        [manifest.MANIFEST],
+        [manifest.MANIFEST, NAME],
+        [manifest.MANIFEST, NAME, "en"],
+    ):  # what was not yet in its place
         staging.mkdir()
         for name in left:
             (output / name).rename(staging / name)

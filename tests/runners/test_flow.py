@@ -1,7 +1,10 @@
 """A job is the same on this machine's processes and on Beam; nothing is lost, a failure says what happened."""
 
+import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,8 +22,9 @@ from c4pipe.cli.main import main
 from c4pipe.errors import C4pipeError
 from c4pipe.runners import runner
 from c4pipe.runners.beam_flow import BeamFlow
-from c4pipe.runners.flow import Flow, LocalFlow, Step
-from c4pipe.runners.runner import RunnerOptions, run
+from c4pipe.runners.flow import Flow, Step
+from c4pipe.runners.local_flow import LocalFlow
+from c4pipe.runners.runner import RunnerOptions, run_job
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -97,6 +101,7 @@ def test_this_machine_does_what_the_graph_says(tmp_path_factory: pytest.TempPath
     assert [file.read_text() for file in folder.iterdir()] == [oracle(texts)]
 
 
+@pytest.mark.beam
 def test_processes_and_beam_do_the_same(tmp_path: Path) -> None:
     texts = ["a b a", "", "b c", "dd a"]
     for name in ("processes", "beam"):
@@ -109,6 +114,7 @@ def test_processes_and_beam_do_the_same(tmp_path: Path) -> None:
         assert [file.read_text() for file in (tmp_path / name).iterdir()] == [oracle(texts)]
 
 
+@pytest.mark.beam
 def test_a_corpus_from_beam_has_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beam itself, in memory; the engines of clusters are tried in engines/."""
     crawl = [str(path) for path in sorted((ROOT / "samples").glob("*/*.wet.gz"))]
@@ -207,14 +213,44 @@ class Fail(Step):
     [
         (1, "full", r"^\[Errno 28\] No space left on device: '/corpus/en' \(OSError\)$"),
         (2, "full", r"^\[Errno 28\] No space left on device: '/corpus/en' \(OSError\)$"),
-        (2, "killed", r"^a worker process was killed, perhaps for want of memory: .* --workers"),
+        (2, "killed", r"^a worker process was killed, perhaps because memory ran out: .* --workers"),
     ],
 )
 def test_a_failed_step_is_one_sentence_and_ends_the_others(workers: int, how: str, says: str) -> None:
     started = time.monotonic()
     with pytest.raises(C4pipeError, match=says):
-        run(lambda flow: _do(flow, Fail(how)), RunnerOptions(workers=workers), tasks=2)
+        run_job(lambda flow: _do(flow, Fail(how)), RunnerOptions(workers=workers), tasks=2)
     assert time.monotonic() - started < 30  # not the minute of the other
+
+
+def _sleep() -> None:
+    time.sleep(60)
+
+
+def test_a_failed_job_ends_its_own_workers_alone() -> None:
+    """Not the other processes that the user's program has started, before the job or while it runs."""
+    context = multiprocessing.get_context("spawn")
+    before, during = context.Process(target=_sleep), context.Process(target=_sleep)
+    foreign = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    before.start()
+    try:
+        with pytest.raises(OSError, match="No space left"):
+            _start_and_fail(during)
+        children = multiprocessing.active_children()
+        assert {each.pid for each in children} == {before.pid, during.pid}, "the workers are ended, the others are not"
+        assert foreign.poll() is None
+    finally:
+        for process in (before, during):
+            process.kill()
+            process.join()
+        foreign.kill()
+        foreign.wait()
+
+
+def _start_and_fail(process: multiprocessing.process.BaseProcess) -> None:
+    with LocalFlow(2) as flow:
+        process.start()
+        _do(flow, Fail("full"))
 
 
 def _do(flow: Flow, step: Step) -> None:
@@ -230,5 +266,5 @@ def test_no_more_processes_than_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(runner, "LocalFlow", flow)
     for workers, tasks in ((8, 3), (2, 3), (1, 3), (4, 0)):
-        run(lambda flow: None, RunnerOptions(workers=workers), tasks)
+        run_job(lambda flow: None, RunnerOptions(workers=workers), tasks)
     assert asked == [3, 2, 1, 1]

@@ -21,7 +21,8 @@ from c4pipe.read.reader import Reader
 from c4pipe.read.source import find
 from c4pipe.tokens import count, subset
 from c4pipe.vocab.sentencepiece_model import load_model
-from tests.helpers.s3 import moto_server, store_of
+from tests.helpers.crawls import files_of
+from tests.helpers.s3 import store_of
 from tests.helpers.web import serve
 
 
@@ -146,14 +147,13 @@ def test_the_languages_of_a_corpus_one_by_one(corpus: Path, counted: Path, model
     assert report(corpus) == report(counted)
 
 
+@pytest.mark.slow
 def test_a_corpus_in_a_store(
-    counted: Path, small_corpus: Path, models: dict[int, Path], monkeypatch: pytest.MonkeyPatch
+    counted: Path, small_corpus: Path, models: dict[int, Path], moto: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = {
-        f"bucket/corpus/{p.relative_to(small_corpus)}": p.read_bytes() for p in small_corpus.rglob("*") if p.is_file()
-    }
+    files = {f"bucket/corpus/{path}": data for path, data in files_of(small_corpus).items()}
     files["bucket/corpus/spm.model"] = (models[300] / "spm.model").read_bytes()
-    with moto_server() as address, store_of(address, files, monkeypatch):
+    with store_of(moto, files, monkeypatch):
         corpus = "s3://bucket/corpus"
         assert run(f"{corpus}/en", "--vocab", f"{corpus}/spm.model", "--budget-subset", 9000) == 0
         assert run(corpus, "--vocab", f"{corpus}/spm.model") == 0
@@ -220,8 +220,7 @@ def test_a_state_belongs_to_its_subset(counted: Path) -> None:
 
 
 def test_a_subset_behind_a_web_server(counted: Path) -> None:
-    files = {str(path.relative_to(counted)): path.read_bytes() for path in counted.rglob("*") if path.is_file()}
-    with serve(files) as server:
+    with serve(files_of(counted)) as server:
         documents = read.documents(f"{server.url}/subset-en-4096.json", seed=3)
         assert list(documents) == list(read.documents(counted / "subset-en-4096.json", seed=3))
 

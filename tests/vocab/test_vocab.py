@@ -88,6 +88,7 @@ def test_a_vocabulary_says_what_it_is_made_of(vocabulary: Path) -> None:
     assert len(pieces) == 100
 
 
+@pytest.mark.slow
 def test_the_same_bytes_however_it_is_run(sources: tuple[str, str], vocabulary: Path, tmp_path: Path) -> None:
     # Another folder, two processes, and the pages of a source in other files of the same names.
     assert run("vocab", *sources, "--size", 100, "--output", tmp_path / "v", "--workers", 2, "--quiet") == 0
@@ -223,6 +224,7 @@ def real(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_mix_takes_fewer_tokens(real: Path, shared_data: Path, tmp_path: Path) -> None:
     # The paper's mix, and English alone. The handbook's English pages are no part of either: many hold French.
     french, romanian = (shared_data / "text" / f"{language}.jsonl" for language in ("fr", "ro"))
@@ -240,6 +242,7 @@ def test_the_mix_takes_fewer_tokens(real: Path, shared_data: Path, tmp_path: Pat
     assert all(each["pages"] and each["used_share"] < 1 for each in figures)
 
 
+@pytest.mark.slow
 def test_ids_become_text_again(real: Path, shared_data: Path, tmp_path: Path) -> None:
     import sentencepiece
 

@@ -5,6 +5,7 @@ Where one differs, it is said here why, and what it does instead.
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -16,6 +17,8 @@ import pytest
 from c4pipe.vocab.sample import BINS, Portion, part_name
 from c4pipe.vocab.sentencepiece_model import SENTINELS
 from c4pipe.vocab.train import Settings, train, with_sentinels
+
+pytestmark = pytest.mark.consumers
 
 SIZE = 4000
 FIRST, LAST = SIZE + SENTINELS - 1, SIZE
@@ -120,7 +123,6 @@ def lines(real_lines: list[str]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def models(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    pytest.importorskip("sentencepiece", reason="SentencePiece isn't installed")
     folder = tmp_path_factory.mktemp("sample")
     data = "".join(f"{text}\n" for text in texts).encode()
     (folder / part_name(0, 0)).write_bytes(data)
@@ -154,12 +156,10 @@ def vocabulary(request: pytest.FixtureRequest, vocabularies: dict[str, Vocabular
     return vocabularies[request.param]
 
 
-def transformers() -> Any:
-    return pytest.importorskip("transformers", reason="Transformers isn't installed")
-
-
 def t5_tokenizer(vocabulary: Vocabulary) -> Any:
-    return transformers().T5Tokenizer.from_pretrained(str(vocabulary.path), extra_ids=vocabulary.extra_ids)
+    import transformers
+
+    return transformers.T5Tokenizer.from_pretrained(str(vocabulary.path), extra_ids=vocabulary.extra_ids)
 
 
 def assert_same(got: list[list[int]], expected: list[list[int]], lines: list[str]) -> None:
@@ -217,8 +217,10 @@ def test_byte_fallback_knows_everything(vocabularies: dict[str, Vocabulary], lin
 # seqio
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="seqio has no release for this Python")
 def test_seqio(vocabulary: Vocabulary, lines: list[str]) -> None:
-    seqio = pytest.importorskip("seqio", reason="seqio isn't installed")
+    import seqio
+
     loaded = seqio.SentencePieceVocabulary(str(vocabulary.path), extra_ids=vocabulary.extra_ids)
     assert (loaded.pad_id, loaded.eos_id, loaded.unk_id, loaded.vocab_size) == (0, 1, 2, SIZE + SENTINELS)
     expected = [vocabulary.ids(line) for line in lines]
@@ -229,8 +231,10 @@ def test_seqio(vocabulary: Vocabulary, lines: list[str]) -> None:
     assert loaded.decode([FIRST, LAST]) == f"<extra_id_0>{space}<extra_id_99>"
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="seqio has no release for this Python")
 def test_seqio_finds_sentinels_in_text(vocabulary: Vocabulary) -> None:
-    seqio = pytest.importorskip("seqio", reason="seqio isn't installed")
+    import seqio
+
     loaded = seqio.SentencePieceVocabulary(str(vocabulary.path), extra_ids=vocabulary.extra_ids)
     # It adds them as pieces with the space before them; those in the file are SentencePiece's matter.
     special = r"(?:^| )<extra_id_\d\d?>" if vocabulary.extra_ids else "$^"
@@ -241,9 +245,11 @@ def test_seqio_finds_sentinels_in_text(vocabulary: Vocabulary) -> None:
 # TensorFlow Text
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="TensorFlow Text has no release for this Python")
 def test_tensorflow_text(vocabulary: Vocabulary, lines: list[str]) -> None:
-    text = pytest.importorskip("tensorflow_text", reason="TensorFlow Text isn't installed")
-    loaded = text.SentencepieceTokenizer(model=vocabulary.path.read_bytes())
+    import tensorflow_text
+
+    loaded = tensorflow_text.SentencepieceTokenizer(model=vocabulary.path.read_bytes())
     assert int(loaded.vocab_size()) == vocabulary.sentencepiece.get_piece_size()
     every = [*lines, *WITH_SPECIAL_TEXT, *NORMALIZED_OTHERWISE]
     cut, expected = loaded.tokenize(every), [vocabulary.ids(line) for line in every]
@@ -304,16 +310,14 @@ def test_transformers_take_a_models_folder(
     plain = vocabularies["plain"]
     (tmp_path / "spiece.model").write_bytes(plain.path.read_bytes())
     (tmp_path / "config.json").write_text('{"model_type": "t5"}')
-    loaded = transformers().AutoTokenizer.from_pretrained(str(tmp_path))
+    import transformers
+
+    loaded = transformers.AutoTokenizer.from_pretrained(str(tmp_path))
     assert type(loaded).__name__ == "T5Tokenizer"
     assert_same(loaded(lines)["input_ids"], [[*plain.ids(line), 1] for line in lines], lines)
 
 
 # tokenizers
-
-
-def tokenizer_class() -> Any:
-    return pytest.importorskip("tokenizers", reason="tokenizers isn't installed").Tokenizer
 
 
 def tokenizer_json(vocabulary: Vocabulary, folder: Path) -> Path:
@@ -327,23 +331,28 @@ def encoded(loaded: Any, lines: list[str]) -> list[list[int]]:
 
 
 def test_tokenizers(vocabulary: Vocabulary, lines: list[str], tmp_path: Path) -> None:
+    from tokenizers import Tokenizer
+    from transformers import T5Tokenizer
+
     path = tokenizer_json(vocabulary, tmp_path)
-    loaded = tokenizer_class().from_file(str(path))
+    loaded = Tokenizer.from_file(str(path))
     assert loaded.get_vocab_size() == SIZE + SENTINELS
     assert {piece: loaded.token_to_id(piece) for piece in SPECIAL_IDS} == SPECIAL_IDS
     every = [*lines, *WITH_SPECIAL_TEXT, *NORMALIZED_OTHERWISE]
     assert_same(encoded(loaded, every), t5_tokenizer(vocabulary)(every)["input_ids"], every)
-    again = transformers().T5Tokenizer.from_pretrained(str(tmp_path))
+    again = T5Tokenizer.from_pretrained(str(tmp_path))
     assert_same(encoded(loaded, every), again(every)["input_ids"], every)
 
 
 def test_tokenizers_with_byte_fallback(vocabularies: dict[str, Vocabulary], lines: list[str], tmp_path: Path) -> None:
+    from tokenizers import Tokenizer
+
     bytes_ = vocabularies["bytes"]
     path = tokenizer_json(bytes_, tmp_path)
     values = json.loads(path.read_text(encoding="utf-8"))
     values["model"]["byte_fallback"] = True
     values["decoder"] = {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, values["decoder"]]}
-    loaded = tokenizer_class().from_str(json.dumps(values))
+    loaded = Tokenizer.from_str(json.dumps(values))
     expected = [bytes_.ids(line) for line in lines]
     assert_same(encoded(loaded, lines), [[*ids, 1] for ids in expected], lines)
     assert loaded.decode_batch(expected) == bytes_.sentencepiece.decode(expected)

@@ -23,19 +23,15 @@ from c4pipe.wet.gzip_members import FIRST_BYTES
 from c4pipe.wet.quarantine import MOST, QuarantineWriter, quarantine_file
 from c4pipe.wet.records import DAMAGE, Damage, read_pages
 from tests.helpers.streams import Failing
+from tests.helpers.wet import record
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "CC-MAIN-1.warc.wet.gz"
 JUNK = Damage("junk", 7, 3, b"abc")
 
 
-def record(text: str = "Some text.\n", kind: str = "WARC-Type: conversion\r\n") -> bytes:
-    body = text.encode()
-    head = f"WARC/1.0\r\n{kind}WARC-Target-URI: http://example.com/\r\nWARC-Date: 2019-04-18T10:12:43Z\r\n"
-    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body + b"\r\n\r\n"
-
-
-GOOD, TYPELESS = record(), record(kind="")
+GOOD = record("Some text.\n")
+TYPELESS = GOOD.replace(b"WARC-Type: conversion\r\n", b"")
 DAMAGED = GOOD + "Müll\n".encode() + GOOD + TYPELESS + GOOD[:-9]
 
 
@@ -143,7 +139,7 @@ def test_until_it_is_finished_it_has_no_name(work_file: Path) -> None:
 def test_a_full_disk(work_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fill() -> None:
         with QuarantineWriter(work_file, NAME) as writer:
-            monkeypatch.setattr(writer._whole, "path", work_file.with_name("full"))
+            monkeypatch.setattr(writer._atomic, "path", work_file.with_name("full"))
             (work_file.parent / "full").symlink_to("/dev/full")
             writer.add(JUNK)
             writer.finish()

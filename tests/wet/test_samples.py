@@ -1,4 +1,4 @@
-"""The sample crawl: every page of samples/pages.txt meets the fate that its `expect` foretells."""
+"""The sample crawl: the recipe c4 does with each page of samples/pages.txt what its `expect` says."""
 
 import importlib.util
 import subprocess
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from c4pipe.clean.cleaner import Cleaner
+from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.resources import RuleResources
 from c4pipe.recipes.presets import C4
 from c4pipe.wet.page import Page
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "samples"
 SCRIPT = ROOT / "scripts" / "make_samples.py"
 CORPUS_DECIDES = {"kept", "stale_capture", "few_sentences_left", "one_of_pair"}
-"""Pages with one of these pass by themselves; which of them stay is told by all pages together."""
+"""`clean` keeps the pages with one of these values; `dedup` decides which of them stay."""
 
 
 def load_script() -> ModuleType:
@@ -38,18 +38,18 @@ READ = [page for page in SAMPLE_PAGES if page.expect != "lost"]
 
 
 def verdict_of(expect: str) -> str | None:
-    """What the cleaner alone says of a page with this `expect`."""
+    """The reason for which the cleaner drops a page with this `expect`; None if it keeps the page."""
     return None if expect in CORPUS_DECIDES else expect
 
 
 @pytest.mark.parametrize("sample", READ, ids=lambda sample: f"{sample.file} {sample.url or 'no URL'}")
 def test_page_by_itself(sample: Any, c4_tools: RuleResources) -> None:
-    verdict, _ = Cleaner(C4, c4_tools).clean(Page(sample.url, sample.date, sample.text))
+    verdict, _ = RecipeEvaluator(C4, c4_tools).clean(Page(sample.url, sample.date, sample.text))
     assert verdict.reason == verdict_of(sample.expect), sample.note
 
 
 def test_pages_as_read_from_the_crawl(c4_tools: RuleResources) -> None:
-    cleaner = Cleaner(C4, c4_tools)
+    cleaner = RecipeEvaluator(C4, c4_tools)
     found: list[tuple[str, str, str | None]] = []
     for path in sorted((SAMPLES / "crawl").glob("*.warc.wet.gz")):
         with path.open("rb") as stream:

@@ -1,0 +1,72 @@
+"""How far `clean` is: the work files that are written, and what their headers count."""
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Mapping
+
+from c4pipe.clean.work_folder import read_headers_of
+from c4pipe.errors import UsageError
+from c4pipe.io.paths import StoragePath, list_names
+from c4pipe.runners.progress import Facts, Progress, State
+
+_PREFIX = "pages.dropped."
+_MOST_RULES = 3  # in the words for people
+
+
+def watch_clean(
+    progress: Progress, folder: StoragePath, sizes: Mapping[str, int]
+) -> contextlib.AbstractContextManager[None]:
+    """Watches the job `clean`, which runs inside the `with` block.
+
+    Args:
+        progress: gets how far the job is.
+        folder: the work folder.
+        sizes: the bytes of each WET file (or 1 for each, where they are not known), by the name of its work file.
+    """
+    seen = set[str]()
+    counts = Counter[str]()
+
+    def count() -> int:
+        # One listing of the folder: asking for each file would take most of a core where there are 72,000.
+        new = sorted(list_names(folder) & sizes.keys() - seen)
+        with contextlib.suppress(UsageError):  # a file was moved away: the job itself reports that
+            for name, header in zip(new, read_headers_of(folder / each for each in new), strict=True):
+                seen.add(name)
+                counts.update(header.counts)
+        return counts["pages.read"]
+
+    before, started = count(), time.monotonic()
+
+    def pages_per_second() -> float:
+        return (counts["pages.read"] - before) / max(0.001, time.monotonic() - started)
+
+    def look() -> State:
+        pages = count()
+        share = sum(sizes[name] for name in seen) / max(1, sum(sizes.values()))
+        words = f"{len(seen):,} of {len(sizes):,} files, {pages:,} pages, {pages_per_second():,.0f} pages/s"
+        return share, words + drop_words(counts)
+
+    def facts() -> Facts:
+        return {
+            "files": len(seen),
+            "files_total": len(sizes),
+            "pages": counts["pages.read"],
+            "pages_per_second": round(pages_per_second(), 1),
+            "drops": drops(counts),
+        }
+
+    return progress.show("clean", folder, look, facts)
+
+
+def drops(counts: Mapping[str, int]) -> dict[str, int]:
+    """Returns how many pages each rule dropped, by rule, the largest number first."""
+    dropped = {name.removeprefix(_PREFIX): n for name, n in counts.items() if name.startswith(_PREFIX) and n}
+    return dict(sorted(dropped.items(), key=lambda item: (-item[1], item[0])))
+
+
+def drop_words(counts: Mapping[str, int]) -> str:
+    """Returns the rules that dropped most pages, with their share of the pages read: `, dropped: language 61%`."""
+    largest = list(drops(counts).items())[:_MOST_RULES]
+    words = ", ".join(f"{rule} {number / counts['pages.read']:.0%}" for rule, number in largest)
+    return f", dropped: {words}" if words else ""

@@ -1,0 +1,148 @@
+"""The filters of a recipe on any text: `c4pipe.Cleaner`."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from c4pipe.clean.evaluator import RecipeEvaluator
+from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.verdicts import PageVerdict
+from c4pipe.errors import UsageError
+from c4pipe.recipes import pinned_lists, recipe_lists
+from c4pipe.recipes.choose import choose_recipe
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.wet.page import Page
+
+PLACEHOLDER_URL = "https://page.example/"
+"""The URL of a text that has none. Its host name is reserved (RFC 2606), so no list has it."""
+
+PLACEHOLDER_TIMESTAMP = "1970-01-01T00:00:00Z"
+"""The timestamp of a text that has none. No rule looks at its value."""
+
+_URL_RULES = ("domain_not_listed", "url_not_listed")
+
+
+@dataclass(frozen=True)
+class TextVerdict:
+    """What a recipe decides about a text.
+
+    Attributes:
+        kept: whether the recipe keeps the text.
+        reason: the name of the rule that drops it, such as `few_sentences`; None for a text that is kept.
+        text: the text as the rules left it: cleaned where it is kept, else as it was when a rule dropped it.
+        lines: the lines of `text`.
+        line_counts: how many lines each line rule dropped or edited, by the rule's name.
+        language: the code of the detected language of a kept text, such as `en`; None where the recipe has no rule
+            `language`, and for a dropped text.
+        language_probability: the probability of that language, from 0 to 1; None where `language` is None.
+    """
+
+    kept: bool
+    reason: str | None
+    text: str
+    lines: tuple[str, ...]
+    line_counts: Mapping[str, int]
+    language: str | None
+    language_probability: float | None
+
+
+class Cleaner:
+    """Applies a recipe to texts, one by one: everything that the recipe does but the removal of duplicates.
+
+    A cleaner can be pickled, so it works in `datasets.Dataset.filter(num_proc=...)`, in Beam and in Spark. Each process
+    loads models and word lists when it cleans its first text.
+
+    Attributes:
+        recipe: the recipe, with the languages asked for.
+    """
+
+    def __init__(
+        self,
+        recipe: str | os.PathLike[str] | Recipe = "c4",
+        *,
+        languages: Sequence[str] = (),
+        lists: str | os.PathLike[str] | None = None,
+        links: Sequence[str | os.PathLike[str]] = (),
+    ) -> None:
+        """Reads the lists that the recipe needs.
+
+        Args:
+            recipe: a recipe's name, the path of a TOML file, or a recipe.
+            languages: the languages to keep; () for the recipe's own.
+            lists: a folder with the bad-words and domain lists; None for the cache that `c4pipe lists fetch` fills.
+            links: files of URLs, one a line, for a recipe that keeps the pages of a list of links.
+
+        Raises UsageError if the recipe is unknown, or if a list that it needs is not there.
+        """
+        self.recipe = choose_recipe(recipe, languages)
+        folder = pinned_lists.lists_dir(None if lists is None else Path(lists))
+        self._lists = recipe_lists.gather_lists(self.recipe, folder, [Path(each) for each in links])
+        self._url_rule = next(filter(self.recipe.find, _URL_RULES), None)
+
+    def __call__(self, text: str, *, url: str | None = None, timestamp: str | None = None) -> TextVerdict:
+        """Returns what the recipe decides about a text, as for a page whose text repeats nowhere else.
+
+        Args:
+            text: the text, of any length. Lone surrogates, which UTF-8 can't encode, count as U+FFFD.
+            url: where it is from. A recipe that looks at URLs, such as `realnewslike`, needs it.
+            timestamp: when it was captured, such as `2019-04-18T10:12:43Z`; a page with another form is `incomplete`.
+
+        Raises UsageError if the recipe needs a URL and there is none.
+        """
+        verdict, facts = self._evaluator.clean(self._page(text, url, timestamp))
+        reason = verdict.reason or verdict.final
+        guess = facts.guess if reason is None and self.recipe.find("language") else None
+        return TextVerdict(
+            kept=reason is None,
+            reason=reason,
+            text=facts.text,
+            lines=tuple(facts.lines),
+            line_counts=dict(verdict.lines),
+            language=guess.language if guess else None,
+            language_probability=guess.probability if guess else None,
+        )
+
+    def explain(self, text: str, *, url: str | None = None, timestamp: str | None = None) -> PageVerdict:
+        """Returns what each rule decides about a text and its lines, also the rules behind the one that drops it.
+
+        Arguments and errors are those of a call.
+        """
+        return self._evaluator.explain_page(self._page(text, url, timestamp))
+
+    def _page(self, text: str, url: str | None, timestamp: str | None) -> Page:
+        if url is None and self._url_rule:
+            raise UsageError(
+                f"recipe {self.recipe.name} has the rule {self._url_rule}, which looks at the text's URL: give url=..."
+            )
+        try:
+            encoded = text.encode()
+        except UnicodeEncodeError:
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            encoded = text.encode()
+        url = PLACEHOLDER_URL if url is None else url
+        timestamp = PLACEHOLDER_TIMESTAMP if timestamp is None else timestamp
+        return Page(url, timestamp, text, size=len(encoded), encoded=encoded)
+
+    @cached_property
+    def _evaluator(self) -> RecipeEvaluator:
+        """The evaluator of this process: it holds models, and is not pickled."""
+        return RecipeEvaluator(self.recipe, RuleResources(self.recipe, self._lists))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self.recipe.to_json(), self._lists)
+
+    def __repr__(self) -> str:
+        return f"<Cleaner: recipe {self.recipe.name}, languages {','.join(self.recipe.languages)}>"
+
+
+def _restore(recipe: Mapping[str, Any], lists: Lists) -> Cleaner:
+    """Returns a cleaner that was pickled."""
+    cleaner = Cleaner.__new__(Cleaner)
+    cleaner.recipe = Recipe.from_json(recipe)
+    cleaner._lists = lists
+    cleaner._url_rule = next(filter(cleaner.recipe.find, _URL_RULES), None)
+    return cleaner

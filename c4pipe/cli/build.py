@@ -1,0 +1,42 @@
+"""The command `build`: WET files to a corpus."""
+
+import argparse
+import time
+
+from c4pipe.cli import arguments
+from c4pipe.cli.job_options import clean_options, keep_dropped, refuse_job_file
+from c4pipe.cli.outcome import print_corpus, report_missing
+from c4pipe.cli.parser import Command, Parser
+
+
+def add_arguments(parser: Parser) -> None:
+    """Adds the arguments of the command to its parser."""
+    arguments.add_inputs(parser)
+    arguments.add_missing(parser)
+    arguments.add_corpus(parser)
+    arguments.add_work(parser, required=False)
+    arguments.add_recipe(parser)
+    arguments.add_keep_dropped(parser)
+    arguments.add_runner(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs both jobs, prints the funnel, and returns the exit status."""
+    from c4pipe.clean.work_folder import WORK_FOLDER
+    from c4pipe.cli.progress import make_progress
+    from c4pipe.corpus.shard_writer import parse_formats
+    from c4pipe.jobs.build_job import build, plan_build
+    from c4pipe.jobs.options import BuildOptions
+
+    started = time.monotonic()
+    refuse_job_file(options, "build has two: use clean, then dedup")
+    clean = clean_options(options, options.work or options.output / WORK_FOLDER, keep_dropped(options, options.output))
+    plan = plan_build(BuildOptions(clean, options.output, parse_formats(options.format), options.shards))
+    manifest = build(plan, make_progress(options))
+    print_corpus(options, manifest, time.monotonic() - started)
+    return report_missing(options, manifest["missing"], options.max_missing)
+
+
+COMMAND = Command(
+    "build", "make a corpus from WET files: clean, then dedup", add_arguments, run, takes_runner_options=True
+)

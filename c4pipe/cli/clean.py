@@ -1,0 +1,48 @@
+"""The command `clean`: job 1 alone."""
+
+import argparse
+import sys
+import time
+
+from c4pipe.cli import arguments
+from c4pipe.cli.console import printer, say
+from c4pipe.cli.job_options import clean_options, keep_dropped
+from c4pipe.cli.outcome import report_missing
+from c4pipe.cli.parser import Command, Parser
+
+
+def add_arguments(parser: Parser) -> None:
+    """Adds the arguments of the command to its parser."""
+    arguments.add_inputs(parser)
+    arguments.add_missing(parser)
+    arguments.add_work(parser, required=True)
+    arguments.add_recipe(parser)
+    arguments.add_keep_dropped(parser)
+    arguments.add_runner(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs job 1, prints its funnel, and returns the exit status."""
+    from c4pipe.clean import missing
+    from c4pipe.cli.funnel_table import funnel_table
+    from c4pipe.cli.progress import make_progress
+    from c4pipe.jobs.clean_job import clean
+    from c4pipe.jobs.clean_plan import plan_clean
+
+    started = time.monotonic()
+    plan = plan_clean(clean_options(options, options.work, keep_dropped(options, options.work)))
+    counts = clean(plan, make_progress(options))
+    if not options.quiet:
+        console = printer(sys.stdout)
+        console.print(funnel_table(plan.recipe, counts))
+        say(console, f"work files: {options.work} ({time.monotonic() - started:,.1f} s)")
+    return report_missing(options, missing.missing_files([options.work]), options.max_missing)
+
+
+COMMAND = Command(
+    "clean",
+    "job 1: write a work file with the pages to keep, for each WET file",
+    add_arguments,
+    run,
+    takes_runner_options=True,
+)

@@ -1,0 +1,36 @@
+"""The command `dedup`: job 2 alone."""
+
+import argparse
+import time
+
+from c4pipe.cli import arguments
+from c4pipe.cli.job_options import dedup_options
+from c4pipe.cli.outcome import print_corpus, report_missing
+from c4pipe.cli.parser import Command, Parser
+
+
+def add_arguments(parser: Parser) -> None:
+    """Adds the arguments of the command to its parser."""
+    parser.add_argument(
+        "work", nargs="+", type=arguments.path_or_url, metavar="WORK", help="work folders that clean has written"
+    )
+    arguments.add_corpus(parser)
+    arguments.add_keep_dropped(parser)
+    arguments.add_runner(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs job 2, prints the funnel, and returns the exit status."""
+    from c4pipe.cli.progress import make_progress
+    from c4pipe.jobs.corpus_plan import plan_dedup
+    from c4pipe.jobs.dedup_job import dedup
+
+    started = time.monotonic()
+    manifest = dedup(plan_dedup(dedup_options(options, options.work)), make_progress(options))
+    print_corpus(options, manifest, time.monotonic() - started)
+    return report_missing(options, manifest["missing"], None)
+
+
+COMMAND = Command(
+    "dedup", "job 2: make a corpus without duplicates from work folders", add_arguments, run, takes_runner_options=True
+)

@@ -1,0 +1,80 @@
+"""The reference page of all commands and options, from the parser."""
+
+import argparse
+from collections.abc import Iterable
+
+from c4pipe.cli.parser import Command, Parser, make_parser
+
+_HEAD = """\
+# Options
+
+<!-- `python scripts/make_options_page.py` writes this page from the command line's own help. Do not edit it here. -->
+
+This page has every command and every option. `c4pipe COMMAND --help` prints the same in the terminal.
+
+`c4pipe --version` prints the version, and for each kernel whether it runs compiled or in Python.
+
+The exit status is 0 where a command is done, 1 where it failed, 2 for wrong usage, 3 where files or estimates are
+missing, and 130 where it was stopped.
+
+For completion in bash, put `eval "$(register-python-argcomplete c4pipe)"` into `~/.bashrc`.
+"""
+
+_RUNNER = """\
+Options of a Beam runner follow after `--`, as in
+`c4pipe {name} ... --runner FlinkRunner -- --flink_master=localhost:8081 --parallelism=8`.
+"""
+
+
+def options_page(commands: Iterable[Command]) -> str:
+    """Returns the page `docs/options.md` in Markdown: the same text for the same parser."""
+    parser = make_parser(commands)
+    return "\n".join([_HEAD, *map(_section, parser.commands.values())])
+
+
+def _section(parser: Parser) -> str:
+    arguments = [action for action in parser.arguments if not action.option_strings]
+    options = [action for action in parser.arguments if action.option_strings and action.dest != "help"]
+    required = [_option(action) for action in options if action.required]
+    usage = " ".join(["c4pipe", parser.name, *map(_argument, arguments), *required])
+    rows = [*map(_row, arguments), *map(_row, options)]
+    blocks = [
+        f"## c4pipe {parser.name}\n",
+        f"{parser.description}\n",
+        f"    {usage}\n",
+        "| argument or option | default | description |\n|---|---|---|\n" + "".join(rows),
+    ]
+    if parser.takes_runner_options:
+        blocks.append(_RUNNER.format(name=parser.name))
+    return "\n".join(blocks)
+
+
+def _argument(action: argparse.Action) -> str:
+    """Returns a positional argument as a usage line has it, such as `INPUT ...`."""
+    name = "|".join(action.choices) if action.choices else str(action.metavar)
+    return f"[{name} ...]" if action.nargs == "*" else f"{name} ..." if action.nargs == "+" else name
+
+
+def _option(action: argparse.Action) -> str:
+    name = ", ".join(action.option_strings)
+    return name if action.nargs == 0 else f"{name} {action.metavar}"
+
+
+def _row(action: argparse.Action) -> str:
+    name = _option(action) if action.option_strings else _argument(action)
+    is_needed = action.required if action.option_strings else action.nargs != "*"
+    default = "must be given" if is_needed else _default(action)
+    text = (action.help or "").partition(" (default: ")[0]
+    return f"| `{_escape(name)}` | {default} | {_escape(text)} |\n"
+
+
+def _default(action: argparse.Action) -> str:
+    """Returns the default, as its value or in the words of the help; nothing for a switch."""
+    if action.nargs == 0:
+        return ""
+    words = (action.help or "").partition(" (default: ")[2].removesuffix(")")
+    return _escape(words) if action.default is None else f"`{action.default}`"
+
+
+def _escape(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")

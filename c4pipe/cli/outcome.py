@@ -1,0 +1,41 @@
+"""What the commands that make a corpus print at their end."""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from c4pipe.cli.console import note, printer, say
+from c4pipe.display.units import format_count
+
+
+def print_corpus(options: argparse.Namespace, manifest: Mapping[str, Any], seconds: float) -> None:
+    """Prints the funnel of a corpus and where the corpus is, unless `--quiet` is given."""
+    if options.quiet:
+        return
+    from c4pipe.cli.funnel_table import funnel_table
+    from c4pipe.recipes.recipe import Recipe
+
+    console = printer(sys.stdout)
+    console.print(funnel_table(Recipe.from_json(manifest["recipe"]), manifest["counts"]))
+    shards = manifest["shards"]
+    size = format_count(sum(shard["bytes"] for shard in shards), "byte")
+    say(console, f"corpus: {options.output} ({format_count(len(shards), 'file')}, {size}, {seconds:,.1f} s)")
+
+
+def report_missing(options: argparse.Namespace, missing: Sequence[Mapping[str, str]], allowed: int | None) -> int:
+    """Prints which files are missing, and returns the exit status: 3, or 0 where none is or `--max-missing` is given.
+
+    Args:
+        options: of the command.
+        missing: the missing files, each with its `error`.
+        allowed: the value of `--max-missing`, or None.
+    """
+    for values in missing[:3]:
+        note(f"missing: {values['error']}", options.json_progress)
+    if not missing or allowed is not None:
+        return 0
+    files = format_count(len(missing), "file")
+    them = "it" if len(missing) == 1 else "them"
+    note(f"complete except for {files}; the same command tries again to read {them}", options.json_progress)
+    return 3

@@ -1,0 +1,108 @@
+"""The parser of the command line: all commands, their arguments, and the function that runs each."""
+
+import argparse
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from c4pipe.errors import UsageError
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises UsageError and knows its own arguments.
+
+    Attributes:
+        name: the command, such as `build`; `c4pipe` for the parser of all commands.
+        arguments: its arguments and options, in their order.
+        commands: the parsers of the commands, by name; empty in these themselves.
+        takes_runner_options: whether the command also takes options for a Beam runner.
+    """
+
+    def __init__(self, **keywords: Any) -> None:
+        self.arguments: list[argparse.Action] = []
+        self.commands: dict[str, Parser] = {}
+        self.takes_runner_options = False
+        super().__init__(**{**keywords, "allow_abbrev": False})
+        self.name = self.prog.rpartition(" ")[2]
+
+    def add_argument(self, *arguments: Any, **keywords: Any) -> argparse.Action:
+        """Adds an argument as `argparse` does."""
+        action = super().add_argument(*arguments, **keywords)
+        self.arguments.append(action)
+        return action
+
+    def error(self, message: str) -> NoReturn:
+        """Raises UsageError."""
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+    @property
+    def option_names(self) -> list[str]:
+        """The names of all options, such as `--output`."""
+        return [name for action in self.arguments for name in action.option_strings]
+
+    def takes_value(self, name: str) -> bool | None:
+        """Tells whether an option takes a value; None for a name that is none of its options."""
+        for action in self.arguments:
+            if name in action.option_strings:
+                return action.nargs != 0
+        return None
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of the command line.
+
+    Attributes:
+        name: what a user types.
+        help: what it does, in a few words.
+        add_arguments: adds its arguments to a parser.
+        run: runs it with its options; returns the exit status, None for 0.
+        takes_runner_options: whether it also takes options for a Beam runner.
+    """
+
+    name: str
+    help: str
+    add_arguments: Callable[[Parser], None]
+    run: Callable[[argparse.Namespace], int | None]
+    takes_runner_options: bool = False
+
+
+class _Version(argparse.Action):
+    """Prints the version, and which implementation of each kernel runs."""
+
+    def __init__(self, option_strings: list[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        from c4pipe.native import kernels
+
+        kinds = ", ".join(f"{name}: {kind}" for name, kind in kernels().items())
+        print(f"{parser.prog} {version('c4pipe')} ({kinds})")
+        parser.exit()
+
+
+_RUNNER_OPTIONS = "Options of a Beam runner follow after --: -- --flink_master=localhost:8081 --parallelism=8"
+
+
+def make_parser(commands: Iterable[Command]) -> Parser:
+    """Returns the parser of some commands; the function to run is the option `run` of what it parses."""
+    parser = Parser(
+        prog="c4pipe",
+        description="Builds a C4 pretraining corpus from Common Crawl WET files, as the T5 paper describes it.",
+    )
+    parser.add_argument("--version", action=_Version, help="print the version and which kernels run, and exit")
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for command in commands:
+        each = subparsers.add_parser(
+            command.name,
+            help=command.help,
+            description=f"{command.help[0].upper()}{command.help[1:]}.",
+            epilog=_RUNNER_OPTIONS if command.takes_runner_options else None,
+        )
+        each.takes_runner_options = command.takes_runner_options
+        each.set_defaults(run=command.run, log=None)
+        command.add_arguments(each)
+        parser.commands[command.name] = each
+    return parser

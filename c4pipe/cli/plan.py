@@ -1,0 +1,63 @@
+"""The command `plan`: what a build will take."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from c4pipe.cli import arguments
+from c4pipe.cli.console import note, printer, say
+from c4pipe.cli.job_options import clean_options
+from c4pipe.cli.parser import Command, Parser
+from c4pipe.display.units import format_count
+from c4pipe.errors import C4pipeError, UsageError
+
+
+def add_arguments(parser: Parser) -> None:
+    """Adds the arguments of the command to its parser."""
+    arguments.add_inputs(parser)
+    arguments.add_format(parser)
+    arguments.add_recipe(parser)
+    parser.set_defaults(workers=1, max_missing=None, quiet=True, json_progress=False)
+    parser.add_argument(
+        "--cores", type=int, metavar="N", help="number of cores to plan for (default: those of this machine)"
+    )
+    parser.add_argument(
+        "--measure", type=int, default=8, metavar="N", help="number of files to measure a slice of (default: 8)"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measures slices of some files, prints the estimates, and returns the exit status: 3 where one is missing."""
+    for name, value in (("--cores", options.cores), ("--measure", options.measure)):
+        if value is not None and value < 1:
+            raise UsageError(f"{name} {value}: there must be at least one")
+
+    from c4pipe.cli.plan_table import plan_table
+    from c4pipe.corpus.shard_writer import parse_formats
+    from c4pipe.jobs.clean_plan import plan_clean
+    from c4pipe.jobs.plan import ASSUMPTIONS, Plan, make_plan
+
+    formats = parse_formats(options.format)
+    cores = options.cores or os.cpu_count() or 1
+    try:
+        clean = plan_clean(clean_options(options, Path()))
+    except UsageError:
+        raise
+    except C4pipeError as error:  # the list of the crawl's files can't be downloaded
+        plan = Plan(cores, problem=str(error))
+    else:
+        say(printer(), f"measuring slices of {format_count(min(options.measure, len(clean.files)), 'file')} ...")
+        plan = make_plan(clean, formats, options.measure, cores)
+    console = printer(sys.stdout)
+    console.print(plan_table(plan))
+    console.print()
+    if plan.problem:
+        note(f"not measured: {plan.problem}")
+        return 3
+    for line in ASSUMPTIONS:
+        say(console, f"- {line}")
+    return 0
+
+
+COMMAND = Command("plan", "estimate time and disk space of a build from slices of a few files", add_arguments, run)

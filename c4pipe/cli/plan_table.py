@@ -1,0 +1,71 @@
+"""The plan of a build as a table for the terminal."""
+
+from rich.table import Table
+
+from c4pipe.display.units import format_core_time, format_count, format_duration, format_number, format_size
+from c4pipe.filters.duplicates import SPAN_ROW
+from c4pipe.jobs.measure import Cost, Sizes
+from c4pipe.jobs.plan import Plan
+
+
+def plan_table(plan: Plan) -> Table:
+    """Returns a plan as a table for the terminal: each estimate and its source."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("")
+    table.add_column("estimate", justify="right")
+    table.add_column("from")
+    _inputs(table, plan)
+    if plan.sizes is None or plan.cost is None:
+        for name in ("pages", "CPU", "wall time", "shuffle", "work files", "corpus"):
+            table.add_row(name, "?", "not measured")
+        return table
+    table.add_section()
+    _pages(table, plan, plan.cost)
+    _times(table, plan, plan.sizes, plan.cost)
+    table.add_section()
+    _bytes(table, plan, plan.cost)
+    return table
+
+
+def _inputs(table: Table, plan: Plan) -> None:
+    if plan.files is None:
+        table.add_row("files", "?", "their list can't be read")
+    else:
+        table.add_row("files", f"{plan.files:,}", "")
+    if plan.sizes is None:
+        table.add_row("bytes to read", "?", "not measured")
+        return
+    known = len(plan.sizes.known)
+    source = "their sizes" if known == plan.sizes.files else f"the sizes of {known} of them, ± {plan.sizes.error:.1%}"
+    table.add_row("bytes to read", format_size(plan.sizes.total), source)
+
+
+def _pages(table: Table, plan: Plan, cost: Cost) -> None:
+    slices = f"slices of {format_count(cost.parts, 'file')} ({format_size(cost.stored)})"
+    measured = f"{cost.pages:,} pages measured, in {slices}"
+    table.add_row("pages to read", format_number(cost.pages * plan.scale), measured)
+    share = cost.kept / cost.pages
+    table.add_row("pages kept, at most", format_number(cost.kept * plan.scale), f"{share:.1%} of those measured")
+
+
+def _times(table: Table, plan: Plan, sizes: Sizes, cost: Cost) -> None:
+    for job, seconds in (("clean", cost.clean_seconds), ("dedup", cost.dedup_seconds)):
+        source = f"{1000 * seconds / cost.pages:.2f} ms a page"
+        table.add_row(f"{job}, CPU", format_core_time(seconds * plan.scale), source)
+    wall, network = plan.wall_seconds()
+    rate = sizes.total / wall if wall else 0.0
+    source = "the limit is --bandwidth" if network else f"reads {format_size(rate)} a second"
+    table.add_row(f"wall time, {format_count(plan.cores, 'core')}", format_duration(wall), source)
+    if cost.fetched:
+        table.add_row("", "", f"one connection gave {format_size(cost.stored / cost.fetch_seconds)} a second")
+
+
+def _bytes(table: Table, plan: Plan, cost: Cost) -> None:
+    rows = cost.rows * SPAN_ROW.itemsize
+    largest = max(cost.corpus_bytes.values())
+    row_count, row_size = format_number(cost.rows * plan.scale), format_size(rows * plan.scale)
+    source = f"{row_count} rows, {row_size}; pages, {format_size(largest * plan.scale)}"
+    table.add_row("shuffle", format_size((rows + largest) * plan.scale), source)
+    table.add_row("work files, disk", format_size(cost.work_bytes * plan.scale), "")
+    for name, amount in cost.corpus_bytes.items():
+        table.add_row(f"corpus, {name}, disk", format_size(amount * plan.scale), "at most")

@@ -1,0 +1,102 @@
+"""The command `vocab-report`: how well vocabularies fit held-out pages."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from c4pipe.cli import arguments
+from c4pipe.cli.console import note, printer
+from c4pipe.cli.parser import Command, Parser
+
+if TYPE_CHECKING:
+    from c4pipe.io.paths import StoragePath
+    from c4pipe.vocab.quality import Figures
+    from c4pipe.vocab.sources import Source
+
+FIGURES, PICTURE = "quality.json", "quality.svg"
+"""The files that it writes."""
+
+
+def add_arguments(parser: Parser) -> None:
+    """Adds the arguments of the command to its parser."""
+    parser.add_argument(
+        "vocabulary",
+        type=arguments.path_or_url,
+        metavar="VOCABULARY",
+        help="the folder of a vocabulary, or the file of a SentencePiece model",
+    )
+    arguments.add_sources(parser)
+    parser.add_argument(
+        "--compare",
+        action="append",
+        type=arguments.path_or_url,
+        metavar="MODEL",
+        help="another vocabulary or SentencePiece model to compare with; can be repeated",
+    )
+    parser.add_argument(
+        "--output", type=arguments.path_or_url, metavar="DIR", help="folder for quality.json and quality.svg"
+    )
+    parser.add_argument("--quiet", action="store_true", help="print only errors")
+    parser.set_defaults(json_progress=False)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Measures a vocabulary, and others beside it, and prints their figures."""
+    from c4pipe.vocab.sources import parse_source
+
+    models = [model_file(path) for path in (options.vocabulary, *(options.compare or ()))]
+    measure(options, tuple(map(parse_source, options.sources)), models, options.output)
+
+
+def model_file(path: "StoragePath") -> "StoragePath":
+    """Returns the file of a model, given that file or the folder of a vocabulary."""
+    from c4pipe.vocab.pipeline import MODEL
+
+    return path / MODEL if path.is_dir() else path
+
+
+def measure(
+    options: argparse.Namespace,
+    sources: Sequence["Source"],
+    models: Sequence["StoragePath"],
+    output: "StoragePath | None",
+) -> None:
+    """Measures models on the held-out pages of sources, prints a table, and writes the files if a folder is given."""
+    from c4pipe.cli.quality_table import quality_table
+    from c4pipe.io.atomic import write_text
+    from c4pipe.vocab.quality import Vocabulary, held_out
+    from c4pipe.vocab.quality_picture import quality_picture
+    from c4pipe.vocab.sources import find_pages, source_labels
+
+    vocabularies = [Vocabulary(name, file) for name, file in zip(_names(models), models, strict=True)]
+    figures: list[Figures] = []
+    for label, source in zip(source_labels(sources), sources, strict=True):
+        texts = held_out(find_pages(source, held_out=True))
+        if texts:
+            figures += [each.measure(label, texts) for each in vocabularies]
+        elif options.json_progress or not options.quiet:
+            note(f"{source.path} has no held-out page, so nothing is measured on it", options.json_progress)
+    if not figures:
+        return
+    if not options.quiet:
+        printer(sys.stdout).print(quality_table(figures))
+    if output is not None:
+        if isinstance(output, Path):
+            output.mkdir(parents=True, exist_ok=True)
+        write_text(output / FIGURES, json.dumps([each.to_json() for each in figures], indent=1) + "\n")
+        write_text(output / PICTURE, quality_picture(figures))
+
+
+def _names(models: Sequence["StoragePath"]) -> list[str]:
+    """Returns a name for each model: that of its file or folder, with a number where several have the same."""
+    from c4pipe.vocab.quality import model_name
+
+    names = [model_name(file) for file in models]
+    repeated = {name for name in names if names.count(name) > 1}
+    return [f"{name} ({n})" if name in repeated else name for n, name in enumerate(names, 1)]
+
+
+COMMAND = Command("vocab-report", "measure vocabularies on held-out pages", add_arguments, run)

@@ -1,0 +1,175 @@
+"""The steps of job 2 that write: finished pages, the report's repeated spans, shards, and the published corpus."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from c4pipe.clean import examples
+from c4pipe.clean.examples import Example, SmallestKeys
+from c4pipe.clean.work_file import PAGE_COLUMNS, read_kept, read_stale
+from c4pipe.clean.work_folder import find_work_files
+from c4pipe.corpus.shard_writer import ShardWriter
+from c4pipe.dedup import finish, page_batches, publish, shuffle
+from c4pipe.dedup.dedup_plan import DedupPlan
+from c4pipe.dedup.dedup_step import REPORT, DedupStep, files_of, rows_of, step_report
+from c4pipe.dedup.finish import PageFinisher
+from c4pipe.dedup.publishers import publisher
+from c4pipe.dedup.repeats import REPEAT, RemovedSpans, most_repeated, with_texts
+from c4pipe.dedup.shuffle import DROP, STALE_ROW
+from c4pipe.errors import C4pipeError
+from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.recipes import recipe_lists
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.report.profile import Profiler
+from c4pipe.runners import control_totals
+from c4pipe.runners.flow import Step
+
+_HELD_BYTES = 128 * 1024 * 1024  # of finished pages in memory, before they are sent to their shards
+
+
+class FinishPages(DedupStep):
+    """(group, files, stale rows and drops) -> (shard, pages), and the removed spans by bucket."""
+
+    outputs = ("rows", "removed", REPORT)
+
+    def __init__(self, plan: DedupPlan, shown: Collection[str]) -> None:
+        super().__init__(plan)
+        self._shown = frozenset(shown)
+
+    def setup(self) -> None:
+        """Loads the recipe with its lists."""
+        super().setup()
+        plan = self._plan
+        lists = recipe_lists.find_lists([storage_path(each) for each in plan.work], plan.lists)
+        self._finisher = PageFinisher(Recipe.from_json(plan.recipe), lists)
+
+    def process(self, element: tuple[int, Mapping[str, Iterable[Any]]]) -> Iterator[Any]:
+        """Finishes the pages of a group, and sends them to their shards."""
+        _, grouped = element
+        counts = Counter[str]()
+        stale = self._unpack(grouped["stale"], STALE_ROW)
+        drops = self._unpack(grouped["drops"], DROP)
+        removals = shuffle.spans_to_remove(drops)
+        reports = [
+            control_totals.received("stale_captures", shuffle.totals(stale)),
+            control_totals.received("drops", shuffle.totals(drops)),
+        ]
+        seen: list[Any] = []
+        removed_spans = RemovedSpans(drops)
+        shown_examples: list[Example] = []
+        held: list[pa.Table] = []
+        for file, path in files_of(grouped):
+            shown = SmallestKeys() if path in self._shown else None
+            for pages in self._finish_file(
+                file, storage_path(path), rows_of(stale, file), removals, removed_spans, counts, seen, shown
+            ):
+                held.append(pages)
+                if sum(pages.nbytes for pages in held) >= _HELD_BYTES:
+                    yield from self._send(held, reports)
+                    held = []
+            if shown is not None:
+                shown_examples += [*shown.values(), *finish.stale_captures(storage_path(path), rows_of(stale, file))]
+        yield from self._send(held, reports)
+        removed = removed_spans.rows()
+        for bucket, packed in shuffle.bucketed(removed, self._plan.span_bits):
+            yield "removed", (bucket, self._spill.send(packed))
+        reports.append(control_totals.sent("removed_spans", shuffle.totals(removed)))
+        reports.append(control_totals.unclaimed("drops", finish.unclaimed(removals, seen)))
+        pa.default_memory_pool().release_unused()  # otherwise the pool keeps the largest batch of every file
+        yield step_report(*reports, counts, {"examples": shown_examples})
+
+    def _finish_file(
+        self,
+        file: int,
+        path: StoragePath,
+        stale: Any,
+        removals: Mapping[int, Sequence[int]],
+        removed_spans: RemovedSpans,
+        counts: Counter[str],
+        seen: list[Any],
+        shown: SmallestKeys | None,
+    ) -> Iterator[pa.Table]:
+        """Yields the finished pages of a work file.
+
+        Adds to the counts, to the removed spans, to `shown`, and to `seen` the keys of the pages.
+        """
+        with self._finisher.audit(self._plan.keep_dropped, path.name.removesuffix(".parquet")) as dropped:
+            for newest, passed_over in read_kept(path, PAGE_COLUMNS, stale):
+                counts["pages.dropped.stale_capture"] += passed_over
+                seen.append(newest["page_key"].to_numpy())
+                removed_spans.add(newest, file)
+                yield self._finisher.finish(newest, removals, counts, dropped, shown)
+            if dropped:
+                for pages in read_stale(path, ["page_key", "url", "timestamp", "text"], stale):
+                    dropped.add_stale(pages)
+                dropped.finish()
+
+    def _send(self, held: list[pa.Table], reports: list[control_totals.Report]) -> Iterator[tuple[str, Any]]:
+        pages = pa.concat_tables(held).combine_chunks() if held else None
+        if not pages:
+            return
+        keys = pages["page_key"].to_numpy()
+        reports.append(control_totals.sent("pages", shuffle.totals(keys)))
+        layout = self._plan.layout
+        numbers = layout.shard_numbers(page_batches.folders_of(pages, layout), keys)
+        for number, batch in page_batches.by_shard(pages, numbers):
+            yield "rows", (number, self._spill.send(page_batches.encode(batch)))
+
+
+class CountRepeats(DedupStep):
+    """(bucket, packed rows of removed spans) -> a report of those that repeat most."""
+
+    outputs = (REPORT,)
+
+    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
+        """Counts the removed spans of a bucket."""
+        rows = self._unpack(element[1], REPEAT)
+        yield step_report(
+            control_totals.received("removed_spans", shuffle.totals(rows)), {"repeats": most_repeated(rows)}
+        )
+
+
+class WriteShard(DedupStep):
+    """(shard, pages) -> a report. Writes the shard's files into the publisher's folder."""
+
+    outputs = (REPORT,)
+
+    def process(self, element: tuple[int, Mapping[str, Iterable[Any]]]) -> Iterator[Any]:
+        """Writes the files of one shard."""
+        _, grouped = element
+        ((language, split, number, of),) = grouped["shard"]
+        pages = page_batches.decode(self._spill.receive(grouped["pages"]))
+        folder = publisher(storage_path(self._plan.output)).shards_folder
+        profiler = Profiler(language, split, number)
+        try:
+            with ShardWriter(folder, language, split, number, of, self._plan.formats) as writer:
+                for rows in page_batches.in_order(pages):
+                    writer.write(rows)
+                    profiler.add(rows)
+        except OSError as error:
+            message = f"shard {number} of {of} ({language}, {split}) can't be written to {folder}: {error}"
+            raise C4pipeError(message) from error
+        yield step_report(
+            control_totals.received("pages", shuffle.totals(pages["page_key"].to_numpy())),
+            {"shards": [file.to_json() for file in writer.files], "profiles": [profiler.result()]},
+        )
+
+
+class Publish(Step):
+    """The sum of all reports -> nothing. Publishes the corpus."""
+
+    def __init__(self, plan: DedupPlan, shown: Collection[str]) -> None:
+        self._plan = plan
+        self._shown = sorted(shown)
+
+    def process(self, element: control_totals.Report) -> Iterable[tuple[str, Any]]:
+        """Adds what the report needs from the work files, then checks and publishes."""
+        clean_examples = examples.gather_examples([storage_path(path) for path in self._shown])
+        span = Recipe.from_json(self._plan.recipe).parameters("repeated_span")
+        files = list(find_work_files([storage_path(each) for each in self._plan.work]).values())
+        repeats = with_texts(element.get("repeats", ()), files, span["size"]) if span else []
+        report = {**control_totals.add_reports([element, {"examples": clean_examples}]), "repeats": repeats}
+        publish.finish(storage_path(self._plan.output), report, self._plan.publication_token)
+        return ()

@@ -1,0 +1,30 @@
+"""Text that is safe to show: on a terminal, and in a page for a browser.
+
+Text of web pages, URLs and file names can hold anything. A control character can move the cursor or change colours, a
+direction mark can turn a line around, a lone surrogate can't be written at all.
+"""
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+"""Stands for a character that can't be shown."""
+
+JOINERS = "\u200c\u200d"
+"""The zero-width joiners, which the spelling of some scripts needs."""
+
+
+def visible(text: str, keep: str = "") -> str:
+    """Returns a text with every character that can be shown, and none that a terminal would obey.
+
+    White space other than the space becomes a space. Any other character that Python does not call printable (control
+    and format characters, surrogates, unassigned code points) becomes U+FFFD. The length stays the same.
+
+    Args:
+        text: any text.
+        keep: characters that stay as they are, such as a newline or `JOINERS`.
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() or each in keep else _stand_in(each) for each in text)
+
+
+def _stand_in(character: str) -> str:
+    return " " if character.isspace() else REPLACEMENT

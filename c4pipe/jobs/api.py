@@ -1,0 +1,277 @@
+"""The jobs as functions, for Python: `c4pipe.build_corpus` and others. Arguments are the options of the commands."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from c4pipe.clean import missing
+from c4pipe.clean.dropped_pages import DROPPED_FOLDER, KeepDropped, parse_dropped_share
+from c4pipe.clean.text_cleaner import Cleaner
+from c4pipe.clean.verdicts import PageVerdict
+from c4pipe.clean.work_folder import WORK_FOLDER
+from c4pipe.corpus.corpus import Corpus, open_corpus
+from c4pipe.corpus.shard_writer import parse_formats
+from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.retry import NetworkOptions
+from c4pipe.jobs.build_job import build, plan_build
+from c4pipe.jobs.clean_job import clean
+from c4pipe.jobs.clean_plan import plan_clean
+from c4pipe.jobs.corpus_plan import plan_dedup
+from c4pipe.jobs.dedup_job import dedup
+from c4pipe.jobs.options import BuildOptions, CleanOptions, DedupOptions, bytes_per_worker
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.runners.progress import Progress, ProgressEvent
+from c4pipe.runners.runner import RunnerOptions
+from c4pipe.wet.inputs import COMMON_CRAWL, Selection, parse_slice
+
+PathArgument = str | os.PathLike[str]
+"""A path of this machine; as a string also a URL of an object store."""
+
+ProgressCallback = Callable[[ProgressEvent], None]
+"""Is called about once a second with how far a job is, in a thread of its own."""
+
+
+@dataclass(frozen=True)
+class CleanResult:
+    """What `clean_files` did.
+
+    Attributes:
+        path: the work folder.
+        counts: the counters over all files, such as `pages.read` and `pages.dropped.<rule>`.
+        missing: `name`, `path` and `error` of each file that could not be downloaded.
+    """
+
+    path: StoragePath
+    counts: Mapping[str, int]
+    missing: tuple[Mapping[str, str], ...]
+
+
+def build_corpus(
+    inputs: PathArgument | Sequence[PathArgument],
+    *,
+    output: PathArgument,
+    work: PathArgument | None = None,
+    recipe: PathArgument | Recipe = "c4",
+    languages: str | Sequence[str] = (),
+    lists: PathArgument | None = None,
+    links: Sequence[PathArgument] = (),
+    format: str | Sequence[str] = "parquet",
+    shards: int | None = None,
+    files: str | None = None,
+    sample: int | None = None,
+    source: str | None = None,
+    bandwidth: float | None = None,
+    cache: PathArgument | None = None,
+    max_missing: int | None = None,
+    keep_dropped: float | None = None,
+    workers: int | None = None,
+    beam: Sequence[str] = (),
+    progress: ProgressCallback | None = None,
+) -> Corpus:
+    """Builds a corpus from WET files: cleans each file, then removes duplicates. The command `c4pipe build`.
+
+    The same call after an interruption goes on from there; after its end, it returns the finished corpus at once.
+
+    Args:
+        inputs: crawls (`CC-MAIN-2019-18`) or WET files, gzipped or not: URLs, paths, globs, folders, `@list` of these.
+        output: the folder for the corpus: a path, or a URL that begins with s3://, gs:// or hdfs://.
+        work: the folder for work files; None for `_work` in the output folder.
+        recipe: a recipe's name, the path of a TOML file, or a recipe.
+        languages: the languages to keep, as `"en,de"` or a list; () for the recipe's own.
+        lists: a folder with the bad-words and domain lists; None for the cache that `c4pipe lists fetch` fills.
+        links: files of URLs, one a line, for a recipe that keeps the pages of a list of links.
+        format: `parquet`, `tfrecord` or `json`, or several, as `"parquet,json"` or a list.
+        shards: train shards for each language; None for one for each 128 MiB of text.
+        files: a slice of a crawl's files, such as `"0:100"`.
+        sample: how many of a crawl's files to take, evenly spread.
+        source: where crawls are: a URL or a folder; None for Common Crawl's own server.
+        bandwidth: the most megabytes a second to read from the network; None for no limit.
+        cache: a folder that keeps downloaded files; None to keep none.
+        max_missing: how many files may be missing because they can't be downloaded; None for any number but all.
+        keep_dropped: keep the dropped pages of this share of the URLs, from 0 to 1, for audits; None to keep none.
+        workers: processes on this machine; None for one a core.
+        beam: options of Apache Beam, such as `["--runner=FlinkRunner"]`, to run on a Beam runner.
+        progress: is called about once a second with a `ProgressEvent`, in a thread of its own.
+
+    Returns the finished corpus; its `manifest["missing"]` lists the files that could not be downloaded.
+
+    Raises UsageError for an argument that can't be met, before any work is done; C4pipeError if the job can't go on,
+    and its subclass LostDataError if the runner lost data.
+    """
+    folder = storage_path(os.fspath(output))
+    clean_options = _clean_options(
+        inputs=inputs,
+        work=folder / WORK_FOLDER if work is None else storage_path(os.fspath(work)),
+        recipe=recipe,
+        languages=languages,
+        lists=lists,
+        links=links,
+        selection=(source, files, sample),
+        bandwidth=bandwidth,
+        cache=cache,
+        max_missing=max_missing,
+        keep_dropped=_keep_dropped(keep_dropped, folder),
+        runner=RunnerOptions(workers, tuple(beam), quiet=True),
+    )
+    build(plan_build(BuildOptions(clean_options, folder, _formats(format), shards)), Progress(progress))
+    return open_corpus(folder)
+
+
+def clean_files(
+    inputs: PathArgument | Sequence[PathArgument],
+    *,
+    work: PathArgument,
+    recipe: PathArgument | Recipe = "c4",
+    languages: str | Sequence[str] = (),
+    lists: PathArgument | None = None,
+    links: Sequence[PathArgument] = (),
+    files: str | None = None,
+    sample: int | None = None,
+    source: str | None = None,
+    bandwidth: float | None = None,
+    cache: PathArgument | None = None,
+    max_missing: int | None = None,
+    keep_dropped: float | None = None,
+    workers: int | None = None,
+    beam: Sequence[str] = (),
+    progress: ProgressCallback | None = None,
+) -> CleanResult:
+    """Cleans WET files, each to a work file of the pages that passed. Job 1 alone, the command `c4pipe clean`.
+
+    Files that have a work file already are not cleaned again.
+
+    Args:
+        work: the folder for work files.
+
+    The other arguments and the errors are those of `build_corpus`.
+    """
+    folder = storage_path(os.fspath(work))
+    options = _clean_options(
+        inputs=inputs,
+        work=folder,
+        recipe=recipe,
+        languages=languages,
+        lists=lists,
+        links=links,
+        selection=(source, files, sample),
+        bandwidth=bandwidth,
+        cache=cache,
+        max_missing=max_missing,
+        keep_dropped=_keep_dropped(keep_dropped, folder),
+        runner=RunnerOptions(workers, tuple(beam), quiet=True),
+    )
+    counts = clean(plan_clean(options), Progress(progress))
+    return CleanResult(folder, counts, tuple(missing.missing_files([folder])))
+
+
+def dedup_files(
+    work: PathArgument | Sequence[PathArgument],
+    *,
+    output: PathArgument,
+    format: str | Sequence[str] = "parquet",
+    shards: int | None = None,
+    keep_dropped: float | None = None,
+    workers: int | None = None,
+    beam: Sequence[str] = (),
+    progress: ProgressCallback | None = None,
+) -> Corpus:
+    """Makes a corpus without duplicates of one or more work folders. Job 2 alone, the command `c4pipe dedup`.
+
+    Args:
+        work: the work folders, as `clean_files` writes them, all of one recipe.
+
+    The other arguments, the returned corpus and the errors are those of `build_corpus`.
+    """
+    folder = storage_path(os.fspath(output))
+    options = DedupOptions(
+        work=tuple(map(storage_path, _strings(work))),
+        output=folder,
+        formats=_formats(format),
+        shards=shards,
+        runner=RunnerOptions(workers, tuple(beam), quiet=True),
+        keep_dropped=_keep_dropped(keep_dropped, folder),
+    )
+    dedup(plan_dedup(options), Progress(progress))
+    return open_corpus(folder)
+
+
+def explain_text(
+    text: str,
+    *,
+    url: str | None = None,
+    recipe: PathArgument | Recipe = "c4",
+    languages: str | Sequence[str] = (),
+    lists: PathArgument | None = None,
+    links: Sequence[PathArgument] = (),
+) -> PageVerdict:
+    """Returns what each rule of a recipe decides about a text. The command `c4pipe explain`.
+
+    Args:
+        text: the text of a page.
+        url: where it is from; recipes that look at URLs need it.
+
+    The other arguments are those of `build_corpus`. To explain many texts, use the method `explain` of one `Cleaner`.
+
+    Returns a verdict with `reason` (the rule that drops the text, or None), `rules` (the decision of each page rule),
+    `lines` (what the line rules do to each line) and `text` (what they leave).
+
+    Raises UsageError as `Cleaner` does.
+    """
+    return Cleaner(recipe, languages=_codes(languages), lists=lists, links=links).explain(text, url=url)
+
+
+def _clean_options(
+    *,
+    inputs: PathArgument | Sequence[PathArgument],
+    work: StoragePath,
+    recipe: PathArgument | Recipe,
+    languages: str | Sequence[str],
+    lists: PathArgument | None,
+    links: Sequence[PathArgument],
+    selection: tuple[str | None, str | None, int | None],
+    bandwidth: float | None,
+    cache: PathArgument | None,
+    max_missing: int | None,
+    keep_dropped: KeepDropped | None,
+    runner: RunnerOptions,
+) -> CleanOptions:
+    source, files, sample = selection
+    network = NetworkOptions(
+        bytes_per_second=bytes_per_worker(bandwidth, runner.workers), cache=None if cache is None else Path(cache)
+    )
+    return CleanOptions(
+        inputs=tuple(_strings(inputs)),
+        work=work,
+        recipe=recipe,
+        languages=_codes(languages),
+        lists=None if lists is None else Path(lists),
+        links=tuple(map(Path, links)),
+        selection=Selection(
+            COMMON_CRAWL if source is None else source, None if files is None else parse_slice(files), sample, network
+        ),
+        network=network,
+        max_missing=max_missing,
+        keep_dropped=keep_dropped,
+        runner=runner,
+    )
+
+
+def _keep_dropped(share: float | None, folder: StoragePath) -> KeepDropped | None:
+    return (
+        None if share is None else KeepDropped(parse_dropped_share(str(share)), str(folder.absolute() / DROPPED_FOLDER))
+    )
+
+
+def _formats(formats: str | Sequence[str]) -> tuple[str, ...]:
+    return parse_formats(formats if isinstance(formats, str) else ",".join(formats))
+
+
+def _codes(languages: str | Sequence[str]) -> tuple[str, ...]:
+    codes = languages.split(",") if isinstance(languages, str) else languages
+    return tuple(code.strip() for code in codes)
+
+
+def _strings(paths: PathArgument | Sequence[PathArgument]) -> list[str]:
+    """Returns one or several paths as strings."""
+    return [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]

@@ -1,0 +1,125 @@
+"""Job 1, `clean`: WET files to work files. It plans, runs and verifies."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from c4pipe.clean import dropped_pages, missing
+from c4pipe.clean.clean_progress import watch_clean
+from c4pipe.clean.steps import CleanWetFile
+from c4pipe.clean.work_file import WorkHeader
+from c4pipe.clean.work_folder import check_done, clear_abandoned, read_headers_of
+from c4pipe.errors import C4pipeError, LostDataError
+from c4pipe.io.lock import only_run
+from c4pipe.io.streams import is_url
+from c4pipe.jobs.clean_plan import CleanPlan, WorkState, work_state
+from c4pipe.jobs.dropped_notes import note_unaudited
+from c4pipe.jobs.logs import LOG, key_values
+from c4pipe.recipes.recipe_lists import LISTS_FOLDER
+from c4pipe.runners import control_totals
+from c4pipe.runners.flow import Flow
+from c4pipe.runners.progress import Progress
+from c4pipe.runners.runner import run_job
+from c4pipe.wet.inputs import InputFile
+
+
+def clean(plan: CleanPlan, progress: Progress) -> dict[str, int]:
+    """Writes a work file for each file of a plan that has none yet, and returns the counts over all files.
+
+    A file that can't be downloaded is recorded as missing in the work folder (`clean.missing`); the next run tries it
+    again.
+
+    Raises UsageError if an existing work file is of another recipe or input, or if another run works in the folder;
+    C4pipeError if a file can't be read or written, if too many are missing, or if the inputs hold no page;
+    LostDataError if the runner ended before all files were cleaned.
+    """
+    with only_run(plan.options.work):
+        state = _prepare(plan)
+        _note_dropped(plan, state, progress)
+        tasks = _largest_first((*state.missing, *state.open))
+        if tasks:
+            _run(plan, tasks, progress)
+        counts = _verify(plan)
+        LOG.info("clean: %s", key_values(counts))
+        return counts
+
+
+def _prepare(plan: CleanPlan) -> WorkState:
+    """Makes the work folder ready, and returns how far it is: records of missing files are removed for a new try."""
+    clear_abandoned(plan.work)
+    clear_abandoned(plan.work / LISTS_FOLDER)
+    plan.lists.save(plan.work / LISTS_FOLDER)
+    state = work_state(plan)
+    targets = [plan.target(file) for file in state.done]
+    for file, target, header in zip(state.done, targets, read_headers_of(targets), strict=True):
+        check_done(target, header, file.size, plan.recipe, plan.fingerprint)
+    for file in state.missing:
+        missing.missing_note(plan.target(file)).unlink(missing_ok=True)
+    return state
+
+
+def _note_dropped(plan: CleanPlan, state: WorkState, progress: Progress) -> None:
+    """Removes dropped pages that an earlier run kept of open files, and notes of which done files there are none."""
+    keep = plan.options.keep_dropped
+    if keep:
+        dropped_pages.clear(keep, (file.name for file in (*state.missing, *state.open)), "clean")
+        note_unaudited(keep, [file.name for file in state.done], "clean", progress)
+
+
+def _largest_first(files: Iterable[InputFile]) -> list[InputFile]:
+    """Returns the files in the order of their tasks: workers that take the largest first end at the same time."""
+    return sorted(files, key=lambda file: (-(file.size or 0), file.name))
+
+
+def _run(plan: CleanPlan, files: list[InputFile], progress: Progress) -> None:
+    """Cleans files on the runner."""
+    options = plan.options
+    paths = [file.path if is_url(file.path) else str(Path(file.path).absolute()) for file in files]
+    tasks = [(path, str(plan.target(file))) for path, file in zip(paths, files, strict=True)]
+
+    def graph(flow: Flow) -> None:
+        step = CleanWetFile(
+            plan.recipe, plan.work / LISTS_FOLDER, plan.lists.digests, options.network, options.keep_dropped
+        )
+        flow.do("Clean WET file", flow.create("WET files", tasks), step)
+
+    known = all(file.size is not None for file in plan.files)
+    sizes = {plan.target(file).name: file.size if known and file.size else 1 for file in plan.files}
+    with watch_clean(progress, plan.work, sizes):
+        run_job(graph, options.runner, len(tasks), progress.runs_as)
+
+
+def _verify(plan: CleanPlan) -> dict[str, int]:
+    """Checks what the runner left in the work folder, and returns the counts over all work files."""
+    state = work_state(plan)
+    count = len(plan.files)
+    if state.open:
+        raise LostDataError(
+            f"the runner ended without cleaning {len(state.open)} of {count} files: {state.open[0].name}, ..."
+        )
+    _check_missing(plan, state)
+    work_files = [plan.target(file) for file in state.done]
+    counts = control_totals.add_reports(map(_logged_counts, read_headers_of(work_files)))
+    if not counts.get("pages.read"):
+        for path in work_files:  # otherwise they would block a run with the right inputs
+            path.unlink()
+        files = "the input file" if count == 1 else f"the {count:,} input files"
+        raise C4pipeError(f"no page was found in {files}: are these WET files?")
+    return counts
+
+
+def _check_missing(plan: CleanPlan, state: WorkState) -> None:
+    """Logs the missing files. Raises C4pipeError if there are more than the options allow."""
+    limit = plan.options.max_missing
+    names = {file.name for file in state.missing}
+    errors = [values["error"] for values in missing.missing_files([plan.work]) if values["name"] in names]
+    if len(errors) > (len(plan.files) - 1 if limit is None else limit):
+        raise C4pipeError(f"{len(errors)} of {len(plan.files)} files could not be downloaded: {errors[0]}")
+    for error in errors:
+        LOG.warning("missing: %s", error)
+
+
+def _logged_counts(header: WorkHeader) -> Mapping[str, int]:
+    """Returns the counts of a work file, and logs the damage among them."""
+    if damage := {name: number for name, number in header.counts.items() if name.startswith("damage.")}:
+        LOG.warning("%s is damaged: %s", header.source, key_values(damage))
+    return header.counts

@@ -1,0 +1,94 @@
+"""The plan of job 1: the recipe, its lists and the WET files that the options name, checked and looked up."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from c4pipe.clean import missing
+from c4pipe.clean.work_folder import work_path
+from c4pipe.errors import UsageError
+from c4pipe.io.paths import StoragePath, list_names
+from c4pipe.jobs.options import CleanOptions
+from c4pipe.recipes import pinned_lists, recipe_lists
+from c4pipe.recipes.choose import choose_recipe
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.wet.inputs import InputFile, find_inputs
+
+
+@dataclass(frozen=True)
+class CleanPlan:
+    """What job 1 has to do.
+
+    Attributes:
+        options: what the user asked for.
+        recipe: the recipe, with the languages asked for.
+        lists: the lists that the recipe needs.
+        files: the files to clean, by name.
+    """
+
+    options: CleanOptions
+    recipe: Recipe
+    lists: Lists
+    files: tuple[InputFile, ...]
+
+    @cached_property
+    def work(self) -> StoragePath:
+        """The absolute path of the work folder: a worker may run in any folder."""
+        return self.options.work.absolute()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The fingerprint of the recipe with its lists."""
+        return self.recipe.fingerprint(self.lists.digests)
+
+    def target(self, file: InputFile) -> StoragePath:
+        """Returns the path of a file's work file."""
+        return work_path(self.work, file)
+
+
+def plan_clean(options: CleanOptions) -> CleanPlan:
+    """Checks the options of job 1, and looks up what they name. Changes nothing.
+
+    Raises UsageError for an option that can't be met, C4pipeError if the list of a crawl's files can't be downloaded.
+    """
+    recipe = choose_recipe(options.recipe, options.languages)
+    cache = options.network.cache
+    if options.work.exists() and not options.work.is_dir():
+        raise UsageError(f"--work {options.work} is a file: give a folder")
+    if cache is not None and cache.exists() and not cache.is_dir():
+        raise UsageError(f"--cache {cache} is a file: give a folder")
+    if options.max_missing is not None and options.max_missing < 0:
+        raise UsageError(f"--max-missing {options.max_missing}: give 0 or more")
+    files = find_inputs(options.inputs, options.selection)
+    lists = recipe_lists.gather_lists(recipe, pinned_lists.lists_dir(options.lists), options.links)
+    return CleanPlan(options, recipe, lists, files)
+
+
+@dataclass(frozen=True)
+class WorkState:
+    """How far a work folder is: each file of a plan is in one of these.
+
+    Attributes:
+        done: files that have a work file.
+        missing: files without one that are recorded as missing: they could not be downloaded.
+        open: files that have neither.
+    """
+
+    done: tuple[InputFile, ...]
+    missing: tuple[InputFile, ...]
+    open: tuple[InputFile, ...]
+
+
+def work_state(plan: CleanPlan) -> WorkState:
+    """Returns how far the work folder of a plan is, by one look at its names."""
+    present = list_names(plan.work)
+    done, absent, open_files = [], [], []
+    for file in plan.files:
+        target = plan.target(file)
+        if target.name in present:
+            done.append(file)
+        elif missing.missing_note(target).name in present:
+            absent.append(file)
+        else:
+            open_files.append(file)
+    return WorkState(tuple(done), tuple(absent), tuple(open_files))

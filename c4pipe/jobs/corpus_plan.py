@@ -1,0 +1,152 @@
+"""The plan of job 2: work files, their headers, and the corpus that they make."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from c4pipe.clean.work_file import WorkHeader
+from c4pipe.clean.work_folder import find_work_files, read_headers
+from c4pipe.corpus.layout import SHARD_BYTES, Layout
+from c4pipe.corpus.shard_writer import FORMATS, shard_name
+from c4pipe.dedup.dedup_plan import DedupPlan
+from c4pipe.dedup.shuffle import bucket_bits, group_size
+from c4pipe.errors import UsageError
+from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW
+from c4pipe.filters.language import check_detector
+from c4pipe.io.paths import StoragePath
+from c4pipe.jobs.options import DedupOptions
+from c4pipe.recipes import recipe_lists
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.runners import control_totals
+
+MAX_SHARD_BYTES = 8 * SHARD_BYTES
+"""Bytes of text that a shard may have at most, on average: a worker holds a shard in memory."""
+
+MAX_SHARDS = 100_000
+"""The most train shards of a language: a shard's number has five digits."""
+
+
+@dataclass(frozen=True)
+class CorpusPlan:
+    """What job 2 has to do.
+
+    Attributes:
+        options: what the user asked for.
+        files: the work files, by name.
+        headers: their headers, in the same order; all of one recipe.
+        layout: the shards of the corpus.
+    """
+
+    options: DedupOptions
+    files: Mapping[str, StoragePath]
+    headers: tuple[WorkHeader, ...]
+    layout: Layout
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe of the work files."""
+        return self.headers[0].recipe
+
+    @property
+    def sources(self) -> list[str]:
+        """The names of the WET files."""
+        return [header.source for header in self.headers]
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """What makes the corpus this one, as JSON values: two corpora of one identity have the same bytes."""
+        inputs = [(header.source, header.source_bytes) for header in self.headers]
+        identity = corpus_identity(self.recipe, self.headers[0].fingerprint, inputs, self.options.formats)
+        return {
+            **identity,
+            "train_shards": dict(zip(self.layout.languages, self.layout.train_shards, strict=True)),
+        }
+
+    @cached_property
+    def shard_files(self) -> list[str]:
+        """The paths of all shard files, inside the corpus."""
+        extensions = [FORMATS[name].extension for name in self.options.formats]
+        return [shard_name(*shard, extension) for shard in self.layout.shards() for extension in extensions]
+
+    @cached_property
+    def clean_counts(self) -> dict[str, int]:
+        """The counters of job 1, over all work files, that the manifest has."""
+        counts: dict[str, int] = control_totals.add_reports(header.counts for header in self.headers)
+        counts.pop("pages.cleaned", None)
+        return counts
+
+    def parameters(self, publication_token: str) -> DedupPlan:
+        """Returns the parameters of the steps. Buckets and groups follow from the rows that the work files have."""
+        options = self.options
+        rows = sum(header.rows for header in self.headers)
+        spans = sum(header.spans for header in self.headers)
+        return DedupPlan(
+            recipe=self.recipe.to_json(),
+            lists=self.headers[0].lists,
+            work=tuple(str(folder.absolute()) for folder in options.work),
+            layout=self.layout,
+            url_bits=bucket_bits(rows, URL_ROW.itemsize),
+            span_bits=bucket_bits(spans, SPAN_ROW.itemsize),
+            group=group_size(len(self.headers), rows + spans),
+            output=str(options.output.absolute()),
+            formats=options.formats,
+            publication_token=publication_token,
+            keep_dropped=options.keep_dropped,
+        )
+
+
+def plan_dedup(options: DedupOptions) -> CorpusPlan:
+    """Checks the options of job 2, and reads the headers of the work files. Changes nothing.
+
+    Raises UsageError for an option that can't be met, or for work files that do not go together.
+    """
+    check_output(options.output, options.formats, options.shards)
+    files = find_work_files(options.work)
+    headers = tuple(read_headers(files).values())
+    recipe = headers[0].recipe
+    check_detector(recipe.parameters("language").get("detector", ""))
+    recipe_lists.find_lists(options.work, headers[0].lists)
+    text_bytes = control_totals.add_reports(header.text_bytes for header in headers)
+    layout = Layout.plan(recipe.languages, text_bytes, options.shards)
+    _check_shards(layout, text_bytes)
+    return CorpusPlan(options, files, headers, layout)
+
+
+def corpus_identity(
+    recipe: Recipe, fingerprint: str, inputs: Sequence[tuple[str, int | None]], formats: Sequence[str]
+) -> dict[str, Any]:
+    """Returns the part of a corpus' identity that is known before job 1.
+
+    Args:
+        recipe: the recipe.
+        fingerprint: the recipe's, with its lists.
+        inputs: name and bytes of each WET file; None for a size that is not known yet.
+        formats: names of shard formats.
+    """
+    values: dict[str, Any] = json.loads(json.dumps({"recipe": recipe.to_json(), "formats": list(formats)}))
+    files = [{"name": name, "bytes": size} for name, size in inputs]
+    return {"recipe": values["recipe"], "fingerprint": fingerprint, "inputs": files, "formats": values["formats"]}
+
+
+def check_output(output: StoragePath, formats: Sequence[str], shards: int | None) -> None:
+    """Raises UsageError if an option for the corpus can't be met."""
+    unknown = [name for name in formats if name not in FORMATS]
+    if unknown or not formats:
+        raise UsageError(f"unknown shard format {','.join(unknown)!r}: c4pipe writes {', '.join(FORMATS)}")
+    if shards is not None and not 1 <= shards <= MAX_SHARDS:
+        raise UsageError(f"--shards {shards}: there must be 1 to {MAX_SHARDS}")
+    if output.exists() and not output.is_dir():
+        raise UsageError(f"--output {output} is a file: give a folder")
+
+
+def _check_shards(layout: Layout, text_bytes: Mapping[str, int]) -> None:
+    """Raises UsageError if the shards of a language would be too large for the memory of a worker."""
+    for language, count in zip(layout.languages, layout.train_shards, strict=True):
+        size = text_bytes.get(language, 0)
+        if size > count * MAX_SHARD_BYTES:
+            raise UsageError(
+                f"--shards {count} would make {language} shards of {size // count / 1e9:.1f} GB, and a worker "
+                f"holds a shard in memory: give at least {-(-size // MAX_SHARD_BYTES)}, or leave it to c4pipe"
+            )

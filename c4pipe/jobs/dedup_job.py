@@ -1,0 +1,86 @@
+"""Job 2, `dedup`: work files to a corpus. It plans, runs and verifies."""
+
+from dataclasses import replace
+from typing import Any
+
+from c4pipe.clean import dropped_pages, missing
+from c4pipe.corpus import manifest as manifest_file
+from c4pipe.dedup import publish
+from c4pipe.dedup.dedup_plan import DedupPlan
+from c4pipe.dedup.publishers import STAGING, publisher
+from c4pipe.dedup.steps import dedup_work_files
+from c4pipe.errors import LostDataError
+from c4pipe.io.lock import only_run
+from c4pipe.jobs.corpus_plan import CorpusPlan
+from c4pipe.jobs.dropped_notes import note_unaudited
+from c4pipe.jobs.logs import LOG, key_values
+from c4pipe.runners.flow import Flow
+from c4pipe.runners.progress import Progress
+from c4pipe.runners.runner import run_job, spill_folder
+
+
+def dedup(plan: CorpusPlan, progress: Progress) -> dict[str, Any]:
+    """Writes the corpus of a plan, and returns its manifest.
+
+    A complete corpus of the same inputs and options is left as it is. A corpus with missing files is written again once
+    more of them are there.
+
+    Raises UsageError if the output folder holds something else, or if another run works there; LostDataError if the
+    runner lost or repeated data.
+    """
+    with only_run(plan.options.output):
+        manifest = publish.prepare(plan.options.output, plan.identity)
+        _note_dropped(plan, manifest is not None, progress)
+        if manifest is None:
+            _run(plan, _begin(plan), progress)
+            manifest = _verify(plan)
+        LOG.info("dedup: %s", key_values(manifest["counts"]))
+        return manifest
+
+
+def _note_dropped(plan: CorpusPlan, done: bool, progress: Progress) -> None:
+    """Removes dropped pages that an earlier run kept; of a corpus that is done, notes that there are none."""
+    keep = plan.options.keep_dropped
+    if keep and done:
+        note_unaudited(keep, plan.sources, "dedup", progress)
+    elif keep:
+        dropped_pages.clear(keep, plan.sources, "dedup")
+
+
+def _begin(plan: CorpusPlan) -> DedupPlan:
+    """Makes the output folder ready, and returns the parameters of the steps."""
+    token = publish.begin(
+        plan.options.output,
+        plan.identity,
+        plan.shard_files,
+        clean_counts=plan.clean_counts,
+        missing=missing.missing_files(plan.options.work),
+    )
+    return plan.parameters(token)
+
+
+def _run(plan: CorpusPlan, parameters: DedupPlan, progress: Progress) -> None:
+    """Runs the graph of job 2, whose last step publishes the corpus."""
+    output, runner, size = plan.options.output, plan.options.runner, parameters.group
+    files = list(enumerate(str(path.absolute()) for path in plan.files.values()))
+    groups = [(first // size, files[first : first + size]) for first in range(0, len(files), size)]
+    shards = plan.shard_files
+
+    def written() -> int:
+        return publisher(output).written(shards)
+
+    with spill_folder(runner, output.absolute() / STAGING) as spill:
+
+        def graph(flow: Flow) -> None:
+            dedup_work_files(flow, groups, replace(parameters, spill=spill))
+
+        with progress.wait("dedup", output, len(shards), written):
+            run_job(graph, runner, len(groups), progress.runs_as)
+
+
+def _verify(plan: CorpusPlan) -> dict[str, Any]:
+    """Returns the manifest of the corpus. Raises LostDataError if the last step has not published it."""
+    manifest = manifest_file.read_manifest(plan.options.output)
+    if manifest is None or not publish.has_all_inputs(manifest, plan.identity):
+        raise LostDataError("the runner ended without the last of its steps; no corpus was written")
+    return manifest

@@ -1,0 +1,78 @@
+"""The known limits of a corpus, for its dataset card."""
+
+from collections.abc import Iterator, Sequence
+
+from c4pipe.filters.sentences import punkt_model
+from c4pipe.recipes.recipe import Recipe
+
+_DODGE = (
+    "[Dodge et al. 2021](https://aclanthology.org/2021.emnlp-main.98/), *Documenting Large Webtext Corpora: A Case "
+    "Study on the Colossal Clean Crawled Corpus*"
+)
+
+
+def limits(recipe: Recipe, languages: Sequence[str], missing: int) -> Iterator[str]:
+    """Yields the known limits of a corpus, each in one or more sentences of Markdown.
+
+    Args:
+        recipe: the recipe of the corpus. A limit that comes from a rule is named where the recipe has that rule.
+        languages: codes of the languages that have pages.
+        missing: how many of the WET files could not be fetched.
+    """
+    if missing:
+        yield f"{missing:,} of the requested WET files could not be fetched."
+    if recipe.find("bad_words"):
+        yield (
+            "The list of bad words removes more than it is meant to: text by and about minorities is dropped more "
+            f"often than other text, and so is text on health and law. See {_DODGE}. A language without a list is "
+            "not filtered."
+        )
+    else:
+        yield "No list of bad words was applied, so there is offensive text in the corpus."
+    if recipe.find("language"):
+        yield _language_limit(str(recipe.parameters("language")["detector"]))
+    if recipe.find("no_terminal_punctuation") or recipe.find("few_words"):
+        yield (
+            "The rules favour prose. They drop headings, lists, tables, verse, captions and much of what people write "
+            "in forums."
+        )
+    elif recipe.find("few_sentences") or recipe.find("few_long_lines"):
+        yield "The rules favour prose. They drop pages of short lines or few sentences."
+    if recipe.find("curly_bracket"):
+        yield "A page or line with a curly bracket is dropped, and with it most program code."
+    yield from _sentence_limit(recipe, languages)
+    yield _repetition_limit(recipe)
+    if recipe.find("domain_not_listed") or recipe.find("url_not_listed"):
+        yield "All pages come from a list of domains or links, so the corpus has the subjects of that list."
+    yield (
+        "Nothing was done about personal data, false or hateful statements, machine-written text, or pages that are "
+        "also in the test sets of benchmarks."
+    )
+
+
+def _language_limit(detector: str) -> str:
+    name = {"langdetect": "langdetect", "cld3": "CLD3"}[detector]
+    return (
+        f"The language is {name}'s guess for the whole page. Most errors are in short texts, closely related "
+        "languages, dialects, and pages in several languages."
+    )
+
+
+def _sentence_limit(recipe: Recipe, languages: Sequence[str]) -> Iterator[str]:
+    models = {recipe.parameters(rule).get("model") for rule in ("few_sentences", "few_sentences_left")} - {None}
+    by_language = models == {"language"}
+    english = [each for each in languages if each != "en" and (not by_language or punkt_model(each) == "english")]
+    if models and english:
+        yield f"Punkt's English model also counts the sentences of other languages: {', '.join(english)}."
+
+
+def _repetition_limit(recipe: Recipe) -> str:
+    repeated = recipe.parameters("repeated_span")
+    if not repeated:
+        return "Only captures of one URL were deduplicated: a text that is at two URLs is in the corpus twice."
+    size, unit = repeated["size"], repeated["unit"]
+    what = f"{size} {unit}s in a row" if size > 1 else f"a {unit}"
+    return (
+        f"Only exact repeats of {what} are removed. Near copies stay, and a text can have a gap where a repeat was "
+        "removed."
+    )

@@ -1,0 +1,51 @@
+"""Renders the templates in templates/ with Jinja2, in HTML and Markdown."""
+
+import json
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from c4pipe.display.visible import JOINERS, visible
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_MARKUP = re.compile(r"([\\`*\[\]<>|#]|(?<!\w)_|_(?!\w))")
+
+
+def render(template: str, **values: Any) -> str:
+    """Returns a template of this folder with values filled in.
+
+    In a template that ends in `.html` every value is escaped, and each character that can't be seen, or that changes
+    the direction of the text, is shown as U+FFFD. In one that ends in `.md` the filters `md` and `quoted` do that.
+    """
+    return _environment().get_template(template).render(**values)
+
+
+@cache
+def _environment() -> "Environment":
+    """Jinja2 is imported here, when the first template is rendered: most processes of a job render none."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=PackageLoader("c4pipe.report"),
+        autoescape=lambda name: name is not None and name.endswith(".html"),
+        undefined=StrictUndefined,
+        finalize=lambda value: value if isinstance(value, Markup) else visible(str(value), keep=f"\n{JOINERS}"),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(md=as_markdown, quoted=quoted, number="{:,}".format)
+    return environment
+
+
+def as_markdown(text: str) -> str:
+    """Returns a text of one line as Markdown that shows it as it is."""
+    return _MARKUP.sub(r"\\\1", text)
+
+
+def quoted(text: str) -> str:
+    """Returns a text in the quotes of JSON, which YAML reads as a string too: the language `no` stays a text."""
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,245 @@
+"""The sections of a report, as data: what is shown of a manifest and of `report.json`, in which words and order."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from c4pipe.display.excerpt import short
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.wording import describe_step
+from c4pipe.report import report_examples
+from c4pipe.report.blocks import (
+    Bar,
+    Block,
+    Columns,
+    Paragraph,
+    Row,
+    Section,
+    Table,
+    TextTable,
+    funnel_chart,
+    share_table,
+)
+from c4pipe.report.funnel import FunnelRow, funnel_rows, percent, unit_name
+from c4pipe.wet.records import DAMAGE
+
+WORDING_SIZE = 600
+"""Characters that are shown of a recipe's description and of a rule's."""
+
+# Web pages decide how long these lists are. With at most so many rows of each, a report stays below 2 MB.
+_DOMAINS, _LANGUAGES, _MONTHS, _MISSING = 30, 110, 60, 20
+
+
+@dataclass(frozen=True)
+class ReportInput:
+    """What a report is made of.
+
+    Attributes:
+        manifest: the manifest of the corpus.
+        recipe: its recipe.
+        profile: counts and pages of the corpus (see `profile.Profile`).
+        examples: pages by rule (see `examples.examples_by_rule`).
+        repeats: the most repeated spans: `text`, `times`, `domains` of each.
+    """
+
+    manifest: Mapping[str, Any]
+    recipe: Recipe
+    profile: Mapping[str, Any]
+    examples: Mapping[str, Sequence[Mapping[str, Any]]]
+    repeats: Sequence[Mapping[str, Any]]
+
+    def count(self, name: str) -> int:
+        """Returns a counter of the manifest; 0 where it has none of this name."""
+        return int(self.manifest["counts"].get(name, 0))
+
+
+def report_sections(report: ReportInput) -> list[Section]:
+    """Returns the sections that have something to show, in their order."""
+    recipe, examples = report.recipe, report.examples
+    funnel = funnel_rows(recipe, report.manifest["counts"])
+    by_rule = report_examples.examples_by_rule(recipe, report.manifest["counts"], examples)
+    borderline = report_examples.borderline_examples(recipe, report.profile, examples)
+    sections = [
+        Section("pages", "Pages", [_page_funnel(report, funnel), _byte_funnel(funnel)]),
+        Section("lines", "Lines and sentences", [_line_funnel(report, funnel), *_unit_funnel(report, funnel)]),
+        Section("examples", "Examples for each rule", list(by_rule)),
+        Section("passed", "Pages that just passed", list(borderline)),
+        Section("languages", "Languages", list(_languages(report))),
+        Section("lengths", "Lengths", list(_lengths(report))),
+        Section("domains", "Domains", list(_domains(report))),
+        Section("duplicates", "Duplicates", list(_duplicates(report))),
+        Section("months", "Capture dates", list(_months(report))),
+        Section("inputs", "Inputs", list(_inputs(report))),
+        Section("recipe", "Recipe", [_rules(report)]),
+        Section("first", "Some pages", list(report_examples.corpus_pages(report.profile))),
+    ]
+    return [section for section in sections if section.blocks]
+
+
+def _page_funnel(report: ReportInput, funnel: Iterable[FunnelRow]) -> Table:
+    rows = [row for row in funnel if row.section == "pages" and row.kind != "part"]
+    return funnel_chart("A page counts for the first rule that drops it.", "pages", rows, _rule_notes(report))
+
+
+def _line_funnel(report: ReportInput, funnel: Iterable[FunnelRow]) -> Table:
+    rows = [row for row in funnel if row.section == "lines"]
+    return funnel_chart("Lines", "lines", rows, _rule_notes(report))
+
+
+def _unit_funnel(report: ReportInput, funnel: Iterable[FunnelRow]) -> Iterator[Table]:
+    if report.count("units.newest"):
+        units = unit_name(report.recipe)
+        yield funnel_chart(units.capitalize(), units, [row for row in funnel if row.section == "units"], {})
+
+
+def _byte_funnel(funnel: Iterable[FunnelRow]) -> Table:
+    return funnel_chart("Bytes of text", "bytes", [row for row in funnel if row.section == "bytes"], {})
+
+
+def _rule_notes(report: ReportInput) -> dict[str, tuple[str, str]]:
+    """Returns what each rule does, and the link to its examples, if it has some."""
+    return {
+        step.rule: (
+            short(describe_step(step), WORDING_SIZE),
+            report_examples.link_to(step.rule) if report.examples.get(step.rule) else "",
+        )
+        for _, step in report.recipe.steps()
+    }
+
+
+def _languages(report: ReportInput) -> Iterator[Table]:
+    by_language: dict[str, Counter[str]] = {}
+    for name, pages in report.profile["pages"].items():
+        language, _, split = name.partition("/")
+        by_language.setdefault(language, Counter())[split] += pages
+    largest_first = sorted(by_language.items(), key=lambda item: (-item[1].total(), item[0]))[:_LANGUAGES]
+    if not largest_first:
+        return
+    kept = report.count("pages.kept")
+    largest = largest_first[0][1].total() or 1
+    rows = [
+        Row(
+            language,
+            (f"{splits.total():,}", percent(splits.total(), kept), f"{splits['validation']:,}"),
+            Bar(splits.total() / largest),
+        )
+        for language, splits in largest_first
+    ]
+    caption = "Pages of the corpus by language, and how many of them are in the validation split"
+    yield Table(caption, ("language", "pages", "%", "validation"), rows, chart="share")
+
+
+def _lengths(report: ReportInput) -> Iterator[Columns]:
+    tables = [
+        ("Pages by number of characters", ("characters", "pages"), report.profile["characters"]),
+        ("Pages by number of lines", ("lines", "pages"), report.profile["lines"]),
+        ("Lines by number of characters", ("characters", "lines"), report.profile["line_characters"]),
+    ]
+    if report.count("pages.kept"):
+        yield Columns(
+            [share_table(caption, heads, _ranges(counts), sum(counts.values())) for caption, heads, counts in tables]
+        )
+
+
+def _ranges(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Returns the name and count of each range of a histogram, from its least power of two to its largest."""
+    powers = sorted(map(int, counts))
+    ranges, power = [], powers[0] if powers else 1
+    while powers and power <= powers[-1]:
+        name = f"{power:,}" if power <= 1 else f"{power:,} to {2 * power - 1:,}"
+        ranges.append((name, counts.get(str(power), 0)))
+        power = max(1, 2 * power)
+    return ranges
+
+
+def _domains(report: ReportInput) -> Iterator[Block]:
+    pages, sizes = report.profile["domain_pages"], report.profile["domain_bytes"]
+    if not pages:
+        return
+    cut = report.profile["domains_cut"]
+    yield Paragraph(
+        f"The pages come from {'at least ' if cut else ''}{report.profile['domains']:,} hosts (without www.)."
+    )
+    kept, kept_bytes = report.count("pages.kept"), report.count("bytes.kept")
+    largest_first = sorted(pages, key=lambda host: (-pages[host], host))[:_DOMAINS]
+    rows = [
+        Row(
+            short(host, 100) or "(none)",
+            (f"{pages[host]:,}", percent(pages[host], kept), percent(sizes[host], kept_bytes)),
+            Bar(pages[host] / pages[largest_first[0]]),
+        )
+        for host in largest_first
+    ]
+    total, total_bytes = sum(pages[host] for host in largest_first), sum(sizes[host] for host in largest_first)
+    rows.append(
+        Row("together", (f"{total:,}", percent(total, kept), percent(total_bytes, kept_bytes)), None, total=True)
+    )
+    caption = "The hosts with most pages" + ("; the numbers are lower bounds" if cut else "")
+    yield Table(caption, ("host", "pages", "% of pages", "% of bytes"), rows, chart="share")
+
+
+def _duplicates(report: ReportInput) -> Iterator[Block]:
+    units = unit_name(report.recipe)
+    read, newest = report.count("pages.read"), report.count("units.newest")
+    numbers = [("pages that are older captures of a URL", "pages.dropped.stale_capture", read, "pages read")]
+    if report.recipe.find("repeated_span"):
+        numbers += [
+            ("pages that lost repeated text", "pages.edited.repeated_span", read, "pages read"),
+            (f"{units} that were removed", "units.dropped.repeated_span", newest, f"{units} (newest page of each URL)"),
+        ]
+    rows = [
+        Row(
+            name,
+            (f"{report.count(counter):,}", percent(report.count(counter), whole)),
+            Bar(report.count(counter) / whole if whole else 0.0, 0.0, "dropped"),
+            note=f"of {of}",
+        )
+        for name, counter, whole, of in numbers
+    ]
+    yield Table("Duplicates that were removed", ("what", "number", "%"), rows, chart="share")
+    if report.repeats:
+        yield TextTable(
+            f"The most repeated {units}, as written where they were removed",
+            ("text", "times", "hosts it was removed from"),
+            [(each["text"], f"{each['times']:,}", f"{each['domains']:,}") for each in report.repeats],
+        )
+
+
+def _months(report: ReportInput) -> Iterator[Table]:
+    months = sorted(report.profile["months"].items())
+    shown = months[-_MONTHS:]
+    if len(months) > len(shown):
+        shown = [(f"before {shown[0][0]}", sum(n for _, n in months[:-_MONTHS])), *shown]
+    if shown:
+        yield share_table("Pages of the corpus by month", ("month", "pages"), shown, report.count("pages.kept"))
+
+
+def _inputs(report: ReportInput) -> Iterator[Block]:
+    inputs, missing = report.manifest["inputs"], report.manifest["missing"]
+    yield Paragraph(f"{len(inputs):,} WET files of {sum(file['bytes'] for file in inputs):,} bytes in total.")
+    damage = [
+        Row(kind, (f"{report.count(f'damage.{kind}'):,}",), note=meaning)
+        for kind, meaning in DAMAGE.items()
+        if report.count(f"damage.{kind}")
+    ]
+    if damage:
+        yield Table("Damage in these files", ("damage", "times"), damage)
+    else:
+        yield Paragraph("These files have no damage.")
+    if missing:
+        first = f"; the first {_MISSING}" if len(missing) > _MISSING else ""
+        yield TextTable(
+            f"{len(missing):,} more WET files could not be fetched{first}",
+            ("file", "error"),
+            [(short(file["name"], 200), short(file["error"], 300)) for file in missing[:_MISSING]],
+        )
+
+
+def _rules(report: ReportInput) -> TextTable:
+    rows = [
+        (step.rule, short(describe_step(step), WORDING_SIZE), step.definition.source)
+        for _, step in report.recipe.steps()
+    ]
+    caption = f"The rules of {report.recipe.name} in their order (fingerprint {report.manifest['fingerprint']})"
+    return TextTable(caption, ("rule", "what it does", "source"), rows)

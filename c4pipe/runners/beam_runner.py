@@ -1,0 +1,61 @@
+"""Runs a job's graph as a Beam pipeline, on the runner that the options name."""
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
+
+from c4pipe.errors import JobWritten
+from c4pipe.runners.beam_flow import BeamFlow
+from c4pipe.runners.flow import Flow
+
+if TYPE_CHECKING:
+    from c4pipe.runners.runner import RunnerOptions
+
+
+def run_on_beam(graph: Callable[[Flow], None], options: "RunnerOptions", runs_as: Callable[[str], None]) -> None:
+    """Runs a job to its end on a Beam runner.
+
+    Args:
+        graph: puts the steps together.
+        options: what runs the job; `beam` holds the options for Beam.
+        runs_as: called with the id by which the runner knows the job, where it gives one.
+
+    Raises JobWritten where the job is written to a file instead, and what Beam raises.
+    """
+    beam_options = PipelineOptions(list(options.beam))
+    pipeline = beam.Pipeline(options=beam_options)
+    graph(BeamFlow(pipeline))
+    with _logs(not options.quiet):
+        result = pipeline.run()
+        if job := _job_id(result):
+            runs_as(job)
+        result.wait_until_finish()
+    if file := beam_options.view_as(PortableOptions).output_executable_path:
+        raise JobWritten(f"the job is in {file}: submit it, then give the same command without that option")
+
+
+def _job_id(result: object) -> str | None:
+    """Returns the id of a job: Dataflow's result has a method for it, that of a job server a private attribute."""
+    job_id = getattr(result, "job_id", None) or getattr(result, "_job_id", None)
+    value = job_id() if callable(job_id) else job_id
+    return str(value) if value else None
+
+
+@contextlib.contextmanager
+def _logs(shown: bool) -> Iterator[None]:
+    """Lets Beam's client of another runner log job ids, links and states; prints them, except those of workers here."""
+    logger, handler = logging.getLogger("apache_beam.runners"), logging.StreamHandler()
+    handler.addFilter(lambda record: not record.name.startswith("apache_beam.runners.worker"))
+    before = logger.level
+    logger.setLevel(logging.INFO)
+    if shown:
+        logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)

@@ -1,0 +1,41 @@
+"""How far `clean` is, and what the rules have dropped so far."""
+
+import time
+from pathlib import Path
+
+from c4pipe.clean.clean_progress import drop_words, drops, watch_clean
+from c4pipe.cli import main
+from c4pipe.runners.progress import Progress, ProgressEvent
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_drops_by_rule_the_most_first() -> None:
+    counts = {"pages.read": 200, "pages.dropped.b": 10, "pages.dropped.a": 10, "pages.dropped.z": 30, "lines.left": 9}
+    assert list(drops(counts).items()) == [("z", 30), ("a", 10), ("b", 10)]
+    assert drop_words({**counts, "pages.dropped.few": 1}) == ", dropped: z 15%, a 5%, b 5%"
+    assert drop_words({"pages.read": 9, "pages.dropped.a": 0}) == ""
+    assert drop_words({}) == ""
+
+
+def test_work_files_that_appear_are_counted(tmp_path: Path) -> None:
+    work, watched = tmp_path / "work", tmp_path / "watched"
+    watched.mkdir()
+    lists = ["--lists", str(ROOT / "samples" / "lists")]
+    assert main.main(["clean", str(ROOT / "samples" / "crawl"), *lists, "--work", str(work), "--quiet"]) == 0
+    files = sorted(work.glob("*.parquet"))
+    sizes = {file.name: size for file, size in zip(files, (10, 20, 70), strict=True)}
+    events: list[ProgressEvent] = []
+    with watch_clean(Progress(events.append), watched, sizes):
+        while not events:
+            time.sleep(0.01)
+        for file in files[:2]:
+            file.rename(watched / file.name)
+        (watched / "another.parquet").write_text("not watched")
+    begin, end = events[0], events[-1]
+    assert (begin.share, begin.facts["files"], begin.facts["pages"]) == (0.0, 0, 0)
+    assert end.share == 0.3
+    assert end.words.startswith("2 of 3 files, ")
+    assert (end.facts["files"], end.facts["files_total"]) == (2, 3)
+    assert 0 < end.facts["pages"] < 71
+    assert sum(end.facts["drops"].values()) > 0

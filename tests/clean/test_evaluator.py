@@ -1,0 +1,145 @@
+"""What holds for any page that the evaluator judges: counts that add up, and kept text that follows the rules."""
+
+import hashlib
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from c4pipe.clean.evaluator import RecipeEvaluator
+from c4pipe.clean.file_cleaner import count_page
+from c4pipe.clean.page_facts import PageFacts
+from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.verdicts import Verdict
+from c4pipe.filters import spans
+from c4pipe.recipes.presets import C4, TFDS
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.recipes.rules import RULES
+from c4pipe.wet.page import Page
+from tests.helpers.pages import PAGES, PROSE, before_lines, line_rules, resources_of, unreadable
+
+BASES = pytest.mark.parametrize("recipe", [C4, TFDS], ids=["c4", "tfds"])
+LONG_TEST = settings(max_examples=300, deadline=None)
+
+
+def clean(recipe: Recipe, lists: Lists, page: Page) -> tuple[Verdict, PageFacts]:
+    return RecipeEvaluator(recipe, resources_of(recipe, lists)).clean(page)
+
+
+@BASES
+@LONG_TEST
+@given(page=PAGES)
+def test_lines_read_are_dropped_or_left(recipe: Recipe, sample_lists: Lists, page: Page) -> None:
+    verdict, facts = clean(recipe, sample_lists, page)
+    if verdict.reason in before_lines(recipe):
+        assert verdict.lines == {}
+        assert verdict.lines_read is None
+        return
+    falls_among_lines = {each.rule for each in recipe.lines if each.definition.scope == "page"}
+    if verdict.reason in falls_among_lines:  # then only the rules before that one have looked
+        assert list(verdict.lines) == line_rules(recipe)[: len(verdict.lines)]
+    else:
+        assert list(verdict.lines) == line_rules(recipe)
+    dropped = sum(number for name, number in verdict.lines.items() if not RULES[name].edits)
+    assert verdict.lines_read == dropped + len(facts.lines)
+    # tfds drops a line of metadata before other breaks than line feeds cut it
+    assert verdict.lines_read == len(page.lines) or (recipe is TFDS and verdict.lines["metadata_line"])
+    assert all(0 <= number <= len(page.lines) for number in verdict.lines.values())
+
+
+@LONG_TEST
+@given(page=PAGES)
+def test_a_page_that_falls_before_the_line_rules_keeps_its_lines(sample_lists: Lists, page: Page) -> None:
+    verdict, facts = clean(C4, sample_lists, page)
+    if verdict.reason in before_lines(C4):
+        assert facts.lines == page.lines
+
+
+@BASES
+@LONG_TEST
+@given(page=PAGES)
+def test_counters_are_named_after_rules(recipe: Recipe, sample_lists: Lists, page: Page) -> None:
+    verdict, _ = clean(recipe, sample_lists, page)
+    page_rules = {each.rule for stage, each in recipe.steps() if each.definition.scope == "page" and stage != "final"}
+    last_rules = {each.rule for each in recipe.final}
+    assert verdict.reason in {None, *page_rules}
+    assert verdict.final in {None, *last_rules}
+    assert verdict.readable == (verdict.reason not in unreadable(recipe))
+
+
+@BASES
+@settings(max_examples=100, deadline=None)
+@given(pages=st.lists(PAGES, max_size=6))
+def test_funnel_adds_up(recipe: Recipe, sample_lists: Lists, pages: list[Page]) -> None:
+    evaluator = RecipeEvaluator(recipe, resources_of(recipe, sample_lists))
+    counts: Counter[str] = Counter()
+    for page in pages:
+        count_page(page, *evaluator.clean(page), counts)
+
+    def total(start: str) -> int:
+        return sum(number for name, number in counts.items() if name.startswith(start))
+
+    assert {name.rpartition(".")[2] for name in counts if name.count(".") == 2} <= RULES.keys()
+    assert counts["pages.read"] == len(pages) == total("pages.dropped.") + counts["pages.cleaned"]
+    assert counts["lines.read"] == total("lines.dropped.") + counts["lines.left"]
+
+
+@BASES
+@LONG_TEST
+@given(page=PAGES)
+def test_what_is_kept_is_clean(recipe: Recipe, sample_lists: Lists, page: Page) -> None:
+    verdict, facts = clean(recipe, sample_lists, page)
+    if list(verdict.lines) != line_rules(recipe) or verdict.reason in {"curly_bracket", "lorem_ipsum"}:
+        return
+    marks = recipe.parameters("no_terminal_punctuation")["endings"]
+    assert [line for line in facts.lines if line != line.rstrip() or len(line.split()) < 5] == []
+    assert recipe is TFDS or [line for line in facts.lines if line != line.strip()] == []
+    assert [line for line in facts.lines if not line.endswith(marks) or line.endswith(("...", "…"))] == []
+    assert "javascript" not in facts.text.lower()
+    assert facts.text == "\n".join(facts.lines).strip()
+    if verdict.reason is None:
+        assert facts.sentence_count >= 3
+        assert "{" not in facts.text
+        assert "lorem ipsum" not in facts.text.lower()
+        assert facts.unit_starts[0] == 0
+        cut = spans.cut(facts.text, facts.unit_starts)
+        assert "".join(cut) == facts.text
+        if recipe is TFDS:
+            assert [each.removesuffix("\n") for each in cut] == facts.text.split("\n")
+
+
+@LONG_TEST
+@given(page=PAGES)
+def test_a_line_that_tfds_keeps_c4_keeps(sample_lists: Lists, page: Page) -> None:
+    """Unless one of the rules drops the whole page that look at it as crawled."""
+    verdict, facts = clean(TFDS, sample_lists, page)
+    judged, other = clean(C4, sample_lists, page)
+    if verdict.reason is None and judged.reason not in before_lines(C4):
+        assert {line.strip() for line in facts.lines} <= {*other.lines}
+
+
+# --- a fraction of the pages with listed words ------------------------------------------------------------
+
+
+def test_a_share_of_pages_with_listed_words_is_dropped(sample_lists: Lists) -> None:
+    """Which ones follows from their URLs as the rule `normalised_url` gives them."""
+    pages = [
+        Page(f"https://example.com/{number}", "2030-01-01T00:00:00Z", f"{PROSE[0]} blarp") for number in range(400)
+    ]
+    for fraction in (0.0, 0.25, 0.999, 1.0):
+        resources = RuleResources(C4.change("bad_words", drop_fraction=fraction), sample_lists)
+        dropped = [PageFacts(page, resources, page.lines).bad_word for page in pages]
+        assert set(dropped) <= {"blarp", None}
+        assert dropped.count("blarp") == pytest.approx(400 * fraction, abs=0 if fraction in (0, 1) else 30)
+        again = [Page(f"http://www.{page.url[8:]}/?ref=x", page.timestamp, page.body) for page in pages]
+        assert [PageFacts(page, resources, page.lines).bad_word for page in again] == dropped
+
+
+def test_the_share_of_one_in_four_by_hand(sample_lists: Lists) -> None:
+    resources = RuleResources(C4.change("bad_words", drop_fraction=0.25), sample_lists)
+    for number in range(40):
+        page = Page(f"https://example.com/{number}", "2030-01-01T00:00:00Z", "blarp, in a text of English words")
+        md5 = int(hashlib.md5(f"example.com/{number}".encode()).hexdigest(), 16)
+        assert (PageFacts(page, resources, page.lines).bad_word is not None) == (md5 % 4 == 0)

@@ -1,0 +1,234 @@
+"""The trace of an evaluation: it records what the evaluator decides, and changes nothing."""
+
+import json
+import os
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from c4pipe.clean.evaluator import RecipeEvaluator
+from c4pipe.clean.fact_wording import fact_in_words
+from c4pipe.clean.page_facts import PageFacts, fact_reader
+from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.verdicts import PageVerdict
+from c4pipe.cli.explain_view import page_json, page_view
+from c4pipe.recipes import recipe_lists
+from c4pipe.recipes.presets import C4, RECIPES, TFDS, find_recipe
+from c4pipe.recipes.recipe import STAGES, Recipe
+from c4pipe.recipes.rules import Fact
+from c4pipe.wet.page import Page
+from tests.helpers.console import printed
+from tests.helpers.pages import pages_of
+
+CRAWL = Path(__file__).resolve().parents[2] / "samples" / "crawl"
+EVERY = 1 if "C4PIPE_LONG" in os.environ else 16  # page of the real ones
+
+
+def assert_as_cleaned(page: Page, evaluator: RecipeEvaluator) -> PageVerdict:
+    """Compares an explanation with the verdict without a trace, and its parts with each other."""
+    recipe = evaluator.recipe
+    verdict, facts = evaluator.clean(page)
+    explained = evaluator.explain_page(page)
+    assert explained.verdict == verdict
+    assert explained.text == facts.text
+    assert [each.rule for each in explained.rules if each.asked and each.dropped] == [explained.reason] * bool(
+        explained.reason
+    )
+    if verdict.lines_read is not None:
+        taken = Counter[str]()
+        for line in explained.lines:
+            taken.update(line.edits if line.asked or line.rule else ())
+            taken.update([line.rule] if line.rule and line.asked else ())
+        assert taken == Counter({rule: n for rule, n in verdict.lines.items() if n})
+    if verdict.reason is None:
+        left = [line.left for line in explained.lines if line.left is not None]
+        assert "\n".join(left) == facts.text
+        steps = [each for _, each in recipe.steps() if each.definition.scope != "line"]
+        assert [each.rule for each in explained.rules] == [each.rule for each in steps]
+    return explained
+
+
+@pytest.fixture(scope="module")
+def real_pages(shared_data: Path) -> list[Page]:
+    return pages_of(*sorted((shared_data / "wet").glob("*.gz")), *sorted((shared_data / "pages").glob("*.gz")))[::EVERY]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["c4", "realnewslike", "tfds", "tfds-webtextlike", "tfds-mc4"])
+def test_real_pages_are_explained_as_they_are_cleaned(name: str, shared_data: Path, real_pages: list[Page]) -> None:
+    recipe = find_recipe(name)
+    links = shared_data / "lists" / "webtext" / "reddit-submissions-2005.urls.txt"
+    lists = recipe_lists.gather_lists(recipe, shared_data / "lists", [links] if recipe.find("url_not_listed") else [])
+    evaluator = RecipeEvaluator(recipe, RuleResources(recipe, lists))
+    reasons = {assert_as_cleaned(page, evaluator).reason for page in real_pages}
+    assert len(reasons) > 1 or reasons == {"url_not_listed"}
+
+
+@pytest.mark.parametrize("recipe", [C4, TFDS], ids=["c4", "tfds"])
+def test_sample_pages_are_explained_as_they_are_cleaned(
+    recipe: Recipe, c4_tools: RuleResources, tfds_tools: RuleResources
+) -> None:
+    resources = c4_tools if recipe is C4 else tfds_tools
+    evaluator = RecipeEvaluator(recipe, resources)
+    explained = [assert_as_cleaned(page, evaluator) for page in pages_of(*sorted(CRAWL.glob("*.gz")))]
+    rules = {step.rule for _, step in recipe.steps() if step.definition.scope == "page"}
+    if recipe is C4:
+        assert {each.reason for each in explained} == rules - {"few_sentences_left"} | {None}
+
+
+PIECES = st.sampled_from(
+    [
+        *("The boat came home at five.", "Use cookies here, please do so now.", "JavaScript is needed for this page."),
+        *("Der Hund ging über die Straße nach Hause.", "lorem ipsum", "{", "gronkle", "WARC-x", "x" * 1001, "é"),
+        *(" [1]", "[edit]", "[2] [3]\n", "\n", "\r", "\x0b", "\u2028", " ", "…", '"', "."),
+    ]
+)
+
+
+@pytest.mark.parametrize("recipe", [C4, TFDS], ids=["c4", "tfds"])
+@settings(max_examples=60)
+@given(pieces=st.lists(PIECES, max_size=25), url=st.sampled_from(["", "http://a.example/"]))
+def test_any_page_is_explained_as_it_is_cleaned(
+    recipe: Recipe, pieces: list[str], url: str, c4_tools: RuleResources, tfds_tools: RuleResources
+) -> None:
+    resources = c4_tools if recipe is C4 else tfds_tools
+    body = "".join(pieces)
+    explained = assert_as_cleaned(Page(url, "2030-01-01T00:00:00Z", body), RecipeEvaluator(recipe, resources))
+    assert json.loads(json.dumps(page_json(explained)))["text"] == explained.text
+    assert all(cell_len(line) <= 80 for line in printed(page_view(explained)).splitlines())
+
+
+def facts_of(explained: PageVerdict) -> dict[str, str]:
+    return {each.rule: each.fact for each in explained.rules}
+
+
+def test_a_page_that_falls_early_is_explained_to_its_end(c4_tools: RuleResources) -> None:
+    body = "Home\nThe {old} mill has a Gronkle, it said [1].\nWe use cookies to be nice to you.\n"
+    explained = RecipeEvaluator(C4, c4_tools).explain_page(Page("http://www.a.example/", "2030-01-01T00:00:00Z", body))
+    assert explained.verdict.reason == "curly_bracket"
+    assert [(each.rule, each.edits, each.asked) for each in explained.lines] == [
+        ("no_terminal_punctuation", (), False),
+        (None, ("citation",), False),
+        ("policy", (), False),
+    ]
+    assert explained.text == body.rstrip()
+    asked = [each.rule for each in explained.rules if each.asked]
+    assert asked == ["incomplete", "too_long", "lorem_ipsum", "curly_bracket"]
+    found = facts_of(explained)
+    assert found["curly_bracket"] == 'it has "{"'
+    assert found["few_sentences"] == "1 sentence; at least 3"
+    assert found["bad_words"] == 'it has "gronkle"'
+    assert found["normalised_url"] == "a.example"
+    assert found["incomplete"] == "it has a URL, text and a timestamp"
+    shown = printed(page_view(explained))
+    assert "(policy)" in shown
+    assert "(dropped)" in shown
+    assert shown.splitlines()[-1] == "Dropped by curly_bracket."
+
+
+def test_a_page_of_megabytes_is_not_explained_to_its_end(c4_tools: RuleResources) -> None:
+    page = Page("http://a.example/", "2030-01-01T00:00:00Z", "ab. " * 4_000_000)
+    explained = assert_as_cleaned(page, RecipeEvaluator(C4, c4_tools))
+    said = {each.rule: (each.dropped, each.asked) for each in explained.rules}
+    assert said["too_long"] == (True, True)
+    assert set(list(said.values())[2:]) == {(None, False)}
+    assert re.search(r"^ +1  -        ab\. ab\. .*…$", printed(page_view(explained)), re.MULTILINE)
+
+
+def test_facts_show_what_decides(shared_data: Path, tfds_tools: RuleResources) -> None:
+    tfds = RecipeEvaluator(TFDS, tfds_tools)
+    no_time = facts_of(tfds.explain_page(Page("", "yesterday", "")))
+    assert no_time["incomplete"] == "it has no url and no text and no timestamp"
+    german = "Der Hund ging nach Hause. Er war sehr müde. Die Katze blieb noch lange dort.\n"
+    facts = facts_of(tfds.explain_page(page_of(german)))
+    assert re.fullmatch(r"de, with a probability of 0\.99\d{4}; wanted: en, with at least 0\.99", facts["language"])
+    assert facts["few_sentences"] == "3 sentences; at least 3"
+    assert facts["few_sentences_left"] == "3 sentences or more"
+    recipe = find_recipe("mc4").without("language", "bad_words")
+    facts = facts_of(RecipeEvaluator(recipe, tfds_tools).explain_page(page_of("x" * 200)))
+    assert facts["few_long_lines"] == "1 line of 200 characters; at least 3"
+    news = find_recipe("realnewslike")
+    resources = RuleResources(news, recipe_lists.gather_lists(news, shared_data / "lists", []))
+    facts = facts_of(RecipeEvaluator(news, resources).explain_page(Page("http://a.example/x", "", "")))
+    assert facts["domain_not_listed"] == "the domain of a.example/x is not listed"
+
+
+def page_of(text: str) -> Page:
+    return Page("http://a.example/", "2030-01-01T00:00:00Z", text)
+
+
+def test_a_trace_stops_at_the_rule_that_drops_the_page(c4_tools: RuleResources) -> None:
+    """Without `to_the_end` the rules behind it are not applied: examples and dropped pages need no more."""
+    evaluator = RecipeEvaluator(C4, c4_tools)
+    page = page_of("The {old} mill has a gronkle, it is said.\n")
+    whole, short = evaluator.explain_page(page), evaluator.explain_page(page, to_the_end=False)
+    assert [each.rule for each in short.rules] == ["incomplete", "too_long", "lorem_ipsum", "curly_bracket"]
+    assert whole.rules[: len(short.rules)] == short.rules
+    assert (short.verdict, short.text) == (whole.verdict, whole.text)
+    assert len(whole.rules) > len(short.rules)
+
+
+@pytest.mark.parametrize("recipe", [C4, TFDS], ids=["c4", "tfds"])
+def test_the_final_stage_is_explained_as_it_is_applied(
+    recipe: Recipe, c4_tools: RuleResources, tfds_tools: RuleResources
+) -> None:
+    evaluator = RecipeEvaluator(recipe, c4_tools if recipe is C4 else tfds_tools)
+    rules = [step.rule for step in recipe.final]
+    sentences = "The old mill is open. It is closed on Monday. You can buy a gronkle of bread there on all other days."
+    german = "Der Hund ging nach Hause. Er war sehr müde. Die Katze blieb noch lange dort."
+    reasons = set()
+    for text, units in ((sentences, 3), (sentences, 2), ("The old mill is open.", 1), (german, 3), ("", 0)):
+        explained = evaluator.explain_final("http://a.example/", text, units)
+        short = evaluator.explain_final("http://a.example/", text, units, to_the_end=False)
+        assert evaluator.finish("http://a.example/", text, units) == explained._replace(rules=())
+        assert short[:2] == explained[:2]
+        assert [each.rule for each in explained.rules] == rules
+        assert [each.rule for each in explained.rules if each.dropped and each.asked] == [
+            each for each in [explained.reason] if each
+        ]
+        assert explained.rules[: len(short.rules)] == short.rules
+        reasons.add(explained.reason)
+    assert reasons == (
+        {"few_sentences_left", None} if recipe is C4 else {"few_sentences_left", "language", "bad_words"}
+    )
+
+
+def test_the_reason_and_the_text_of_a_dropped_page(c4_tools: RuleResources) -> None:
+    """In words, from the verdict without a trace: the same as with one."""
+    evaluator = RecipeEvaluator(C4, c4_tools)
+    body = "Lorem ipsum\n The text is what a rule before the line rules has seen.\n"
+    for text, shown in (
+        (body, body),
+        ("Home\nOnly one sentence is left of this.", "Only one sentence is left of this."),
+        ("Home", "Home"),
+        ("", ""),
+    ):
+        verdict, facts = evaluator.clean(page_of(text))
+        explained = evaluator.explain_page(page_of(text))
+        (dropping,) = [each for each in explained.rules if each.dropped and each.asked]
+        assert evaluator.explain_drop(verdict, facts) == (dropping.fact, shown)
+
+
+def test_a_line_that_occurs_twice_has_one_fate(c4_tools: RuleResources) -> None:
+    line = "It is open on each day of the week [1]."
+    explained = RecipeEvaluator(C4, c4_tools).explain_page(page_of(f"{line}\nHome\n{line}\nHome\n"))
+    assert [(each.left, each.rule, each.edits) for each in explained.lines] == [
+        ("It is open on each day of the week .", None, ("citation",)),
+        (None, "no_terminal_punctuation", ()),
+    ] * 2
+
+
+@pytest.mark.parametrize("fact", Fact)
+def test_each_fact_can_be_read_and_has_its_words(fact: Fact, c4_tools: RuleResources) -> None:
+    text = "Lorem ipsum {and more}."
+    facts = PageFacts(page_of(text), c4_tools, [text])
+    step = next(step for recipe in RECIPES.values() for _, step in recipe.steps() if step.definition.fact is fact)
+    for stage in STAGES:
+        fact_reader(fact, stage)(facts)
+        for dropped in (True, False):
+            assert fact_in_words(facts, step, stage, dropped)

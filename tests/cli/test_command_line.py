@@ -1,0 +1,90 @@
+"""A command line with the options of two programs, its version, and its completion in a shell."""
+
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from c4pipe.cli import main
+from c4pipe.cli.command_line import parse_command_line, split_command_line
+from c4pipe.errors import UsageError
+from c4pipe.native import kernels
+
+
+def test_options_of_beam_among_those_of_c4pipe() -> None:
+    """Beam's parser knows which of its options take a value; `b.wet` is an input."""
+    given = "build --runner FlinkRunner a.wet --output=o --streaming --flink_master x b.wet --parallelism=2 --quiet"
+    own, beam = split_command_line(main.make_parser(), given.split())
+    assert own == ["build", "--runner", "FlinkRunner", "a.wet", "--output=o", "b.wet", "--quiet"]
+    assert beam == ["--streaming", "--flink_master", "x", "--parallelism=2"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "build a.wet --output o --runner FlinkRunner -- --flink_master x",
+        "build a.wet --output o -- --runner=FlinkRunner --flink_master x",
+        "build a.wet --output o --runner FlinkRunner --flink_master x",
+    ],
+)
+def test_options_for_the_runner(given: str) -> None:
+    options = parse_command_line(main.make_parser(), given.split())
+    assert options.beam == ("--runner=FlinkRunner", "--flink_master", "x")
+    assert options.inputs == ["a.wet"]
+
+
+def test_this_machine_needs_no_options_and_no_beam() -> None:
+    script = (
+        "import sys; from c4pipe.cli import main; from c4pipe.cli.command_line import parse_command_line;"
+        "options = parse_command_line(main.make_parser(), ['clean', 'a.wet', '--work', 'w']);"
+        "print(options.beam, 'apache_beam' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout == "() False\n"
+
+
+def test_a_name_of_this_machine_takes_no_options_of_beam() -> None:
+    with pytest.raises(UsageError, match="--parallelism=2 is an option of another runner than this machine"):
+        parse_command_line(main.make_parser(), ["clean", "a", "--work", "w", "--runner=LocalRunner", "--parallelism=2"])
+
+
+def test_similar_options_are_those_of_the_command_and_of_beam() -> None:
+    parser = main.make_parser()
+    with pytest.raises(UsageError, match=r"has the option --shard; similar: --shards \(see c4pipe dedup --help\)"):
+        split_command_line(parser, ["dedup", "w", "--shard", "2"])
+    with pytest.raises(UsageError, match="similar: --flink_master"):
+        split_command_line(parser, ["dedup", "w", "--flink_mastr=x"])
+    with pytest.raises(UsageError, match=r"^recipes has no option --zzzzzz \(see c4pipe recipes --help\)$"):
+        split_command_line(parser, ["recipes", "--zzzzzz"])
+
+
+def test_version_says_which_kernels_run(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main.main(["--version"])
+    assert ended.value.code == 0
+    kinds = kernels()
+    assert set(kinds) == {"text", "langdetect"}
+    told = f"text: {kinds['text']}, langdetect: {kinds['langdetect']}"
+    assert capsys.readouterr().out == f"c4pipe {version('c4pipe')} ({told})\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "completions"),
+    [
+        ("c4pipe bu", ["build"]),
+        ("c4pipe vocab-report x --com", ["--compare"]),
+        ("c4pipe lists fe", ["fetch"]),
+        ("c4pipe tokens x --budget", ["--budget-subset"]),
+    ],
+)
+def test_completion_in_a_shell(line: str, completions: list[str], tmp_path: Path) -> None:
+    """As argcomplete's shell function asks for it."""
+    asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "COMP_LINE": line, "COMP_POINT": str(len(line))}
+    answers = tmp_path / "answers"
+    environment = {**os.environ, **asked, "_ARGCOMPLETE_STDOUT_FILENAME": str(answers)}
+    done = subprocess.run([sys.executable, "-m", "c4pipe"], env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [each.strip() for each in answers.read_text().split("\n")] == completions

@@ -1,0 +1,38 @@
+"""Text on a terminal: nothing in it is a command, whatever a page, a URL or a file name holds."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from c4pipe.display.visible import JOINERS, visible
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain text, naïve, 日本語 🙂", "plain text, naïve, 日本語 🙂"),
+        ("red: \x1b[31m", "red: \ufffd[31m"),
+        ("a\tb\nc\rd", "a b c d"),
+        ("no\u00a0break", "no break"),
+        ("\u202eturned\u202c", "\ufffdturned\ufffd"),
+        ("isolate \u2066x\u2069", "isolate \ufffdx\ufffd"),
+        ("lone \udcff surrogate", "lone \ufffd surrogate"),
+        ("bell\x07 null\x00 c1\x9b", "bell\ufffd null\ufffd c1\ufffd"),
+        ("joiner \u200d", "joiner \ufffd"),
+    ],
+)
+def test_what_a_terminal_would_obey_is_replaced(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+def test_characters_to_keep() -> None:
+    assert visible("a\nb\u200dc\x1b", keep=f"\n{JOINERS}") == "a\nb\u200dc\ufffd"
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_any_text_can_be_printed(text: str) -> None:
+    shown = visible(text)
+    assert len(shown) == len(text)
+    assert shown.isprintable()
+    assert shown.encode().decode() == shown
+    assert visible(shown) == shown

@@ -1,0 +1,97 @@
+"""ARCHITECTURE.md and CONTRIBUTING.md against the folders, the shuffles and the functions that they name."""
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+from c4pipe.dedup.shuffle import SHUFFLES
+from tests.helpers.documents import ROOT, page, quoted, section, table_rows
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+PAGE = page("ARCHITECTURE.md")
+PACKAGE = ROOT / "c4pipe"
+
+
+def rooms() -> list[str]:
+    """The folders of the package."""
+    return sorted(path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists())
+
+
+def rooms_of_the_page() -> list[str]:
+    """The folders that the table of rooms has, in its order."""
+    cells = [row[0] for row in table_rows(section(PAGE, "The rooms"))]
+    return [quote.rstrip("/") for cell in cells for quote in quoted(cell)]
+
+
+def test_each_room_is_in_the_table() -> None:
+    assert sorted(rooms_of_the_page()) == rooms()
+
+
+def test_the_rooms_are_in_the_order_of_the_layers() -> None:
+    contracts = tomllib.loads(page("pyproject.toml"))["tool"]["importlinter"]["contracts"]
+    (layers,) = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
+    level = {name.strip(" ()"): number for number, layer in enumerate(layers) for name in layer.split("|")}
+    levels = [level[room] for room in rooms_of_the_page()]
+    assert levels == sorted(levels)
+
+
+def test_each_shuffle_is_in_the_table() -> None:
+    rows = list(table_rows(section(PAGE, "The shuffle")))[2:]
+    assert len(rows) == len(SHUFFLES)
+
+
+def definitions(path: Path) -> set[str]:
+    """The functions of a module, by name and by module and name, and the methods of its classes."""
+    names = set[str]()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.FunctionDef):
+            names |= {node.name, f"{path.stem}.{node.name}"}
+        if isinstance(node, ast.ClassDef):
+            names |= {f"{node.name}.{each.name}" for each in node.body if isinstance(each, ast.FunctionDef)}
+    return names
+
+
+def test_one_pages_way_is_a_list_of_at_most_twelve_calls_of_one_room_each() -> None:
+    steps = re.findall(r"^\d+\. `(\w+)`: .*?`([\w.]+)\([^`]*\)`", section(PAGE, "One page's way"), re.MULTILINE)
+    assert len(steps) == len(re.findall(r"^\d+\. ", section(PAGE, "One page's way"), re.MULTILINE))
+    assert 10 <= len(steps) <= 12
+    for room, function in steps:
+        defined = set[str]().union(*(definitions(path) for path in (PACKAGE / room).rglob("*.py")))
+        assert function in defined, f"{room}: {function}"
+
+
+def imports_beam_at_the_top(path: Path) -> bool:
+    """Whether a module imports Beam when it is imported itself, not only when a function is called."""
+    tree = ast.parse(path.read_text())
+    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    inside = {id(node) for function in functions for node in ast.walk(function)}
+    for node in ast.walk(tree):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        if id(node) not in inside and any(name.partition(".")[0] == "apache_beam" for name in names):
+            return True
+    return False
+
+
+def test_one_module_imports_beam_at_its_top() -> None:
+    """Which modules may import it at all is a contract in pyproject.toml."""
+    found = [str(path.relative_to(PACKAGE)) for path in sorted(PACKAGE.rglob("*.py")) if imports_beam_at_the_top(path)]
+    assert found == ["runners/beam_flow.py"]
+
+
+def test_the_files_that_are_named_exist() -> None:
+    for name in quoted(PAGE) + quoted(page("CONTRIBUTING.md")):
+        if re.fullmatch(r"[\w./-]+(/|\.(py|c|json|md|txt|toml))", name) and "/" in name:
+            inside = [ROOT / name, PACKAGE / name]
+            assert any(path.exists() for path in inside) or name == "tests/cases/capitals.json", name
+
+
+def test_contributing_has_each_folder_of_tests() -> None:
+    folders = {f"tests/{path.parent.name}/" for path in (ROOT / "tests").glob("*/__init__.py")}
+    rows = {quote for row in table_rows(section(page("CONTRIBUTING.md"), "Tests")) for quote in quoted(row[0])}
+    assert folders - {"tests/helpers/"} == {row for row in rows if row.endswith("/")}

@@ -1,0 +1,100 @@
+"""docs/formats.md against the files of a corpus."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from c4pipe.clean import work_folder
+from c4pipe.clean.work_file import SCHEMA as WORK_SCHEMA
+from c4pipe.clean.work_file import VERSION as WORK_VERSION
+from c4pipe.cli import main
+from c4pipe.corpus import manifest
+from c4pipe.corpus.shard_writer import SCHEMA as SHARD_SCHEMA
+from c4pipe.recipes.rules import RULES
+from c4pipe.wet.records import DAMAGE
+from tests.helpers.documents import ROOT, first_quotes, page, quoted, section, table_rows
+
+PAGE = page("docs/formats.md")
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample crawl as a corpus, by recipe c4."""
+    folder = tmp_path_factory.mktemp("formats") / "corpus"
+    more = ["--lists", str(ROOT / "samples" / "lists"), "--workers", "1", "--quiet", "--output", str(folder)]
+    assert main.main(["build", str(ROOT / "samples" / "crawl"), *more]) == 0
+    return folder
+
+
+def counter_patterns() -> list[re.Pattern[str]]:
+    names = first_quotes(section(PAGE, "Counters"))
+    rules, kinds = "|".join(RULES), "|".join(DAMAGE)
+    marks = {"<rule>": f"(?:{rules})", "<kind>": f"(?:{kinds})", "<language>": r"[a-z-]+"}
+    parts = [re.split("(<rule>|<kind>|<language>)", name) for name in names]
+    return [re.compile("".join(marks.get(part) or re.escape(part) for part in each)) for each in parts]
+
+
+def test_each_counter_is_described(corpus: Path) -> None:
+    counts = json.loads((corpus / manifest.MANIFEST).read_text())["counts"]
+    patterns = counter_patterns()
+    assert [name for name in counts if not any(each.fullmatch(name) for each in patterns)] == []
+    names = {*counts, "pages.cleaned"}  # the last in work files only
+    assert [each.pattern for each in patterns if not any(map(each.fullmatch, names))] == []
+
+
+def test_each_field_of_the_manifest_is_described(corpus: Path) -> None:
+    values = json.loads((corpus / manifest.MANIFEST).read_text())
+    text = section(PAGE, "manifest.json")
+    assert first_quotes(text) == set(values)
+    inner = {*values["shards"][0], *values["inputs"][0]}
+    assert [field for field in inner if f"`{field}`" not in text] == []
+    assert f"| `version` | of this layout: {values['version']}." in text
+
+
+def test_each_column_is_described() -> None:
+    work, _, rest = PAGE.partition("\n## The corpus\n")
+    for text, schema in ((work, WORK_SCHEMA), (rest.partition("\n## manifest.json\n")[0], SHARD_SCHEMA)):
+        types = {quoted(cells[0])[0]: cells[1] for cells in table_rows(text) if len(cells) == 3 and quoted(cells[0])}
+        columns = {f.name: re.sub(r"list<\w+: (\w+)>", r"list of \1", str(f.type)) for f in schema}
+        assert types == columns
+        assert list(types) == schema.names
+
+
+def test_each_field_of_a_work_file_is_described(corpus: Path) -> None:
+    path = next((corpus / work_folder.WORK_FOLDER).glob("*.parquet"))
+    header = json.loads(pq.read_metadata(path).metadata[b"c4pipe"])
+    text = PAGE.partition("`c4pipe`, with a JSON object:")[2].partition("\n## ")[0]
+    assert first_quotes(text) == set(header)
+    assert f"| `version` | of this layout: {WORK_VERSION}." in text
+
+
+def test_each_field_of_the_report_is_described(corpus: Path) -> None:
+    report = json.loads((corpus / "report.json").read_text())
+    text = section(PAGE, "report.json")
+    assert first_quotes(text) == set(report["profile"])
+    assert [field for field in report if f"`{field}`" not in text] == []
+
+
+def test_each_field_of_a_vocabulary_and_of_token_counts_is_described(small_corpus: Path, tmp_path: Path) -> None:
+    corpus = shutil.copytree(small_corpus, tmp_path / "corpus")
+    more = ["--output", str(tmp_path / "vocab"), "--size", "300", "--workers", "1", "--quiet"]
+    assert main.main(["vocab", str(corpus / "en"), *more]) == 0
+    vocabulary = json.loads((tmp_path / "vocab" / "vocab.json").read_text())
+    text = section(PAGE, "vocab.json")
+    assert first_quotes(text) == set(vocabulary)
+    inner = {*vocabulary["sources"][0], *vocabulary["training_data"][0]}
+    assert [field for field in inner if f"`{field}`" not in text] == []
+    assert f"| `format`, `version` | `{vocabulary['format']}`, {vocabulary['version']} |" in text
+
+    more = ["--vocab", str(tmp_path / "vocab"), "--budget-subset", "1000", "--workers", "1", "--quiet"]
+    assert main.main(["tokens", str(corpus / "en"), *more]) == 0
+    tokens = json.loads((corpus / "tokens.json").read_text())
+    subset = json.loads((corpus / "subset-en-1000.json").read_text())
+    for heading, values in (("tokens.json", tokens), ("subset-&lt;language&gt;-&lt;tokens&gt;.json", subset)):
+        text = section(PAGE, heading)
+        assert first_quotes(text) == set(values)
+        assert f"| `format`, `version` | `{values['format']}`, {values['version']} |" in text

@@ -1,0 +1,117 @@
+"""All pages of the documentation: links, code blocks, shown commands, options, and words that are no longer used."""
+
+import argparse
+import html
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from c4pipe.cli import main
+from c4pipe.recipes.rules import RULES
+from tests.helpers.documents import DOCS, PAGES, ROOT, code_blocks, page, quoted, section, shown_commands, table_rows
+
+GENERATED = DOCS / "options.md"
+WRITTEN = [each for each in PAGES if each != GENERATED]
+
+every_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+
+
+@every_page
+def test_links_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+        if target.startswith("https://"):
+            continue
+        name, _, heading = target.partition("#")
+        linked = path.parent / name if name else path
+        assert linked.exists(), target
+        assert not heading or heading in anchors(linked.read_text()), target
+
+
+def anchors(text: str) -> list[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE), re.MULTILINE)
+    plain = [re.sub(r"[^\w -]", "", html.unescape(each).lower()) for each in headings]
+    return [each.replace(" ", "-") for each in plain]
+
+
+def test_the_index_has_each_page_once() -> None:
+    index = page("docs/README.md")
+    linked = [name for cells in table_rows(index) for name in re.findall(r"\]\(([\w-]+\.md)\)", cells[0])]
+    assert sorted(linked) == sorted(path.name for path in DOCS.glob("*.md") if path.name != "README.md")
+
+
+@every_page
+def test_python_blocks_are_python(path: Path) -> None:
+    for code in code_blocks(path.read_text(), "python"):
+        compile(code, path.name, "exec")
+
+
+# The command line
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    for action in main.make_parser()._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return dict(action.choices)
+    raise AssertionError("the parser has no commands")
+
+
+def test_readme_has_each_command_and_its_arguments() -> None:
+    quotes = [quote for cells in table_rows(section(page("README.md"), "The commands")) for quote in quoted(cells[0])]
+    for name, parser in commands().items():
+        shown = [quote.replace("[", "").split() for quote in quotes if quote.startswith(f"c4pipe {name} ")]
+        assert shown
+        words = {word.strip(".]") for each in shown for word in each}
+        for action in parser._actions:
+            if not action.option_strings:
+                names = action.choices or [action.metavar or action.dest.upper()]
+                assert [each for each in names if each not in words] == []
+
+
+def test_each_option_is_explained_on_a_page() -> None:
+    text = "\n".join(path.read_text() for path in WRITTEN if path.name != "CHANGELOG.md")
+    options = {
+        option for parser in commands().values() for action in parser._actions for option in action.option_strings
+    }
+    unknown = [each for each in sorted(options - {"-h", "--help"}) if not is_named(each, text)]
+    assert unknown == []
+
+
+def is_named(option: str, text: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", text) is not None
+
+
+@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_commands_that_are_shown_can_be_parsed(path: Path) -> None:
+    parser = main.make_parser()
+    for command in shown_commands(path.read_text()):
+        if command.startswith("c4pipe "):
+            own = command.partition(" -- ")[0].rstrip(" &")
+            parser.parse_args(shlex.split(own)[1:])  # raises UsageError for what c4pipe does not know
+
+
+# Words
+
+
+@every_page
+def test_a_rule_has_no_number(path: Path) -> None:
+    numbered = rf"\brules? \d+|^#+ \d+\.|\b\d+ `(?:{'|'.join(RULES)})`"
+    assert re.findall(numbered, path.read_text(), re.MULTILINE) == []
+
+
+def old_names() -> list[str]:
+    """The names that the changelog lists as renamed, but for those that are words of their own, too."""
+    (renamed,) = re.findall(r"^### Renamed\n(.*?)^### ", page("CHANGELOG.md"), re.DOTALL | re.MULTILINE)
+    olds = [quote for cells in table_rows(renamed) for quote in quoted(cells[-2])]
+    return [old for old in olds if re.fullmatch(r"--[\w-]+|[a-z]+(_[a-z]+)+", old)]
+
+
+def test_old_names_are_not_used() -> None:
+    names = old_names()
+    assert {"no_end_mark", "--take", "made_with", "engine_job"} <= set(names)
+    for path in PAGES:
+        if path.name != "CHANGELOG.md":
+            text = path.read_text()
+            assert [name for name in names if is_named(name, text)] == [], path

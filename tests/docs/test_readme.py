@@ -1,0 +1,105 @@
+"""The README and the quick start: short, and what they show is what happens."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from c4pipe.recipes.presets import RECIPES, find_recipe
+from tests.helpers.documents import ROOT, code_blocks, first_quotes, page, section
+
+README = page("README.md")
+QUICK_START = page("docs/quick-start.md")
+RECIPES_PAGE = page("docs/recipes.md")
+
+SNIPPETS = dict(re.findall(r"<!-- reads: (\w+) -->\n```python\n(.*?)```", QUICK_START, re.DOTALL))
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A folder with a corpus of the sample crawl in every format, and what the command printed."""
+    folder = tmp_path_factory.mktemp("docs")
+    arguments = ["build", str(ROOT / "samples" / "crawl"), "--lists", str(ROOT / "samples" / "lists"), "--workers", "1"]
+    more = ["--output", str(folder / "corpus"), "--format", "parquet,tfrecord,json"]
+    command = [sys.executable, "-m", "c4pipe", *arguments, *more]
+    return folder, subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def test_the_readme_is_one_screen_and_a_half() -> None:
+    assert len(README.splitlines()) <= 160
+
+
+def funnel(text: str) -> list[str]:
+    (shown,) = re.findall(r"```text\n(\s+number +%\n.*?)```", text, re.DOTALL)
+    return str(shown).splitlines()
+
+
+def test_the_funnel_of_the_demo_is_what_is_printed(built: tuple[Path, str]) -> None:
+    _, printed = built
+    lines = [line.rstrip() for line in printed.splitlines()]
+    short, whole = funnel(README), funnel(QUICK_START)
+    assert short == lines[: len(short)]
+    assert short[-1].startswith("pages kept")
+    assert whole == lines[: len(whole)]
+    assert whole[-1].startswith("bytes of text kept")
+
+
+def test_each_recipe_is_in_the_tables() -> None:
+    for text, heading in ((README, "Recipes"), (RECIPES_PAGE, "The recipes of c4pipe")):
+        assert first_quotes(section(text, heading)) == RECIPES.keys()
+
+
+@pytest.mark.parametrize("text", [README, RECIPES_PAGE, page("docs/explain.md")], ids=["README", "recipes", "explain"])
+def test_the_recipe_that_is_shown_can_be_read(text: str, tmp_path: Path) -> None:
+    (shown,) = code_blocks(text, "toml")
+    (tmp_path / "my.toml").write_text(shown)
+    recipe = find_recipe(str(tmp_path / "my.toml"))
+    assert recipe.parameters("few_words")["min_words_per_line"] == 3
+    assert recipe.find("bad_words") is None
+
+
+def test_the_rules_that_cannot_be_switched_off_are_listed() -> None:
+    from c4pipe.recipes.recipe_file import _NEEDED
+
+    (sentence,) = re.findall(r"^- (.*) can't be switched off\.$", RECIPES_PAGE, re.MULTILINE)
+    assert re.findall(r"`(\w+)`", sentence) == list(_NEEDED)
+
+
+def test_there_is_a_snippet_for_each_format() -> None:
+    assert set(SNIPPETS) == {"parquet", "tfrecord", "json"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.tensorflow) if name == "tfrecord" else name for name in SNIPPETS]
+)
+def test_snippet_reads_the_corpus(name: str, built: tuple[Path, str]) -> None:
+    folder, _ = built
+    done = subprocess.run([sys.executable, "-c", SNIPPETS[name]], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 37
+    assert lines[0] == "https://kitchen.example.com/bread/plain-white-loaf 921"
+
+
+def test_the_python_of_the_readme_runs(built: tuple[Path, str], tmp_path: Path) -> None:
+    reading, building = code_blocks(README, "python")
+    folder, _ = built
+    done = subprocess.run([sys.executable, "-c", reading], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 37
+
+    (tmp_path / "crawl").symlink_to(ROOT / "samples" / "crawl")
+    (tmp_path / "cache" / "c4pipe").mkdir(parents=True)
+    (tmp_path / "cache" / "c4pipe" / "lists").symlink_to(ROOT / "samples" / "lists")
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
+    (tmp_path / "example.py").write_text(building)
+    command = [sys.executable, "example.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    built_line, verdict_line = done.stdout.splitlines()
+    pages, path = built_line.split()
+    assert (pages, Path(path).name) == ("37", "corpus")
+    assert verdict_line.split() == ["False", "few_sentences"]

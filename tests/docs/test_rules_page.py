@@ -1,0 +1,73 @@
+"""docs/rules.md against the rule table, the recipes and the kinds of damage."""
+
+import re
+from importlib import import_module
+from string import Formatter
+from typing import Any
+
+import pytest
+
+from c4pipe.recipes.presets import C4, TFDS
+from c4pipe.recipes.recipe import STAGES, Recipe
+from c4pipe.recipes.rules import RULES
+from c4pipe.wet.records import DAMAGE
+from tests.helpers.documents import ROOT, folded, page, quoted, section, table_rows
+
+PAGE = page("docs/rules.md")
+RULE_SECTIONS = dict(re.findall(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", PAGE, re.DOTALL | re.MULTILINE))
+
+
+def test_the_page_has_each_rule_once() -> None:
+    names = re.findall(r"^### (.+)$", section(PAGE, "Rules"), re.MULTILINE)
+    assert sorted(names) == sorted(f"`{name}`" for name in RULES)
+
+
+def test_the_rules_are_in_the_order_of_evaluation() -> None:
+    in_c4 = [step.rule for _, step in C4.steps()]
+    assert [name for name in RULE_SECTIONS if name in in_c4] == in_c4
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_the_page_describes_the_rule(name: str) -> None:
+    rule = RULES[name]
+    text = folded(RULE_SECTIONS[name])
+    for literal, _, _, _ in Formatter().parse(rule.does):
+        assert folded(literal).strip('"') in text
+    assert f"- Source: {rule.source} - Code: `{rule.function.__module__}.{rule.function.__qualname__}`" in text
+    for parameter, value in rule.parameters.items():
+        in_tfds = TFDS.parameters(name).get(parameter, value)
+        differs = f" (`tfds`: {worded(in_tfds)})" if in_tfds != value else ""
+        assert f"`{parameter}` = {worded(value)}{differs}" in text
+
+
+def worded(value: Any) -> str:
+    """A parameter's value as the page writes it."""
+    if isinstance(value, tuple):
+        return ", ".join(map(worded, value)) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"`{value}`" if isinstance(value, str) else f"{value:,}"
+
+
+def test_the_page_names_code_that_exists() -> None:
+    for name in set(re.findall(r"`(c4pipe(?:\.\w+)+)`", PAGE)):
+        module, _, attribute = name.rpartition(".")
+        assert hasattr(import_module(module), attribute), name
+    for name in set(re.findall(r"`(c4pipe/[\w/.]+)`", PAGE)):
+        assert (ROOT / name).exists(), name
+
+
+def test_the_page_has_the_order_of_the_stages() -> None:
+    rows = {cells[0]: cells[1:] for cells in table_rows(section(PAGE, "Order"))}
+    assert list(rows)[2:] == list(STAGES)
+    for stage, looks_at in STAGES.items():
+        assert rows[stage] == [looks_at, rules_of(C4, stage), rules_of(TFDS, stage)]
+
+
+def rules_of(recipe: Recipe, stage: str) -> str:
+    return ", ".join(f"`{step.rule}`" for step in getattr(recipe, stage)) or "none"
+
+
+def test_the_page_has_each_kind_of_damage_as_the_code_words_it() -> None:
+    rows = {quoted(cells[0])[0]: cells[1] for cells in table_rows(section(PAGE, "Damage")) if quoted(cells[0])}
+    assert rows == DAMAGE

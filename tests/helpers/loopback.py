@@ -1,0 +1,43 @@
+"""What the web servers of the tests have in common: they listen on a free port of this machine."""
+
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+class Handler(BaseHTTPRequestHandler):
+    """A handler that writes no log."""
+
+    protocol_version = "HTTP/1.1"
+
+    def reset_connection(self) -> None:
+        """Lets the connection end by a reset: the client gets an error in place of the rest."""
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.close_connection = True
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Writes nothing."""
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Ignores clients that closed their connection."""
+
+
+@contextmanager
+def listen(handler: type[Handler]) -> Iterator[str]:
+    """Runs a server in a thread; yields its URL."""
+    with _Server(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()

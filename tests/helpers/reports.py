@@ -1,0 +1,107 @@
+"""A corpus' report, for the tests of it: its manifest and data, and the tables of the page."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from c4pipe.cli import main
+from c4pipe.corpus import manifest
+from c4pipe.corpus.shard_writer import PROBABILITY
+from c4pipe.report import report_data
+
+SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+Row = dict[str, Any]
+
+ATTACK = "<script>alert('&amp;')</script><img src=x onerror=alert(1)>\u202e"
+
+
+def build_samples(output: Path, *more: str) -> Path:
+    """Builds a corpus from the sample crawl."""
+    arguments = [str(SAMPLES / "crawl"), "--lists", str(SAMPLES / "lists"), "--output", str(output), "--quiet"]
+    assert main.main(["build", *arguments, *more]) == 0
+    return output
+
+
+def manifest_of(folder: Path) -> dict[str, Any]:
+    values = manifest.read_manifest(folder)
+    assert values is not None
+    return values
+
+
+def data_of(folder: Path) -> dict[str, Any]:
+    data = report_data.read(folder)
+    assert data is not None
+    return data
+
+
+def pages_of(folder: Path) -> list[Row]:
+    return [row for path in sorted(folder.glob("en/*.parquet")) for row in pq.read_table(path).to_pylist()]
+
+
+class Tables(HTMLParser):
+    """The rows of a page's tables, by section, and its tags."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.rows: dict[str, list[list[str]]] = defaultdict(list)
+        self.tags = Counter[str]()
+        self.words: list[str] = []
+        self._section, self._cell, self._small = "", False, False
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        assert not any(name.startswith("on") or name in ("src", "srcset", "style") for name, _ in attrs)
+        if tag == "section":
+            self._section = str(dict(attrs)["id"])
+        if tag == "tr":
+            self.rows[self._section].append([])
+        if tag in ("th", "td"):
+            self.rows[self._section][-1].append("")
+            self._cell = True
+        self._small = tag == "small"
+
+    def handle_endtag(self, tag: str) -> None:
+        self._cell = self._cell and tag not in ("th", "td")
+        self._small = False
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+        if self._cell and not self._small:
+            self.rows[self._section][-1][-1] += data
+
+
+def number(cell: str) -> int:
+    return int(re.sub("[^0-9]", "", cell))
+
+
+def check_funnel(rows: Mapping[str, list[list[str]]], corpus_manifest: Mapping[str, Any]) -> None:
+    counts = corpus_manifest["counts"]
+    shown = {
+        cells[0]: number(cells[1])
+        for section in ("pages", "lines")
+        for cells in rows[section]
+        if re.search("[0-9]", cells[1])
+    }
+    for name, words in (("pages.read", "pages read"), ("pages.kept", "pages kept"), ("lines.left", "lines left")):
+        assert shown[words] == counts[name]
+    for name, count in counts.items():
+        if name.startswith(("pages.dropped", "lines.")) and name.count(".") == 2 and "few_sentences_left" not in name:
+            assert shown[name.rpartition(".")[2]] == count, name
+    assert shown["bytes of text read"] == counts["bytes.read"]
+    languages = {cells[0]: number(cells[1]) for cells in rows["languages"][1:]}
+    assert languages == {name[11:]: n for name, n in counts.items() if name.startswith("pages.kept.")}
+
+
+def attacked(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The data of a corpus whose pages are hostile."""
+    page = {"url": f"https://{ATTACK}", "timestamp": ATTACK, "fact": ATTACK, "text": [ATTACK, ATTACK, ATTACK]}
+    shown = {**page, "language": ATTACK, PROBABILITY: 0.99}
+    pages = {**data["profile"], "first": [shown], "unsure": [shown], "months": {ATTACK: 1}, "pages": {f"{ATTACK}": 1}}
+    pages |= {"domain_pages": {ATTACK: 1}, "domain_bytes": {ATTACK: 1}}
+    return {**data, "profile": pages, "examples": {"bad_words": [page], "passed.few_sentences_left": [page]}}

@@ -1,0 +1,125 @@
+"""Each rule takes linear time, whatever the text."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from c4pipe.clean.evaluator import RecipeEvaluator
+from c4pipe.clean.resources import RuleResources
+from c4pipe.filters import domains
+from c4pipe.filters.bad_words import BadWords
+from c4pipe.filters.body_lines import LINE_SEPARATORS, cut, resplit
+from c4pipe.filters.language import LanguageDetector
+from c4pipe.filters.sentences import SentenceSplitter
+from c4pipe.filters.urls import normalise_url
+from c4pipe.recipes.presets import RECIPES
+from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.wet.page import Page, microseconds
+
+
+def assert_linear(function: Callable[[str], object], make: Callable[[int], str], size: int) -> None:
+    """Fails where four times the size takes far more than four times as long; quadratic time is sixteen times."""
+    quick, slow = (min(_seconds(function, make(n)) for _ in range(tries)) for n, tries in ((size, 2), (4 * size, 1)))
+    assert slow < 10 * quick + 0.1, f"{quick:.3f} s and {slow:.3f} s"
+
+
+def _seconds(function: Callable[[str], object], text: str) -> float:
+    began = time.process_time()
+    function(text)
+    return time.process_time() - began
+
+
+def repeated(unit: str) -> Callable[[int], str]:
+    return lambda size: (unit * (size // len(unit) + 1))[:size].strip()
+
+
+UNITS = (
+    *("a", " a", "a\u2028", "1", "[", "[1", "[12]", "[edit", "[citation needed]", "javascrip", "terms of us"),
+    *(". ", "...", "…", '"', "\u2003a", "\u0130", "WARC", "Content-"),
+)
+
+
+@pytest.mark.parametrize("recipe", ["c4", "tfds"])
+def test_line_rules_take_linear_time(recipe: str) -> None:
+    for step in RECIPES[recipe].lines:
+        if step.definition.scope == "line":
+            for unit in UNITS:
+                assert_linear(
+                    lambda text, step=step: step.definition.function([text], **step.arguments),  # type: ignore[misc]
+                    repeated(unit),
+                    2**18,
+                )
+
+
+@pytest.mark.parametrize("unit", ["\x1c", "a\x1c", "a\r", "\r\n", "\u2028 ", " ", "\n"])
+@pytest.mark.parametrize("line_separators", LINE_SEPARATORS)
+def test_cutting_a_body_takes_linear_time(unit: str, line_separators: str) -> None:
+    assert_linear(
+        lambda text: resplit(cut(Page("", "", text), line_separators), line_separators), lambda n: unit * n, 2**16
+    )
+
+
+@pytest.mark.parametrize("scheme", ["start", "anywhere"])
+def test_normalising_a_url_takes_linear_time(scheme: str) -> None:
+    for unit in ("a", "/", "?", "?re", "?ref", "?utm_\n", "?\n", "http://", "https://www.", "www.", "http", "\n"):
+        assert_linear(lambda url: normalise_url(url, scheme), repeated(unit), 2**18)
+
+
+def test_a_timestamp_takes_linear_time() -> None:
+    assert_linear(microseconds, lambda n: "2030-01-01T00:00:00." + "1" * n, 2**18)
+    assert_linear(microseconds, lambda n: "2030-01-01T00:00:00Z" * n, 2**14)
+
+
+@pytest.mark.parametrize("unit", ["a.", "a", ".", "@", "a@", "a:", "a-b." * 9 + "/", "com."])
+def test_looking_up_a_domain_takes_linear_time(unit: str) -> None:
+    listed = {"a.com": ["news"], "com.com": [], "example.co.uk": []}
+    assert_linear(lambda url: domains.is_listed(url, listed), repeated(unit), 2**17)
+
+
+def test_a_domain_is_found_behind_any_number_of_subdomains() -> None:
+    assert domains.is_listed("a." * 100_000 + "example.co.uk", {"example.co.uk": []})
+    assert not domains.is_listed("a." * 100_000 + "example.co.uk", {"example.co.uk": ["a"]})
+
+
+@pytest.mark.parametrize("unit", ["a ", "a b ", "aa ", "@", "@ ", "a@", "x y", "\u0130 ", "a b a b a b c "])
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_looking_for_bad_words_takes_linear_time(unit: str, language: str) -> None:
+    words = ["a" * 50 + " b", "a b " * 9 + "c", "x y z", "@@@@!", "@ @ @ x", "ab", "i\u0307 i\u0307 x"]
+    finder = BadWords(words, language)
+    assert_linear(finder.find, repeated(unit), 2**17)
+
+
+# What marks, quotes and spaces can be put together to, so that every one may end a sentence, or none.
+MARKS = (
+    *("a. ", ". ", ". . . . a ", "! ", "!", "...", "a.b", ".\u00a0", ".\u00a0a", ". .\u00a0", ".\u3000a", "?\u2029"),
+    *('"', '" ', '. "', '." ', ".'", "a.) ", "!)", ".--", "-", "--", "1.", "1,", "1-.", "A. B. ", "Dr. ", "i.e. "),
+    *("a", "a, ", ",", ",.", "(", "*", "@", "\u0130. ", "\u2026 "),
+)
+
+
+@pytest.mark.parametrize("as_nltk", [False, True])
+def test_cutting_sentences_takes_linear_time(as_nltk: bool) -> None:
+    cutter = SentenceSplitter("en", as_nltk)
+    for unit in MARKS:
+        assert_linear(lambda text: cutter.starts([text]), repeated(unit), 2**11)
+    for start, unit in (("a. ", "a"), (". ", "!"), ("a. ", '"'), ("a", "!"), ("a. ", "-"), ("a. ", "1"), ("a. ", ".a")):
+        assert_linear(lambda text: cutter.starts([text]), lambda n, start=start, unit=unit: start + unit * n, 2**14)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "unit", ["a", "a ", "the ", "http://a ", "https://", "a@b.c ", "a@", "1 ", "\ud7a3", "あ", "\0"]
+)
+def test_telling_the_language_takes_linear_time(unit: str) -> None:
+    assert_linear(LanguageDetector().guess, repeated(unit), 2**15)
+
+
+def test_the_slowest_page_of_the_largest_size(sample_lists: Lists) -> None:
+    """The rule `too_long` lets it pass, and Punkt reads its lines twice, with as many marks as words."""
+    recipe = RECIPES["tfds"]
+    body = "\n".join(["The. old. ferry. crosses. the. river. " + "a. " * 320 + "bread."] * 190)[:189_990] + " bread."
+    began = time.process_time()
+    RecipeEvaluator(recipe, RuleResources(recipe, sample_lists)).clean(
+        Page("http://a.com/", "2030-01-01T00:00:00Z", body)
+    )
+    assert time.process_time() - began < 30

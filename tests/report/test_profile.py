@@ -1,0 +1,104 @@
+"""The profile of a corpus: it counts what plain Python counts, and profiles add up."""
+
+import random
+import re
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from c4pipe.corpus.shard_writer import PROBABILITY, SCHEMA
+from c4pipe.report import profile, report_view
+from c4pipe.report.profile import COUNTS, Profile, Profiler
+from tests.helpers.reports import (
+    Row,
+    data_of,
+    manifest_of,
+)
+
+HOSTS = st.sampled_from(["a.example", "WWW.b.example", "www.c.example:8080", "user:word@d.example", "[::1]:80", ""])
+URLS = st.builds(
+    "{}{}{}".format, st.sampled_from(["https://", "http://", ""]), HOSTS, st.sampled_from(["", "/x?y@z", "#f"])
+)
+ROWS = st.builds(
+    lambda url, text, month, probability: dict(
+        zip(SCHEMA.names, (url, text, f"2019-{month:02}-01T00:00:00Z", "en", probability), strict=True)
+    ),
+    URLS,
+    st.text(st.sampled_from("aé\n𝄞 "), max_size=40),
+    st.integers(1, 12),
+    st.sampled_from([0.99, 0.995, 1.0]),
+)
+
+
+def profiled(rows: list[Row], at_once: int = 3) -> Profile:
+    profiler = Profiler("en", "train", 0)
+    for first in range(0, len(rows), at_once):
+        profiler.add(pa.Table.from_pylist(rows[first : first + at_once], SCHEMA))
+    return profiler.result()
+
+
+def host(url: str) -> str:
+    """The host of a URL, by string methods instead of a pattern."""
+    rest = (
+        re.split("[/?#]", url.partition("://")[2] if "://" in url else url)[0]
+        .rpartition("@")[2]
+        .lower()
+        .removeprefix("www.")
+    )
+    return rest.partition("]")[0] + "]" if rest.startswith("[") else rest.partition(":")[0]
+
+
+def power(number: int) -> str:
+    return str(1 << (number.bit_length() - 1) if number else 0)
+
+
+def plain_counts(rows: list[Row]) -> dict[str, Counter[str]]:
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for row in rows:
+        counts["pages"]["en/train"] += 1
+        counts["characters"][power(len(row["text"]))] += 1
+        counts["lines"][power(len(row["text"].split("\n")))] += 1
+        counts["line_characters"].update(power(len(line)) for line in row["text"].split("\n"))
+        counts["months"][row["timestamp"][:7]] += 1
+        counts["domain_pages"][host(row["url"])] += 1
+        counts["domain_bytes"][host(row["url"])] += len(row["text"].encode())
+    return counts
+
+
+@given(st.lists(ROWS, max_size=30), st.integers(1, 40))
+@settings(max_examples=60)
+def test_a_profile_counts_what_plain_python_counts(rows: list[Row], at_once: int) -> None:
+    counted, plain = profiled(rows, at_once), plain_counts(rows)
+    assert {name: Counter(counted[name]) for name in COUNTS} == {name: plain[name] for name in COUNTS}
+    assert (counted["domains"], counted["domains_cut"]) == (len(plain["domain_pages"]), False)
+    assert [page["url"] for page in counted["first"]] == sorted(row["url"] for row in rows[: profile.FIRST])
+    least = sorted(row[PROBABILITY] for row in rows)[: profile.UNSURE]
+    assert [page[PROBABILITY] for page in counted["unsure"]] == least
+
+
+@given(st.lists(st.lists(ROWS, max_size=8), max_size=5), st.randoms(use_true_random=False))
+@settings(max_examples=40)
+def test_profiles_add_up_in_any_order(shards: list[list[Row]], chance: random.Random) -> None:
+    parts = [profiled(rows) for rows in shards]
+    total = profile.add(parts)
+    chance.shuffle(parts)
+    middle = len(parts) // 2
+    assert profile.add([profile.add(parts[:middle]), profile.add(parts[middle:])]) == total
+    whole = profiled([row for rows in shards for row in rows])
+    assert {name: total[name] for name in COUNTS} == {name: whole[name] for name in COUNTS}
+
+
+def test_domains_that_are_cut_off_are_told_as_at_least(corpus: Path) -> None:
+    rows = [
+        dict(zip(SCHEMA.names, (f"https://s{n % 300}.example/{n}", "A b c.", "2019-01-01", "en", 1.0), strict=True))
+        for n in range(500)
+    ]
+    counted = profile.add([profiled(rows, 100)] * 2)
+    assert (counted["domains"], counted["domains_cut"], len(counted["domain_pages"])) == (300, True, profile.DOMAINS)
+    assert set(counted["domain_pages"].values()) == {4}  # s0 to s199 have two pages in each
+    shown = report_view.render_report(manifest_of(corpus), {**data_of(corpus), "profile": counted})
+    assert "at least 300 hosts" in shown
+    assert "the numbers are lower bounds" in shown

@@ -1,0 +1,116 @@
+"""The report in a browser: it loads nothing, runs nothing, fits the screen, and everybody can read it."""
+
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from c4pipe.report import report_view
+from tests.helpers.browser import Tab, browser, find_browser
+from tests.helpers.reports import attacked, check_funnel, data_of, manifest_of
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    path = find_browser()
+    if path is None:
+        pytest.skip("Chromium is not installed: apt-get install chromium")
+    with browser(path, tmp_path_factory.mktemp("browser")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def opened(tab: Tab, corpus: Path) -> Tab:
+    tab.show(1000)
+    tab.open(corpus / report_view.NAME)
+    return tab
+
+
+CELLS = """Object.fromEntries([...document.querySelectorAll('section')].map(section => [section.id,
+    [...section.querySelectorAll('tr')].map(row => [...row.cells].map(cell => cell.firstChild?.textContent ?? ''))]))"""
+
+
+def test_a_browser_shows_it_and_asks_for_nothing_else(opened: Tab, corpus: Path) -> None:
+    assert opened.requests == [(corpus / report_view.NAME).as_uri()]
+    assert opened.errors == []
+    check_funnel(opened.tell(CELLS), manifest_of(corpus))
+
+
+def test_a_hostile_page_does_nothing_in_a_browser(tab: Tab, corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "hostile.html").write_text(report_view.render_report(manifest_of(corpus), attacked(data_of(corpus))))
+    tab.open(tmp_path / "hostile.html")
+    assert (len(tab.requests), tab.errors) == (1, [])
+    assert tab.tell("document.querySelectorAll('script, img').length") == 0
+    # and were something forgotten: nothing in the page may run or load
+    text = (
+        (tmp_path / "hostile.html")
+        .read_text()
+        .replace("<main>", "<main><script>window.ran = 1</script><img src='https://a.invalid'>")
+    )
+    (tmp_path / "worse.html").write_text(text)
+    tab.open(tmp_path / "worse.html")
+    assert tab.tell("window.ran") is None
+    assert all("Content Security Policy" in error for error in tab.errors)
+    assert len(tab.errors) == 2
+
+
+def test_examples_open_by_key(opened: Tab) -> None:
+    opened.tell("document.querySelector('#examples-bad_words').previousElementSibling.querySelector('summary').focus()")
+    is_open = "document.querySelector('#examples-bad_words').open"
+    assert opened.tell(is_open) is False
+    opened.press("Tab", 9)
+    assert opened.tell("document.activeElement.closest('details').id") == "examples-bad_words"
+    opened.press("Enter", 13, "\r")
+    assert opened.tell(is_open) is True
+    assert opened.tell("document.querySelector('#examples-bad_words mark').checkVisibility()") is True
+    opened.press(" ", 32, " ")
+    assert opened.tell(is_open) is False
+
+
+@pytest.mark.parametrize("width", [320, 768])
+def test_nothing_is_wider_than_the_screen(opened: Tab, width: int) -> None:
+    opened.show(width)
+    opened.tell("document.querySelectorAll('details').forEach(each => each.open = true)")
+    assert opened.tell("document.documentElement.scrollWidth") <= width
+
+
+def test_what_is_printed_has_the_examples(opened: Tab) -> None:
+    opened.show(800, medium="print")
+    assert opened.tell("document.querySelector('#examples-bad_words article').getBoundingClientRect().height") > 20
+    assert opened.tell("document.querySelector('nav').checkVisibility()") is False
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The script of axe-core, which looks for what some people can't read or reach."""
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("npm is not installed, which fetches axe-core")
+    folder = tmp_path_factory.mktemp("axe")
+    done = subprocess.run(
+        [npm, "pack", "axe-core@4"], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
+    if done.returncode:
+        pytest.skip(f"npm can't fetch axe-core: {done.stderr.splitlines()[-1:]}")
+    with tarfile.open(next(folder.glob("axe-core-*.tgz"))) as package:
+        script = package.extractfile("package/axe.min.js")
+        assert script is not None
+        return script.read().decode()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_axe_finds_nothing(tab: Tab, corpus: Path, axe: str, dark: bool) -> None:
+    tab.show(1000, dark=dark)
+    tab.open(corpus / report_view.NAME)
+    tab.tell("document.querySelectorAll('details').forEach(each => each.open = true)")
+    tab.tell(axe + ";undefined")
+    found = tab.tell(
+        "axe.run().then(found => [found.violations.map(each => [each.id, each.nodes[0].html]), found.passes.length])"
+    )
+    assert found[0] == []
+    assert found[1] > 20

@@ -1,0 +1,109 @@
+"""The layout of the package: rooms in layers, short modules, names that mean one thing.
+
+The layers themselves are a contract in pyproject.toml, which `lint-imports` checks in `make check`.
+"""
+
+import ast
+import re
+import sys
+from collections import defaultdict
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import grimp
+import pytest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "c4pipe"
+ROOMS = sorted(path.parent for path in PACKAGE.glob("*/__init__.py"))
+MODULES = sorted(PACKAGE.rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+
+SAME_IN_EACH_ROOM = {"options", "steps"}
+"""Modules of these names have the same role in each room: the options of a job, and the steps of its graph."""
+
+NOT_ROOMS = {"api", "cases", "docs", "helpers", "hostile", "rooms"}
+"""Folders of tests that belong to no room: the public API, golden cases, documentation, hostile input, this one."""
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def test_root_holds_only_the_api_and_the_errors() -> None:
+    files = {path.name for path in PACKAGE.iterdir() if path.is_file()}
+    assert files == {"__init__.py", "__main__.py", "errors.py", "py.typed"}
+
+
+def test_every_data_file_is_in_the_package_that_is_installed() -> None:
+    """An editable install reads the files of this folder: it would not show one that is missing from the wheel."""
+    built = {".py", ".pyi", ".c", ".so"}
+    files = [path.relative_to(PACKAGE) for path in PACKAGE.rglob("*") if path.is_file()]
+    data = {path for path in files if path.suffix not in built and "__pycache__" not in path.parts}
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    patterns = settings["package-data"]["c4pipe"]
+    assert {path for pattern in patterns for path in PACKAGE.glob(pattern)} == {PACKAGE / path for path in data}
+
+
+def test_there_are_at_most_twenty_rooms() -> None:
+    folders = {path for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders == set(ROOMS)
+    assert len(ROOMS) <= 20
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
+def test_room_describes_itself_in_one_to_three_sentences(room: Path) -> None:
+    docstring = ast.get_docstring(ast.parse((room / "__init__.py").read_text())) or ""
+    sentences = re.findall(r"\w[.!?](?=\s|$)", docstring.replace("\n", " "))
+    assert 1 <= len(sentences) <= 3, docstring
+
+
+def test_there_is_no_cycle_between_rooms() -> None:
+    """Deferred imports and imports for type checkers count."""
+    graph = grimp.build_graph("c4pipe", cache_dir=None)
+    needs: dict[str, set[str]] = defaultdict(set)
+    for importer in graph.modules:
+        for imported in graph.find_modules_directly_imported_by(importer):
+            above, below = ([*module.split("."), ""][1] for module in (importer, imported))
+            if above != below and above:
+                needs[above].add(below)
+    assert "io" in needs["wet"]  # the graph has the imports
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        pytest.fail(" needs ".join(reversed(error.args[1])))
+
+
+def test_no_import_is_hidden_from_the_contract() -> None:
+    """`lint-imports` does not see a module that is imported by its name in a string.
+
+    Only the public API, and the room of the C extensions, import modules so.
+    """
+    hidden = [relative(path) for path in MODULES if re.search(r"\bimport_module\(|\b__import__\(", path.read_text())]
+    assert set(hidden) <= {"c4pipe/__init__.py", "c4pipe/native/__init__.py"}
+
+
+@pytest.mark.parametrize(("paths", "limit"), [(MODULES, 299), (TESTS, 500)], ids=["package", "tests"])
+def test_modules_are_short(paths: list[Path], limit: int) -> None:
+    lengths = {relative(path): len(path.read_text().splitlines()) for path in paths}
+    assert {path: length for path, length in lengths.items() if length > limit} == {}
+
+
+def test_module_names_mean_one_thing() -> None:
+    """A module of `cli` has the name of its command, which the module that does the work may have too."""
+    paths = defaultdict(list)
+    for path in MODULES:
+        if path.stem not in {"__init__", *SAME_IN_EACH_ROOM}:
+            paths[path.stem].append(relative(path))
+    work = {name: [path for path in found if not path.startswith("c4pipe/cli/")] for name, found in paths.items()}
+    assert {name: found for name, found in work.items() if len(found) > 1} == {}
+
+
+def test_tests_mirror_the_rooms() -> None:
+    folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders - NOT_ROOMS == {room.name for room in ROOMS}
