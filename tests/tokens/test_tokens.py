@@ -233,7 +233,7 @@ def test_what_is_printed(corpus: Path, models: dict[int, Path], capsys: pytest.C
     printed = capsys.readouterr().out
     assert f"{total['tokens']:,}" in printed
     assert f"subset-en-4096.json ({made['documents']:,} documents, {made['tokens']:,} tokens)" in printed
-    assert "65,536 tokens has 16 epochs" in printed
+    assert "65,536 tokens reads it 16 times" in printed
 
 
 @pytest.mark.parametrize(("size", "times"), [("2^29", 64), ("2^27", 256), ("2^25", 1024), ("2^23", 4096)])
