@@ -70,10 +70,10 @@ class Shard:
 
 
 def check_size(shard: Shard, size: int | None) -> None:
-    """Raises C4pipeError where a shard's file has not the size that the manifest has; None: there is no file."""
+    """Raises C4pipeError where the size of a shard's file differs from the manifest; None: the file does not exist."""
     if size != shard.bytes:
-        found = "does not exist" if size is None else f"has {size:,} bytes"
-        raise C4pipeError(f"{shard.file} {found}, and by the manifest {shard.bytes:,} bytes: copy the corpus again")
+        actual = "does not exist" if size is None else f"has {size:,} bytes"
+        raise C4pipeError(f"{shard.file} {actual}, and by the manifest {shard.bytes:,} bytes: copy the corpus again")
 
 
 class Document(TypedDict):

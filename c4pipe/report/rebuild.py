@@ -11,13 +11,13 @@ from c4pipe.report.profile import Profiler
 from c4pipe.runners import Flow, Progress, RunnerOptions, State, Step, control_totals, run_job
 
 
-def rebuild_data(corpus: Corpus, folder: StoragePath, engine: RunnerOptions, progress: Progress) -> None:
+def rebuild_data(corpus: Corpus, folder: StoragePath, runner: RunnerOptions, progress: Progress) -> None:
     """Writes the `report.json` of a corpus. Its examples come from the work files in the corpus, where there are some.
 
     Args:
         corpus: the corpus; its shards are read.
         folder: the folder of the corpus, absolute: a worker may run in any folder.
-        engine: what reads the shards.
+        runner: what reads the shards.
         progress: shows that the job runs, and its end.
 
     Raises C4pipeError where a shard can't be read.
@@ -38,7 +38,7 @@ def rebuild_data(corpus: Corpus, folder: StoragePath, engine: RunnerOptions, pro
         return float(report_data.NAME in list_names(folder)), f"reading {len(shards):,} shards, {corpus.pages:,} pages"
 
     with progress.show("report", folder, look):
-        run_job(graph, engine, len(shards), progress.runs_as)
+        run_job(graph, runner, len(shards), progress.runs_as)
 
 
 class _ProfileShard(Step):

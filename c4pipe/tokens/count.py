@@ -26,13 +26,13 @@ _COUNTS, _OF = "_tokens", "of.json"  # the folder of counts until all are comple
 _AT_ONCE = 32  # documents that are tokenized together
 
 
-def count(corpus: StoragePath, model: StoragePath, engine: RunnerOptions, progress: Progress) -> dict[str, Any]:
+def count(corpus: StoragePath, model: StoragePath, runner: RunnerOptions, progress: Progress) -> dict[str, Any]:
     """Counts the tokens of each shard that was not counted before, and writes `tokens.json`.
 
     Args:
         corpus: the folder of a corpus, or of one of its languages; of the latter only that language is counted.
         model: the file of a SentencePiece model; all workers must be able to read it.
-        engine: what runs the counting.
+        runner: what runs the counting.
         progress: shows how many shards were counted.
 
     Returns:
@@ -49,7 +49,7 @@ def count(corpus: StoragePath, model: StoragePath, engine: RunnerOptions, progre
         counted = _counted_before(folder, identity)
         new = {shard.path: shard for shard in opened.shards() if shard.path not in counted}
         if new:
-            counted |= _count(folder, identity, new, model, engine, progress)
+            counted |= _count(folder, identity, new, model, runner, progress)
             write_text(folder / NAME, json.dumps(_content(identity, counted), indent=1) + "\n")
         remove_tree(folder / _COUNTS)
         return _content(identity, counted)
@@ -103,7 +103,7 @@ def _count(
     identity: Mapping[str, str],
     shards: Mapping[str, Shard],
     model: StoragePath,
-    engine: RunnerOptions,
+    runner: RunnerOptions,
     progress: Progress,
 ) -> dict[str, dict[str, Any]]:
     """Writes a file with the counts of each shard, where there is none, and returns all counts by path."""
@@ -126,7 +126,7 @@ def _count(
 
     if tasks:
         with progress.wait("tokens", counts, len(shards), written):
-            run_job(graph, engine, len(tasks), progress.runs_as)
+            run_job(graph, runner, len(tasks), progress.runs_as)
     written_counts = {path: read_json(target) for path, target in targets.items()}
     counted = {path: values for path, values in written_counts.items() if values is not None}
     if len(counted) < len(shards):
