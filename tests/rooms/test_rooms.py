@@ -24,8 +24,8 @@ ROOMS = sorted(path.parent for path in PACKAGE.glob("*/__init__.py"))
 MODULES = sorted(PACKAGE.rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
-SAME_IN_EACH_ROOM = {"options", "steps"}
-"""Modules of these names have the same role in each room: the options of a job, and the steps of its graph."""
+SAME_IN_EACH_ROOM = {"api", "options", "steps"}
+"""Modules of these names have the same role in each room: functions of the Python API, options of a job, steps of its graph."""
 
 NOT_ROOMS = {"api", "cases", "docs", "helpers", "hostile", "rooms"}
 """Folders of tests that belong to no room: the public API, golden cases, documentation, hostile input, this one."""
