@@ -26,8 +26,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 SAME_IN_EACH_ROOM = {"api", "options", "steps"}
-"""Modules of these names have the same role in each room: its functions for users, the options of a job, the steps of
-its graph."""
+"""These names mean the same in each room: the Python API, the options of a job, the steps of its graph."""
 
 NOT_ROOMS = {"api", "cases", "docs", "helpers", "hostile", "rooms"}
 """Folders of tests that belong to no room: the public API, golden cases, documentation, hostile input, this one."""
