@@ -28,7 +28,7 @@ def plan_of(work: Path, max_missing: int | None = None) -> CleanPlan:
 
 def state_names(state: WorkState) -> list[list[str]]:
     """The numbers of the files that are done, missing and open."""
-    return [[file.name[-14] for file in files] for files in (state.done, state.missing, state.open)]
+    return [[file.name[-13] for file in files] for files in (state.done, state.missing, state.open)]
 
 
 def test_a_plan_changes_nothing(tmp_path: Path) -> None:
