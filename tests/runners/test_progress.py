@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from c4pipe.io.paths import RemotePath
+from c4pipe.runners.beam_runner import _job_id
 from c4pipe.runners.progress import Progress, ProgressEvent, State, seconds_left
-from c4pipe.runners.runner import RunnerOptions, _job_id, run
+from c4pipe.runners.runner import RunnerOptions, run
 
 
 class Clock:
