@@ -26,7 +26,7 @@ from c4pipe.runners import runner
 from c4pipe.runners.beam_flow import BeamFlow
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.local_flow import LocalFlow
-from c4pipe.runners.runner import RunnerOptions, run
+from c4pipe.runners.runner import RunnerOptions, run_job
 from c4pipe.runners.worker import begin
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -222,7 +222,7 @@ class Fail(Step):
 def test_a_failed_step_is_one_sentence_and_ends_the_others(workers: int, how: str, says: str) -> None:
     started = time.monotonic()
     with pytest.raises(C4pipeError, match=says):
-        run(lambda flow: _do(flow, Fail(how)), RunnerOptions(workers=workers), tasks=2)
+        run_job(lambda flow: _do(flow, Fail(how)), RunnerOptions(workers=workers), tasks=2)
     assert time.monotonic() - started < 30  # not the minute of the other
 
 
@@ -270,7 +270,7 @@ def test_the_last_worker_to_start_is_watched_too(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(SpawnProcess, "start", start_late)
     started = time.monotonic()
     with pytest.raises(C4pipeError, match="a worker process was killed"):
-        run(lambda flow: _do(flow, Fail("killed")), RunnerOptions(workers=2), tasks=2)
+        run_job(lambda flow: _do(flow, Fail("killed")), RunnerOptions(workers=2), tasks=2)
     assert time.monotonic() - started < 40
 
 
@@ -293,5 +293,5 @@ def test_no_more_processes_than_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(runner, "LocalFlow", flow)
     for workers, tasks in ((8, 3), (2, 3), (1, 3), (4, 0)):
-        run(lambda flow: None, RunnerOptions(workers=workers), tasks)
+        run_job(lambda flow: None, RunnerOptions(workers=workers), tasks)
     assert asked == [3, 2, 1, 1]

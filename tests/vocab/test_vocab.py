@@ -180,7 +180,7 @@ def test_baked_sentinels_are_the_last_pieces(sources: tuple[str, str], vocabular
     ("arguments", "says"),
     [
         (["none.jsonl"], "none.jsonl: there is no such file"),
-        (["one.jsonl:x"], "one.jsonl:x: after the colon comes a weight"),
+        (["one.jsonl:x"], "one.jsonl:x: the weight after the colon must be a number"),
         (["empty.txt"], "empty.txt has no page to train on: leave it out"),
         (["one.jsonl", "--size", "90000"], r"--size 90000: the text has \d+ pieces at most; give that or less"),
         (["one.jsonl", "--size", "20"], r"--size 20: the text's characters alone need \d+ pieces"),
