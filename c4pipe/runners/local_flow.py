@@ -60,6 +60,9 @@ class LocalFlow:
             return
         packed = pickle.dumps(step)
         futures = [self._pool.submit(_process, packed, element) for element in elements]
+        # The pool may list the workers to watch before the last one is started (Python 3.11). It would then notice the
+        # death of that one only when another worker returns something. One more task makes the pool list them again.
+        self._pool.submit(_nothing)
         for future in wait(futures, return_when=FIRST_EXCEPTION).done:
             future.result()  # raises the first failure
         for future in futures:
@@ -120,6 +123,10 @@ class _WorkerProcess(SpawnProcess):
 
 _current: tuple[bytes, Step] | None = None
 """The pickled step that this worker process has set up, and the step itself."""
+
+
+def _nothing() -> None:
+    pass
 
 
 def _process(packed: bytes, element: Any) -> list[tuple[str, Any]]:

@@ -1,5 +1,6 @@
 """A job is the same on this machine's processes and on Beam; nothing is lost, a failure says what happened."""
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -8,6 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from c4pipe.runners.beam_flow import BeamFlow
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.local_flow import LocalFlow
 from c4pipe.runners.runner import RunnerOptions, run_job
+from c4pipe.runners.worker import begin
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -245,6 +248,30 @@ def test_a_failed_job_ends_its_own_workers_alone() -> None:
             process.join()
         foreign.kill()
         foreign.wait()
+
+
+def _begin_the_first_late(parent: int) -> None:
+    with contextlib.suppress(FileExistsError):
+        Path(os.environ["C4PIPE_TEST_FIRST"]).touch(exist_ok=False)
+        time.sleep(5)
+    begin(parent)
+
+
+def test_the_last_worker_to_start_is_watched_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its death ends the job at once, not when another worker has something to tell."""
+    monkeypatch.setattr("c4pipe.runners.local_flow.begin", _begin_the_first_late)
+    monkeypatch.setenv("C4PIPE_TEST_FIRST", str(tmp_path / "first"))
+    start = SpawnProcess.start
+
+    def start_late(process: SpawnProcess) -> None:
+        time.sleep(0.5)  # the pool looks meanwhile which workers to watch
+        start(process)
+
+    monkeypatch.setattr(SpawnProcess, "start", start_late)
+    started = time.monotonic()
+    with pytest.raises(C4pipeError, match="a worker process was killed"):
+        run_job(lambda flow: _do(flow, Fail("killed")), RunnerOptions(workers=2), tasks=2)
+    assert time.monotonic() - started < 40
 
 
 def _start_and_fail(process: multiprocessing.process.BaseProcess) -> None:
