@@ -6,12 +6,13 @@ import pytest
 
 from c4pipe.clean import missing
 from c4pipe.errors import C4pipeError, LostDataError
+from c4pipe.io.atomic import write_bytes
 from c4pipe.jobs import clean_job
 from c4pipe.jobs.clean_plan import CleanPlan, WorkState, plan_clean, work_state
 from c4pipe.jobs.options import CleanOptions
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.progress import Progress
-from c4pipe.runners.runner import RunnerOptions
+from c4pipe.runners.runner import RunnerOptions, run
 
 ROOT = Path(__file__).resolve().parents[2]
 CRAWL = ROOT / "samples" / "crawl"
@@ -41,17 +42,16 @@ def test_each_file_is_done_missing_or_open(tmp_path: Path) -> None:
     plan = plan_of(tmp_path)
     first, second, third = plan.files
     assert state_names(work_state(plan)) == [[], [], ["0", "1", "2"]]
-    plan.target(first).write_bytes(b"")
+    write_bytes(plan.target(first), b"")
     missing.note(plan.target(third), third.path, "HTTP status 404")
     assert state_names(work_state(plan)) == [["0"], ["2"], ["1"]]
     missing.note(plan.target(first), first.path, "a work file is there all the same")
-    plan.target(second).write_bytes(b"")
+    write_bytes(plan.target(second), b"")
     assert state_names(work_state(plan)) == [["0", "1"], ["2"], []]
 
 
 def leave_out(monkeypatch: pytest.MonkeyPatch, plan: CleanPlan, error: str | None) -> None:
     """Lets the runner lose its last task; with an error, a worker has recorded the file as missing."""
-    run = clean_job.run
 
     def lossy(graph: object, runner: RunnerOptions, tasks: int, runs_as: object) -> None:
         def shorter(flow: Flow) -> None:

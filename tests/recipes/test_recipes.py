@@ -344,13 +344,13 @@ def test_bad_words_need_a_language() -> None:
 
 
 def test_after_dedup_no_page_is_as_crawled() -> None:
-    with pytest.raises(UsageError, match=r"^recipe tfds: bad_words comes after dedup, "):
+    with pytest.raises(UsageError, match=r"^recipe tfds: bad_words runs after dedup, "):
         TFDS.change("bad_words", searched_text="crawled")
     assert C4.change("bad_words", searched_text="cleaned").parameters("bad_words")["searched_text"] == "cleaned"
 
 
 def test_lines_are_no_sentences() -> None:
-    with pytest.raises(UsageError, match=r"^recipe c4: repeated_span takes lines, so few_sentences_left "):
+    with pytest.raises(UsageError, match=r"^recipe c4: repeated_span removes lines, so few_sentences_left "):
         C4.change("repeated_span", unit="line")
     counted = C4.change("few_sentences_left", count=TEXT).change("repeated_span", unit="line")
     assert counted.parameters("repeated_span")["unit"] == "line"
