@@ -18,11 +18,11 @@ TYPE_CHECKING = False  # true for type checkers; the module `typing` takes longe
 if TYPE_CHECKING:
     from typing import Any
 
-    from c4pipe.clean.text_cleaner import Cleaner
-    from c4pipe.corpus.corpus import open_corpus
-    from c4pipe.jobs.api import build_corpus, clean_files, dedup_files, explain_text
-    from c4pipe.recipes.recipe import Recipe
-    from c4pipe.vocab.api import train_vocabulary
+    from c4pipe.clean import Cleaner
+    from c4pipe.corpus import open_corpus
+    from c4pipe.jobs import build_corpus, clean_files, dedup_files, explain_text
+    from c4pipe.recipes import Recipe
+    from c4pipe.vocab import train_vocabulary
 
     __version__: str
 
@@ -49,7 +49,7 @@ _MODULES = {
     "clean_files": "c4pipe.jobs.api",
     "dedup_files": "c4pipe.jobs.api",
     "explain_text": "c4pipe.jobs.api",
-    "open_corpus": "c4pipe.corpus.corpus",
+    "open_corpus": "c4pipe.corpus.opened",
     "train_vocabulary": "c4pipe.vocab.api",
 }
 """The modules of the names that are imported when they are first used."""

@@ -5,10 +5,10 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 
-from c4pipe.clean.work_folder import headers
+from c4pipe.clean.work_folder import read_headers_of
 from c4pipe.errors import UsageError
-from c4pipe.io.paths import StoragePath, names
-from c4pipe.runners.progress import Facts, Progress, State
+from c4pipe.io import StoragePath, list_names
+from c4pipe.runners import Facts, Progress, State
 
 _PREFIX = "pages.dropped."
 _MOST_RULES = 3  # in the words for people
@@ -29,9 +29,9 @@ def watch_clean(
 
     def count() -> int:
         # One listing of the folder: asking for each file would take most of a core where there are 72,000.
-        new = sorted(names(folder) & sizes.keys() - seen)
+        new = sorted(list_names(folder) & sizes.keys() - seen)
         with contextlib.suppress(UsageError):  # a file was moved away: the job itself reports that
-            for name, header in zip(new, headers(folder / each for each in new), strict=True):
+            for name, header in zip(new, read_headers_of(folder / each for each in new), strict=True):
                 seen.add(name)
                 counts.update(header.counts)
         return counts["pages.read"]

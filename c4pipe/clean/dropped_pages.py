@@ -19,11 +19,10 @@ from c4pipe.clean.verdicts import Verdict
 from c4pipe.clean.work_file import utf8_size
 from c4pipe.clean.work_folder import clear_abandoned
 from c4pipe.errors import UsageError
-from c4pipe.filters.urls import normalise_url, url_key
-from c4pipe.io.atomic import AtomicFile
-from c4pipe.io.paths import StoragePath, names, storage_path
+from c4pipe.filters import normalise_url, url_key
+from c4pipe.io import AtomicFile, StoragePath, list_names, storage_path
 
-FOLDER = "_dropped"
+DROPPED_FOLDER = "_dropped"
 """The folder of dropped pages: inside the corpus, or inside the work folder where `clean` runs alone."""
 
 SCHEMA = pa.schema(
@@ -83,7 +82,7 @@ class KeepDropped:
         return storage_path(self.folder) / f"{source}.{job}.parquet"
 
 
-def parse_share(text: str) -> float:
+def parse_dropped_share(text: str) -> float:
     """Returns the share of the option --keep-dropped: `all`, or a number above 0 and at most 1. Raises UsageError."""
     with contextlib.suppress(ValueError):
         share = 1.0 if text == "all" else float(text)
@@ -96,13 +95,13 @@ def clear(keep: KeepDropped, sources: Iterable[str], job: str) -> None:
     """Removes the files of these WET files (their names) and this job, and what interrupted runs left unfinished."""
     folder = storage_path(keep.folder)
     clear_abandoned(folder)
-    for name in names(folder).intersection(keep.path(source, job).name for source in sources):
+    for name in list_names(folder).intersection(keep.path(source, job).name for source in sources):
         (folder / name).unlink(missing_ok=True)
 
 
-def without(keep: KeepDropped, sources: Iterable[str], job: str) -> list[str]:
+def sources_without_dropped(keep: KeepDropped, sources: Iterable[str], job: str) -> list[str]:
     """Returns the WET files (their names) that have no file of dropped pages for this job."""
-    existing = names(storage_path(keep.folder))
+    existing = list_names(storage_path(keep.folder))
     return [source for source in sources if keep.path(source, job).name not in existing]
 
 

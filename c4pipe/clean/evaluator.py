@@ -6,10 +6,9 @@ from c4pipe.clean.page_facts import PageFacts, reads_page_as_crawled
 from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.trace import PageTrace
 from c4pipe.clean.verdicts import FinalVerdict, PageVerdict, Verdict
-from c4pipe.filters import body_lines
-from c4pipe.filters.packed_lines import pack
-from c4pipe.recipes.recipe import Recipe
-from c4pipe.wet.page import Page
+from c4pipe.filters import body_lines, pack
+from c4pipe.recipes import Recipe
+from c4pipe.wet import Page
 
 
 class RecipeEvaluator:

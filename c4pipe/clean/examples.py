@@ -15,16 +15,15 @@ from typing import Any
 from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.verdicts import LineVerdict, PageVerdict, Verdict
-from c4pipe.display.excerpt import URL_SIZE, Excerpt, excerpt, short
-from c4pipe.filters.urls import url_key
-from c4pipe.io.atomic import write_text
-from c4pipe.io.paths import StoragePath
-from c4pipe.wet.page import Page
+from c4pipe.display import URL_SIZE, Excerpt, excerpt, short
+from c4pipe.filters import url_key
+from c4pipe.io import StoragePath, write_text
+from c4pipe.wet import Page
 
 FILES = 64
 """The number of work files whose examples go into a report, at most."""
 
-A_FILE = 5
+EXAMPLES_PER_FILE = 5
 """The number of examples of a rule from one file, at most."""
 
 A_RULE = 15
@@ -40,13 +39,13 @@ Example = dict[str, Any]
 """`rule`, `key` (16 hexadecimal digits), `url`, `timestamp`, `fact` (what decided, in words), `text` (an Excerpt)."""
 
 
-def example(rule: str, key: int, url: str, timestamp: str, fact: str, text: Excerpt) -> Example:
+def make_example(rule: str, key: int, url: str, timestamp: str, fact: str, text: Excerpt) -> Example:
     """Returns an example; long values are shortened."""
     shown = {"url": short(url, URL_SIZE), "timestamp": short(timestamp, 40), "fact": short(fact, _FACT_SIZE)}
     return {"rule": rule, "key": f"{key:016x}", **shown, "text": text}
 
 
-class Smallest:
+class SmallestKeys:
     """Keeps, for each rule, the A_FILE values of the smallest keys."""
 
     def __init__(self) -> None:
@@ -55,7 +54,7 @@ class Smallest:
     def wants(self, rule: str, key: int) -> bool:
         """Tells whether a value with this key would be kept."""
         kept = self._kept[rule]
-        return len(kept) < A_FILE or key < kept[-1][0]
+        return len(kept) < EXAMPLES_PER_FILE or key < kept[-1][0]
 
     def add(self, rule: str, key: int, place: int, value: Any) -> None:
         """Keeps a value, unless there are enough of smaller keys.
@@ -64,7 +63,7 @@ class Smallest:
         """
         kept = self._kept[rule]
         insort(kept, (key, place, value), key=lambda each: each[:2])
-        del kept[A_FILE:]
+        del kept[EXAMPLES_PER_FILE:]
 
     def values(self) -> list[Any]:
         """Returns the kept values, by rule and key."""
@@ -83,7 +82,7 @@ class CleanExamples:
     def __init__(self, evaluator: RecipeEvaluator) -> None:
         """Takes the evaluator of the recipe."""
         self._evaluator = evaluator
-        self._pages = Smallest()
+        self._pages = SmallestKeys()
 
     def add(self, page: Page, verdict: Verdict, facts: PageFacts) -> None:
         """Keeps a page that was cleaned, if its key is one of the smallest of a rule."""
@@ -115,14 +114,14 @@ def _of_clean(rule: str, key: int, verdict: PageVerdict) -> Example:
     page = verdict.page
     if verdict.verdict.reason == rule:
         fact = next((each.fact for each in verdict.rules if each.rule == rule and each.dropped), "")
-        return example(rule, key, page.url, page.timestamp, fact, _around(fact, verdict))
+        return make_example(rule, key, page.url, page.timestamp, fact, _around(fact, verdict))
     lines = [(number, each) for number, each in enumerate(verdict.lines) if _applied(rule, each)]
     number, line = min(lines, key=lambda each: each[1].rule not in (rule, None))  # not dropped later by another rule
     before = f"{verdict.lines[number - 1].line}\n" if number else ""
     behind = "".join(f"\n{each.line}" for each in verdict.lines[number + 1 : number + 3])
     fact = f"the line becomes: {line.left}" if rule in line.edits and line.left else ""
     text = excerpt(before + line.line + behind, len(before), len(before) + len(line.line))
-    return example(rule, key, page.url, page.timestamp, fact, text)
+    return make_example(rule, key, page.url, page.timestamp, fact, text)
 
 
 def _applied(rule: str, line: LineVerdict) -> bool:
@@ -141,7 +140,7 @@ def _around(fact: str, verdict: PageVerdict) -> Excerpt:
     return excerpt(verdict.text or verdict.page.body.strip())
 
 
-def choose(work_files: Iterable[str]) -> set[str]:
+def choose_files(work_files: Iterable[str]) -> set[str]:
     """Returns the paths of the work files whose examples go into the report: the smallest hashes of their names."""
     return set(sorted(work_files, key=lambda path: (_hash(path.rpartition("/")[2]), path))[:FILES])
 
@@ -150,7 +149,7 @@ def _hash(name: str) -> str:
     return hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def gather(work_files: Sequence[StoragePath]) -> list[Example]:
+def gather_examples(work_files: Sequence[StoragePath]) -> list[Example]:
     """Returns the examples beside work files; a work file of an earlier version has none."""
     with ThreadPoolExecutor(_PARALLEL_READS) as pool:
         return [each for examples in pool.map(_read, work_files) for each in examples]
@@ -164,7 +163,7 @@ def _read(work_file: StoragePath) -> list[Example]:
     return examples
 
 
-def by_rule(examples: Iterable[Example]) -> dict[str, list[Example]]:
+def examples_by_rule(examples: Iterable[Example]) -> dict[str, list[Example]]:
     """Returns the A_RULE examples of the smallest keys of each rule, by key. The order of the input has no effect."""
     rules: dict[str, dict[str, Example]] = defaultdict(dict)
     for each in examples:

@@ -4,10 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from c4pipe.clean.page_facts import PageFacts, fact_reader
-from c4pipe.filters.language import Guess
-from c4pipe.recipes.recipe import Step
-from c4pipe.recipes.rules import Fact
-from c4pipe.recipes.wording import parameter_text
+from c4pipe.filters import Guess
+from c4pipe.recipes import Fact, Step, parameter_text
 
 OPEN = "all pages together decide"
 """The fact of a corpus rule, which needs more than one page."""

@@ -11,16 +11,10 @@ from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.verdicts import Verdict
 from c4pipe.clean.work_file import KeptPage, WorkWriter, utf8_size
-from c4pipe.filters.spans import page_hashes, span_hashes
-from c4pipe.filters.urls import is_validation, page_key, url_key
-from c4pipe.io.byte_stream import ByteStream
-from c4pipe.io.paths import StoragePath
-from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.recipe_lists import Lists
-from c4pipe.recipes.rules import RULES
-from c4pipe.wet.page import Page
-from c4pipe.wet.quarantine import QuarantineWriter
-from c4pipe.wet.records import Damage, read_pages
+from c4pipe.filters import is_validation, page_hashes, page_key, span_hashes, url_key
+from c4pipe.io import ByteStream, StoragePath
+from c4pipe.recipes import RULES, Lists, Recipe
+from c4pipe.wet import Damage, Page, QuarantineWriter, read_pages
 
 
 class WetFileCleaner:

@@ -3,8 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from c4pipe.io.atomic import write_text
-from c4pipe.io.paths import StoragePath
+from c4pipe.io import StoragePath, write_text
 
 _ENDING = ".missing.json"
 
@@ -12,18 +11,18 @@ Missing = dict[str, str]
 """The `name` and `path` (or URL) of a WET file, and the `error` that explains why it is missing."""
 
 
-def note(target: StoragePath, path: str, error: str) -> None:
+def note_missing(target: StoragePath, path: str, error: str) -> None:
     """Writes the note that the WET file of the work file `target` is missing, given its path or URL and the error."""
     values = {"name": target.name.removesuffix(".parquet"), "path": path, "error": error}
-    write_text(note_path(target), json.dumps(values, ensure_ascii=False) + "\n")
+    write_text(missing_note(target), json.dumps(values, ensure_ascii=False) + "\n")
 
 
-def note_path(target: StoragePath) -> StoragePath:
+def missing_note(target: StoragePath) -> StoragePath:
     """Returns the path of the note about the WET file of the work file `target`."""
     return target.with_name(target.name.removesuffix(".parquet") + _ENDING)
 
 
-def noted(folders: Sequence[StoragePath]) -> list[Missing]:
+def missing_files(folders: Sequence[StoragePath]) -> list[Missing]:
     """Returns the missing WET files of some work folders, in the order of their names."""
     notes = [json.loads(path.read_text(encoding="utf-8")) for each in folders for path in each.glob(f"*{_ENDING}")]
     return sorted(notes, key=lambda values: str(values["name"]))

@@ -7,10 +7,8 @@ from typing import Literal, NamedTuple
 
 from c4pipe.clean.page_facts import PageFacts, fact_reader
 from c4pipe.clean.verdicts import Verdict
-from c4pipe.filters import body_lines
-from c4pipe.filters.packed_lines import packed_rule
-from c4pipe.filters.pages import contains
-from c4pipe.recipes.recipe import STAGES, Recipe, Step
+from c4pipe.filters import body_lines, contains, packed_rule
+from c4pipe.recipes import STAGES, Recipe, Step
 
 
 class LineCounts:

@@ -6,12 +6,10 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from c4pipe.clean.resources import RuleResources
-from c4pipe.filters.language import UNKNOWN, Guess
-from c4pipe.filters.sentences import SentenceSplitter
-from c4pipe.filters.urls import normalise_url, url_key, url_md5
+from c4pipe.filters import UNKNOWN, Guess, SentenceSplitter, normalise_url, url_key, url_md5
 from c4pipe.native import lower
-from c4pipe.recipes.rules import Fact
-from c4pipe.wet.page import Page
+from c4pipe.recipes import Fact
+from c4pipe.wet import Page
 
 if TYPE_CHECKING:
     from c4pipe.native import _text

@@ -5,11 +5,8 @@ Each is loaded when it is first used. Nothing here knows a page: all functions t
 
 from functools import cached_property
 
-from c4pipe.filters.bad_words import BadWords
-from c4pipe.filters.language import Detector, make_detector
-from c4pipe.filters.sentences import SentenceSplitter
-from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.filters import BadWords, Detector, SentenceSplitter, make_detector
+from c4pipe.recipes import Lists, Recipe
 
 
 class RuleResources:

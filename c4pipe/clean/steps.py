@@ -7,12 +7,9 @@ from c4pipe.clean import missing
 from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.errors import C4pipeError
-from c4pipe.io.paths import StoragePath, storage_path
-from c4pipe.io.retry import DownloadError, NetworkOptions
-from c4pipe.io.streams import InputOpener
-from c4pipe.recipes import recipe_lists
-from c4pipe.recipes.recipe import Recipe
-from c4pipe.runners.flow import Step
+from c4pipe.io import DownloadError, InputOpener, NetworkOptions, StoragePath, storage_path
+from c4pipe.recipes import Recipe, recipe_lists
+from c4pipe.runners import Step
 
 
 class CleanWetFile(Step):
@@ -46,7 +43,7 @@ class CleanWetFile(Step):
 
     def setup(self) -> None:
         """Loads the lists and the resources of the recipe."""
-        lists = recipe_lists.load(storage_path(self._lists), self._digests)
+        lists = recipe_lists.load_lists(storage_path(self._lists), self._digests)
         self._cleaner = WetFileCleaner(Recipe.from_json(self._recipe), lists, self._keep_dropped)
         self._sources = InputOpener(self._network)
 
@@ -61,7 +58,7 @@ class CleanWetFile(Step):
                 with self._sources.open(source) as stream:
                     self._cleaner.clean(stream, source.rpartition("/")[2], target)
             except DownloadError as error:
-                missing.note(target, source, str(error))
+                missing.note_missing(target, source, str(error))
             except OSError as error:
                 raise C4pipeError(f"{source} can't be cleaned into {target}: {error}") from error
         return ()

@@ -11,11 +11,8 @@ from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.verdicts import PageVerdict
 from c4pipe.errors import UsageError
-from c4pipe.recipes import pinned_lists, recipe_lists
-from c4pipe.recipes.choose import choose_recipe
-from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.recipe_lists import Lists
-from c4pipe.wet.page import Page
+from c4pipe.recipes import Lists, Recipe, choose_recipe, pinned_lists, recipe_lists
+from c4pipe.wet import Page
 
 PLACEHOLDER_URL = "https://page.example/"
 """The URL of a text that has none. Its host name is reserved (RFC 2606), so no list has it."""
@@ -80,7 +77,7 @@ class Cleaner:
         """
         self.recipe = choose_recipe(recipe, languages)
         folder = pinned_lists.lists_dir(None if lists is None else Path(lists))
-        self._lists = recipe_lists.gather(self.recipe, folder, [Path(each) for each in links])
+        self._lists = recipe_lists.gather_lists(self.recipe, folder, [Path(each) for each in links])
         self._url_rule = next(filter(self.recipe.find, _URL_RULES), None)
 
     def __call__(self, text: str, *, url: str | None = None, timestamp: str | None = None) -> TextVerdict:

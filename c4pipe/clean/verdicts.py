@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from c4pipe.filters.language import Guess
-from c4pipe.wet.page import Page
+from c4pipe.filters import Guess
+from c4pipe.wet import Page
 
 
 @dataclass(frozen=True)

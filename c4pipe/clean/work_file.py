@@ -19,12 +19,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from c4pipe.errors import UsageError
-from c4pipe.filters.duplicates import URL_ROW, Rows
-from c4pipe.filters.spans import U64
-from c4pipe.io.atomic import AtomicFile
-from c4pipe.io.paths import StoragePath, parquet_source
+from c4pipe.filters import U64, URL_ROW, Rows
+from c4pipe.io import AtomicFile, StoragePath, parquet_source
 from c4pipe.native import text_kernel
-from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes import Recipe
 
 VERSION = 3
 """The version of this format. Reading a work file of another version is an error."""

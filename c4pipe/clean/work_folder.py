@@ -5,11 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 from c4pipe.clean.work_file import WorkHeader, read_header
 from c4pipe.errors import UsageError
-from c4pipe.io.paths import StoragePath, names
-from c4pipe.recipes.recipe import Recipe
-from c4pipe.wet.inputs import InputFile
+from c4pipe.io import StoragePath, list_names
+from c4pipe.recipes import Recipe
+from c4pipe.wet import InputFile
 
-WORK = "_work"
+WORK_FOLDER = "_work"
 """The work folder that `build` makes inside its output, unless --work gives another one."""
 
 _HEADERS_AT_ONCE = 16
@@ -34,7 +34,7 @@ def clear_abandoned(folder: StoragePath) -> None:
         abandoned.unlink(missing_ok=True)
 
 
-def headers(files: Iterable[StoragePath]) -> Iterator[WorkHeader]:
+def read_headers_of(files: Iterable[StoragePath]) -> Iterator[WorkHeader]:
     """Yields the headers of work files, in order. Several are read at the same time, because a store answers slowly.
 
     Raises UsageError as `read_header`.
@@ -52,7 +52,7 @@ def find_work_files(folders: Sequence[StoragePath]) -> dict[str, StoragePath]:
     for folder in folders:
         if not folder.is_dir():
             raise UsageError(f"{folder} is not a work folder: give the --work folder of c4pipe clean")
-        inside = sorted(name for name in names(folder) if is_work_file(name))
+        inside = sorted(name for name in list_names(folder) if is_work_file(name))
         if not inside:
             raise UsageError(f"{folder} has no work files: run c4pipe clean --work {folder} first")
         for name in inside:
@@ -72,7 +72,7 @@ def read_headers(files: Mapping[str, StoragePath]) -> dict[str, WorkHeader]:
     Raises UsageError, with both names, where two were cleaned with different recipes or lists.
     """
     checked: dict[str, WorkHeader] = {}
-    for (name, path), header in zip(files.items(), headers(files.values()), strict=True):
+    for (name, path), header in zip(files.items(), read_headers_of(files.values()), strict=True):
         first_name, first = next(iter(checked.items()), (name, header))
         if header.fingerprint != first.fingerprint:
             raise UsageError(

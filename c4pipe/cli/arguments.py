@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 from c4pipe.cli.parser import Parser
 
 if TYPE_CHECKING:
-    from c4pipe.io.paths import StoragePath
+    from c4pipe.io import StoragePath
 
 
 def path_or_url(text: str) -> "StoragePath":
     """Returns the folder or file that an argument names, on this machine or in an object store."""
-    from c4pipe.io.paths import storage_path  # here, for it needs Arrow
+    from c4pipe.io import storage_path
 
     return storage_path(text)
 

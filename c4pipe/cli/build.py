@@ -22,15 +22,14 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Runs both jobs, prints the funnel, and returns the exit status."""
-    from c4pipe.clean.work_folder import WORK
+    from c4pipe.clean import WORK_FOLDER
     from c4pipe.cli.progress import make_progress
-    from c4pipe.corpus.shard_writer import parse_formats
-    from c4pipe.jobs.build_job import build, plan_build
-    from c4pipe.jobs.options import BuildOptions
+    from c4pipe.corpus import parse_formats
+    from c4pipe.jobs import BuildOptions, build, plan_build
 
     started = time.monotonic()
     refuse_job_file(options, "build has two: use clean, then dedup")
-    clean = clean_options(options, options.work or options.output / WORK, keep_dropped(options, options.output))
+    clean = clean_options(options, options.work or options.output / WORK_FOLDER, keep_dropped(options, options.output))
     plan = plan_build(BuildOptions(clean, options.output, parse_formats(options.format), options.shards))
     manifest = build(plan, make_progress(options))
     print_corpus(options, manifest, time.monotonic() - started)

@@ -26,8 +26,7 @@ def run(options: argparse.Namespace) -> int:
     from c4pipe.clean import missing
     from c4pipe.cli.funnel_table import funnel_table
     from c4pipe.cli.progress import make_progress
-    from c4pipe.jobs.clean_job import clean
-    from c4pipe.jobs.clean_plan import plan_clean
+    from c4pipe.jobs import clean, plan_clean
 
     started = time.monotonic()
     plan = plan_clean(clean_options(options, options.work, keep_dropped(options, options.work)))
@@ -36,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
         console = printer(sys.stdout)
         console.print(funnel_table(plan.recipe, counts))
         say(console, f"work files: {options.work} ({time.monotonic() - started:,.1f} s)")
-    return report_missing(options, missing.noted([options.work]), options.max_missing)
+    return report_missing(options, missing.missing_files([options.work]), options.max_missing)
 
 
 COMMAND = Command(

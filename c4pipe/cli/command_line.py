@@ -19,7 +19,7 @@ def parse_command_line(parser: Parser, given: Sequence[str]) -> argparse.Namespa
     runner = getattr(options, "runner", None)
     options.beam = (*((f"--runner={runner}",) if runner is not None else ()), *beam)
     if beam:
-        from c4pipe.runners.runner import RunnerOptions, is_local
+        from c4pipe.runners import RunnerOptions, is_local
 
         if is_local(RunnerOptions(beam=options.beam)):
             raise UsageError(f"{beam[0]} is an option of another runner than this machine: name it with --runner")
@@ -61,7 +61,7 @@ def _beam_takes_value(command: Parser, argument: str, following: Sequence[str]) 
     """Tells whether an option that the command does not know takes the next argument. Raises UsageError: see above."""
     if not command.takes_runner_options:
         _refuse(command, argument)
-    from c4pipe.runners.beam_options import BeamOptions
+    from c4pipe.runners import BeamOptions
 
     options = BeamOptions()
     has_value = "=" in argument or not following or following[0].startswith("-")
@@ -74,7 +74,7 @@ def _beam_takes_value(command: Parser, argument: str, following: Sequence[str]) 
 def _check_runner_options(command: Parser, given: Sequence[str]) -> None:
     if not command.takes_runner_options:
         raise UsageError(f"{command.name} takes no options for a runner: leave out {given[0]} and the -- before it")
-    from c4pipe.runners.beam_options import BeamOptions
+    from c4pipe.runners import BeamOptions
 
     options = BeamOptions()
     for argument in options.unknown(given):

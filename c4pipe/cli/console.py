@@ -4,7 +4,7 @@ import json
 import sys
 from typing import IO, TYPE_CHECKING
 
-from c4pipe.display.visible import visible
+from c4pipe.display import visible
 
 if TYPE_CHECKING:
     from rich.console import Console

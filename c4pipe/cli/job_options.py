@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 from c4pipe.errors import UsageError
 
 if TYPE_CHECKING:
-    from c4pipe.clean.dropped_pages import KeepDropped
-    from c4pipe.io.paths import StoragePath
-    from c4pipe.jobs.options import CleanOptions, DedupOptions
-    from c4pipe.runners.runner import RunnerOptions
+    from c4pipe.clean import KeepDropped
+    from c4pipe.io import StoragePath
+    from c4pipe.jobs import CleanOptions, DedupOptions
+    from c4pipe.runners import RunnerOptions
 
 # What needs Beam, NumPy or Arrow is imported by the command that uses it: `c4pipe --help` answers at once.
 
 
 def runner_options(options: argparse.Namespace) -> "RunnerOptions":
     """Returns what runs a job."""
-    from c4pipe.runners.runner import RunnerOptions
+    from c4pipe.runners import RunnerOptions
 
     return RunnerOptions(options.workers, options.beam, options.quiet or options.json_progress)
 
@@ -29,20 +29,20 @@ def languages(options: argparse.Namespace) -> tuple[str, ...]:
 
 def keep_dropped(options: argparse.Namespace, folder: "StoragePath") -> "KeepDropped | None":
     """Returns which dropped pages are kept, in a folder inside that of the corpus or of the work files."""
-    from c4pipe.clean.dropped_pages import FOLDER, KeepDropped, parse_share
+    from c4pipe.clean import DROPPED_FOLDER, KeepDropped, parse_dropped_share
 
     if options.keep_dropped is None:
         return None
-    return KeepDropped(parse_share(options.keep_dropped), str(folder.absolute() / FOLDER))
+    return KeepDropped(parse_dropped_share(options.keep_dropped), str(folder.absolute() / DROPPED_FOLDER))
 
 
 def clean_options(
     options: argparse.Namespace, work: "StoragePath", keep_dropped: "KeepDropped | None" = None
 ) -> "CleanOptions":
     """Returns the options of job 1. Raises UsageError for values that can't be used."""
-    from c4pipe.io.retry import NetworkOptions
-    from c4pipe.jobs.options import CleanOptions, bytes_per_worker
-    from c4pipe.wet.inputs import SOURCE, Selection, parse_slice
+    from c4pipe.io import NetworkOptions
+    from c4pipe.jobs import CleanOptions, bytes_per_worker
+    from c4pipe.wet import COMMON_CRAWL, Selection, parse_slice
 
     rate = bytes_per_worker(options.bandwidth, options.workers)
     network = NetworkOptions(bytes_per_second=rate, cache=options.cache)
@@ -54,7 +54,7 @@ def clean_options(
         lists=options.lists,
         links=tuple(options.links or ()),
         selection=Selection(
-            source=options.source or SOURCE,
+            source=options.source or COMMON_CRAWL,
             files=parse_slice(options.files) if options.files is not None else None,
             sample=options.sample,
             network=network,
@@ -68,8 +68,8 @@ def clean_options(
 
 def dedup_options(options: argparse.Namespace, work: Sequence["StoragePath"]) -> "DedupOptions":
     """Returns the options of job 2. Raises UsageError for values that can't be used."""
-    from c4pipe.corpus.shard_writer import parse_formats
-    from c4pipe.jobs.options import DedupOptions
+    from c4pipe.corpus import parse_formats
+    from c4pipe.jobs import DedupOptions
 
     formats, keep = parse_formats(options.format), keep_dropped(options, options.output)
     return DedupOptions(tuple(work), options.output, formats, options.shards, runner_options(options), keep)

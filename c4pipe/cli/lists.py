@@ -5,8 +5,7 @@ import sys
 from pathlib import Path
 
 from c4pipe.cli.parser import Command, Parser
-from c4pipe.display.units import format_count
-from c4pipe.display.visible import visible
+from c4pipe.display import format_count, visible
 
 
 def add_arguments(parser: Parser) -> None:

@@ -24,8 +24,8 @@ from c4pipe.cli.console import print_end
 from c4pipe.cli.parser import Parser
 from c4pipe.cli.parser import make_parser as make_parser_of
 from c4pipe.errors import C4pipeError
-from c4pipe.jobs.logs import log_to
-from c4pipe.runners.worker import lighten
+from c4pipe.jobs import log_to
+from c4pipe.runners import lighten
 
 # A command imports what needs Beam, NumPy, Arrow or Rich when it runs, so that `c4pipe --help` answers at once.
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from c4pipe.cli.console import note, printer, say
-from c4pipe.display.units import format_count
+from c4pipe.display import format_count
 
 
 def print_corpus(options: argparse.Namespace, manifest: Mapping[str, Any], seconds: float) -> None:
@@ -14,7 +14,7 @@ def print_corpus(options: argparse.Namespace, manifest: Mapping[str, Any], secon
     if options.quiet:
         return
     from c4pipe.cli.funnel_table import funnel_table
-    from c4pipe.recipes.recipe import Recipe
+    from c4pipe.recipes import Recipe
 
     console = printer(sys.stdout)
     console.print(funnel_table(Recipe.from_json(manifest["recipe"]), manifest["counts"]))

@@ -9,7 +9,7 @@ from c4pipe.cli import arguments
 from c4pipe.cli.console import note, printer, say
 from c4pipe.cli.job_options import clean_options
 from c4pipe.cli.parser import Command, Parser
-from c4pipe.display.units import format_count
+from c4pipe.display import format_count
 from c4pipe.errors import C4pipeError, UsageError
 
 
@@ -34,9 +34,8 @@ def run(options: argparse.Namespace) -> int:
             raise UsageError(f"{name} {value}: there must be at least one")
 
     from c4pipe.cli.plan_table import plan_table
-    from c4pipe.corpus.shard_writer import parse_formats
-    from c4pipe.jobs.clean_plan import plan_clean
-    from c4pipe.jobs.plan import ASSUMPTIONS, Plan, make_plan
+    from c4pipe.corpus import parse_formats
+    from c4pipe.jobs import ASSUMPTIONS, Plan, make_plan, plan_clean
 
     formats = parse_formats(options.format)
     cores = options.cores or os.cpu_count() or 1

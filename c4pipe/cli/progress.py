@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import IO, TYPE_CHECKING
 
 from c4pipe.cli.console import note, printer
-from c4pipe.display.visible import visible
-from c4pipe.runners.progress import Progress, ProgressEvent
+from c4pipe.display import visible
+from c4pipe.runners import Progress, ProgressEvent
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from c4pipe.display.visible import visible
-from c4pipe.vocab.quality import Figures
+from c4pipe.display import visible
+from c4pipe.vocab import Figures
 
 
 def quality_table(figures: Sequence[Figures]) -> Table:

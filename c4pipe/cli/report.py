@@ -22,17 +22,14 @@ def run(options: argparse.Namespace) -> None:
     Raises UsageError where the folder is no corpus, or its shards are needed and can't be read.
     """
     from c4pipe.cli.progress import make_progress
-    from c4pipe.corpus import manifest
-    from c4pipe.corpus.corpus import open_corpus
-    from c4pipe.io.atomic import write_text
-    from c4pipe.io.lock import only_run
-    from c4pipe.report import report_data, report_view
-    from c4pipe.report.rebuild import rebuild_data
+    from c4pipe.corpus import manifest, open_corpus
+    from c4pipe.io import only_run, write_text
+    from c4pipe.report import rebuild_data, report_data, report_view
 
     folder = options.corpus.absolute()
-    corpus_manifest = manifest.read(folder)
+    corpus_manifest = manifest.read_manifest(folder)
     if corpus_manifest is None:
-        raise UsageError(f"{options.corpus} has no {manifest.NAME}: give the folder of a finished corpus")
+        raise UsageError(f"{options.corpus} has no {manifest.MANIFEST}: give the folder of a finished corpus")
     with only_run(folder):
         data = report_data.read(folder)
         if data is None:

@@ -7,7 +7,7 @@ from c4pipe.cli import arguments
 from c4pipe.cli.console import printer, say
 from c4pipe.cli.job_options import runner_options
 from c4pipe.cli.parser import Command, Parser
-from c4pipe.display.units import format_count
+from c4pipe.display import format_count
 
 
 def add_arguments(parser: Parser) -> None:
@@ -37,9 +37,9 @@ def run(options: argparse.Namespace) -> None:
     """Counts the tokens of a corpus, writes a subset if it is asked for, and prints both."""
     from c4pipe.cli.progress import make_progress
     from c4pipe.cli.tokens_table import tokens_table
-    from c4pipe.io.paths import storage_path
+    from c4pipe.io import storage_path
     from c4pipe.tokens import count, subset
-    from c4pipe.vocab.pipeline import MODEL
+    from c4pipe.vocab import MODEL
 
     corpus, model = storage_path(options.corpus), storage_path(options.vocab)
     model = model / MODEL if model.is_dir() else model

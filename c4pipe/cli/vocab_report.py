@@ -12,9 +12,8 @@ from c4pipe.cli.console import note, printer
 from c4pipe.cli.parser import Command, Parser
 
 if TYPE_CHECKING:
-    from c4pipe.io.paths import StoragePath
-    from c4pipe.vocab.quality import Figures
-    from c4pipe.vocab.sources import Source
+    from c4pipe.io import StoragePath
+    from c4pipe.vocab import Figures, Source
 
 FIGURES, PICTURE = "quality.json", "quality.svg"
 """The files that it writes."""
@@ -45,7 +44,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Measures a vocabulary, and others beside it, and prints their figures."""
-    from c4pipe.vocab.sources import parse_source
+    from c4pipe.vocab import parse_source
 
     models = [model_file(path) for path in (options.vocabulary, *(options.compare or ()))]
     measure(options, tuple(map(parse_source, options.sources)), models, options.output)
@@ -53,7 +52,7 @@ def run(options: argparse.Namespace) -> None:
 
 def model_file(path: "StoragePath") -> "StoragePath":
     """Returns the file of a model, given that file or the folder of a vocabulary."""
-    from c4pipe.vocab.pipeline import MODEL
+    from c4pipe.vocab import MODEL
 
     return path / MODEL if path.is_dir() else path
 
@@ -66,15 +65,13 @@ def measure(
 ) -> None:
     """Measures models on the held-out pages of sources, prints a table, and writes the files if a folder is given."""
     from c4pipe.cli.quality_table import quality_table
-    from c4pipe.io.atomic import write_text
-    from c4pipe.vocab.quality import Vocabulary, held_out
-    from c4pipe.vocab.quality_picture import quality_picture
-    from c4pipe.vocab.sources import find, labels
+    from c4pipe.io import write_text
+    from c4pipe.vocab import Vocabulary, find_pages, held_out, quality_picture, source_labels
 
     vocabularies = [Vocabulary(name, file) for name, file in zip(_names(models), models, strict=True)]
     figures: list[Figures] = []
-    for label, source in zip(labels(sources), sources, strict=True):
-        texts = held_out(find(source, held_out=True))
+    for label, source in zip(source_labels(sources), sources, strict=True):
+        texts = held_out(find_pages(source, held_out=True))
         if texts:
             figures += [each.measure(label, texts) for each in vocabularies]
         elif options.json_progress or not options.quiet:
@@ -92,9 +89,9 @@ def measure(
 
 def _names(models: Sequence["StoragePath"]) -> list[str]:
     """Returns a name for each model: that of its file or folder, with a number where several have the same."""
-    from c4pipe.vocab.quality import name_of
+    from c4pipe.vocab import model_name
 
-    names = [name_of(file) for file in models]
+    names = [model_name(file) for file in models]
     repeated = {name for name in names if names.count(name) > 1}
     return [f"{name} ({n})" if name in repeated else name for n, name in enumerate(names, 1)]
 

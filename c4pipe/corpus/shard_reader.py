@@ -19,13 +19,13 @@ import pyarrow.parquet as pq
 from isal import igzip, isal_zlib
 
 from c4pipe.corpus import tfrecord
-from c4pipe.corpus.corpus_path import CorpusPath, open_binary
 from c4pipe.corpus.layout import ShardId
+from c4pipe.corpus.locations import CorpusPath, open_binary
 from c4pipe.corpus.shard_writer import FORMATS, SCHEMA
 from c4pipe.errors import C4pipeError
-from c4pipe.io.web_path import WebPath
+from c4pipe.io import WebPath
 
-TEXT = "text"
+TEXT_FORMAT = "text"
 """The format of a file of plain text, in which each line is a document."""
 
 TABLE_ROWS = 2048
@@ -70,10 +70,10 @@ class Shard:
 
 
 def check_size(shard: Shard, size: int | None) -> None:
-    """Raises C4pipeError where a shard's file has not the size that the manifest has; None: there is no file."""
+    """Raises C4pipeError where the size of a shard's file differs from the manifest; None: the file does not exist."""
     if size != shard.bytes:
-        found = "does not exist" if size is None else f"has {size:,} bytes"
-        raise C4pipeError(f"{shard.file} {found}, and by the manifest {shard.bytes:,} bytes: copy the corpus again")
+        actual = "does not exist" if size is None else f"has {size:,} bytes"
+        raise C4pipeError(f"{shard.file} {actual}, and by the manifest {shard.bytes:,} bytes: copy the corpus again")
 
 
 class Document(TypedDict):
@@ -90,7 +90,7 @@ Documents = Generator[Document, None, None]
 """A generator of documents; it holds a file open until it is closed."""
 
 
-def read(shard: Shard, first: int, end: int, verify: bool = False) -> Documents:
+def read_shard(shard: Shard, first: int, end: int, verify: bool = False) -> Documents:
     """Yields the documents of a shard, from row `first` up to row `end`, which is not yielded.
 
     Args:
@@ -103,7 +103,7 @@ def read(shard: Shard, first: int, end: int, verify: bool = False) -> Documents:
     """
     count, more = 0, False
     try:
-        check(shard, verify)
+        check_shard(shard, verify)
         with contextlib.closing(_ROWS[shard.format](shard.file, first)) as rows:
             count = yield from _counted(islice(rows, end - first))
             more = end == shard.rows and next(rows, None) is not None  # this also reaches a checksum at the end
@@ -131,7 +131,7 @@ def read_tables(shard: Shard, columns: Sequence[str]) -> Iterator[pa.Table]:
     """
     rows = 0
     try:
-        check(shard, verify=False)
+        check_shard(shard, verify=False)
         for table in tables_of(shard.file, shard.format, columns):
             rows += len(table)
             yield table
@@ -173,7 +173,7 @@ def _other_rows(shard: Shard, count: str) -> C4pipeError:
     return C4pipeError(f"{shard.file} has {count} documents, and by the manifest {shard.rows:,}: copy it again")
 
 
-def check(shard: Shard, verify: bool) -> None:
+def check_shard(shard: Shard, verify: bool) -> None:
     """Compares a file with the manifest: the size if it is behind https://, and the SHA-256 if `verify` is true.
 
     Raises C4pipeError where they differ.
@@ -240,5 +240,5 @@ _ROWS: dict[str, Callable[[CorpusPath, int], Documents]] = {
     "parquet": _of_parquet,
     "tfrecord": _of_tfrecord,
     "json": _of_json,
-    TEXT: _of_text,
+    TEXT_FORMAT: _of_text,
 }

@@ -22,8 +22,7 @@ import pyarrow.parquet as pq
 
 from c4pipe.corpus import tfrecord
 from c4pipe.errors import UsageError
-from c4pipe.io.atomic import AtomicFile
-from c4pipe.io.paths import StoragePath
+from c4pipe.io import AtomicFile, StoragePath
 
 STRINGS = ("url", "text", "timestamp", "language")
 PROBABILITY = "language_probability"

@@ -10,10 +10,8 @@ import numpy as np
 
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.dedup_plan import DedupPlan
-from c4pipe.filters.duplicates import Rows
-from c4pipe.runners import control_totals
-from c4pipe.runners.flow import Step
-from c4pipe.runners.spill import Spill
+from c4pipe.filters import Rows
+from c4pipe.runners import Spill, Step, control_totals
 
 REPORT = "report"
 """The name of the output that carries reports."""
@@ -44,13 +42,13 @@ class DedupStep(Step):
     def _by_group(self, name: str, rows: Rows, dtype: np.dtype[Any], report: control_totals.Report) -> Iterator[Any]:
         """Yields (group, packed rows) for a shuffle, and adds the totals of what was sent to `report`."""
         for group, selected in shuffle.by_group(rows, self._plan.group, dtype):
-            report.update(control_totals.add([report, control_totals.sent(name, shuffle.totals(selected))]))
+            report.update(control_totals.add_reports([report, control_totals.sent(name, shuffle.totals(selected))]))
             yield group, self._spill.send(selected.tobytes())
 
 
 def step_report(*reports: Mapping[str, Any]) -> tuple[str, Any]:
     """Returns the sum of some reports as an element of the output REPORT."""
-    return REPORT, control_totals.add(reports)
+    return REPORT, control_totals.add_reports(reports)
 
 
 def files_of(grouped: Mapping[str, Iterable[Any]]) -> Files:

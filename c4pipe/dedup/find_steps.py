@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from c4pipe.clean.work_file import read_kept, url_rows
+from c4pipe.clean import read_kept, url_rows
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.dedup_step import REPORT, DedupStep, Files, files_of, rows_of, step_report
 from c4pipe.dedup.shuffle import DROP, STALE_ROW
-from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW, find_repeats, find_stale_captures
-from c4pipe.io.paths import storage_path
+from c4pipe.filters import SPAN_ROW, URL_ROW, find_repeats, find_stale_captures
+from c4pipe.io import storage_path
 from c4pipe.runners import control_totals
 
 

@@ -9,16 +9,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from c4pipe.clean.dropped_pages import DroppedWriter, KeepDropped, dropped_writer
-from c4pipe.clean.evaluator import RecipeEvaluator
-from c4pipe.clean.examples import A_FILE, PASSED, Example, Smallest, example
-from c4pipe.clean.resources import RuleResources
-from c4pipe.clean.work_file import read_stale
-from c4pipe.display.excerpt import excerpt
-from c4pipe.filters.spans import remove_spans
-from c4pipe.io.paths import StoragePath
-from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.clean import (
+    EXAMPLES_PER_FILE,
+    PASSED,
+    DroppedWriter,
+    Example,
+    KeepDropped,
+    RecipeEvaluator,
+    RuleResources,
+    SmallestKeys,
+    dropped_writer,
+    make_example,
+    read_stale,
+)
+from c4pipe.display import excerpt
+from c4pipe.filters import remove_spans
+from c4pipe.io import StoragePath
+from c4pipe.recipes import Lists, Recipe
 
 
 class PageFinisher:
@@ -40,7 +47,7 @@ class PageFinisher:
         removals: Mapping[int, Sequence[int]],
         counts: Counter[str],
         dropped: DroppedWriter | None = None,
-        shown: Smallest | None = None,
+        shown: SmallestKeys | None = None,
     ) -> pa.Table:
         """Returns the kept pages, in their final form and in their order, with a column `units_left`.
 
@@ -73,16 +80,16 @@ class PageFinisher:
         counts["bytes.kept"] += int(pc.sum(pc.binary_length(pages["text"])).as_py() or 0)
         return pages
 
-    def _show(self, rule: str, label: str, pages: pa.Table, shown: Smallest | None) -> None:
+    def _show(self, rule: str, label: str, pages: pa.Table, shown: SmallestKeys | None) -> None:
         """Keeps pages that a rule of the stage `final` dropped, or only just kept, as examples under a label."""
         if shown is None:
             return
-        for row in pages.take(pa.array(np.argsort(pages["page_key"].to_numpy())[:A_FILE])).to_pylist():
+        for row in pages.take(pa.array(np.argsort(pages["page_key"].to_numpy())[:EXAMPLES_PER_FILE])).to_pylist():
             if shown.wants(label, row["page_key"]):
                 final = self._evaluator.explain_final(row["url"], row["text"], row["units_left"], to_the_end=False)
                 fact = next(each.fact for each in final.rules if each.rule == rule)
                 text = excerpt(row["text"])
-                page = example(label, row["page_key"], row["url"], row["timestamp"], fact, text)
+                page = make_example(label, row["page_key"], row["url"], row["timestamp"], fact, text)
                 shown.add(label, row["page_key"], 0, page)
 
     def _edit(
@@ -90,7 +97,7 @@ class PageFinisher:
         pages: pa.Table,
         removals: Mapping[int, Sequence[int]],
         counts: Counter[str],
-        shown: Smallest | None,
+        shown: SmallestKeys | None,
     ) -> pa.Table:
         """Returns the pages without the removed spans, with a column `units_left`."""
         units_left = pc.list_value_length(pages["unit_starts"]).cast(pa.int64()).combine_chunks()
@@ -117,7 +124,7 @@ class PageFinisher:
             end += 1
         text = excerpt(page["text"], starts[min(removed)], starts[end] if end < len(starts) else len(page["text"]))
         fact = f"{len(removed):,} of its {len(starts):,} {unit}s are in pages that come first"
-        return example("repeated_span", page["page_key"], page["url"], page["timestamp"], fact, text)
+        return make_example("repeated_span", page["page_key"], page["url"], page["timestamp"], fact, text)
 
     def _edit_page(self, page: dict[str, Any], spans: Sequence[int], counts: Counter[str]) -> int:
         """Removes spans from a page, applies the stage `final` again, and returns the number of units that are left."""
@@ -148,8 +155,9 @@ def stale_captures(work_file: StoragePath, stale: Any) -> list[Example]:
     if not len(stale):
         return []
     rows = pa.concat_tables(read_stale(work_file, ["page_key", "url", "timestamp"], stale))
-    rows = rows.sort_by("page_key").slice(0, A_FILE)
+    rows = rows.sort_by("page_key").slice(0, EXAMPLES_PER_FILE)
     fact = "the crawl has a newer capture of this URL"
     return [
-        example("stale_capture", row["page_key"], row["url"], row["timestamp"], fact, [""]) for row in rows.to_pylist()
+        make_example("stale_capture", row["page_key"], row["url"], row["timestamp"], fact, [""])
+        for row in rows.to_pylist()
     ]

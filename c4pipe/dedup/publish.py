@@ -5,18 +5,15 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from c4pipe.clean import dropped_pages
-from c4pipe.clean.work_folder import WORK
+from c4pipe.clean import WORK_FOLDER, dropped_pages
+from c4pipe.corpus import MANIFEST
 from c4pipe.corpus import manifest as manifest_file
-from c4pipe.corpus.manifest import NAME
 from c4pipe.dedup.publishers import STAGING, publisher, read_draft
 from c4pipe.dedup.shuffle import SHUFFLES
 from c4pipe.errors import LostDataError, UsageError
-from c4pipe.io import lock
-from c4pipe.io.atomic import write_text
-from c4pipe.io.paths import StoragePath, file_sizes, names, remove_tree
+from c4pipe.io import StoragePath, file_sizes, list_names, lock, remove_tree, write_text
 from c4pipe.report import card, report_data, report_view
-from c4pipe.runners.control_totals import Report, check
+from c4pipe.runners import Report, check_totals
 
 _SHORT = 80  # characters of a value in an error
 
@@ -30,7 +27,7 @@ def prepare(output: StoragePath, identity: Mapping[str, Any]) -> dict[str, Any] 
     """
     _complete(output, identity)
     check_folder(output, identity)
-    manifest = manifest_file.read(output)
+    manifest = manifest_file.read_manifest(output)
     if not manifest or not has_all_inputs(manifest, identity):
         return None
     remove_tree(output / STAGING)  # left by a run that was stopped at its very end
@@ -47,7 +44,7 @@ def check_folder(output: StoragePath, identity: Mapping[str, Any]) -> None:
 
     Raises UsageError if the folder holds another corpus, or anything else.
     """
-    manifest = manifest_file.read(output)
+    manifest = manifest_file.read_manifest(output)
     if manifest:
         for name, value in identity.items():
             if not _matches(manifest, name, value):
@@ -56,14 +53,16 @@ def check_folder(output: StoragePath, identity: Mapping[str, Any]) -> None:
                     f"{_short(value)} now): give another --output, or delete that folder"
                 )
         return
-    if manifest_file.read(output / STAGING):  # interrupted in `publish`: `prepare` completes it, or says why not
+    if manifest_file.read_manifest(
+        output / STAGING
+    ):  # interrupted in `publish`: `prepare` completes it, or says why not
         return
     if publisher(output).holds_unfinished_build():
         return
-    foreign = sorted(names(output) - {STAGING, WORK, dropped_pages.FOLDER, lock.NAME})
+    foreign = sorted(list_names(output) - {STAGING, WORK_FOLDER, dropped_pages.DROPPED_FOLDER, lock.NAME})
     if foreign:
         raise UsageError(
-            f"{output} holds {', '.join(foreign[:3])}{', ...' if len(foreign) > 3 else ''} but no {NAME}: "
+            f"{output} holds {', '.join(foreign[:3])}{', ...' if len(foreign) > 3 else ''} but no {MANIFEST}: "
             "give an empty or new folder as --output"
         )
 
@@ -83,13 +82,13 @@ def _matches(manifest: Mapping[str, Any], name: str, value: Any) -> bool:
 
 
 def _complete(output: StoragePath, identity: Mapping[str, Any]) -> None:
-    staged = manifest_file.read(output / STAGING)
+    staged = manifest_file.read_manifest(output / STAGING)
     if staged is None:
         return
     if all(staged.get(name) == value for name, value in identity.items()):
         publisher(output).publish(staged)
         return
-    (output / STAGING / NAME).unlink()  # of another build: `check_folder` then reports its files
+    (output / STAGING / MANIFEST).unlink()  # of another build: `check_folder` then reports its files
 
 
 def begin(output: StoragePath, identity: Mapping[str, Any], expected: Sequence[str], **values: Any) -> str:
@@ -99,7 +98,7 @@ def begin(output: StoragePath, identity: Mapping[str, Any], expected: Sequence[s
         output: the folder of the corpus, which `prepare` has accepted.
         identity: what the corpus is made from.
         expected: the paths of all shard files.
-        values: the other arguments of `manifest.make`.
+        values: the other arguments of `manifest.make_manifest`.
 
     Returns the publication token: `finish` accepts no other, so it notices if another run has begun there since.
     """
@@ -126,8 +125,8 @@ def finish(output: StoragePath, report: Report, publication_token: str) -> None:
     if token != publication_token:
         raise LostDataError(f"another run began in {output} while this one was at work: start one of them again")
     del draft["stale"]
-    check(report, SHUFFLES)
-    manifest = manifest_file.make(report=report, **draft)
+    check_totals(report, SHUFFLES)
+    manifest = manifest_file.make_manifest(report=report, **draft)
     folder = publisher(output).shards_folder
     _check_written(folder, manifest["shards"])
     _write_descriptions(folder, manifest, report_data.make(report))
@@ -142,7 +141,7 @@ def _write_descriptions(folder: StoragePath, manifest: Mapping[str, Any], data: 
 
 
 def _is_published(output: StoragePath, report: Report) -> bool:
-    manifest = manifest_file.read(output)
+    manifest = manifest_file.read_manifest(output)
     return manifest is not None and manifest["shards"] == sorted(
         report.get("shards", []), key=lambda file: file["path"]
     )

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from c4pipe.clean.work_folder import clear_abandoned
+from c4pipe.clean import clear_abandoned
 from c4pipe.corpus import manifest as manifest_file
-from c4pipe.io.atomic import write_text
-from c4pipe.io.paths import RemotePath, StoragePath, names, remove_tree
+from c4pipe.io import RemotePath, StoragePath, list_names, remove_tree, write_text
 from c4pipe.report import card, report_data, report_view
 
 STAGING = "_building"
@@ -97,8 +96,8 @@ class LocalPublisher:
         staging = self.shards_folder
         _write_manifest(staging, manifest)
         folders = sorted(path for path in staging.glob("[!_.]*") if path.is_dir())
-        if manifest_file.read(self.output) is not None:  # of a corpus with missing files: invalid from here
-            (self.output / manifest_file.NAME).unlink()
+        if manifest_file.read_manifest(self.output) is not None:  # of a corpus with missing files: invalid from here
+            (self.output / manifest_file.MANIFEST).unlink()
         for folder in folders:
             if (self.output / folder.name).exists():
                 (self.output / folder.name).rename(staging / f"_old-{folder.name}")
@@ -106,7 +105,7 @@ class LocalPublisher:
         for name in _DESCRIPTIONS:
             if (staging / name).exists():  # or an interrupted run has renamed it already
                 (staging / name).rename(self.output / name)
-        (staging / manifest_file.NAME).rename(self.output / manifest_file.NAME)
+        (staging / manifest_file.MANIFEST).rename(self.output / manifest_file.MANIFEST)
         remove_tree(staging)
 
 
@@ -129,7 +128,7 @@ class StorePublisher:
         """Writes the draft, then deletes the manifest and the shards of earlier builds that will not be overwritten."""
         stale = self._stale(draft["expected"])
         digest = _write_draft(self.output, {**draft, "stale": stale})
-        (self.output / manifest_file.NAME).unlink(missing_ok=True)
+        (self.output / manifest_file.MANIFEST).unlink(missing_ok=True)
         with ThreadPoolExecutor(_REQUESTS) as pool:
             list(pool.map(lambda path: (self.output / path).unlink(missing_ok=True), stale))
         return digest
@@ -154,7 +153,7 @@ class StorePublisher:
             stale.update(draft["expected"], draft["stale"])
         except FileNotFoundError:
             pass
-        stale.update(shard["path"] for shard in (manifest_file.read(self.output) or {}).get("shards", ()))
+        stale.update(shard["path"] for shard in (manifest_file.read_manifest(self.output) or {}).get("shards", ()))
         return sorted(stale - set(expected))
 
 
@@ -169,10 +168,10 @@ def _digest(text: str) -> str:
 
 
 def _write_manifest(folder: StoragePath, manifest: Mapping[str, Any]) -> None:
-    write_text(folder / manifest_file.NAME, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+    write_text(folder / manifest_file.MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
 
 
 def _count(folder: StoragePath, shards: Sequence[str]) -> int:
     languages = {path.partition("/")[0] for path in shards}
-    written = (f"{language}/{name}" for language in languages for name in names(folder / language))
+    written = (f"{language}/{name}" for language in languages for name in list_names(folder / language))
     return len(set(shards).intersection(written))

@@ -7,12 +7,11 @@ import mmh3
 import numpy as np
 import pyarrow as pa
 
-from c4pipe.clean.work_file import read_kept
-from c4pipe.display.excerpt import short
-from c4pipe.filters.duplicates import Rows
-from c4pipe.filters.spans import cut
-from c4pipe.io.paths import StoragePath
-from c4pipe.report.profile import domains
+from c4pipe.clean import read_kept
+from c4pipe.display import short
+from c4pipe.filters import Rows, cut
+from c4pipe.io import StoragePath
+from c4pipe.report import domains
 
 REPEAT = np.dtype([("hash", "<u8"), ("domain", "<u8"), ("page", "<u8"), ("file", "<u4"), ("unit", "<u4")])
 """A span that is removed from its page: its hash, the hash of the page's host, and where it is."""

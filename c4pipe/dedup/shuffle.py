@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.filters.duplicates import SPAN_ROW, Rows
-from c4pipe.runners.control_totals import Totals
+from c4pipe.filters import SPAN_ROW, Rows
+from c4pipe.runners import Totals
 
 DROP = np.dtype([("hash", "<u8"), ("page", "<u8"), ("unit", "<u4")])
 """A span to remove from its page, in a known file: its hash, its page's key, the index of its first unit."""

@@ -7,8 +7,7 @@ from c4pipe.dedup.dedup_plan import DedupPlan
 from c4pipe.dedup.dedup_step import REPORT, Files
 from c4pipe.dedup.find_steps import FindRepeats, FindStaleCaptures, ReadSpans, ReadUrls
 from c4pipe.dedup.write_steps import CountRepeats, FinishPages, Publish, WriteShard
-from c4pipe.runners import control_totals
-from c4pipe.runners.flow import Flow
+from c4pipe.runners import Flow, control_totals
 
 
 def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: DedupPlan) -> None:
@@ -21,7 +20,7 @@ def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: Dedu
         groups: (number of the group, its work files).
         plan: the parameters of the steps.
     """
-    shown = examples.choose(path for _, group in groups for _, path in group)
+    shown = examples.choose_files(path for _, group in groups for _, path in group)
     files = flow.create("Work files", groups)
     urls = flow.do("Read URLs", files, ReadUrls(plan))
     url_buckets = flow.group("Group URLs", urls["rows"])
@@ -41,4 +40,4 @@ def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: Dedu
     reports = flow.merge(
         "All reports", *(each[REPORT] for each in (urls, stale, spans, repeated, pages, repeats, written))
     )
-    flow.do("Publish", flow.fold("Add up reports", reports, control_totals.add), Publish(plan, shown))
+    flow.do("Publish", flow.fold("Add up reports", reports, control_totals.add_reports), Publish(plan, shown))

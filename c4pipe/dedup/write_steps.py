@@ -6,11 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from c4pipe.clean import examples
-from c4pipe.clean.examples import Example, Smallest
-from c4pipe.clean.work_file import PAGE_COLUMNS, read_kept, read_stale
-from c4pipe.clean.work_folder import find_work_files
-from c4pipe.corpus.shard_writer import ShardWriter
+from c4pipe.clean import PAGE_COLUMNS, Example, SmallestKeys, examples, find_work_files, read_kept, read_stale
+from c4pipe.corpus import ShardWriter
 from c4pipe.dedup import finish, page_batches, publish, shuffle
 from c4pipe.dedup.dedup_plan import DedupPlan
 from c4pipe.dedup.dedup_step import REPORT, DedupStep, files_of, rows_of, step_report
@@ -19,12 +16,10 @@ from c4pipe.dedup.publishers import publisher
 from c4pipe.dedup.repeats import REPEAT, RemovedSpans, most_repeated, with_texts
 from c4pipe.dedup.shuffle import DROP, STALE_ROW
 from c4pipe.errors import C4pipeError
-from c4pipe.io.paths import StoragePath, storage_path
-from c4pipe.recipes import recipe_lists
-from c4pipe.recipes.recipe import Recipe
-from c4pipe.report.profile import Profiler
-from c4pipe.runners import control_totals
-from c4pipe.runners.flow import Step
+from c4pipe.io import StoragePath, storage_path
+from c4pipe.recipes import Recipe, recipe_lists
+from c4pipe.report import Profiler
+from c4pipe.runners import Step, control_totals
 
 _HELD_BYTES = 128 * 1024 * 1024  # of finished pages in memory, before they are sent to their shards
 
@@ -42,7 +37,7 @@ class FinishPages(DedupStep):
         """Loads the recipe with its lists."""
         super().setup()
         plan = self._plan
-        lists = recipe_lists.find([storage_path(each) for each in plan.work], plan.lists)
+        lists = recipe_lists.find_lists([storage_path(each) for each in plan.work], plan.lists)
         self._finisher = PageFinisher(Recipe.from_json(plan.recipe), lists)
 
     def process(self, element: tuple[int, Mapping[str, Iterable[Any]]]) -> Iterator[Any]:
@@ -61,7 +56,7 @@ class FinishPages(DedupStep):
         shown_examples: list[Example] = []
         held: list[pa.Table] = []
         for file, path in files_of(grouped):
-            shown = Smallest() if path in self._shown else None
+            shown = SmallestKeys() if path in self._shown else None
             for pages in self._finish_file(
                 file, storage_path(path), rows_of(stale, file), removals, removed_spans, counts, seen, shown
             ):
@@ -89,7 +84,7 @@ class FinishPages(DedupStep):
         removed_spans: RemovedSpans,
         counts: Counter[str],
         seen: list[Any],
-        shown: Smallest | None,
+        shown: SmallestKeys | None,
     ) -> Iterator[pa.Table]:
         """Yields the finished pages of a work file.
 
@@ -166,10 +161,10 @@ class Publish(Step):
 
     def process(self, element: control_totals.Report) -> Iterable[tuple[str, Any]]:
         """Adds what the report needs from the work files, then checks and publishes."""
-        clean_examples = examples.gather([storage_path(path) for path in self._shown])
+        clean_examples = examples.gather_examples([storage_path(path) for path in self._shown])
         span = Recipe.from_json(self._plan.recipe).parameters("repeated_span")
         files = list(find_work_files([storage_path(each) for each in self._plan.work]).values())
         repeats = with_texts(element.get("repeats", ()), files, span["size"]) if span else []
-        report = {**control_totals.add([element, {"examples": clean_examples}]), "repeats": repeats}
+        report = {**control_totals.add_reports([element, {"examples": clean_examples}]), "repeats": repeats}
         publish.finish(storage_path(self._plan.output), report, self._plan.publication_token)
         return ()

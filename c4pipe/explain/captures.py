@@ -7,20 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from c4pipe.clean.evaluator import RecipeEvaluator
-from c4pipe.clean.fact_wording import number
-from c4pipe.clean.resources import RuleResources
-from c4pipe.clean.verdicts import RuleVerdict
-from c4pipe.clean.work_folder import WORK, find_work_files, read_headers
-from c4pipe.corpus.corpus import Corpus, open_corpus
-from c4pipe.corpus.shard_reader import Shard, read_tables
+from c4pipe.clean import WORK_FOLDER, RecipeEvaluator, RuleResources, RuleVerdict, find_work_files, number, read_headers
+from c4pipe.corpus import Corpus, Shard, open_corpus, read_tables
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.explain.work_files import WorkFiles
-from c4pipe.filters.spans import cut, remove_spans
-from c4pipe.filters.urls import is_validation, normalise_url, page_key, url_key
-from c4pipe.io.paths import StoragePath
-from c4pipe.recipes import recipe_lists
-from c4pipe.recipes.recipe import Recipe
+from c4pipe.filters import cut, is_validation, normalise_url, page_key, remove_spans, url_key
+from c4pipe.io import StoragePath
+from c4pipe.recipes import Recipe, recipe_lists
 
 JOB_1 = "a rule of job 1"
 """The reason for a page of which the work file has only a tombstone: it does not say which rule dropped the page."""
@@ -94,7 +87,7 @@ class CorpusExplainer:
         a shard is missing.
         """
         self._corpus = open_corpus(folder)
-        inside = folder / WORK
+        inside = folder / WORK_FOLDER
         self._work_folder = inside
         self._work = _Work(self._corpus, tuple(work) or (inside,)) if work or inside.is_dir() else None
 
@@ -165,7 +158,7 @@ class _Work:
 
     @cached_property
     def _evaluator(self) -> RecipeEvaluator:
-        lists = recipe_lists.find(self._folders, self._header.lists)
+        lists = recipe_lists.find_lists(self._folders, self._header.lists)
         return RecipeEvaluator(self._recipe, RuleResources(self._recipe, lists))
 
     def explain(self, url: str) -> list[CaptureVerdict]:

@@ -3,14 +3,11 @@
 import sys
 from pathlib import Path
 
-from c4pipe.clean.text_cleaner import PLACEHOLDER_TIMESTAMP, PLACEHOLDER_URL
+from c4pipe.clean import PLACEHOLDER_TIMESTAMP, PLACEHOLDER_URL
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters.urls import normalise_url
-from c4pipe.io.retry import DownloadError, NetworkOptions
-from c4pipe.io.streams import InputOpener, is_url
-from c4pipe.wet.inputs import ENDINGS
-from c4pipe.wet.page import Page
-from c4pipe.wet.records import RECORD_CAP, read_pages
+from c4pipe.filters import normalise_url
+from c4pipe.io import DownloadError, InputOpener, NetworkOptions, is_url
+from c4pipe.wet import RECORD_CAP, WET_ENDINGS, Page, read_pages
 
 STANDARD_INPUT = "-"
 
@@ -44,7 +41,7 @@ def _is_wet(path: str) -> bool:
         raise UsageError(f"{path}: there is no such file; give a text, a WET file, a corpus, or - for standard input")
     if not Path(path).is_file():
         raise UsageError(f"{path} is no regular file: give the text on standard input, with - as the input")
-    if path.endswith(ENDINGS):
+    if path.endswith(WET_ENDINGS):
         return True
     with Path(path).open("rb") as file:
         return file.read(5).startswith(_WET_STARTS)

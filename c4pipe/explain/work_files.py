@@ -11,11 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from c4pipe.clean.work_file import read_kept, url_rows
+from c4pipe.clean import read_kept, url_rows
 from c4pipe.dedup import shuffle
-from c4pipe.filters.duplicates import Rows, find_repeats, find_stale_captures
-from c4pipe.filters.spans import U64
-from c4pipe.io.paths import StoragePath, parquet_source
+from c4pipe.filters import U64, Rows, find_repeats, find_stale_captures
+from c4pipe.io import StoragePath, parquet_source
 
 _NO_STALE = np.empty(0, shuffle.STALE_ROW)
 

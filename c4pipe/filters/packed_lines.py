@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from c4pipe.filters import lines
 from c4pipe.native import text_kernel
-from c4pipe.wet.page import Page
+from c4pipe.wet import Page
 
 if TYPE_CHECKING:
     from c4pipe.native import _text

@@ -102,7 +102,7 @@ class ObjectDownload:
         return length, length if self._end is None else min(self._end, length)
 
 
-def objects(url: str, network: NetworkOptions) -> Iterator[tuple[str, int]]:
+def list_objects(url: str, network: NetworkOptions) -> Iterator[tuple[str, int]]:
     """Yields the URL and the size in bytes of each object in a folder and its subfolders.
 
     Raises DownloadError where the folder does not exist or can't be listed.

@@ -197,7 +197,7 @@ def parquet_source(file: StoragePath) -> str | RemoteFile:
     return str(file) if isinstance(file, Path) else file.open()
 
 
-def names(folder: StoragePath) -> set[str]:
+def list_names(folder: StoragePath) -> set[str]:
     """Returns the names directly in a folder, from one listing; none where the folder does not exist."""
     if not isinstance(folder, Path):
         return {each.base_name for each in folder.list()}

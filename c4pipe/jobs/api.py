@@ -5,25 +5,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from c4pipe.clean import missing
-from c4pipe.clean.dropped_pages import FOLDER, KeepDropped, parse_share
-from c4pipe.clean.text_cleaner import Cleaner
-from c4pipe.clean.verdicts import PageVerdict
-from c4pipe.clean.work_folder import WORK
-from c4pipe.corpus.corpus import Corpus, open_corpus
-from c4pipe.corpus.shard_writer import parse_formats
-from c4pipe.io.paths import StoragePath, storage_path
-from c4pipe.io.retry import NetworkOptions
+from c4pipe.clean import DROPPED_FOLDER, WORK_FOLDER, Cleaner, KeepDropped, PageVerdict, missing, parse_dropped_share
+from c4pipe.corpus import Corpus, open_corpus, parse_formats
+from c4pipe.io import NetworkOptions, StoragePath, storage_path
 from c4pipe.jobs.build_job import build, plan_build
 from c4pipe.jobs.clean_job import clean
 from c4pipe.jobs.clean_plan import plan_clean
 from c4pipe.jobs.corpus_plan import plan_dedup
 from c4pipe.jobs.dedup_job import dedup
 from c4pipe.jobs.options import BuildOptions, CleanOptions, DedupOptions, bytes_per_worker
-from c4pipe.recipes.recipe import Recipe
-from c4pipe.runners.progress import Progress, ProgressEvent
-from c4pipe.runners.runner import RunnerOptions
-from c4pipe.wet.inputs import SOURCE, Selection, parse_slice
+from c4pipe.recipes import Recipe
+from c4pipe.runners import Progress, ProgressEvent, RunnerOptions
+from c4pipe.wet import COMMON_CRAWL, Selection, parse_slice
 
 PathArgument = str | os.PathLike[str]
 """A path of this machine; as a string also a URL of an object store."""
@@ -102,7 +95,7 @@ def build_corpus(
     folder = storage_path(os.fspath(output))
     clean_options = _clean_options(
         inputs=inputs,
-        work=folder / WORK if work is None else storage_path(os.fspath(work)),
+        work=folder / WORK_FOLDER if work is None else storage_path(os.fspath(work)),
         recipe=recipe,
         languages=languages,
         lists=lists,
@@ -162,7 +155,7 @@ def clean_files(
         runner=RunnerOptions(workers, tuple(beam), quiet=True),
     )
     counts = clean(plan_clean(options), Progress(progress))
-    return CleanResult(folder, counts, tuple(missing.noted([folder])))
+    return CleanResult(folder, counts, tuple(missing.missing_files([folder])))
 
 
 def dedup_files(
@@ -248,7 +241,7 @@ def _clean_options(
         lists=None if lists is None else Path(lists),
         links=tuple(map(Path, links)),
         selection=Selection(
-            SOURCE if source is None else source, None if files is None else parse_slice(files), sample, network
+            COMMON_CRAWL if source is None else source, None if files is None else parse_slice(files), sample, network
         ),
         network=network,
         max_missing=max_missing,
@@ -258,7 +251,9 @@ def _clean_options(
 
 
 def _keep_dropped(share: float | None, folder: StoragePath) -> KeepDropped | None:
-    return None if share is None else KeepDropped(parse_share(str(share)), str(folder.absolute() / FOLDER))
+    return (
+        None if share is None else KeepDropped(parse_dropped_share(str(share)), str(folder.absolute() / DROPPED_FOLDER))
+    )
 
 
 def _formats(formats: str | Sequence[str]) -> tuple[str, ...]:

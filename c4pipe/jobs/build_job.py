@@ -3,16 +3,16 @@
 from dataclasses import dataclass
 from typing import Any
 
-from c4pipe.clean.work_folder import is_work_file
+from c4pipe.clean import is_work_file
 from c4pipe.dedup import publish
 from c4pipe.errors import UsageError
-from c4pipe.io.paths import names
+from c4pipe.io import list_names
 from c4pipe.jobs.clean_job import clean
 from c4pipe.jobs.clean_plan import CleanPlan, plan_clean
 from c4pipe.jobs.corpus_plan import check_output, corpus_identity, plan_dedup
 from c4pipe.jobs.dedup_job import dedup
 from c4pipe.jobs.options import BuildOptions
-from c4pipe.runners.progress import Progress
+from c4pipe.runners import Progress
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def _check_work(plan: CleanPlan) -> None:
     """Raises UsageError if the work folder holds work files of other inputs, which job 2 would take, too."""
     work = plan.options.work
     own = {plan.target(file).name for file in plan.files}
-    others = sorted(name for name in names(work) - own if is_work_file(name))
+    others = sorted(name for name in list_names(work) - own if is_work_file(name))
     if others:
         raise UsageError(
             f"{work} also holds work files of other inputs ({others[0]}, ...): "

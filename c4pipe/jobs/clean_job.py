@@ -3,23 +3,24 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from c4pipe.clean import dropped_pages, missing
-from c4pipe.clean.clean_progress import watch_clean
-from c4pipe.clean.steps import CleanWetFile
-from c4pipe.clean.work_file import WorkHeader
-from c4pipe.clean.work_folder import check_done, clear_abandoned, headers
+from c4pipe.clean import (
+    CleanWetFile,
+    WorkHeader,
+    check_done,
+    clear_abandoned,
+    dropped_pages,
+    missing,
+    read_headers_of,
+    watch_clean,
+)
 from c4pipe.errors import C4pipeError, LostDataError
-from c4pipe.io.lock import only_run
-from c4pipe.io.streams import is_url
+from c4pipe.io import is_url, only_run
 from c4pipe.jobs.clean_plan import CleanPlan, WorkState, work_state
 from c4pipe.jobs.dropped_notes import note_unaudited
 from c4pipe.jobs.logs import LOG, key_values
-from c4pipe.recipes.recipe_lists import FOLDER
-from c4pipe.runners import control_totals
-from c4pipe.runners.flow import Flow
-from c4pipe.runners.progress import Progress
-from c4pipe.runners.runner import run
-from c4pipe.wet.inputs import InputFile
+from c4pipe.recipes import LISTS_FOLDER
+from c4pipe.runners import Flow, Progress, control_totals, run_job
+from c4pipe.wet import InputFile
 
 
 def clean(plan: CleanPlan, progress: Progress) -> dict[str, int]:
@@ -46,14 +47,14 @@ def clean(plan: CleanPlan, progress: Progress) -> dict[str, int]:
 def _prepare(plan: CleanPlan) -> WorkState:
     """Makes the work folder ready, and returns how far it is: records of missing files are removed for a new try."""
     clear_abandoned(plan.work)
-    clear_abandoned(plan.work / FOLDER)
-    plan.lists.save(plan.work / FOLDER)
+    clear_abandoned(plan.work / LISTS_FOLDER)
+    plan.lists.save(plan.work / LISTS_FOLDER)
     state = work_state(plan)
     targets = [plan.target(file) for file in state.done]
-    for file, target, header in zip(state.done, targets, headers(targets), strict=True):
+    for file, target, header in zip(state.done, targets, read_headers_of(targets), strict=True):
         check_done(target, header, file.size, plan.recipe, plan.fingerprint)
     for file in state.missing:
-        missing.note_path(plan.target(file)).unlink(missing_ok=True)
+        missing.missing_note(plan.target(file)).unlink(missing_ok=True)
     return state
 
 
@@ -77,13 +78,15 @@ def _run(plan: CleanPlan, files: list[InputFile], progress: Progress) -> None:
     tasks = [(path, str(plan.target(file))) for path, file in zip(paths, files, strict=True)]
 
     def graph(flow: Flow) -> None:
-        step = CleanWetFile(plan.recipe, plan.work / FOLDER, plan.lists.digests, options.network, options.keep_dropped)
+        step = CleanWetFile(
+            plan.recipe, plan.work / LISTS_FOLDER, plan.lists.digests, options.network, options.keep_dropped
+        )
         flow.do("Clean WET file", flow.create("WET files", tasks), step)
 
     known = all(file.size is not None for file in plan.files)
     sizes = {plan.target(file).name: file.size if known and file.size else 1 for file in plan.files}
     with watch_clean(progress, plan.work, sizes):
-        run(graph, options.runner, len(tasks), progress.runs_as)
+        run_job(graph, options.runner, len(tasks), progress.runs_as)
 
 
 def _verify(plan: CleanPlan) -> dict[str, int]:
@@ -96,7 +99,7 @@ def _verify(plan: CleanPlan) -> dict[str, int]:
         )
     _check_missing(plan, state)
     work_files = [plan.target(file) for file in state.done]
-    counts = control_totals.add(map(_logged_counts, headers(work_files)))
+    counts = control_totals.add_reports(map(_logged_counts, read_headers_of(work_files)))
     if not counts.get("pages.read"):
         for path in work_files:  # otherwise they would block a run with the right inputs
             path.unlink()
@@ -109,7 +112,7 @@ def _check_missing(plan: CleanPlan, state: WorkState) -> None:
     """Logs the missing files. Raises C4pipeError if there are more than the options allow."""
     limit = plan.options.max_missing
     names = {file.name for file in state.missing}
-    errors = [values["error"] for values in missing.noted([plan.work]) if values["name"] in names]
+    errors = [values["error"] for values in missing.missing_files([plan.work]) if values["name"] in names]
     if len(errors) > (len(plan.files) - 1 if limit is None else limit):
         raise C4pipeError(f"{len(errors)} of {len(plan.files)} files could not be downloaded: {errors[0]}")
     for error in errors:

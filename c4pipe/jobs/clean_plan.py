@@ -3,16 +3,12 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from c4pipe.clean import missing
-from c4pipe.clean.work_folder import work_path
+from c4pipe.clean import missing, work_path
 from c4pipe.errors import UsageError
-from c4pipe.io.paths import StoragePath, names
+from c4pipe.io import StoragePath, list_names
 from c4pipe.jobs.options import CleanOptions
-from c4pipe.recipes import pinned_lists, recipe_lists
-from c4pipe.recipes.choose import choose_recipe
-from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.recipe_lists import Lists
-from c4pipe.wet.inputs import InputFile, find_inputs
+from c4pipe.recipes import Lists, Recipe, choose_recipe, pinned_lists, recipe_lists
+from c4pipe.wet import InputFile, find_inputs
 
 
 @dataclass(frozen=True)
@@ -60,7 +56,7 @@ def plan_clean(options: CleanOptions) -> CleanPlan:
     if options.max_missing is not None and options.max_missing < 0:
         raise UsageError(f"--max-missing {options.max_missing}: give 0 or more")
     files = find_inputs(options.inputs, options.selection)
-    lists = recipe_lists.gather(recipe, pinned_lists.lists_dir(options.lists), options.links)
+    lists = recipe_lists.gather_lists(recipe, pinned_lists.lists_dir(options.lists), options.links)
     return CleanPlan(options, recipe, lists, files)
 
 
@@ -81,13 +77,13 @@ class WorkState:
 
 def work_state(plan: CleanPlan) -> WorkState:
     """Returns how far the work folder of a plan is, by one look at its names."""
-    present = names(plan.work)
+    present = list_names(plan.work)
     done, absent, open_files = [], [], []
     for file in plan.files:
         target = plan.target(file)
         if target.name in present:
             done.append(file)
-        elif missing.note_path(target).name in present:
+        elif missing.missing_note(target).name in present:
             absent.append(file)
         else:
             open_files.append(file)

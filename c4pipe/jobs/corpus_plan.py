@@ -6,19 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from c4pipe.clean.work_file import WorkHeader
-from c4pipe.clean.work_folder import find_work_files, read_headers
-from c4pipe.corpus.layout import SHARD_BYTES, Layout
-from c4pipe.corpus.shard_writer import FORMATS, shard_name
-from c4pipe.dedup.dedup_plan import DedupPlan
-from c4pipe.dedup.shuffle import bucket_bits, group_size
+from c4pipe.clean import WorkHeader, find_work_files, read_headers
+from c4pipe.corpus import FORMATS, SHARD_BYTES, Layout, shard_name
+from c4pipe.dedup import DedupPlan, bucket_bits, group_size
 from c4pipe.errors import UsageError
-from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW
-from c4pipe.filters.language import check_detector
-from c4pipe.io.paths import StoragePath
+from c4pipe.filters import SPAN_ROW, URL_ROW, check_detector
+from c4pipe.io import StoragePath
 from c4pipe.jobs.options import DedupOptions
-from c4pipe.recipes import recipe_lists
-from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes import Recipe, recipe_lists
 from c4pipe.runners import control_totals
 
 MAX_SHARD_BYTES = 8 * SHARD_BYTES
@@ -73,7 +68,7 @@ class CorpusPlan:
     @cached_property
     def clean_counts(self) -> dict[str, int]:
         """The counters of job 1, over all work files, that the manifest has."""
-        counts: dict[str, int] = control_totals.add(header.counts for header in self.headers)
+        counts: dict[str, int] = control_totals.add_reports(header.counts for header in self.headers)
         counts.pop("pages.cleaned", None)
         return counts
 
@@ -107,8 +102,8 @@ def plan_dedup(options: DedupOptions) -> CorpusPlan:
     headers = tuple(read_headers(files).values())
     recipe = headers[0].recipe
     check_detector(recipe.parameters("language").get("detector", ""))
-    recipe_lists.find(options.work, headers[0].lists)
-    text_bytes = control_totals.add(header.text_bytes for header in headers)
+    recipe_lists.find_lists(options.work, headers[0].lists)
+    text_bytes = control_totals.add_reports(header.text_bytes for header in headers)
     layout = Layout.plan(recipe.languages, text_bytes, options.shards)
     _check_shards(layout, text_bytes)
     return CorpusPlan(options, files, headers, layout)

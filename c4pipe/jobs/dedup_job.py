@@ -5,18 +5,13 @@ from typing import Any
 
 from c4pipe.clean import dropped_pages, missing
 from c4pipe.corpus import manifest as manifest_file
-from c4pipe.dedup import publish
-from c4pipe.dedup.dedup_plan import DedupPlan
-from c4pipe.dedup.publishers import STAGING, publisher
-from c4pipe.dedup.steps import dedup_work_files
+from c4pipe.dedup import STAGING, DedupPlan, dedup_work_files, publish, publisher
 from c4pipe.errors import LostDataError
-from c4pipe.io.lock import only_run
+from c4pipe.io import only_run
 from c4pipe.jobs.corpus_plan import CorpusPlan
 from c4pipe.jobs.dropped_notes import note_unaudited
 from c4pipe.jobs.logs import LOG, key_values
-from c4pipe.runners.flow import Flow
-from c4pipe.runners.progress import Progress
-from c4pipe.runners.runner import run, spill_folder
+from c4pipe.runners import Flow, Progress, run_job, spill_folder
 
 
 def dedup(plan: CorpusPlan, progress: Progress) -> dict[str, Any]:
@@ -54,7 +49,7 @@ def _begin(plan: CorpusPlan) -> DedupPlan:
         plan.identity,
         plan.shard_files,
         clean_counts=plan.clean_counts,
-        missing=missing.noted(plan.options.work),
+        missing=missing.missing_files(plan.options.work),
     )
     return plan.parameters(token)
 
@@ -75,12 +70,12 @@ def _run(plan: CorpusPlan, parameters: DedupPlan, progress: Progress) -> None:
             dedup_work_files(flow, groups, replace(parameters, spill=spill))
 
         with progress.wait("dedup", output, len(shards), written):
-            run(graph, runner, len(groups), progress.runs_as)
+            run_job(graph, runner, len(groups), progress.runs_as)
 
 
 def _verify(plan: CorpusPlan) -> dict[str, Any]:
     """Returns the manifest of the corpus. Raises LostDataError if the last step has not published it."""
-    manifest = manifest_file.read(plan.options.output)
+    manifest = manifest_file.read_manifest(plan.options.output)
     if manifest is None or not publish.has_all_inputs(manifest, plan.identity):
         raise LostDataError("the runner ended without the last of its steps; no corpus was written")
     return manifest

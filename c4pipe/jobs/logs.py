@@ -27,7 +27,7 @@ def log_to(path: Path | None, command: Sequence[str]) -> Iterator[None]:
     if path is None:
         yield
         return
-    from c4pipe.corpus.manifest import versions  # here, since it imports Arrow
+    from c4pipe.corpus import versions
     from c4pipe.native import kernels
 
     try:

@@ -7,13 +7,12 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from c4pipe.clean.dropped_pages import KeepDropped
+from c4pipe.clean import KeepDropped
 from c4pipe.errors import UsageError
-from c4pipe.io.paths import StoragePath
-from c4pipe.io.retry import NetworkOptions
-from c4pipe.recipes.recipe import Recipe
-from c4pipe.runners.runner import RunnerOptions
-from c4pipe.wet.inputs import Selection
+from c4pipe.io import NetworkOptions, StoragePath
+from c4pipe.recipes import Recipe
+from c4pipe.runners import RunnerOptions
+from c4pipe.wet import Selection
 
 
 @dataclass(frozen=True)

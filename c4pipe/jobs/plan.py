@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from c4pipe.errors import C4pipeError
-from c4pipe.io.streams import InputOpener
+from c4pipe.io import InputOpener
 from c4pipe.jobs import measure
 from c4pipe.jobs.clean_plan import CleanPlan
 from c4pipe.jobs.measure import Cost, Sizes

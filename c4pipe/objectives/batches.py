@@ -67,7 +67,7 @@ class Batches:
         Raises UsageError for a size below 1.
         """
         if size < 1:
-            raise UsageError(f"a batch of {size} rows: give at least 1")
+            raise UsageError(f"a batch of {size} rows: give at least 1 row")
         self._documents, self._tokenizer, self._objective = documents, tokenizer, objective
         self._size, self._seed, self._merge = size, seed, merge
         self._packer = Packer(objective.lengths)

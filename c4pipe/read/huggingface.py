@@ -5,8 +5,7 @@ from typing import Any
 
 import datasets
 
-from c4pipe.corpus.shard_reader import Document
-from c4pipe.corpus.shard_writer import SCHEMA
+from c4pipe.corpus import SCHEMA, Document
 from c4pipe.errors import UsageError
 from c4pipe.read.order import Order
 from c4pipe.read.reader import Reader

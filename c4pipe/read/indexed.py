@@ -8,8 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from c4pipe.corpus.shard_reader import UNREADABLE, Document, check, parquet_file, unreadable
-from c4pipe.corpus.shard_writer import SCHEMA
+from c4pipe.corpus import SCHEMA, UNREADABLE, Document, check_shard, parquet_file, unreadable
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.read.source import Source
 
@@ -79,7 +78,7 @@ class RandomAccess:
     def _footer(self, number: int) -> tuple[Any, list[int]]:
         """Returns the footer of a shard, and where its row groups end, after both were checked."""
         shard = self._source.shards[number]
-        check(shard, self._source.verify)
+        check_shard(shard, self._source.verify)
         with parquet_file(shard.file) as file:
             footer = file.metadata
         ends = list(accumulate(footer.row_group(group).num_rows for group in range(footer.num_row_groups)))

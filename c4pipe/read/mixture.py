@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from itertools import accumulate
 from typing import Any
 
-from c4pipe.corpus.shard_reader import Document
+from c4pipe.corpus import Document
 from c4pipe.errors import UsageError
 from c4pipe.read.order import Order, random_numbers
 from c4pipe.read.reader import Reader, checked

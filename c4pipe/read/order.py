@@ -11,7 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from c4pipe.errors import UsageError
-from c4pipe.read import WINDOW
+
+WINDOW = 10_000
+"""The number of documents that are shuffled together. They are held in memory: about 30 MB."""
 
 
 class Span(NamedTuple):

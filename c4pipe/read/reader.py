@@ -6,7 +6,7 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Any
 
-from c4pipe.corpus.shard_reader import Document, Documents, read
+from c4pipe.corpus import Document, Documents, read_shard
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.read.order import Order, after
 from c4pipe.read.source import Source
@@ -87,7 +87,7 @@ class Reader:
     def _rows(self, position: int) -> Documents:
         """Yields the documents in the order before windows are shuffled, from a position on."""
         for file, first, end in after(self._spans, position):
-            with closing(read(self.source.shards[file], first, end, self.source.verify)) as rows:
+            with closing(read_shard(self.source.shards[file], first, end, self.source.verify)) as rows:
                 yield from rows
 
 

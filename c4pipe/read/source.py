@@ -7,11 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from c4pipe.corpus import manifest
-from c4pipe.corpus.corpus import open_corpus, open_language
-from c4pipe.corpus.corpus_path import CorpusPath, corpus_path, open_binary
-from c4pipe.corpus.layout import SPLITS, ShardId
-from c4pipe.corpus.shard_reader import TEXT, Shard
+from c4pipe.corpus import (
+    SPLITS,
+    TEXT_FORMAT,
+    CorpusPath,
+    Shard,
+    ShardId,
+    corpus_path,
+    manifest,
+    open_binary,
+    open_corpus,
+    open_language,
+)
 from c4pipe.errors import UsageError
 
 SUBSET_FORMAT, SUBSET_VERSION = "c4pipe token-budget subset", 1
@@ -69,7 +76,7 @@ def find(
         if not is_default:
             raise UsageError(f"{file} is a file of text: it has neither splits nor languages; leave these out")
         return _text(file, verify)
-    if file.name.endswith(".json") and file.name != manifest.NAME:
+    if file.name.endswith(".json") and file.name != manifest.MANIFEST:
         if not is_default:
             raise UsageError(f"{file} is a subset of the train split of one language: leave out split and languages")
         return _subset(file, verify)
@@ -113,5 +120,5 @@ def _text(file: CorpusPath, verify: bool) -> Source:
                 rows += not line.isspace()
     except OSError as error:
         raise UsageError(f"{file} can't be read: {error}") from error
-    shard = Shard(file, TEXT, ShardId("", "train", 0, 1), rows, size, digest.hexdigest())
+    shard = Shard(file, TEXT_FORMAT, ShardId("", "train", 0, 1), rows, size, digest.hexdigest())
     return Source(str(file), "train", (), digest.hexdigest(), (shard,), verify)

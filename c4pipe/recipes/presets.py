@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from c4pipe.errors import UsageError
-from c4pipe.filters.language import CLD3_LANGUAGES, UNKNOWN
+from c4pipe.filters import CLD3_LANGUAGES, UNKNOWN
 from c4pipe.recipes.recipe import Recipe, Step, step
 
 C4 = Recipe(

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from c4pipe.errors import UsageError
-from c4pipe.filters.language import UNKNOWN, known_languages
+from c4pipe.filters import UNKNOWN, known_languages
 from c4pipe.recipes.rules import RULES, Rule
 
 STAGES = {

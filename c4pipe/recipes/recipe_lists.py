@@ -20,14 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters import domains
-from c4pipe.filters.urls import normalise_url, url_key
-from c4pipe.io.atomic import AtomicFile
-from c4pipe.io.paths import StoragePath
+from c4pipe.filters import domains, normalise_url, url_key
+from c4pipe.io import AtomicFile, StoragePath
 from c4pipe.recipes import pinned_lists
 from c4pipe.recipes.recipe import Recipe
 
-FOLDER = "lists"
+LISTS_FOLDER = "lists"
 """The folder, inside a work folder, of the lists that were used."""
 
 _LINE_CAP = 1 << 20  # characters of a line in a list of links: no page's URL is as long, as headers are smaller
@@ -99,7 +97,7 @@ class Lists:
                 target.discard()
 
 
-def load(folder: StoragePath, digests: Mapping[str, str]) -> Lists:
+def load_lists(folder: StoragePath, digests: Mapping[str, str]) -> Lists:
     """Returns the saved lists of these digests. Links on this machine are memory-mapped: all workers share them.
 
     Raises UsageError if one is missing or can't be read.
@@ -122,12 +120,14 @@ def _load_links(path: StoragePath) -> U64:
     return links
 
 
-def find(folders: Sequence[StoragePath], digests: Mapping[str, str]) -> Lists:
+def find_lists(folders: Sequence[StoragePath], digests: Mapping[str, str]) -> Lists:
     """Returns the lists of these digests from the first work folder that has all of them. Raises as `load`."""
     complete = (
-        each / FOLDER for each in folders if all(_path(each / FOLDER, *item).exists() for item in digests.items())
+        each / LISTS_FOLDER
+        for each in folders
+        if all(_path(each / LISTS_FOLDER, *item).exists() for item in digests.items())
     )
-    return load(next(complete, folders[0] / FOLDER), digests)
+    return load_lists(next(complete, folders[0] / LISTS_FOLDER), digests)
 
 
 def _path(folder: StoragePath, name: str, digest: str) -> StoragePath:
@@ -138,7 +138,7 @@ def _json(values: Any) -> bytes:
     return json.dumps(values, ensure_ascii=False, sort_keys=True).encode()
 
 
-def gather(recipe: Recipe, folder: Path, links: Sequence[Path]) -> Lists:
+def gather_lists(recipe: Recipe, folder: Path, links: Sequence[Path]) -> Lists:
     """Returns the lists that a recipe needs.
 
     Args:

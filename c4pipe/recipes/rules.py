@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, Literal
 
-from c4pipe.filters import body_lines, lines, pages, spans
-from c4pipe.filters.duplicates import find_stale_captures
-from c4pipe.filters.urls import is_validation, normalise_url
+from c4pipe.filters import body_lines, find_stale_captures, is_validation, lines, normalise_url, pages, spans
 
 Scope = Literal["page", "line", "corpus"]
 

@@ -18,6 +18,6 @@ def _quote(value: Any) -> str:
     return f"'{value}'" if '"' in str(value) else f'"{value}"'
 
 
-def describe(step: Step) -> str:
+def describe_step(step: Step) -> str:
     """Returns what a rule does, with the values of its parameters in the sentence."""
     return step.definition.does.format(**{name: parameter_text(value) for name, value in step.parameters.items()})

@@ -9,10 +9,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from c4pipe.corpus.shard_writer import FORMATS, PROBABILITY, SCHEMA
-from c4pipe.filters.language import UNKNOWN
-from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.wording import describe
+from c4pipe.corpus import FORMATS, PROBABILITY, SCHEMA
+from c4pipe.filters import UNKNOWN
+from c4pipe.recipes import Recipe, describe_step
 from c4pipe.report.card_limits import limits
 from c4pipe.report.funnel import funnel_rows
 from c4pipe.report.rendering import render
@@ -35,7 +34,7 @@ _FIELDS = {
 
 
 def render_card(manifest: Mapping[str, Any]) -> str:
-    """Returns the dataset card of a corpus, in Markdown, given its manifest (see `manifest.make`)."""
+    """Returns the dataset card of a corpus, in Markdown, given its manifest (see `manifest.make_manifest`)."""
     recipe, counts, inputs = Recipe.from_json(manifest["recipe"]), manifest["counts"], manifest["inputs"]
     best_format = next(name for name in (*_LOADED, *manifest["formats"]) if name in manifest["formats"])
     extension = FORMATS[best_format].extension
@@ -53,7 +52,7 @@ def render_card(manifest: Mapping[str, Any]) -> str:
         pages=counts.get("pages.kept", 0),
         bytes=counts.get("bytes.kept", 0),
         recipe=recipe,
-        rules=[(step.rule, describe(step), step.definition.source) for _, step in recipe.steps()],
+        rules=[(step.rule, describe_step(step), step.definition.source) for _, step in recipe.steps()],
         funnel=funnel_rows(recipe, counts),
         stored=dict(sorted(stored.items())),
         inputs=inputs,

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from c4pipe.recipes.recipe import Recipe
-from c4pipe.wet.records import DAMAGE
+from c4pipe.recipes import Recipe
+from c4pipe.wet import DAMAGE
 
 Section = Literal["pages", "lines", "units", "bytes", "damage"]
 Kind = Literal["read", "dropped", "changed", "kept", "part", "damage"]

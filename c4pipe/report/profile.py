@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from c4pipe.corpus.shard_writer import PROBABILITY
-from c4pipe.display.excerpt import URL_SIZE, excerpt, short
+from c4pipe.corpus import PROBABILITY
+from c4pipe.display import URL_SIZE, excerpt, short
 
 Profile = dict[str, Any]
 """The counters of COUNTS, each a mapping; `domains`, the number of domains; `domains_cut`, whether some were left out;

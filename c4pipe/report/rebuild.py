@@ -3,49 +3,42 @@
 from collections.abc import Iterable
 from typing import Any
 
-from c4pipe.clean import examples
-from c4pipe.clean.work_folder import WORK, is_work_file
-from c4pipe.corpus.corpus import Corpus
-from c4pipe.corpus.shard_reader import Shard, read_tables
-from c4pipe.corpus.shard_writer import SCHEMA
-from c4pipe.io.paths import StoragePath, names, storage_path
+from c4pipe.clean import WORK_FOLDER, examples, is_work_file
+from c4pipe.corpus import SCHEMA, Corpus, Shard, read_tables
+from c4pipe.io import StoragePath, list_names, storage_path
 from c4pipe.report import report_data
 from c4pipe.report.profile import Profiler
-from c4pipe.runners import control_totals
-from c4pipe.runners.flow import Flow, Step
-from c4pipe.runners.progress import Progress, State
-from c4pipe.runners.runner import RunnerOptions
-from c4pipe.runners.runner import run as run_job
+from c4pipe.runners import Flow, Progress, RunnerOptions, State, Step, control_totals, run_job
 
 
-def rebuild_data(corpus: Corpus, folder: StoragePath, engine: RunnerOptions, progress: Progress) -> None:
+def rebuild_data(corpus: Corpus, folder: StoragePath, runner: RunnerOptions, progress: Progress) -> None:
     """Writes the `report.json` of a corpus. Its examples come from the work files in the corpus, where there are some.
 
     Args:
         corpus: the corpus; its shards are read.
         folder: the folder of the corpus, absolute: a worker may run in any folder.
-        engine: what reads the shards.
+        runner: what reads the shards.
         progress: shows that the job runs, and its end.
 
     Raises C4pipeError where a shard can't be read.
     """
-    work = folder / WORK
-    work_files = examples.choose(str(work / name) for name in names(work) if is_work_file(name))
+    work = folder / WORK_FOLDER
+    work_files = examples.choose_files(str(work / name) for name in list_names(work) if is_work_file(name))
     shards = corpus.shards()
 
     def graph(flow: Flow) -> None:
         profiles = flow.do("Profile shard", flow.create("Shards", list(shards)), _ProfileShard())["profiles"]
         flow.do(
             "Write data",
-            flow.fold("Add up", profiles, control_totals.add),
+            flow.fold("Add up", profiles, control_totals.add_reports),
             _WriteData(str(folder), sorted(work_files)),
         )
 
     def look() -> State:
-        return float(report_data.NAME in names(folder)), f"reading {len(shards):,} shards, {corpus.pages:,} pages"
+        return float(report_data.NAME in list_names(folder)), f"reading {len(shards):,} shards, {corpus.pages:,} pages"
 
     with progress.show("report", folder, look):
-        run_job(graph, engine, len(shards), progress.runs_as)
+        run_job(graph, runner, len(shards), progress.runs_as)
 
 
 class _ProfileShard(Step):
@@ -67,6 +60,6 @@ class _WriteData(Step):
         self._folder, self._work_files = folder, work_files
 
     def process(self, element: control_totals.Report) -> Iterable[tuple[str, Any]]:
-        of_clean = examples.gather([storage_path(path) for path in self._work_files])
+        of_clean = examples.gather_examples([storage_path(path) for path in self._work_files])
         report_data.write(storage_path(self._folder), report_data.make({**element, "examples": of_clean}))
         return ()

@@ -6,10 +6,9 @@ from typing import Any
 
 from c4pipe.clean import examples
 from c4pipe.errors import UsageError
-from c4pipe.io.atomic import read_json, write_text
-from c4pipe.io.paths import StoragePath
+from c4pipe.io import StoragePath, read_json, write_text
 from c4pipe.report import profile
-from c4pipe.runners.control_totals import Report
+from c4pipe.runners import Report
 
 NAME = "report.json"
 VERSION = 1
@@ -27,7 +26,7 @@ def make(report: Report) -> dict[str, Any]:
         "version": VERSION,
         "profile": pages,
         "repeats": report.get("repeats", []),
-        "examples": examples.by_rule(report.get("examples", ())),
+        "examples": examples.examples_by_rule(report.get("examples", ())),
     }
 
 

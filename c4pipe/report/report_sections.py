@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from c4pipe.display.excerpt import short
-from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.wording import describe
+from c4pipe.display import short
+from c4pipe.recipes import Recipe, describe_step
 from c4pipe.report import report_examples
 from c4pipe.report.blocks import (
     Bar,
@@ -22,7 +21,7 @@ from c4pipe.report.blocks import (
     share_table,
 )
 from c4pipe.report.funnel import FunnelRow, funnel_rows, percent, unit_name
-from c4pipe.wet.records import DAMAGE
+from c4pipe.wet import DAMAGE
 
 WORDING_SIZE = 600
 """Characters that are shown of a recipe's description and of a rule's."""
@@ -39,7 +38,7 @@ class ReportInput:
         manifest: the manifest of the corpus.
         recipe: its recipe.
         profile: counts and pages of the corpus (see `profile.Profile`).
-        examples: pages by rule (see `examples.by_rule`).
+        examples: pages by rule (see `examples.examples_by_rule`).
         repeats: the most repeated spans: `text`, `times`, `domains` of each.
     """
 
@@ -101,7 +100,7 @@ def _rule_notes(report: ReportInput) -> dict[str, tuple[str, str]]:
     """Returns what each rule does, and the link to its examples, if it has some."""
     return {
         step.rule: (
-            short(describe(step), WORDING_SIZE),
+            short(describe_step(step), WORDING_SIZE),
             report_examples.link_to(step.rule) if report.examples.get(step.rule) else "",
         )
         for _, step in report.recipe.steps()
@@ -238,7 +237,8 @@ def _inputs(report: ReportInput) -> Iterator[Block]:
 
 def _rules(report: ReportInput) -> TextTable:
     rows = [
-        (step.rule, short(describe(step), WORDING_SIZE), step.definition.source) for _, step in report.recipe.steps()
+        (step.rule, short(describe_step(step), WORDING_SIZE), step.definition.source)
+        for _, step in report.recipe.steps()
     ]
     caption = f"The rules of {report.recipe.name} in their order (fingerprint {report.manifest['fingerprint']})"
     return TextTable(caption, ("rule", "what it does", "source"), rows)

@@ -8,7 +8,7 @@ from c4pipe.errors import LostDataError
 Report = dict[str, Any]
 """What a step reports about one element: numbers by name, which are added up, and lists, which are joined."""
 
-PREFIX = "shuffle."
+TOTALS_PREFIX = "shuffle."
 """Begins the names of all control totals in a report. No other name in a report begins with it."""
 
 
@@ -21,20 +21,23 @@ class Totals(NamedTuple):
 
 def sent(shuffle: str, totals: Totals) -> Report:
     """Returns the report that says that these rows were sent through a shuffle."""
-    return {f"{PREFIX}{shuffle}.sent.rows": totals.rows, f"{PREFIX}{shuffle}.sent.words": totals.words}
+    return {f"{TOTALS_PREFIX}{shuffle}.sent.rows": totals.rows, f"{TOTALS_PREFIX}{shuffle}.sent.words": totals.words}
 
 
 def received(shuffle: str, totals: Totals) -> Report:
     """Returns the report that says that these rows were received from a shuffle."""
-    return {f"{PREFIX}{shuffle}.received.rows": totals.rows, f"{PREFIX}{shuffle}.received.words": totals.words}
+    return {
+        f"{TOTALS_PREFIX}{shuffle}.received.rows": totals.rows,
+        f"{TOTALS_PREFIX}{shuffle}.received.words": totals.words,
+    }
 
 
 def unclaimed(shuffle: str, rows: int) -> Report:
     """Returns the report that says that rows arrived at a step that has no page for them."""
-    return {f"{PREFIX}{shuffle}.unclaimed": rows}
+    return {f"{TOTALS_PREFIX}{shuffle}.unclaimed": rows}
 
 
-def add(reports: Iterable[Mapping[str, Any]]) -> Report:
+def add_reports(reports: Iterable[Mapping[str, Any]]) -> Report:
     """Returns the sum of reports: numbers are added, lists joined."""
     total: Report = {}
     for report in reports:
@@ -43,7 +46,7 @@ def add(reports: Iterable[Mapping[str, Any]]) -> Report:
     return total
 
 
-def check(report: Mapping[str, Any], shuffles: Mapping[str, str]) -> None:
+def check_totals(report: Mapping[str, Any], shuffles: Mapping[str, str]) -> None:
     """Checks that each shuffle delivered what was sent.
 
     Args:
@@ -53,9 +56,11 @@ def check(report: Mapping[str, Any], shuffles: Mapping[str, str]) -> None:
     Raises LostDataError, with the shuffle and the numbers, where they differ.
     """
     for shuffle, description in shuffles.items():
-        rows_sent, rows_received = (report.get(f"{PREFIX}{shuffle}.{side}.rows", 0) for side in ("sent", "received"))
+        rows_sent, rows_received = (
+            report.get(f"{TOTALS_PREFIX}{shuffle}.{side}.rows", 0) for side in ("sent", "received")
+        )
         sum_sent, sum_received = (
-            report.get(f"{PREFIX}{shuffle}.{side}.words", 0) % 2**64 for side in ("sent", "received")
+            report.get(f"{TOTALS_PREFIX}{shuffle}.{side}.words", 0) % 2**64 for side in ("sent", "received")
         )
         if (rows_sent, sum_sent) != (rows_received, sum_received):
             raise LostDataError(
@@ -63,7 +68,7 @@ def check(report: Mapping[str, Any], shuffles: Mapping[str, str]) -> None:
                 f"{sum_sent:016x} were sent, {rows_received:,} with {sum_received:016x} were received; no corpus was "
                 "written, run the same command again"
             )
-        if rows := report.get(f"{PREFIX}{shuffle}.unclaimed", 0):
+        if rows := report.get(f"{TOTALS_PREFIX}{shuffle}.unclaimed", 0):
             raise LostDataError(
                 f"{rows:,} rows of the shuffle {shuffle} ({description}) arrived at a shard without their page; no "
                 "corpus was written, run the same command again"

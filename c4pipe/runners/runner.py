@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
-from c4pipe.io.paths import StoragePath
+from c4pipe.io import StoragePath
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import LocalFlow
 
@@ -69,7 +69,7 @@ def spill_folder(options: RunnerOptions, near: StoragePath) -> Iterator[str]:
             yield folder
 
 
-def run(
+def run_job(
     graph: Callable[[Flow], None], options: RunnerOptions, tasks: int, runs_as: Callable[[str], None] = lambda job: None
 ) -> None:
     """Runs a job to its end.

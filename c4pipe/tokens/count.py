@@ -11,19 +11,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from c4pipe.clean.work_folder import clear_abandoned
-from c4pipe.corpus.corpus import Corpus, open_language
-from c4pipe.corpus.shard_reader import Shard, read
+from c4pipe.clean import clear_abandoned
+from c4pipe.corpus import Corpus, Shard, open_language, read_shard
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
-from c4pipe.io.atomic import read_json, write_text
-from c4pipe.io.lock import only_run
-from c4pipe.io.paths import StoragePath, names, remove_tree, storage_path
-from c4pipe.objectives.rows import Counts
-from c4pipe.objectives.tokenizer import Tokenizer
-from c4pipe.runners.flow import Flow, Step
-from c4pipe.runners.progress import Progress
-from c4pipe.runners.runner import RunnerOptions, run
-from c4pipe.vocab.sentencepiece_model import load_model
+from c4pipe.io import StoragePath, list_names, only_run, read_json, remove_tree, storage_path, write_text
+from c4pipe.objectives import Counts, Tokenizer
+from c4pipe.runners import Flow, Progress, RunnerOptions, Step, run_job
+from c4pipe.vocab import load_model
 
 NAME = "tokens.json"
 FORMAT, VERSION = "c4pipe tokens", 2
@@ -32,13 +26,13 @@ _COUNTS, _OF = "_tokens", "of.json"  # the folder of counts until all are comple
 _AT_ONCE = 32  # documents that are tokenized together
 
 
-def count(corpus: StoragePath, model: StoragePath, engine: RunnerOptions, progress: Progress) -> dict[str, Any]:
+def count(corpus: StoragePath, model: StoragePath, runner: RunnerOptions, progress: Progress) -> dict[str, Any]:
     """Counts the tokens of each shard that was not counted before, and writes `tokens.json`.
 
     Args:
         corpus: the folder of a corpus, or of one of its languages; of the latter only that language is counted.
         model: the file of a SentencePiece model; all workers must be able to read it.
-        engine: what runs the counting.
+        runner: what runs the counting.
         progress: shows how many shards were counted.
 
     Returns:
@@ -55,7 +49,7 @@ def count(corpus: StoragePath, model: StoragePath, engine: RunnerOptions, progre
         counted = _counted_before(folder, identity)
         new = {shard.path: shard for shard in opened.shards() if shard.path not in counted}
         if new:
-            counted |= _count(folder, identity, new, model, engine, progress)
+            counted |= _count(folder, identity, new, model, runner, progress)
             write_text(folder / NAME, json.dumps(_content(identity, counted), indent=1) + "\n")
         remove_tree(folder / _COUNTS)
         return _content(identity, counted)
@@ -109,7 +103,7 @@ def _count(
     identity: Mapping[str, str],
     shards: Mapping[str, Shard],
     model: StoragePath,
-    engine: RunnerOptions,
+    runner: RunnerOptions,
     progress: Progress,
 ) -> dict[str, dict[str, Any]]:
     """Writes a file with the counts of each shard, where there is none, and returns all counts by path."""
@@ -121,18 +115,18 @@ def _count(
         write_text(counts / _OF, json.dumps(identity))
     clear_abandoned(counts)
     targets = {path: counts / f"{path.replace('/', '-')}.json" for path in shards}
-    existing = names(counts)
+    existing = list_names(counts)
     tasks = [(shards[path], str(target)) for path, target in targets.items() if target.name not in existing]
 
     def graph(flow: Flow) -> None:
         flow.do("Count tokens", flow.create("Shards", tasks), _CountTokens(str(model.absolute())))
 
     def written() -> int:
-        return len(names(counts) & {target.name for target in targets.values()})
+        return len(list_names(counts) & {target.name for target in targets.values()})
 
     if tasks:
         with progress.wait("tokens", counts, len(shards), written):
-            run(graph, engine, len(tasks), progress.runs_as)
+            run_job(graph, runner, len(tasks), progress.runs_as)
     written_counts = {path: read_json(target) for path, target in targets.items()}
     counted = {path: values for path, values in written_counts.items() if values is not None}
     if len(counted) < len(shards):
@@ -152,7 +146,7 @@ class _CountTokens(Step):
 
     def process(self, element: tuple[Shard, str]) -> Sequence[tuple[str, Any]]:
         shard, target = element
-        tokens = sum(int(some.sum()) for some in sizes(read(shard, 0, shard.rows), self._tokenizer))
+        tokens = sum(int(some.sum()) for some in sizes(read_shard(shard, 0, shard.rows), self._tokenizer))
         counts = {"path": shard.path, "documents": shard.rows, "tokens": tokens}
         try:
             write_text(storage_path(target), json.dumps(counts))

@@ -12,13 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from c4pipe.corpus.corpus import Corpus, open_language
-from c4pipe.corpus.shard_reader import Shard, read
+from c4pipe.corpus import Corpus, Shard, open_language, read_shard
 from c4pipe.errors import UsageError
-from c4pipe.io.atomic import write_text
-from c4pipe.io.paths import StoragePath
-from c4pipe.objectives.tokenizer import Tokenizer
-from c4pipe.read.source import SUBSET_FORMAT, SUBSET_VERSION
+from c4pipe.io import StoragePath, write_text
+from c4pipe.objectives import Tokenizer
+from c4pipe.read import SUBSET_FORMAT, SUBSET_VERSION
 from c4pipe.tokens.count import folder_of, sizes
 
 _NUMBER = re.compile(r"([1-9]\d{0,17})(?:\^(\d{1,2}))?")
@@ -113,7 +111,7 @@ def write_subset(corpus: Corpus, model: StoragePath, counted: Mapping[str, Any],
 def _first_documents(shard: Shard, size: int, model: StoragePath) -> tuple[int, int]:
     """Returns the number of first documents of a shard that have `size` tokens together, and their number of tokens."""
     documents = tokens = 0
-    for some in sizes(read(shard, 0, shard.rows), Tokenizer(model)):
+    for some in sizes(read_shard(shard, 0, shard.rows), Tokenizer(model)):
         ends = tokens + np.cumsum(some)
         if ends[-1] >= size:
             last = int(np.searchsorted(ends, size))

@@ -2,3 +2,7 @@
 
 Corpora and text files come in; a model, its files and its quality go out.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -9,14 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from c4pipe.clean.work_folder import clear_abandoned
+from c4pipe.clean import clear_abandoned
 from c4pipe.errors import LostDataError, UsageError
-from c4pipe.io.atomic import AtomicFile, read_json, write_bytes, write_text
-from c4pipe.io.lock import only_run
-from c4pipe.io.paths import StoragePath, file_sizes, names, remove_tree
-from c4pipe.runners.flow import Flow
-from c4pipe.runners.progress import Progress
-from c4pipe.runners.runner import run, spill_folder
+from c4pipe.io import (
+    AtomicFile,
+    StoragePath,
+    file_sizes,
+    list_names,
+    only_run,
+    read_json,
+    remove_tree,
+    write_bytes,
+    write_text,
+)
+from c4pipe.runners import Flow, Progress, run_job, spill_folder
 from c4pipe.vocab import sample, train
 from c4pipe.vocab.sample import Counts, Portion
 from c4pipe.vocab.sources import first_files
@@ -118,7 +124,7 @@ def _read_counts(folder: StoragePath, source: int, files: int) -> Counts:
 
 def _count_files(plan: VocabPlan, files: Files, folder: StoragePath, progress: Progress) -> None:
     """Writes the counts of each file that has none yet."""
-    present = names(folder)
+    present = list_names(folder)
     tasks = [
         (source, str(file.absolute()), str(folder / name))
         for source, files_of_source in enumerate(files)
@@ -131,9 +137,11 @@ def _count_files(plan: VocabPlan, files: Files, folder: StoragePath, progress: P
 
     total = sum(map(len, files))
     if tasks:
-        with progress.wait("count", folder, total, lambda: sum(name.startswith("count-") for name in names(folder))):
-            run(graph, plan.options.runner, len(tasks), progress.runs_as)
-    present = names(folder)
+        with progress.wait(
+            "count", folder, total, lambda: sum(name.startswith("count-") for name in list_names(folder))
+        ):
+            run_job(graph, plan.options.runner, len(tasks), progress.runs_as)
+    present = list_names(folder)
     lost = [target for *_, target in tasks if target.rpartition("/")[2] not in present]
     if lost:
         raise LostDataError(f"the runner ended without counting {len(lost)} of {total} files")
@@ -181,10 +189,10 @@ def _write_parts(
         write_sample(flow, tasks, plan.readings, portions, folder, spill)
 
     def written() -> int:
-        return sum(name.startswith("part-") for name in names(folder))
+        return sum(name.startswith("part-") for name in list_names(folder))
 
     with spill_folder(plan.options.runner, folder) as spill, progress.wait("sample", folder, total, written):
-        run(graph, plan.options.runner, len(tasks), progress.runs_as)
+        run_job(graph, plan.options.runner, len(tasks), progress.runs_as)
 
 
 def _train(plan: VocabPlan, portions: Sequence[Portion], progress: Progress) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from c4pipe.io.paths import StoragePath
+from c4pipe.io import StoragePath
 from c4pipe.vocab.sentencepiece_model import load_model
 from c4pipe.vocab.sources import Reading, encoded, read
 
@@ -129,7 +129,7 @@ class Vocabulary:
         )
 
 
-def name_of(file: StoragePath) -> str:
+def model_name(file: StoragePath) -> str:
     """Returns the name of a model: that of its file, or of its folder where the file has a usual name."""
     file = file.absolute()
     usual = ("spm.model", "spiece.model", "sentencepiece.model")

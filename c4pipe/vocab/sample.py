@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.io.paths import StoragePath
+from c4pipe.io import StoragePath
 
 BINS = 1 << 16
 """Ranges of page keys in which text is counted."""

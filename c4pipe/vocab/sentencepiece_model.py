@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from c4pipe.errors import UsageError
-from c4pipe.io.paths import StoragePath
+from c4pipe.io import StoragePath
 
 SENTINELS = 100
 """The number of T5's sentinels (paper, section 3.1.4, and `extra_ids` of seqio and Transformers)."""

@@ -20,13 +20,19 @@ import mmh3
 import numpy as np
 import pyarrow as pa
 
-from c4pipe.corpus import manifest
-from c4pipe.corpus.corpus import open_language
-from c4pipe.corpus.corpus_path import open_binary
-from c4pipe.corpus.shard_reader import UNREADABLE, format_of, parquet_file, parquet_tables, tables_of
+from c4pipe.corpus import (
+    UNREADABLE,
+    format_of,
+    manifest,
+    open_binary,
+    open_language,
+    parquet_file,
+    parquet_tables,
+    tables_of,
+)
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters.urls import normalise_url, page_key
-from c4pipe.io.paths import StoragePath, file_size, file_sizes, names, storage_path
+from c4pipe.filters import normalise_url, page_key
+from c4pipe.io import StoragePath, file_size, file_sizes, list_names, storage_path
 
 ENDINGS = (".parquet", ".jsonl", ".json", ".jsonl.gz", ".json.gz", ".txt", ".txt.gz")
 """The endings of files that can be read; the ending tells the format."""
@@ -88,7 +94,7 @@ def parse_source(text: str) -> Source:
     return Source(storage_path(path), value)
 
 
-def labels(sources: Sequence[Source]) -> list[str]:
+def source_labels(sources: Sequence[Source]) -> list[str]:
     """Returns a short name for each source: the end of its path, as long as needed to tell it from the others."""
     paths = [str(source.path).rstrip("/") for source in sources]
     if twice := [path for path in paths if paths.count(path) > 1]:
@@ -107,7 +113,7 @@ def _without_ending(path: str) -> str:
     return path if not short or short.endswith("/") else short
 
 
-def find(source: Source, held_out: bool = False) -> Reading:
+def find_pages(source: Source, held_out: bool = False) -> Reading:
     """Returns how to read the pages of a source to train on, or those that are held out.
 
     The validation split of a corpus is held out. Where there is none, the pages with the largest keys are.
@@ -121,10 +127,10 @@ def find(source: Source, held_out: bool = False) -> Reading:
         return _split(Reading((path,), None, (0, 0), [{"name": path.name, "bytes": file_size(path)}]), held_out)
     if not path.is_dir():
         raise UsageError(_no_folder(path))
-    inside = names(path)
+    inside = list_names(path)
     if any(map(_SHARD.fullmatch, inside)):
         return _of_corpus(path, held_out)
-    if manifest.NAME in inside:
+    if manifest.MANIFEST in inside:
         languages = ", ".join(f"{path}/{name}" for name in sorted(inside) if "." not in name and name[0] != "_")
         raise UsageError(f"{path} is a corpus: give the folders of its languages, {languages}")
     sizes = {name: size for ending in ENDINGS for name, size in file_sizes(path, f"*{ending}").items()}
@@ -137,7 +143,7 @@ def find(source: Source, held_out: bool = False) -> Reading:
 def _no_folder(path: StoragePath) -> str:
     if path.exists():
         return f"{path} ends in none of {', '.join(ENDINGS)}"
-    beside = sorted(name for name in names(path.parent) if name[0] not in "_.") if path.parent.is_dir() else []
+    beside = sorted(name for name in list_names(path.parent) if name[0] not in "_.") if path.parent.is_dir() else []
     return f"{path}: there is no such folder" + (f"; beside it are {', '.join(beside)}" if beside else "")
 
 

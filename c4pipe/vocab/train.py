@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.io.paths import StoragePath, storage_path
-from c4pipe.runners.worker import end_with
+from c4pipe.io import StoragePath, storage_path
+from c4pipe.runners import end_with
 from c4pipe.vocab.sample import SENTENCE_BYTES, Portion, sentences
 from c4pipe.vocab.sentencepiece_model import SentencePieceModel
 

@@ -6,7 +6,7 @@ from typing import Any
 from c4pipe.errors import UsageError
 from c4pipe.vocab.options import VocabOptions
 from c4pipe.vocab.sentencepiece_model import SENTINELS
-from c4pipe.vocab.sources import Reading, find, labels
+from c4pipe.vocab.sources import Reading, find_pages, source_labels
 
 _LEAST_BYTES = 1000
 
@@ -66,4 +66,4 @@ def plan_vocab(options: VocabOptions) -> VocabPlan:
         raise UsageError(f"--output {options.output} is a file: give a folder")
     if not options.sources:
         raise UsageError("no source is given: name text to train on, as in corpus/en:10 corpus/de:1")
-    return VocabPlan(options, tuple(labels(options.sources)), tuple(map(find, options.sources)))
+    return VocabPlan(options, tuple(source_labels(options.sources)), tuple(map(find_pages, options.sources)))

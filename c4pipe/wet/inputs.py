@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.io.object_store import SCHEMES, objects
-from c4pipe.io.retry import NetworkOptions
-from c4pipe.io.streams import InputOpener, is_url
+from c4pipe.io import SCHEMES, InputOpener, NetworkOptions, is_url, list_objects
 
-ENDINGS = (".wet", ".wet.gz")
+WET_ENDINGS = (".wet", ".wet.gz")
 """The endings of WET files that are searched in folders; a path or glob may name any file."""
 
-SOURCE = "https://data.commoncrawl.org"
+COMMON_CRAWL = "https://data.commoncrawl.org"
 """The default address of crawls: Common Crawl's public server."""
 
 _CRAWL = re.compile(r"CC-MAIN-[0-9]{4}(?:-[0-9]{2,4})?(?:-[0-9]{2})?")
@@ -49,7 +47,7 @@ class Selection:
         network: how to download the list.
     """
 
-    source: str = SOURCE
+    source: str = COMMON_CRAWL
     files: tuple[int | None, int | None] | None = None
     sample: int | None = None
     network: NetworkOptions = field(default_factory=NetworkOptions)
@@ -156,11 +154,13 @@ class _Finder:
 
     def _objects(self, folder: str) -> Iterator[str]:
         try:
-            sizes = {url: size for url, size in objects(folder, self._selection.network) if url.endswith(ENDINGS)}
+            sizes = {
+                url: size for url, size in list_objects(folder, self._selection.network) if url.endswith(WET_ENDINGS)
+            }
         except (OSError, ValueError) as error:
             raise UsageError(f"input {folder!r} can't be listed: {error}") from None
         if not sizes:
-            raise UsageError(f"the folder {folder} has no file whose name ends in {' or '.join(ENDINGS)}")
+            raise UsageError(f"the folder {folder} has no file whose name ends in {' or '.join(WET_ENDINGS)}")
         self._sizes.update(sizes)
         yield from sizes
 
@@ -186,7 +186,7 @@ def _listing(listing: str, network: NetworkOptions) -> bytes:
 def _paths(listing: bytes, name: str) -> list[str]:
     paths = [line.strip() for line in listing.decode("utf-8", "replace").splitlines() if line.strip()]
     for path in paths:
-        if ".." in path.split("/") or path.startswith("/") or not path.endswith(ENDINGS):
+        if ".." in path.split("/") or path.startswith("/") or not path.endswith(WET_ENDINGS):
             raise C4pipeError(f"{name} is no list of WET files: it has {path[:200]!r}")
     return paths
 
@@ -194,9 +194,9 @@ def _paths(listing: bytes, name: str) -> list[str]:
 def _local(pattern: str) -> list[Path]:
     path = Path(pattern)
     if path.is_dir():
-        paths = [each for each in path.rglob("*") if each.name.endswith(ENDINGS) and each.is_file()]
+        paths = [each for each in path.rglob("*") if each.name.endswith(WET_ENDINGS) and each.is_file()]
         if not paths:
-            raise UsageError(f"the folder {pattern} has no file whose name ends in {' or '.join(ENDINGS)}")
+            raise UsageError(f"the folder {pattern} has no file whose name ends in {' or '.join(WET_ENDINGS)}")
         return paths
     if path.is_file():
         return [path]

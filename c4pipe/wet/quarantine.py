@@ -3,8 +3,7 @@
 import json
 from typing import TextIO
 
-from c4pipe.io.atomic import AtomicFile
-from c4pipe.io.paths import StoragePath
+from c4pipe.io import AtomicFile, StoragePath
 from c4pipe.wet.records import Damage
 
 MOST = 10_000

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from c4pipe.io.byte_stream import ByteStream
+from c4pipe.io import ByteStream
 from c4pipe.wet.gzip_members import FIRST_BYTES, Gap, inflate
 from c4pipe.wet.page import Page
 from c4pipe.wet.record_header import NO_BYTES, parse_header

@@ -5,7 +5,7 @@ import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import cloudpickle  # type: ignore[import-untyped]
+import cloudpickle
 import pyarrow.parquet as pq
 import pytest
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from c4pipe.clean import dropped_pages
-from c4pipe.clean.dropped_pages import SCHEMA, KeepDropped, parse_share
+from c4pipe.clean.dropped_pages import SCHEMA, KeepDropped, parse_dropped_share
 from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.resources import RuleResources
@@ -56,7 +56,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def dropped_in(folder: Path) -> dict[str, int]:
     """The counts of dropped pages of a corpus, by rule."""
-    made = manifest.read(folder)
+    made = manifest.read_manifest(folder)
     assert made is not None
     start = "pages.dropped."
     return {name.removeprefix(start): n for name, n in made["counts"].items() if name.startswith(start) and n}
@@ -75,7 +75,7 @@ def c4_audit(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All pages that recipe c4 drops from the sample crawl."""
     output = tmp_path_factory.mktemp("c4") / "corpus"
     assert build(output, "--keep-dropped", "all") == 0
-    return output / dropped_pages.FOLDER
+    return output / dropped_pages.DROPPED_FOLDER
 
 
 # The share
@@ -83,13 +83,13 @@ def c4_audit(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("text", "share"), [("all", 1), ("1", 1), ("0.01", 0.01), ("1e-6", 1e-6)])
 def test_a_share(text: str, share: float) -> None:
-    assert parse_share(text) == share
+    assert parse_dropped_share(text) == share
 
 
 @pytest.mark.parametrize("text", ["0", "-0.1", "1.01", "nan", "inf", "", "half", "ALL", "10%"])
 def test_no_share(text: str) -> None:
     with pytest.raises(UsageError, match=f"^--keep-dropped {text}: give"):
-        parse_share(text)
+        parse_dropped_share(text)
 
 
 @given(st.integers(0, 2**64 - 1), st.floats(0, 1, exclude_min=True), st.floats(0, 1, exclude_min=True))
@@ -109,8 +109,8 @@ def test_where_a_share_ends() -> None:
 
 
 def test_the_counts_are_the_funnels(corpus: Path) -> None:
-    assert Counter(row["reason"] for row in rows(corpus / dropped_pages.FOLDER)) == dropped_in(corpus)
-    read = pq.read_table(corpus / dropped_pages.FOLDER)
+    assert Counter(row["reason"] for row in rows(corpus / dropped_pages.DROPPED_FOLDER)) == dropped_in(corpus)
+    read = pq.read_table(corpus / dropped_pages.DROPPED_FOLDER)
     assert len(read) == sum(dropped_in(corpus).values()) > 30
     assert read.schema.remove_metadata() == SCHEMA
 
@@ -153,7 +153,7 @@ def test_real_pages_against_the_rules(recipe: Recipe, shared_data: Path, tmp_pat
 
 def test_a_share_of_the_pages_of_both_jobs(c4_audit: Path, tmp_path: Path) -> None:
     assert build(tmp_path / "c", "--keep-dropped", str(SHARE)) == 0
-    some = rows(tmp_path / "c" / dropped_pages.FOLDER)
+    some = rows(tmp_path / "c" / dropped_pages.DROPPED_FOLDER)
     resources = RuleResources(C4, Lists(bad_words={"en": load_bad_words(ROOT / "samples" / "lists", "en")}))
     evaluator = RecipeEvaluator(C4, resources)
 
@@ -214,15 +214,15 @@ def test_same_bytes_with_two_workers_and_another_order(c4_audit: Path, tmp_path:
     files = sorted(map(str, CRAWL.iterdir()), reverse=True)
     command = ["build", *files, *LISTS, "--output", str(tmp_path / "c"), "--quiet", "--workers", "2"]
     assert main.main([*command, "--keep-dropped", "1"]) == 0
-    assert contents(tmp_path / "c" / dropped_pages.FOLDER) == contents(c4_audit)
+    assert contents(tmp_path / "c" / dropped_pages.DROPPED_FOLDER) == contents(c4_audit)
 
 
 def test_the_corpus_is_the_same_without(c4_audit: Path, tmp_path: Path) -> None:
     assert build(tmp_path / "c") == 0
-    assert not (tmp_path / "c" / dropped_pages.FOLDER).exists()
+    assert not (tmp_path / "c" / dropped_pages.DROPPED_FOLDER).exists()
     for path in (
         *(tmp_path / "c" / "en").iterdir(),
-        tmp_path / "c" / manifest.NAME,
+        tmp_path / "c" / manifest.MANIFEST,
         *(tmp_path / "c" / "_work").iterdir(),
     ):
         if path.is_file():
@@ -233,14 +233,16 @@ def test_clean_and_dedup_by_themselves_keep_the_same(c4_audit: Path, tmp_path: P
     work, keep = str(tmp_path / "w"), ["--keep-dropped", "all", "--workers", "1", "--quiet"]
     assert main.main(["clean", str(CRAWL), *LISTS, "--work", work, *keep]) == 0
     assert main.main(["dedup", work, "--output", str(tmp_path / "c"), *keep]) == 0
-    parts = contents(tmp_path / "w" / dropped_pages.FOLDER) | contents(tmp_path / "c" / dropped_pages.FOLDER)
+    parts = contents(tmp_path / "w" / dropped_pages.DROPPED_FOLDER) | contents(
+        tmp_path / "c" / dropped_pages.DROPPED_FOLDER
+    )
     assert parts == contents(c4_audit)
 
 
 def test_row_groups_bound_the_memory(tmp_path: Path, c4_audit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dropped_pages, "_GROUP_BYTES", 1000)
     assert build(tmp_path / "c", "--keep-dropped", "all") == 0
-    folder = tmp_path / "c" / dropped_pages.FOLDER
+    folder = tmp_path / "c" / dropped_pages.DROPPED_FOLDER
     assert rows(folder) == rows(c4_audit)
     assert max(pq.read_metadata(path).num_row_groups for path in folder.iterdir()) > 3
 
@@ -253,7 +255,7 @@ def test_killed_and_run_again(c4_audit: Path, tmp_path: Path) -> None:
     command = ["build", str(CRAWL), *LISTS, "--output", str(tmp_path / "c"), "--workers", "1", "--quiet"]
     command += ["--keep-dropped", "all"]
     process = subprocess.Popen([sys.executable, "-m", "c4pipe", *command], start_new_session=True)
-    folder = tmp_path / "c" / dropped_pages.FOLDER
+    folder = tmp_path / "c" / dropped_pages.DROPPED_FOLDER
     while not list(folder.glob("[!.]*")):
         assert process.poll() is None, "it ended before it could be killed"
         time.sleep(0.002)
@@ -267,7 +269,7 @@ def test_killed_and_run_again(c4_audit: Path, tmp_path: Path) -> None:
 def test_an_audit_without_its_work_file_is_made_again(c4_audit: Path, tmp_path: Path) -> None:
     """The run that it is of was stopped before the work file had its name."""
     name = sorted(path.name for path in CRAWL.iterdir())[0]
-    folder = tmp_path / "w" / dropped_pages.FOLDER
+    folder = tmp_path / "w" / dropped_pages.DROPPED_FOLDER
     folder.mkdir(parents=True)
     (folder / f"{name}.clean.parquet").write_bytes(b"old")
     command = ["clean", str(CRAWL), *LISTS, "--work", str(tmp_path / "w"), "--workers", "1", "--quiet"]
@@ -282,7 +284,7 @@ def test_work_that_was_done_without_is_told(tmp_path: Path, capsys: pytest.Captu
     assert main.main([*command, "--keep-dropped", "all"]) == 0
     said = capsys.readouterr().err
     assert said.count("c4pipe: clean was done before for 2 of 2 WET files, without --keep-dropped") == 1
-    assert len(list((tmp_path / dropped_pages.FOLDER).iterdir())) == 1
+    assert len(list((tmp_path / dropped_pages.DROPPED_FOLDER).iterdir())) == 1
     assert main.main(["dedup", str(tmp_path), "--output", str(tmp_path / "c"), "--workers", "1"]) == 0
     assert main.main(["dedup", str(tmp_path), "--output", str(tmp_path / "c"), "--keep-dropped", "all"]) == 0
     assert "c4pipe: dedup was done before for 3 of 3 WET files" in capsys.readouterr().err
@@ -314,6 +316,6 @@ def test_in_a_store(c4_audit: Path, s3: Any) -> None:
     name = sorted(path.name for path in CRAWL.iterdir())[0]
     command = ["clean", str(CRAWL / name), *LISTS, "--work", "s3://bucket/w", "--quiet", "--workers", "1"]
     assert main.main([*command, "--keep-dropped", "all"]) == 0
-    key = f"w/{dropped_pages.FOLDER}/{name}.clean.parquet"
-    assert [each for each in s3.keys("bucket") if dropped_pages.FOLDER in each] == [key]
+    key = f"w/{dropped_pages.DROPPED_FOLDER}/{name}.clean.parquet"
+    assert [each for each in s3.keys("bucket") if dropped_pages.DROPPED_FOLDER in each] == [key]
     assert s3.get(f"bucket/{key}") == (c4_audit / f"{name}.clean.parquet").read_bytes()

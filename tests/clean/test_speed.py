@@ -51,7 +51,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
 def clean(recipe: str, files: list[Path], lists: Path, target: Path) -> Counter[str]:
     """Cleans files in this process, and returns the counters."""
     made = find_recipe(recipe)
-    cleaner = WetFileCleaner(made, recipe_lists.gather(made, lists, ()))
+    cleaner = WetFileCleaner(made, recipe_lists.gather_lists(made, lists, ()))
     counts = Counter[str]()
     for path in files:
         target.unlink(missing_ok=True)

@@ -63,7 +63,7 @@ def real_pages(shared_data: Path) -> list[Page]:
 def test_real_pages_are_explained_as_they_are_cleaned(name: str, shared_data: Path, real_pages: list[Page]) -> None:
     recipe = find_recipe(name)
     links = shared_data / "lists" / "webtext" / "reddit-submissions-2005.urls.txt"
-    lists = recipe_lists.gather(recipe, shared_data / "lists", [links] if recipe.find("url_not_listed") else [])
+    lists = recipe_lists.gather_lists(recipe, shared_data / "lists", [links] if recipe.find("url_not_listed") else [])
     evaluator = RecipeEvaluator(recipe, RuleResources(recipe, lists))
     reasons = {assert_as_cleaned(page, evaluator).reason for page in real_pages}
     assert len(reasons) > 1 or reasons == {"url_not_listed"}
@@ -153,7 +153,7 @@ def test_facts_show_what_decides(shared_data: Path, tfds_tools: RuleResources) -
     facts = facts_of(RecipeEvaluator(recipe, tfds_tools).explain_page(page_of("x" * 200)))
     assert facts["few_long_lines"] == "1 line of 200 characters; at least 3"
     news = find_recipe("realnewslike")
-    resources = RuleResources(news, recipe_lists.gather(news, shared_data / "lists", []))
+    resources = RuleResources(news, recipe_lists.gather_lists(news, shared_data / "lists", []))
     facts = facts_of(RecipeEvaluator(news, resources).explain_page(Page("http://a.example/x", "", "")))
     assert facts["domain_not_listed"] == "the domain of a.example/x is not listed"
 

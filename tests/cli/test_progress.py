@@ -110,7 +110,7 @@ def test_json_for_programs(tmp_path: Path) -> None:
     assert end == {"outcome": "done", "exit_status": 0, "error": None}
     assert [line["job"] for line in lines] == sorted(line["job"] for line in lines)  # clean, then dedup
     clean = [line for line in lines if line["job"] == "clean"][-1]
-    made = manifest.read(tmp_path / "c")
+    made = manifest.read_manifest(tmp_path / "c")
     assert made is not None
     start = "pages.dropped."
     counted = {name.removeprefix(start): n for name, n in made["counts"].items() if name.startswith(start)}

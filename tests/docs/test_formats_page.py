@@ -39,7 +39,7 @@ def counter_patterns() -> list[re.Pattern[str]]:
 
 
 def test_each_counter_is_described(corpus: Path) -> None:
-    counts = json.loads((corpus / manifest.NAME).read_text())["counts"]
+    counts = json.loads((corpus / manifest.MANIFEST).read_text())["counts"]
     patterns = counter_patterns()
     assert [name for name in counts if not any(each.fullmatch(name) for each in patterns)] == []
     names = {*counts, "pages.cleaned"}  # the last in work files only
@@ -47,7 +47,7 @@ def test_each_counter_is_described(corpus: Path) -> None:
 
 
 def test_each_field_of_the_manifest_is_described(corpus: Path) -> None:
-    values = json.loads((corpus / manifest.NAME).read_text())
+    values = json.loads((corpus / manifest.MANIFEST).read_text())
     text = section(PAGE, "manifest.json")
     assert first_quotes(text) == set(values)
     inner = {*values["shards"][0], *values["inputs"][0]}
@@ -65,7 +65,7 @@ def test_each_column_is_described() -> None:
 
 
 def test_each_field_of_a_work_file_is_described(corpus: Path) -> None:
-    path = next((corpus / work_folder.WORK).glob("*.parquet"))
+    path = next((corpus / work_folder.WORK_FOLDER).glob("*.parquet"))
     header = json.loads(pq.read_metadata(path).metadata[b"c4pipe"])
     text = PAGE.partition("`c4pipe`, with a JSON object:")[2].partition("\n## ")[0]
     assert first_quotes(text) == set(header)

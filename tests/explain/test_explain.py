@@ -179,7 +179,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def rows_of(corpus: Path) -> dict[str, tuple[str, int, str]]:
     """The pages of a corpus in Parquet: shard, row and text by URL."""
-    made = manifest.read(corpus)
+    made = manifest.read_manifest(corpus)
     assert made is not None
     found: dict[str, tuple[str, int, str]] = {}
     for path in (each["path"] for each in made["shards"] if each["path"].endswith(".parquet")):
@@ -190,7 +190,7 @@ def rows_of(corpus: Path) -> dict[str, tuple[str, int, str]]:
 
 def assert_as_built(corpus: Path, pages: list[Page]) -> Counter[str | None]:
     """Holds explanations of all pages of a corpus, or of some, against its shards; returns the reasons."""
-    made = manifest.read(corpus)
+    made = manifest.read_manifest(corpus)
     assert made is not None
     scheme, _ = Recipe.from_json(made["recipe"]).page_keys
     rows, reasons, explainer = rows_of(corpus), Counter[str | None](), CorpusExplainer(corpus)
@@ -212,7 +212,7 @@ def assert_as_built(corpus: Path, pages: list[Page]) -> Counter[str | None]:
 
 def readable(corpus: Path, pages: list[Page]) -> list[Page]:
     """The pages of which a work file has a row."""
-    made = manifest.read(corpus)
+    made = manifest.read_manifest(corpus)
     assert made is not None
     recipe = Recipe.from_json(made["recipe"])
     cleaner = RecipeEvaluator(recipe, RuleResources(recipe, recipe_lists.Lists()))
@@ -220,7 +220,7 @@ def readable(corpus: Path, pages: list[Page]) -> list[Page]:
 
 
 def test_every_page_of_the_samples(built: Path) -> None:
-    made = manifest.read(built)
+    made = manifest.read_manifest(built)
     assert made is not None
     counts = made["counts"]
     pages = readable(built, pages_of(*sorted(CRAWL.glob("*.gz"))))
@@ -305,11 +305,11 @@ def test_work_files_elsewhere(built: Path, tmp_path: Path, capsys: pytest.Captur
 def test_a_corpus_of_other_work_files_is_refused(built: Path, tmp_path: Path) -> None:
     there = tmp_path / "corpus"
     shutil.copytree(built, there)
-    made = json.loads((there / manifest.NAME).read_text())
-    (there / manifest.NAME).write_text(json.dumps({**made, "fingerprint": "0"}))
+    made = json.loads((there / manifest.MANIFEST).read_text())
+    (there / manifest.MANIFEST).write_text(json.dumps({**made, "fingerprint": "0"}))
     with pytest.raises(C4pipeError, match="another recipe"):
         CorpusExplainer(there).explain(LOAF)
-    (there / manifest.NAME).write_text(json.dumps(made))
+    (there / manifest.MANIFEST).write_text(json.dumps(made))
     (kept,) = CorpusExplainer(there).explain(LOAF)
     path = there / kept.shards[0]
     pq.write_table(pq.read_table(path).slice(0, 0), path)
@@ -317,7 +317,7 @@ def test_a_corpus_of_other_work_files_is_refused(built: Path, tmp_path: Path) ->
         CorpusExplainer(there)
     (entry,) = (each for each in made["shards"] if each["path"] == kept.shards[0])
     entry.update(rows=0, bytes=path.stat().st_size)
-    (there / manifest.NAME).write_text(json.dumps(made))
+    (there / manifest.MANIFEST).write_text(json.dumps(made))
     with pytest.raises(C4pipeError, match=f"lacks {LOAF}"):
         CorpusExplainer(there).explain(LOAF)
 

@@ -28,7 +28,7 @@ def build_samples(output: Path, *more: str) -> Path:
 
 
 def manifest_of(folder: Path) -> dict[str, Any]:
-    values = manifest.read(folder)
+    values = manifest.read_manifest(folder)
     assert values is not None
     return values
 

@@ -127,7 +127,7 @@ GOOD_LINK = "http://example.com/good"
 def test_hostile_links(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / ("links.gz" if data.startswith(b"\x1f\x8b") else "links")
     path.write_bytes(data)
-    found = recipe_lists.gather(RECIPES["webtextlike"], Path(LISTS), [path])
+    found = recipe_lists.gather_lists(RECIPES["webtextlike"], Path(LISTS), [path])
     assert found.has_link(url_key(normalise_url(GOOD_LINK)))
     assert len(found.links) < 5
 
@@ -157,7 +157,7 @@ RECIPE_FILES = {
     "two lines": (b'base = "c4"\nname = "a\\nb"', "of one line"),
     "list for a text": (b'base = "c4"\nname = ["a"]', "give a text"),
     "date for a base": (b"base = 1979-05-27", "unknown base"),
-    "numbers for rules": (b'base = "c4"\noff = [1, [2], {a = 1}]', "1 is no rule"),
+    "numbers for rules": (b'base = "c4"\noff = [1, [2], {a = 1}]', "1 is not a rule of c4"),
     "a number too large for C": (b'base = "c4"\nmin_words_per_line = 99999999999999999999', "at most 2147483647"),
     "a number of 5,000 digits": (b'base = "c4"\nmin_words_per_line = ' + b"9" * 5000, "can't be read"),
     "no number": (b'base = "c4"\nmin_probability = nan', "from 0 to 1"),

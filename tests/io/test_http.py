@@ -117,7 +117,7 @@ def test_missing_files_are_noted_and_tried_again(tmp_path: Path, capsys: pytest.
         said = capsys.readouterr().err
         assert "complete except for 1 file; the same command tries again to read it" in said
         assert "00003.warc.wet.gz: HTTP status 404 Not Found" in said
-        made = manifest.read(tmp_path / "corpus")
+        made = manifest.read_manifest(tmp_path / "corpus")
         assert made is not None
         assert [(each["name"], each["path"]) for each in made["missing"]] == [
             ("00003.warc.wet.gz", f"{web.url}/{gone}")
@@ -136,7 +136,7 @@ def test_missing_files_are_noted_and_tried_again(tmp_path: Path, capsys: pytest.
         assert set(web.asked) == {f"crawl-data/{CRAWL}/wet.paths.gz"}
         whole = ["build", CRAWL, "--source", web.url, "--lists", str(LISTS), "--workers", "1", "--quiet"]
         assert main.main([*whole, "--output", str(tmp_path / "whole")]) == 0
-    assert missing.noted([tmp_path / "corpus" / work_folder.WORK]) == []
+    assert missing.missing_files([tmp_path / "corpus" / work_folder.WORK_FOLDER]) == []
     ours, other = files_of(tmp_path / "corpus"), files_of(tmp_path / "whole")
     assert ours == other
 

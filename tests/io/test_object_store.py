@@ -16,7 +16,7 @@ from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import UsageError
 from c4pipe.io import object_store
-from c4pipe.io.object_store import ObjectDownload, objects
+from c4pipe.io.object_store import ObjectDownload, list_objects
 from c4pipe.io.retry import DownloadError, NetworkOptions
 from c4pipe.io.streams import InputOpener
 from c4pipe.wet.inputs import Selection, find_inputs
@@ -195,14 +195,14 @@ FOLDER_OBJECTS = {
 
 def test_a_folder_is_listed_with_sizes(moto: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with store_of(moto, FOLDER_OBJECTS, monkeypatch):
-        listed = dict(objects("s3://crawl/folder/", QUICK))
+        listed = dict(list_objects("s3://crawl/folder/", QUICK))
         assert listed == {
             f"s3://{path}": len(data)
             for path, data in FOLDER_OBJECTS.items()
             if path.startswith("crawl/folder/") and data
         }
         assert all(fetch(url) == FOLDER_OBJECTS[url[5:]] for url in listed)
-        whole = {url for url, _ in objects("s3://crawl/", QUICK)}
+        whole = {url for url, _ in list_objects("s3://crawl/", QUICK)}
         assert whole == {f"s3://{path}" for path, data in FOLDER_OBJECTS.items() if data}
 
 
@@ -210,7 +210,7 @@ def test_a_folder_of_many_objects_is_listed_whole(moto: str, monkeypatch: pytest
     many = {f"crawl/folder/{number}.wet": b"" for number in range(7)}
     with store_of(moto, many, monkeypatch) as store:
         store.page = 3
-        assert [url for url, _ in objects("s3://crawl/folder/", QUICK)] == [f"s3://{path}" for path in many]
+        assert [url for url, _ in list_objects("s3://crawl/folder/", QUICK)] == [f"s3://{path}" for path in many]
         assert store.asked.total() == 3
 
 
@@ -246,7 +246,7 @@ def test_folders_that_are_none(moto: str, monkeypatch: pytest.MonkeyPatch, folde
 @pytest.mark.parametrize("fault", ["503", "500", "cut", "reset", "stall"])
 def test_a_listing_survives_faults(moto: str, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     with store_of(moto, FOLDER_OBJECTS, monkeypatch, fail("GET", fault)) as store:
-        assert len(list(objects("s3://crawl/folder/", HASTY if fault == "stall" else QUICK))) == 4
+        assert len(list(list_objects("s3://crawl/folder/", HASTY if fault == "stall" else QUICK))) == 4
         assert store.asked[LISTING] == 2
 
 
@@ -291,7 +291,7 @@ def test_other_stores_are_known_by_their_urls() -> None:
 
 def told(corpus: Path) -> dict[str, Any]:
     """What the manifest tells of a corpus, but for where its inputs were."""
-    made: dict[str, Any] = json.loads((corpus / manifest.NAME).read_text())
+    made: dict[str, Any] = json.loads((corpus / manifest.MANIFEST).read_text())
     return {name: value for name, value in made.items() if name != "inputs"}
 
 
@@ -309,7 +309,7 @@ def test_a_crawl_gives_the_corpus_of_its_mirror(moto: str, monkeypatch: pytest.M
         assert store.faults == {"cut": 5, "503": 5, "none": store.faults["none"]}
     local, ours = files_of(tmp_path / "local"), files_of(tmp_path / "store")
     assert {*local} == {*ours}
-    assert [name for name in local if local[name] != ours[name]] in ([], [manifest.NAME])
+    assert [name for name in local if local[name] != ours[name]] in ([], [manifest.MANIFEST])
     assert told(tmp_path / "local") == told(tmp_path / "store")
 
 
@@ -324,16 +324,16 @@ def test_missing_objects_are_noted_and_tried_again(
     with store_of(moto, put, monkeypatch) as store:
         assert main.main(["build", *options, "1", "--output", str(corpus)]) == 3
         assert f"missing: s3://{gone}: there is no such object" in capsys.readouterr().err
-        made = manifest.read(corpus)
+        made = manifest.read_manifest(corpus)
         assert made is not None
         assert [each["path"] for each in made["missing"]] == [f"s3://{gone}"]
         assert len(made["inputs"]) == 2
         store.put(gone, files[gone])
         store.asked.clear()
         # Worker processes have the environment of the run, and so its endpoint and keys.
-        assert main.main(["clean", *options, "2", "--work", str(corpus / work_folder.WORK)]) == 0
+        assert main.main(["clean", *options, "2", "--work", str(corpus / work_folder.WORK_FOLDER)]) == 0
         assert {path for path in store.asked if path.startswith("GET")} == {f"GET {listing}", f"GET {gone}"}
         assert main.main(["build", *options, "1", "--output", str(corpus)]) == 0
-    made = manifest.read(corpus)
+    made = manifest.read_manifest(corpus)
     assert made is not None
     assert (made["missing"], len(made["inputs"])) == ([], 3)

@@ -19,7 +19,7 @@ from c4pipe.dedup.publishers import STAGING, publisher
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io import object_store, paths
 from c4pipe.io.atomic import AtomicFile, write_bytes, write_text
-from c4pipe.io.paths import RemotePath, StoragePath, file_sizes, names, remove_tree, storage_path
+from c4pipe.io.paths import RemotePath, StoragePath, file_sizes, list_names, remove_tree, storage_path
 from c4pipe.io.retry import NetworkOptions
 from c4pipe.recipes.presets import C4
 from c4pipe.report import card, report_data, report_view
@@ -63,7 +63,7 @@ def test_files_and_folders_are_the_same_everywhere(folder: StoragePath) -> None:
     for number, name in enumerate(names_used):
         put(folder / name, name.encode() * number)
     put(folder / "sub" / "x", b"1")
-    assert names(folder) == {*names_used, "sub"}
+    assert list_names(folder) == {*names_used, "sub"}
     assert file_sizes(folder, "*.json*") == {"b c.json": 8, "d+e=f,g@h.json.gz": 34, "ü%41.jsonl": 33}
     assert [each.name for each in folder.glob("*.json")] == ["b c.json"]
     assert [(folder / name).read_bytes() for name in names_used] == [n.encode() * k for k, n in enumerate(names_used)]
@@ -83,8 +83,8 @@ def test_files_and_folders_are_the_same_everywhere(folder: StoragePath) -> None:
         (folder / "a.parquet").read_bytes()
     remove_tree(folder / "sub")
     remove_tree(folder / "sub")
-    assert names(folder) == {*names_used[1:]}
-    assert (names(folder / "none"), file_sizes(folder / "none", "*"), list((folder / "none").glob("*"))) == (
+    assert list_names(folder) == {*names_used[1:]}
+    assert (list_names(folder / "none"), file_sizes(folder / "none", "*"), list((folder / "none").glob("*"))) == (
         set(),
         {},
         [],
@@ -189,15 +189,15 @@ def test_a_corpus_is_one_when_it_has_a_manifest(folder: StoragePath) -> None:
     assert publish.prepare(folder, IDENTITY) is None
     token = begin(folder, *paths)
     report = write_shards(folder, *paths)
-    assert manifest.read(folder) is None
+    assert manifest.read_manifest(folder) is None
     publish.finish(folder, report, token)
-    made = manifest.read(folder)
+    made = manifest.read_manifest(folder)
     assert made is not None
     assert made["shards"] == report["shards"]
-    assert names(folder) == {"en", card.NAME, report_data.NAME, report_view.NAME, manifest.NAME}
-    assert names(folder / "en") == {"c4-train-0", "c4-validation-0"}
+    assert list_names(folder) == {"en", card.NAME, report_data.NAME, report_view.NAME, manifest.MANIFEST}
+    assert list_names(folder / "en") == {"c4-train-0", "c4-validation-0"}
     publish.finish(folder, report, token)  # the engine tries its last step again
-    assert manifest.read(folder) == made
+    assert manifest.read_manifest(folder) == made
     assert publish.prepare(folder, IDENTITY) == made
 
 
@@ -219,7 +219,7 @@ def test_a_corpus_that_is_not_what_was_written_is_none(folder: StoragePath, harm
         remove_tree(folder / STAGING)
     with pytest.raises(LostDataError):
         publish.finish(folder, report, token)
-    assert manifest.read(folder) is None
+    assert manifest.read_manifest(folder) is None
 
 
 def test_shards_of_a_build_that_was_stopped_are_taken_away(folder: StoragePath) -> None:
@@ -231,7 +231,7 @@ def test_shards_of_a_build_that_was_stopped_are_taken_away(folder: StoragePath) 
         assert publish.prepare(folder, IDENTITY) is None
         token = begin(folder, *new)
     publish.finish(folder, write_shards(folder, *new), token)
-    assert names(folder / "en") == {"c4-train-0-of-1", "c4-validation-0"}
+    assert list_names(folder / "en") == {"c4-train-0-of-1", "c4-validation-0"}
 
 
 def test_a_corpus_that_lacked_files_is_made_anew(folder: StoragePath) -> None:
@@ -249,10 +249,10 @@ def test_a_corpus_that_lacked_files_is_made_anew(folder: StoragePath) -> None:
     assert publish.prepare(folder, more) is None
     token = publish.begin(folder, more, new, clean_counts={"pages.read": 2})
     publish.finish(folder, write_shards(folder, *new), token)
-    made = manifest.read(folder)
+    made = manifest.read_manifest(folder)
     assert made is not None
     assert made["inputs"] == more["inputs"]
-    assert names(folder / "en") - {"notes.txt"} == {path.partition("/")[2] for path in new}
+    assert list_names(folder / "en") - {"notes.txt"} == {path.partition("/")[2] for path in new}
 
 
 def test_a_folder_of_something_else_is_left_alone(folder: StoragePath) -> None:
@@ -311,7 +311,7 @@ def test_a_build_that_fails_goes_on(
     command = ["build", *OPTIONS, "--workers", "1", "--output", "s3://bucket/corpus"]
     third = f"corpus/_work/{SAMPLES[2].name}"
     stops = ["corpus/_work/lists/", f"{third}.examples.json", f"{third}.parquet", "corpus/_building/", "corpus/en/"]
-    stops += [f"corpus/{name}" for name in (card.NAME, report_data.NAME, report_view.NAME, manifest.NAME)]
+    stops += [f"corpus/{name}" for name in (card.NAME, report_data.NAME, report_view.NAME, manifest.MANIFEST)]
     failing: list[str] = []
 
     def script(asked: str, number: int) -> Fault | None:

@@ -24,7 +24,7 @@ def test_the_log_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert main.main(command) == 0
     printed = capsys.readouterr()
     assert (printed.out, printed.err) == ("", "")
-    made = manifest.read(output)
+    made = manifest.read_manifest(output)
     assert made is not None
     found = log_records(log)
     versions = " ".join(f"{name}={version}" for name, version in made["versions"].items())

@@ -40,7 +40,7 @@ def build(
 
 def contents(folder: Path) -> dict[str, str]:
     """The digest of every file of a corpus, without the work folder."""
-    paths = [path for path in folder.rglob("*") if path.is_file() and work_folder.WORK not in path.parts]
+    paths = [path for path in folder.rglob("*") if path.is_file() and work_folder.WORK_FOLDER not in path.parts]
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
 
 
@@ -56,10 +56,10 @@ def sample_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_manifest_describes_the_files(sample_corpus: Path) -> None:
-    made = manifest.read(sample_corpus)
+    made = manifest.read_manifest(sample_corpus)
     assert made is not None
     paths = [shard["path"] for shard in made["shards"]]
-    assert sorted([*paths, card.NAME, report_data.NAME, report_view.NAME, manifest.NAME]) == sorted(
+    assert sorted([*paths, card.NAME, report_data.NAME, report_view.NAME, manifest.MANIFEST]) == sorted(
         contents(sample_corpus)
     )
     for shard in made["shards"]:
@@ -78,7 +78,7 @@ def test_the_manifest_describes_the_files(sample_corpus: Path) -> None:
 
 
 def test_the_sample_crawl_shows_every_rule(sample_corpus: Path) -> None:
-    made = manifest.read(sample_corpus)
+    made = manifest.read_manifest(sample_corpus)
     assert made is not None
     counts = made["counts"]
     page_rules = ["incomplete", "too_long", "lorem_ipsum", "curly_bracket", "language", "few_sentences"]
@@ -107,7 +107,7 @@ def test_same_bytes_however_it_is_run(
 
 
 def test_same_pages_in_any_number_of_shards_and_formats(sample_corpus: Path, tmp_path: Path) -> None:
-    work = sample_corpus / work_folder.WORK
+    work = sample_corpus / work_folder.WORK_FOLDER
     arguments = [
         "--output",
         str(tmp_path / "c"),
@@ -130,7 +130,7 @@ def test_same_pages_in_any_number_of_shards_and_formats(sample_corpus: Path, tmp
 
 
 def counts_of(folder: Path) -> dict[str, int]:
-    made = manifest.read(folder)
+    made = manifest.read_manifest(folder)
     assert made is not None
     counts: dict[str, int] = made["counts"]
     return counts
@@ -258,12 +258,12 @@ def test_killed_while_it_is_put_in_place(sample_corpus: Path, tmp_path: Path) ->
     output = tmp_path / "corpus"
     shutil.copytree(sample_corpus, output)
     (output / STAGING).mkdir()
-    (output / manifest.NAME).rename(output / STAGING / manifest.NAME)
+    (output / manifest.MANIFEST).rename(output / STAGING / manifest.MANIFEST)
     assert build(output) == 0
     assert contents(output) == contents(sample_corpus)
     # ... but another build stops, and leaves everything as it is
     (output / STAGING).mkdir()
-    (output / manifest.NAME).rename(output / STAGING / manifest.NAME)
+    (output / manifest.MANIFEST).rename(output / STAGING / manifest.MANIFEST)
     assert build(output, "--shards", "3") == 2
     assert (output / "en").is_dir()
 
@@ -297,7 +297,7 @@ def test_a_full_disk_leaves_nothing_that_looks_finished(workers: str, tmp_path: 
     # Quarantine and examples get their names before their work file does.
     beside = ("*.quarantine.jsonl", "*.examples.json")
     left = [path for path in output.rglob("[!.]*") if path.is_file() and not any(map(path.match, beside))]
-    assert {path.parent for path in left} <= {output / work_folder.WORK / recipe_lists.FOLDER}
+    assert {path.parent for path in left} <= {output / work_folder.WORK_FOLDER / recipe_lists.LISTS_FOLDER}
     for path in left:  # a list that fits under the limit: it is whole, as its name says
         assert hashlib.sha256(path.read_bytes()).hexdigest().startswith(path.name.split(".")[1])
 

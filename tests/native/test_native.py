@@ -214,7 +214,7 @@ def test_listed_words(words: list[str], text: str) -> None:
 @pytest.mark.parametrize("name", ["c4", "tfds"])
 def test_the_same_work_files(name: str, shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = find_recipe(name)
-    gathered = recipe_lists.gather(recipe, shared_data / "lists", ())
+    gathered = recipe_lists.gather_lists(recipe, shared_data / "lists", ())
     files = sorted((shared_data / "pages").glob("*.gz"))[:1]
     assert files
     made = {}
@@ -244,7 +244,7 @@ def test_lines_are_not_cut_in_python(monkeypatch: pytest.MonkeyPatch, shared_dat
 
     monkeypatch.setattr(body_lines, "cut", counted)
     recipe = find_recipe("tfds")
-    cleaner = WetFileCleaner(recipe, recipe_lists.gather(recipe, shared_data / "lists", ()))
+    cleaner = WetFileCleaner(recipe, recipe_lists.gather_lists(recipe, shared_data / "lists", ()))
     (file, *_) = sorted((shared_data / "pages").glob("*.gz"))
     target = tmp_path / "work.parquet"
     with file.open("rb") as stream:

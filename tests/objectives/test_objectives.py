@@ -435,7 +435,7 @@ def test_sentinels_never_run_into_pieces() -> None:
     rows = equal_rows(1, 300)
     with pytest.raises(UsageError, match="needs 101 sentinels, and the vocabulary has 100"):
         denoise.replace_spans(rows, (np.arange(300) % 2 == 1) & (np.arange(300) < 200), IDS)
-    with pytest.raises(UsageError, match="2048 inputs have 114 spans, and the vocabulary 100 sentinels"):
+    with pytest.raises(UsageError, match="2048 inputs have 114 spans, and the vocabulary has 100 sentinels"):
         objective.span_corruption(IDS, 2048)
 
 
@@ -445,7 +445,7 @@ def test_sentinels_never_run_into_pieces() -> None:
         (lambda: Ids(size=90), "a vocabulary of 90 ids with 100 sentinels"),
         (lambda: masks.span_lengths(3), "3 inputs at rate 0.15"),
         (lambda: masks.span_lengths(512, rate=1.0), "rate 1.0"),
-        (lambda: objective.albert(IDS, STARTS, ENDS, 3), r"albert in \{'inputs': 3\} tokens: that has no room"),
+        (lambda: objective.albert(IDS, STARTS, ENDS, 3), r"albert in \{'inputs': 3\} tokens: there is no room"),
         (lambda: shuffled(np.array([70_000]), np.zeros(70_000, np.uint64)), "1 rows of up to 70,000 tokens"),
     ],
 )

@@ -136,7 +136,7 @@ def test_the_fullest_bin_is_closed_where_none_has_room() -> None:
 
 
 def test_an_example_that_is_too_long_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"has \{'inputs': 3, 'targets': 6\} tokens, and a bin room for"):
+    with pytest.raises(UsageError, match=r"has \{'inputs': 3, 'targets': 6\} tokens, and a bin has room for"):
         Packer(LENGTHS).add(examples_of([(1, 1), (3, 6)]))
 
 
@@ -268,9 +268,9 @@ def test_no_documents_no_batch(tokenizer: Tokenizer) -> None:
 def test_a_state_of_other_batches_is_refused(tokenizer: Tokenizer, texts: list[str]) -> None:
     made = objective.span_corruption(tokenizer.ids)
     state = Batches(Texts(texts), tokenizer, made, size=4).state()
-    with pytest.raises(UsageError, match="of other batches: seed is 0 there and 1 here"):
+    with pytest.raises(UsageError, match="belongs to other batches: its seed is 0, and here it is 1"):
         Batches(Texts(texts), tokenizer, made, size=4, seed=1).restore(state)
-    with pytest.raises(UsageError, match=r"of other batches: objective is 'span_corruption\(rate=0.15"):
+    with pytest.raises(UsageError, match=r"belongs to other batches: its objective is 'span_corruption\(rate=0.15"):
         Batches(Texts(texts), tokenizer, objective.mass_style(tokenizer.ids), size=4).restore(state)
     with pytest.raises(UsageError, match="a batch of 0 rows"):
         Batches(Texts(texts), tokenizer, made, size=0)

@@ -37,7 +37,7 @@ class Corpus:
     """A corpus by URL, with its manifest's counts."""
 
     def __init__(self, folder: Path) -> None:
-        made = manifest.read(folder)
+        made = manifest.read_manifest(folder)
         assert made is not None
         self.counts: dict[str, int] = made["counts"]
         self.folder = folder
@@ -98,7 +98,9 @@ def build(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callab
 
 def verdicts(recipe: Recipe, shared_data: Path, pages: dict[str, Page]) -> dict[str, str | None]:
     """Why each page is dropped by itself, before it is compared with others."""
-    cleaner = RecipeEvaluator(recipe, RuleResources(recipe, recipe_lists.gather(recipe, shared_data / "lists", ())))
+    cleaner = RecipeEvaluator(
+        recipe, RuleResources(recipe, recipe_lists.gather_lists(recipe, shared_data / "lists", ()))
+    )
     found = {}
     for url, page in pages.items():
         verdict, _ = cleaner.clean(page)
@@ -230,7 +232,7 @@ def test_tfds_keeps_what_its_order_leaves(
     assert lines.most_common(1)[0][1] == 1
     # A line that tfds keeps is kept by c4, unless 10, 12 or 18 drops its page, or what differs from c4 is the page.
     alone = C4.without("repeated_span")
-    cleaner = RecipeEvaluator(alone, RuleResources(alone, recipe_lists.gather(alone, shared_data / "lists", ())))
+    cleaner = RecipeEvaluator(alone, RuleResources(alone, recipe_lists.gather_lists(alone, shared_data / "lists", ())))
     compared = 0
     for url, row in corpus.rows.items():
         verdict, facts = cleaner.clean(pages[url])
@@ -285,7 +287,7 @@ def test_recipe_files_of_other_tools_keep_other_pages(name: str, build: Callable
     c4, corpus = build("c4"), build(str(path))
     assert corpus.rows.keys() - c4.rows.keys()
     assert c4.rows.keys() - corpus.rows.keys()
-    made = manifest.read(corpus.folder)
+    made = manifest.read_manifest(corpus.folder)
     assert made is not None
     assert made["recipe"]["name"] == name
     headers = [json.loads(pq.read_metadata(each).metadata[b"c4pipe"]) for each in corpus.folder.glob("_work/*.parquet")]
@@ -297,7 +299,7 @@ def test_recipe_files_of_other_tools_keep_other_pages(name: str, build: Callable
 @pytest.mark.parametrize("recipe", [C4, TFDS], ids=lambda recipe: recipe.name)
 def test_published_c4_comes_out_as_it_is(recipe: Recipe, shared_data: Path) -> None:
     alone = recipe.without("repeated_span")
-    cleaner = RecipeEvaluator(alone, RuleResources(alone, recipe_lists.gather(alone, shared_data / "lists", ())))
+    cleaner = RecipeEvaluator(alone, RuleResources(alone, recipe_lists.gather_lists(alone, shared_data / "lists", ())))
     tools = RuleResources(alone, recipe_lists.Lists())
     lines = (shared_data / "c4" / "c4-en.sample449.jsonl").read_text(encoding="utf-8").splitlines()
     documents = [json.loads(line) for line in lines]

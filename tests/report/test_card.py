@@ -70,7 +70,7 @@ def corpus_in(work: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[
             output = tmp_path_factory.mktemp("corpus") / "made"
             options = ["--format", formats, "--shards", "2", "--workers", "1", "--quiet"]
             assert main.main(["dedup", str(work), "--output", str(output), *options]) == 0
-            shutil.copytree(work, output / work_folder.WORK)  # where build has it
+            shutil.copytree(work, output / work_folder.WORK_FOLDER)  # where build has it
             made[formats] = output
         return made[formats]
 
@@ -359,7 +359,11 @@ def test_a_build_that_was_stopped_while_it_was_published_gets_its_card(tmp_path:
     assert text == render_card(manifest_of(output))
     staging = output / publishers.STAGING
     shutil.rmtree(tmp_path / "lists")
-    for left in ([manifest.NAME], [manifest.NAME, NAME], [manifest.NAME, NAME, "en"]):  # what was not yet in its place
+    for left in (
+        [manifest.MANIFEST],
+        [manifest.MANIFEST, NAME],
+        [manifest.MANIFEST, NAME, "en"],
+    ):  # what was not yet in its place
         staging.mkdir()
         for name in left:
             (output / name).rename(staging / name)

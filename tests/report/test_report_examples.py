@@ -14,7 +14,7 @@ from c4pipe.clean.work_file import PAGE_COLUMNS
 from c4pipe.clean.work_file import SCHEMA as WORK_SCHEMA
 from c4pipe.corpus.shard_writer import PROBABILITY
 from c4pipe.dedup.finish import PageFinisher
-from c4pipe.display.excerpt import SIZE, excerpt
+from c4pipe.display.excerpts import SIZE, excerpt
 from c4pipe.recipes.presets import C4
 from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.report import profile
@@ -72,10 +72,10 @@ def test_examples_of_the_last_rules() -> None:
         starts = [3 * number for number in range(sentences)]
         rows.append(dict(zip(PAGE_COLUMNS, (*values, None, starts), strict=True)))
     schema = pa.schema([WORK_SCHEMA.field(name) for name in PAGE_COLUMNS])
-    shown = examples.Smallest()
+    shown = examples.SmallestKeys()
     removals = {sentences: [1] for sentences in range(4, 9)}
     PageFinisher(C4, Lists()).finish(pa.Table.from_pylist(rows, schema), removals, Counter(), shown=shown)
-    by_rule = examples.by_rule(shown.values())
+    by_rule = examples.examples_by_rule(shown.values())
     assert [page["url"] for page in by_rule["passed.few_sentences_left"]] == ["https://3.example", "https://6.example"]
     assert [page["fact"] for page in by_rule["passed.few_sentences_left"]] == ["3 sentences; at least 3"] * 2
     assert [(page["url"], page["fact"]) for page in by_rule["few_sentences_left"]] == [
@@ -87,12 +87,12 @@ def test_examples_of_the_last_rules() -> None:
 
 
 def test_those_of_the_smallest_keys_are_shown_whatever_the_order() -> None:
-    some = [examples.example("few_words", n // 2, f"https://{n}.example", "", "", ["x"]) for n in range(60)]
+    some = [examples.make_example("few_words", n // 2, f"https://{n}.example", "", "", ["x"]) for n in range(60)]
     mixed = random.Random(1).sample(some, 60)
-    assert examples.by_rule(mixed) == examples.by_rule(some)
-    assert [page["url"] for page in examples.by_rule(mixed)["few_words"]] == [
+    assert examples.examples_by_rule(mixed) == examples.examples_by_rule(some)
+    assert [page["url"] for page in examples.examples_by_rule(mixed)["few_words"]] == [
         f"https://{n}.example" for n in range(examples.A_RULE)
     ]
     paths = [f"/work/{n}.parquet" for n in range(200)]
-    assert examples.choose(reversed(paths)) == examples.choose(paths)
-    assert len(examples.choose(paths)) == examples.FILES
+    assert examples.choose_files(reversed(paths)) == examples.choose_files(paths)
+    assert len(examples.choose_files(paths)) == examples.FILES

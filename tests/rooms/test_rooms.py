@@ -4,6 +4,7 @@ The layers themselves are a contract in pyproject.toml, which `lint-imports` che
 """
 
 import ast
+import importlib
 import re
 import sys
 from collections import defaultdict
@@ -24,8 +25,8 @@ ROOMS = sorted(path.parent for path in PACKAGE.glob("*/__init__.py"))
 MODULES = sorted(PACKAGE.rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
-SAME_IN_EACH_ROOM = {"options", "steps"}
-"""Modules of these names have the same role in each room: the options of a job, and the steps of its graph."""
+SAME_IN_EACH_ROOM = {"api", "options", "steps"}
+"""These names mean the same in each room: the Python API, the options of a job, the steps of its graph."""
 
 NOT_ROOMS = {"api", "cases", "docs", "helpers", "hostile", "rooms"}
 """Folders of tests that belong to no room: the public API, golden cases, documentation, hostile input, this one."""
@@ -42,7 +43,7 @@ def test_root_holds_only_the_api_and_the_errors() -> None:
 
 def test_every_data_file_is_in_the_package_that_is_installed() -> None:
     """An editable install reads the files of this folder: it would not show one that is missing from the wheel."""
-    built = {".py", ".pyi", ".c", ".so"}
+    built = {".py", ".c", ".so"}
     files = [path.relative_to(PACKAGE) for path in PACKAGE.rglob("*") if path.is_file()]
     data = {path for path in files if path.suffix not in built and "__pycache__" not in path.parts}
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
@@ -92,6 +93,31 @@ def test_no_import_is_hidden_from_the_contract() -> None:
 def test_modules_are_short(paths: list[Path], limit: int) -> None:
     lengths = {relative(path): len(path.read_text().splitlines()) for path in paths}
     assert {path: length for path, length in lengths.items() if length > limit} == {}
+
+
+def test_rooms_import_the_faces_of_other_rooms() -> None:
+    """A room imports what another room's `__init__.pyi` names, or one of its modules as a whole, not what is inside."""
+    inside = []
+    for path in MODULES:
+        room = path.parent.name
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = node.module.split(".") if isinstance(node, ast.ImportFrom) and node.module else []
+            if len(names) > 2 and names[0] == "c4pipe" and names[1] != room:
+                inside.append(f"{relative(path)} imports {node.module}")  # type: ignore[attr-defined]
+    assert inside == []
+
+
+@pytest.mark.parametrize(
+    "room", [room for room in ROOMS if (room / "__init__.pyi").exists()], ids=lambda room: room.name
+)
+def test_the_face_of_a_room_can_be_imported(room: Path) -> None:
+    face = importlib.import_module(f"c4pipe.{room.name}")
+    for node in ast.parse((room / "__init__.pyi").read_text()).body:
+        assert isinstance(node, ast.ImportFrom)
+        for alias in node.names:
+            module = importlib.import_module(f"c4pipe.{room.name}.{node.module}")
+            assert getattr(face, alias.name) is getattr(module, alias.name)
+            assert alias.name in face.__all__
 
 
 def test_module_names_mean_one_thing() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from c4pipe.dedup.shuffle import SHUFFLES
 from c4pipe.errors import LostDataError
-from c4pipe.runners.control_totals import Totals, add, check, received, sent, unclaimed
+from c4pipe.runners.control_totals import Totals, add_reports, check_totals, received, sent, unclaimed
 
 M64 = 2**64 - 1
 
@@ -18,37 +18,37 @@ parts = st.lists(st.builds(Totals, st.integers(0, 10**12), st.integers(0, M64)),
 def report(changes: dict[str, int] | None = None) -> dict[str, Any]:
     """A report in which every shuffle gave back its 1,234 rows."""
     sums = {name: Totals(1234, 10**18 + place) for place, name in enumerate(SHUFFLES)}
-    whole = add(side(name, what) for name, what in sums.items() for side in (sent, received))
+    whole = add_reports(side(name, what) for name, what in sums.items() for side in (sent, received))
     return {**whole, **(changes or {})}
 
 
 def test_numbers_are_added_lists_joined() -> None:
-    assert add([{"a": 1, "s": [1]}, {}, {"a": 2, "b": 5}, {"s": [2, 3]}]) == {"a": 3, "b": 5, "s": [1, 2, 3]}
-    assert add([]) == {}
+    assert add_reports([{"a": 1, "s": [1]}, {}, {"a": 2, "b": 5}, {"s": [2, 3]}]) == {"a": 3, "b": 5, "s": [1, 2, 3]}
+    assert add_reports([]) == {}
 
 
 def test_reports_given_are_not_changed() -> None:
     one, other = {"s": [1], "n": 1}, {"s": [2], "n": 2}
-    add([one, other])
+    add_reports([one, other])
     assert (one, other) == ({"s": [1], "n": 1}, {"s": [2], "n": 2})
 
 
 @given(st.lists(st.dictionaries(st.sampled_from("abc"), st.integers()), max_size=6), st.integers(0, 6))
 def test_order_and_grouping_do_not_matter(reports: list[dict[str, int]], cut: int) -> None:
-    assert add([add(reports[:cut]), add(reports[cut:])]) == add(reversed(reports))
+    assert add_reports([add_reports(reports[:cut]), add_reports(reports[cut:])]) == add_reports(reversed(reports))
 
 
 def test_whole_reports_pass() -> None:
-    check(report(), SHUFFLES)
-    check({}, SHUFFLES)  # no shuffle had anything to do
+    check_totals(report(), SHUFFLES)
+    check_totals({}, SHUFFLES)  # no shuffle had anything to do
 
 
 @given(st.sampled_from(sorted(SHUFFLES)), parts)
 def test_sums_count_modulo_2_to_the_64(shuffle: str, given_parts: list[Totals]) -> None:
     """The workers' sums wrap around, and where they do depends on who adds what."""
     whole = Totals(sum(each.rows for each in given_parts), sum(each.words for each in given_parts) & M64)
-    check(add([*(sent(shuffle, each) for each in given_parts), received(shuffle, whole)]), SHUFFLES)
-    check(add([sent(shuffle, whole), *(received(shuffle, each) for each in given_parts)]), SHUFFLES)
+    check_totals(add_reports([*(sent(shuffle, each) for each in given_parts), received(shuffle, whole)]), SHUFFLES)
+    check_totals(add_reports([sent(shuffle, whole), *(received(shuffle, each) for each in given_parts)]), SHUFFLES)
 
 
 @pytest.mark.parametrize("shuffle", SHUFFLES)
@@ -60,7 +60,7 @@ def test_a_difference_is_named(shuffle: str, rows: int, hashes: int) -> None:
         f"shuffle.{shuffle}.received.words": hashes,
     }
     with pytest.raises(LostDataError) as raised:
-        check(report(changes), SHUFFLES)
+        check_totals(report(changes), SHUFFLES)
     message = str(raised.value)
     assert f" {shuffle} ({SHUFFLES[shuffle]})" in message
     assert f"1,234 rows with word sum {5:016x} were sent" in message
@@ -73,24 +73,24 @@ def test_a_difference_is_named(shuffle: str, rows: int, hashes: int) -> None:
 def test_a_side_that_is_missing_is_zero(shuffle: str, side: str) -> None:
     kept = {name: n for name, n in report().items() if not name.startswith(f"shuffle.{shuffle}.{side}.")}
     with pytest.raises(LostDataError, match=f" {shuffle} "):
-        check(kept, SHUFFLES)
+        check_totals(kept, SHUFFLES)
 
 
 def test_the_first_of_several_is_named() -> None:
     """What goes wrong in an early shuffle may make a late one differ, too."""
     with pytest.raises(LostDataError, match=" urls "):
-        check(report({"shuffle.pages.received.rows": 1, "shuffle.urls.received.rows": 1}), SHUFFLES)
+        check_totals(report({"shuffle.pages.received.rows": 1, "shuffle.urls.received.rows": 1}), SHUFFLES)
 
 
 def test_drops_that_no_page_claims_are_named() -> None:
     """All rows came out, and yet some were brought to the wrong file."""
-    check(report(unclaimed("drops", 0)), SHUFFLES)
+    check_totals(report(unclaimed("drops", 0)), SHUFFLES)
     with pytest.raises(
         LostDataError, match=r"1,234 rows of the shuffle drops .* arrived at a shard without their page"
     ):
-        check(report(unclaimed("drops", 1234)), SHUFFLES)
+        check_totals(report(unclaimed("drops", 1234)), SHUFFLES)
 
 
 def test_what_a_shuffle_lost_is_named_before_drops_that_no_page_claims() -> None:
     with pytest.raises(LostDataError, match=" drops "):
-        check(report({"shuffle.drops.received.rows": 1, **unclaimed("drops", 5)}), SHUFFLES)
+        check_totals(report({"shuffle.drops.received.rows": 1, **unclaimed("drops", 5)}), SHUFFLES)

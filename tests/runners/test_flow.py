@@ -24,7 +24,7 @@ from c4pipe.runners import runner
 from c4pipe.runners.beam_flow import BeamFlow
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.local_flow import LocalFlow
-from c4pipe.runners.runner import RunnerOptions, run
+from c4pipe.runners.runner import RunnerOptions, run_job
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -219,7 +219,7 @@ class Fail(Step):
 def test_a_failed_step_is_one_sentence_and_ends_the_others(workers: int, how: str, says: str) -> None:
     started = time.monotonic()
     with pytest.raises(C4pipeError, match=says):
-        run(lambda flow: _do(flow, Fail(how)), RunnerOptions(workers=workers), tasks=2)
+        run_job(lambda flow: _do(flow, Fail(how)), RunnerOptions(workers=workers), tasks=2)
     assert time.monotonic() - started < 30  # not the minute of the other
 
 
@@ -266,5 +266,5 @@ def test_no_more_processes_than_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(runner, "LocalFlow", flow)
     for workers, tasks in ((8, 3), (2, 3), (1, 3), (4, 0)):
-        run(lambda flow: None, RunnerOptions(workers=workers), tasks)
+        run_job(lambda flow: None, RunnerOptions(workers=workers), tasks)
     assert asked == [3, 2, 1, 1]

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from c4pipe.io.paths import RemotePath
+from c4pipe.runners.beam_runner import _job_id
 from c4pipe.runners.progress import Progress, ProgressEvent, State, seconds_left
-from c4pipe.runners.runner import RunnerOptions, _job_id, run
+from c4pipe.runners.runner import RunnerOptions, run_job
 
 
 class Clock:
@@ -211,5 +212,5 @@ def test_a_runner_that_gives_a_job_id_has_it_reported(monkeypatch: pytest.Monkey
 
     told: list[str] = []
     monkeypatch.setattr(beam.Pipeline, "run", lambda self: Result())
-    run(lambda flow: None, RunnerOptions(beam=("--runner=FlinkRunner",), quiet=True), 1, told.append)
+    run_job(lambda flow: None, RunnerOptions(beam=("--runner=FlinkRunner",), quiet=True), 1, told.append)
     assert told == ["2030-01-01_00_00_00-1"]

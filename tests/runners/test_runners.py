@@ -12,7 +12,7 @@ import pytest
 from c4pipe.errors import JobWritten, UsageError
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.local_flow import LocalFlow
-from c4pipe.runners.runner import LOCAL, RunnerOptions, failure, run
+from c4pipe.runners.runner import LOCAL, RunnerOptions, failure, run_job
 
 
 def test_failure_finds_the_cause_in_nested_tracebacks() -> None:
@@ -26,7 +26,7 @@ def test_failure_finds_the_cause_in_nested_tracebacks() -> None:
 
 def test_workers_is_refused_where_it_would_do_nothing() -> None:
     with pytest.raises(UsageError, match="--workers 3 is for this machine; FlinkRunner"):
-        run(lambda flow: None, RunnerOptions(workers=3, beam=("--runner", "FlinkRunner")), tasks=1)
+        run_job(lambda flow: None, RunnerOptions(workers=3, beam=("--runner", "FlinkRunner")), tasks=1)
 
 
 class Write(Step):
@@ -43,7 +43,7 @@ def test_names_of_this_machine(beam: tuple[str, ...], tmp_path: Path) -> None:
         assert isinstance(flow, LocalFlow)
         flow.do("Write", flow.create("One", [str(tmp_path / "done")]), Write())
 
-    run(graph, RunnerOptions(beam=beam), tasks=1)
+    run_job(graph, RunnerOptions(beam=beam), tasks=1)
     assert (tmp_path / "done").read_text() == "done"
 
 
@@ -67,7 +67,7 @@ def test_a_file_of_a_job_ends_the_command(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(beam.Pipeline, "run", lambda self: self)
     monkeypatch.setattr(beam.Pipeline, "wait_until_finish", lambda self: None, raising=False)
     with pytest.raises(JobWritten, match=r"the job is in clean\.jar"):
-        run(
+        run_job(
             lambda flow: None,
             RunnerOptions(beam=("--runner=FlinkRunner", "--output_executable_path=clean.jar")),
             tasks=1,

@@ -233,7 +233,7 @@ def test_what_is_printed(corpus: Path, models: dict[int, Path], capsys: pytest.C
     printed = capsys.readouterr().out
     assert f"{total['tokens']:,}" in printed
     assert f"subset-en-4096.json ({made['documents']:,} documents, {made['tokens']:,} tokens)" in printed
-    assert "65,536 tokens has 16 epochs" in printed
+    assert "65,536 tokens reads it 16 times" in printed
 
 
 @pytest.mark.parametrize(("size", "times"), [("2^29", 64), ("2^27", 256), ("2^25", 1024), ("2^23", 4096)])
@@ -296,3 +296,13 @@ def test_a_subset_that_does_not_fit_is_refused(counted: Path, tmp_path: Path) ->
         read.documents(file, languages=["en"])
     with pytest.raises(UsageError, match="is no token-budget subset"):
         read.documents(tmp_path / "none.json")
+
+
+def test_progress_as_json(corpus: Path, models: dict[int, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    more = ["--vocab", str(models[300]), "--workers", "1", "--json-progress", "--quiet"]
+    assert main.main(["tokens", str(corpus), *more]) == 0
+    events = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    of_tokens = [event for event in events if event.get("job") == "tokens"]
+    assert of_tokens
+    assert of_tokens[-1]["share"] == 1
+    assert of_tokens[-1]["files"] == of_tokens[-1]["files_total"] == len(list(corpus.glob("*/c4-*.parquet")))

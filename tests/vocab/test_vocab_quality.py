@@ -20,10 +20,10 @@ from c4pipe.cli.quality_table import quality_table
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import RemotePath, StoragePath
 from c4pipe.vocab import quality
-from c4pipe.vocab.quality import Figures, Vocabulary, held_out, name_of
-from c4pipe.vocab.quality_picture import quality_picture
+from c4pipe.vocab.quality import Figures, Vocabulary, held_out, model_name
+from c4pipe.vocab.quality_svg import quality_picture
 from c4pipe.vocab.sample import BINS, Portion, part_name
-from c4pipe.vocab.sources import Reading, Source, encoded, find, read
+from c4pipe.vocab.sources import Reading, Source, encoded, find_pages, read
 from c4pipe.vocab.train import Settings, train, with_sentinels
 
 SIZE, SMALLER = 160, 90
@@ -207,7 +207,7 @@ def test_no_more_is_held_than_needed(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_only_what_is_held_out_is_measured(tmp_path: Path) -> None:
     reading = write_pages(tmp_path, [SENTENCES])
-    held, trained = (find(Source(reading.files[0]), held_out=each) for each in (True, False))
+    held, trained = (find_pages(Source(reading.files[0]), held_out=each) for each in (True, False))
     assert sorted(chain(held_out(held), held_out(trained))) == sorted(SENTENCES)
     assert 0 < len(held_out(held)) < 30
     assert held_out(write_pages(tmp_path, [[], []])) == held_out(write_pages(tmp_path, [])) == []
@@ -229,13 +229,13 @@ def test_only_what_is_held_out_is_measured(tmp_path: Path) -> None:
     ],
 )
 def test_names_of_models(file: StoragePath, name: str) -> None:
-    assert name_of(file) == name
+    assert model_name(file) == name
 
 
 def test_the_name_of_a_model_in_the_folder_that_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "ours").mkdir()
     monkeypatch.chdir(tmp_path / "ours")
-    assert name_of(Path("spm.model")) == "ours"
+    assert model_name(Path("spm.model")) == "ours"
 
 
 def refusal(file: Path) -> str:

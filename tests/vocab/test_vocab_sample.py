@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.runners.runner import RunnerOptions, run
+from c4pipe.runners.runner import RunnerOptions, run_job
 from c4pipe.vocab import sample, steps
 from c4pipe.vocab.sample import (
     BINS,
@@ -32,7 +32,7 @@ from c4pipe.vocab.sample import (
     sentences,
     total_bytes,
 )
-from c4pipe.vocab.sources import HELD_OUT_KEY, Reading, Source, encoded, find, read
+from c4pipe.vocab.sources import HELD_OUT_KEY, Reading, Source, encoded, find_pages, read
 from c4pipe.vocab.steps import count_text, write_sample
 
 M64 = 2**64 - 1
@@ -314,14 +314,14 @@ def write_split(folder: Path, files: dict[str, list[str]]) -> Reading:
     for name, pages in files.items():
         data = "".join(f"{json.dumps({'text': text})}\n" for text in ["", *pages]).encode()
         (folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
-    return find(Source(folder))
+    return find_pages(Source(folder))
 
 
 def counted(folder: Path, readings: Sequence[Reading]) -> list[Counts]:
     """The counts of each source, by the step."""
     files = [(source, file) for source, reading in enumerate(readings) for file in reading.files]
     tasks = [(source, str(file), str(folder / f"{source}-{file.name}")) for source, file in files]
-    run(lambda flow: count_text(flow, tasks, readings), RunnerOptions(workers=1), 1)
+    run_job(lambda flow: count_text(flow, tasks, readings), RunnerOptions(workers=1), 1)
     counts = [dense({}) for _ in readings]
     for source, _, target in tasks:
         counts[source] += decode_counts(Path(target).read_bytes())
@@ -332,7 +332,7 @@ def counted(folder: Path, readings: Sequence[Reading]) -> list[Counts]:
 def sampled(folder: Path, readings: Sequence[Reading], portions: Sequence[Portion], spill: str) -> dict[str, bytes]:
     """The files of a sample, by the steps."""
     tasks = [(source, str(file)) for source, reading in enumerate(readings) for file in reading.files]
-    run(lambda flow: write_sample(flow, tasks, readings, portions, folder, spill), RunnerOptions(workers=1), 1)
+    run_job(lambda flow: write_sample(flow, tasks, readings, portions, folder, spill), RunnerOptions(workers=1), 1)
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
@@ -387,12 +387,12 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "One line."}\nno JSON\n')
     (tmp_path / "counts").mkdir()
     with pytest.raises(UsageError, match=r"a\.jsonl, line 2: 'no JSON' is no JSON object"):
-        counted(tmp_path / "counts", [find(Source(tmp_path / "a.jsonl"))])
+        counted(tmp_path / "counts", [find_pages(Source(tmp_path / "a.jsonl"))])
     assert list((tmp_path / "counts").iterdir()) == []
 
 
 def test_a_part_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("".join(f"Line {n}.\n" for n in range(50)))
-    reading = find(Source(tmp_path / "a.txt"))
+    reading = find_pages(Source(tmp_path / "a.txt"))
     with pytest.raises(C4pipeError, match=r"nowhere/part-000-00000\.txt can't be written: "):
         sampled(tmp_path / "nowhere", [reading], [Portion("a", 100, ((BINS, 100),))], "")

@@ -23,10 +23,10 @@ from c4pipe.vocab.sources import (
     HELD_OUT_KEY,
     Reading,
     Source,
-    find,
+    find_pages,
     first_files,
-    labels,
     parse_source,
+    source_labels,
 )
 from tests.helpers.corpora import edit_manifest
 from tests.helpers.vocab_pages import key_of, pages_of
@@ -58,10 +58,10 @@ def rows_of(corpus: Path, split: str) -> list[dict[str, Any]]:
 def without_parquet(corpus: Path, target: Path) -> Path:
     """Copies a corpus as it is where --format doesn't name Parquet."""
     shutil.copytree(corpus, target, ignore=shutil.ignore_patterns("_work", "*.parquet"))
-    made = json.loads((corpus / manifest.NAME).read_text())
+    made = json.loads((corpus / manifest.MANIFEST).read_text())
     made["formats"] = ["json"]
     made["shards"] = [shard for shard in made["shards"] if not shard["path"].endswith(".parquet")]
-    (target / manifest.NAME).write_text(json.dumps(made))
+    (target / manifest.MANIFEST).write_text(json.dumps(made))
     return target
 
 
@@ -72,10 +72,15 @@ def write_corpus(folder: Path, rows: dict[str, int]) -> None:
         (folder / path).touch()
     shards = [{"path": path, "rows": number, "bytes": 0, "sha256": ""} for path, number in sorted(rows.items())]
     made = {
-        **{"format": manifest.FORMAT, "version": manifest.VERSION, "recipe": C4.to_json(), "formats": ["parquet"]},
+        **{
+            "format": manifest.FORMAT,
+            "version": manifest.MANIFEST_VERSION,
+            "recipe": C4.to_json(),
+            "formats": ["parquet"],
+        },
         **{"train_shards": {path.split("/")[0]: 1 for path in rows}, "shards": shards},
     }
-    (folder / manifest.NAME).write_text(json.dumps(made))
+    (folder / manifest.MANIFEST).write_text(json.dumps(made))
 
 
 # --- names and weights -----------------------------------------------------------------------------------
@@ -125,7 +130,7 @@ def test_a_url_that_is_of_no_store() -> None:
 
 
 def labels_of(*texts: str) -> list[str]:
-    return labels([parse_source(text) for text in texts])
+    return source_labels([parse_source(text) for text in texts])
 
 
 @pytest.mark.parametrize(
@@ -177,7 +182,7 @@ def test_files_whose_names_differ_in_their_endings_alone() -> None:
 
 def refused(path: Path) -> str:
     with pytest.raises(UsageError) as error:
-        find(Source(path))
+        find_pages(Source(path))
     assert "\n" not in str(error.value)
     return str(error.value)
 
@@ -253,28 +258,28 @@ def test_shards_of_tfrecord(corpora: dict[str, Path], tmp_path: Path) -> None:
     more = ["--shards", "4", "--format", "tfrecord", "--workers", "1", "--quiet"]
     assert main.main(["dedup", work, "--output", output, *more]) == 0
     for held_out in (False, True):
-        of_tfrecord = pages_of(find(Source(tmp_path / "corpus" / "en"), held_out))
+        of_tfrecord = pages_of(find_pages(Source(tmp_path / "corpus" / "en"), held_out))
         assert of_tfrecord
-        assert of_tfrecord == pages_of(find(Source(corpora["c4"] / "en"), held_out))
+        assert of_tfrecord == pages_of(find_pages(Source(corpora["c4"] / "en"), held_out))
 
 
 def test_only_the_shards_of_the_language_are_read(tmp_path: Path) -> None:
     counts = {f"{name}/c4-train-0000{n}-of-00002.parquet": 5 for name in ("en", "en-GB", "de") for n in (0, 1)}
     write_corpus(tmp_path, {**counts, "de/c4-validation-00000-of-00001.parquet": 1})
     (tmp_path / "en" / "c4-train-00000-of-00003.parquet").touch()  # not in the manifest
-    reading = find(Source(tmp_path / "en"))
+    reading = find_pages(Source(tmp_path / "en"))
     assert reading.files == tuple(tmp_path / "en" / f"c4-train-0000{n}-of-00002.parquet" for n in (0, 1))
     assert reading.keys == (0, HELD_OUT_KEY)
 
 
 def test_the_folder_that_one_is_in(corpora: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(corpora["c4"] / "en")
-    assert find(parse_source(".")).content == find(Source(corpora["c4"] / "en")).content
+    assert find_pages(parse_source(".")).content == find_pages(Source(corpora["c4"] / "en")).content
 
 
 def test_one_file(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("Ça va.\n")
-    reading = find(Source(tmp_path / "notes.txt"))
+    reading = find_pages(Source(tmp_path / "notes.txt"))
     assert reading == Reading(
         (tmp_path / "notes.txt",), None, (0, HELD_OUT_KEY), [{"name": "notes.txt", "bytes": len("Ça va.\n".encode())}]
     )
@@ -286,7 +291,7 @@ def test_a_folder_of_files(tmp_path: Path, name: str) -> None:
     folder.mkdir()
     for file in ("c.json.gz", "b.txt", "a.jsonl", "readme.md"):
         (folder / file).write_text(file)
-    reading = find(Source(folder), held_out=True)
+    reading = find_pages(Source(folder), held_out=True)
     assert reading.files == tuple(folder / file for file in ("a.jsonl", "b.txt", "c.json.gz"))
     assert reading.page_keys is None
     assert reading.keys == (HELD_OUT_KEY, 1 << 64)
@@ -303,7 +308,7 @@ def test_a_twentieth_is_held_out() -> None:
 def test_a_validation_split_with_rows_is_held_out(corpora: dict[str, Path]) -> None:
     corpus = corpora["c4"]
     for held_out, split, number in ((False, "train", 4), (True, "validation", 1)):
-        reading = find(Source(corpus / "en"), held_out)
+        reading = find_pages(Source(corpus / "en"), held_out)
         assert reading.files == tuple(
             corpus / "en" / f"c4-{split}-{n:05}-of-{number:05}.parquet" for n in range(number)
         )
@@ -315,7 +320,7 @@ def test_a_validation_split_with_rows_is_held_out(corpora: dict[str, Path]) -> N
 
 def test_without_a_validation_split_the_last_keys_are_held_out(corpora: dict[str, Path]) -> None:
     corpus = corpora["tfds"]
-    trained, held = (find(Source(corpus / "en"), held_out) for held_out in (False, True))
+    trained, held = (find_pages(Source(corpus / "en"), held_out) for held_out in (False, True))
     assert trained.files == held.files == tuple(sorted((corpus / "en").glob("c4-train-*.parquet")))
     assert (trained.keys, held.keys) == ((0, HELD_OUT_KEY), (HELD_OUT_KEY, 1 << 64))
     texts = [text for _, text in pages_of(trained) + pages_of(held)]  # the order of keys is that of the shards
@@ -332,9 +337,9 @@ def test_pages_of_a_corpus_come_by_rising_keys(
     corpora: dict[str, Path], tmp_path: Path, name: str, parquet: bool
 ) -> None:
     corpus = corpora[name] if parquet else without_parquet(corpora[name], tmp_path / "corpus")
-    made = find(Source(corpus / "en"))
+    made = find_pages(Source(corpus / "en"))
     assert len(made.files) == 4
-    assert made.content == {"manifest": hashlib.sha256((corpus / manifest.NAME).read_bytes()).hexdigest()}
+    assert made.content == {"manifest": hashlib.sha256((corpus / manifest.MANIFEST).read_bytes()).hexdigest()}
     assert all(file.name.endswith(".parquet" if parquet else ".json.gz") for file in made.files)
     found = pages_of(Reading(made.files, made.page_keys, ALL_KEYS, None))
     keys = [key for key, _ in found]
@@ -344,7 +349,7 @@ def test_pages_of_a_corpus_come_by_rising_keys(
 
 
 def test_keys_of_a_corpus_are_those_of_its_urls(tmp_path: Path, corpora: dict[str, Path]) -> None:
-    of_c4, of_tfds = (find(Source(corpora[name] / "en")).page_keys for name in ("c4", "tfds"))
+    of_c4, of_tfds = (find_pages(Source(corpora[name] / "en")).page_keys for name in ("c4", "tfds"))
     assert (of_c4, of_tfds) == (C4.page_keys, TFDS.page_keys)
     url = "https://www.example.com/a/?utm_source=x"
     pq.write_table(pa.table({"url": [url], "text": ["One line."]}), tmp_path / "a.parquet")
@@ -386,6 +391,6 @@ def test_shards_by_example(shards: Reading, size: int, number: int) -> None:
 def test_all_files_of_what_is_no_corpus(shards: Reading, corpora: dict[str, Path], tmp_path: Path) -> None:
     loose = Reading(shards.files, None, (0, HELD_OUT_KEY), None)
     assert first_files(loose, 1) == shards.files
-    json_alone = find(Source(without_parquet(corpora["c4"], tmp_path / "corpus") / "en"))
+    json_alone = find_pages(Source(without_parquet(corpora["c4"], tmp_path / "corpus") / "en"))
     assert first_files(json_alone, 1) == json_alone.files
-    assert len(first_files(find(Source(corpora["c4"] / "en")), 1)) == 1
+    assert len(first_files(find_pages(Source(corpora["c4"] / "en")), 1)) == 1

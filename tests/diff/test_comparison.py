@@ -20,9 +20,9 @@ from c4pipe.clean import work_folder
 from c4pipe.cli import main
 from c4pipe.cli.diff_view import counts_table, example_lines, heads, pages_table
 from c4pipe.corpus import manifest
-from c4pipe.corpus.corpus import open_corpus
+from c4pipe.corpus.opened import open_corpus
 from c4pipe.corpus.shard_writer import SCHEMA, ShardWriter
-from c4pipe.diff.compare import KINDS, Diff, compare, first_difference
+from c4pipe.diff.comparison import KINDS, Diff, compare, first_difference
 from c4pipe.errors import C4pipeError
 from c4pipe.filters.urls import normalise_url, page_key, url_key
 from c4pipe.recipes.presets import C4, RECIPES, TFDS
@@ -65,12 +65,17 @@ def write_corpus(folder: Path, pages: Pages, layout: Layout, counts: Mapping[str
                     writer.write(table)
                 shards += [file.to_json() for file in writer.files]
     made = {
-        **{"format": "c4pipe corpus", "version": manifest.VERSION, "fingerprint": "f", "formats": layout.formats},
+        **{
+            "format": "c4pipe corpus",
+            "version": manifest.MANIFEST_VERSION,
+            "fingerprint": "f",
+            "formats": layout.formats,
+        },
         **{"recipe": layout.recipe.to_json(), "shards": shards},
         "train_shards": dict.fromkeys(languages, layout.shards),
         "counts": {"pages.kept": len(pages)} if counts is None else counts,
     }
-    (folder / manifest.NAME).write_text(json.dumps(made))
+    (folder / manifest.MANIFEST).write_text(json.dumps(made))
     return folder
 
 
@@ -262,7 +267,10 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         arguments = ["--lists", str(SAMPLES / "lists"), "--workers", "1", "--recipe", recipe, "--quiet"]
         assert main.main(["build", str(SAMPLES / "crawl"), *arguments, "--output", str(folder / name)]) == 0
     more = ["--shards", "3", "--format", "json,tfrecord", "--workers", "1", "--quiet"]
-    assert main.main(["dedup", str(folder / "corpus" / work_folder.WORK), "--output", str(folder / "cut"), *more]) == 0
+    assert (
+        main.main(["dedup", str(folder / "corpus" / work_folder.WORK_FOLDER), "--output", str(folder / "cut"), *more])
+        == 0
+    )
     return {"c4": folder / "corpus", "tfds": folder / "tfds", "mine": folder / "corpus-mine", "cut": folder / "cut"}
 
 
@@ -285,7 +293,7 @@ def test_the_same_pages_do_not_differ(
 def test_two_recipes_differ_by_what_their_rules_say(
     corpora: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = {name: manifest.read(corpora[name]) for name in ("c4", "mine")}
+    made = {name: manifest.read_manifest(corpora[name]) for name in ("c4", "mine")}
     found = json.loads(said(capsys, corpora["c4"], corpora["mine"], "--json", "--examples", "100"))
     assert found["first"]["recipe"] == "c4"
     assert found["second"] == {
@@ -372,17 +380,17 @@ def test_a_mistake_is_one_sentence(
     assert "--examples -1: give how many" in refusal(capsys, good, good, "--examples", "-1")
     assert "diff has no option --runner" in refusal(capsys, good, good, "--runner", "FlinkRunner")
     for values in ("[]", '{"format": "c4pipe vocabulary", "version": 3}'):
-        (tmp_path / manifest.NAME).write_text(values)
+        (tmp_path / manifest.MANIFEST).write_text(values)
         assert "manifest.json is not the manifest of a corpus" in refusal(capsys, good, tmp_path)
-    (tmp_path / manifest.NAME).write_text('{"format": "c4pipe corpus", "version": 2}')
+    (tmp_path / manifest.MANIFEST).write_text('{"format": "c4pipe corpus", "version": 2}')
     assert "manifest.json has version 2, and this c4pipe reads version 3: another release" in refusal(
         capsys, good, tmp_path
     )
-    (tmp_path / manifest.NAME).write_text("{")
+    (tmp_path / manifest.MANIFEST).write_text("{")
     assert "manifest.json can't be read" in refusal(capsys, good, tmp_path)
-    made = json.loads((write_corpus(tmp_path / "other", {}, Layout()) / manifest.NAME).read_text())
+    made = json.loads((write_corpus(tmp_path / "other", {}, Layout()) / manifest.MANIFEST).read_text())
     made.update(shards=[{"path": "en/mine.parquet", "rows": 0, "bytes": 0, "sha256": ""}])
-    (tmp_path / "other" / manifest.NAME).write_text(json.dumps(made))
+    (tmp_path / "other" / manifest.MANIFEST).write_text(json.dumps(made))
     assert "lists 'en/mine.parquet', which is no shard that build writes" in refusal(capsys, good, tmp_path / "other")
     write_corpus(tmp_path / "incomplete", {"https://a.example": ("A.", "en")}, Layout())
     (tmp_path / "incomplete" / "en" / "c4-train-00000-of-00001.parquet").unlink()
@@ -402,5 +410,5 @@ def test_a_corpus_can_be_in_a_store(
 
 
 def in_store(name: str, folder: Path) -> dict[str, bytes]:
-    files = [path for path in folder.rglob("*") if path.is_file() and work_folder.WORK not in path.parts]
+    files = [path for path in folder.rglob("*") if path.is_file() and work_folder.WORK_FOLDER not in path.parts]
     return {f"bucket/{name}/{path.relative_to(folder)}": path.read_bytes() for path in files}

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from c4pipe.corpus import manifest as manifest_file
-from c4pipe.corpus.corpus_path import CorpusPath, corpus_path
 from c4pipe.corpus.layout import Layout, ShardId
+from c4pipe.corpus.locations import CorpusPath, corpus_path
 from c4pipe.corpus.shard_reader import Shard, check_size, format_of
 from c4pipe.corpus.shard_writer import FORMATS
 from c4pipe.errors import UsageError
-from c4pipe.io.paths import StoragePath, file_sizes
-from c4pipe.io.web_path import WebPath
-from c4pipe.recipes.recipe import Recipe
+from c4pipe.io import StoragePath, WebPath, file_sizes
+from c4pipe.recipes import Recipe
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z]+)?")
 _EXTENSIONS = "|".join(re.escape(each.extension) for each in FORMATS.values())
@@ -114,7 +113,7 @@ def open_corpus(path: str | Path | CorpusPath, languages: Sequence[str] | None =
     """
     folder = corpus_path(path)
     try:
-        data = (folder / manifest_file.NAME).read_bytes()
+        data = (folder / manifest_file.MANIFEST).read_bytes()
     except OSError as error:
         raise _no_manifest(folder, error) from error
     return _opened(folder, data, languages)
@@ -127,11 +126,11 @@ def open_language(path: str | Path | CorpusPath, languages: Sequence[str] | None
     """
     folder = corpus_path(path)
     try:
-        data = (folder / manifest_file.NAME).read_bytes()
+        data = (folder / manifest_file.MANIFEST).read_bytes()
     except OSError as error:
         inside = folder.absolute() if isinstance(folder, Path) and not folder.name else folder  # "." has no name
         is_language = languages is None and _LANGUAGE.fullmatch(inside.name)
-        manifest_above = _bytes_or_none(inside.parent / manifest_file.NAME) if is_language else None
+        manifest_above = _bytes_or_none(inside.parent / manifest_file.MANIFEST) if is_language else None
         if manifest_above is None:
             raise _no_manifest(folder, error) from error
         return _opened(inside.parent, manifest_above, [inside.name])
@@ -146,7 +145,7 @@ def _bytes_or_none(file: CorpusPath) -> bytes | None:
 
 
 def _no_manifest(folder: CorpusPath, error: OSError) -> UsageError:
-    file = manifest_file.NAME
+    file = manifest_file.MANIFEST
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return UsageError(f"{folder} has no {file}, which build writes last: give the folder of a finished corpus")
     return UsageError(f"{folder} can't be opened as a corpus: its {file} can't be read: {error}")
@@ -178,7 +177,7 @@ def _listed(folder: CorpusPath, manifest: Mapping[str, Any]) -> Iterator[Shard]:
         match = _SHARD.fullmatch(entry["path"])
         if match is None:
             raise UsageError(
-                f"{folder / manifest_file.NAME} lists {entry['path']!r}, which is no shard that build writes: "
+                f"{folder / manifest_file.MANIFEST} lists {entry['path']!r}, which is no shard that build writes: "
                 "build the corpus again"
             )
         shard_id = ShardId(match[1], match[2], int(match[3]), int(match[4]))

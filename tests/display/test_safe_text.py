@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from c4pipe.display.visible import JOINERS, visible
+from c4pipe.display.safe_text import JOINERS, visible
 
 
 @pytest.mark.parametrize(

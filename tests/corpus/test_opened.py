@@ -12,9 +12,9 @@ import pytest
 
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus import shard_reader
-from c4pipe.corpus.corpus import Corpus, open_corpus, open_language
 from c4pipe.corpus.layout import ShardId
-from c4pipe.corpus.shard_reader import Shard, read, read_tables
+from c4pipe.corpus.opened import Corpus, open_corpus, open_language
+from c4pipe.corpus.shard_reader import Shard, read_shard, read_tables
 from c4pipe.corpus.shard_writer import FORMATS, SCHEMA
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.urls import is_validation, normalise_url, page_key
@@ -81,7 +81,7 @@ def test_a_page_is_in_the_shards_that_it_belongs_to(small_corpus: Path, file_for
     scheme, by_md5 = corpus.recipe.page_keys
     one_in = corpus.recipe.parameters("validation")["one_in"]
     for shard in corpus.shards(file_format=file_format):
-        for document in read(shard, 0, shard.rows):
+        for document in read_shard(shard, 0, shard.rows):
             url, normalised = document["url"], normalise_url(document["url"], scheme)
             key = page_key(url, normalised, by_md5)
             shards = corpus.shards_of_page(document["language"], is_validation(normalised, one_in), key)
@@ -120,7 +120,7 @@ def test_a_manifest_of_another_version(copied: Path, version: int | None) -> Non
         with pytest.raises(UsageError, match=message):
             open_language(path)
     with pytest.raises(UsageError, match=message):
-        manifest_file.read(copied)
+        manifest_file.read_manifest(copied)
 
 
 def test_a_manifest_that_is_no_json(copied: Path) -> None:

@@ -1,0 +1,11 @@
+from .excerpts import URL_SIZE as URL_SIZE
+from .excerpts import Excerpt as Excerpt
+from .excerpts import excerpt as excerpt
+from .excerpts import short as short
+from .safe_text import JOINERS as JOINERS
+from .safe_text import visible as visible
+from .units import format_core_time as format_core_time
+from .units import format_count as format_count
+from .units import format_duration as format_duration
+from .units import format_number as format_number
+from .units import format_size as format_size

@@ -1,0 +1,2 @@
+from .rows import Counts as Counts
+from .tokenizer import Tokenizer as Tokenizer

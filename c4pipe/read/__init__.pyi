@@ -1,0 +1,5 @@
+from .api import documents as documents
+from .api import mix as mix
+from .api import random_access as random_access
+from .source import SUBSET_FORMAT as SUBSET_FORMAT
+from .source import SUBSET_VERSION as SUBSET_VERSION

@@ -1,0 +1,13 @@
+from .choose import choose_recipe as choose_recipe
+from .pinned_lists import lists_dir as lists_dir
+from .presets import RECIPES as RECIPES
+from .presets import find_recipe as find_recipe
+from .recipe import STAGES as STAGES
+from .recipe import Recipe as Recipe
+from .recipe import Step as Step
+from .recipe_lists import LISTS_FOLDER as LISTS_FOLDER
+from .recipe_lists import Lists as Lists
+from .rules import RULES as RULES
+from .rules import Fact as Fact
+from .wording import describe_step as describe_step
+from .wording import parameter_text as parameter_text

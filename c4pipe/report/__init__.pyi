@@ -1,0 +1,4 @@
+from .funnel import funnel_rows as funnel_rows
+from .profile import Profiler as Profiler
+from .profile import domains as domains
+from .rebuild import rebuild_data as rebuild_data

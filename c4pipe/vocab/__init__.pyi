@@ -1,0 +1,17 @@
+from .api import train_vocabulary as train_vocabulary
+from .options import SAMPLE_BYTES as SAMPLE_BYTES
+from .options import VocabOptions as VocabOptions
+from .pipeline import MODEL as MODEL
+from .quality import Figures as Figures
+from .quality import Vocabulary as Vocabulary
+from .quality import held_out as held_out
+from .quality import model_name as model_name
+from .quality_svg import quality_picture as quality_picture
+from .sentencepiece_model import SENTINELS as SENTINELS
+from .sentencepiece_model import load_model as load_model
+from .sources import Source as Source
+from .sources import find_pages as find_pages
+from .sources import parse_source as parse_source
+from .sources import source_labels as source_labels
+from .train import Settings as Settings
+from .vocab_plan import plan_vocab as plan_vocab

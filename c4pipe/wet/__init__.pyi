@@ -1,0 +1,14 @@
+from .inputs import COMMON_CRAWL as COMMON_CRAWL
+from .inputs import WET_ENDINGS as WET_ENDINGS
+from .inputs import InputFile as InputFile
+from .inputs import Selection as Selection
+from .inputs import find_inputs as find_inputs
+from .inputs import parse_slice as parse_slice
+from .page import Page as Page
+from .page import split_newlines as split_newlines
+from .page import trimmed as trimmed
+from .quarantine import QuarantineWriter as QuarantineWriter
+from .records import DAMAGE as DAMAGE
+from .records import RECORD_CAP as RECORD_CAP
+from .records import Damage as Damage
+from .records import read_pages as read_pages
