@@ -188,7 +188,7 @@ def test_baked_sentinels_are_the_last_pieces(sources: tuple[str, str], vocabular
         (["one.jsonl", "--normalization", "x"], "--normalization x: give one of nmt_nfkc"),
         (["one.jsonl", "--coverage", "1.5"], "--coverage 1.5: give a share"),
         (["one.jsonl", "--sample-bytes", "3"], "--sample-bytes 3: give at least"),
-        (["one.jsonl", "--runner=FlinkRunner", "--output_executable_path", "x.jar"], "writes one job to a file, and vocab has"),
+        (["one.jsonl", "--runner=FlinkRunner", "--output_executable_path", "x.jar"], "writes one job to a file"),
         (["bad.jsonl"], r"bad.jsonl, line 2: 'no' is no JSON object with a \"text\""),
     ],
 )
