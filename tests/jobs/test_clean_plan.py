@@ -10,9 +10,10 @@ from c4pipe.io.atomic import write_bytes
 from c4pipe.jobs import clean_job
 from c4pipe.jobs.clean_plan import CleanPlan, WorkState, plan_clean, work_state
 from c4pipe.jobs.options import CleanOptions
+from c4pipe.runners import runner
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.progress import Progress
-from c4pipe.runners.runner import RunnerOptions, run
+from c4pipe.runners.runner import RunnerOptions
 
 ROOT = Path(__file__).resolve().parents[2]
 CRAWL = ROOT / "samples" / "crawl"
@@ -43,15 +44,16 @@ def test_each_file_is_done_missing_or_open(tmp_path: Path) -> None:
     first, second, third = plan.files
     assert state_names(work_state(plan)) == [[], [], ["0", "1", "2"]]
     write_bytes(plan.target(first), b"")
-    missing.note(plan.target(third), third.path, "HTTP status 404")
+    missing.note_missing(plan.target(third), third.path, "HTTP status 404")
     assert state_names(work_state(plan)) == [["0"], ["2"], ["1"]]
-    missing.note(plan.target(first), first.path, "a work file is there all the same")
+    missing.note_missing(plan.target(first), first.path, "a work file is there all the same")
     write_bytes(plan.target(second), b"")
     assert state_names(work_state(plan)) == [["0", "1"], ["2"], []]
 
 
 def leave_out(monkeypatch: pytest.MonkeyPatch, plan: CleanPlan, error: str | None) -> None:
     """Lets the runner lose its last task; with an error, a worker has recorded the file as missing."""
+    run = runner.run_job
 
     def lossy(graph: object, runner: RunnerOptions, tasks: int, runs_as: object) -> None:
         def shorter(flow: Flow) -> None:
@@ -62,9 +64,9 @@ def leave_out(monkeypatch: pytest.MonkeyPatch, plan: CleanPlan, error: str | Non
         run(shorter, runner, tasks)
         if error is not None:
             for file in work_state(plan).open:
-                missing.note(plan.target(file), file.path, error)
+                missing.note_missing(plan.target(file), file.path, error)
 
-    monkeypatch.setattr(clean_job, "run", lossy)
+    monkeypatch.setattr(clean_job, "run_job", lossy)
 
 
 def test_a_file_that_the_runner_lost_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
