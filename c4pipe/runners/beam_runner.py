@@ -3,7 +3,6 @@
 import contextlib
 import logging
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
@@ -11,12 +10,10 @@ from apache_beam.options.pipeline_options import PipelineOptions, PortableOption
 from c4pipe.errors import JobWritten
 from c4pipe.runners.beam_flow import BeamFlow
 from c4pipe.runners.flow import Flow
-
-if TYPE_CHECKING:
-    from c4pipe.runners.runner import RunnerOptions
+from c4pipe.runners.runner_options import RunnerOptions
 
 
-def run_on_beam(graph: Callable[[Flow], None], options: "RunnerOptions", runs_as: Callable[[str], None]) -> None:
+def run_on_beam(graph: Callable[[Flow], None], options: RunnerOptions, runs_as: Callable[[str], None]) -> None:
     """Runs a job to its end on a Beam runner.
 
     Args:

@@ -1,57 +1,20 @@
 """Runs a job: in processes of this machine, or on the Beam runner that the options name."""
 
-import argparse
 import contextlib
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
 from pathlib import Path
 
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.io import StoragePath
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import LocalFlow
-
-
-@dataclass(frozen=True)
-class RunnerOptions:
-    """What runs a job. Without options for Beam that is this machine.
-
-    Attributes:
-        workers: the number of processes on this machine; None for one for each core (at most one for each task).
-        beam: options for Beam, as on its command line, such as `("--runner=FlinkRunner", "--parallelism=8")`.
-        quiet: whether the messages of another runner's client (job ids, links, states) are hidden.
-    """
-
-    workers: int | None = None
-    beam: tuple[str, ...] = ()
-    quiet: bool = False
-
-    def __post_init__(self) -> None:
-        if self.workers is not None and self.workers < 1:
-            raise UsageError(f"--workers {self.workers}: there must be at least one")
-
-
-LOCAL = ("LocalRunner", "DirectRunner", "FnApiRunner")
-"""Names of runners that mean this machine, without Beam: Beam's own local runners lose elements (2.77)."""
+from c4pipe.runners.runner_options import RunnerOptions, is_local, runner_name
 
 _ERROR_LINE = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Error|Exception|Interrupt)): (.+)$", re.MULTILINE)
-
-
-def is_local(options: RunnerOptions) -> bool:
-    """Tells whether the job runs on this machine, without Beam."""
-    return runner_name(options.beam) in (None, *LOCAL)
-
-
-def runner_name(beam: Sequence[str]) -> str | None:
-    """Returns the runner that options for Beam name, or None where they name none."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--runner")
-    name: str | None = parser.parse_known_args(beam)[0].runner
-    return name
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from c4pipe.jobs.options import CleanOptions
 from c4pipe.runners import runner
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.progress import Progress
-from c4pipe.runners.runner import RunnerOptions
+from c4pipe.runners.runner_options import RunnerOptions
 
 ROOT = Path(__file__).resolve().parents[2]
 CRAWL = ROOT / "samples" / "crawl"

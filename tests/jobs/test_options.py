@@ -18,7 +18,7 @@ from c4pipe.jobs.build_job import plan_build
 from c4pipe.jobs.clean_plan import plan_clean
 from c4pipe.jobs.corpus_plan import plan_dedup
 from c4pipe.jobs.options import BuildOptions, CleanOptions, DedupOptions
-from c4pipe.runners.runner import RunnerOptions
+from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.vocab.options import VocabOptions
 from c4pipe.vocab.sources import Source
 from c4pipe.vocab.train import Settings

@@ -26,7 +26,8 @@ from c4pipe.runners import runner
 from c4pipe.runners.beam_flow import BeamFlow
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.local_flow import LocalFlow
-from c4pipe.runners.runner import RunnerOptions, run_job
+from c4pipe.runners.runner import run_job
+from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.worker import begin
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from c4pipe.io.paths import RemotePath
 from c4pipe.runners.beam_runner import _job_id
 from c4pipe.runners.progress import Progress, ProgressEvent, State, seconds_left
-from c4pipe.runners.runner import RunnerOptions, run_job
+from c4pipe.runners.runner import run_job
+from c4pipe.runners.runner_options import RunnerOptions
 
 
 class Clock:

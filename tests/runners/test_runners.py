@@ -12,7 +12,8 @@ import pytest
 from c4pipe.errors import JobWritten, UsageError
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.local_flow import LocalFlow
-from c4pipe.runners.runner import LOCAL, RunnerOptions, failure, run_job
+from c4pipe.runners.runner import failure, run_job
+from c4pipe.runners.runner_options import LOCAL, RunnerOptions
 
 
 def test_failure_finds_the_cause_in_nested_tracebacks() -> None:

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.runners.runner import RunnerOptions, run_job
+from c4pipe.runners.runner import run_job
+from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.vocab import sample, steps
 from c4pipe.vocab.sample import (
     BINS,
