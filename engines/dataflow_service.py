@@ -9,6 +9,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from apache_beam.portability.api import beam_runner_api_pb2 as graphs
 from apache_beam.runners.portability.portable_runner import JobServiceHandle
 from clusters import HOST
 
-IMAGE = "us-docker.pkg.dev/my-project/c4pipe/worker:0.1.0"
+IMAGE = f"us-docker.pkg.dev/my-project/c4pipe/worker:{version('c4pipe')}"
 BUCKET = "my-bucket"
 
 

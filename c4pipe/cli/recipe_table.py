@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.markup import escape
 from rich.table import Table
 
-from c4pipe.recipes import RULES, Recipe, Step, parameter_text
+from c4pipe.recipes import RULES, Recipe, Step, describe_step, parameter_text
 
 _RULE_WIDTH = 25  # columns of a rule's name, and two of space
 _RECIPE_WIDTH = 12
@@ -19,8 +19,7 @@ def rules_table(recipe: Recipe) -> Table:
     stage = ""
     for now, step in recipe.steps():
         rule = step.definition
-        does = rule.does.format(**{name: parameter_text(value) for name, value in step.parameters.items()})
-        table.add_row("" if now == stage else now, rule.name, escape(does), rule.source)
+        table.add_row("" if now == stage else now, rule.name, escape(describe_step(step)), rule.source)
         stage = now
     return table
 

@@ -1,7 +1,7 @@
 """The pages of a corpus as `diff` compares them: the key of each page and a hash of its text, in the order of the keys.
 
 A page is identified by its normalised URL, which no two pages of a corpus share. Its key is the 64-bit hash of that
-URL. Corpora of base `c4` are in the order of these keys; those of base `tfds` are in another order.
+URL. Corpora of `c4` and its variants, except `mc4`, are in the order of these keys; others are in another order.
 """
 
 from collections.abc import Callable, Collection, Iterator

@@ -85,7 +85,7 @@ _POLICY = (
 
 _TABLE = (
     Rule(
-        "body_lines", "line", "cuts the body into lines at {line_separators}, trims them, drops blank ones",
+        "body_lines", "line", "cuts the body into lines (separators: {line_separators}), trims them, drops blank ones",
         "WARC 1.0 (ISO 28500)", body_lines.cut, {"line_separators": "unicode"}, edits=True,
         choices={"line_separators": tuple(body_lines.LINE_SEPARATORS)},
     ),
@@ -147,14 +147,14 @@ _TABLE = (
     ),
     Rule(
         "few_sentences", "page",
-        "drops a page of fewer than {min_sentences} sentences (Punkt, line by line; model: {model})",
+        "drops a page of fewer than {min_sentences} sentences, counted line by line (Punkt model: {model})",
         PAPER, pages.falls_short, {"min_sentences": 3, "model": "language"}, Fact.SENTENCE_COUNT,
         choices={"model": ("language", "nltk english")}, elsewhere=("model",),
     ),
     Rule(
         "repeated_span", "corpus",
         "keeps one of each span of {size} consecutive {unit}s (any case; white space {whitespace}): "
-        "the one of the smallest {keep_smallest}; the others lose these {unit}s",
+        "the one with the smallest {keep_smallest}; the others lose these {unit}s",
         PAPER + "; lines: " + TFDS, spans.span_hashes,
         {"unit": "sentence", "size": 3, "whitespace": "collapsed", "keep_smallest": "url hash"},
         choices={
@@ -166,8 +166,8 @@ _TABLE = (
     ),
     Rule(
         "few_sentences_left", "page",
-        "drops a page that repeated spans leave fewer than {min_sentences} sentences "
-        "(counted: {count}; model: {model})",
+        "drops a page of fewer than {min_sentences} sentences after the removal of repeated spans "
+        "(counted: {count}; Punkt model: {model})",
         PAPER, pages.falls_short,
         {"min_sentences": 3, "count": "remaining sentences", "model": "language"}, Fact.SENTENCES_LEFT,
         choices={
@@ -190,9 +190,9 @@ _TABLE = (
     ),
     Rule(
         "bad_words", "page",
-        "drops a page that has a listed word or phrase, as whole words, in any case, in its text {searched_text} "
-        "(share of such pages that is dropped: {drop_fraction}; capitals as listed: {keep_case}; "
-        "with the lists of regions: {regional_lists}; exempt entries: {exempt})",
+        "drops a page that has a listed word or phrase, as whole words, in any case, in its {searched_text} text "
+        "(share of these pages that is dropped: {drop_fraction}; entries keep their capitals: {keep_case}; "
+        "regional lists: {regional_lists}; exempt entries: {exempt})",
         PAPER + "; list: LDNOOBW at the commit that " + TFDS + " pins", pages.is_listed,
         {"searched_text": "crawled", "drop_fraction": 1.0, "keep_case": False, "regional_lists": False, "exempt": ()},
         Fact.BAD_WORD,
@@ -205,7 +205,7 @@ _TABLE = (
     ),
     Rule(
         "domain_not_listed", "page",
-        "keeps a page of a listed domain, and of a listed subdomain where it names some",
+        "keeps a page of a listed domain, or of a listed subdomain where the list names some",
         PAPER_VARIANTS + "; list: RealNews (Zellers et al. 2019)", pages.is_outside, fact=Fact.DOMAIN_LISTED,
     ),
     Rule(

@@ -116,8 +116,8 @@ def test_two_hosts_train_one_model_on_their_own_parts(small_corpus: Path, vocabu
         pickle.loads((tmp_path / f"step-00000010-host-{host}.pickle").read_bytes()) for host in (0, 1)
     )
     np.testing.assert_equal(first, second)  # the gradients of both
-    parts = [each["batches"]["documents"] for each in (state, other)]
-    assert [(part["part"], part["parts"]) for part in parts] == [(0, 2), (1, 2)]
+    readers = [each["batches"]["documents"] for each in (state, other)]
+    assert [(reader["shard_index"], reader["num_shards"]) for reader in readers] == [(0, 2), (1, 2)]
 
 
 @pytest.mark.consumers

@@ -2,7 +2,6 @@
 
 import re
 from importlib import import_module
-from string import Formatter
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe import STAGES, Recipe
 from c4pipe.recipes.rules import RULES
+from c4pipe.recipes.wording import parameter_text
 from c4pipe.wet.records import DAMAGE
 from tests.helpers.documents import ROOT, folded, page, quoted, section, table_rows
 
@@ -31,8 +31,8 @@ def test_the_rules_are_in_the_order_of_evaluation() -> None:
 def test_the_page_describes_the_rule(name: str) -> None:
     rule = RULES[name]
     text = folded(RULE_SECTIONS[name])
-    for literal, _, _, _ in Formatter().parse(rule.does):
-        assert folded(literal).strip('"') in text
+    does = rule.does.format(**{parameter: parameter_text(value) for parameter, value in rule.parameters.items()})
+    assert f"- Does: {does} - Parameters: " in text
     assert f"- Source: {rule.source} - Code: `{rule.function.__module__}.{rule.function.__qualname__}`" in text
     for parameter, value in rule.parameters.items():
         in_tfds = TFDS.parameters(name).get(parameter, value)

@@ -119,7 +119,7 @@ MISTAKES = [
     ("no URL for a WET file", [str(WET), *LISTS], 2, ["--url"]),
     ("no URL for a corpus", ["{tmp}"], 2, ["{tmp}", "--url"]),
     ("not a corpus", ["{tmp}", "--url", CUP], 2, ["{tmp}", "manifest.json"]),
-    ("a recipe for a corpus", ["{tmp}", "--url", CUP, "--recipe", "c4"], 2, ["--recipe", "leave it out"]),
+    ("a recipe for a corpus", ["{tmp}", "--url", CUP, "--recipe", "c4"], 2, ["--recipe", "leave the option out"]),
     ("work of no corpus", ["{tmp}/page.txt", "--work", "{tmp}"], 2, ["--work {tmp}", "corpus"]),
     ("an unknown recipe", ["{tmp}/page.txt", "--recipe", "c5"], 2, ["c5", "tfds"]),
     ("an unknown language", ["{tmp}/page.txt", "--languages", "xx"], 2, ["xx"]),
