@@ -16,7 +16,7 @@ from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.presets import C4
 
 samples, work = Path(sys.argv[1]), Path(sys.argv[2])
-lists = recipe_lists.gather(C4, samples / "lists", ())
+lists = recipe_lists.gather_lists(C4, samples / "lists", ())
 lists.save(work / "lists")
 step = CleanWetFile(C4, work / "lists", lists.digests, NetworkOptions(), KeepDropped(1.0, str(work / "dropped")))
 step.setup()
