@@ -377,7 +377,7 @@ def test_a_mistake_is_one_sentence(
         capsys, tmp_path, good
     )
     assert f"{tmp_path / 'no'} has no manifest.json" in refusal(capsys, good, tmp_path / "no")
-    assert "--examples -1: give the number of pages" in refusal(capsys, good, good, "--examples", "-1")
+    assert "--examples -1: give the number of pages to show" in refusal(capsys, good, good, "--examples", "-1")
     assert "diff has no option --runner" in refusal(capsys, good, good, "--runner", "FlinkRunner")
     for values in ("[]", '{"format": "c4pipe vocabulary", "version": 3}'):
         (tmp_path / manifest.MANIFEST).write_text(values)

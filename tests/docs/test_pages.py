@@ -48,6 +48,13 @@ def test_python_blocks_are_python(path: Path) -> None:
         compile(code, path.name, "exec")
 
 
+def test_the_image_of_workers_has_the_version_of_c4pipe() -> None:
+    (version,) = re.findall(r'^version = "(.+)"$', page("pyproject.toml"), re.MULTILINE)
+    tags = re.findall(r"/c4pipe/worker:([\w.]+\w)", page("docs/dataflow.md"))
+    assert len(tags) == 3
+    assert set(tags) == {version}
+
+
 # The command line
 
 
