@@ -32,9 +32,10 @@ setup: .venv/c4pipe.stamp
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[check]' --constraint constraints.txt
 	@touch $@
 
-.venv/test.stamp: .venv/c4pipe.stamp
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' --constraint constraints.txt
-	@touch $@
+# Everything that `make test` needs, in one installation: each one builds the package again.
+.venv/test.stamp: .venv/bin/python pyproject.toml constraints.txt $(wildcard c4pipe/native/*.c)
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,parity]' --constraint constraints.txt
+	@touch .venv/c4pipe.stamp .venv/check.stamp .venv/parity.stamp $@
 
 .venv/parity.stamp: .venv/c4pipe.stamp
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[parity]' --constraint constraints.txt
