@@ -4,7 +4,7 @@ PYTHON ?= python3
 # The tests without a marker: pyproject.toml says what each marker means.
 UNIT = not (tensorflow or consumers or examples or optional or beam or browser or slow)
 
-.PHONY: help setup demo check test parity engines spark flink prism dataflow bench fuzz lint clean
+.PHONY: help setup demo check test parity engines engines-short spark flink prism dataflow bench fuzz lint clean
 
 help:
 	@echo "make setup     install c4pipe into .venv: .venv/bin/c4pipe"
@@ -58,11 +58,13 @@ check: .venv/check.stamp
 test: .venv/test.stamp
 	scripts/lint
 	scripts/test
-	$(MAKE) --no-print-directory parity
-	.venv/bin/python engines/matrix.py --short
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target parity engines-short
 
 parity: .venv/parity.stamp
 	.venv/bin/python parity/compare.py
+
+engines-short: .venv/c4pipe.stamp
+	.venv/bin/python engines/matrix.py --short
 
 engines: .venv/c4pipe.stamp
 	.venv/bin/python engines/matrix.py
