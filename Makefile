@@ -2,7 +2,9 @@
 PYTHON ?= python3
 
 # The tests without a marker: pyproject.toml says what each marker means.
-UNIT = not (tensorflow or consumers or examples or optional or beam or browser or slow)
+UNIT = not (tensorflow or consumers or examples or optional or beam or spark or browser or slow)
+
+SPARK = spark-local,spark,spark-submit,spark-killed,spark-speculation,spark-3.5-local,spark-3.5,beam-spark-local,beam-spark,beam-spark-submit,beam-spark-killed
 
 .PHONY: help setup demo check test parity engines engines-short spark flink prism dataflow bench fuzz lint clean
 
@@ -35,10 +37,14 @@ setup: .venv/c4pipe.stamp
 # Everything that `make test` needs, in one installation: each one builds the package again.
 .venv/test.stamp: .venv/bin/python pyproject.toml constraints.txt $(wildcard c4pipe/native/*.c)
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,parity]' --constraint constraints.txt
-	@touch .venv/c4pipe.stamp .venv/check.stamp .venv/parity.stamp $@
+	@touch .venv/c4pipe.stamp .venv/check.stamp .venv/parity.stamp .venv/spark.stamp $@
 
 .venv/parity.stamp: .venv/c4pipe.stamp
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[parity]' --constraint constraints.txt
+	@touch $@
+
+.venv/spark.stamp: .venv/c4pipe.stamp
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[spark]' --constraint constraints.txt
 	@touch $@
 
 .venv/fuzz.stamp: .venv/c4pipe.stamp
@@ -63,19 +69,20 @@ test: .venv/test.stamp
 parity: .venv/parity.stamp
 	.venv/bin/python parity/compare.py
 
-engines-short: .venv/c4pipe.stamp
+engines-short: .venv/spark.stamp
 	.venv/bin/python engines/matrix.py --short
 
-engines: .venv/c4pipe.stamp
+engines: .venv/spark.stamp
 	.venv/bin/python engines/matrix.py
 
-spark: .venv/c4pipe.stamp
-	.venv/bin/python engines/matrix.py --only local-1,spark-local,spark,spark-killed
+spark: .venv/spark.stamp
+	.venv/bin/python engines/matrix.py --only local-1,$(SPARK)
 
-flink: .venv/c4pipe.stamp
+flink: .venv/spark.stamp
 	.venv/bin/python engines/matrix.py --only local-1,flink
+	.venv/bin/python engines/slots.py
 
-prism: .venv/c4pipe.stamp
+prism: .venv/spark.stamp
 	.venv/bin/python engines/matrix.py --only local-1,prism
 
 dataflow: .venv/c4pipe.stamp

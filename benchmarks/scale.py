@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,9 @@ import numpy as np
 from c4pipe.clean.work_file import KeptPage, WorkWriter
 from c4pipe.filters.spans import U64
 from c4pipe.recipes.presets import C4
+
+RECIPE = replace(C4.with_languages(["en"]), final=tuple(step for step in C4.final if step.rule != "language"))
+"""The texts are in no language: edited pages are not judged again."""
 
 UNITS = 50
 """Sentences of a page."""
@@ -68,10 +72,10 @@ def _make_file(target: Path, number: int, pages: int, common: U64, repeated: flo
             unit_starts=starts,
             span_hashes=hashes[row],
         )
-        writer.add(key, 4070908800000000, page)
+        writer.add(key, 4070908800000000, row, page)
     counts = {"pages.read": pages, "pages.cleaned": pages, "bytes.read": pages * UNITS * UNIT_BYTES}
     counts |= {"units.cleaned": pages * UNITS, "bytes.cleaned": pages * (UNITS * UNIT_BYTES - 1)}
-    writer.finish(target.name.removesuffix(".parquet"), 1, C4.with_languages(["en"]), {}, counts)
+    writer.finish(target.name.removesuffix(".parquet"), 1, RECIPE, {}, counts)
 
 
 def tree_bytes(root: int) -> int:

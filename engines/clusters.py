@@ -1,12 +1,13 @@
 """Real engines on this machine, each as a context that gives the options for Beam and ends what it started."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -59,40 +60,88 @@ def prism(engines: Engines, folder: Path) -> Iterator[list[str]]:
 
 
 @contextmanager
-def spark_local(engines: Engines, folder: Path) -> Iterator[list[str]]:
+def spark_local(home: Path) -> Iterator[list[str]]:
+    """Spark itself in one process, `local[2]`."""
+    with _spark_environment(home):
+        yield _native("local[2]")
+
+
+@contextmanager
+def spark_cluster(home: Path, folder: Path, conf: Sequence[str] = ()) -> Iterator[list[str]]:
+    """Spark itself on a standalone cluster of a master and two workers."""
+    with _spark_environment(home), spark_master(home, folder) as master:
+        yield [*_native(master), *(part for setting in conf for part in ("--conf", setting))]
+
+
+@contextmanager
+def spark_submit(home: Path, folder: Path) -> Iterator[list[str]]:
+    """The same cluster, for `spark-submit`: gives the command, then the options for c4pipe."""
+    script = folder / "submit.py"
+    script.write_text("from c4pipe.cli.main import run\n\nrun()\n")
+    with _spark_environment(home), spark_master(home, folder) as master:
+        submit = [str(home / "bin" / "spark-submit"), "--master", master, "--conf", f"spark.driver.host={HOST}"]
+        yield [" ".join([*submit, str(script)]), "--runner=spark"]
+
+
+def _native(master: str) -> list[str]:
+    return ["--runner=spark", f"--spark-master={master}", "--", "--conf", f"spark.driver.host={HOST}"]
+
+
+@contextmanager
+def _spark_environment(home: Path) -> Iterator[None]:
+    """Makes commands use this Spark and its PySpark, and the Python of this process, as an administrator would."""
+    values = {"SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    if (home / "python").exists():  # not in the one that pip installs
+        (py4j,) = (home / "python" / "lib").glob("py4j-*.zip")
+        values["PYTHONPATH"] = f"{home / 'python'}:{py4j}"
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def beam_spark_local(engines: Engines, folder: Path) -> Iterator[list[str]]:
     """Spark in one process, `local[2]`, with workers that are threads of the client."""
     with _spark_job_server(engines, folder, "local[2]") as endpoint:
         yield [SUBMITTED, f"--job_endpoint={endpoint}", "--environment_type=LOOPBACK"]
 
 
 @contextmanager
-def spark_cluster(engines: Engines, folder: Path) -> Iterator[list[str]]:
+def beam_spark_cluster(engines: Engines, folder: Path) -> Iterator[list[str]]:
     """A standalone cluster of a master and two workers, which start Beam's workers by a command."""
-    with spark_master(engines, folder) as master, _spark_job_server(engines, folder, master) as endpoint:
+    with spark_master(engines.spark, folder) as master, _spark_job_server(engines, folder, master) as endpoint:
         yield [SUBMITTED, f"--job_endpoint={endpoint}", *PROCESS]
 
 
 @contextmanager
-def spark_submit(engines: Engines, folder: Path) -> Iterator[list[str]]:
+def beam_spark_submit(engines: Engines, folder: Path) -> Iterator[list[str]]:
     """The same cluster, for jobs in a jar: how to submit one, then the options for Beam."""
-    with spark_master(engines, folder) as master, _spark_job_server(engines, folder, "local[1]") as endpoint:
+    with spark_master(engines.spark, folder) as master, _spark_job_server(engines, folder, "local[1]") as endpoint:
         submit = [str(engines.spark / "bin" / "spark-submit"), "--master", master, "--class"]
         submit += ["org.apache.beam.runners.spark.SparkPipelineRunner", "--conf", f"spark.driver.host={HOST}"]
         yield [" ".join(submit), SUBMITTED, f"--job_endpoint={endpoint}", *PROCESS]
 
 
 @contextmanager
-def spark_master(engines: Engines, folder: Path) -> Iterator[str]:
+def spark_master(home: Path, folder: Path) -> Iterator[str]:
     """A standalone Spark cluster; gives its master's address."""
     port, web = free_port(), free_port()
-    start, deploy = str(engines.spark / "bin" / "spark-class"), "org.apache.spark.deploy."
+    start, deploy = str(home / "bin" / "spark-class"), "org.apache.spark.deploy."
     address = f"spark://{HOST}:{port}"
     with ExitStack() as stack:
         options = ["--host", HOST, "--port", str(port), "--webui-port", str(web)]
         stack.enter_context(started([start, f"{deploy}master.Master", *options], folder / "master.log"))
         wait(lambda: _get(f"http://{HOST}:{web}/json/") is not None, "Spark's master", folder / "master.log")
         for number in (1, 2):
-            options = ["--host", HOST, "--cores", "1", "--memory", "2g", "--webui-port", "0"]
+            host = f"127.0.0.{1 + number}"  # of its own: Spark tries no task twice at the same time on one host
+            options = ["--host", host, "--cores", "1", "--memory", "2g", "--webui-port", "0"]
             options += ["--work-dir", str(folder / f"worker{number}"), address]
             log = folder / f"worker{number}.log"
             stack.enter_context(started([start, f"{deploy}worker.Worker", *options], log))

@@ -30,7 +30,7 @@ class Engines:
     """Where the engines are.
 
     Attributes:
-        spark: Spark's home.
+        spark: the home of Spark 3.5, which Beam's runner needs, with its PySpark.
         spark_jar: Beam's runner for Spark with all it needs but Spark.
         flink_jar: Beam's runner for Flink with all it needs, Flink among it.
         prism: the Prism binary.
@@ -46,7 +46,7 @@ def fetch() -> Engines:
     """Gets what is not in the cache yet, and returns where all of it is."""
     folder = cache()
     spark = folder / f"spark-{SPARK}"
-    if not spark.exists():
+    if not (spark / "python").exists():
         _get_spark(folder, spark)
     return Engines(spark, _runner("spark", folder), _runner("flink", folder), built(PRISM))
 
@@ -78,9 +78,13 @@ def _get_spark(folder: Path, target: Path) -> None:
     shutil.rmtree(parts, ignore_errors=True)
     with tarfile.open(archive) as tar:
         tar.extractall(parts, filter="data")
-    home = parts / f"pyspark-{SPARK}" / "deps"
+    home, python = parts / f"pyspark-{SPARK}" / "deps", parts / f"pyspark-{SPARK}"
     for script in (home / "bin").iterdir():
         script.chmod(0o755)
+    (home / "python").mkdir()
+    for name in ("pyspark", "lib"):  # as in Spark's own archive
+        (python / name).replace(home / "python" / name)
+    shutil.rmtree(target, ignore_errors=True)
     home.replace(target)
     shutil.rmtree(parts)
     archive.unlink()

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 import clusters
+import pyspark
 from fetch import Engines, fetch
 from stores import store
 
@@ -34,9 +35,27 @@ from scale import tree_bytes  # noqa: E402
 
 from c4pipe.io.paths import StoragePath, storage_path  # noqa: E402
 
-SHORT = ["local-1", "local-2", "prism", "spark-local", "flink"]
-WITHOUT_VOCABULARY = ["spark-submit", "spark-killed", "flink-killed"]
+SHORT = ["local-1", "local-2", "spark-local", "spark-3.5-local", "prism", "beam-spark-local", "flink"]
+WITHOUT_VOCABULARY = [
+    "spark-submit",
+    "spark-killed",
+    "spark-speculation",
+    "spark-3.5-local",
+    "beam-spark-submit",
+    "beam-spark-killed",
+    "flink-killed",
+]
 IN_STORES = ["local-2:s3", "local-2:gs", "spark:s3", "flink:gs"]
+
+SPECULATION = [
+    "spark.speculation=true",
+    "spark.speculation.interval=10ms",
+    "spark.speculation.multiplier=1.01",
+    "spark.speculation.quantile=0.1",
+    "spark.speculation.minTaskRuntime=1ms",
+    "spark.log.level=INFO",
+]
+"""Settings of Spark with which some tasks run twice at the same time, and its log says so."""
 
 Started = Callable[[Path], AbstractContextManager[list[str]]]
 
@@ -54,14 +73,22 @@ class Row(NamedTuple):
 
 def engines_of(engines: Engines) -> dict[str, Started]:
     """Returns the engines, by name; each takes a folder for its files."""
+    spark_4 = Path(pyspark.__file__).parent  # pip installs all of Spark
     return {
         "local-1": lambda folder: clusters.local(1),
         "local-2": lambda folder: clusters.local(2),
         "prism": lambda folder: clusters.prism(engines, folder),
-        "spark-local": lambda folder: clusters.spark_local(engines, folder),
-        "spark": lambda folder: clusters.spark_cluster(engines, folder),
-        "spark-submit": lambda folder: clusters.spark_submit(engines, folder),
-        "spark-killed": lambda folder: clusters.spark_cluster(engines, folder),
+        "spark-local": lambda folder: clusters.spark_local(spark_4),
+        "spark": lambda folder: clusters.spark_cluster(spark_4, folder),
+        "spark-submit": lambda folder: clusters.spark_submit(spark_4, folder),
+        "spark-killed": lambda folder: clusters.spark_cluster(spark_4, folder),
+        "spark-speculation": lambda folder: clusters.spark_cluster(spark_4, folder, SPECULATION),
+        "spark-3.5-local": lambda folder: clusters.spark_local(engines.spark),
+        "spark-3.5": lambda folder: clusters.spark_cluster(engines.spark, folder),
+        "beam-spark-local": lambda folder: clusters.beam_spark_local(engines, folder),
+        "beam-spark": lambda folder: clusters.beam_spark_cluster(engines, folder),
+        "beam-spark-submit": lambda folder: clusters.beam_spark_submit(engines, folder),
+        "beam-spark-killed": lambda folder: clusters.beam_spark_cluster(engines, folder),
         "flink": lambda folder: clusters.flink_cluster(engines, folder),
         "flink-killed": lambda folder: clusters.flink_cluster(engines, folder),
     }
@@ -77,14 +104,18 @@ def measured(name: str, start: Started, given: Sequence[str], folder: Path, voca
         watcher = threading.Thread(target=_watch, args=(peak, stop), daemon=True)
         watcher.start()
         started = time.monotonic()
-        command = [sys.executable, "-m", "c4pipe", "build", *given, "--quiet", *options]
+        command = [sys.executable, "-m", "c4pipe", "build", *given, "--quiet", "--output", str(corpus)]
+        command += ["--log", str(folder / "c4pipe.log")]
         status, killed = 0, None
         with (folder / "build.log").open("w") as log:
-            if name == "spark-submit":
+            if name == "beam-spark-submit":
                 _submit(given, options, folder, log)
             else:
-                built = subprocess.Popen([*command, "--output", str(corpus)], stdout=log, stderr=log)
-                killed = _kill_a_worker(built) if name.endswith("-killed") else None
+                if name == "spark-submit":
+                    command = [*options[0].split(), *command[3:]]
+                    options = options[1:]
+                built = subprocess.Popen([*command, *options], stdout=log, stderr=log)
+                killed = _kill_a_worker(built, WORKERS[name]) if name in WORKERS else None
                 status = built.wait()
         seconds = time.monotonic() - started
         stop.set()
@@ -92,13 +123,14 @@ def measured(name: str, start: Started, given: Sequence[str], folder: Path, voca
         vocabulary_folder = storage_path(f"{base}/vocabulary")
         if not status and killed is not False and vocabulary:
             command = [sys.executable, "-m", "c4pipe", "vocab", f"{corpus}/en", "--size", "250", "--quiet"]
+            command += ["--output", str(vocabulary_folder), *options]
             with (folder / "build.log").open("a") as log:
-                status = subprocess.call(
-                    [*command, "--output", str(vocabulary_folder), *options], stdout=log, stderr=log
-                )
+                status = subprocess.call(command, stdout=log, stderr=log)
         if status or killed is False:
             why = "no worker was killed" if killed is False else (folder / "build.log").read_text()[-3000:]
             sys.exit(f"{name}: {why}")
+        if name == "spark-speculation" and "another attempt succeeded" not in (folder / "c4pipe.log").read_text():
+            sys.exit(f"{name}: no task ran twice at the same time")
         return _row(corpus, vocabulary_folder if vocabulary else None, seconds, peak[0])
 
 
@@ -133,11 +165,19 @@ def _watch(peak: list[int], stop: threading.Event) -> None:
         peak[0] = max(peak[0], tree_bytes(os.getpid()))
 
 
-def _kill_a_worker(built: "subprocess.Popen[bytes]") -> bool:
-    """Kills one of Beam's workers some seconds after it came up."""
+WORKERS = {
+    "spark-killed": "org.apache.spark.executor.CoarseGrainedExecutorBackend",
+    "beam-spark-killed": "c4pipe.runners.beam_boot",
+    "flink-killed": "c4pipe.runners.beam_boot",
+}
+"""What runs the processes of which one is killed, by the name of the engine."""
+
+
+def _kill_a_worker(built: "subprocess.Popen[bytes]", name: str) -> bool:
+    """Kills one of an engine's worker processes some seconds after it came up."""
     while built.poll() is None:
-        if up := _processes("c4pipe.runners.beam_boot"):
-            time.sleep(2.0)
+        if up := _processes(name):
+            time.sleep(2.0 if "beam" in name else 6.0)  # an executor starts the processes that work
             with contextlib.suppress(ProcessLookupError):  # it came to its end: on to the next
                 os.kill(up[0], signal.SIGKILL)
                 return True
@@ -153,7 +193,7 @@ def _processes(name: str) -> list[int]:
             words = path.read_bytes().split(b"\0")
         except OSError:
             continue
-        if any(word.endswith(name.encode()) for word in words[:3]):
+        if name.encode() in words:
             processes.append(int(path.parent.name))
     return sorted(processes)
 

@@ -2,9 +2,10 @@
 
     python parity/compare.py [--data DIR] [--make-crawl SCRIPT] [--only CONFIG]
 
-Zero differences are allowed: the same URLs, text, language and split. `--data` is a folder with `wet/`, `pages/` and
-`lists/`; `--make-crawl` a script that makes a crawl of any size. Without them, only the project's own sample
-crawl is compared, and a line says so.
+Zero differences are allowed: the same URLs, text, language and split. Besides the sample crawl, pages are compared
+that are made to be hard (`hostile.py`): doubles of a URL, links in other forms, odd texts. `--data` is a folder with
+`wet/`, `pages/` and `lists/`; `--make-crawl` a script that makes a crawl of any size. Without them, only the project's
+own pages are compared, and a line says so.
 """
 
 import argparse
@@ -19,15 +20,19 @@ from typing import NamedTuple
 
 import pyarrow.parquet as pq
 
-from c4pipe.filters.urls import normalise_url
+from c4pipe.filters.urls import capture_hash, normalise_url
 from c4pipe.recipes.pinned_lists import PINNED, REALNEWS
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
 from c4pipe.wet.writer import write_wet
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))  # for the makers of hostile URLs, which the tests share
+import hostile  # noqa: E402
+
 SHARED = ROOT.parent / "shared"
 CRAWL = ("--files", "2", "--pages", "2000")
+HOSTILE = 3000  # URLs
 
 RECIPES = {
     "en": "tfds",
@@ -57,7 +62,12 @@ def inputs(data: Path, make_crawl: Path, folder: Path) -> list[Inputs]:
     samples = list(pages(sorted((ROOT / "samples/crawl").glob("*.wet.gz"))))
     first = write_file(folder / "first.warc.wet.gz", ((page, page.body) for page in samples))
     second = write_file(folder / "second.warc.wet.gz", ((page, "\n".join(page.lines[::-1])) for page in samples))
-    all_inputs = [Inputs("samples", [first], lists), Inputs("ties", [second, first], lists)]
+    odd = write_file(folder / "hostile.warc.wet.gz", ((page, page.body) for page in hostile.pages(HOSTILE)))
+    all_inputs = [
+        Inputs("samples", [first], lists),
+        Inputs("ties", [second, first], lists),
+        Inputs("hostile", [odd], lists),
+    ]
     if not data.is_dir():
         print(f"real pages are NOT compared: {data} does not exist")
         return all_inputs
@@ -94,21 +104,34 @@ def write_file(path: Path, captures: Iterable[tuple[Page, str]]) -> Path:
 
 
 def untied(given: Inputs, folder: Path) -> Inputs:
-    """Returns the inputs without the captures that have the timestamp of an earlier one of their URL.
+    """Returns the inputs with one capture for each URL and timestamp, among the pages that are not too long.
 
-    Earlier by file name, then by position, among the pages that are not too long.
+    It is the one that c4pipe takes for the newest: that with the smallest hash (`filters.urls.capture_hash`).
     """
-    seen: set[tuple[str, str]] = set()
-    files = []
+    smallest: dict[tuple[str, str], int] = {}
+    for page in pages(given.files):
+        if len("\n".join(page.lines)) <= 190_000:
+            smallest[moment(page)] = min(smallest.get(moment(page), tie(page)), tie(page))
+    files, taken = [], set[tuple[str, str]]()
     for file in sorted(given.files, key=lambda path: path.name):
         left = []
         for page in pages([file]):
-            key = normalise_url(page.url, "anywhere"), page.timestamp
-            if len("\n".join(page.lines)) <= 190_000 and key not in seen:
+            if smallest.get(moment(page)) == tie(page) and moment(page) not in taken:
                 left.append((page, page.body))
-                seen.add(key)
+                taken.add(moment(page))
         files.append(write_file(folder / file.name, left))
     return given._replace(files=files)
+
+
+def moment(page: Page) -> tuple[str, str]:
+    """Returns the URL of a page, as it is compared with others, and its timestamp."""
+    return normalise_url(page.url, "anywhere"), page.timestamp
+
+
+def tie(page: Page) -> int:
+    """Returns the hash that decides between captures of one URL and moment."""
+    body = page.body.encode("utf-8", "replace") if page.encoded is None else page.encoded
+    return capture_hash(page.url, page.timestamp, body)
 
 
 def pages(files: Sequence[Path]) -> Iterator[Page]:
@@ -122,19 +145,17 @@ def compare(config: str, given: Inputs, folder: Path) -> tuple[int, list[str]]:
     """Compares one configuration over some files; returns (pages compared, a line for each that differs).
 
     Of two captures of a URL with one timestamp the package keeps an arbitrary one. Where pages differ, it runs again
-    without the later capture of each such tie, and then there must be no difference.
+    with one capture of each such tie, and then there must be no difference.
     """
     folder.mkdir()
     links = folder / "links.txt"
-    links.write_text(
-        "".join(f"{url}\n" for url in sorted({page.url for page in pages(given.files)})[::2]), encoding="utf-8"
-    )
+    links.write_text("".join(f"{url}\n" for url in hostile.links([page.url for page in pages(given.files)])), "utf-8")
     linked = ["--links", str(links)] if config == "webtextlike" else []
     ours = read_corpus(build(RECIPES[config], given, folder / "corpus", linked))
     theirs = reference(config, given, folder / "reference.jsonl", linked)
     note, differing = "", differences(ours, theirs)
     if differing:
-        note = f" ({len(differing)} before the later captures with one timestamp were taken out)"
+        note = f" ({len(differing)} before captures with one timestamp were taken out)"
         theirs = reference(config, untied(given, folder), folder / "untied.jsonl", linked)
         differing = differences(ours, theirs)
     print(f"{given.name}, {config}: {len(theirs):,} pages compared, {len(differing):,} differences{note}", flush=True)
@@ -203,7 +224,7 @@ def main() -> int:
             (config, given, folder / f"{given.name}.{config}")
             for given in reversed(all_inputs)
             for config in ([arguments.only] if arguments.only else RECIPES)
-            if config == "en" or given.name in ("samples", "real pages")
+            if config == "en" or given.name in ("samples", "hostile", "real pages")
         ]
         with ThreadPoolExecutor(2) as pool:
             results = list(pool.map(lambda task: compare(*task), tasks))

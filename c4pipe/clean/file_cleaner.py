@@ -11,7 +11,7 @@ from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.verdicts import Verdict
 from c4pipe.clean.work_file import KeptPage, WorkWriter, utf8_size
-from c4pipe.filters import is_validation, page_hashes, page_key, span_hashes, url_key
+from c4pipe.filters import capture_hash, is_validation, page_hashes, page_key, span_hashes, url_key
 from c4pipe.io import ByteStream, StoragePath
 from c4pipe.recipes import RULES, Lists, Recipe
 from c4pipe.wet import Damage, Page, QuarantineWriter, read_pages
@@ -26,9 +26,6 @@ class WetFileCleaner:
         self._lists = lists
         self._keep_dropped = keep_dropped
         self._evaluator = RecipeEvaluator(recipe, RuleResources(recipe, lists))
-        self._span = recipe.parameters("repeated_span")
-        _, self._by_md5 = recipe.page_keys
-        self._one_in: int = recipe.parameters("validation").get("one_in", 0)
 
     def clean(self, stream: ByteStream, source: str, target: StoragePath) -> None:
         """Writes the work file `target` of a WET file; the file appears when it is complete.
@@ -43,7 +40,7 @@ class WetFileCleaner:
         Raises OSError where the WET file can't be read or the work file can't be written; `target` does not exist then.
         """
         counts: Counter[str] = Counter()
-        counted = _CountedStream(stream)
+        counted = CountedStream(stream)
         audit = dropped_writer(self._keep_dropped, source, "clean", self._evaluator)
         examples = CleanExamples(self._evaluator)
         with QuarantineWriter(target, source) as quarantine, audit as dropped:
@@ -71,32 +68,43 @@ class WetFileCleaner:
         verdict, facts = self._evaluator.clean(page)
         count_page(page, verdict, facts, counts)
         if verdict.readable:
-            assert page.captured is not None  # a page without a timestamp is not readable
-            kept = None if verdict.reason else self._kept(page, verdict, facts)
-            writer.add(url_key(facts.normalised_url), page.captured, kept)
+            assert facts.captured is not None  # a page without a timestamp is not readable
+            kept = None if verdict.reason else kept_page(self._recipe, facts, verdict.final)
+            body = page.body.encode("utf-8", "replace") if page.encoded is None else page.encoded
+            tie = capture_hash(page.url, page.timestamp, body)
+            writer.add(url_key(facts.normalised_url), facts.captured, tie, kept)
         return verdict, facts
 
-    def _kept(self, page: Page, verdict: Verdict, facts: PageFacts) -> KeptPage:
-        guess, starts = facts.guess, facts.unit_starts
-        spans = np.empty(0, dtype=np.uint64)
-        if self._span:
-            hashes = page_hashes(facts.text, starts, self._span["whitespace"])
-            spans = span_hashes(hashes, self._span["size"])
-        return KeptPage(
-            page_key=page_key(page.url, facts.normalised_url, self._by_md5),
-            url=page.url,
-            text=facts.text,
-            timestamp=page.timestamp,
-            language=guess.language if guess else None,
-            language_probability=round(guess.probability, 6) if guess else None,
-            validation=bool(self._one_in) and is_validation(facts.normalised_url, self._one_in),
-            dropped=verdict.final,
-            unit_starts=starts,
-            span_hashes=spans,
-        )
+
+def kept_page(recipe: Recipe, facts: PageFacts, final: str | None) -> KeptPage:
+    """Returns a page that passed, with its units and spans, for the removal of repeated spans.
+
+    Args:
+        recipe: the recipe.
+        facts: the facts of the page.
+        final: the rule of the stage `final` that drops the page if it loses no text; None if there is none.
+    """
+    span, one_in = recipe.parameters("repeated_span"), recipe.parameters("validation").get("one_in", 0)
+    page, guess, starts = facts.page, facts.guess, facts.unit_starts
+    _, by_md5 = recipe.page_keys
+    spans = np.empty(0, dtype=np.uint64)
+    if span:
+        spans = span_hashes(page_hashes(facts.text, starts, span["whitespace"]), span["size"])
+    return KeptPage(
+        page_key=page_key(page.url, facts.normalised_url, by_md5),
+        url=page.url,
+        text=facts.text,
+        timestamp=page.timestamp,
+        language=guess.language if guess else None,
+        language_probability=round(guess.probability, 6) if guess else None,
+        validation=bool(one_in) and is_validation(facts.normalised_url, one_in),
+        dropped=final,
+        unit_starts=starts,
+        span_hashes=spans,
+    )
 
 
-class _CountedStream:
+class CountedStream:
     """A stream that counts the bytes that were read from it."""
 
     def __init__(self, stream: ByteStream) -> None:
@@ -104,6 +112,7 @@ class _CountedStream:
         self.size = 0
 
     def read(self, size: int) -> bytes:
+        """Returns at most `size` bytes; none at the end."""
         data = self._stream.read(size)
         self.size += len(data)
         return data

@@ -9,7 +9,7 @@ from c4pipe.clean.resources import RuleResources
 from c4pipe.filters import UNKNOWN, Guess, SentenceSplitter, normalise_url, url_key, url_md5
 from c4pipe.native import lower
 from c4pipe.recipes import Fact
-from c4pipe.wet import Page
+from c4pipe.wet import Page, text_order
 
 if TYPE_CHECKING:
     from c4pipe.native import _text
@@ -63,8 +63,16 @@ class PageFacts:
     @property
     def missing_fields(self) -> list[str]:
         """Which of URL, text and timestamp the page lacks."""
-        fields = {"url": self.page.url, "text": self.line_count, "timestamp": self.page.captured is not None}
+        fields = {"url": self.page.url, "text": self.line_count, "timestamp": self.captured is not None}
         return [name for name, value in fields.items() if not value]
+
+    @property
+    def captured(self) -> int | None:
+        """The timestamp in microseconds since 1970 (UTC), or None where the recipe takes it for none.
+
+        Where the recipe takes any text, a number by which pages sort as their timestamps do as texts.
+        """
+        return text_order(self.page.timestamp) if self._resources.any_timestamp else self.page.captured
 
     @property
     def length(self) -> int:
@@ -159,7 +167,8 @@ class PageFacts:
     @property
     def domain_listed(self) -> bool:
         """Whether the URL's domain is in the recipe's list of domains."""
-        return self._resources.lists.has_domain(self.normalised_url)
+        any_case: bool = self._parameters("domain_not_listed").get("any_case", True)
+        return self._resources.lists.has_domain(self.normalised_url, any_case)
 
     @property
     def url_listed(self) -> bool:

@@ -15,6 +15,7 @@ class RuleResources:
     Attributes:
         recipe: the recipe.
         lists: its word, domain and link lists.
+        any_timestamp: whether any text counts as a timestamp, or only a WARC date.
         scheme: how the recipe removes a URL's scheme (see `filters.urls.normalise_url`).
     """
 
@@ -23,6 +24,7 @@ class RuleResources:
         self.recipe = recipe
         self.lists = lists
         self.scheme: str = recipe.parameters("normalised_url")["scheme"]
+        self.any_timestamp: bool = recipe.parameters("incomplete").get("timestamps") == "any text"
         self._splitters: dict[tuple[str, bool], SentenceSplitter] = {}
         self._bad_words: dict[str, BadWords] = {}
 
@@ -41,5 +43,6 @@ class RuleResources:
     def bad_words(self, language: str) -> BadWords:
         """Returns the listed words of a language, such as `en`; none where there is no list of that language."""
         if language not in self._bad_words:
-            self._bad_words[language] = BadWords(self.lists.bad_words.get(language, ()), language)
+            marks: bool = self.recipe.parameters("bad_words").get("marks_in_words", False)
+            self._bad_words[language] = BadWords(self.lists.bad_words.get(language, ()), language, marks)
         return self._bad_words[language]

@@ -115,14 +115,8 @@ class Cleaner:
             raise UsageError(
                 f"recipe {self.recipe.name} has the rule {self._url_rule}, which looks at the text's URL: give url=..."
             )
-        try:
-            encoded = text.encode()
-        except UnicodeEncodeError:
-            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-            encoded = text.encode()
         url = PLACEHOLDER_URL if url is None else url
-        timestamp = PLACEHOLDER_TIMESTAMP if timestamp is None else timestamp
-        return Page(url, timestamp, text, size=len(encoded), encoded=encoded)
+        return page_of_text(text, url, PLACEHOLDER_TIMESTAMP if timestamp is None else timestamp)
 
     @cached_property
     def _evaluator(self) -> RecipeEvaluator:
@@ -134,6 +128,16 @@ class Cleaner:
 
     def __repr__(self) -> str:
         return f"<Cleaner: recipe {self.recipe.name}, languages {','.join(self.recipe.languages)}>"
+
+
+def page_of_text(text: str, url: str, timestamp: str) -> Page:
+    """Returns a text as a page. Lone surrogates, which UTF-8 can't encode, become U+FFFD."""
+    try:
+        encoded = text.encode()
+    except UnicodeEncodeError:
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        encoded = text.encode()
+    return Page(url, timestamp, text, size=len(encoded), encoded=encoded)
 
 
 def _restore(recipe: Mapping[str, Any], lists: Lists) -> Cleaner:

@@ -1,8 +1,8 @@
 """Work files: the result of `clean`, and the input of `dedup`. Each is a Parquet file with the pages of one WET file.
 
 A work file has a row for each readable page, in the order of the WET file. A kept page has all columns. The row of any
-other page is a tombstone: it has only the key of the URL and the time of capture. So the newest capture of a URL is the
-newest one in the crawl, also where a rule dropped it.
+other page is a tombstone: it has only the key of the URL, the time of capture and a hash for ties. So the newest
+capture of a URL is the newest one in the crawl, also where a rule dropped it.
 """
 
 import functools
@@ -24,7 +24,7 @@ from c4pipe.io import AtomicFile, StoragePath, parquet_source
 from c4pipe.native import text_kernel
 from c4pipe.recipes import Recipe
 
-VERSION = 3
+VERSION = 4
 """The version of this format. Reading a work file of another version is an error."""
 
 _METADATA = b"c4pipe"
@@ -35,6 +35,7 @@ SCHEMA = pa.schema(
     [
         pa.field("url_key", pa.uint64(), nullable=False),
         pa.field("captured", pa.int64(), nullable=False),  # microseconds since 1970
+        pa.field("tie", pa.uint64(), nullable=False),
         pa.field("page_key", pa.uint64()),  # null in a tombstone
         pa.field("url", pa.string()),
         pa.field("text", pa.string()),
@@ -48,7 +49,7 @@ SCHEMA = pa.schema(
     ]
 )
 
-PAGE_COLUMNS = [name for name in SCHEMA.names if name not in ("url_key", "captured", "span_hashes")]
+PAGE_COLUMNS = [name for name in SCHEMA.names if name not in ("url_key", "captured", "tie", "span_hashes")]
 """The columns that deduplication needs to write a page to the corpus."""
 
 
@@ -117,17 +118,25 @@ class WorkWriter:
         self._writer = pq.ParquetWriter(
             self._file.path, SCHEMA, compression="zstd", use_dictionary=["language", "dropped"]
         )
-        self._keys, self._captured = array("Q"), array("q")
+        self._keys, self._captured, self._ties = array("Q"), array("q"), array("Q")
         self._pages: list[KeptPage | None] = []
         self._held_bytes = 0
         self.rows = 0
         self.spans = 0
         self.text_bytes: dict[str, int] = {}
 
-    def add(self, url_key: int, captured: int, page: KeptPage | None) -> None:
-        """Adds a readable page, given the key of its URL and the microsecond of its capture; None makes a tombstone."""
+    def add(self, url_key: int, captured: int, tie: int, page: KeptPage | None) -> None:
+        """Adds a readable page.
+
+        Args:
+            url_key: the key of its URL.
+            captured: the microsecond of its capture.
+            tie: decides between captures of one microsecond (`filters.capture_hash`).
+            page: None makes a tombstone.
+        """
         self._keys.append(url_key)
         self._captured.append(captured)
+        self._ties.append(tie)
         self._pages.append(page)
         self.rows += 1
         if page is not None:
@@ -174,6 +183,7 @@ class WorkWriter:
         columns = {
             "url_key": pa.array(np.frombuffer(self._keys, dtype=np.uint64)),
             "captured": pa.array(np.frombuffer(self._captured, dtype=np.int64)),
+            "tie": pa.array(np.frombuffer(self._ties, dtype=np.uint64)),
             "unit_starts": _lists([page.unit_starts if page else () for page in pages], np.uint32),
             "span_hashes": _lists([page.span_hashes if page else () for page in pages], np.uint64),
         }
@@ -182,7 +192,8 @@ class WorkWriter:
                 values = [getattr(page, field.name) if page else None for page in pages]
                 columns[field.name] = pa.array(values, field.type)
         self._writer.write_table(pa.table([columns[field.name] for field in SCHEMA], SCHEMA))
-        self._keys, self._captured, self._pages, self._held_bytes = array("Q"), array("q"), [], 0
+        self._keys, self._captured, self._ties = array("Q"), array("q"), array("Q")
+        self._pages, self._held_bytes = [], 0
 
 
 def utf8_size(text: str) -> int:
@@ -228,10 +239,13 @@ def _recipe(text: str) -> Recipe:
 
 def url_rows(path: StoragePath, file: int) -> Rows:
     """Returns a URL_ROW for every readable page of a work file, in order, given the number of the file."""
-    table = pq.ParquetFile(parquet_source(path)).read(["url_key", "captured"])  # read_table imports pyarrow.dataset
+    table = pq.ParquetFile(parquet_source(path)).read(
+        ["url_key", "captured", "tie"]
+    )  # read_table imports pyarrow.dataset
     rows = np.empty(len(table), dtype=URL_ROW)
     rows["hash"] = table["url_key"].to_numpy()
     rows["captured"] = table["captured"].to_numpy()
+    rows["tie"] = table["tie"].to_numpy()
     rows["file"] = file
     rows["row"] = np.arange(len(table))
     return rows

@@ -138,7 +138,12 @@ def add_runner(parser: Parser) -> None:
     parser.add_argument(
         "--runner",
         metavar="NAME",
-        help="a Beam runner, such as FlinkRunner, SparkRunner or DataflowRunner; "
+        help="spark, or a Beam runner, such as FlinkRunner, DataflowRunner or DirectRunner; "
         "its own options follow after -- (default: this machine)",
+    )
+    parser.add_argument(
+        "--spark-master",
+        metavar="URL",
+        help="the master for --runner spark, such as local[2] or spark://HOST:7077 (default: Spark's own setting)",
     )
     add_workers(parser)

@@ -1,4 +1,4 @@
-"""A command line with the options of two programs: c4pipe's own, and those of the Beam runner."""
+"""A command line with the options of two programs: c4pipe's own, and those of the runner."""
 
 import argparse
 from collections.abc import Sequence
@@ -7,22 +7,22 @@ from typing import NoReturn
 
 from c4pipe.cli.parser import Parser
 from c4pipe.errors import UsageError
+from c4pipe.runners import SPARK
 
 
 def parse_command_line(parser: Parser, given: Sequence[str]) -> argparse.Namespace:
-    """Returns the options of a command; `beam` among them are the options for the runner (with `--runner` itself).
+    """Returns the options of a command; `beam` and `spark_conf` among them are those for the runner.
 
-    Raises UsageError, with similar names, for an option that neither c4pipe nor Beam knows.
+    Raises UsageError, with similar names, for an option that neither c4pipe nor the runner knows.
     """
-    own, beam = split_command_line(parser, given)
+    own, others = split_command_line(parser, given)
     options = parser.parse_args(own)
-    runner = getattr(options, "runner", None)
-    options.beam = (*((f"--runner={runner}",) if runner is not None else ()), *beam)
-    if beam:
-        from c4pipe.runners import RunnerOptions, is_local
-
-        if is_local(RunnerOptions(beam=options.beam)):
-            raise UsageError(f"{beam[0]} is an option of another runner than this machine: name it with --runner")
+    if others and _names_spark(options.runner):
+        options.beam, options.spark_conf = (), _spark_conf(others)
+    else:
+        options.beam, options.spark_conf = tuple(others), ()
+    if options.beam and options.runner is None:
+        raise UsageError(f"{others[0]} is an option of another runner than this machine: name it with --runner")
     return options
 
 
@@ -37,6 +37,7 @@ def split_command_line(parser: Parser, given: Sequence[str]) -> tuple[list[str],
         return list(given), []  # the parser says what is wrong
     end = given.index("--") if "--" in given else len(given)
     before, after = list(given[:end]), list(given[end + 1 :])
+    spark = command.takes_runner_options and _names_spark(_runner(before))
     own: list[str] = []
     beam: list[str] = []
     while before:
@@ -49,12 +50,39 @@ def split_command_line(parser: Parser, given: Sequence[str]) -> tuple[list[str],
                 own += before[:1]
                 del before[:1]
             continue
+        if spark:
+            _refuse(command, argument)
         beam.append(argument)
         if _beam_takes_value(command, argument, before):
             beam.append(before.pop(0))
-    if after:
+    if after and not spark:
         _check_runner_options(command, after)
     return own, [*beam, *after]
+
+
+def _runner(arguments: Sequence[str]) -> str | None:
+    """Returns the value of `--runner`; None where there is none."""
+    runner: str | None = None
+    for argument, following in zip(arguments, [*arguments[1:], None], strict=True):
+        name, equals, value = argument.partition("=")
+        if name == "--runner":
+            runner = value if equals else following
+    return runner
+
+
+def _names_spark(runner: str | None) -> bool:
+    return runner is not None and runner.lower() == SPARK
+
+
+def _spark_conf(given: Sequence[str]) -> tuple[str, ...]:
+    """Returns the settings of Spark among the options after `--`."""
+    settings, left = [], list(given)
+    while left:
+        option, equals, setting = left.pop(0).partition("=")
+        if option != "--conf":
+            raise UsageError(f"{option}: with --runner {SPARK}, only --conf NAME=VALUE can follow --, repeatedly")
+        settings.append(setting if equals or not left else left.pop(0))
+    return tuple(settings)
 
 
 def _beam_takes_value(command: Parser, argument: str, following: Sequence[str]) -> bool:
@@ -77,6 +105,9 @@ def _check_runner_options(command: Parser, given: Sequence[str]) -> None:
     from c4pipe.runners import BeamOptions
 
     options = BeamOptions()
+    for argument in given:
+        if argument.startswith("--") and command.takes_value(argument.partition("=")[0]) is not None:
+            _refuse(command, argument)
     for argument in options.unknown(given):
         _refuse(command, argument, options.names)
 
@@ -85,6 +116,8 @@ def _refuse(command: Parser, argument: str, beam_names: Sequence[str] = ()) -> N
     name = argument.partition("=")[0]
     if command.takes_value(name) is not None:
         raise UsageError(f"{name} is an option of c4pipe: give it before the --")
+    if name == "--conf" and command.takes_runner_options:
+        raise UsageError(f"--conf is an option of Spark: give it after --, and --runner {SPARK} before")
     similar = get_close_matches(name, [*command.option_names, *beam_names], n=3)
     hint = f"; similar: {', '.join(similar)}" if similar else ""
     who = "neither c4pipe nor Beam has" if beam_names else f"{command.name} has no"

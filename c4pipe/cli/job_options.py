@@ -16,10 +16,17 @@ if TYPE_CHECKING:
 
 
 def runner_options(options: argparse.Namespace) -> "RunnerOptions":
-    """Returns what runs a job."""
+    """Returns what runs a job. Raises UsageError for an option that this runner has not."""
     from c4pipe.runners import RunnerOptions
 
-    return RunnerOptions(options.workers, options.beam, options.quiet or options.json_progress)
+    return RunnerOptions(
+        runner=options.runner,
+        workers=options.workers,
+        beam=options.beam,
+        spark_master=options.spark_master,
+        spark_conf=options.spark_conf,
+        quiet=options.quiet or options.json_progress,
+    )
 
 
 def languages(options: argparse.Namespace) -> tuple[str, ...]:

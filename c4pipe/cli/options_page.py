@@ -21,8 +21,9 @@ For completion in bash, put `eval "$(register-python-argcomplete c4pipe)"` into 
 """
 
 _RUNNER = """\
-Options of a Beam runner follow after `--`, as in
+The options of the runner follow after `--`. For a Beam runner, they are Beam's:
 `c4pipe {name} ... --runner FlinkRunner -- --flink_master=localhost:8081 --parallelism=8`.
+For Spark, they are its settings: `c4pipe {name} ... --runner spark -- --conf spark.executor.memory=2g`.
 """
 
 

@@ -15,7 +15,7 @@ class Parser(argparse.ArgumentParser):
         name: the command, such as `build`; `c4pipe` for the parser of all commands.
         arguments: its arguments and options, in their order.
         commands: the parsers of the commands, by name; empty in these themselves.
-        takes_runner_options: whether the command also takes options for a Beam runner.
+        takes_runner_options: whether the command also takes options for a runner.
     """
 
     def __init__(self, **keywords: Any) -> None:
@@ -57,7 +57,7 @@ class Command:
         help: what it does, in a few words.
         add_arguments: adds its arguments to a parser.
         run: runs it with its options; returns the exit status, None for 0.
-        takes_runner_options: whether it also takes options for a Beam runner.
+        takes_runner_options: whether it also takes options for a runner.
     """
 
     name: str
@@ -83,7 +83,11 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-_RUNNER_OPTIONS = "Options of a Beam runner follow after --: -- --flink_master=localhost:8081 --parallelism=8"
+_RUNNER_OPTIONS = (
+    "The options of the runner follow after --. For a Beam runner they are Beam's: --runner FlinkRunner -- "
+    "--flink_master=localhost:8081 --parallelism=8. For Spark they are its settings: --runner spark -- "
+    "--conf spark.executor.memory=2g"
+)
 
 
 def make_parser(commands: Iterable[Command]) -> Parser:
@@ -102,7 +106,7 @@ def make_parser(commands: Iterable[Command]) -> Parser:
             epilog=_RUNNER_OPTIONS if command.takes_runner_options else None,
         )
         each.takes_runner_options = command.takes_runner_options
-        each.set_defaults(run=command.run, log=None)
+        each.set_defaults(run=command.run, log=None, runner=None, spark_master=None)
         command.add_arguments(each)
         parser.commands[command.name] = each
     return parser

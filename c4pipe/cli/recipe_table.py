@@ -57,7 +57,7 @@ def _comparison(recipes: Sequence[Recipe], shown: slice) -> Table:
     table.add_column("rule", no_wrap=True, width=_RULE_WIDTH - 2)
     for recipe in recipes[shown]:
         table.add_column(escape(recipe.name).replace("-", "-\n"), overflow="fold", width=_RECIPE_WIDTH)
-    stages = [{step.rule: stage for stage, step in recipe.steps()} for recipe in recipes]
+    stages = [_stages(recipe) for recipe in recipes]
     for rule in RULES.values():
         if not any(rule.name in each for each in stages):
             continue
@@ -68,6 +68,14 @@ def _comparison(recipes: Sequence[Recipe], shown: slice) -> Table:
             if len({value for value in values if value is not None}) > 1:
                 table.add_row(f"  {name}", *(escape(value or "") for value in values[shown]), style="dim")
     return table
+
+
+def _stages(recipe: Recipe) -> dict[str, str]:
+    """Returns the stages of each rule: most rules have one."""
+    stages: dict[str, str] = {}
+    for stage, step in recipe.steps():
+        stages[step.rule] = f"{stages[step.rule]}, {stage}" if step.rule in stages else stage
+    return stages
 
 
 def _value(step: Step | None, name: str) -> str | None:

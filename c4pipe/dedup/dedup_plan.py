@@ -6,6 +6,7 @@ from typing import Any
 
 from c4pipe.clean import KeepDropped
 from c4pipe.corpus import Layout
+from c4pipe.dedup.span_places import moves_keepers
 
 
 @dataclass(frozen=True)
@@ -39,3 +40,13 @@ class DedupPlan:
     publication_token: str
     spill: str = ""
     keep_dropped: KeepDropped | None = None
+
+    @property
+    def span(self) -> Mapping[str, Any]:
+        """The parameters of the rule `repeated_span`; empty where the recipe has none."""
+        return next((each for each in self.recipe["corpus"] if each["rule"] == "repeated_span"), {})
+
+    @property
+    def moves_keepers(self) -> bool:
+        """Whether copies of spans can move: spans of one unit never overlap, so their first copy always stays."""
+        return moves_keepers(self.span)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.dedup_plan import DedupPlan
@@ -20,30 +21,56 @@ Files = Sequence[tuple[int, str]]
 """Numbers and paths of the work files of a group."""
 
 
-class DedupStep(Step):
-    """A step that sends and receives blocks of rows by `self._spill`."""
+class RowStep(Step):
+    """A step that sends and receives blocks of rows by `self._spill`, and notes their control totals in a list."""
 
     outputs: tuple[str, ...] = ("rows", REPORT)
+    sums = (REPORT,)
 
-    def __init__(self, plan: DedupPlan) -> None:
-        self._plan = plan
+    def __init__(self, spill: str) -> None:
+        """Takes the folder for blocks of rows; empty if the workers share no disk."""
+        self._spill_folder = spill
 
     def setup(self) -> None:
         """Opens the spill folder."""
-        self._spill = Spill(self._plan.spill)
+        self._spill = Spill(self._spill_folder)
 
     def teardown(self) -> None:
         """Closes the spill folder."""
         self._spill.close()
 
-    def _unpack(self, blocks: Iterable[bytes], dtype: np.dtype[Any]) -> Rows:
-        return shuffle.unpack(self._spill.receive(blocks), dtype)
+    def _receive(
+        self, shuffle_name: str, blocks: Iterable[bytes], dtype: np.dtype[Any], reports: list[control_totals.Report]
+    ) -> Rows:
+        """Returns the rows that came through a shuffle, and adds their totals to `reports`."""
+        rows = shuffle.unpack(self._spill.receive(blocks), dtype)
+        reports.append(control_totals.received(shuffle_name, shuffle.totals(rows)))
+        return rows
 
-    def _by_group(self, name: str, rows: Rows, dtype: np.dtype[Any], report: control_totals.Report) -> Iterator[Any]:
-        """Yields (group, packed rows) for a shuffle, and adds the totals of what was sent to `report`."""
-        for group, selected in shuffle.by_group(rows, self._plan.group, dtype):
-            report.update(control_totals.add_reports([report, control_totals.sent(name, shuffle.totals(selected))]))
+    def _to_groups(
+        self,
+        shuffle_name: str,
+        rows: Rows,
+        groups: npt.NDArray[Any],
+        dtype: np.dtype[Any],
+        reports: list[control_totals.Report],
+        readers: int = 1,
+    ) -> Iterator[tuple[int, bytes]]:
+        """Yields (group, packed rows) for a shuffle, given each row's group, and adds the totals to `reports`.
+
+        `readers` is the number of steps that receive these rows.
+        """
+        for group, selected in shuffle.by_number(rows, groups, dtype):
+            reports += [control_totals.sent(shuffle_name, shuffle.totals(selected))] * readers
             yield group, self._spill.send(selected.tobytes())
+
+
+class DedupStep(RowStep):
+    """A step that knows the whole plan of job 2."""
+
+    def __init__(self, plan: DedupPlan) -> None:
+        super().__init__(plan.spill)
+        self._plan = plan
 
 
 def step_report(*reports: Mapping[str, Any]) -> tuple[str, Any]:

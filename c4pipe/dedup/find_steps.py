@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from c4pipe.clean import read_kept, url_rows
-from c4pipe.dedup import shuffle
+from c4pipe.dedup import shuffle, span_places
 from c4pipe.dedup.dedup_step import REPORT, DedupStep, Files, files_of, rows_of, step_report
-from c4pipe.dedup.shuffle import DROP, STALE_ROW
-from c4pipe.filters import SPAN_ROW, URL_ROW, find_repeats, find_stale_captures
+from c4pipe.dedup.shuffle import STALE_ROW
+from c4pipe.dedup.span_places import MARKS, TWINS
+from c4pipe.filters import SPAN_ROW, URL_ROW, Rows, find_repeats, find_stale_captures
 from c4pipe.io import storage_path
 from c4pipe.runners import control_totals
 
@@ -31,51 +32,60 @@ class FindStaleCaptures(DedupStep):
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
         """Finds the stale captures of a bucket, and sends them to the groups of their files."""
-        rows = self._unpack(element[1], URL_ROW)
-        _, stale = find_stale_captures(rows)
-        sent: control_totals.Report = {}
-        for rows_of_group in self._by_group("stale_captures", stale, STALE_ROW, sent):
-            yield "rows", rows_of_group
-        received = control_totals.received("urls", shuffle.totals(rows))
-        yield step_report(received, sent, sent)  # sent twice: to `ReadSpans` and to `FinishPages`
+        reports: list[control_totals.Report] = []
+        _, stale = find_stale_captures(self._receive("urls", element[1], URL_ROW, reports))
+        groups = stale["file"] // self._plan.group
+        for block in self._to_groups("stale_captures", stale, groups, STALE_ROW, reports, readers=2):
+            yield "rows", block
+        yield step_report(*reports)
 
 
 class ReadSpans(DedupStep):
-    """(group, files and stale rows) -> span rows by bucket, drops by group."""
+    """(group, files and stale rows) -> span rows by bucket; the group's own repeats."""
 
-    outputs = ("rows", "drops", REPORT)
+    outputs = ("rows", "repeats", REPORT)
 
     def process(self, element: tuple[int, Mapping[str, Iterable[Any]]]) -> Iterator[Any]:
-        """Reads the span rows of a group, drops its own repeats, and sends the others to their buckets."""
-        _, grouped = element
-        stale = self._unpack(grouped["stale"], STALE_ROW)
+        """Reads the span rows of a group, finds its own repeats, and sends the others to their buckets."""
+        group, grouped = element
+        reports: list[control_totals.Report] = []
+        stale = self._receive("stale_captures", grouped["stale"], STALE_ROW, reports)
         rows = [
             shuffle.span_rows(pages["page_key"].to_numpy(), file, pages["span_hashes"].combine_chunks())
             for file, path in files_of(grouped)
             for pages, _ in read_kept(storage_path(path), ["page_key", "span_hashes"], rows_of(stale, file))
         ]
-        # Each group drops its own repeats first: so even the commonest span sends one row a group.
+        # Each group finds its own repeats first: so even the commonest span sends one row a group.
         first, repeats = find_repeats(np.concatenate([np.empty(0, SPAN_ROW), *rows]))
         for bucket, packed in shuffle.bucketed(first, self._plan.span_bits):
             yield "rows", (bucket, self._spill.send(packed))
-        sent: control_totals.Report = {}
-        for drops in self._by_group("drops", repeats, DROP, sent):
-            yield "drops", drops
-        yield step_report(
-            control_totals.received("stale_captures", shuffle.totals(stale)),
-            control_totals.sent("spans", shuffle.totals(first)),
-            sent,
-        )
+        reports.append(control_totals.sent("spans", shuffle.totals(first)))
+        if self._plan.moves_keepers:
+            name, own = "repeated_spans", span_places.twins_in_group(first, repeats, group)
+        else:
+            name, own = "marks", span_places.marks_of(repeats, keeper=0)
+        for block in self._to_groups(name, own, np.full(len(own), group), own.dtype, reports):
+            yield "repeats", block
+        yield step_report(*reports)
 
 
 class FindRepeats(DedupStep):
-    """(bucket, packed span rows) -> (group, packed drops)."""
+    """(bucket, packed span rows) -> (group, packed places of repeated spans)."""
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
-        """Finds the repeated spans of a bucket, and sends them to the groups of their files."""
-        rows = self._unpack(element[1], SPAN_ROW)
-        _, repeats = find_repeats(rows)
-        sent: control_totals.Report = {}
-        for drops in self._by_group("drops", repeats, DROP, sent):
-            yield "rows", drops
-        yield step_report(control_totals.received("spans", shuffle.totals(rows)), sent)
+        """Finds the repeated spans of a bucket, and sends their places to the groups of their files."""
+        reports: list[control_totals.Report] = []
+        first, repeats = find_repeats(self._receive("spans", element[1], SPAN_ROW, reports))
+        for block in self._places(first, repeats, reports):
+            yield "rows", block
+        yield step_report(*reports)
+
+    def _places(self, first: Rows, repeats: Rows, reports: list[control_totals.Report]) -> Iterator[tuple[int, bytes]]:
+        files = self._plan.group
+        if self._plan.moves_keepers:
+            twins = span_places.twins_in_bucket(first, repeats, files)
+            yield from self._to_groups("repeated_spans", twins, twins["file"] // files, TWINS, reports)
+        else:
+            for group, rows in shuffle.by_number(repeats, repeats["file"] // files, SPAN_ROW):
+                marks = span_places.marks_of(rows, keeper=0)
+                yield from self._to_groups("marks", marks, np.full(len(marks), group), MARKS, reports)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from c4pipe.clean import (
     read_stale,
 )
 from c4pipe.display import excerpt
-from c4pipe.filters import remove_spans
+from c4pipe.filters import remove_spans, units_of
 from c4pipe.io import StoragePath
 from c4pipe.recipes import Lists, Recipe
 
@@ -48,6 +49,7 @@ class PageFinisher:
         counts: Counter[str],
         dropped: DroppedWriter | None = None,
         shown: SmallestKeys | None = None,
+        kept: Mapping[int, Sequence[int]] = MappingProxyType({}),
     ) -> pa.Table:
         """Returns the kept pages, in their final form and in their order, with a column `units_left`.
 
@@ -57,9 +59,10 @@ class PageFinisher:
             counts: counters, to which removed units and dropped and kept pages are added.
             dropped: the writer to which dropped pages are added; None where none are kept.
             shown: the examples, to which pages that lose spans and dropped pages are added; None for no examples.
+            kept: by page key, the first unit of each repeated span that the page keeps.
         """
         counts["units.newest"] += int(pc.sum(pc.list_value_length(pages["unit_starts"])).as_py() or 0)
-        pages = self._edit(pages, removals, counts, shown)
+        pages = self._edit(pages, removals, kept, counts, shown)
         for rule, number in _counts(pages["dropped"]).items():
             counts[f"pages.dropped.{rule}"] += number
             dropped_pages = pages.filter(pc.equal(pages["dropped"], rule))
@@ -73,8 +76,8 @@ class PageFinisher:
             passed = pages.filter(pc.equal(pages["units_left"], least["min_sentences"]))
             self._show("few_sentences_left", f"{PASSED}few_sentences_left", passed, shown)
         counts["pages.kept"] += len(pages)
-        for language, kept in _counts(pages["language"]).items():
-            counts[f"pages.kept.{language}"] += kept
+        for language, number in _counts(pages["language"]).items():
+            counts[f"pages.kept.{language}"] += number
         counts["pages.validation"] += int(pc.sum(pages["validation"]).as_py() or 0)
         counts["units.kept"] += int(pc.sum(pages["units_left"]).as_py() or 0)
         counts["bytes.kept"] += int(pc.sum(pc.binary_length(pages["text"])).as_py() or 0)
@@ -96,6 +99,7 @@ class PageFinisher:
         self,
         pages: pa.Table,
         removals: Mapping[int, Sequence[int]],
+        kept: Mapping[int, Sequence[int]],
         counts: Counter[str],
         shown: SmallestKeys | None,
     ) -> pa.Table:
@@ -106,8 +110,8 @@ class PageFinisher:
         for page in rows:
             key = page["page_key"]
             if shown is not None and shown.wants("repeated_span", key):
-                shown.add("repeated_span", key, 0, self._repeat(page, removals[key]))
-            left.append(self._edit_page(page, removals[key], counts))
+                shown.add("repeated_span", key, 0, self._repeat(page, removals[key], kept.get(key, ())))
+            left.append(self._edit_page(page, removals[key], kept.get(key, ()), counts))
         for name in ("text", "language", "language_probability", "dropped") if rows else ():
             number, field = pages.schema.get_field_index(name), pages.schema.field(name)
             edited = pa.array([page[name] for page in rows], field.type)
@@ -115,21 +119,21 @@ class PageFinisher:
             pages = pages.set_column(number, field, column)
         return pages.append_column("units_left", pc.replace_with_mask(units_left, lose, pa.array(left, pa.int64())))
 
-    def _repeat(self, page: Mapping[str, Any], spans: Sequence[int]) -> Example:
+    def _repeat(self, page: Mapping[str, Any], spans: Sequence[int], kept: Sequence[int]) -> Example:
         """Returns a page that loses spans as an example; the first run of removed units is marked."""
         size, unit, starts = self._span["size"], self._span["unit"], page["unit_starts"]
-        removed = {index for span in spans for index in range(span, span + size)}
+        removed = units_of(spans, size) - units_of(kept, size)
         end = min(removed)
         while end in removed:
             end += 1
         text = excerpt(page["text"], starts[min(removed)], starts[end] if end < len(starts) else len(page["text"]))
-        fact = f"{len(removed):,} of its {len(starts):,} {unit}s are in pages that come first"
+        fact = f"{len(removed):,} of its {len(starts):,} {unit}s are repeats, whose copy is in another place"
         return make_example("repeated_span", page["page_key"], page["url"], page["timestamp"], fact, text)
 
-    def _edit_page(self, page: dict[str, Any], spans: Sequence[int], counts: Counter[str]) -> int:
+    def _edit_page(self, page: dict[str, Any], spans: Sequence[int], kept: Sequence[int], counts: Counter[str]) -> int:
         """Removes spans from a page, applies the stage `final` again, and returns the number of units that are left."""
         starts = page["unit_starts"]
-        page["text"], left = remove_spans(page["text"], starts, spans, self._span["size"], self._span["unit"])
+        page["text"], left = remove_spans(page["text"], starts, spans, self._span["size"], self._span["unit"], kept)
         counts["units.dropped.repeated_span"] += len(starts) - left
         counts["pages.edited.repeated_span"] += 1
         final = self._evaluator.finish(page["url"], page["text"], left)

@@ -47,6 +47,6 @@ def by_shard(pages: pa.Table, numbers: Any) -> Iterator[tuple[int, pa.Table]]:
 
 def in_order(pages: pa.Table) -> Iterator[pa.Table]:
     """Yields the rows of a shard, in page-key order, a few thousand at a time."""
-    order = np.argsort(pages["page_key"].to_numpy())
+    order = np.argsort(pages["page_key"].to_numpy(), kind="stable")
     for first in range(0, len(order), _CHUNK_ROWS):
         yield pages.take(pa.array(order[first : first + _CHUNK_ROWS])).select(shard_writer.SCHEMA.names)

@@ -8,6 +8,7 @@ from typing import Any
 from c4pipe.clean import WORK_FOLDER, dropped_pages
 from c4pipe.corpus import MANIFEST
 from c4pipe.corpus import manifest as manifest_file
+from c4pipe.dedup import moved_spans
 from c4pipe.dedup.publishers import STAGING, publisher, read_draft
 from c4pipe.dedup.shuffle import SHUFFLES
 from c4pipe.errors import LostDataError, UsageError
@@ -105,13 +106,14 @@ def begin(output: StoragePath, identity: Mapping[str, Any], expected: Sequence[s
     return publisher(output).begin({"identity": dict(identity), "expected": list(expected), **values})
 
 
-def finish(output: StoragePath, report: Report, publication_token: str) -> None:
+def finish(output: StoragePath, report: Report, publication_token: str, moved: Sequence[bytes] | None = None) -> None:
     """Checks the report of job 2 and publishes the corpus: the last step of the job, which a runner may try again.
 
     Args:
         output: the folder of the corpus.
         report: the sum of the reports of all steps.
         publication_token: what `begin` returned.
+        moved: packed MOVED rows for the corpus; None where copies of spans do not move.
 
     Raises LostDataError if control totals or counts differ, if shards are not there, or if another run has begun.
     """
@@ -130,6 +132,8 @@ def finish(output: StoragePath, report: Report, publication_token: str) -> None:
     folder = publisher(output).shards_folder
     _check_written(folder, manifest["shards"])
     _write_descriptions(folder, manifest, report_data.make(report))
+    if moved is not None:
+        moved_spans.write_moved(folder, moved)
     publisher(output).publish(manifest)
 
 

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from c4pipe.clean import clear_abandoned
 from c4pipe.corpus import manifest as manifest_file
+from c4pipe.dedup import moved_spans
 from c4pipe.io import RemotePath, StoragePath, list_names, remove_tree, write_text
 from c4pipe.report import card, report_data, report_view
 
@@ -24,7 +25,7 @@ STAGING = "_building"
 DRAFT = "draft.json"
 """The file, in the staging folder, with the parts of the manifest that are known before the shards are written."""
 
-_DESCRIPTIONS = (card.NAME, report_data.NAME, report_view.NAME)
+_DESCRIPTIONS = (card.NAME, report_data.NAME, report_view.NAME, moved_spans.NAME)
 _REQUESTS = 16  # to a store, at the same time
 
 

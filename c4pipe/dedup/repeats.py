@@ -3,18 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import mmh3
 import numpy as np
-import pyarrow as pa
 
 from c4pipe.clean import read_kept
+from c4pipe.dedup.removals import JOINED
 from c4pipe.display import short
 from c4pipe.filters import Rows, cut
 from c4pipe.io import StoragePath
-from c4pipe.report import domains
-
-REPEAT = np.dtype([("hash", "<u8"), ("domain", "<u8"), ("page", "<u8"), ("file", "<u4"), ("unit", "<u4")])
-"""A span that is removed from its page: its hash, the hash of the page's host, and where it is."""
 
 MOST = 20
 """How many spans the report shows."""
@@ -23,37 +18,6 @@ _SIZE = 301  # characters of a span that are shown, with the mark at its cut
 
 Repeat = dict[str, Any]
 """A repeated span: `times` it occurs, `domains` of the pages it was removed from, its `hash`, and one of its places."""
-
-
-class RemovedSpans:
-    """The spans that are removed from the pages of a group, with file and host of each page."""
-
-    def __init__(self, drops: Rows) -> None:
-        """Takes the drops of the group (`shuffle.DROP`)."""
-        self._drops = drops
-        self._pages = np.unique(drops["page"])
-        self._file = np.zeros(len(self._pages), np.uint32)
-        self._domain = np.zeros(len(self._pages), np.uint64)
-
-    def add(self, pages: pa.Table, file: int) -> None:
-        """Notes file and host of those pages of a file that have drops; needs the columns `page_key` and `url`."""
-        if not len(self._pages):
-            return
-        keys = pages["page_key"].to_numpy()
-        places = np.minimum(np.searchsorted(self._pages, keys), len(self._pages) - 1)
-        has_drops = self._pages[places] == keys
-        hosts = domains(pages["url"].filter(pa.array(has_drops)).combine_chunks()).to_pylist()
-        self._file[places[has_drops]] = file
-        self._domain[places[has_drops]] = [mmh3.hash64(host or "", signed=False)[0] for host in hosts]
-
-    def rows(self) -> Rows:
-        """Returns a REPEAT row for each drop, in the order of the hashes."""
-        places = np.searchsorted(self._pages, self._drops["page"])
-        rows = np.empty(len(self._drops), REPEAT)
-        for name in ("hash", "page", "unit"):
-            rows[name] = self._drops[name]
-        rows["file"], rows["domain"] = self._file[places], self._domain[places]
-        return rows[np.argsort(rows["hash"], kind="stable")]
 
 
 def most_repeated(rows: Rows) -> list[Repeat]:
@@ -74,6 +38,17 @@ def most_repeated(rows: Rows) -> list[Repeat]:
         }
         for each in chosen.tolist()
     ]
+
+
+def joined_copies(rows: Rows) -> int:
+    """Returns how many spans removal has joined that are in the corpus already, given all REPEAT rows of their hashes.
+
+    A joined span is one more copy where the same span is repeated, so that a copy stays, or is joined elsewhere, too.
+    """
+    joined = rows["unit"] == JOINED
+    hashes, times = np.unique(rows["hash"][joined], return_counts=True)
+    once = ~np.isin(hashes, rows["hash"][~joined])
+    return int(times.sum() - once.sum())
 
 
 def with_texts(repeats: Iterable[Repeat], files: Sequence[StoragePath], size: int) -> list[Repeat]:

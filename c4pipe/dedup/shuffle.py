@@ -1,7 +1,7 @@
 """The shuffle: finds duplicates from rows of fixed width, in NumPy. No Beam, no Python object for a row.
 
 A row says where a hash occurs. Rows are grouped by bucket: the first bits of their hash. So a bucket holds all rows of
-a hash; the first of them stays, and the others are dropped.
+a hash.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,10 +12,6 @@ import numpy.typing as npt
 
 from c4pipe.filters import SPAN_ROW, Rows
 from c4pipe.runners import Totals
-
-DROP = np.dtype([("hash", "<u8"), ("page", "<u8"), ("unit", "<u4")])
-"""A span to remove from its page, in a known file: its hash, its page's key, the index of its first unit."""
-
 
 STALE_ROW = np.dtype([("file", "<u4"), ("row", "<u4")])
 """A capture that is not the newest of its URL: the number of its work file, and its row there."""
@@ -81,15 +77,14 @@ def span_rows(page_keys: npt.NDArray[np.uint64], file: int, spans: Any) -> Rows:
     return rows
 
 
-def by_group(rows: Rows, size: int, dtype: np.dtype[Any]) -> Iterator[tuple[int, Rows]]:
+def by_number(rows: Rows, groups: npt.NDArray[Any], dtype: np.dtype[Any]) -> Iterator[tuple[int, Rows]]:
     """Yields (group, its rows) for each group that has rows.
 
     Args:
-        rows: rows with a field `file`.
-        size: how many files make a group.
+        rows: the rows.
+        groups: the group of each row.
         dtype: the fields that the yielded rows have.
     """
-    groups = rows["file"] // size
     order = np.argsort(groups, kind="stable")
     ordered, groups = np.take(rows, order), groups[order]
     for group in np.unique(groups).tolist():
@@ -100,11 +95,11 @@ def by_group(rows: Rows, size: int, dtype: np.dtype[Any]) -> Iterator[tuple[int,
         yield group, selected
 
 
-def spans_to_remove(drops: Rows) -> dict[int, list[int]]:
+def spans_to_remove(places: Rows) -> dict[int, list[int]]:
     """Returns, by page key, the index of the first unit of each span to remove, in ascending order."""
-    drops = drops[np.lexsort((drops["unit"], drops["page"]))]
+    places = places[np.lexsort((places["unit"], places["page"]))]
     removals: dict[int, list[int]] = {}
-    for page, unit in zip(drops["page"].tolist(), drops["unit"].tolist(), strict=True):
+    for page, unit in zip(places["page"].tolist(), places["unit"].tolist(), strict=True):
         removals.setdefault(page, []).append(unit)
     return removals
 
@@ -113,7 +108,15 @@ SHUFFLES = {
     "urls": "captures of URLs, to their bucket",
     "stale_captures": "captures that are not the newest, to their file",
     "spans": "spans, to their bucket",
-    "drops": "repeated spans, to the file of their page",
+    "repeated_spans": "repeated spans, to the group of their page",
+    "marks": "repeated spans that stay or go, to the group of their page",
+    "claims": "places that stay as a whole, to the page that keeps the span",
+    "options": "places to which copies of spans could move, to the group of the page that keeps the span",
+    "hosts": "pages to which copies of spans could move, to their group",
+    "conflicts": "marks of pages on which copies of spans may come or go, to their group",
+    "requests": "copies of spans that should move, to their new page",
+    "leaving": "copies of spans that should move, to the group of their page",
+    "changes": "copies of spans that come or go, to the group of their page",
     "removed_spans": "spans that were removed from pages, to be counted",
     "pages": "pages, to their shard",
 }

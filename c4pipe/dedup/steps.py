@@ -1,11 +1,13 @@
-"""The graph of job 2. Its steps hold little logic: shuffle, repeats and page batches are pure functions."""
+"""The graph of job 2. Its steps hold little logic: shuffle, keepers, repeats and page batches are pure functions."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from c4pipe.clean import examples
 from c4pipe.dedup.dedup_plan import DedupPlan
 from c4pipe.dedup.dedup_step import REPORT, Files
 from c4pipe.dedup.find_steps import FindRepeats, FindStaleCaptures, ReadSpans, ReadUrls
+from c4pipe.dedup.keeper_steps import choose_keepers
 from c4pipe.dedup.write_steps import CountRepeats, FinishPages, Publish, WriteShard
 from c4pipe.runners import Flow, control_totals
 
@@ -29,15 +31,19 @@ def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: Dedu
     spans = flow.do("Read spans", stale_by_group, ReadSpans(plan))
     span_buckets = flow.group("Group spans", spans["rows"])
     repeated = flow.do("Find repeated spans", span_buckets, FindRepeats(plan))
-    drops = flow.merge("All drops", spans["drops"], repeated["rows"])
-    drops_by_group = flow.join("Drops to their group", files=files, stale=stale["rows"], drops=drops)
-    pages = flow.do("Finish pages", drops_by_group, FinishPages(plan, shown))
+    marks = {"marks": flow.merge("All repeated spans", spans["repeats"], repeated["rows"])}
+    keeper_reports: list[Any] = []
+    if plan.moves_keepers:
+        marks["marks"], marks["changes"], keeper_reports = choose_keepers(
+            flow, marks["marks"], plan.spill, plan.span["size"]
+        )
+    marked = flow.join("Marks to their group", files=files, stale=stale["rows"], **marks)
+    pages = flow.do("Finish pages", marked, FinishPages(plan, shown))
     removed = flow.group("Group removed spans", pages["removed"])
     repeats = flow.do("Count removed spans", removed, CountRepeats(plan))
     names = flow.create("Shards", [(number, tuple(name)) for number, name in enumerate(plan.layout.shards())])
     shards = flow.join("Pages to their shard", shard=names, pages=pages["rows"])
     written = flow.do("Write shard", shards, WriteShard(plan))
-    reports = flow.merge(
-        "All reports", *(each[REPORT] for each in (urls, stale, spans, repeated, pages, repeats, written))
-    )
+    dedup_reports = [each[REPORT] for each in (urls, stale, spans, repeated, pages, repeats, written)]
+    reports = flow.merge("All reports", *dedup_reports, *keeper_reports)
     flow.do("Publish", flow.fold("Add up reports", reports, control_totals.add_reports), Publish(plan, shown))

@@ -1,7 +1,7 @@
 """The steps of job 2 that write: finished pages, the report's repeated spans, shards, and the published corpus."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -13,8 +13,10 @@ from c4pipe.dedup.dedup_plan import DedupPlan
 from c4pipe.dedup.dedup_step import REPORT, DedupStep, files_of, rows_of, step_report
 from c4pipe.dedup.finish import PageFinisher
 from c4pipe.dedup.publishers import publisher
-from c4pipe.dedup.repeats import REPEAT, RemovedSpans, most_repeated, with_texts
-from c4pipe.dedup.shuffle import DROP, STALE_ROW
+from c4pipe.dedup.removals import JOINED, REPEAT, Removals
+from c4pipe.dedup.repeats import joined_copies, most_repeated, with_texts
+from c4pipe.dedup.shuffle import STALE_ROW
+from c4pipe.dedup.span_places import MARKS, PLACE
 from c4pipe.errors import C4pipeError
 from c4pipe.io import StoragePath, storage_path
 from c4pipe.recipes import Recipe, recipe_lists
@@ -25,7 +27,7 @@ _HELD_BYTES = 128 * 1024 * 1024  # of finished pages in memory, before they are 
 
 
 class FinishPages(DedupStep):
-    """(group, files, stale rows and drops) -> (shard, pages), and the removed spans by bucket."""
+    """(group, files, stale rows, marks and changes) -> (shard, pages), and the removed spans by bucket."""
 
     outputs = ("rows", "removed", REPORT)
 
@@ -44,58 +46,58 @@ class FinishPages(DedupStep):
         """Finishes the pages of a group, and sends them to their shards."""
         _, grouped = element
         counts = Counter[str]()
-        stale = self._unpack(grouped["stale"], STALE_ROW)
-        drops = self._unpack(grouped["drops"], DROP)
-        removals = shuffle.spans_to_remove(drops)
-        reports = [
-            control_totals.received("stale_captures", shuffle.totals(stale)),
-            control_totals.received("drops", shuffle.totals(drops)),
-        ]
+        reports: list[control_totals.Report] = []
+        stale = self._receive("stale_captures", grouped["stale"], STALE_ROW, reports)
+        marks = self._receive("marks", grouped["marks"], MARKS, reports)
+        changes = self._receive("changes", grouped.get("changes", ()), PLACE, reports)
+        removals = Removals(marks, changes, self._plan.span.get("size", 1))
         seen: list[Any] = []
-        removed_spans = RemovedSpans(drops)
         shown_examples: list[Example] = []
         held: list[pa.Table] = []
         for file, path in files_of(grouped):
             shown = SmallestKeys() if path in self._shown else None
-            for pages in self._finish_file(
-                file, storage_path(path), rows_of(stale, file), removals, removed_spans, counts, seen, shown
-            ):
+            rows = rows_of(stale, file)
+            for pages in self._finish_file(file, storage_path(path), rows, removals, counts, seen, shown):
                 held.append(pages)
                 if sum(pages.nbytes for pages in held) >= _HELD_BYTES:
                     yield from self._send(held, reports)
                     held = []
             if shown is not None:
-                shown_examples += [*shown.values(), *finish.stale_captures(storage_path(path), rows_of(stale, file))]
+                shown_examples += [*shown.values(), *finish.stale_captures(storage_path(path), rows)]
         yield from self._send(held, reports)
-        removed = removed_spans.rows()
+        removed = removals.repeats()
         for bucket, packed in shuffle.bucketed(removed, self._plan.span_bits):
             yield "removed", (bucket, self._spill.send(packed))
         reports.append(control_totals.sent("removed_spans", shuffle.totals(removed)))
-        reports.append(control_totals.unclaimed("drops", finish.unclaimed(removals, seen)))
+        reports.append(control_totals.unclaimed("marks", finish.unclaimed(removals.spans, seen)))
         pa.default_memory_pool().release_unused()  # otherwise the pool keeps the largest batch of every file
-        yield step_report(*reports, counts, {"examples": shown_examples})
+        yield step_report(
+            *reports, counts, removals.counts, {"examples": shown_examples, "moved_spans": removals.moved()}
+        )
 
     def _finish_file(
         self,
         file: int,
         path: StoragePath,
         stale: Any,
-        removals: Mapping[int, Sequence[int]],
-        removed_spans: RemovedSpans,
+        removals: Removals,
         counts: Counter[str],
         seen: list[Any],
         shown: SmallestKeys | None,
     ) -> Iterator[pa.Table]:
         """Yields the finished pages of a work file.
 
-        Adds to the counts, to the removed spans, to `shown`, and to `seen` the keys of the pages.
+        Adds to the counts, to the removals, to `shown`, and to `seen` the keys of the pages.
         """
         with self._finisher.audit(self._plan.keep_dropped, path.name.removesuffix(".parquet")) as dropped:
-            for newest, passed_over in read_kept(path, PAGE_COLUMNS, stale):
+            for newest, passed_over in read_kept(path, [*PAGE_COLUMNS, "span_hashes"], stale):
                 counts["pages.dropped.stale_capture"] += passed_over
                 seen.append(newest["page_key"].to_numpy())
-                removed_spans.add(newest, file)
-                yield self._finisher.finish(newest, removals, counts, dropped, shown)
+                removals.add(newest, file)
+                pages = newest.select(PAGE_COLUMNS)
+                finished = self._finisher.finish(pages, removals.spans, counts, dropped, shown, removals.kept)
+                removals.add_kept(pages, finished["page_key"].to_numpy(), self._plan.span.get("whitespace", ""))
+                yield finished
             if dropped:
                 for pages in read_stale(path, ["page_key", "url", "timestamp", "text"], stale):
                     dropped.add_stale(pages)
@@ -120,10 +122,10 @@ class CountRepeats(DedupStep):
 
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
         """Counts the removed spans of a bucket."""
-        rows = self._unpack(element[1], REPEAT)
-        yield step_report(
-            control_totals.received("removed_spans", shuffle.totals(rows)), {"repeats": most_repeated(rows)}
-        )
+        reports: list[control_totals.Report] = []
+        rows = self._receive("removed_spans", element[1], REPEAT, reports)
+        copies = {"spans.joined": joined_copies(rows)} if self._plan.moves_keepers else {}
+        yield step_report(*reports, copies, {"repeats": most_repeated(rows[rows["unit"] != JOINED])})
 
 
 class WriteShard(DedupStep):
@@ -166,5 +168,7 @@ class Publish(Step):
         files = list(find_work_files([storage_path(each) for each in self._plan.work]).values())
         repeats = with_texts(element.get("repeats", ()), files, span["size"]) if span else []
         report = {**control_totals.add_reports([element, {"examples": clean_examples}]), "repeats": repeats}
-        publish.finish(storage_path(self._plan.output), report, self._plan.publication_token)
+        output = storage_path(self._plan.output)
+        moved = element.get("moved_spans", []) if self._plan.moves_keepers else None
+        publish.finish(output, report, self._plan.publication_token, moved)
         return ()

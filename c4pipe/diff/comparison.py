@@ -18,6 +18,7 @@ _ORDER = (
     *("pages.read", "pages.dropped", "pages.cleaned", "pages.edited", "pages.kept", "pages.validation"),
     *("lines.read", "lines.dropped", "lines.edited", "lines.left"),
     *("units.cleaned", "units.newest", "units.dropped", "units.kept"),
+    *("spans.repeated", "spans.kept", "spans.doubled", "spans.joined"),
     *("bytes.read", "bytes.cleaned", "bytes.kept", "damage"),
 )
 

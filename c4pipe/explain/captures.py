@@ -1,6 +1,6 @@
 """Explains why a page is in a finished corpus or not, by its manifest, its work files and one shard."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,9 +9,10 @@ import numpy as np
 
 from c4pipe.clean import WORK_FOLDER, RecipeEvaluator, RuleResources, RuleVerdict, find_work_files, number, read_headers
 from c4pipe.corpus import Corpus, Shard, open_corpus, read_tables
+from c4pipe.dedup import moved_spans
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.explain.work_files import WorkFiles
-from c4pipe.filters import cut, is_validation, normalise_url, page_key, remove_spans, url_key
+from c4pipe.filters import cut, is_validation, normalise_url, page_key, remove_spans, units_of, url_key
 from c4pipe.io import StoragePath
 from c4pipe.recipes import Recipe, recipe_lists
 
@@ -89,7 +90,7 @@ class CorpusExplainer:
         self._corpus = open_corpus(folder)
         inside = folder / WORK_FOLDER
         self._work_folder = inside
-        self._work = _Work(self._corpus, tuple(work) or (inside,)) if work or inside.is_dir() else None
+        self._work = _Work(self._corpus, folder, tuple(work) or (inside,)) if work or inside.is_dir() else None
 
     def explain(self, url: str) -> list[CaptureVerdict]:
         """Returns a verdict for each capture of a URL, the newest first. URLs are normalised, as for deduplication.
@@ -137,8 +138,8 @@ def _row(shard: Shard, key: int, recipe: Recipe) -> int | None:
 class _Work:
     """The work files of a corpus, in the order in which deduplication reads them."""
 
-    def __init__(self, corpus: Corpus, folders: Sequence[StoragePath]) -> None:
-        self._corpus = corpus
+    def __init__(self, corpus: Corpus, folder: StoragePath, folders: Sequence[StoragePath]) -> None:
+        self._corpus, self._folder = corpus, folder
         self._recipe = corpus.recipe
         self._folders = folders
         work_files = {name.removesuffix(".parquet"): path for name, path in find_work_files(folders).items()}
@@ -196,14 +197,17 @@ class _Work:
         """Treats the newest capture of a URL as deduplication does."""
         starts, span = page["unit_starts"], self._recipe.parameters("repeated_span")
         units = cut(page["text"], starts)
-        repeats = self._files.repeats(page["page_key"], page["span_hashes"])
+        repeats, kept = self._repeats(page, span)
         losses = tuple(Loss(first + 1, first + span["size"], keeper) for first, keeper in repeats)
-        removed = {unit for each in losses for unit in range(each.first - 1, each.last)}
+        removed = units_of((first for first, _ in repeats), span.get("size", 1)) - units_of(kept, span.get("size", 1))
         text, units_left, rules = page["text"], len(units), [age]
         if losses:
-            text, units_left = remove_spans(text, starts, [first for first, _ in repeats], span["size"], span["unit"])
+            lost = [first for first, _ in repeats]
+            text, units_left = remove_spans(text, starts, lost, span["size"], span["unit"], kept)
         if span:
             fact = f"it loses {len(removed):,} of {number(len(units), span['unit'])}"
+            if kept:
+                fact += f", and keeps the copy of {number(len(kept), 'repeated span')}"
             rules.append(RuleVerdict("corpus", "repeated_span", None, fact))
         reason, guess, final = self._evaluator.explain_final(page["url"], text, units_left)
         language = guess.language if losses and guess else page["language"]
@@ -220,6 +224,17 @@ class _Work:
             losses=losses,
             rules=(*rules, *final),
         )
+
+    def _repeats(self, page: dict[str, Any], span: Mapping[str, Any]) -> tuple[list[tuple[int, str]], list[int]]:
+        """Returns the spans that a page loses, with the URL that keeps each, and those of which it keeps the copy."""
+        hashes = page["span_hashes"]
+        if not span or span["size"] == 1 or span["keep"] == "first":
+            lost, _ = self._files.repeats(page["page_key"], hashes, np.empty(0, moved_spans.MOVED))
+            return lost, []
+        moved = moved_spans.read_moved(self._folder, np.array(hashes, np.uint64))
+        lost, kept = self._files.repeats(page["page_key"], hashes, moved)
+        stay = units_of(kept, span["size"])
+        return [each for each in lost if not stay.issuperset(units_of([each[0]], span["size"]))], kept
 
     def _place(self, language: str, page: dict[str, Any]) -> tuple[tuple[str, ...], int]:
         """Returns the paths of the shards that a page is in, and its row. Raises C4pipeError where it is missing."""

@@ -40,23 +40,37 @@ class WorkFiles:
         values: dict[str, Any] = file.read_row_group(group).slice(row, 1).to_pylist()[0]
         return values
 
-    def repeats(self, page_key: int, span_hashes: Sequence[int]) -> list[tuple[int, str]]:
-        """Returns the repeated spans that a page loses.
+    def repeats(
+        self, page_key: int, span_hashes: Sequence[int], moved: Rows
+    ) -> tuple[list[tuple[int, str]], list[int]]:
+        """Returns the repeated spans of a page.
 
         Args:
             page_key: the key of a page that is the newest capture of its URL.
             span_hashes: the hashes of its spans.
+            moved: the spans whose copy is not at their first place (MOVED).
 
         Returns:
-            (the number of the span's first unit, from 0; the URL of the page that keeps it), in the order of the page.
+            Of each span that another place keeps, in the order of the page: the number of its first unit, from 0, and
+            the URL of the page that keeps it. And the first units of the repeated spans that this page keeps.
         """
         if not span_hashes:
-            return []
+            return [], []
         rows, urls = self._spans(np.array(span_hashes, np.uint64))
         first, repeats = find_repeats(rows)
-        keepers = {int(each["hash"]): urls[int(each["file"]), int(each["page"])] for each in first}
-        of_page = np.sort(repeats[repeats["page"] == np.uint64(page_key)], order="unit")
-        return [(int(each["unit"]), keepers[int(each["hash"])]) for each in of_page]
+        first = first[np.isin(first["hash"], repeats["hash"])]
+        keepers = {int(each["hash"]): (int(each["page"]), int(each["unit"])) for each in first}
+        keepers |= {int(each["hash"]): (int(each["page"]), int(each["unit"])) for each in moved}
+        files = {int(each["page"]): int(each["file"]) for each in rows}
+        lost: list[tuple[int, str]] = []
+        kept: list[int] = []
+        for unit, span in enumerate(span_hashes):
+            keeper = keepers.get(span)
+            if keeper == (page_key, unit):
+                kept.append(unit)
+            elif keeper is not None:
+                lost.append((unit, urls[files[keeper[0]], keeper[0]]))
+        return lost, kept
 
     def _spans(self, hashes: U64) -> tuple[Rows, dict[tuple[int, int], str]]:
         """Returns the spans with these hashes in the newest captures, and the URL of each page by file and page key."""

@@ -1,6 +1,7 @@
 """Listed words and phrases, found as whole words in any case (rule `bad_words`)."""
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable
 
 from c4pipe.native import text_kernel
@@ -18,10 +19,12 @@ class BadWords:
     Both entry and text are cut into words at every byte of UTF-8 that is no ASCII letter, digit or underscore. Some
     of these words are only parts of words (between other letters), but the cuts are the same in both. An entry whose
     longest word occurs is then searched in the text: it must stand between non-word characters (`\W`) or the text's
-    ends. The answer is the same as that of one regular expression of all entries, many times faster.
+    ends. With `marks`, a combining mark, such as an accent as a character of its own, belongs to its word, though it is
+    `\W` to Python. The answer is the same as that of one regular expression of all entries, many times faster.
     """
 
-    def __init__(self, words: Iterable[str], language: str) -> None:
+    def __init__(self, words: Iterable[str], language: str, marks: bool = False) -> None:
+        self._in_word = _in_word_or_mark if marks else _in_word
         self._by_word: dict[str, list[str]] = {}
         self._anywhere: list[str] = []  # entries that are searched in every text
         self._flanked = language.partition("-")[0] not in _UNSPACED
@@ -39,7 +42,7 @@ class BadWords:
         if self._by_word:
             for word in self._words_in(lower):
                 candidates += self._by_word[word]
-        return min((word for word in candidates if _has(lower, word, self._flanked)), default=None)
+        return min((word for word in candidates if _has(lower, word, self._flanked, self._in_word)), default=None)
 
 
 def _finder(words: tuple[str, ...]) -> Callable[[str], set[str]]:
@@ -60,15 +63,18 @@ _BLANKS = bytes(code if code < 128 and _WORD.match(chr(code)) else 32 for code i
 """A translation of bytes: a byte of an ASCII word stays, any other becomes a blank."""
 
 
-def _has(lower: str, word: str, flanked: bool) -> bool:
-    r"""Tells whether the text has the word; with `flanked`, only between characters that are no `\w`."""
+def _has(lower: str, word: str, flanked: bool, in_word: Callable[[str], bool]) -> bool:
+    """Tells whether the text has the word; with `flanked`, only between characters that are not `in_word`."""
     at = lower.find(word)
-    while (
-        flanked and at >= 0 and (_in_word(lower[at - 1 : at]) or _in_word(lower[at + len(word) : at + len(word) + 1]))
-    ):
+    while flanked and at >= 0 and (in_word(lower[at - 1 : at]) or in_word(lower[at + len(word) : at + len(word) + 1])):
         at = lower.find(word, at + 1)
     return at >= 0
 
 
 def _in_word(character: str) -> bool:
+    r"""Tells whether a character is `\w`; "" is not."""
     return character.isalnum() or character == "_"
+
+
+def _in_word_or_mark(character: str) -> bool:
+    return _in_word(character) or (character > "\x7f" and unicodedata.category(character).startswith("M"))

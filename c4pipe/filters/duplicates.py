@@ -13,8 +13,9 @@ SPAN_ROW = np.dtype([("hash", "<u8"), ("page", "<u8"), ("file", "<u4"), ("unit",
 """A span: its hash, the key and the file number of its page, and the index of its first unit. 24 bytes."""
 
 
-URL_ROW = np.dtype([("hash", "<u8"), ("captured", "<i8"), ("file", "<u4"), ("row", "<u4")])
-"""A capture of a URL: the URL's key, its time in microseconds since 1970, its file number and its row. 24 bytes."""
+URL_ROW = np.dtype([("hash", "<u8"), ("captured", "<i8"), ("tie", "<u8"), ("file", "<u4"), ("row", "<u4")])
+"""A capture of a URL: the URL's key, its time in microseconds since 1970, the hash that decides between captures of the
+same time (`urls.capture_hash`), its file number and its row. 32 bytes."""
 
 
 def find_repeats(rows: Rows) -> tuple[Rows, Rows]:
@@ -29,9 +30,14 @@ def find_repeats(rows: Rows) -> tuple[Rows, Rows]:
 def find_stale_captures(rows: Rows) -> tuple[Rows, Rows]:
     """Returns (the newest capture of each URL, all others), both sorted by hash.
 
-    Of captures of the same moment, the first by file number, then by row, counts as the newest (rule `stale_capture`).
+    Of captures of the same moment, the one with the smallest `tie` counts as the newest (rule `stale_capture`).
+    Captures that share this, too, give the same page; then it is the first by file number and row.
     """
-    return _first_of_each(rows, lambda same: np.lexsort((same["row"], same["file"], -same["captured"], same["hash"])))
+
+    def order(same: Rows) -> npt.NDArray[np.intp]:
+        return np.lexsort((same["row"], same["file"], same["tie"], -same["captured"], same["hash"]))
+
+    return _first_of_each(rows, order)
 
 
 def _first_of_each(rows: Rows, order: Callable[[Rows], npt.NDArray[np.intp]]) -> tuple[Rows, Rows]:

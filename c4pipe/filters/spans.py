@@ -66,7 +66,14 @@ def _mix(values: U64) -> U64:
     return values
 
 
-def remove_spans(text: str, starts: Sequence[int], spans: Iterable[int], size: int, unit: str) -> tuple[str, int]:
+def units_of(spans: Iterable[int], size: int) -> set[int]:
+    """Returns the indices of the units of spans of `size` units, given the index of each span's first unit."""
+    return {index for span in spans for index in range(span, span + size)}
+
+
+def remove_spans(
+    text: str, starts: Sequence[int], spans: Iterable[int], size: int, unit: str, kept: Iterable[int] = ()
+) -> tuple[str, int]:
     """Returns the text without the units of `spans`, and how many units are left.
 
     Args:
@@ -75,14 +82,15 @@ def remove_spans(text: str, starts: Sequence[int], spans: Iterable[int], size: i
         spans: index of the first unit of each span to remove; spans may overlap.
         size: units in a span.
         unit: `sentence` or `line`.
+        kept: index of the first unit of each span of which the text has the only copy: its units stay.
 
     A line that loses sentences keeps its inner white space and is trimmed. A line that loses all of them is removed.
     """
-    removed = {index for span in spans for index in range(span, span + size)}
+    removed = units_of(spans, size) - units_of(kept, size)
     units = cut(text, starts)
     if unit == "line":
-        kept = "".join(each for index, each in enumerate(units) if index not in removed)
-        return kept.removesuffix("\n"), len(units) - len(removed)
+        lines_left = "".join(each for index, each in enumerate(units) if index not in removed)
+        return lines_left.removesuffix("\n"), len(units) - len(removed)
     left = [_newline(each) if index in removed else each for index, each in enumerate(units)]
     lines = (line.strip() for line in "".join(left).split("\n"))
     return "\n".join(line for line in lines if line), len(units) - len(removed)

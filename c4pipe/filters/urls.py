@@ -50,6 +50,21 @@ def page_key(url: str, normalised_url: str, by_md5: bool) -> int:
     return url_md5(url) >> 64 if by_md5 else url_key(normalised_url)
 
 
+def capture_hash(url: str, timestamp: str, body: bytes | bytearray) -> int:
+    """Returns the unsigned 64-bit hash that decides which of two captures of one moment counts as the newest.
+
+    It is a hash of the text as crawled, so neither file names nor the order of records matter. URL and timestamp are in
+    it, too: captures that are equal in all three give the same page.
+
+    Args:
+        url: as crawled.
+        timestamp: as crawled.
+        body: the text as crawled, in UTF-8.
+    """
+    seed: int = mmh3.hash(f"{url}\n{timestamp}".encode("utf-8", "replace"), signed=False)
+    return mmh3.hash64(bytes(body), seed, signed=False)[0]
+
+
 def is_validation(normalised_url: str, one_in: int) -> bool:
     """Tells whether the page belongs to the validation split: the MD5 of its URL modulo `one_in` is 0.
 

@@ -58,7 +58,10 @@ def build_corpus(
     cache: PathArgument | None = None,
     max_missing: int | None = None,
     keep_dropped: float | None = None,
+    runner: str | None = None,
     workers: int | None = None,
+    spark_master: str | None = None,
+    spark_conf: Mapping[str, str] | None = None,
     beam: Sequence[str] = (),
     progress: ProgressCallback | None = None,
 ) -> Corpus:
@@ -83,8 +86,11 @@ def build_corpus(
         cache: a folder that keeps downloaded files; None to keep none.
         max_missing: how many files may be missing because they can't be downloaded; None for any number but all.
         keep_dropped: keep the dropped pages of this share of the URLs, from 0 to 1, for audits; None to keep none.
+        runner: None for this machine, `spark`, or a runner of Apache Beam, such as `FlinkRunner`.
         workers: processes on this machine; None for one a core.
-        beam: options of Apache Beam, such as `["--runner=FlinkRunner"]`, to run on a Beam runner.
+        spark_master: with `runner="spark"`: the master, such as `local[2]`; None for Spark's own setting.
+        spark_conf: with `runner="spark"`: settings of Spark, such as `{"spark.executor.memory": "2g"}`.
+        beam: with a runner of Beam: its options, such as `["--parallelism=8"]`.
         progress: is called about once a second with a `ProgressEvent`, in a thread of its own.
 
     Returns the finished corpus; its `manifest["missing"]` lists the files that could not be downloaded.
@@ -105,7 +111,7 @@ def build_corpus(
         cache=cache,
         max_missing=max_missing,
         keep_dropped=_keep_dropped(keep_dropped, folder),
-        runner=RunnerOptions(workers, tuple(beam), quiet=True),
+        runner=RunnerOptions.of_arguments(runner, workers, spark_master, spark_conf, beam),
     )
     build(plan_build(BuildOptions(clean_options, folder, _formats(format), shards)), Progress(progress))
     return open_corpus(folder)
@@ -126,7 +132,10 @@ def clean_files(
     cache: PathArgument | None = None,
     max_missing: int | None = None,
     keep_dropped: float | None = None,
+    runner: str | None = None,
     workers: int | None = None,
+    spark_master: str | None = None,
+    spark_conf: Mapping[str, str] | None = None,
     beam: Sequence[str] = (),
     progress: ProgressCallback | None = None,
 ) -> CleanResult:
@@ -152,7 +161,7 @@ def clean_files(
         cache=cache,
         max_missing=max_missing,
         keep_dropped=_keep_dropped(keep_dropped, folder),
-        runner=RunnerOptions(workers, tuple(beam), quiet=True),
+        runner=RunnerOptions.of_arguments(runner, workers, spark_master, spark_conf, beam),
     )
     counts = clean(plan_clean(options), Progress(progress))
     return CleanResult(folder, counts, tuple(missing.missing_files([folder])))
@@ -165,7 +174,10 @@ def dedup_files(
     format: str | Sequence[str] = "parquet",
     shards: int | None = None,
     keep_dropped: float | None = None,
+    runner: str | None = None,
     workers: int | None = None,
+    spark_master: str | None = None,
+    spark_conf: Mapping[str, str] | None = None,
     beam: Sequence[str] = (),
     progress: ProgressCallback | None = None,
 ) -> Corpus:
@@ -182,7 +194,7 @@ def dedup_files(
         output=folder,
         formats=_formats(format),
         shards=shards,
-        runner=RunnerOptions(workers, tuple(beam), quiet=True),
+        runner=RunnerOptions.of_arguments(runner, workers, spark_master, spark_conf, beam),
         keep_dropped=_keep_dropped(keep_dropped, folder),
     )
     dedup(plan_dedup(options), Progress(progress))

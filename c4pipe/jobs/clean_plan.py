@@ -8,6 +8,7 @@ from c4pipe.errors import UsageError
 from c4pipe.io import StoragePath, list_names
 from c4pipe.jobs.options import CleanOptions
 from c4pipe.recipes import Lists, Recipe, choose_recipe, pinned_lists, recipe_lists
+from c4pipe.runners import check_runner
 from c4pipe.wet import InputFile, find_inputs
 
 
@@ -47,6 +48,7 @@ def plan_clean(options: CleanOptions) -> CleanPlan:
 
     Raises UsageError for an option that can't be met, C4pipeError if the list of a crawl's files can't be downloaded.
     """
+    check_runner(options.runner)
     recipe = choose_recipe(options.recipe, options.languages)
     cache = options.network.cache
     if options.work.exists() and not options.work.is_dir():

@@ -14,7 +14,7 @@ from c4pipe.filters import SPAN_ROW, URL_ROW, check_detector
 from c4pipe.io import StoragePath
 from c4pipe.jobs.options import DedupOptions
 from c4pipe.recipes import Recipe, recipe_lists
-from c4pipe.runners import control_totals
+from c4pipe.runners import check_runner, control_totals
 
 MAX_SHARD_BYTES = 8 * SHARD_BYTES
 """Bytes of text that a shard may have at most, on average: a worker holds a shard in memory."""
@@ -97,6 +97,7 @@ def plan_dedup(options: DedupOptions) -> CorpusPlan:
 
     Raises UsageError for an option that can't be met, or for work files that do not go together.
     """
+    check_runner(options.runner)
     check_output(options.output, options.formats, options.shards)
     files = find_work_files(options.work)
     headers = tuple(read_headers(files).values())
@@ -105,7 +106,7 @@ def plan_dedup(options: DedupOptions) -> CorpusPlan:
     recipe_lists.find_lists(options.work, headers[0].lists)
     text_bytes = control_totals.add_reports(header.text_bytes for header in headers)
     layout = Layout.plan(recipe.languages, text_bytes, options.shards)
-    _check_shards(layout, text_bytes)
+    check_shards(layout, text_bytes)
     return CorpusPlan(options, files, headers, layout)
 
 
@@ -136,7 +137,7 @@ def check_output(output: StoragePath, formats: Sequence[str], shards: int | None
         raise UsageError(f"--output {output} is a file: give a folder")
 
 
-def _check_shards(layout: Layout, text_bytes: Mapping[str, int]) -> None:
+def check_shards(layout: Layout, text_bytes: Mapping[str, int]) -> None:
     """Raises UsageError if the shards of a language would be too large for the memory of a worker."""
     for language, count in zip(layout.languages, layout.train_shards, strict=True):
         size = text_bytes.get(language, 0)

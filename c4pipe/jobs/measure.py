@@ -128,7 +128,7 @@ def cost(plan: CleanPlan, formats: Sequence[str], count: int, sources: InputOpen
         if not pages:
             raise C4pipeError(f"no page was found in {len(files)} slices: are these WET files?")
         before = time.process_time()
-        options = DedupOptions((work,), output, tuple(formats), runner=RunnerOptions(1))
+        options = DedupOptions((work,), output, tuple(formats), runner=RunnerOptions(workers=1))
         manifest = dedup(plan_dedup(options), Progress())
         return Cost(
             parts=len(files),

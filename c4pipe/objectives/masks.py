@@ -1,7 +1,7 @@
 """Which tokens are corrupted: masks of shape [tokens], True for a corrupted token, for rows of given sizes.
 
 Sources: Raffel et al. 2020 (T5), sections 3.1.4 and 3.3; Clark et al. 2020 (ELECTRA), section 2; Lan et al. 2020
-(ALBERT), section 3.1.
+(ALBERT), section 4.1.
 """
 
 from typing import NamedTuple

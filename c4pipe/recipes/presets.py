@@ -10,7 +10,7 @@ from c4pipe.recipes.recipe import Recipe, Step, step
 
 C4 = Recipe(
     name="c4",
-    description="C4 as the T5 paper describes it, read literally and made safe where the paper is silent",
+    description="C4 as the T5 paper describes it; where the paper leaves a choice, as the published pages are",
     read=(step("body_lines"),),
     readable=(step("incomplete"), step("too_long")),
     crawled=(step("lorem_ipsum"), step("curly_bracket")),
@@ -24,12 +24,14 @@ C4 = Recipe(
     ),
     cleaned=(step("language"), step("few_sentences"), step("bad_words")),
     corpus=(step("normalised_url"), step("stale_capture"), step("repeated_span")),
-    final=(step("few_sentences_left"), step("validation")),
+    # Again: without its repeated spans, an English page can be a page of another language.
+    final=(step("few_sentences_left"), step("language"), step("validation")),
 )
 
 _TFDS_BAD_WORDS = step(
     "bad_words",
     searched_text="cleaned",
+    marks_in_words=False,
     keep_case=True,
     regional_lists=True,
     exempt=("ja:sm", "ja:グロ", "ja:女の子", "zh:性"),
@@ -40,7 +42,7 @@ TFDS = Recipe(
     name="tfds",
     description="C4 as TensorFlow Datasets 3.1.0 makes it (en), decision for decision",
     read=(step("body_lines", line_separators="newlines, then unicode"), step("metadata_line")),
-    readable=(step("incomplete"), step("too_long")),
+    readable=(step("incomplete", timestamps="any text"), step("too_long")),
     crawled=(),
     lines=(
         step("long_word"),
@@ -65,6 +67,7 @@ TFDS = Recipe(
 # All languages of CLD3 but the two that TensorFlow Datasets omits: they have fewer than 10,000 pages in all crawls.
 _MC4_LANGUAGES = (*(each for each in CLD3_LANGUAGES if each not in ("bs", "hr")), UNKNOWN)
 _CLD3 = {"detector": "cld3", "min_probability": 0.95}
+_ALL_LANGUAGES = step("language", languages=(*CLD3_LANGUAGES, UNKNOWN), **_CLD3)
 
 
 def _variant(base: Recipe, name: str, description: str, **stages: tuple[Step, ...]) -> Recipe:
@@ -78,6 +81,22 @@ def _insert(steps: tuple[Step, ...], new: Step, before: str) -> tuple[Step, ...]
 
 NOBLOCKLIST = _variant(
     C4.without("bad_words"), "noblocklist", "c4 without the bad-words filter (AllenAI's en.noblocklist)"
+)
+C4_2019 = _variant(
+    C4.change("few_sentences", min_sentences=5)
+    .change("few_sentences_left", min_sentences=5)
+    .change("few_words", min_words_per_line=3),
+    "c4-2019",
+    "c4 with the limits of the paper's first version (arXiv:1910.10683v1): five sentences a page, three words a line",
+)
+C4_LITERAL = _variant(
+    C4.change(
+        "no_terminal_punctuation",
+        endings=(".", "!", "?", '"', "”", "'", "’", "»", "›", "」", "』"),
+        excluded_endings=(),
+    ),
+    "c4-literal",
+    "c4 with the paper's sentence on line ends taken word for word: any end quotation mark, and ... is a period",
 )
 UNFILTERED = _variant(
     C4,
@@ -109,11 +128,11 @@ MC4 = _variant(
     lines=(),
     cleaned=(
         step("few_long_lines"),
-        step("language", languages=(*CLD3_LANGUAGES, UNKNOWN), **_CLD3),
+        _ALL_LANGUAGES,
         step("bad_words", drop_fraction=0.999),
     ),
     corpus=(step("normalised_url"), step("stale_capture"), _TFDS_LINES),
-    final=(step("empty"), step("validation")),
+    final=(step("empty"), _ALL_LANGUAGES, step("validation")),
 )
 
 _NEWLINES = (step("body_lines", line_separators="newlines"), step("metadata_line"))
@@ -131,7 +150,7 @@ TFDS_REALNEWSLIKE = _variant(
     TFDS,
     "tfds-realnewslike",
     "realnewslike of TensorFlow Datasets: the domains come first",
-    readable=(*TFDS.readable, step("domain_not_listed")),
+    readable=(*TFDS.readable, step("domain_not_listed", any_case=False)),
 )
 TFDS_WEBTEXTLIKE = _variant(
     TFDS,
@@ -157,7 +176,7 @@ TFDS_MC4 = _variant(
 RECIPES: Mapping[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
-        *(C4, NOBLOCKLIST, UNFILTERED, REALNEWSLIKE, WEBTEXTLIKE, MC4),
+        *(C4, C4_2019, C4_LITERAL, NOBLOCKLIST, UNFILTERED, REALNEWSLIKE, WEBTEXTLIKE, MC4),
         *(TFDS, TFDS_UNFILTERED, TFDS_REALNEWSLIKE, TFDS_WEBTEXTLIKE, TFDS_MC4),
     )
 }

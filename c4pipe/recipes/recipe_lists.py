@@ -61,9 +61,9 @@ class Lists:
         }
         return {name: hashlib.sha256(value).hexdigest() for name, value in values.items() if value}
 
-    def has_domain(self, normalised_url: str) -> bool:
-        """Tells whether the domain of a URL is listed."""
-        return domains.is_listed(normalised_url, self.domains)
+    def has_domain(self, normalised_url: str, any_case: bool) -> bool:
+        """Tells whether the domain of a URL is listed; with `any_case`, also where it is written in capitals."""
+        return domains.is_listed(normalised_url, self.domains, any_case)
 
     def has_link(self, key: int) -> bool:
         """Tells whether the URL of that key is listed."""

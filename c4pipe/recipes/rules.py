@@ -94,15 +94,17 @@ _TABLE = (
         TFDS, lines.drop_metadata, {"starts": ("WARC", "CONTENT-", "Content-")},
     ),
     Rule(
-        "incomplete", "page", "drops a page without URL, text or timestamp",
-        TFDS, pages.is_incomplete, fact=Fact.MISSING_FIELDS,
+        "incomplete", "page", "drops a page without URL, text or timestamp (what counts as a timestamp: {timestamps})",
+        TFDS + "; dates: WARC 1.1 (ISO 28500)", pages.is_incomplete, {"timestamps": "WARC dates"}, Fact.MISSING_FIELDS,
+        choices={"timestamps": ("WARC dates", "any text")}, elsewhere=("timestamps",),
     ),
     Rule(
         "too_long", "page", "drops a page of more than {max_characters} characters",
         TFDS, pages.exceeds, {"max_characters": 190_000}, Fact.LENGTH,
     ),
     Rule(
-        "stale_capture", "corpus", "keeps the newest page of each URL; ties by file name, then position",
+        "stale_capture", "corpus",
+        "keeps the newest page of each URL; of equally new ones, the smallest hash of the text",
         TFDS, find_stale_captures,
     ),
     Rule(
@@ -122,7 +124,10 @@ _TABLE = (
     Rule(
         "no_terminal_punctuation", "line",
         "keeps a line that ends in one of {endings}, but not in {excluded_endings}",
-        PAPER + "; ellipsis: " + TFDS, lines.keep_terminal_punctuation,
+        # Of 3,430 lines of 449 published pages 2,830 end in ".", 321 in "!", 239 in "?", 40 in '"', and none in
+        # anything else. So published C4 took no ellipsis for a period. Of the end quotation marks the two double
+        # English ones count; the others are also apostrophes, or of other languages. Recipe c4-literal takes them all.
+        PAPER + "; ellipsis: published C4, " + TFDS, lines.keep_terminal_punctuation,
         {"endings": (".", "!", "?", '"', "”"), "excluded_endings": ("...", "…")},
     ),
     Rule(
@@ -143,7 +148,7 @@ _TABLE = (
     ),
     Rule(
         "policy", "line", "drops a line that has one of {phrases}, in any case",
-        PAPER + "; phrases: " + TFDS, lines.drop_phrases, {"phrases": _POLICY},
+        PAPER, lines.drop_phrases, {"phrases": _POLICY},
     ),
     Rule(
         "few_sentences", "page",
@@ -153,16 +158,17 @@ _TABLE = (
     ),
     Rule(
         "repeated_span", "corpus",
-        "keeps one of each span of {size} consecutive {unit}s (any case; white space {whitespace}): "
-        "the one with the smallest {keep_smallest}; the others lose these {unit}s",
+        "keeps one of each span of {size} consecutive {unit}s (any case; white space {whitespace}), by the smallest "
+        "{keep_smallest}; the others lose these {unit}s (copies that stay: {keep})",
         PAPER + "; lines: " + TFDS, spans.span_hashes,
-        {"unit": "sentence", "size": 3, "whitespace": "collapsed", "keep_smallest": "url hash"},
+        {"unit": "sentence", "size": 3, "whitespace": "collapsed", "keep_smallest": "url hash", "keep": "one"},
         choices={
             "unit": ("sentence", "line"),
             "whitespace": ("collapsed", "stripped"),
             "keep_smallest": ("url hash", "url md5"),
+            "keep": ("one", "first"),
         },
-        elsewhere=("unit", "whitespace", "keep_smallest"),
+        elsewhere=("unit", "whitespace", "keep_smallest", "keep"),
     ),
     Rule(
         "few_sentences_left", "page",
@@ -191,13 +197,17 @@ _TABLE = (
     Rule(
         "bad_words", "page",
         "drops a page that has a listed word or phrase, as whole words, in any case, in its {searched_text} text "
-        "(share of these pages that is dropped: {drop_fraction}; entries keep their capitals: {keep_case}; "
+        "(combining marks belong to their word: {marks_in_words}; "
+        "share of these pages that is dropped: {drop_fraction}; entries keep their capitals: {keep_case}; "
         "regional lists: {regional_lists}; exempt entries: {exempt})",
         PAPER + "; list: LDNOOBW at the commit that " + TFDS + " pins", pages.is_listed,
-        {"searched_text": "crawled", "drop_fraction": 1.0, "keep_case": False, "regional_lists": False, "exempt": ()},
+        {
+            "searched_text": "crawled", "marks_in_words": True, "drop_fraction": 1.0, "keep_case": False,
+            "regional_lists": False, "exempt": (),
+        },
         Fact.BAD_WORD,
         choices={"searched_text": ("crawled", "cleaned")},
-        elsewhere=("searched_text", "drop_fraction", "keep_case", "regional_lists", "exempt"),
+        elsewhere=("searched_text", "marks_in_words", "drop_fraction", "keep_case", "regional_lists", "exempt"),
     ),
     Rule(
         "validation", "corpus", "sets a page aside for validation if the MD5 of its URL modulo {one_in} is 0",
@@ -205,8 +215,10 @@ _TABLE = (
     ),
     Rule(
         "domain_not_listed", "page",
-        "keeps a page of a listed domain, or of a listed subdomain where the list names some",
-        PAPER_VARIANTS + "; list: RealNews (Zellers et al. 2019)", pages.is_outside, fact=Fact.DOMAIN_LISTED,
+        "keeps a page of a listed domain, or of a listed subdomain where the list names some "
+        "(hosts in any case: {any_case})",
+        PAPER_VARIANTS + "; list: RealNews (Zellers et al. 2019)", pages.is_outside, {"any_case": True},
+        Fact.DOMAIN_LISTED, elsewhere=("any_case",),
     ),
     Rule(
         "url_not_listed", "page", "keeps a page whose URL is in a list of links",

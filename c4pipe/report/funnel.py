@@ -10,7 +10,7 @@ from typing import Literal
 from c4pipe.recipes import Recipe
 from c4pipe.wet import DAMAGE
 
-Section = Literal["pages", "lines", "units", "bytes", "damage"]
+Section = Literal["pages", "lines", "units", "spans", "bytes", "damage"]
 Kind = Literal["read", "dropped", "changed", "kept", "part", "damage"]
 
 
@@ -19,7 +19,7 @@ class FunnelRow:
     """One row of a funnel.
 
     Attributes:
-        section: what is counted. `units` are those of repeated spans: sentences or lines.
+        section: what is counted. `units` are those of repeated spans: sentences or lines; `spans` are repeated spans.
         kind: `read` (the first row of a section), `dropped` or `changed` (by one rule), `kept` (what a section ends
             with), `part` (a part of the row above, such as the pages of one language), `damage`.
         name: the rule, or the words for any other row.
@@ -67,6 +67,7 @@ def funnel_rows(recipe: Recipe, counts: Mapping[str, int]) -> list[FunnelRow]:
         *_pages(recipe, counts),
         *_lines(recipe, counts),
         *_units(recipe, counts),
+        *_spans(counts),
         *_bytes(counts),
         *_damage(counts),
     ]
@@ -86,10 +87,12 @@ def _pages(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
     read = counts.get("pages.read", 0)
     finished = "pages.kept" in counts  # after `clean` alone, job 2's rules have no row
     yield FunnelRow("pages", "read", "pages read", read, read)
-    for _, step in recipe.steps():
-        if step.definition.scope == "page" or step.rule == "stale_capture":
-            name = f"pages.dropped.{step.rule}"
-            if finished or name in counts or step not in (*recipe.corpus, *recipe.final):
+    shown = set()
+    for stage, step in recipe.steps():
+        if (step.definition.scope == "page" or step.rule == "stale_capture") and step.rule not in shown:
+            name = f"pages.dropped.{step.rule}"  # of both jobs, for a rule of two stages
+            if finished or name in counts or stage not in ("corpus", "final"):
+                shown.add(step.rule)
                 yield FunnelRow("pages", "dropped", step.rule, counts.get(name, 0), read)
     if finished:
         yield FunnelRow("pages", "kept", "pages kept", counts["pages.kept"], read)
@@ -125,6 +128,21 @@ def _units(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
     for rule in ("repeated_span", *(step.rule for step in recipe.final if step.definition.scope == "page")):
         yield FunnelRow("units", "dropped", rule, counts.get(f"units.dropped.{rule}", 0), newest)
     yield FunnelRow("units", "kept", f"{units} kept", counts.get("units.kept", 0), newest)
+
+
+def _spans(counts: Mapping[str, int]) -> Iterator[FunnelRow]:
+    """Yields the rows of repeated spans, where the recipe keeps exactly one copy of each: all, and the exceptions."""
+    repeated = counts.get("spans.repeated", 0)
+    if not repeated:
+        return
+    yield FunnelRow("spans", "read", "repeated spans (one copy of each stays)", repeated, repeated)
+    exceptions = {
+        "copy on a page that was dropped": repeated - counts.get("spans.kept", 0),
+        "a second copy stays": counts.get("spans.doubled", 0),
+        "removal joined a second copy": counts.get("spans.joined", 0),
+    }
+    for name, number in exceptions.items():
+        yield FunnelRow("spans", "part", name, number, repeated)
 
 
 def _bytes(counts: Mapping[str, int]) -> Iterator[FunnelRow]:

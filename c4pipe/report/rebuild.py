@@ -45,6 +45,7 @@ class _ProfileShard(Step):
     """Shard -> the report with its profile."""
 
     outputs = ("profiles",)
+    sums = ("profiles",)
 
     def process(self, element: Shard) -> Iterable[tuple[str, Any]]:
         profiler = Profiler(element.language, element.id.split, element.id.shard_index)

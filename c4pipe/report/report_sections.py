@@ -86,10 +86,12 @@ def _line_funnel(report: ReportInput, funnel: Iterable[FunnelRow]) -> Table:
     return funnel_chart("Lines", "lines", rows, _rule_notes(report))
 
 
-def _unit_funnel(report: ReportInput, funnel: Iterable[FunnelRow]) -> Iterator[Table]:
+def _unit_funnel(report: ReportInput, funnel: Sequence[FunnelRow]) -> Iterator[Table]:
     if report.count("units.newest"):
         units = unit_name(report.recipe)
         yield funnel_chart(units.capitalize(), units, [row for row in funnel if row.section == "units"], {})
+    if report.count("spans.repeated"):
+        yield funnel_chart("Repeated spans", "spans", [row for row in funnel if row.section == "spans"], {})
 
 
 def _byte_funnel(funnel: Iterable[FunnelRow]) -> Table:

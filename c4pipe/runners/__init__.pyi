@@ -10,10 +10,11 @@ from .progress import Facts as Facts
 from .progress import Progress as Progress
 from .progress import ProgressEvent as ProgressEvent
 from .progress import State as State
+from .runner import check_runner as check_runner
 from .runner import run_job as run_job
 from .runner import spill_folder as spill_folder
+from .runner_options import SPARK as SPARK
 from .runner_options import RunnerOptions as RunnerOptions
-from .runner_options import is_local as is_local
 from .spill import Spill as Spill
 from .worker import end_with as end_with
 from .worker import lighten as lighten

@@ -2,15 +2,21 @@
 
 import contextlib
 import logging
+import socket
 from collections.abc import Callable, Iterator
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
 
-from c4pipe.errors import JobWritten
+from c4pipe.errors import C4pipeError, JobWritten
 from c4pipe.runners.beam_flow import BeamFlow
+from c4pipe.runners.beam_names import find_runner
 from c4pipe.runners.flow import Flow
+from c4pipe.runners.progress import LOG
 from c4pipe.runners.runner_options import RunnerOptions
+
+DOWNLOAD_SECONDS = 60.0
+"""How long Beam's client waits for a server that does not answer."""
 
 
 def run_on_beam(graph: Callable[[Flow], None], options: RunnerOptions, runs_as: Callable[[str], None]) -> None:
@@ -18,21 +24,42 @@ def run_on_beam(graph: Callable[[Flow], None], options: RunnerOptions, runs_as: 
 
     Args:
         graph: puts the steps together.
-        options: what runs the job; `beam` holds the options for Beam.
+        options: what runs the job: a runner of Beam, and its options.
         runs_as: called with the id by which the runner knows the job, where it gives one.
 
-    Raises JobWritten where the job is written to a file instead, and what Beam raises.
+    Raises UsageError where `find_runner` does, JobWritten where the job is written to a file instead, and what Beam
+    raises.
     """
-    beam_options = PipelineOptions(list(options.beam))
+    runner = find_runner(options)
+    LOG.info("runner: %s, Apache Beam %s", runner, beam.__version__)
+    beam_options = PipelineOptions([f"--runner={runner.runs}", *options.beam])
     pipeline = beam.Pipeline(options=beam_options)
     graph(BeamFlow(pipeline))
     with _logs(not options.quiet):
-        result = pipeline.run()
+        with _limited_downloads(runner.has_job_server):
+            result = pipeline.run()
         if job := _job_id(result):
             runs_as(job)
         result.wait_until_finish()
     if file := beam_options.view_as(PortableOptions).output_executable_path:
         raise JobWritten(f"the job is in {file}: submit it, then give the same command without that option")
+
+
+@contextlib.contextmanager
+def _limited_downloads(limited: bool) -> Iterator[None]:
+    """Limits how long Beam waits for a server: it downloads what a runner needs by requests without a time limit."""
+    before = socket.getdefaulttimeout()
+    if limited:
+        socket.setdefaulttimeout(DOWNLOAD_SECONDS)
+    try:
+        yield
+    except TimeoutError as error:
+        raise C4pipeError(
+            f"a server that Beam downloads this runner from has not answered for {DOWNLOAD_SECONDS:g} s: name a file, "
+            "as with --prism_location, --flink_job_server_jar or --spark_job_server_jar"
+        ) from error
+    finally:
+        socket.setdefaulttimeout(before)
 
 
 def _job_id(result: object) -> str | None:

@@ -1,13 +1,14 @@
 """How steps make up a job. The graph of a job is written once, against `Flow`; each runner implements `Flow`.
 
-`local_flow` runs the steps in processes of this machine, `beam_flow` adds them to a Beam pipeline.
+`local_flow` runs the steps in processes of this machine, `spark_flow` on Spark;
+`beam_flow` adds them to a Beam pipeline.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 Collection = Any
-"""Elements between two steps: a list on this machine, a PCollection on Beam."""
+"""Elements between two steps: a list on this machine, a PCollection on Beam, a shuffled RDD on Spark."""
 
 
 class Step:
@@ -15,6 +16,9 @@ class Step:
 
     outputs: tuple[str, ...] = ()
     """The names of its outputs."""
+
+    sums: tuple[str, ...] = ()
+    """Those of its outputs whose elements are only added up (`Flow.fold`). All others give pairs (key, value)."""
 
     def setup(self) -> None:
         """Opens what the step needs, once in a worker."""
@@ -34,7 +38,10 @@ class Flow(Protocol):
         """Returns these elements, spread over the workers."""
 
     def do(self, name: str, elements: Collection, step: Step) -> Mapping[str, Collection]:
-        """Applies a step to each element and returns its outputs, by name."""
+        """Applies a step to each element of what `create`, `group`, `join` or `fold` returned.
+
+        Returns the outputs of the step, by name, for `group`, `join`, `merge` or `fold`.
+        """
 
     def group(self, name: str, pairs: Collection) -> Collection:
         """Groups pairs (key, value) by key: returns pairs (key, values)."""

@@ -1,6 +1,7 @@
-"""Runs a job: in processes of this machine, or on the Beam runner that the options name."""
+"""Runs a job: in processes of this machine, on Spark, or on the Beam runner that the options name."""
 
 import contextlib
+import importlib.util
 import os
 import re
 import tempfile
@@ -12,7 +13,8 @@ from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.io import StoragePath
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import LocalFlow
-from c4pipe.runners.runner_options import RunnerOptions, is_local, runner_name
+from c4pipe.runners.progress import LOG
+from c4pipe.runners.runner_options import RunnerOptions
 
 _ERROR_LINE = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Error|Exception|Interrupt)): (.+)$", re.MULTILINE)
 
@@ -23,13 +25,26 @@ def spill_folder(options: RunnerOptions, near: StoragePath) -> Iterator[str]:
 
     It is inside the folder `near`, whose owner removes it. If `near` is in an object store, it is a temporary folder.
     """
-    if not is_local(options):
+    if options.runner is not None:
         yield ""
     elif isinstance(near, Path):
         yield str(near / "_spill")
     else:
         with tempfile.TemporaryDirectory(prefix="c4pipe-") as folder:
             yield folder
+
+
+def check_runner(options: RunnerOptions) -> None:
+    """Looks up the runner that the options name, and checks its options. Starts nothing.
+
+    Raises UsageError for a runner that there is not, that is not installed, or an option that this runner has not.
+    """
+    if options.is_spark and importlib.util.find_spec("pyspark") is None:
+        raise UsageError("--runner spark needs PySpark, which is not installed: pip install 'c4pipe[spark]'")
+    if options.runner is not None and not options.is_spark:
+        from c4pipe.runners.beam_names import find_runner
+
+        find_runner(options)
 
 
 def run_job(
@@ -43,17 +58,20 @@ def run_job(
         tasks: the number of independent tasks; on this machine no more processes than that are started.
         runs_as: called with the id by which another runner knows the job, where it gives one.
 
-    Raises UsageError where an option is not for that runner, C4pipeError with the cause in one sentence where a step
-    fails, JobWritten where the job is written to a file instead.
+    Raises UsageError where `check_runner` does, C4pipeError with the cause in one sentence where a step fails,
+    JobWritten where the job is written to a file instead.
     """
     try:
-        if is_local(options):
-            with LocalFlow(max(1, min(options.workers or os.cpu_count() or 1, tasks))) as flow:
+        if options.runner is None:
+            workers = max(1, min(options.workers or os.cpu_count() or 1, tasks))
+            LOG.info("runner: this machine, %d %s", workers, "process" if workers == 1 else "processes")
+            with LocalFlow(workers) as flow:
                 graph(flow)
+        elif options.is_spark:
+            from c4pipe.runners.spark_runner import run_on_spark
+
+            run_on_spark(graph, options, tasks, runs_as)
         else:
-            if options.workers is not None:
-                name = runner_name(options.beam)
-                raise UsageError(f"--workers {options.workers} is for this machine; {name} has an option of its own")
             from c4pipe.runners.beam_runner import run_on_beam
 
             run_on_beam(graph, options, runs_as)

@@ -16,7 +16,7 @@ from c4pipe.corpus import Corpus, Shard, open_language, read_shard
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.io import StoragePath, list_names, only_run, read_json, remove_tree, storage_path, write_text
 from c4pipe.objectives import Counts, Tokenizer
-from c4pipe.runners import Flow, Progress, RunnerOptions, Step, run_job
+from c4pipe.runners import Flow, Progress, RunnerOptions, Step, check_runner, run_job
 from c4pipe.vocab import load_model
 
 NAME = "tokens.json"
@@ -41,6 +41,7 @@ def count(corpus: StoragePath, model: StoragePath, runner: RunnerOptions, progre
     Raises UsageError where the folder is no finished corpus, or its tokens were counted with another vocabulary;
     C4pipeError where a shard can't be read; LostDataError where the runner ended without counting all shards.
     """
+    check_runner(runner)
     digest = load_model(model).sha256
     opened = open_language(corpus)
     folder = folder_of(opened)

@@ -44,7 +44,10 @@ def train_vocabulary(
     bake_sentinels: bool = False,
     sample_bytes: int = SAMPLE_BYTES,
     repeat: bool = False,
+    runner: str | None = None,
     workers: int | None = None,
+    spark_master: str | None = None,
+    spark_conf: Mapping[str, str] | None = None,
     beam: Sequence[str] = (),
     progress: Callable[[ProgressEvent], None] | None = None,
 ) -> TrainedVocabulary:
@@ -64,8 +67,11 @@ def train_vocabulary(
         bake_sentinels: whether the model's file has T5's 100 sentinels as its last pieces.
         sample_bytes: bytes of text to train on, at most.
         repeat: whether the text of a source is repeated if there is too little of it for its weight.
+        runner: what reads the text: None for this machine, `spark`, or a runner of Apache Beam, such as `FlinkRunner`.
         workers: processes on this machine that read the text; None for one a core.
-        beam: options of Apache Beam, to read the text on a Beam runner.
+        spark_master: with `runner="spark"`: the master, such as `local[2]`; None for Spark's own setting.
+        spark_conf: with `runner="spark"`: settings of Spark, such as `{"spark.executor.memory": "2g"}`.
+        beam: with a runner of Beam: its options, such as `["--parallelism=8"]`.
         progress: is called about once a second with a `ProgressEvent`, in a thread of its own.
 
     Raises UsageError for an argument that can't be met, or if there is too little text for that many pieces;
@@ -79,6 +85,6 @@ def train_vocabulary(
         settings=Settings(size, model, byte_fallback, normalization, coverage, bake_sentinels),
         sample_bytes=sample_bytes,
         repeat=repeat,
-        runner=RunnerOptions(workers, tuple(beam), quiet=True),
+        runner=RunnerOptions.of_arguments(runner, workers, spark_master, spark_conf, beam),
     )
     return TrainedVocabulary(folder, vocab(plan_vocab(options), Progress(progress)))

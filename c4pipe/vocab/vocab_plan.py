@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from c4pipe.errors import UsageError
+from c4pipe.runners import check_runner
 from c4pipe.vocab.options import VocabOptions
 from c4pipe.vocab.sentencepiece_model import SENTINELS
 from c4pipe.vocab.sources import Reading, find_pages, source_labels
@@ -60,6 +61,7 @@ def plan_vocab(options: VocabOptions) -> VocabPlan:
 
     Raises UsageError for an option that can't be met; whether there is enough text is not known yet.
     """
+    check_runner(options.runner)
     if options.sample_bytes < _LEAST_BYTES:
         raise UsageError(f"--sample-bytes {options.sample_bytes}: give at least {_LEAST_BYTES} bytes of text")
     if options.output.exists() and not options.output.is_dir():

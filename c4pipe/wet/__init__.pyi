@@ -6,6 +6,7 @@ from .inputs import find_inputs as find_inputs
 from .inputs import parse_slice as parse_slice
 from .page import Page as Page
 from .page import split_newlines as split_newlines
+from .page import text_order as text_order
 from .page import trimmed as trimmed
 from .quarantine import QuarantineWriter as QuarantineWriter
 from .records import DAMAGE as DAMAGE

@@ -5,9 +5,17 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 
-_WARC_DATE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,6})[0-9]*)?Z")
+# WARC 1.1, 5.4: a profile of ISO 8601, from a year to a fraction of a second.
+_WARC_DATE = re.compile(
+    r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})(?:T([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,6})[0-9]*)?)?Z)?)?)?"
+)
 _EPOCH = datetime.datetime(1970, 1, 1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
+_LEAP_SECOND = 60
+_LONGEST_DATE = len("2019-04-18T10:12:43.000000Z")
+_MINUTE_DATE = len("2019-04-18T10:12Z")
+_MINUTE = 60_000_000  # microseconds
+_FIRST = (1, 1, 1, 0, 0, 0)  # year, month, day, hour, minute, second
 
 
 class Page:
@@ -63,12 +71,43 @@ def split_newlines(body: str) -> list[str]:
 
 
 def microseconds(warc_date: str) -> int | None:
-    """Returns a WARC date (`2019-04-18T10:12:43Z`) in microseconds since 1970, or None if it isn't one."""
+    """Returns a WARC date in microseconds since 1970 (UTC), or None if it isn't one or does not exist.
+
+    A date is of WARC 1.1: `2019`, `2019-04`, `2019-04-18`, `2019-04-18T10:12Z`, `2019-04-18T10:12:43Z`, or that with a
+    fraction of a second. What it leaves out is the first that it can be. A leap second (`:60`) counts as the second
+    after it.
+    """
     match = _WARC_DATE.fullmatch(warc_date)
     if match is None:
         return None
+    year, month, day, hour, minute, second = (
+        int(each or first) for each, first in zip(match.groups()[:6], _FIRST, strict=True)
+    )
     try:
-        second = datetime.datetime.fromisoformat(match[1])
-    except ValueError:  # 2019-02-30, or a leap second
+        moment = datetime.datetime(year, month, day, hour, minute, min(second, _LEAP_SECOND - 1))
+    except ValueError:  # 2019-02-30
         return None
-    return (second - _EPOCH) // _MICROSECOND + int((match[2] or "").ljust(6, "0"))
+    if second > _LEAP_SECOND:
+        return None
+    leap = second // _LEAP_SECOND * 1_000_000
+    return (moment - _EPOCH) // _MICROSECOND + leap + int((match[7] or "").ljust(6, "0"))
+
+
+def text_order(timestamp: str) -> int | None:
+    """Returns a number by which timestamps sort as they do as texts, or None for an empty one.
+
+    TensorFlow Datasets takes any text for a timestamp, and the greatest text for the newest. Of a WARC date in whole
+    seconds the number is `microseconds`. A fraction sorts before its whole second, and a minute after its last second.
+    Any other text sorts as the date that it begins with.
+    """
+    if not timestamp:
+        return None
+    end = len(timestamp[:_LONGEST_DATE])
+    while end and (moment := microseconds(timestamp[:end])) is None:
+        end -= 1
+    if not end:
+        return microseconds("0001" if timestamp < "0001" else "9999-12-31T23:59:59.999999Z")
+    assert moment is not None
+    if "." in timestamp[:end]:
+        return moment - 1_000_000
+    return moment + _MINUTE - 1 if end == _MINUTE_DATE else moment

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from c4pipe.io import ByteStream
 from c4pipe.wet.gzip_members import FIRST_BYTES, Gap, inflate
 from c4pipe.wet.page import Page
-from c4pipe.wet.record_header import NO_BYTES, parse_header
+from c4pipe.wet.record_end import is_whole
+from c4pipe.wet.record_header import NO_BYTES, Header, parse_header
 
 RECORD_CAP = 16 * 1024 * 1024
 """Bytes of the largest body that is read: more than eighty times the characters that rule `too_long` lets pass."""
@@ -31,7 +32,7 @@ DAMAGE = {
     "bad_header": "a header block has lines without a colon; they are skipped",
     "missing_header": "a record has no WARC-Type (it is skipped) or no Content-Length (it ends at the next record)",
     "doubled_header": "a header block has one header twice with two values; the first value counts",
-    "bad_length": "Content-Length is wrong; the record ends where the next one begins",
+    "bad_length": "Content-Length is wrong; the record ends where the next one begins, or with the file",
     "record_cut": "the body of a record is cut off; the record is lost",
     "record_too_large": f"the body of a record is larger than {RECORD_CAP:,} bytes; the record is lost",
     "not_utf8": "a header block or a page has bytes that are not UTF-8; they are read as U+FFFD",
@@ -174,7 +175,7 @@ class _RecordReader:
             offset, first = self.mark()
             header, end = parse_header(block[start.start() :]), end - start.start()
         self.skip(end)
-        body, problem = self.take_body(header.length)
+        body, problem = self.take_body(header)
         damage = header.damage
         if problem:
             damage[problem] = NO_BYTES
@@ -246,17 +247,17 @@ class _RecordReader:
         self.skip(end.end())
         return "header_cut"
 
-    def take_body(self, length: int | None) -> tuple[bytearray | None, str | None]:
+    def take_body(self, header: Header) -> tuple[bytearray | None, str | None]:
         """Consumes the body at the cursor. Returns it (None if it is lost), and the kind of its damage, if any."""
-        if length is None:
-            return self.take_to_next_record(None)
+        if (length := header.length) is None:
+            return self.take_to_next_record(header, None)
         if length <= RECORD_CAP:
             is_complete = self.fill(length + _START_LENGTH) or len(self.buffer) >= length
             if is_complete and self.can_end_at(length):
                 body = self.buffer[:length]
                 self.skip(length)
                 return body, None
-        return self.take_to_next_record("bad_length")
+        return self.take_to_next_record(header, "bad_length")
 
     def can_end_at(self, length: int) -> bool:
         """Tells whether the body can have `length` bytes: a record, the end of the file or a separator comes then.
@@ -276,7 +277,7 @@ class _RecordReader:
                 return False
         return not _RECORD_START.search(self.buffer, 0, length)
 
-    def take_to_next_record(self, kind: str | None) -> tuple[bytearray | None, str | None]:
+    def take_to_next_record(self, header: Header, kind: str | None) -> tuple[bytearray | None, str | None]:
         """Like `take_body` for an unknown length. Returns `kind` with a body that is not lost."""
         searched = 0
         while True:
@@ -289,7 +290,7 @@ class _RecordReader:
                 break
             searched = max(0, len(self.buffer) - _START_LENGTH)
             if not self.fill(len(self.buffer) + 1):
-                if self.gap or not self.buffer.endswith((b"\r\n\r\n", b"\n\n")):
+                if not is_whole(header, self.buffer, self.gap):
                     self.skip(end)
                     return None, "record_cut"
                 break

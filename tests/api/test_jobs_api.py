@@ -47,7 +47,7 @@ def test_build_corpus_writes_what_the_command_writes(by_command: Path, tmp_path:
     assert contents(tmp_path / "corpus") == contents(by_command)
     assert corpus.path == tmp_path / "corpus"
     assert corpus.manifest == json.loads((by_command / "manifest.json").read_text())
-    assert corpus.counts["pages.kept"] == corpus.manifest["counts"]["pages.kept"] == 37
+    assert corpus.counts["pages.kept"] == corpus.manifest["counts"]["pages.kept"] == 38
     assert [event.job for event in events if event.phase == "begin"] == ["clean", "dedup"]
     assert [event.share for event in events if event.phase == "end"] == [1.0, 1.0]
 
@@ -57,7 +57,7 @@ def test_a_second_call_returns_the_finished_corpus(by_command: Path) -> None:
     corpus = c4pipe.build_corpus(
         CRAWL, output=by_command, lists=LISTS, format="parquet,json", shards=2, keep_dropped=0.5
     )
-    assert corpus.pages == 37
+    assert corpus.pages == 38
     assert {path: path.stat().st_mtime_ns for path in by_command.rglob("*") if path.is_file()} == before
 
 
@@ -108,6 +108,21 @@ def test_train_vocabulary(by_command: Path, tmp_path: Path) -> None:
         ({"workers": 0}, "--workers 0"),
         ({"files": "0-100"}, "--files 0-100"),
         ({"lists": "nowhere"}, "nowhere"),
+        ({"runner": "Sprak"}, "--runner Sprak: there is no such runner; similar: spark"),
+        ({"runner": "LocalRunner"}, "leave out --runner"),
+        ({"runner": "DirectRunner", "workers": 2}, "--workers 2 is only for this machine"),
+        ({"runner": "DirectRunner", "beam": ["--direct_running_mode=multi_threading"]}, "loses data"),
+        ({"runner": "DirectRunner", "beam": ["--parallelism=2"]}, "DirectRunner does not use it"),
+        ({"runner": "FlinkRunner", "beam": ["--paralelism=2"]}, "has no option --paralelism=2; similar: --parallelism"),
+        ({"beam": ["--runner=FlinkRunner"]}, "with runner="),
+        ({"beam": ["--parallelism=2"]}, "--parallelism=2 is an option of a Beam runner, not of this machine"),
+        (
+            {"runner": "spark", "beam": ["--parallelism=2"]},
+            "--parallelism=2 is an option of a Beam runner, not of Spark",
+        ),
+        ({"spark_master": "local"}, "--spark-master local is only for --runner spark"),
+        ({"spark_conf": {"spark.x": "1"}, "runner": "SparkRunner"}, "spark.x=1 is a setting of Spark"),
+        ({"spark_conf": {"": "1"}, "runner": "spark"}, "give a name and a value"),
     ],
 )
 def test_an_argument_that_cannot_be_met(arguments: dict[str, object], message: str, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from c4pipe.recipes.recipe_lists import Lists
 from tests.helpers.wet import record
 
 M64 = 2**64 - 1
-Row = tuple[int, int, KeptPage | None]
+Row = tuple[int, int, int, KeptPage | None]
 COLUMNS = SCHEMA.names
 LISTS = {"bad_words": "ab12" * 16}
 RECIPE = C4.with_languages(("en", "de"))
@@ -56,16 +56,16 @@ def kept(
 
 
 PAGES: list[Row] = [
-    (M64, 1555582363000000, kept(M64, "A. B. C. D. E.")),
-    (0, -1, None),
-    (1 << 63, 0, kept(3, "Ä. B. C. D 😀.", "de", (5, 5))),
-    (0, 2**62, None),
-    (7, 1555582363000001, None),
-    (7, 1555582363000001, kept(1 << 63, "", spans=())),
-    (9, 5, kept(M64 - 1, "A. B. C. D. E. F.", "fr", (), "language")),
-    (8, 5, kept(0, "1. 2.", None, (), "few_sentences_left")),
+    (M64, 1555582363000000, 3, kept(M64, "A. B. C. D. E.")),
+    (0, -1, M64, None),
+    (1 << 63, 0, 0, kept(3, "Ä. B. C. D 😀.", "de", (5, 5))),
+    (0, 2**62, 9, None),
+    (7, 1555582363000001, 8, None),
+    (7, 1555582363000001, 8, kept(1 << 63, "", spans=())),
+    (9, 5, 1, kept(M64 - 1, "A. B. C. D. E. F.", "fr", (), "language")),
+    (8, 5, 2, kept(0, "1. 2.", None, (), "few_sentences_left")),
 ]
-KEPT = [row for row, (_, _, page) in enumerate(PAGES) if page]
+KEPT = [row for row, (_, _, _, page) in enumerate(PAGES) if page]
 
 
 def write(
@@ -83,9 +83,9 @@ def rows_of(path: Path, older: Sequence[int] = (), columns: Sequence[str] = COLU
         yield from pages.to_pylist()
 
 
-def as_row(key: int, captured: int, page: KeptPage) -> dict[str, Any]:
+def as_row(key: int, captured: int, tie: int, page: KeptPage) -> dict[str, Any]:
     spans = page.span_hashes.tolist()
-    return {**vars(page), "url_key": key, "captured": captured, "span_hashes": spans}
+    return {**vars(page), "url_key": key, "captured": captured, "tie": tie, "span_hashes": spans}
 
 
 @pytest.fixture(params=[1, 2, 4, 100])
@@ -101,13 +101,13 @@ def group_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 def test_kept_pages_come_back(tmp_path: Path, group_rows: int) -> None:
     path = write(tmp_path / "a.parquet")
     assert pq.ParquetFile(path).num_row_groups == -(-len(PAGES) // group_rows)
-    assert list(rows_of(path)) == [as_row(key, time, page) for key, time, page in PAGES if page]
+    assert list(rows_of(path)) == [as_row(key, time, tie, page) for key, time, tie, page in PAGES if page]
 
 
 def test_every_readable_page_is_a_capture(tmp_path: Path, group_rows: int) -> None:
     rows = url_rows(write(tmp_path / "a.parquet"), 9)
     assert rows.dtype == URL_ROW
-    assert rows.tolist() == [(key, time, 9, row) for row, (key, time, _) in enumerate(PAGES)]
+    assert rows.tolist() == [(key, time, tie, 9, row) for row, (key, time, tie, _) in enumerate(PAGES)]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_text_ends_a_row_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)] == [3, 3]
 
 
-@pytest.mark.parametrize("pages", [[], [(1, 5, None), (2, 6, None)]], ids=["no page", "tombstones only"])
+@pytest.mark.parametrize("pages", [[], [(1, 5, 0, None), (2, 6, 0, None)]], ids=["no page", "tombstones only"])
 def test_nothing_kept(tmp_path: Path, pages: list[Row]) -> None:
     path = write(tmp_path / "a.parquet", pages)
     assert len(url_rows(path, 0)) == len(pages)
@@ -151,7 +151,7 @@ def test_nothing_kept(tmp_path: Path, pages: list[Row]) -> None:
 
 
 def test_columns_of_an_empty_group_have_their_types(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.parquet", [(1, 5, None)])
+    path = write(tmp_path / "a.parquet", [(1, 5, 0, None)])
     ((pages, _),) = read_kept(path, COLUMNS, np.empty(0, dtype=np.uint32))
     assert pages.schema.equals(SCHEMA)
 
@@ -231,20 +231,20 @@ def test_other_parquet(tmp_path: Path) -> None:
         read_header(path)
 
 
-@pytest.mark.parametrize("version", [2, 4])
+@pytest.mark.parametrize("version", [3, 5])
 def test_other_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(work_file, "VERSION", version)
         path = write(tmp_path / "a.parquet")
-    with pytest.raises(UsageError, match=rf"a\.parquet has work file version {version}, .* reads version 3: another"):
+    with pytest.raises(UsageError, match=rf"a\.parquet has work file version {version}, .* reads version 4: another"):
         read_header(path)
 
 
 def test_other_version_with_other_fields(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
-    header = json.dumps({"version": 4, "what": "comes"}).encode()
+    header = json.dumps({"version": 5, "what": "comes"}).encode()
     pq.write_table(pa.table({"text": ["A."]}).replace_schema_metadata({b"c4pipe": header}), path)
-    with pytest.raises(UsageError, match="version 4"):
+    with pytest.raises(UsageError, match="version 5"):
         read_header(path)
 
 

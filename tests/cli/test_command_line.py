@@ -26,13 +26,12 @@ def test_options_of_beam_among_those_of_c4pipe() -> None:
     "given",
     [
         "build a.wet --output o --runner FlinkRunner -- --flink_master x",
-        "build a.wet --output o -- --runner=FlinkRunner --flink_master x",
         "build a.wet --output o --runner FlinkRunner --flink_master x",
     ],
 )
 def test_options_for_the_runner(given: str) -> None:
     options = parse_command_line(main.make_parser(), given.split())
-    assert options.beam == ("--runner=FlinkRunner", "--flink_master", "x")
+    assert (options.runner, options.beam) == ("FlinkRunner", ("--flink_master", "x"))
     assert options.inputs == ["a.wet"]
 
 
@@ -40,15 +39,32 @@ def test_this_machine_needs_no_options_and_no_beam() -> None:
     script = (
         "import sys; from c4pipe.cli import main; from c4pipe.cli.command_line import parse_command_line;"
         "options = parse_command_line(main.make_parser(), ['clean', 'a.wet', '--work', 'w']);"
-        "print(options.beam, 'apache_beam' in sys.modules)"
+        "print(options.runner, options.beam, options.spark_conf,"
+        "[name for name in ('apache_beam', 'pyspark') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
-    assert done.stdout == "() False\n"
+    assert done.stdout == "None () () []\n"
 
 
-def test_a_name_of_this_machine_takes_no_options_of_beam() -> None:
+def test_this_machine_takes_no_options_of_beam() -> None:
     with pytest.raises(UsageError, match="--parallelism=2 is an option of another runner than this machine"):
-        parse_command_line(main.make_parser(), ["clean", "a", "--work", "w", "--runner=LocalRunner", "--parallelism=2"])
+        parse_command_line(main.make_parser(), ["clean", "a", "--work", "w", "--parallelism=2"])
+
+
+@pytest.mark.parametrize("runner", ["spark", "Spark", "SPARK"])
+def test_settings_of_spark(runner: str) -> None:
+    """They need neither Beam nor Spark to be read."""
+    given = ["clean", "a.wet", "--work", "w", "--runner", runner, "--spark-master", "local[2]", "--"]
+    given += ["--conf", "spark.executor.memory=2g", "--conf=spark.sql.x=a=b"]
+    script = (
+        "import sys; from c4pipe.cli import main; from c4pipe.cli.command_line import parse_command_line;"
+        "from c4pipe.cli.job_options import runner_options;"
+        f"options = runner_options(parse_command_line(main.make_parser(), {given}));"
+        "print(options.is_spark, options.spark_master, *options.spark_conf, options.beam,"
+        "[name for name in ('apache_beam', 'pyspark') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout == "True local[2] spark.executor.memory=2g spark.sql.x=a=b () []\n"
 
 
 def test_similar_options_are_those_of_the_command_and_of_beam() -> None:

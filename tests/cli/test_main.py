@@ -16,7 +16,8 @@ CRAWL = str(ROOT / "samples" / "crawl")
 LISTS = str(ROOT / "samples" / "lists")
 OUT = "{tmp}/out"
 OUTPUT = ["--output", OUT]
-FLINK = "--runner=FlinkRunner"
+FLINK, DIRECT, SPARK = "--runner=FlinkRunner", "--runner=directrunner", "--runner=spark"
+LOSES = "--direct_running_mode=multi_processing"
 WEBTEXT = ["build", CRAWL, "--lists", LISTS, "--recipe", "webtextlike"]
 
 MISTAKES = [
@@ -60,11 +61,33 @@ MISTAKES = [
     ("a job file of two jobs", ["build", CRAWL, *OUTPUT, FLINK, "--output_executable_path=x.jar"], 2, ["clean, then"]),
     ("Beam's option for this machine", ["build", CRAWL, *OUTPUT, "--", "--region=x"], 2, ["--region=x", "--runner"]),
     ("Beam's option without a value", ["build", CRAWL, *OUTPUT, FLINK, "--project"], 2, ["--project", "expected"]),
-    ("a typo after --", ["build", CRAWL, *OUTPUT, "--", FLINK, "--regio=x"], 2, ["--regio", "--region"]),
+    ("a typo after --", ["build", CRAWL, *OUTPUT, FLINK, "--", "--regio=x"], 2, ["--regio", "--region"]),
+    ("a runner after --", ["build", CRAWL, *OUTPUT, "--", FLINK], 2, ["--runner is", "before the --"]),
     ("no option after --", ["build", CRAWL, *OUTPUT, FLINK, "--", "x.wet"], 2, ["x.wet", "Beam"]),
     ("a wrong value after --", ["build", CRAWL, *OUTPUT, FLINK, "--", "--job_port", "x"], 2, ["--job_port", "'x'"]),
     ("a runner for recipes", ["recipes", "--", FLINK], 2, ["recipes", FLINK]),
     ("c4pipe's option after --", ["build", CRAWL, *OUTPUT, FLINK, "--", "--format=json"], 2, ["--format", "before"]),
+    ("no such runner", ["build", CRAWL, *OUTPUT, "--runner", "sprak"], 2, ["sprak", "similar: spark"]),
+    ("no runner", ["build", CRAWL, *OUTPUT, "--runner="], 2, ["--runner", "there are spark, BundleBasedDirectRunner,"]),
+    ("this machine as a name", ["dedup", "w", *OUTPUT, "--runner", "LocalRunner"], 2, ["leave out --runner"]),
+    ("no such mode", ["build", CRAWL, *OUTPUT, DIRECT, "--direct_running_mode", "nonsense"], 2, ["nonsense", "in_"]),
+    ("a mode of no runner", ["build", CRAWL, *OUTPUT, "--direct_running_mode", "nonsense"], 2, ["'nonsense'"]),
+    ("a mode of this machine", ["build", CRAWL, *OUTPUT, "--direct_running_mode=in_memory"], 2, ["--runner"]),
+    ("processes of Beam's", ["build", CRAWL, *OUTPUT, DIRECT, "--", LOSES], 2, [LOSES.replace("=", " "), "loses data"]),
+    ("threads of Beam's", ["tokens", "c", "--vocab", "v", DIRECT, "--", "--direct_num_workers=2"], 2, ["loses data"]),
+    ("Flink's for Direct", ["build", CRAWL, *OUTPUT, DIRECT, "--", "--flink_master", "x"], 2, ["of FlinkRunner and"]),
+    ("Direct's for Flink", ["build", CRAWL, *OUTPUT, FLINK, "--", LOSES], 2, ["of DirectRunner and FnApiRunner"]),
+    ("an option missing", ["build", CRAWL, *OUTPUT, "--runner=dataflow"], 2, ["DataflowRunner", "option: project"]),
+    ("workers of Beam's", ["build", CRAWL, *OUTPUT, DIRECT, "--workers", "2"], 2, ["--workers 2 is only for this"]),
+    ("Spark's master for Beam", ["build", CRAWL, *OUTPUT, DIRECT, "--spark-master=x"], 2, ["for --runner spark"]),
+    ("Spark's master alone", ["build", CRAWL, *OUTPUT, "--spark-master", "x"], 2, ["--spark-master x", "for --runner"]),
+    ("Beam's option for Spark", ["build", CRAWL, *OUTPUT, SPARK, "--", "--parallelism=2"], 2, ["--paral", "--conf"]),
+    ("Beam's before the --", ["build", CRAWL, *OUTPUT, SPARK, "--parallelism=2"], 2, ["no option --parallelism"]),
+    ("Spark's before the --", ["build", CRAWL, *OUTPUT, SPARK, "--conf", "a=b"], 2, ["--conf", "after --"]),
+    ("Spark's for Beam", ["build", CRAWL, *OUTPUT, DIRECT, "--", "--conf", "a=b"], 2, ["--conf is an option of Spark"]),
+    ("a setting of no value", ["build", CRAWL, *OUTPUT, SPARK, "--", "--conf", "spark.x"], 2, ["spark.x", "value"]),
+    ("no setting", ["build", CRAWL, *OUTPUT, SPARK, "--", "--conf"], 2, ["give a name and a value"]),
+    ("Spark has workers", ["build", CRAWL, *OUTPUT, SPARK, "--workers=2"], 2, ["--workers 2 is only for this machine"]),
     ("lists from nowhere", ["lists", "fetch", "--lists", "{tmp}/l", "--source", "http://127.0.0.1:9"], 1, [":9"]),
 ]  # fmt: skip
 
@@ -172,7 +195,7 @@ def test_recipes_shows_all_of_them_side_by_side(capsys: pytest.CaptureFixture[st
     assert [line.split()[0] for line in names.splitlines()] == list(RECIPES)
     rows = {line.split()[0]: line for line in table.splitlines() if line[:1].strip()}
     assert [name for name in rows if name in RULES] == list(RULES)
-    assert rows["few_sentences"].split()[1:] == ["cleaned"] * 7  # four count no sentences
+    assert rows["few_sentences"].split()[1:] == ["cleaned"] * 9  # four count no sentences
     assert "min_words_per_line" not in rows  # the same in all
 
 
@@ -182,7 +205,8 @@ def test_recipes_shows_ones_own_beside_its_base(tmp_path: Path, capsys: pytest.C
     rows = {line.split()[0]: line.split()[1:] for line in capsys.readouterr().out.splitlines() if line.strip()}
     assert rows["min_words_per_line"] == ["5", "3"]
     assert rows["bad_words"] == ["cleaned"]
-    assert rows["language"] == ["cleaned", "cleaned"]
+    assert rows["language"] == ["cleaned,", "cleaned,"]
+    assert rows["final"] == ["final"]
 
 
 def test_lists_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,17 +10,16 @@ import pytest
 
 from c4pipe.clean.work_file import read_kept
 from c4pipe.dedup import find_steps, page_batches, shuffle, write_steps
+from c4pipe.dedup.dedup_step import RowStep
 from c4pipe.dedup.page_batches import decode, encode
-from c4pipe.dedup.repeats import REPEAT
-from c4pipe.dedup.shuffle import DROP, SHUFFLES, STALE_ROW, unpack
+from c4pipe.dedup.shuffle import SHUFFLES, unpack
 from c4pipe.errors import LostDataError
-from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW, Rows
+from c4pipe.filters.duplicates import Rows
 from c4pipe.filters.urls import normalise_url
 from c4pipe.jobs import corpus_plan
-from tests.helpers.dedup_oracle import Crawl, oracle, random_crawl, read, run, write_work
+from tests.helpers.dedup_oracle import Crawl, conflicting_captures, oracle, random_crawl, read, run, write_work
 
-ROWS = {"urls": URL_ROW, "stale_captures": STALE_ROW, "spans": SPAN_ROW, "drops": DROP, "removed_spans": REPEAT}
-"""What the shuffles of rows carry; that of pages carries Arrow streams."""
+receive = RowStep._receive
 
 
 def lose(blocks: list[bytes]) -> list[bytes]:
@@ -60,12 +59,19 @@ def spoil(
         spoiled.append(name)
         return damage(found)
 
+    now: list[str] = []
+
+    def noted_receive(step: RowStep, of: str, *others: Any) -> Rows:
+        now[:] = [of]
+        return receive(step, of, *others)
+
     def spoiled_unpack(blocks: Iterable[bytes], dtype: np.dtype[Any]) -> Rows:
-        return unpack(damaged(blocks) if dtype == ROWS[name] else blocks, dtype)
+        return unpack(damaged(blocks) if now == [name] else blocks, dtype)
 
     if name == "pages":
         monkeypatch.setattr(page_batches, "decode", lambda batches: decode(damaged(batches)))
     else:
+        monkeypatch.setattr(RowStep, "_receive", noted_receive)
         monkeypatch.setattr(shuffle, "unpack", spoiled_unpack)
     return spoiled
 
@@ -73,7 +79,12 @@ def spoil(
 @pytest.fixture(scope="module")
 def crawl() -> Crawl:
     """A crawl for which every shuffle has something to carry, beyond what a file settles by itself."""
-    made = random_crawl(5, captures=20)
+    made = {
+        name: [*captures, *conflicting]
+        for (name, captures), conflicting in zip(
+            random_crawl(5, captures=20).items(), conflicting_captures(3), strict=True
+        )
+    }
     counts = oracle(made)[1]
     assert counts["pages.dropped.stale_capture"] > 3
     assert all(files_with_stale(made))

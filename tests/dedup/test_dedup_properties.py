@@ -13,6 +13,7 @@ from c4pipe.dedup import shuffle, write_steps
 from c4pipe.filters.urls import is_validation, normalise_url
 from c4pipe.jobs import corpus_plan
 from tests.helpers.dedup_oracle import (
+    FIRST_RECIPE,
     LANGUAGES,
     LINE_RECIPE,
     NAMES,
@@ -60,6 +61,17 @@ def test_as_the_rules_say(crawl: Crawl, shards: int) -> None:
     assert manifest["counts"].get("pages.validation", 0) == validation
 
 
+@runs(5)
+@given(crawls, st.sampled_from([1, 3]))
+@example(random_crawl(10), 1)
+def test_the_first_copies_only(crawl: Crawl, shards: int) -> None:
+    """With keep = "first", a page loses all units of each span that is not the first."""
+    expected, counts = oracle(crawl, "first")
+    with corpus_of(crawl, shards, recipe=FIRST_RECIPE) as (folder, manifest):
+        assert read(folder, manifest) == expected
+    assert own_counts(manifest) == +counts
+
+
 def own_counts(manifest: Row) -> dict[str, int]:
     """The counts of job 2 that are not zero."""
     own = (
@@ -69,6 +81,7 @@ def own_counts(manifest: Row) -> dict[str, int]:
         "pages.dropped.few_sentences_left",
         "bytes.",
         "units.",
+        "spans.",
     )
     return {name: number for name, number in manifest["counts"].items() if name.startswith(own) and number}
 
@@ -208,13 +221,8 @@ NEWEST: dict[str, tuple[list[Case], str | None]] = {
     "the newest, though its file comes first": ([(0, NEW, "A.", 0), (1, OLD, "B.", 0)], "A."),
     "the newest, though it stands last": ([(0, OLD, "A.", 0), (0, NEW, "B.", 2)], "B."),
     "the newest of three": ([(0, OLD, "A.", 0), (1, NEWER, "B.", 1), (2, NEW, "C.", 2)], "B."),
-    "tie: the first file by name": ([(1, OLD, "A.", 1), (0, OLD, "B.", 0)], "B."),
-    "tie: the first in the file": ([(0, OLD, "A.", 0), (0, OLD, "B.", 1), (0, OLD, "C.", 0)], "A."),
-    "tie: the file before the position": ([(0, OLD, "A.", 0), (0, NEW, "B.", 0), (1, NEW, "C.", 0)], "B."),
     "a newer page that was dropped": ([(0, OLD, "A.", 0), (1, NEW, None, 1)], None),
     "an older page that was dropped": ([(0, NEW, "A.", 0), (1, OLD, None, 0)], "A."),
-    "tie: dropped first": ([(0, OLD, None, 0), (0, OLD, "A.", 0)], None),
-    "tie: dropped second": ([(0, OLD, "A.", 0), (0, OLD, None, 0)], "A."),
 }
 
 

@@ -18,11 +18,13 @@ from c4pipe.dedup.finish import PageFinisher, unclaimed
 from c4pipe.recipes.presets import C4, MC4, REALNEWSLIKE, TFDS
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.recipe_lists import Lists
+from tests.helpers.dedup_oracle import judging_language_once
 
 Row = dict[str, Any]
 SCHEMA = pa.schema([work_file.SCHEMA.field(name) for name in work_file.PAGE_COLUMNS])
 CARRIED = ["page_key", *shard_writer.SCHEMA.names]
 M64 = 2**64 - 1
+MADE_UP = judging_language_once(C4)
 
 ENGLISH = (
     "The old ferry crosses the river every hour from early spring until late autumn.",
@@ -74,7 +76,7 @@ def carried(rows: Sequence[Row]) -> list[Row]:
 
 
 def finish(
-    rows: Sequence[Row], removals: Mapping[int, Sequence[int]], recipe: Recipe = C4, lists: Lists | None = None
+    rows: Sequence[Row], removals: Mapping[int, Sequence[int]], recipe: Recipe = MADE_UP, lists: Lists | None = None
 ) -> tuple[list[Row], Counter[str]]:
     counts: Counter[str] = Counter()
     pages = table(rows)
@@ -152,7 +154,7 @@ def test_what_clean_said_holds_for_a_page_that_lost_nothing(rule: str) -> None:
     st.randoms(use_true_random=False),
 )
 def test_the_order_of_pages_does_not_matter(page_keys: list[int], chosen: dict[int, list[int]], random: Any) -> None:
-    recipe = C4.change("few_sentences_left", min_sentences=2)
+    recipe = MADE_UP.change("few_sentences_left", min_sentences=2)
     pages = [page(key) for key in page_keys]
     removals = {page_keys[number]: spans for number, spans in chosen.items() if number < len(page_keys)}
     expected = finish(pages, removals, recipe)
@@ -266,17 +268,26 @@ def test_a_page_that_lost_all_lines(recipe: Recipe, rule: str) -> None:
     assert counts["units.dropped.repeated_span"] == counts["units.kept"] == 4
 
 
-def test_a_page_that_lost_some_lines_keeps_its_language_where_it_was_told_before() -> None:
-    """In mc4 languages come before dedup: what is left is not asked again, though it is German."""
-    rows, counts = finish([of_lines(1, [*ENGLISH, *GERMAN])], {1: [0, 1, 2, 3]}, MC4)
-    assert [(row["text"], row["language"], row["language_probability"]) for row in rows] == [
-        ("\n".join(GERMAN), "en", 0.99999)
-    ]
+@pytest.mark.parametrize(("recipe", "gone"), [(C4.with_languages(["en", "de"]), [0, 1]), (MC4, [0, 1, 2, 3])])
+def test_the_language_of_an_edited_page_is_that_of_what_is_left(recipe: Recipe, gone: list[int]) -> None:
+    """It was judged before dedup, too: then the page was English."""
+    rows, counts = finish([of_lines(1, [*ENGLISH, *GERMAN])], {1: gone}, recipe)
+    assert [(row["text"], row["language"]) for row in rows] == [("\n".join(GERMAN), "de")]
+    assert 0.99 <= rows[0]["language_probability"] != 0.99999
+    assert counts["pages.kept.de"] == counts["pages.kept"] == 1
     assert counts["units.kept"] == 3
+
+
+def test_an_edited_page_of_c4_that_is_not_english_any_more_is_dropped() -> None:
+    rows, counts = finish([of_lines(1, [*ENGLISH, *GERMAN]), of_lines(2, ENGLISH)], {1: [0, 1]}, C4)
+    assert rows == [of_lines(2, ENGLISH)]
+    assert counts["pages.dropped.language"] == counts["pages.kept"] == 1
+    assert (counts["units.dropped.language"], counts["units.kept"]) == (3, 4)
 
 
 def test_the_domain_of_an_edited_page_is_asked_for() -> None:
     """It is the URL that counts, and job 2 has it."""
+    recipe = judging_language_once(REALNEWSLIKE)
     pages = [
         page(1, url="https://news.example.org/a", dropped="domain_not_listed"),
         page(2, url="https://www.example.com/b"),
@@ -285,7 +296,7 @@ def test_the_domain_of_an_edited_page_is_asked_for() -> None:
             4, "A. B. C. D. E. F.", (0, 3, 6, 9, 12, 15), url="https://news.example.org/d", dropped="domain_not_listed"
         ),
     ]
-    rows, counts = finish(pages, {3: [0], 4: [0]}, REALNEWSLIKE, Lists(domains={"example.com": []}))
+    rows, counts = finish(pages, {3: [0], 4: [0]}, recipe, Lists(domains={"example.com": []}))
     assert [row["page_key"] for row in rows] == [2, 3]
     assert counts["pages.dropped.domain_not_listed"] == 2
     assert counts["units.dropped.domain_not_listed"] == 5 + 3

@@ -12,8 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from c4pipe.cli.main import main
-from c4pipe.dedup.repeats import MOST, REPEAT, RemovedSpans, Repeat, most_repeated
-from c4pipe.dedup.shuffle import DROP, bucketed
+from c4pipe.dedup.removals import REPEAT, SpanPlaces
+from c4pipe.dedup.repeats import MOST, Repeat, most_repeated
+from c4pipe.dedup.shuffle import bucketed
+from c4pipe.dedup.span_places import PLACE
+from c4pipe.filters.duplicates import Rows
 from c4pipe.filters.spans import cut
 
 hosts = st.sampled_from(["a.example", "b.example", "www.c.example"])
@@ -22,38 +25,41 @@ pages = st.dictionaries(st.integers(0, 2**64 - 1), st.tuples(hosts, st.integers(
 
 @given(pages, st.data())
 def test_counts_are_exact(known: dict[int, tuple[str, int]], data: st.DataObject) -> None:
-    drop = st.tuples(st.integers(0, 2**64 - 1), st.sampled_from(sorted(known) or [0]), st.integers(0, 9))
-    small = st.tuples(st.integers(0, 5), st.sampled_from(sorted(known) or [0]), st.integers(0, 9))
-    drops = data.draw(st.lists(drop | small, max_size=60, unique=True)) if known else []
+    span = st.integers(0, 2**64 - 1) | st.integers(0, 5)
+    spans = {page: data.draw(st.lists(span, max_size=9)) for page in sorted(known)}
+    places = [(page, unit) for page, hashes in spans.items() for unit in range(len(hashes))]
+    drops = sorted(data.draw(st.sets(st.sampled_from(places)))) if places else []
     found: list[Repeat] = []
-    rows = rows_of(known, drops)
+    rows = rows_of(known, spans, drops)
     for _, packed in bucketed(rows, 3):
         found += most_repeated(np.frombuffer(packed, REPEAT))
     told = sorted(found, key=lambda each: (-each["times"], each["hash"]))[:MOST]
-    times = Counter(span for span, _, _ in drops)
+    times = Counter(spans[page][unit] for page, unit in drops)
     where: dict[int, set[str]] = defaultdict(set)
-    for span, page, _ in drops:
-        where[span].add(known[page][0].removeprefix("www."))
+    for page, unit in drops:
+        where[spans[page][unit]].add(known[page][0].removeprefix("www."))
     expected = sorted(((-lost - 1, span) for span, lost in times.items()))[:MOST]
     assert [(-each["times"], each["hash"]) for each in told] == expected
     for each in told:
         assert each["domains"] == len(where[each["hash"]])
-        assert (each["hash"], each["page"], each["unit"]) in drops
+        assert (each["page"], each["unit"]) in drops
+        assert spans[each["page"]][each["unit"]] == each["hash"]
         assert each["file"] == known[each["page"]][1]
 
 
-def rows_of(known: dict[int, tuple[str, int]], drops: Sequence[tuple[int, int, int]]) -> np.ndarray:
-    losers = RemovedSpans(np.array(drops, DROP))
+def rows_of(known: dict[int, tuple[str, int]], spans: dict[int, list[int]], drops: Sequence[tuple[int, int]]) -> Rows:
+    removed = SpanPlaces(np.array(drops, PLACE))
     for file in range(4):
         keys = sorted(page for page, (_, of) in known.items() if of == file)
         keys.append(7) if 7 not in known else None  # a page that loses nothing
         urls = [f"http://{known[key][0] if key in known else 'other.example'}/{key}" for key in keys]
-        losers.add(pa.table({"page_key": pa.array(keys, pa.uint64()), "url": urls}), file)
-    return losers.rows()
+        hashes = pa.array([spans.get(key, []) for key in keys], pa.list_(pa.uint64()))
+        removed.add(pa.table({"page_key": pa.array(keys, pa.uint64()), "url": urls, "span_hashes": hashes}), file)
+    return removed.rows()
 
 
 def test_no_drops() -> None:
-    assert len(rows_of({}, [])) == 0
+    assert len(rows_of({}, {}, [])) == 0
     assert most_repeated(np.empty(0, REPEAT)) == []
 
 

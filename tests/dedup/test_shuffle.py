@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.shuffle import (
     BUCKET_BYTES,
-    DROP,
     FEWEST_BITS,
     bucket_bits,
     bucketed,
-    by_group,
+    by_number,
     group_size,
     span_rows,
     spans_to_remove,
     totals,
     unpack,
 )
+from c4pipe.dedup.span_places import ASK, MARKS, PAGE, PLACE, TWINS, expand, marks_of, runs_of
 from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW, Rows, find_repeats, find_stale_captures
 from c4pipe.runners.control_totals import Totals
 
@@ -45,7 +45,7 @@ def file_of(page: int) -> int:
 
 spans = st.builds(lambda span, page, unit: (span, page, file_of(page), unit), hashes, page_keys, units)
 span_lists = st.lists(spans, max_size=40)
-url_lists = st.lists(st.tuples(hashes, times, small, small), max_size=40)
+url_lists = st.lists(st.tuples(hashes, times, hashes, small, small), max_size=40)
 
 
 def place(span: Row) -> Row:
@@ -93,10 +93,11 @@ def test_older_are_all_but_the_newest(values: list[Row]) -> None:
 @pytest.mark.parametrize(
     ("captures", "newest"),
     [
-        ([(7, 10, 0, 0), (7, 20, 1, 0)], (7, 20, 1, 0)),  # the time decides, not the file
-        ([(7, 20, 1, 0), (7, 20, 0, 9)], (7, 20, 0, 9)),  # then the file, not the row
-        ([(7, 20, 1, 5), (7, 20, 1, 4)], (7, 20, 1, 4)),  # then the row
-        ([(7, -5, 0, 0), (7, 5, 0, 1)], (7, 5, 0, 1)),  # before 1970 is before
+        ([(7, 10, 0, 0, 0), (7, 20, 3, 1, 0)], (7, 20, 3, 1, 0)),  # the time decides, not the text
+        ([(7, 20, 2, 0, 0), (7, 20, 1, 1, 0)], (7, 20, 1, 1, 0)),  # then the text, not the file
+        ([(7, 20, 2, 1, 0), (7, 20, 2, 0, 9)], (7, 20, 2, 0, 9)),  # then the file: both give the same page
+        ([(7, 20, 2, 1, 5), (7, 20, 2, 1, 4)], (7, 20, 2, 1, 4)),  # then the row
+        ([(7, -5, 0, 0, 0), (7, 5, 0, 0, 1)], (7, 5, 0, 0, 1)),  # before 1970 is before
     ],
 )
 def test_newest_by_example(captures: list[Row], newest: Row) -> None:
@@ -154,7 +155,8 @@ def test_pieces_are_put_together_in_their_order(pieces: list[list[Row]]) -> None
 
 
 def test_rows_have_no_padding() -> None:
-    assert (SPAN_ROW.itemsize, DROP.itemsize, URL_ROW.itemsize) == (24, 20, 24)
+    assert (SPAN_ROW.itemsize, URL_ROW.itemsize) == (24, 32)
+    assert [each.itemsize for each in (TWINS, MARKS, ASK, PLACE, PAGE)] == [32, 20, 32, 12, 8]
 
 
 @given(st.integers(0, 10**13), st.sampled_from([SPAN_ROW.itemsize, URL_ROW.itemsize]))
@@ -222,24 +224,41 @@ def test_group_size(files: int, rows: int, size: int) -> None:
 
 
 @given(st.lists(st.tuples(hashes, page_keys, small, units), max_size=40), st.integers(1, 4))
-def test_by_group(values: list[Row], size: int) -> None:
+def test_by_number(values: list[Row], size: int) -> None:
     rows = as_rows(values, SPAN_ROW)
-    parts = list(by_group(rows, size, DROP))
+    parts = list(by_number(rows, rows["file"] // size, PLACE))
     assert [group for group, _ in parts] == sorted({file // size for _, _, file, _ in values})
-    for group, drops in parts:
-        assert drops.dtype == DROP
-        assert as_list(drops) == [(span, page, unit) for span, page, of, unit in values if of // size == group]
+    for group, places in parts:
+        assert places.dtype == PLACE
+        assert as_list(places) == [(page, unit) for _, page, of, unit in values if of // size == group]
     assert as_list(rows) == values, "the rows given were changed"
 
 
-@given(st.lists(st.tuples(hashes, page_keys, units), max_size=40))
+@given(st.lists(st.tuples(page_keys, units), max_size=40))
 def test_spans_to_remove(values: list[Row]) -> None:
     removals: dict[int, list[int]] = {}
-    for page, unit in sorted((page, unit) for _, page, unit in values):
+    for page, unit in sorted(values):
         removals.setdefault(page, []).append(unit)
-    assert spans_to_remove(as_rows(values, DROP)) == removals
+    assert spans_to_remove(as_rows(values, PLACE)) == removals
 
 
-def test_no_drops() -> None:
-    assert list(by_group(unpack([], SPAN_ROW), 1, DROP)) == []
-    assert spans_to_remove(unpack([], DROP)) == {}
+@given(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 30)), max_size=60), st.integers(0, 1))
+def test_runs(places: set[Row], keeper: int) -> None:
+    """Runs hold each place once, and no run begins where another one ends."""
+    runs = marks_of(as_rows(list(places), PLACE), keeper)
+    assert as_list(expand(runs)) == [(page, unit, 1, keeper) for page, unit in sorted(places)]
+    ends = {(page, unit + count) for page, unit, count, _ in as_list(runs)}
+    assert ends.isdisjoint((page, unit) for page, unit, _, _ in as_list(runs))
+
+
+def test_runs_of_twins_follow_each_other_on_both_sides() -> None:
+    rows = as_rows([(1, 2, 1, 9, 5, 0), (1, 3, 1, 9, 6, 0), (1, 4, 1, 9, 8, 0), (1, 5, 1, 7, 9, 0)], TWINS)
+    assert as_list(runs_of(rows)) == [(1, 2, 2, 9, 5, 0), (1, 4, 1, 9, 8, 0), (1, 5, 1, 7, 9, 0)]
+    assert as_list(expand(runs_of(rows))) == as_list(rows)
+
+
+def test_nothing_repeated() -> None:
+    nothing = unpack([], SPAN_ROW)
+    assert list(by_number(nothing, nothing["file"], PLACE)) == []
+    assert spans_to_remove(unpack([], PLACE)) == {}
+    assert len(marks_of(unpack([], PLACE), 1)) == 0

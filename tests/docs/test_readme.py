@@ -80,7 +80,7 @@ def test_snippet_reads_the_corpus(name: str, built: tuple[Path, str]) -> None:
     done = subprocess.run([sys.executable, "-c", SNIPPETS[name]], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert len(lines) == 37
+    assert len(lines) == 38
     assert lines[0] == "https://kitchen.example.com/bread/plain-white-loaf 921"
 
 
@@ -89,7 +89,7 @@ def test_the_python_of_the_readme_runs(built: tuple[Path, str], tmp_path: Path) 
     folder, _ = built
     done = subprocess.run([sys.executable, "-c", reading], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) == 37
+    assert len(done.stdout.splitlines()) == 38
 
     (tmp_path / "crawl").symlink_to(ROOT / "samples" / "crawl")
     (tmp_path / "cache" / "c4pipe").mkdir(parents=True)
@@ -101,5 +101,5 @@ def test_the_python_of_the_readme_runs(built: tuple[Path, str], tmp_path: Path) 
     assert done.returncode == 0, done.stderr
     built_line, verdict_line = done.stdout.splitlines()
     pages, path = built_line.split()
-    assert (pages, Path(path).name) == ("37", "corpus")
+    assert (pages, Path(path).name) == ("38", "corpus")
     assert verdict_line.split() == ["False", "few_sentences"]

@@ -23,7 +23,7 @@ tfds.json has cases of recipe `tfds`, of the `rule` that each names, where the t
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,15 +36,18 @@ from hypothesis import strategies as st
 from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.page_facts import PageFacts, fact_reader
 from c4pipe.clean.resources import RuleResources
-from c4pipe.dedup import shuffle
+from c4pipe.dedup import shuffle, span_places
+from c4pipe.dedup.keeper_steps import choose_keepers
+from c4pipe.dedup.removals import Removals
 from c4pipe.filters import body_lines, spans
 from c4pipe.filters.duplicates import URL_ROW, find_repeats, find_stale_captures
 from c4pipe.filters.language import Guess
-from c4pipe.filters.urls import normalise_url, url_key, url_md5
+from c4pipe.filters.urls import capture_hash, normalise_url, url_key, url_md5
 from c4pipe.recipes.presets import C4, RECIPES, TFDS
 from c4pipe.recipes.recipe import Recipe, Step, step
 from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.recipes.rules import RULES, Fact
+from c4pipe.runners.local_flow import LocalFlow
 from c4pipe.wet.page import Page
 from tests.helpers.pages import LINES, PROSE, resources_of, unreadable
 
@@ -168,7 +171,13 @@ def run_pages(given: Setting, case: Case) -> Outcome:
     cleaned = [given.evaluator.clean(page) for page in pages]
     result: list[Any] = [verdict.reason for verdict, _ in cleaned]
     captures = [
-        (url_key(facts.normalised_url), page.captured, files.index(value.get("file", "")), page.position)
+        (
+            url_key(facts.normalised_url),
+            facts.captured,
+            capture_hash(page.url, page.timestamp, page.body.encode()),
+            files.index(value.get("file", "")),
+            page.position,
+        )
         for page, value, (verdict, facts) in zip(pages, case["pages"], cleaned, strict=True)
         if verdict.readable
     ]
@@ -181,12 +190,13 @@ def run_pages(given: Setting, case: Case) -> Outcome:
         if result[index] is None
     }
     shortened = False
-    removals = spans_to_remove(given.recipe, {key: facts for key, (_, _, facts) in kept.items()})
+    removals, keepers = spans_to_remove(given.recipe, {key: facts for key, (_, _, facts) in kept.items()})
     span = given.recipe.parameters("repeated_span")
     for key, (index, verdict, facts) in kept.items():
         text, dropped = facts.text, verdict.final
         if key in removals:
-            text, left = spans.remove_spans(text, facts.unit_starts, removals[key], span["size"], span["unit"])
+            own = keepers.get(key, ())
+            text, left = spans.remove_spans(text, facts.unit_starts, removals[key], span["size"], span["unit"], own)
             dropped, *_ = given.evaluator.finish(facts.page.url, text, left)
             shortened = True
         result[index] = dropped or text.split("\n")
@@ -199,8 +209,11 @@ def page_key(recipe: Recipe, facts: PageFacts) -> int:
     return url_md5(facts.page.url) if by_url else url_key(facts.normalised_url)
 
 
-def spans_to_remove(recipe: Recipe, facts_by_key: dict[int, PageFacts]) -> dict[int, list[int]]:
-    """The first unit of each repeated span, by page key."""
+Spans = dict[int, Sequence[int]]
+
+
+def spans_to_remove(recipe: Recipe, facts_by_key: dict[int, PageFacts]) -> tuple[Spans, Spans]:
+    """The first unit of each repeated span that a page loses, and of each that it keeps; by page key."""
     span = recipe.parameters("repeated_span")
     keys = sorted(facts_by_key)  # its place stands for a page's key: one of 128 bits does not fit
     hashes = [
@@ -208,13 +221,18 @@ def spans_to_remove(recipe: Recipe, facts_by_key: dict[int, PageFacts]) -> dict[
         for key in keys
     ]
     listed = pa.array([spans.span_hashes(each, span["size"]).tolist() for each in hashes], pa.list_(pa.uint64()))
-    rows = shuffle.span_rows(np.arange(len(keys), dtype=np.uint64), 0, listed)
-    _, repeats = find_repeats(rows)
-    return {
-        keys[place]: removals
-        for _, drops in shuffle.by_group(repeats, 1, shuffle.DROP)
-        for place, removals in shuffle.spans_to_remove(drops).items()
-    }
+    first, repeats = find_repeats(shuffle.span_rows(np.arange(len(keys), dtype=np.uint64), 0, listed))
+    if span["size"] == 1:
+        removals = Removals(span_places.marks_of(repeats, 0), np.empty(0, span_places.PLACE), 1)
+    else:
+        twins = span_places.twins_in_group(first, repeats, 0).tobytes()
+        with LocalFlow(1) as flow:
+            marks, changes, _ = choose_keepers(flow, [(0, twins)], "", span["size"])
+        blocks = ((block for _, block in each) for each in (marks, changes))
+        marked, changed = map(shuffle.unpack, blocks, (span_places.MARKS, span_places.PLACE))
+        removals = Removals(marked, changed, span["size"])
+    gone, stay = ({keys[page]: units for page, units in each.items()} for each in (removals.spans, removals.kept))
+    return gone, stay
 
 
 RUNNERS: dict[str, Callable[[Setting, Case], Outcome]] = {
@@ -293,8 +311,11 @@ def test_each_rule_has_cases_both_ways(rule: str, sample_lists: Lists) -> None:
 
 
 def test_each_rule_that_tfds_has_otherwise_has_cases_that_c4_does_not_meet(sample_lists: Lists) -> None:
-    rules = {each.rule for stage, each in TFDS.steps() if (stage, each) not in list(C4.steps())}
-    rules -= {"validation"}
+    steps = {recipe.name: list(recipe.steps()) for recipe in (C4, TFDS)}
+    ours, theirs = (
+        {rule: [pair for pair in steps[name] if pair[1].rule == rule] for rule in RULES} for name in ("c4", "tfds")
+    )
+    rules = {rule for rule in RULES if theirs[rule] and ours[rule] != theirs[rule]} - {"validation"}
     shown = {case["rule"] for case in load("tfds") if run("tfds", case, sample_lists, C4).result != expected(case)}
     assert rules - shown == set()
     assert {case["rule"] for case in load("tfds")} == rules

@@ -57,7 +57,7 @@ def build(work: Path, output: Path, inputs: tuple[str, ...], url: str = "", **op
         lists=LISTS,
         selection=selection,
         network=QUICK,
-        runner=RunnerOptions(1),
+        runner=RunnerOptions(workers=1),
         **options,  # type: ignore[arg-type]
     )
     progress = Progress()

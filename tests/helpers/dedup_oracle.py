@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from c4pipe.clean.work_file import KeptPage, WorkWriter
 from c4pipe.filters.sentences import SentenceSplitter
 from c4pipe.filters.spans import span_hashes, unit_hashes
-from c4pipe.filters.urls import is_validation, normalise_url, url_key, url_md5
+from c4pipe.filters.urls import capture_hash, is_validation, normalise_url, url_key, url_md5
 from c4pipe.jobs.corpus_plan import plan_dedup
 from c4pipe.jobs.dedup_job import dedup
 from c4pipe.jobs.options import DedupOptions
@@ -27,11 +27,20 @@ from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.wet.page import microseconds
+from tests.helpers import keeper_oracle
 
 Row = dict[str, Any]
 Lines = tuple[tuple[str, ...], ...]
 LANGUAGES = ("en", "de")
-RECIPE = C4.with_languages(LANGUAGES)
+
+
+def judging_language_once(recipe: Recipe) -> Recipe:
+    """The recipe for texts that are made up, whose language no detector knows: edited pages are not judged again."""
+    return replace(recipe, final=tuple(step for step in recipe.final if step.rule != "language"))
+
+
+RECIPE = judging_language_once(C4.with_languages(LANGUAGES))
+FIRST_RECIPE = RECIPE.change("repeated_span", keep="first")
 LINE_RECIPE = TFDS.without("language", "bad_words")
 """Recipe `tfds` for texts that are made up: no detector knows their language. All pages are in the folder `und`."""
 PUNKT = SentenceSplitter("en", as_nltk=True)
@@ -74,9 +83,16 @@ def newest_of(crawl: Crawl) -> dict[str, Capture]:
     for name in sorted(crawl):
         for capture in crawl[name]:
             best = newest.setdefault(normalise_url(capture.url), capture)
-            if capture.timestamp > best.timestamp:  # all of one form: they sort as they are
+            age, least = (capture.timestamp, -tie_of(capture)), (best.timestamp, -tie_of(best))
+            if age > least:  # timestamps are all of one form: they sort as they are
                 newest[normalise_url(capture.url)] = capture
     return newest
+
+
+def tie_of(capture: Capture) -> int:
+    """The hash that decides between captures of one moment. What a detector would find in the text is in it, too."""
+    text = f"{capture.text}/{capture.language}/{capture.lines is None}"
+    return capture_hash(capture.url, capture.timestamp, text.encode())
 
 
 def stale_captures(crawl: Crawl) -> int:
@@ -88,24 +104,32 @@ def split_of(url: str) -> str:
     return "validation" if int(hashlib.md5(url.encode()).hexdigest(), 16) % 1000 == 0 else "train"
 
 
-def oracle(crawl: Crawl) -> tuple[Corpus, Counter[str]]:
-    newest = newest_of(crawl)
+def oracle(crawl: Crawl, keep: str = "one") -> tuple[Corpus, Counter[str]]:
+    """The corpus and its counts; with `keep` "first", each span but the first loses its sentences."""
+    newest = {url_key(url): page for url, page in newest_of(crawl).items()}
     counts: Counter[str] = Counter()
     corpus: Corpus = {(language, split): [] for language in LANGUAGES for split in ("train", "validation")}
-    seen = set()
-    for url, page in sorted(newest.items(), key=lambda item: url_key(item[0])):
-        gone: set[int] = set()
-        for unit, span in enumerate(spans(page.sentences) if page.lines else ()):
-            gone.update(range(unit, unit + 3) if span in seen else ())
-            seen.add(span)
+    units = {key: [folded(each) for each in page.sentences] for key, page in newest.items()}
+    places = keeper_oracle.repeated_places(units, 3)
+    keepers = keeper_oracle.choose(places, 3) if keep == "one" else {span: found[0] for span, found in places.items()}
+    needed = keeper_oracle.needed_by(keepers, 3) if keep == "one" else Counter()
+    others = {place for span, found in places.items() for place in found if place != keepers[span]}
+    removed = {unit for place in others for unit in keeper_oracle.units_at(place, 3) if not needed[unit]}
+    for key, page in sorted(newest.items()):
+        gone = {unit for where, unit in removed if where == key}
         left = len(page.sentences) - len(gone)
         if page.lines and (left >= 3 or not gone):
-            corpus[page.language, split_of(url)].append(replace(page, lines=without(page.lines, gone)).row)
+            split = split_of(normalise_url(page.url))
+            corpus[page.language, split].append(replace(page, lines=without(page.lines, gone)).row)
+            counts["spans.kept"] += sum(where == key for where, _ in keepers.values()) if keep == "one" else 0
         if gone:
             counts["pages.edited.repeated_span"] += 1
             counts["units.dropped.repeated_span"] += len(gone)
             counts["pages.dropped.few_sentences_left"] += left < 3
             counts["units.dropped.few_sentences_left"] += left if left < 3 else 0
+    if keep == "one":
+        counts["spans.repeated"] = len(places)
+        counts["spans.doubled"] = len(keeper_oracle.doubled(places, keepers, 3))
     counts["pages.dropped.stale_capture"] = stale_captures(crawl)
     counts["units.newest"] = sum(len(page.sentences) for page in newest.values())
     counts["units.kept"] = counts["units.newest"] - sum(n for name, n in counts.items() if name.startswith("units.d"))
@@ -294,6 +318,24 @@ def random_line_crawl(seed: int, files: int = 3, captures: int = 12) -> dict[str
     return {f"CC-{number:05}.warc.wet.gz": made[number::files] for number in range(files)}
 
 
+CONFLICTS = (
+    *[(14, 15, 1, 2, 1, 2, 1, 2, 16, 17)] * 3,  # of two sentences by turns, copies stay twice in the first page
+    *((8, 9, 10, 11, 12), (13, 9, 10, 11, 18), (8, 9, 10, 11, 18), (13, 9, 10, 11, 12)),  # each end with each other
+    *[(20, 21, 22, 23, 24, 25), (3, 4, 5, 6, 7)] * 2,
+    *((21, 22, 23), (3, 4, 5), (19, 22, 23, 24), (4, 5, 6, 0)),
+)
+"""The sentences of pages that share spans in such a way that not all first copies can stay without a second one."""
+
+
+def conflicting_captures(files: int) -> list[list[Capture]]:
+    """Captures with the texts of CONFLICTS, for each file."""
+    made = [
+        Capture(f"https://conflict{number}.example/", TIMES[0], in_lines([[(each, " ") for each in page]]))
+        for number, page in enumerate(CONFLICTS)
+    ]
+    return [made[number::files] for number in range(files)]
+
+
 # --- running it ------------------------------------------------------------------------------------------
 
 
@@ -306,7 +348,8 @@ def write_work(folder: Path, crawl: Crawl, recipe: Recipe = RECIPE) -> Path:
         for capture in captures:
             captured = microseconds(capture.timestamp)
             assert captured is not None
-            writer.add(url_key(normalise_url(capture.url)), captured, as_kept(capture, recipe))
+            key = url_key(normalise_url(capture.url))
+            writer.add(key, captured, tie_of(capture), as_kept(capture, recipe))
             counts["pages.dropped.few_sentences" if capture.lines is None else "pages.cleaned"] += 1
         writer.finish(name, 1000, recipe, {}, counts)
     return folder

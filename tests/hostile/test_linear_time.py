@@ -19,9 +19,16 @@ from c4pipe.wet.page import Page, microseconds
 
 
 def assert_linear(function: Callable[[str], object], make: Callable[[int], str], size: int) -> None:
-    """Fails where four times the size takes far more than four times as long; quadratic time is sixteen times."""
-    quick, slow = (min(_seconds(function, make(n)) for _ in range(tries)) for n, tries in ((size, 2), (4 * size, 1)))
-    assert slow < 10 * quick + 0.1, f"{quick:.3f} s and {slow:.3f} s"
+    """Fails where four times the size takes far more than four times as long; quadratic time is sixteen times.
+
+    A pause of the machine can fall into one measurement, so three are made before it fails.
+    """
+    small, large = make(size), make(4 * size)
+    for _ in range(3):
+        quick, slow = min(_seconds(function, small) for _ in range(2)), _seconds(function, large)
+        if slow < 10 * quick + 0.1:
+            return
+    pytest.fail(f"{quick:.3f} s and {slow:.3f} s")
 
 
 def _seconds(function: Callable[[str], object], text: str) -> float:
@@ -74,12 +81,12 @@ def test_a_timestamp_takes_linear_time() -> None:
 @pytest.mark.parametrize("unit", ["a.", "a", ".", "@", "a@", "a:", "a-b." * 9 + "/", "com."])
 def test_looking_up_a_domain_takes_linear_time(unit: str) -> None:
     listed = {"a.com": ["news"], "com.com": [], "example.co.uk": []}
-    assert_linear(lambda url: domains.is_listed(url, listed), repeated(unit), 2**17)
+    assert_linear(lambda url: domains.is_listed(url, listed, any_case=True), repeated(unit), 2**17)
 
 
 def test_a_domain_is_found_behind_any_number_of_subdomains() -> None:
-    assert domains.is_listed("a." * 100_000 + "example.co.uk", {"example.co.uk": []})
-    assert not domains.is_listed("a." * 100_000 + "example.co.uk", {"example.co.uk": ["a"]})
+    assert domains.is_listed("a." * 100_000 + "example.co.uk", {"example.co.uk": []}, any_case=True)
+    assert not domains.is_listed("a." * 100_000 + "example.co.uk", {"example.co.uk": ["a"]}, any_case=True)
 
 
 @pytest.mark.parametrize("unit", ["a ", "a b ", "aa ", "@", "@ ", "a@", "x y", "\u0130 ", "a b a b a b c "])

@@ -21,7 +21,7 @@ CRAWL = ROOT / "samples" / "crawl"
 
 def plan_of(work: Path, max_missing: int | None = None) -> CleanPlan:
     options = CleanOptions(
-        inputs=(str(CRAWL),), work=work, recipe="noblocklist", max_missing=max_missing, runner=RunnerOptions(1)
+        inputs=(str(CRAWL),), work=work, recipe="noblocklist", max_missing=max_missing, runner=RunnerOptions(workers=1)
     )
     return plan_clean(options)
 

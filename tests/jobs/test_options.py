@@ -78,7 +78,7 @@ def made(folder: StoragePath) -> list[Any]:
         network=network,
         max_missing=-1,
         keep_dropped=KeepDropped(0.5, "/nowhere/dropped"),
-        runner=RunnerOptions(4, ("--runner=FlinkRunner",)),
+        runner=RunnerOptions(runner="FlinkRunner", beam=("--parallelism=8",)),
     )
     build = BuildOptions(clean, folder, ("csv",), 0)
     vocab = VocabOptions((Source(folder, 2.0),), folder, Settings(size=100), 10, True)

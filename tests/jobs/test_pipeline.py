@@ -19,7 +19,7 @@ import pytest
 from c4pipe.clean import work_folder
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
-from c4pipe.dedup import shuffle
+from c4pipe.dedup import moved_spans, shuffle
 from c4pipe.dedup.publishers import STAGING
 from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.presets import RECIPES
@@ -59,9 +59,8 @@ def test_the_manifest_describes_the_files(sample_corpus: Path) -> None:
     made = manifest.read_manifest(sample_corpus)
     assert made is not None
     paths = [shard["path"] for shard in made["shards"]]
-    assert sorted([*paths, card.NAME, report_data.NAME, report_view.NAME, manifest.MANIFEST]) == sorted(
-        contents(sample_corpus)
-    )
+    others = [card.NAME, report_data.NAME, report_view.NAME, moved_spans.NAME, manifest.MANIFEST]
+    assert sorted([*paths, *others]) == sorted(contents(sample_corpus))
     for shard in made["shards"]:
         path = sample_corpus / shard["path"]
         assert shard["bytes"] == path.stat().st_size
@@ -198,7 +197,7 @@ def test_more_languages_get_folders_of_their_own(tmp_path: Path) -> None:
         (lists / "ldnoobw" / f"{language}.5faf2ba4").write_text("gronkel\n")
     assert build(tmp_path / "c", "--languages", "en,de,fr,ro", "--workers", "1", lists=lists) == 0
     found = {folder.name: len(rows_of) for folder in (tmp_path / "c").glob("??") if (rows_of := _rows_in(folder))}
-    assert found == {"en": 37, "de": 3, "fr": 3, "ro": 3}
+    assert found == {"en": 38, "de": 3, "fr": 3, "ro": 3}
 
 
 def _rows_in(folder: Path) -> list[dict[str, object]]:

@@ -89,7 +89,7 @@ def test_the_name_and_the_description_can_be_given(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "no base: name one of c4, noblocklist,"),
+        ("", "no base: name one of c4, c4-2019,"),
         ('base = "c5"', "unknown base 'c5': name one of c4,"),
         ("base = c4", "can't be read"),
         (
@@ -98,7 +98,7 @@ def test_the_name_and_the_description_can_be_given(tmp_path: Path) -> None:
         ),
         ('base = "c4"\n[few_word]\nmin_words_per_line = 3', "unknown key 'few_word'; known are"),
         ('base = "c4"\n[few_words]\nmin = 3', "rule few_words has no parameter 'min'; it has min_words_per_line"),
-        ('base = "c4"\n[incomplete]\nx = 3', "rule incomplete has no parameter 'x'; it has none"),
+        ('base = "c4"\n[stale_capture]\nx = 3', "rule stale_capture has no parameter 'x'; it has none"),
         ('base = "c4"\nmin_sentences = 3', "write it in a table, [few_sentences] or [few_sentences_left]"),
         ('base = "c4"\nfew_words = 3', "few_words is a rule; write a table [few_words], or off = ['few_words']"),
         ('base = "c4"\noff = "bad_words"', "off = 'bad_words': give a list of rules, such as off = ['validation']"),

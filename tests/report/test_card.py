@@ -120,7 +120,7 @@ def test_datasets_loads_every_configuration(formats: str, corpus_in: Callable[[s
 
     pages = pages_of(manifest_of(folder))
     assert set(pages) == set(LANGUAGES)
-    assert sum(pages["en"].values()) == 37
+    assert sum(pages["en"].values()) == 38
     assert pages["en"]["validation"] > 0
     assert any("validation" not in splits for splits in pages.values())
     assert loaded.keys() == {"None", "default", *LANGUAGES}

@@ -21,13 +21,16 @@ def by_section(rows: list[FunnelRow]) -> dict[str, list[FunnelRow]]:
 def test_each_section_adds_up(corpus: Path) -> None:
     corpus_manifest = manifest_of(corpus)
     sections = by_section(funnel_rows(Recipe.from_json(corpus_manifest["recipe"]), corpus_manifest["counts"]))
-    assert list(sections) == ["pages", "lines", "units", "bytes", "damage"]
+    assert list(sections) == ["pages", "lines", "units", "spans", "bytes", "damage"]
     for name in ("pages", "lines", "units"):
         read, *rest = sections[name]
         (kept,) = (row for row in rest if row.kind == "kept")
         assert read.kind == "read"
         assert read.number - sum(row.number for row in rest if row.kind == "dropped") == kept.number > 0
         assert {row.whole for row in sections[name]} == {read.number}
+    all_spans, *exceptions = sections["spans"]
+    assert all_spans.number == corpus_manifest["counts"]["spans.repeated"] > 0
+    assert [row.number for row in exceptions] == [0, 0, corpus_manifest["counts"]["spans.joined"]]
 
 
 def test_each_counter_of_a_rule_has_a_row(corpus: Path) -> None:

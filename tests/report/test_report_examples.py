@@ -18,6 +18,7 @@ from c4pipe.display.excerpts import SIZE, excerpt
 from c4pipe.recipes.presets import C4
 from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.report import profile
+from tests.helpers.dedup_oracle import judging_language_once
 from tests.helpers.reports import data_of, manifest_of, pages_of
 
 
@@ -74,7 +75,8 @@ def test_examples_of_the_last_rules() -> None:
     schema = pa.schema([WORK_SCHEMA.field(name) for name in PAGE_COLUMNS])
     shown = examples.SmallestKeys()
     removals = {sentences: [1] for sentences in range(4, 9)}
-    PageFinisher(C4, Lists()).finish(pa.Table.from_pylist(rows, schema), removals, Counter(), shown=shown)
+    recipe = judging_language_once(C4)
+    PageFinisher(recipe, Lists()).finish(pa.Table.from_pylist(rows, schema), removals, Counter(), shown=shown)
     by_rule = examples.examples_by_rule(shown.values())
     assert [page["url"] for page in by_rule["passed.few_sentences_left"]] == ["https://3.example", "https://6.example"]
     assert [page["fact"] for page in by_rule["passed.few_sentences_left"]] == ["3 sentences; at least 3"] * 2

@@ -82,15 +82,15 @@ def test_the_first_of_several_is_named() -> None:
         check_totals(report({"shuffle.pages.received.rows": 1, "shuffle.urls.received.rows": 1}), SHUFFLES)
 
 
-def test_drops_that_no_page_claims_are_named() -> None:
+def test_marks_that_no_page_claims_are_named() -> None:
     """All rows came out, and yet some were brought to the wrong file."""
-    check_totals(report(unclaimed("drops", 0)), SHUFFLES)
+    check_totals(report(unclaimed("marks", 0)), SHUFFLES)
     with pytest.raises(
-        LostDataError, match=r"1,234 rows of the shuffle drops .* arrived at a shard without their page"
+        LostDataError, match=r"1,234 rows of the shuffle marks .* arrived at a shard without their page"
     ):
-        check_totals(report(unclaimed("drops", 1234)), SHUFFLES)
+        check_totals(report(unclaimed("marks", 1234)), SHUFFLES)
 
 
-def test_what_a_shuffle_lost_is_named_before_drops_that_no_page_claims() -> None:
-    with pytest.raises(LostDataError, match=" drops "):
-        check_totals(report({"shuffle.drops.received.rows": 1, **unclaimed("drops", 5)}), SHUFFLES)
+def test_what_a_shuffle_lost_is_named_before_marks_that_no_page_claims() -> None:
+    with pytest.raises(LostDataError, match=" marks "):
+        check_totals(report({"shuffle.marks.received.rows": 1, **unclaimed("marks", 5)}), SHUFFLES)

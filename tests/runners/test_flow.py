@@ -8,19 +8,17 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any
 
-import apache_beam as beam
 import pytest
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 from apache_beam.testing import test_pipeline
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from c4pipe.cli.main import main
 from c4pipe.errors import C4pipeError
 from c4pipe.runners import runner
 from c4pipe.runners.beam_flow import BeamFlow
@@ -29,71 +27,9 @@ from c4pipe.runners.local_flow import LocalFlow
 from c4pipe.runners.runner import run_job
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.worker import begin
+from tests.helpers.flows import oracle, words
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-class Split(Step):
-    """Texts to words and to their lengths."""
-
-    outputs = ("words", "lengths")
-
-    def process(self, element: str) -> Iterable[tuple[str, Any]]:
-        for word in element.split():
-            yield "words", (word, element)
-            yield "lengths", (word, len(word))
-
-
-class Write(Step):
-    """Whatever comes to a file of a name of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def process(self, element: Any) -> Iterable[tuple[str, Any]]:
-        (self._folder / f"{os.getpid()}-{time.monotonic_ns()}").write_text(repr(element))
-        return ()
-
-
-class Sort(Step):
-    """What a group has, in order: groups have none."""
-
-    outputs = ("sorted",)
-
-    def process(self, element: tuple[str, Mapping[str, Iterable[Any]]]) -> Iterable[tuple[str, Any]]:
-        word, groups = element
-        yield "sorted", {word: [sorted(groups["texts"]), sorted(groups["lengths"]), sorted(groups["known"])]}
-
-
-def _add(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    total: dict[str, Any] = {}
-    for part in parts:
-        total |= part
-    return dict(sorted(total.items()))
-
-
-def words(texts: Sequence[str], folder: Path) -> Callable[[Flow], None]:
-    """A graph with every way of putting steps together."""
-
-    def graph(flow: Flow) -> None:
-        split = flow.do("Split", flow.create("Texts", texts), Split())
-        known = flow.create("Known", [("b", True), ("z", False)])
-        lengths = flow.merge("Twice", split["lengths"], split["lengths"])
-        joined = flow.join("Join", texts=split["words"], lengths=lengths, known=known)
-        made = flow.do("Sort", joined, Sort())
-        flow.do("Write", flow.fold("All", made["sorted"], _add), Write(folder))
-
-    return graph
-
-
-def oracle(texts: Sequence[str]) -> str:
-    found: dict[str, Any] = {"b": [[], [], [True]], "z": [[], [], [False]]}
-    for text in texts:
-        for word in text.split():
-            entry = found.setdefault(word, [[], [], []])
-            entry[0].append(text)
-            entry[1] += [len(word), len(word)]
-    return repr({word: [sorted(each) for each in found[word]] for word in sorted(found)})
 
 
 @settings(max_examples=50, deadline=None)
@@ -116,34 +52,6 @@ def test_processes_and_beam_do_the_same(tmp_path: Path) -> None:
         words(texts, tmp_path / "beam")(BeamFlow(pipeline))
     for name in ("processes", "beam"):
         assert [file.read_text() for file in (tmp_path / name).iterdir()] == [oracle(texts)]
-
-
-@pytest.mark.beam
-def test_a_corpus_from_beam_has_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beam itself, in memory; the engines of clusters are tried in engines/."""
-    crawl = [str(path) for path in sorted((ROOT / "samples").glob("*/*.wet.gz"))]
-    assert crawl
-    given = [*crawl, "--lists", str(ROOT / "samples" / "lists"), "--quiet"]
-    assert main(["build", *given, "--output", str(tmp_path / "here"), "--workers", "2"]) == 0
-    used = []
-
-    def in_memory(options: Any) -> beam.Pipeline:
-        used.append(options)
-        return real(runner=FnApiRunner(), options=options)
-
-    real = beam.Pipeline
-    monkeypatch.setattr(beam, "Pipeline", in_memory)
-    assert main(["build", *given, "--output", str(tmp_path / "beam"), "--runner", "PrismRunner"]) == 0
-    assert len(used) == 2
-    here, there = (corpus(tmp_path / name) for name in ("here", "beam"))
-    assert len(here) > 1
-    assert here == there
-
-
-def corpus(folder: Path) -> dict[str, bytes]:
-    """The files of a corpus."""
-    files = [path for path in folder.rglob("*") if path.is_file() and "_work" not in path.parts]
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 class Number(Step):
@@ -170,8 +78,6 @@ def test_nothing_is_lost_between_processes(tmp_path: Path) -> None:
 class Opened(Step):
     """Tells what was set up and closed, in a file of its process."""
 
-    outputs = ("elements",)
-
     def __init__(self, log: Path) -> None:
         self._log = log
 
@@ -184,7 +90,7 @@ class Opened(Step):
 
     def process(self, element: int) -> Iterable[tuple[str, Any]]:
         self._say(str(element))
-        yield "elements", element
+        return ()
 
     def teardown(self) -> None:
         self._say("down")
@@ -192,8 +98,8 @@ class Opened(Step):
 
 def test_a_step_is_set_up_once_in_a_process(tmp_path: Path) -> None:
     with LocalFlow(1) as flow:
-        elements = flow.do("First", flow.create("Elements", [1, 2, 3]), Opened(tmp_path))
-        flow.do("Second", elements["elements"], Opened(tmp_path))
+        for name in ("First", "Second"):
+            flow.do(name, flow.create("Elements", [1, 2, 3]), Opened(tmp_path))
     assert (tmp_path / str(os.getpid())).read_text() == "up 1 2 3 down up 1 2 3 down "
 
 

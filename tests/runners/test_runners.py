@@ -9,11 +9,11 @@ from typing import Any
 import apache_beam as beam
 import pytest
 
-from c4pipe.errors import JobWritten, UsageError
+from c4pipe.errors import JobWritten
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.local_flow import LocalFlow
 from c4pipe.runners.runner import failure, run_job
-from c4pipe.runners.runner_options import LOCAL, RunnerOptions
+from c4pipe.runners.runner_options import RunnerOptions
 
 
 def test_failure_finds_the_cause_in_nested_tracebacks() -> None:
@@ -25,11 +25,6 @@ def test_failure_finds_the_cause_in_nested_tracebacks() -> None:
     assert str(failure(RuntimeError(""))) == "no message (RuntimeError)"
 
 
-def test_workers_is_refused_where_it_would_do_nothing() -> None:
-    with pytest.raises(UsageError, match="--workers 3 is for this machine; FlinkRunner"):
-        run_job(lambda flow: None, RunnerOptions(workers=3, beam=("--runner", "FlinkRunner")), tasks=1)
-
-
 class Write(Step):
     """Writes a file."""
 
@@ -38,13 +33,12 @@ class Write(Step):
         return ()
 
 
-@pytest.mark.parametrize("beam", [(), *((f"--runner={name}",) for name in LOCAL), ("--runner", "LocalRunner")])
-def test_names_of_this_machine(beam: tuple[str, ...], tmp_path: Path) -> None:
+def test_no_runner_is_this_machine(tmp_path: Path) -> None:
     def graph(flow: Flow) -> None:
         assert isinstance(flow, LocalFlow)
         flow.do("Write", flow.create("One", [str(tmp_path / "done")]), Write())
 
-    run_job(graph, RunnerOptions(beam=beam), tasks=1)
+    run_job(graph, RunnerOptions(), tasks=1)
     assert (tmp_path / "done").read_text() == "done"
 
 
@@ -70,6 +64,6 @@ def test_a_file_of_a_job_ends_the_command(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(JobWritten, match=r"the job is in clean\.jar"):
         run_job(
             lambda flow: None,
-            RunnerOptions(beam=("--runner=FlinkRunner", "--output_executable_path=clean.jar")),
+            RunnerOptions(runner="FlinkRunner", beam=("--output_executable_path=clean.jar",)),
             tasks=1,
         )

@@ -207,8 +207,44 @@ def test_a_wrong_length_in_the_last_record(length: object) -> None:
     assert [page.lines for page in got.pages] == [["first page."], ["last.", "line"]]
     assert got.damage in ({"bad_length": 1}, {})
     cut = read(A, whole[:-6])
-    assert cut.texts == FIRST
-    assert cut.damage in ({"record_cut": 1}, {"bad_length": 1, "record_cut": 1})
+    if length == 1:  # all of it is there, and more
+        read_damage({"bad_length": 1}, [*FIRST, "last.\nlin"], A, whole[:-6])
+    else:
+        assert cut.texts == FIRST
+        assert cut.damage in ({"record_cut": 1}, {"bad_length": 1, "record_cut": 1})
+
+
+@pytest.mark.parametrize("length", [0, 1, 7, 20, 4000, 2**40, "x", None])
+@pytest.mark.parametrize("text", ["The last page.", "The last page.\n", "Sie sagte: „Ende.”", "A title", "A title\n"])
+@pytest.mark.parametrize("end", ["", "\n", "\r\n", "\r\n\r"])
+def test_the_last_record_without_its_blank_line(length: object, text: str, end: str) -> None:
+    """Nothing of it is missing: its digest says so, the end of its sentence, or that it is longer than claimed."""
+    last = record(text, "http://last.example/", length).removesuffix(b"\r\n\r\n")
+    if length is None:
+        last = last.replace(b"Content-Length: %d\r\n" % len(text.encode()), b"")
+    for digest in (b"WARC-Block-Digest", b"X-Digest"):
+        data = last.replace(b"WARC-Block-Digest", digest) + end.encode()
+        if digest.startswith(b"X") and "title" in text and length not in (0, 1):
+            continue
+        kind = "missing_header" if length is None else "bad_length"
+        for layout in (A + data, member(A + data), member(A) + member(data), member(A) + member(data) + b"junk"):
+            got = read(layout)
+            assert [page.lines for page in got.pages] == [["first page."], [text.strip()]]
+            assert got.damage.pop(kind, 0) == 1 or length in range(
+                len(text.strip().encode()), len(text.encode() + end.encode()) + 1
+            )
+            assert got.damage in ({}, {"gzip_junk": 1})
+
+
+def test_the_pages_of_tensorflow_datasets_own_test_files() -> None:
+    """As they are: Content-Length of other pages, and no newline behind the last record."""
+    text = "This page is longer than 4 bytes.\nAnd one more sentence to make this long enough."
+    header = ("WARC-Type: conversion", "WARC-Date: 2019-04-18T10:38:25Z", "WARC-Block-Digest: sha1:XFU7ISMKJHM3VU3B")
+    for length in (4, 19621):
+        data = head(*header, f"Content-Length: {length}") + text.encode()
+        got = read(data.replace(b"\r\n", b"\n"))
+        assert got.texts == [text]
+        assert got.damage == {"lf_header": 1, "bad_length": 1}
 
 
 def test_a_length_that_leads_to_a_blank_line_of_a_later_record() -> None:

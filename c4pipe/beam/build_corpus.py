@@ -1,0 +1,80 @@
+"""`BuildCorpus`: WET files to a corpus."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import apache_beam as beam
+
+from c4pipe.beam.clean_pages import CleanPages
+from c4pipe.beam.keep_newest import KeepNewest
+from c4pipe.beam.listed_recipe import PathArgument, RecipeArgument
+from c4pipe.beam.read_pages import ReadPages
+from c4pipe.beam.remove_repeated_spans import RemoveRepeatedSpans
+from c4pipe.beam.stage_reports import PageTransform
+from c4pipe.beam.write_corpus import WriteCorpus
+from c4pipe.recipes import choose_recipe
+
+
+class BuildCorpus(PageTransform):
+    """Builds a corpus from WET files, as `c4pipe build` does: the root and the end of a pipeline.
+
+    It is `ReadPages`, `CleanPages`, `KeepNewest`, `RemoveRepeatedSpans.by_recipe` and `WriteCorpus`, in this order. The
+    shards have the bytes of those that `c4pipe build` writes with as many shards.
+
+    Returns a PCollection of one text, the path of the corpus' manifest.
+
+    >>> import apache_beam as beam, c4pipe
+    >>> from c4pipe.beam import BuildCorpus
+    >>> with beam.Pipeline(options=IN_MEMORY) as pipeline:
+    ...     _ = pipeline | BuildCorpus("samples/crawl", FOLDER, recipe="c4", lists="samples/lists")
+    >>> c4pipe.open_corpus(FOLDER).counts["pages.read"]
+    71
+    """
+
+    def __init__(
+        self,
+        patterns: PathArgument | Sequence[PathArgument],
+        path: PathArgument,
+        *,
+        recipe: RecipeArgument = "c4",
+        languages: Sequence[str] = (),
+        lists: PathArgument | None = None,
+        links: Sequence[PathArgument] = (),
+        files: str | None = None,
+        formats: str | Sequence[str] = "parquet",
+        shards: int | None = None,
+        buckets: int = 1024,
+    ) -> None:
+        """Takes the arguments of the transforms that it is made of.
+
+        Args:
+            patterns: as in `ReadPages`.
+            path: the folder of the corpus, as in `WriteCorpus`.
+            recipe: as in `CleanPages`, like `languages`, `lists` and `links`.
+            languages: the languages to keep.
+            lists: the folder with the lists.
+            links: files of URLs.
+            files: a slice of a crawl's files, as in `ReadPages`.
+            formats: as in `WriteCorpus`.
+            shards: as in `WriteCorpus`.
+            buckets: as in `RemoveRepeatedSpans`.
+
+        Raises UsageError for an argument that can't be met.
+        """
+        super().__init__()
+        chosen = choose_recipe(recipe, languages)
+        scheme, _ = chosen.page_keys
+        given: dict[str, Any] = {"lists": lists, "links": links}
+        self._read = ReadPages(patterns, files=files)
+        self._clean = CleanPages(chosen, **given)
+        timestamps = chosen.parameters("incomplete").get("timestamps", "WARC dates")
+        self._newest = KeepNewest(scheme, timestamps=timestamps, buckets=buckets)
+        self._spans = RemoveRepeatedSpans.by_recipe(chosen, buckets=buckets, **given)
+        self._write = WriteCorpus(os.fspath(path), formats, shards=shards, recipe=chosen, **given)
+
+    def expand(self, root: Any) -> beam.PCollection:
+        """Puts the transforms together."""
+        cleaned = root | "Read pages" >> self._read | "Clean pages" >> self._clean
+        newest = cleaned | "Keep newest" >> self._newest
+        return newest | "Remove repeated spans" >> self._spans | "Write corpus" >> self._write

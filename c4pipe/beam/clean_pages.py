@@ -1,0 +1,120 @@
+"""`CleanPages`: the rules of a recipe that look at one page."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import apache_beam as beam
+
+from c4pipe.beam.listed_recipe import ListedRecipe, PathArgument, RecipeArgument
+from c4pipe.beam.page_schema import CleanedPages, DroppedPage, Page, capture_of
+from c4pipe.beam.read_pages import ReadPages
+from c4pipe.beam.stage_reports import REPORT, CountingFn, PageTransform, upstream
+from c4pipe.clean import file_cleaner, text_cleaner
+from c4pipe.runners import Report
+
+_INPUT_COUNTS = ("pages.read", "bytes.read")
+
+
+class CleanPages(PageTransform):
+    """Applies the rules of a recipe that come before the removal of duplicates, page by page.
+
+    The rules of the recipe's stage `final` come after that: `RemoveRepeatedSpans.by_recipe` applies them. In `c4` and
+    its variants the language is a rule of both; in the `tfds` recipes it is one of the stage `final` alone.
+
+    Returns `CleanedPages`: `kept`, a PCollection of Page with the cleaned text, and `dropped`, a PCollection of
+    DroppedPage with the rule that dropped each page.
+
+    >>> import apache_beam as beam
+    >>> from c4pipe.beam import CleanPages, Page
+    >>> text = "One sentence of five words. " * 3
+    >>> with beam.Pipeline(options=IN_MEMORY) as pipeline:
+    ...     pages = pipeline | beam.Create([Page("https://example.com/", "2019-04-18T10:12:43Z", text + "Javascript")])
+    ...     cleaned = pages | CleanPages("c4", lists="samples/lists")
+    ...     _ = cleaned.dropped | beam.Map(lambda each: print(each.page.url, each.reason))
+    https://example.com/ few_sentences
+
+    Metrics: `pages_cleaned`, `bytes_cleaned`, `pages_dropped/<rule>`, `lines_dropped/<rule>`, `lines_edited/<rule>`
+    and others.
+    """
+
+    def __init__(
+        self,
+        recipe: RecipeArgument = "c4",
+        *,
+        languages: Sequence[str] = (),
+        lists: PathArgument | None = None,
+        links: Sequence[PathArgument] = (),
+    ) -> None:
+        """Reads the lists that the recipe needs, on this machine. They go to the workers inside the pipeline.
+
+        Args:
+            recipe: a recipe's name, the path of a TOML file, or a recipe.
+            languages: the languages to keep; () for the recipe's own.
+            lists: a folder with the bad-words and domain lists; None for the cache that `c4pipe lists fetch` fills.
+            links: files of URLs, one a line, for a recipe that keeps the pages of a list of links.
+
+        Raises UsageError if the recipe is unknown, or if a list that it needs is not there.
+        """
+        super().__init__()
+        self._rules = ListedRecipe.choose(recipe, languages, lists, links)
+
+    def expand(self, pages: beam.PCollection) -> Any:
+        """Cleans each page."""
+        is_read = any(isinstance(each, ReadPages) for each in upstream(pages).transforms)
+        clean = beam.ParDo(_CleanPage(self._rules, not is_read)).with_input_types(Page)
+        typed = clean.with_output_types(Page, **{"dropped": DroppedPage, REPORT: Report})
+        outputs = pages | "Clean" >> typed.with_outputs("dropped", REPORT, main="kept")
+        return CleanedPages(outputs.kept, outputs.dropped)
+
+    def display_data(self) -> dict[str, Any]:
+        """Returns the recipe."""
+        return recipe_display(self._rules)
+
+
+def recipe_display(rules: ListedRecipe) -> dict[str, Any]:
+    """Returns what a user interface shows of a recipe."""
+    shown = beam.transforms.display.DisplayDataItem
+    languages = ", ".join(rules.recipe.languages)
+    return {
+        "recipe": shown(rules.recipe.name, label="Recipe"),
+        "fingerprint": shown(rules.fingerprint, label="Fingerprint of the recipe and its lists"),
+        "languages": shown(languages, label="Languages"),
+    }
+
+
+class _CleanPage(CountingFn):
+    """Page -> the cleaned page, or the output `dropped`."""
+
+    def __init__(self, rules: ListedRecipe, counts_input: bool) -> None:
+        """Takes the recipe, and whether the pages that come in count as read: `ReadPages` counts its own."""
+        super().__init__()
+        self._rules = rules
+        self._ignored = () if counts_input else _INPUT_COUNTS
+
+    def setup(self) -> None:
+        recipe = self._rules.recipe
+        before = replace(recipe, final=())
+        self._evaluator = self._rules.evaluator(before)
+        self._has_language = before.find("language") is not None
+
+    def process(self, element: Page) -> Iterator[Any]:
+        page = text_cleaner.page_of_text(element.text, element.url, element.timestamp)
+        verdict, facts = self._evaluator.clean(page)
+        file_cleaner.count_page(page, verdict, facts, self._counts)
+        if verdict.reason:
+            dropped = DroppedPage(element, verdict.reason, verdict.stage or "")
+            yield beam.pvalue.TaggedOutput("dropped", dropped)
+            return
+        guess = facts.guess if self._has_language else None
+        yield element._replace(
+            text=facts.text,
+            capture=capture_of(element),
+            language=guess.language if guess else None,
+            language_probability=round(guess.probability, 6) if guess else None,
+        )
+
+    def finish_bundle(self) -> Iterator[Any]:
+        for name in self._ignored:
+            self._counts.pop(name, None)
+        yield from super().finish_bundle()

@@ -1,0 +1,65 @@
+"""A recipe with its lists, as the workers get it: inside the pipeline, so that they need no files."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from c4pipe.clean import RecipeEvaluator, RuleResources
+from c4pipe.recipes import Lists, Recipe, choose_recipe, pinned_lists, recipe_lists
+
+PathArgument = str | os.PathLike[str]
+RecipeArgument = PathArgument | Recipe
+
+
+@dataclass(frozen=True)
+class ListedRecipe:
+    """A recipe with its lists. It can be pickled.
+
+    Attributes:
+        recipe: the recipe, with the languages asked for.
+        lists: its lists.
+    """
+
+    recipe: Recipe
+    lists: Lists
+
+    @classmethod
+    def choose(
+        cls,
+        recipe: RecipeArgument,
+        languages: Sequence[str] = (),
+        lists: PathArgument | None = None,
+        links: Sequence[PathArgument] = (),
+    ) -> "ListedRecipe":
+        """Returns the recipe that the arguments of a transform name. Reads its lists on this machine.
+
+        Args:
+            recipe: a recipe's name, the path of a TOML file, or a recipe.
+            languages: the languages to keep; () for the recipe's own.
+            lists: a folder with the bad-words and domain lists; None for the cache that `c4pipe lists fetch` fills.
+            links: files of URLs, one a line, for a recipe that keeps the pages of a list of links.
+
+        Raises UsageError if the recipe is unknown, or if a list that it needs is not there.
+        """
+        chosen = choose_recipe(recipe, languages)
+        folder = pinned_lists.lists_dir(None if lists is None else Path(lists))
+        return cls(chosen, recipe_lists.gather_lists(chosen, folder, [Path(each) for each in links]))
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the recipe with its lists."""
+        return self.recipe.fingerprint(self.lists.digests)
+
+    def evaluator(self, recipe: Recipe | None = None) -> RecipeEvaluator:
+        """Returns an evaluator with the resources of this recipe. It applies the rules of `recipe`, if given."""
+        return RecipeEvaluator(recipe or self.recipe, RuleResources(self.recipe, self.lists))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self.recipe.to_json(), self.lists)
+
+
+def _restore(recipe: Mapping[str, Any], lists: Lists) -> ListedRecipe:
+    """Returns a recipe that was pickled."""
+    return ListedRecipe(Recipe.from_json(recipe), lists)

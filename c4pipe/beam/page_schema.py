@@ -1,0 +1,109 @@
+"""The elements that travel between the transforms: pages, as rows with a schema. The import registers their coders."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import pyarrow as pa
+
+from c4pipe.filters import capture_hash
+
+
+class Page(NamedTuple):
+    """A page. A row with a schema: Beam's `Select`, `GroupBy` and SQL know its fields.
+
+    Attributes:
+        url: the URL, as it was crawled. `KeepNewest` and `RemoveRepeatedSpans` tell pages apart by it.
+        timestamp: the WARC date, such as `2019-04-18T10:12:43Z`.
+        text: the text: as it was crawled, or as the last transform left it.
+        language: the code of the detected language, such as `en`; None where no rule has detected it yet.
+        language_probability: the probability of that language, from 0 to 1; None where `language` is None.
+        source: the name of the page's WET file; "" for a page from elsewhere.
+        capture: a signed 64-bit hash of the page as it was crawled, which decides between captures of one moment
+            (`capture_of`); None until `CleanPages` has computed it.
+    """
+
+    url: str
+    timestamp: str
+    text: str
+    language: str | None = None
+    language_probability: float | None = None
+    source: str = ""
+    capture: int | None = None
+
+
+class DroppedPage(NamedTuple):
+    """A page that a recipe drops.
+
+    Attributes:
+        page: the page, as it came in.
+        reason: the name of the rule that drops it, such as `few_sentences`.
+        stage: the stage of that rule in the recipe (`c4pipe.recipes.STAGES`). A page of the stage `readable` does not
+            count as a capture of its URL.
+    """
+
+    page: Page
+    reason: str
+    stage: str
+
+
+class CleanedPages(NamedTuple):
+    """What `CleanPages` returns. `KeepNewest` takes both; to any other transform give `kept`.
+
+    Attributes:
+        kept: PCollection of Page: the pages that passed, with their cleaned text and their language.
+        dropped: PCollection of DroppedPage.
+    """
+
+    kept: beam.PCollection
+    dropped: beam.PCollection
+
+
+for _element in (Page, DroppedPage):
+    beam.coders.registry.register_coder(_element, beam.coders.RowCoder)
+
+_SCHEMA = pa.schema(
+    [
+        ("url", pa.string()),
+        ("timestamp", pa.string()),
+        ("text", pa.string()),
+        ("language", pa.string()),
+        ("language_probability", pa.float64()),
+        ("source", pa.string()),
+        ("capture", pa.int64()),
+    ]
+)
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
+
+
+def capture_of(page: Page) -> int:
+    """Returns the `capture` of a page; where it has none, that of the page as it is."""
+    if page.capture is not None:
+        return page.capture
+    unsigned = capture_hash(page.url, page.timestamp, page.text.encode("utf-8", "replace"))
+    return unsigned - (1 << 64) * (unsigned >> 63)
+
+
+def table_of(pages: Sequence[Page]) -> pa.Table:
+    """Returns pages as a table with their fields as columns."""
+    columns = zip(*pages, strict=True) if pages else [()] * len(_SCHEMA)
+    return pa.table([pa.array(values, field.type) for values, field in zip(columns, _SCHEMA, strict=True)], _SCHEMA)
+
+
+def pages_of(table: pa.Table) -> Iterable[Page]:
+    """Returns the rows of a table that has the columns of `table_of`, as pages."""
+    return map(Page._make, zip(*(table[name].to_pylist() for name in _SCHEMA.names), strict=True))
+
+
+def pack(table: pa.Table) -> bytes:
+    """Returns a table as a compressed Arrow stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=_COMPRESSED) as stream:
+        stream.write_table(table)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
+
+
+def unpack(packed: Any) -> pa.Table:
+    """Returns the table that `pack` packed."""
+    return pa.ipc.open_stream(packed).read_all().combine_chunks()

@@ -1,0 +1,87 @@
+"""`ReadPages`: WET files to pages."""
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import apache_beam as beam
+
+from c4pipe.beam.listed_recipe import PathArgument
+from c4pipe.beam.page_schema import Page
+from c4pipe.beam.stage_reports import REPORT, CountingFn, PageTransform
+from c4pipe.clean import file_cleaner
+from c4pipe.errors import C4pipeError
+from c4pipe.io import InputOpener, NetworkOptions
+from c4pipe.runners import Report
+from c4pipe.wet import Damage, InputFile, Selection, find_inputs, parse_slice, read_pages
+
+
+class ReadPages(PageTransform):
+    """Reads the pages of WET files, gzipped or not: the root of a pipeline.
+
+    The files are listed when the transform is applied. Damage in a file never ends it: it is counted
+    (`damage/<kind>`), and reading continues after it. A file that can't be read fails the pipeline with C4pipeError.
+
+    Returns a PCollection of Page; `language` is None.
+
+    >>> import apache_beam as beam
+    >>> from c4pipe.beam import ReadPages
+    >>> with beam.Pipeline(options=IN_MEMORY) as pipeline:
+    ...     pages = pipeline | ReadPages("samples/crawl")
+    ...     _ = pages | beam.combiners.Count.Globally() | beam.Map(print)
+    71
+
+    Metrics: `pages_read`, `bytes_read`, `damage/<kind>`.
+    """
+
+    def __init__(self, patterns: PathArgument | Sequence[PathArgument], *, files: str | None = None) -> None:
+        """Takes the inputs; nothing is read yet.
+
+        Args:
+            patterns: crawls (`CC-MAIN-2019-18`) or WET files, gzipped or not: URLs, paths, globs, folders, `@list` of
+                these. One, or a list of them. The workers must be able to read what they name.
+            files: a slice of a crawl's files, such as `"0:100"`; None for all.
+        """
+        super().__init__()
+        given = [patterns] if isinstance(patterns, str | os.PathLike) else patterns
+        self._patterns = tuple(os.fspath(each) for each in given)
+        self._files = files
+
+    def expand(self, root: Any) -> beam.PCollection:
+        """Lists the files, and adds a task for each. Raises UsageError where a pattern names no file."""
+        selection = Selection(files=None if self._files is None else parse_slice(self._files))
+        files = find_inputs(self._patterns, selection)
+        tasks = root | "Files" >> beam.Create([tuple(file) for file in files]) | "Spread" >> beam.Reshuffle()
+        read = beam.ParDo(_ReadFile()).with_output_types(Page, **{REPORT: Report})
+        return (tasks | "Read" >> read.with_outputs(REPORT, main="pages")).pages
+
+    def display_data(self) -> dict[str, Any]:
+        """Returns the inputs."""
+        shown = beam.transforms.display.DisplayDataItem
+        return {
+            "patterns": shown(", ".join(self._patterns), label="Inputs"),
+            "files": shown(self._files, label="Slice of a crawl's files").drop_if_none(),
+        }
+
+
+class _ReadFile(CountingFn):
+    """(path, name and size of a file) -> its pages."""
+
+    def setup(self) -> None:
+        self._opener = InputOpener(NetworkOptions())
+
+    def process(self, element: tuple[str, str, int | None]) -> Iterator[Page]:
+        file = InputFile(*element)
+        try:
+            with self._opener.open(file.path) as stream:
+                counted = file_cleaner.CountedStream(stream)
+                for item in read_pages(counted):
+                    if isinstance(item, Damage):
+                        self._counts[f"damage.{item.kind}"] += 1
+                        continue
+                    self._counts["pages.read"] += 1
+                    self._counts["bytes.read"] += item.size
+                    yield Page(item.url, item.timestamp, item.body, source=file.name)
+        except OSError as error:
+            raise C4pipeError(f"{file.path} can't be read: {error}") from error
+        self._reports.append({"inputs": [{"name": file.name, "bytes": counted.size}]})

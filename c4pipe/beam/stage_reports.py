@@ -1,0 +1,147 @@
+"""What the transforms count: metrics for the user, and reports in the pipeline, with the totals of each shuffle.
+
+Metrics count retried work twice, so no decision is made by them. Reports are elements: a runner commits them together
+with the pages of the same bundle.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+from apache_beam.metrics import Metrics
+from apache_beam.transforms.window import GlobalWindow, GlobalWindows
+from apache_beam.utils.windowed_value import WindowedValue
+
+from c4pipe.dedup import shuffle
+from c4pipe.errors import UsageError
+from c4pipe.runners import TOTALS_PREFIX, Report, add_reports, check_totals
+
+REPORT = "report"
+"""The tag of the output of reports."""
+
+SHUFFLES = {
+    "captures": "captures of URLs, to their bucket",
+    "captured_pages": "pages, to the bucket of their URL",
+    "spans": "spans, to their bucket",
+    "span_pages": "pages, to the bucket of their key",
+    **{name: carried for name, carried in shuffle.SHUFFLES.items() if name not in ("spans", "pages")},
+}
+"""The shuffles of the transforms: by name, what each carries and where to. They are checked in this order: where pages
+are lost, their marks are left over."""
+
+
+class PageTransform(beam.PTransform):
+    """A transform of this room: the base of all of them."""
+
+    def expand(self, inputs: Any) -> Any:
+        """Applies the transform."""
+        raise NotImplementedError
+
+
+class CountingFn(beam.DoFn):
+    """A DoFn that adds up reports: at the end of a bundle it emits their sum, and adds the counters to the metrics."""
+
+    def start_bundle(self) -> None:
+        """Begins a report."""
+        self._counts: Counter[str] = Counter()
+        self._reports: list[Report] = []
+
+    def finish_bundle(self) -> Iterator[Any]:
+        """Emits what is left of the bundle, then its report."""
+        for output in self._rest():
+            tagged = isinstance(output, beam.pvalue.TaggedOutput)
+            value = _global(output.value if tagged else output)
+            yield beam.pvalue.TaggedOutput(output.tag, value) if tagged else value
+        report = add_reports([self._counts, *self._reports])
+        for name, number in report.items():
+            if is_count(name):
+                Metrics.counter("c4pipe", metric_name(name)).inc(number)
+        if report:
+            yield beam.pvalue.TaggedOutput(REPORT, _global(report))
+
+    def _rest(self) -> Iterable[Any]:
+        """Returns the outputs that wait for the end of the bundle."""
+        return ()
+
+
+def _global(value: Any) -> WindowedValue:
+    return WindowedValue(value, GlobalWindow().max_timestamp(), (GlobalWindow(),))
+
+
+def is_count(name: str) -> bool:
+    """Tells counters, such as `pages.read`, from the control totals and the lists of a report."""
+    return "." in name and not name.startswith(TOTALS_PREFIX)
+
+
+def metric_name(counter: str) -> str:
+    """Returns the name of a counter as a metric: `pages.dropped.few_sentences` is `pages_dropped/few_sentences`."""
+    kind, *names = counter.split(".", 2)
+    return "/".join([f"{kind}_{names[0]}", *names[1:]]) if kind != "damage" else "/".join([kind, *names])
+
+
+class CheckTotals(beam.PTransform):
+    """Reports -> their sum. Fails the pipeline with LostDataError where a shuffle did not deliver what was sent."""
+
+    def expand(self, reports: Any) -> beam.PCollection:
+        """Adds up the reports, and checks the sum."""
+        summed = tuple(reports) | beam.Flatten() | "Add up" >> beam.CombineGlobally(add_reports)
+        return summed | "Check" >> beam.Map(_checked)
+
+
+def _checked(report: Report) -> Report:
+    check_totals(report, SHUFFLES)
+    return report
+
+
+def check_batch(pages: beam.PCollection, transform: beam.PTransform) -> None:
+    """Raises UsageError where pages are unbounded or windowed: the transforms compare all pages of a batch."""
+    if not pages.is_bounded or not isinstance(pages.windowing.windowfn, GlobalWindows):
+        raise UsageError(
+            f"{transform.label} compares all pages with each other: give it a bounded PCollection in the global window"
+        )
+
+
+class Upstream(NamedTuple):
+    """What a PCollection comes from.
+
+    Attributes:
+        reports: the PCollections of reports of the transforms of this room before it.
+        transforms: these transforms.
+        foreign: whether other transforms are among those before it.
+    """
+
+    reports: list[beam.PCollection]
+    transforms: list[PageTransform]
+    foreign: bool
+
+
+def upstream(pages: beam.PCollection) -> Upstream:
+    """Returns what a PCollection comes from: the graph is followed up to its roots."""
+    found: dict[int, Any] = {}
+    waiting = [pages]
+    while waiting:
+        producer = waiting.pop().producer
+        if producer is None or id(producer) in found:
+            continue
+        found[id(producer)] = producer
+        waiting += [each for each in producer.inputs if isinstance(each, beam.PCollection)]
+        waiting += [each.pvalue for each in producer.side_inputs]
+    owners = [_owner(producer) for producer in found.values()]
+    nodes = {id(each): each for each in owners if each is not None}
+    reports = {id(each): each for node in nodes.values() for each in _reports(node)}
+    return Upstream(list(reports.values()), [node.transform for node in nodes.values()], None in owners)
+
+
+def _owner(producer: Any) -> Any:
+    """Returns the node of the transform of this room that a part of a pipeline belongs to, or None."""
+    while producer is not None and not isinstance(producer.transform, PageTransform):
+        producer = producer.parent
+    return producer
+
+
+def _reports(node: Any) -> Iterator[beam.PCollection]:
+    """Yields the PCollections of reports in a node, also those of steps that give no pages."""
+    yield from (each for tag, each in node.outputs.items() if tag == REPORT)
+    for part in node.parts:
+        yield from _reports(part)

@@ -1,0 +1,34 @@
+"""The repeated spans whose copy is not at their first place: a small file in the corpus, for `c4pipe explain`."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from c4pipe.filters import U64, Rows
+from c4pipe.io import StoragePath, parquet_source, write_bytes
+
+NAME = "moved_spans.parquet"
+"""The file's name in a corpus. Only corpora with `keep = "one"` and spans of several units have it."""
+
+MOVED = np.dtype([("hash", "<u8"), ("page", "<u8"), ("unit", "<u4")])
+"""The hash of a span, the key of the page that keeps it, and the index of its first unit there."""
+
+
+def write_moved(folder: StoragePath, blocks: Iterable[bytes]) -> None:
+    """Writes the file of a corpus from packed MOVED rows, in the order of the hashes. Raises OSError."""
+    rows = np.frombuffer(b"".join(blocks), MOVED)
+    rows = rows[np.argsort(rows["hash"])]
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({name: np.ascontiguousarray(rows[name]) for name in MOVED.names or ()}), sink)
+    write_bytes(folder / NAME, sink.getvalue().to_pybytes())
+
+
+def read_moved(folder: StoragePath, hashes: U64) -> Rows:
+    """Returns the MOVED rows of a corpus for those spans whose hashes are given. Raises OSError."""
+    table = pq.read_table(parquet_source(folder / NAME))
+    rows = np.empty(len(table), MOVED)
+    for name in MOVED.names or ():
+        rows[name] = table[name].to_numpy()
+    return rows[np.isin(rows["hash"], hashes)]

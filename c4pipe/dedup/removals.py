@@ -1,0 +1,130 @@
+"""What the pages of a group of files lose and keep of the repeated spans. No object for a span that is not removed."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import mmh3
+import numpy as np
+import pyarrow as pa
+
+from c4pipe.dedup import shuffle
+from c4pipe.dedup.keepers import Places
+from c4pipe.dedup.moved_spans import MOVED
+from c4pipe.filters import U64, Rows, page_hashes, span_hashes, units_of
+from c4pipe.report import domains
+
+REPEAT = np.dtype([("hash", "<u8"), ("domain", "<u8"), ("page", "<u8"), ("file", "<u4"), ("unit", "<u4")])
+"""A place of a repeated span: its hash, the hash of the page's host, and where it is."""
+
+JOINED = 2**32 - 1
+"""The `unit` of a REPEAT row that is a span which removal has joined: it has no place of its own."""
+
+
+class Removals:
+    """The repeated spans of the pages of a group.
+
+    Attributes:
+        spans: by page key, the first unit of each span that the page loses.
+        kept: by page key, the first unit of each span that the page keeps; only of pages that lose some.
+        counts: the counters of the group's spans.
+    """
+
+    def __init__(self, marks: Rows, changes: Rows, size: int) -> None:
+        """Takes all MARKS of the group, the PLACEs of all changes to them, and the number of units in a span."""
+        places = Places(marks, size)
+        places.change(changes)
+        doubled = places.doubled()
+        repeats = places.rows[~places.keeper]
+        self.spans: Mapping[int, Sequence[int]] = shuffle.spans_to_remove(places.rows[~places.keeper & ~doubled])
+        edited = np.isin(places.rows["page"], np.fromiter(self.spans, np.uint64, len(self.spans)))
+        self.kept: Mapping[int, Sequence[int]] = shuffle.spans_to_remove(places.rows[places.keeper & edited])
+        self.counts = Counter(
+            {"spans.repeated": int(places.keeper.sum()), "spans.doubled": int(doubled.sum())}
+            if places.keeper.any()
+            else {}
+        )
+        self._size = size
+        self._joined: list[U64] = []
+        self._keepers = places.rows["page"][places.keeper]
+        self._repeats = SpanPlaces(repeats)
+        self._moved = SpanPlaces(places.rows[places.keeper & (places.rows["keeper"] == 0)])
+
+    def add(self, pages: pa.Table, file: int) -> None:
+        """Notes file, host and span hashes of pages of a file: `page_key`, `url` and `span_hashes`."""
+        self._repeats.add(pages, file)
+        self._moved.add(pages, file)
+
+    def add_kept(self, pages: pa.Table, page_keys: Any, whitespace: str) -> None:
+        """Counts the spans whose copy is on pages that are in the corpus, and notes spans that removal has joined.
+
+        Args:
+            pages: the pages before removal, with `page_key`, `text` and `unit_starts`.
+            page_keys: the keys of those that are in the corpus.
+            whitespace: how units are compared (see `unit_hashes`).
+        """
+        if self._size > 1:
+            edited = np.isin(pages["page_key"].to_numpy(), [key for key in page_keys.tolist() if key in self.spans])
+            for page in pages.select(["page_key", "text", "unit_starts"]).filter(pa.array(edited)).to_pylist():
+                self._joined.append(self._joined_spans(page, whitespace))
+        if len(self._keepers):
+            ends = (np.searchsorted(self._keepers, page_keys, side) for side in ("left", "right"))
+            first, last = (each.sum() for each in ends)
+            self.counts["spans.kept"] += int(last - first)
+
+    def _joined_spans(self, page: Mapping[str, Any], whitespace: str) -> U64:
+        """Returns the hashes of those spans of an edited page whose units did not follow each other before."""
+        removed = units_of(self.spans[page["page_key"]], self._size)
+        removed -= units_of(self.kept.get(page["page_key"], ()), self._size)
+        left = np.delete(np.arange(len(page["unit_starts"])), list(removed))
+        ends = self._size - 1
+        joined = left[ends:] - left[: max(0, len(left) - ends)] > ends
+        if not joined.any():
+            return np.empty(0, np.uint64)
+        hashes = page_hashes(page["text"], page["unit_starts"], whitespace)
+        return span_hashes(hashes[left], self._size)[joined]
+
+    def repeats(self) -> Rows:
+        """Returns, in the order of the hashes, a REPEAT row for each place that is no keeper, and each joined span."""
+        hashes = np.concatenate([np.empty(0, np.uint64), *self._joined])
+        joined = np.zeros(len(hashes), REPEAT)
+        joined["hash"], joined["unit"] = hashes, JOINED
+        rows = np.concatenate([self._repeats.rows(), joined])
+        return rows[np.argsort(rows["hash"], kind="stable")]
+
+    def moved(self) -> list[bytes]:
+        """Returns packed MOVED rows: the keepers that are not the first place of their span."""
+        rows = self._moved.rows()
+        return [rows[list(MOVED.names or ())].astype(MOVED).tobytes()] if len(rows) else []
+
+
+class SpanPlaces:
+    """Places of spans, whose hash, file and host come from the pages."""
+
+    def __init__(self, places: Rows) -> None:
+        """Takes rows with `page` and `unit`, in the order of the places."""
+        self._rows = np.zeros(len(places), REPEAT)
+        self._seen = np.zeros(len(places), bool)
+        for name in ("page", "unit"):
+            self._rows[name] = places[name]
+
+    def add(self, pages: pa.Table, file: int) -> None:
+        """Notes file, host and hashes of those spans that are on these pages."""
+        keys = pages["page_key"].to_numpy()
+        starts, ends = (np.searchsorted(self._rows["page"], keys, side) for side in ("left", "right"))
+        here = np.flatnonzero(ends > starts)
+        if not len(here):
+            return
+        pages = pages.take(pa.array(here))
+        hosts = domains(pages["url"].combine_chunks()).to_pylist()
+        hashes = pages["span_hashes"].combine_chunks()
+        offsets, values = hashes.offsets.to_numpy(), hashes.values.to_numpy()
+        for start, end, host, first in zip(starts[here], ends[here], hosts, offsets[:-1], strict=True):
+            rows, self._seen[start:end] = self._rows[start:end], True
+            rows["file"], rows["domain"] = file, mmh3.hash64(host or "", signed=False)[0]
+            rows["hash"] = values[np.minimum(first + rows["unit"].astype(np.intp), len(values) - 1)]
+
+    def rows(self) -> Rows:
+        """Returns the REPEAT rows of the pages that came, in the order of the hashes."""
+        rows = self._rows[self._seen]
+        return rows[np.argsort(rows["hash"], kind="stable")]

@@ -1,0 +1,104 @@
+"""Data that a runner loses or repeats in a shuffle of the transforms: the pipeline fails, and publishes nothing."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import c4pipe
+from c4pipe.beam import BuildCorpus, corpus_fns, keep_newest, span_fns
+from c4pipe.beam.corpus_fns import balanced
+from c4pipe.dedup import keeper_steps, page_batches
+from c4pipe.errors import LostDataError
+from tests.helpers.beam_pipelines import run
+from tests.helpers.crawls import LISTS, ROOT
+
+CRAWL = ROOT / "samples" / "crawl"
+
+SHUFFLES: dict[str, tuple[Any, bytes]] = {
+    "captures": (keep_newest._FindNewest, b"r"),
+    "captured_pages": (keep_newest._FindNewest, b"p"),
+    "spans": (span_fns.FindRepeats, b""),
+    "repeated_spans": (keeper_steps.MarkFirst, b""),
+    "marks": (span_fns.FinishPages, b"m"),
+    "removed_spans": (span_fns.CountJoined, b""),
+    "span_pages": (span_fns.FinishPages, b"p"),
+    "pages": (corpus_fns.WriteShard, b""),
+}
+"""The step that receives each shuffle, and the first byte of the blocks that are lost there."""
+
+Damage = Callable[[list[bytes], int], list[bytes]]
+
+
+def lose(blocks: list[bytes], index: int) -> list[bytes]:
+    return blocks[:index] + blocks[index + 1 :]
+
+
+def repeat(blocks: list[bytes], index: int) -> list[bytes]:
+    return [*blocks, blocks[index]]
+
+
+@pytest.mark.beam
+@pytest.mark.parametrize(
+    ("name", "damage"), [*((name, lose) for name in SHUFFLES), ("spans", repeat), ("marks", repeat), ("pages", repeat)]
+)
+def test_nothing_is_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, damage: Damage) -> None:
+    step, tag = SHUFFLES[name]
+    process = step.process
+    spoiled: list[str] = []
+
+    def received(self: Any, element: tuple[int, Iterable[bytes]], *more: Any) -> Any:
+        key, blocks = element[0], list(element[1])
+        matching = [index for index, block in enumerate(blocks) if block and block.startswith(tag)]
+        if matching and not spoiled:
+            spoiled.append(name)
+            blocks = damage(blocks, matching[0])
+        return process(self, (key, blocks), *more)
+
+    monkeypatch.setattr(step, "process", received)
+    with pytest.raises(Exception, match=rf"the runner did not deliver the shuffle {name} \(") as failure:
+        run(lambda pipeline: pipeline | BuildCorpus(CRAWL, tmp_path / "corpus", lists=LISTS, buckets=2))
+    assert "LostDataError" in str(failure.value) or isinstance(failure.value, LostDataError)
+    assert spoiled == [name]
+    assert not (tmp_path / "corpus" / "manifest.json").exists()
+
+
+@pytest.mark.beam
+def test_the_same_pipeline_publishes_after_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(page_batches, "decode", lambda blocks: 1 / 0)
+        with pytest.raises(Exception, match="division by zero"):
+            run(lambda pipeline: pipeline | BuildCorpus(CRAWL, tmp_path / "corpus", lists=LISTS))
+    assert (tmp_path / "corpus" / "_building").exists()
+    run(lambda pipeline: pipeline | BuildCorpus(CRAWL, tmp_path / "corpus", lists=LISTS))
+    assert c4pipe.open_corpus(tmp_path / "corpus").pages == 38
+    assert not (tmp_path / "corpus" / "_building").exists()
+
+
+def test_pages_that_are_lost_between_two_transforms() -> None:
+    counts = {"pages.read": 10, "pages.dropped.few_words": 3, "pages.kept": 7}
+    assert balanced(counts, is_exact=True) == counts
+    with pytest.raises(LostDataError, match="9 were dropped or kept"):
+        balanced({**counts, "pages.kept": 6}, is_exact=True)
+    assert balanced({**counts, "pages.kept": 6}, is_exact=False)["pages.dropped.own_transforms"] == 1
+    added = balanced({**counts, "pages.kept": 9}, is_exact=False)
+    assert (added["pages.read"], added["pages.added"]) == (12, 2)
+    assert balanced({"pages.kept": 2}, is_exact=True) == {"pages.kept": 2, "pages.read": 2}
+
+
+@pytest.mark.beam
+def test_a_second_attempt_keeps_what_is_written(tmp_path: Path) -> None:
+    written = tmp_path / "_building" / "en" / "c4-train-00000-of-00001.parquet"
+    identity, files = {"train_shards": {"en": 1}}, ["en/c4-train-00000-of-00001.parquet"]
+
+    def begin(read: int) -> str:
+        return corpus_fns._begin_once(tmp_path, identity, files, {"pages.read": read})
+
+    token = begin(1)
+    written.parent.mkdir()
+    written.touch()
+    assert begin(1) == token
+    assert written.exists()
+    assert begin(2) != token
+    assert not written.exists()

@@ -1,0 +1,100 @@
+"""The copies of repeated spans in a corpus of real pages, counted by brute force from work files and shards alone."""
+
+import json
+from collections import Counter, defaultdict
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from c4pipe.cli.main import main
+
+Span = tuple[str, ...]
+
+
+def build(shared_data: Path, output: Path, *options: str) -> dict[str, int]:
+    """Builds a corpus of all pages; gives its counts."""
+    inputs = [str(shared_data / name) for name in ("wet", "pages", "broken")]
+    languages = ["--languages", "en,de,fr,ro,es", "--lists", str(shared_data / "lists")]
+    assert main(["build", *inputs, "--output", str(output), *languages, "--quiet", "--workers", "1", *options]) == 0
+    counts: dict[str, int] = json.loads((output / "manifest.json").read_text())["counts"]
+    return counts
+
+
+def repeated_spans(corpus: Path) -> dict[Span, list[str]]:
+    """The URLs of the pages of each span that occurs more than once in the newest captures."""
+    names = [each["name"] for each in json.loads((corpus / "manifest.json").read_text())["inputs"]]
+    tables = [pq.read_table(corpus / "_work" / f"{name}.parquet").to_pylist() for name in names]
+    newest: dict[int, Any] = {}
+    for row in (row for rows in tables for row in rows):
+        best = newest.setdefault(row["url_key"], row)
+        if row["captured"] > best["captured"]:
+            newest[row["url_key"]] = row
+    urls: dict[Span, list[str]] = defaultdict(list)
+    for row in newest.values():
+        if row["page_key"] is None:
+            continue
+        ends = [*row["unit_starts"], len(row["text"])]
+        units = [" ".join(row["text"][start:end].lower().split()) for start, end in pairwise(ends)]
+        for first in range(len(units) - 2):
+            urls[tuple(units[first : first + 3])].append(row["url"])
+    return {span: found for span, found in urls.items() if len(found) > 1}
+
+
+def unspaced(text: str) -> str:
+    return "".join(text.lower().split())
+
+
+def copies(corpus: Path, spans: dict[Span, list[str]]) -> Counter[Span]:
+    """How often each span is in the texts of the corpus."""
+    texts = {
+        row["url"]: unspaced(row["text"])
+        for path in corpus.glob("*/c4-*.parquet")
+        for row in pq.read_table(path, columns=["url", "text"]).to_pylist()
+    }
+    found: Counter[Span] = Counter()
+    for span, urls in spans.items():
+        text = unspaced("".join(span))
+        found[span] = sum(texts.get(url, "").count(text) for url in set(urls))
+    return found
+
+
+def test_real_pages_have_one_copy_of_each_repeated_span(shared_data: Path, tmp_path: Path) -> None:
+    counts = build(shared_data, tmp_path / "corpus")
+    spans = repeated_spans(tmp_path / "corpus")
+    found = copies(tmp_path / "corpus", spans)
+    assert len(spans) == counts["spans.repeated"] > 4000
+    lost = [span for span in spans if not found[span]]
+    assert len(lost) == counts["spans.repeated"] - counts["spans.kept"], "copies on pages that a later rule dropped"
+    assert len(lost) <= 25  # of 4,919; their pages are no longer in their language, or too short
+    assert counts["spans.doubled"] == 0
+    # Sentences that removal joins can be a copy, or the end of one sentence and the whole of others look like one.
+    more = [span for span in spans if found[span] > 1]
+    assert len(more) <= counts["spans.joined"] + 3
+
+
+def test_with_the_first_copies_only_spans_are_lost(shared_data: Path, tmp_path: Path) -> None:
+    recipe = tmp_path / "first.toml"
+    recipe.write_text('base = "c4"\n\n[repeated_span]\nkeep = "first"\n')
+    counts = build(shared_data, tmp_path / "corpus", "--recipe", str(recipe))
+    assert not any(name.startswith("spans.") for name in counts)
+    spans = repeated_spans(tmp_path / "corpus")
+    found = copies(tmp_path / "corpus", spans)
+    lost = sum(not found[span] for span in spans)
+    assert lost > len(spans) // 50
+
+
+def test_copies_that_moved(shared_data: Path, tmp_path: Path) -> None:
+    """The file names spans of the corpus, by hash, each at a place that is not its first."""
+    build(shared_data, tmp_path / "corpus")
+    rows = pq.read_table(tmp_path / "corpus" / "moved_spans.parquet").to_pylist()
+    assert rows == sorted(rows, key=lambda row: row["hash"])
+    assert rows
+    places: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for path in (tmp_path / "corpus" / "_work").glob("*.parquet"):
+        for page in pq.read_table(path, columns=["page_key", "span_hashes"]).to_pylist():
+            for unit, span in enumerate(page["span_hashes"] or ()):
+                places[span].append((page["page_key"], unit))
+    for row in rows:
+        assert (row["page"], row["unit"]) in sorted(set(places[row["hash"]]))[1:]

@@ -1,0 +1,46 @@
+"""The corpus does not depend on the order or split of the inputs: records are shuffled between files."""
+
+import random
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from c4pipe.cli import main
+from c4pipe.wet.page import Page
+from c4pipe.wet.records import read_pages
+from c4pipe.wet.writer import write_wet
+from tests.helpers.pages import PROSE
+
+SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+
+
+def crawl() -> list[Page]:
+    """The sample crawl, and captures of its URLs with the timestamps that these have and other texts."""
+    pages: list[Page] = []
+    for path in sorted((SAMPLES / "crawl").glob("*.wet.gz")):
+        with path.open("rb") as stream:
+            pages += [page for page in read_pages(stream) if isinstance(page, Page)]
+    ties = [Page(page.url, page.timestamp, f"{page.body}\n{PROSE[number % 3]}") for number, page in enumerate(pages)]
+    forms = [Page(page.url.replace("https://", "http://www."), page.timestamp, page.body) for page in pages]
+    return [*pages, *ties, *forms]
+
+
+def shards(pages: list[Page], files: int, recipe: str, folder: Path) -> list[list[dict[str, object]]]:
+    """The pages of the corpus of these pages in so many files, shard by shard."""
+    folder.mkdir()
+    for number in range(files):
+        write_wet(folder / f"CC-{number:05}.warc.wet.gz", pages[number::files])
+    options = ["--recipe", recipe, "--lists", str(SAMPLES / "lists"), "--workers", "1", "--shards", "2", "--quiet"]
+    assert main.main(["build", str(folder), *options, "--output", str(folder / "corpus")]) == 0
+    return [pq.read_table(path).to_pylist() for path in sorted((folder / "corpus").glob("[!_]*/*.parquet"))]
+
+
+@pytest.mark.parametrize("recipe", ["c4", "tfds"])
+def test_shuffled_records_give_the_same_pages(recipe: str, tmp_path: Path) -> None:
+    pages = crawl()
+    expected = shards(pages, 3, recipe, tmp_path / "before")
+    assert sum(map(len, expected)) >= 20
+    for seed, files in enumerate((1, 2, 5)):
+        shuffled = random.Random(seed).sample(pages, len(pages))
+        assert shards(shuffled, files, recipe, tmp_path / str(seed)) == expected

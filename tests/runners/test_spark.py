@@ -1,0 +1,232 @@
+"""A job on Spark gives what this machine gives; work that is lost is done again; a failure is one sentence."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import c4pipe
+from c4pipe.errors import C4pipeError, LostDataError, UsageError
+from c4pipe.runners.flow import Flow, Step
+from c4pipe.runners.runner import run_job
+from c4pipe.runners.runner_options import RunnerOptions
+from tests.helpers.corpora import contents
+from tests.helpers.flows import oracle, words
+
+ROOT = Path(__file__).resolve().parents[2]
+CRAWL, LISTS = ROOT / "samples" / "crawl", ROOT / "samples" / "lists"
+MASTER = "local[2,3]"
+"""Two cores, and three attempts of each task."""
+
+Run = Callable[..., None]
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.skipif(not shutil.which("java"), reason="this machine has no Java, which Spark needs"),
+]
+
+
+@pytest.fixture(scope="module")
+def run() -> Iterator[Run]:
+    """Runs a graph on Spark, by a session that lives as long as the tests of this module."""
+    from pyspark.sql import SparkSession
+
+    options = RunnerOptions(runner="Spark", spark_master=MASTER, quiet=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT))  # for the steps of these tests: Spark's workers start with it
+        yield lambda graph, tasks=2: run_job(graph, options, tasks)
+        session = SparkSession.getActiveSession()
+        assert session is not None, "a job leaves the session to the next one"
+        session.stop()
+
+
+@pytest.mark.parametrize("tasks", [1, 7])
+def test_spark_does_what_the_graph_says(run: Run, tmp_path: Path, tasks: int) -> None:
+    texts = ["a b a", "", "b c", "dd a"]
+    run(words(texts, tmp_path), tasks)
+    assert [file.read_text() for file in tmp_path.iterdir()] == [oracle(texts)]
+
+
+class Big(Step):
+    """A number to a block of bytes, and to a sum; the first attempt of one of them is killed when it is half done."""
+
+    outputs = ("blocks", "sums")
+    sums = ("sums",)
+
+    def __init__(self, folder: Path, dies: int) -> None:
+        self._mark, self._dies = folder / "killed", dies
+
+    def process(self, element: int) -> Iterator[tuple[str, Any]]:
+        yield "sums", {str(element): 1}
+        for part in range(20):
+            yield "blocks", (part, bytes([element]) * 200_000)
+            if element == self._dies and part == 10 and not self._mark.exists():
+                self._mark.write_text("")
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Count(Step):
+    """A group of blocks to how many bytes of each number it has; the first attempt of one of them is killed."""
+
+    outputs = ("counts",)
+    sums = ("counts",)
+
+    def __init__(self, folder: Path) -> None:
+        self._mark = folder / "killed too"
+
+    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[tuple[str, Any]]:
+        part, blocks = element
+        if part == 3 and not self._mark.exists():
+            self._mark.write_text("")
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield "counts", {str((part, block[0])): len(block) for block in blocks}
+
+
+class Keep(Step):
+    """Writes its element to a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def process(self, element: Mapping[str, int]) -> Iterable[tuple[str, Any]]:
+        self._path.write_text(json.dumps(element))
+        return ()
+
+
+def _join(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for part in parts:
+        for name, value in part.items():
+            total[name] = total.get(name, 0) + value
+    return total
+
+
+def test_work_of_killed_processes_is_done_again(run: Run, tmp_path: Path) -> None:
+    def graph(flow: Flow) -> None:
+        made = flow.do("Make blocks", flow.create("Numbers", range(6)), Big(tmp_path, dies=4))
+        counted = flow.do("Count blocks", flow.group("Group blocks", made["blocks"]), Count(tmp_path))
+        both = flow.merge("Both", made["sums"], counted["counts"])
+        flow.do("Keep", flow.fold("Add up", both, _join), Keep(tmp_path / "sum.json"))
+
+    run(graph)
+    assert {path.name for path in tmp_path.iterdir()} == {"killed", "killed too", "sum.json"}
+    counts = {str((part, number)): 200_000 for part in range(20) for number in range(6)}
+    assert json.loads((tmp_path / "sum.json").read_text()) == {**{str(n): 1 for n in range(6)}, **counts}
+
+
+class Fail(Step):
+    """Fails."""
+
+    def __init__(self, error: BaseException | None) -> None:
+        self._error = error
+
+    def process(self, element: int) -> Iterable[tuple[str, Any]]:
+        if self._error:
+            raise self._error
+        os.kill(os.getpid(), signal.SIGKILL)
+        return ()
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "says"),
+    [
+        (
+            OSError(28, "No space left on device", "/c"),
+            C4pipeError,
+            r"^\[Errno 28\] No space left .* '/c' \(OSError\)$",
+        ),
+        (LostDataError("the shuffle lost 3 rows"), LostDataError, "^the shuffle lost 3 rows$"),
+        (C4pipeError("x.wet can't be read: Error: at 3"), C4pipeError, "^x.wet can't be read: Error: at 3$"),
+        (None, C4pipeError, "^a worker process was killed, perhaps because memory ran out"),
+    ],
+)
+def test_a_failed_step_is_one_sentence(
+    run: Run, error: BaseException | None, kind: type[C4pipeError], says: str
+) -> None:
+    with pytest.raises(kind, match=says) as raised:
+        run(lambda flow: flow.do("Fail", flow.create("One", [1]), Fail(error)))
+    assert type(raised.value) is kind
+    assert "\n" not in str(raised.value)
+
+
+def test_spark_shows_the_names_of_the_steps(run: Run, tmp_path: Path) -> None:
+    from pyspark.sql import SparkSession
+
+    run(words(["a b"], tmp_path))
+    session = SparkSession.getActiveSession()
+    assert session is not None
+    context = session.sparkContext
+    url = f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}/jobs"
+    with urllib.request.urlopen(url, timeout=30) as response:
+        shown = {job.get("description") for job in json.load(response)}
+    assert {"Split", "Sort", "All", "Write"} <= shown
+    assert context.getLocalProperty("spark.job.description") is None, "the user's own jobs have no name of ours"
+
+
+def test_another_master_than_that_of_the_session_is_refused(run: Run, tmp_path: Path) -> None:
+    run(words(["a"], tmp_path))
+    options = RunnerOptions(runner="spark", spark_master="spark://other:7077")
+    with pytest.raises(UsageError, match=r"^--spark-master spark://other:7077: .* session .* local\[2,3\]"):
+        run_job(lambda flow: None, options, 1)
+
+
+def test_a_session_builds_the_same_bytes(run: Run, tmp_path: Path) -> None:
+    """From Python, as in a notebook that has a session."""
+    run(words(["a"], tmp_path / ""))
+    jobs: set[str | None] = set()
+    with_spark, here = tmp_path / "spark", tmp_path / "here"
+    c4pipe.build_corpus(
+        CRAWL, output=with_spark, lists=LISTS, runner="spark", progress=lambda event: jobs.add(event.runner_job_id)
+    )
+    c4pipe.build_corpus(CRAWL, output=here, lists=LISTS, workers=1)
+    assert _corpus(with_spark) == _corpus(here)
+    assert any(job and job.startswith("local-") for job in jobs)
+
+
+def test_the_command_builds_the_same_bytes_from_real_pages(shared_data: Path, tmp_path: Path) -> None:
+    inputs = [str(path) for path in (*sorted((shared_data / "wet").glob("*.wet.gz"))[:3], shared_data / "broken")]
+    given = [*inputs, "--lists", str(shared_data / "lists"), "--format", "parquet,json"]
+    log = tmp_path / "log"
+    on_spark = _command("build", *given, "--output", str(tmp_path / "spark"), "--runner", "spark", "--log", str(log))
+    here = _command("build", *given, "--output", str(tmp_path / "here"))
+    assert on_spark.returncode == here.returncode == 0, on_spark.stderr
+    assert _corpus(tmp_path / "spark") == _corpus(tmp_path / "here")
+    assert on_spark.stdout.rpartition("(")[0].replace("/spark", "/here") == here.stdout.rpartition("(")[0]
+    assert "runner: spark, Spark " in log.read_text()
+    noise = [line for line in on_spark.stderr.splitlines() if not line.startswith(("clean:", "dedup:", "Spark: "))]
+    assert [line for line in noise if line not in here.stderr.splitlines()] == []
+
+
+def _command(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "c4pipe", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+
+
+def _corpus(folder: Path) -> dict[str, bytes]:
+    return {name: data for name, data in contents(folder).items() if not name.startswith("_work/.")}
+
+
+def test_ctrl_c_ends_the_command(tmp_path: Path) -> None:
+    """With one sentence and the status of Ctrl-C, while Spark works."""
+    command = [sys.executable, "-m", "c4pipe", "build", str(CRAWL), "--lists", str(LISTS)]
+    command += ["--output", str(tmp_path / "corpus"), "--runner", "spark", "--log", str(tmp_path / "log")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        end = time.monotonic() + 120
+        while "runner: spark" not in ((tmp_path / "log").read_text() if (tmp_path / "log").exists() else ""):
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        assert process.stderr is not None
+        said = process.stderr.read()
+    assert "Traceback" not in said
