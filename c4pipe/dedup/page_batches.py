@@ -12,7 +12,7 @@ from c4pipe.corpus import Layout, shard_writer
 _BATCH_SCHEMA = shard_writer.SCHEMA.insert(0, pa.field("page_key", pa.uint64(), nullable=False))
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
 _ROWS_AT_ONCE = 256  # of a batch: so many are uncompressed at a time
-_PART_BYTES = 4 * 1024 * 1024  # of compressed pages: what a shard holds uncompressed at a time
+_PART_BYTES = 2 * 1024 * 1024  # of compressed pages: what a shard holds uncompressed at a time
 _CHUNK_ROWS = 2048  # rows that are written at once: only these are Python strings at a time
 
 
@@ -56,7 +56,7 @@ class _Run:
     """A batch, whose pages are in the order of their keys: it gives them piece by piece."""
 
     def __init__(self, batch: bytes) -> None:
-        self._reader = pa.ipc.open_stream(batch)
+        self._reader = pa.ipc.open_stream(batch, options=pa.ipc.IpcReadOptions(use_threads=False))
         self._next: pa.RecordBatch | None = next(self._reader, None)
 
     def take(self, last: int) -> Iterator[pa.RecordBatch]:

@@ -68,7 +68,6 @@ class FinishPages(DedupStep):
             yield "removed", (bucket, self._spill.send(packed))
         reports.append(control_totals.sent("removed_spans", shuffle.totals(removed)))
         reports.append(control_totals.unclaimed("marks", finish.unclaimed(removals.spans, seen)))
-        pa.default_memory_pool().release_unused()  # otherwise the pool keeps the largest batch of every file
         yield step_report(
             *reports, counts, removals.counts, {"examples": shown_examples, "moved_spans": removals.moved()}
         )
