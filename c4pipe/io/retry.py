@@ -5,11 +5,16 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from c4pipe.display import visible
+
 _MAX_PAUSE = 60.0  # seconds, unless the server asks for more
 
 
 class DownloadError(OSError):
-    """A file could not be downloaded. The message says why."""
+    """A file could not be downloaded. The message says why; what the server said in it is safe to show."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(visible(message))
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,11 @@ class RetryPolicy:
         self._failures = 0
         self._size = 0  # bytes read
         self._started = time.monotonic()
+
+    @property
+    def deadline(self) -> float:
+        """The moment of `time.monotonic` at which the time for the file is used up."""
+        return self._started + self._network.file_seconds
 
     def progress(self, size: int) -> None:
         """Takes the number of bytes that have arrived, and waits to keep the rate.

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from c4pipe.io.byte_stream import ByteStream
 from c4pipe.io.cache import cached
-from c4pipe.io.http import Download, make_pool
+from c4pipe.io.connections import make_pool
+from c4pipe.io.http import Download
 from c4pipe.io.object_store import SCHEMES, ObjectDownload
 from c4pipe.io.retry import NetworkOptions
 

@@ -14,7 +14,8 @@ from c4pipe.clean import missing, work_folder
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.io.http import Download, make_pool
+from c4pipe.io.connections import make_pool
+from c4pipe.io.http import Download
 from c4pipe.io.lock import only_run
 from c4pipe.io.retry import DownloadError, NetworkOptions
 from c4pipe.wet.inputs import Selection, find_inputs, parse_slice
