@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.io import SCHEMES, InputOpener, NetworkOptions, is_url, list_objects
+from c4pipe.io import SCHEMES, ByteStream, InputOpener, NetworkOptions, is_url, list_objects
 
 WET_ENDINGS = (".wet", ".wet.gz")
 """The endings of WET files that are searched in folders; a path or glob may name any file."""
@@ -19,7 +19,8 @@ COMMON_CRAWL = "https://data.commoncrawl.org"
 
 _CRAWL = re.compile(r"CC-MAIN-[0-9]{4}(?:-[0-9]{2,4})?(?:-[0-9]{2})?")
 _NAME = re.compile(r"[\w][\w.@+=, -]{0,254}")
-_LISTING_CAP = 64 * 1024 * 1024  # bytes of an unpacked wet.paths: a crawl's is 10 MB
+_LISTING_CAP = 64 * 1024 * 1024  # bytes of a wet.paths, packed or unpacked: a crawl's is 10 MB
+_READ_SIZE = 1 << 20  # bytes
 
 
 class InputFile(NamedTuple):
@@ -172,15 +173,26 @@ class _Finder:
 
 
 def _listing(listing: str, network: NetworkOptions) -> bytes:
-    """Returns the unpacked list of a crawl's files."""
+    """Returns the unpacked list of a crawl's files. Raises C4pipeError where it can't be read, is cut or has no end."""
     try:
         # Few tries, since the user waits: a wrong address is reported within half a minute.
-        with InputOpener(replace(network, tries=min(5, network.tries))).open(listing) as stream:
-            data = b"".join(iter(lambda: stream.read(1 << 20), b""))
-        unpacked = zlib.decompressobj(31).decompress(data, _LISTING_CAP)
-    except (OSError, zlib.error) as error:
+        with InputOpener(replace(network, tries=min(5, network.tries))).open(listing, _LISTING_CAP) as stream:
+            return _unpack(stream)
+    except (OSError, ValueError, zlib.error) as error:
         raise C4pipeError(f"the list of the crawl's files {listing} can't be downloaded: {error}") from error
-    return unpacked
+
+
+def _unpack(stream: ByteStream) -> bytes:
+    """Returns the content of a gzipped list. Raises ValueError where it is too large or cut, zlib.error if damaged."""
+    unpacker, unpacked = zlib.decompressobj(31), bytearray()
+    while not unpacker.eof:
+        data = stream.read(_READ_SIZE)
+        unpacked += unpacker.decompress(data, _LISTING_CAP + 1 - len(unpacked))
+        if len(unpacked) > _LISTING_CAP:
+            raise ValueError(f"it is larger than {_LISTING_CAP:,} bytes, and a crawl's list has about ten million")
+        if not data and not unpacker.eof:
+            raise ValueError("it is cut off")
+    return bytes(unpacked)
 
 
 def _paths(listing: bytes, name: str) -> list[str]:

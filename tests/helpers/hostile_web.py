@@ -71,9 +71,7 @@ HOSTILE: dict[str, Answer] = {
     "a line of 1 MB in the headers": _whole(OK + b"X-Long: " + b"x" * 1_000_000 + b"\r\n\r\n"),
     "10,000 headers": _whole(OK + b"X-Many: x\r\n" * 10_000 + b"\r\n"),
     "a redirect to itself": _whole(b"HTTP/1.1 302 Found\r\nLocation: ?\r\nContent-Length: 0\r\n\r\n"),
-    "a redirect to a broken address": _whole(
-        b"HTTP/1.1 302 Found\r\nLocation: http://[\r\nContent-Length: 0\r\n\r\n"
-    ),
+    "a redirect to a broken address": _whole(b"HTTP/1.1 302 Found\r\nLocation: http://[\r\nContent-Length: 0\r\n\r\n"),
     "escape codes in the reason": _whole(b"HTTP/1.1 404 " + CODES + b"\r\nContent-Length: 0\r\n\r\n"),
     "a status that is no number": _whole(b"HTTP/1.1 \xb2\xb2\xb2 OK\r\n\r\n"),
     "no HTTP": _whole(b"\x16\x03\x01" + CODES + b"\r\n\r\n"),

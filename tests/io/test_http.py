@@ -58,6 +58,17 @@ def test_a_connection_is_used_again() -> None:
         assert web.connections == 1
 
 
+def test_a_content_encoding_is_not_undone() -> None:
+    """Offsets count stored bytes, and of a damaged member nothing behind it would be read."""
+    members = [gzip.compress(DATA[start : start + 10_000]) for start in range(0, 100_000, 10_000)]
+    members[3] = members[3][:500] + b"damaged" + members[3][507:]
+    stored = b"".join(members)
+    with serve({"a.gz": stored}, lambda path, number: "cut" if number < 2 else None) as web:
+        web.headers["Content-Encoding"] = "gzip"
+        assert fetch(web, "a.gz") == stored
+        assert web.asked["a.gz"] == 3
+
+
 def test_what_will_not_change_ends_at_once() -> None:
     with serve({}) as web, pytest.raises(DownloadError, match="/none: HTTP status 404 Not Found"):
         fetch(web, "none")
