@@ -1,7 +1,7 @@
 """HTTP connections that keep to a deadline, however slowly a server sends.
 
-The timeout of a socket begins anew with each byte. So a server that sends a byte a minute, or headers or trailers without
-end, could hold a client for ever. Here each wait for bytes also ends at a deadline.
+The timeout of a socket begins anew with each byte. So a server that sends a byte a minute, or headers or trailers
+without end, could hold a client for ever. Here each wait for bytes also ends at a deadline.
 """
 
 import contextlib

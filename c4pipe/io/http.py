@@ -5,8 +5,8 @@ server is busy (429, 5xx, or 403, which Common Crawl's front end sends to client
 waits: as long as Retry-After says, else twice as long each time, with some jitter so that workers don't return
 together. An error that will not change (404, a file that was replaced meanwhile) ends the download at once.
 
-A server can send anything, as slowly as it likes. Whatever it sends, the download ends in time, with the bytes of the file
-or with a DownloadError.
+A server can send anything, as slowly as it likes. Whatever it sends, the download ends in time, with the bytes
+of the file or with a DownloadError.
 """
 
 import email.utils
@@ -104,7 +104,7 @@ class Download:
         return True
 
     def _accept(self, response: Any) -> None:
-        """Checks an answer and finds its place in the file. Raises DownloadError where it is not the rest of the file."""
+        """Checks an answer and finds its place in the file. Raises DownloadError if it is not the rest of the file."""
         if response.status not in (200, 206):
             raise DownloadError(f"{self._url}: HTTP status {response.status} {response.reason or ''}".rstrip())
         version = response.headers.get("ETag") or response.headers.get("Last-Modified") or ""

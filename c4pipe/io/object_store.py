@@ -31,8 +31,8 @@ _FINAL = re.compile(
     r"|Bucket '.*' not found|Not a regular file|CLASSPATH|libjvm|libhdfs|HDFS connection failed"
 )
 _DEFAULT_REGION = "us-east-1"
-# S3's library follows a redirect to any host and sends the session token along, except in this region. It signs requests
-# for this one as for the default region.
+# S3's library follows a redirect to any host and sends the session token along, except in this region. It signs
+# requests for this one as for the default region.
 _NO_REDIRECTS = "aws-global"
 _FINAL_ERRORS = (ArrowInvalid, FileExistsError, NotADirectoryError, PermissionError)
 

@@ -1,7 +1,7 @@
 """Reads the pages of a WET file. Damage never ends a file: it is reported, and reading continues after it.
 
 A record has a version line, headers by name (in any order and any case), a blank line, a body of Content-Length bytes,
-and two newlines (WARC 1.0, ISO 28500; 1.1 and the drafts 0.17 and 0.18 are alike). Where a record is different, the reader searches for the start of the next one.
+and two newlines (WARC 1.0, ISO 28500). Where a record is different, the reader searches for the start of the next one.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from c4pipe.io import ByteStream
-from c4pipe.wet.gzip_members import FIRST_BYTES, VERSIONS, Gap, inflate
+from c4pipe.wet.gzip_members import FIRST_BYTES, Gap, inflate, is_version
 from c4pipe.wet.page import Page
 from c4pipe.wet.record_end import is_whole
 from c4pipe.wet.record_header import NO_BYTES, Header, parse_header
@@ -46,7 +46,6 @@ _RECORD_START = re.compile(_START)  # anywhere: after a record that was cut, the
 # A blank line, or the start of a record at the start of a line: a URL may end in WARC/1.0.
 _HEADER_END = re.compile(rb"\n(?:(\r?\n)|(?=" + _START + rb"))")
 _START_LENGTH = 256  # no match of _RECORD_START is longer
-_VERSION_LINE = re.compile(_VERSION)
 _NEWLINES = re.compile(rb"[\r\n]*")
 _END_OF_RECORD = re.compile(rb"(?:\r\n\r\n|\n\n)")
 
@@ -202,7 +201,7 @@ class _RecordReader:
         self.junk = None
         while True:
             self.fill(_START_LENGTH)
-            if _VERSION_LINE.match(self.buffer):
+            if re.match(_VERSION, self.buffer):
                 return True
             blank = _NEWLINES.match(self.buffer)
             if blank and blank.end():
@@ -273,8 +272,7 @@ class _RecordReader:
         newlines = _NEWLINES.match(self.buffer, length, limit)
         after = newlines.end() if newlines else length
         if after < limit:
-            following = bytes(self.buffer[after : after + 7]).upper()
-            if any(version.startswith(following) for version in VERSIONS):  # or the end, or a version line that is cut
+            if is_version(self.buffer[after : after + 7]):  # or the end, or a version line that is cut
                 return True
             if not _END_OF_RECORD.match(self.buffer, length):
                 return False

@@ -351,7 +351,7 @@ def test_a_redirect_gets_no_session_token(monkeypatch: pytest.MonkeyPatch) -> No
             monkeypatch.setenv("AWS_SESSION_TOKEN", "token")
             object_store._store.cache_clear()
             try:
-                with pytest.raises(DownloadError, match="s3://crawl/a: .*HTTP status 307"):
+                with pytest.raises(DownloadError, match=r"s3://crawl/a: .*HTTP status 307"):
                     fetch("s3://crawl/a")
             finally:
                 object_store._store.cache_clear()
