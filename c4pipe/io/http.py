@@ -18,7 +18,7 @@ from typing import Any
 import urllib3
 
 from c4pipe.io.connections import deadline
-from c4pipe.io.retry import DownloadError, NetworkOptions, RetryPolicy
+from c4pipe.io.retry import DownloadError, NetworkOptions, OnWait, RetryPolicy
 
 _USER_AGENT = f"c4pipe/{version('c4pipe')}"
 _BUSY = (403, 408, 425, 429, 500, 502, 503, 504)
@@ -35,13 +35,19 @@ class Download:
     """
 
     def __init__(
-        self, url: str, pool: urllib3.PoolManager, network: NetworkOptions, first: int = 0, size: int | None = None
+        self,
+        url: str,
+        pool: urllib3.PoolManager,
+        network: NetworkOptions,
+        first: int = 0,
+        size: int | None = None,
+        on_wait: OnWait | None = None,
     ) -> None:
         """Takes a URL and, for a part of the file, the offset of its first byte and its size in bytes."""
         self._url = url
         self._pool = pool
         self._stall_seconds = network.stall_seconds
-        self._retry = RetryPolicy(url, network)
+        self._retry = RetryPolicy(url, network, on_wait)
         self._response: Any = None
         self._offset = first  # of the next byte to return
         self._end = None if size is None else first + size

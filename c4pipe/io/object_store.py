@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from pyarrow import ArrowInvalid, fs
 
 from c4pipe.io.hdfs import Hdfs
-from c4pipe.io.retry import DownloadError, NetworkOptions, RetryPolicy
+from c4pipe.io.retry import DownloadError, NetworkOptions, OnWait, RetryPolicy
 
 SCHEMES = ("s3://", "gs://", "hdfs://")
 """The beginnings of URLs that are read and written through Arrow."""
@@ -44,11 +44,18 @@ class ObjectDownload:
         length: the bytes of the whole object; None before the first read.
     """
 
-    def __init__(self, url: str, network: NetworkOptions, first: int = 0, size: int | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        network: NetworkOptions,
+        first: int = 0,
+        size: int | None = None,
+        on_wait: OnWait | None = None,
+    ) -> None:
         """Takes a URL and, for a part of the object, the offset of its first byte and its size in bytes."""
         self._url = url
         self._network = network
-        self._retry = RetryPolicy(url, network)
+        self._retry = RetryPolicy(url, network, on_wait)
         self._file: Any = None
         self._offset = first  # of the next byte to request
         self._end = None if size is None else first + size

@@ -10,7 +10,7 @@ from c4pipe.io.cache import cached
 from c4pipe.io.connections import make_pool
 from c4pipe.io.http import Download
 from c4pipe.io.object_store import SCHEMES, ObjectDownload
-from c4pipe.io.retry import DownloadError, NetworkOptions
+from c4pipe.io.retry import DownloadError, NetworkOptions, OnWait
 
 
 def is_url(path: str) -> bool:
@@ -21,8 +21,10 @@ def is_url(path: str) -> bool:
 class InputOpener:
     """Opens inputs. A worker has one, which keeps its connections."""
 
-    def __init__(self, network: NetworkOptions) -> None:
+    def __init__(self, network: NetworkOptions, on_wait: OnWait | None = None) -> None:
+        """Takes how downloads are made, and what gets each wait between two tries; without it, waits are logged."""
         self._network = network
+        self._on_wait = on_wait
         self._pool = make_pool()
 
     @contextlib.contextmanager
@@ -68,8 +70,8 @@ class InputOpener:
         self, url: str, first: int = 0, size: int | None = None
     ) -> AbstractContextManager[Download | ObjectDownload]:
         if url.startswith(SCHEMES):
-            return contextlib.closing(ObjectDownload(url, self._network, first, size))
-        return contextlib.closing(Download(url, self._pool, self._network, first, size))
+            return contextlib.closing(ObjectDownload(url, self._network, first, size, self._on_wait))
+        return contextlib.closing(Download(url, self._pool, self._network, first, size, self._on_wait))
 
 
 class _LimitedStream:
