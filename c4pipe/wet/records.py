@@ -39,8 +39,7 @@ DAMAGE = {
 }
 """The kinds of damage: what is wrong, and what the reader does about it."""
 
-# Versions 0.17 and 0.18 are drafts of 1.0 with the same records; some writers spell the name in lower case.
-_VERSION = rb"[Ww][Aa][Rr][Cc]/(?:1\.[0-9]|0\.1[78])[ \t]{0,9}\r?\n"
+_VERSION = rb"[Ww][Aa][Rr][Cc]/(?:1\.[0-9]|0\.1[78])[ \t]{0,9}\r?\n"  # 0.17, 0.18: drafts of 1.0 with the same records
 _START = _VERSION + rb"(?=(?i:WARC|Content)-[A-Za-z-]{1,99}[ \t]{0,9}:)"
 _RECORD_START = re.compile(_START)  # anywhere: after a record that was cut, the next one begins in the middle of a line
 # A blank line, or the start of a record at the start of a line: a URL may end in WARC/1.0.
