@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from c4pipe.clean.work_folder import read_headers_of
+from c4pipe.clean.worker_notes import NoteReader
 from c4pipe.errors import UsageError
 from c4pipe.io import StoragePath, list_names
 from c4pipe.runners import Facts, Progress, State
@@ -26,14 +27,19 @@ def watch_clean(
     """
     seen = set[str]()
     counts = Counter[str]()
+    notes = NoteReader(folder)
 
     def count() -> int:
         # One listing of the folder: asking for each file would take most of a core where there are 72,000.
-        new = sorted(list_names(folder) & sizes.keys() - seen)
+        names = list_names(folder)
+        new = sorted(names & sizes.keys() - seen)
         with contextlib.suppress(UsageError):  # a file was moved away: the job itself reports that
             for name, header in zip(new, read_headers_of(folder / each for each in new), strict=True):
                 seen.add(name)
                 counts.update(header.counts)
+        notes.read(names)
+        for text in notes.slow:
+            progress.note(text)
         return counts["pages.read"]
 
     before, started = count(), time.monotonic()
@@ -44,8 +50,8 @@ def watch_clean(
     def look() -> State:
         pages = count()
         share = sum(sizes[name] for name in seen) / max(1, sum(sizes.values()))
-        words = f"{len(seen):,} of {len(sizes):,} files, {pages:,} pages, {pages_per_second():,.0f} pages/s"
-        return share, words + drop_words(counts)
+        files = f"{len(seen):,} of {len(sizes):,} files{notes.words()}"
+        return share, f"{files}, {pages:,} pages, {pages_per_second():,.0f} pages/s{drop_words(counts)}"
 
     def facts() -> Facts:
         return {
@@ -54,6 +60,7 @@ def watch_clean(
             "pages": counts["pages.read"],
             "pages_per_second": round(pages_per_second(), 1),
             "drops": drops(counts),
+            "waits": notes.waits,
         }
 
     return progress.show("clean", folder, look, facts)

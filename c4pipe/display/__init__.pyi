@@ -3,6 +3,7 @@ from .excerpts import Excerpt as Excerpt
 from .excerpts import excerpt as excerpt
 from .excerpts import short as short
 from .safe_text import JOINERS as JOINERS
+from .safe_text import safe_json as safe_json
 from .safe_text import visible as visible
 from .units import format_core_time as format_core_time
 from .units import format_count as format_count
