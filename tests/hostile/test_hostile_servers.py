@@ -40,6 +40,7 @@ def test_a_hostile_answer_ends_a_download_in_time(kind: str) -> None:
         assert str(caught.value).isprintable()
 
 
+@pytest.mark.slow
 def test_hostile_answers_cost_their_own_files(tmp_path: Path) -> None:
     with serve_hostile() as web:
         web.files = {path.name: path.read_bytes() for path in SAMPLES}
