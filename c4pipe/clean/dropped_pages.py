@@ -7,7 +7,6 @@ They are Parquet files in a separate folder, one for each WET file and job: `<WE
 import contextlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -20,7 +19,7 @@ from c4pipe.clean.work_file import utf8_size
 from c4pipe.clean.work_folder import clear_abandoned
 from c4pipe.errors import UsageError
 from c4pipe.filters import normalise_url, url_key
-from c4pipe.io import AtomicFile, StoragePath, list_names, storage_path
+from c4pipe.io import AtomicFile, StoragePath, list_names, make_folder, storage_path
 
 DROPPED_FOLDER = "_dropped"
 """The folder of dropped pages: inside the corpus, or inside the work folder where `clean` runs alone."""
@@ -116,10 +115,11 @@ class DroppedWriter:
         self._keep, self._evaluator = keep, evaluator
         self._scheme, _ = evaluator.recipe.page_keys
         target = keep.path(source, job)
-        if isinstance(target, Path):
-            target.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(target.parent)
         self._file = AtomicFile(target)
-        self._writer = pq.ParquetWriter(self._file.path, SCHEMA, compression="zstd", use_dictionary=["reason"])
+        self._writer = pq.ParquetWriter(
+            self._file.path, SCHEMA, compression="zstd", use_dictionary=["reason"], write_page_checksum=True
+        )
         self._held: list[DroppedPage] = []
         self._held_bytes = 0
 

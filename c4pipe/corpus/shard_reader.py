@@ -34,7 +34,7 @@ TABLE_ROWS = 2048
 _ROWS_AT_ONCE = 512  # rows turned into Python objects at a time, about 1 MB of text
 _DAMAGED: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # a class, not an instance as its stub has it
 
-UNREADABLE = (pa.ArrowInvalid, OSError, EOFError, ValueError, LookupError, TypeError, struct.error, _DAMAGED)
+UNREADABLE = (pa.ArrowException, OSError, EOFError, ValueError, LookupError, TypeError, struct.error, _DAMAGED)
 """The exceptions that reading raises where a file is missing or damaged."""
 
 
@@ -198,9 +198,13 @@ def format_of(name: str) -> str:
 
 
 def parquet_file(file: CorpusPath, **options: Any) -> pq.ParquetFile:
-    """Opens a Parquet file and reads its footer, unless that is given as `metadata`. Raises OSError, ArrowInvalid."""
+    """Opens a Parquet file and reads its footer, unless that is given as `metadata`. Raises OSError, ArrowInvalid.
+
+    Pages that have a checksum, as c4pipe writes them, are compared with it when they are read.
+    """
     is_local = isinstance(file, Path)
-    return pq.ParquetFile(str(file) if isinstance(file, Path) else file.open(), pre_buffer=not is_local, **options)
+    source = str(file) if isinstance(file, Path) else file.open()
+    return pq.ParquetFile(source, pre_buffer=not is_local, page_checksum_verification=True, **options)
 
 
 def _of_parquet(file: CorpusPath, first: int) -> Documents:

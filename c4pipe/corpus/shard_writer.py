@@ -8,7 +8,6 @@ import contextlib
 import gzip
 import hashlib
 import json
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -22,7 +21,7 @@ import pyarrow.parquet as pq
 
 from c4pipe.corpus import tfrecord
 from c4pipe.errors import UsageError
-from c4pipe.io import AtomicFile, StoragePath
+from c4pipe.io import AtomicFile, StoragePath, make_folder
 
 STRINGS = ("url", "text", "timestamp", "language")
 PROBABILITY = "language_probability"
@@ -86,7 +85,14 @@ class ParquetFileWriter(TableWriter):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        writer = pq.ParquetWriter(path, SCHEMA, compression="zstd", compression_level=3, use_dictionary=False)
+        writer = pq.ParquetWriter(
+            path,
+            SCHEMA,
+            compression="zstd",
+            compression_level=3,
+            use_dictionary=False,
+            write_page_checksum=True,
+        )
         self._writer = self._resources.enter_context(writer)
 
     def _write_group(self, group: pa.Table) -> None:
@@ -214,8 +220,7 @@ class ShardWriter:
         with contextlib.ExitStack() as undo:
             for name, shard_format in self._formats.items():
                 final = self._folder / name
-                if isinstance(final, Path):
-                    final.parent.mkdir(parents=True, exist_ok=True)
+                make_folder(final.parent)
                 file = AtomicFile(final)
                 undo.callback(file.discard)
                 writer = shard_format.writer(file.path)
@@ -242,10 +247,9 @@ class ShardWriter:
                 undo.pop_all()
 
     def _seal(self, name: str, path: Path) -> ShardFile:
-        """Describes a closed file and forces it onto the disk."""
+        """Describes a closed file."""
         digest = hashlib.sha256()
-        with path.open("rb+") as file:  # writable: Windows' fsync wants it
+        with path.open("rb") as file:
             while block := file.read(1 << 20):
                 digest.update(block)
-            os.fsync(file.fileno())
             return ShardFile(name, self._rows, file.tell(), digest.hexdigest())

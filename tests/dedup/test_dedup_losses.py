@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from c4pipe.clean.work_file import read_kept
+from c4pipe.clean.work_reader import read_kept
 from c4pipe.dedup import find_steps, page_batches, shuffle, write_steps
 from c4pipe.dedup.dedup_step import RowStep
 from c4pipe.dedup.page_batches import decode, encode
