@@ -5,7 +5,6 @@ other page is a tombstone: it has only the key of the URL, the time of capture a
 capture of a URL is the newest one in the crawl, also where a rule dropped it.
 """
 
-import hashlib
 import json
 from array import array
 from collections.abc import Mapping, Sequence
@@ -17,15 +16,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from c4pipe.filters import U64
-from c4pipe.io import AtomicFile, StoragePath
+from c4pipe.io import AtomicFile, StoragePath, sign_footer
 from c4pipe.native import text_kernel
 from c4pipe.recipes import Recipe
 
 VERSION = 4
 """The version of this format. Reading a work file of another version is an error."""
 
-HEADER_KEY, DIGEST_KEY = b"c4pipe", b"c4pipe.sha256"
-"""The keys of the header and of its SHA-256 in the metadata of the Parquet file."""
+HEADER_KEY = b"c4pipe"
+"""The key of the header in the metadata of the Parquet file."""
 _GROUP_BYTES = 32 * 1024 * 1024  # text of a row group, which limits the memory of writer and reader
 _GROUP_ROWS = 64 * 1024
 
@@ -179,9 +178,9 @@ class WorkWriter:
             "text_bytes": dict(sorted(self.text_bytes.items())),
             "counts": dict(sorted(counts.items())),
         }
-        data = json.dumps(header).encode()
-        self._writer.add_key_value_metadata({HEADER_KEY: data, DIGEST_KEY: hashlib.sha256(data).hexdigest().encode()})
+        self._writer.add_key_value_metadata({HEADER_KEY: json.dumps(header).encode()})
         self._writer.close()
+        sign_footer(self._file.path)
         self._file.publish()
 
     def discard(self) -> None:

@@ -1,12 +1,7 @@
-"""Reads work files. All bytes that decide anything are checked when they are read.
-
-The checks are Parquet's checksums of pages, the digest of the header, and for the rest of the footer the schema and the
-number of rows.
-"""
+"""Reads work files: all bytes are compared with checksums, those of the pages when they are read."""
 
 import contextlib
 import functools
-import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from c4pipe.clean.work_file import DIGEST_KEY, HEADER_KEY, SCHEMA, VERSION, WorkHeader
+from c4pipe.clean.work_file import HEADER_KEY, SCHEMA, VERSION, WorkHeader
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.filters import URL_ROW, Rows
-from c4pipe.io import StoragePath, parquet_source
+from c4pipe.io import StoragePath, open_parquet, read_footer
 from c4pipe.recipes import Recipe
 
 _UNREADABLE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
@@ -51,27 +46,26 @@ def read_header(path: StoragePath) -> WorkHeader:
     Raises UsageError where the file can't be read or is of another version, DamagedFileError where it is no work file,
     or was changed since it was written.
     """
-    with _reading(path, "can't be read as a work file"):
-        return _header(path, pq.read_metadata(parquet_source(path)))
+    with (
+        _reading(path, "can't be read as a work file"),
+        path.open("rb") if isinstance(path, Path) else path.open() as file,
+    ):
+        return _header(path, *read_footer(file))
 
 
-def _header(path: StoragePath, footer: pq.FileMetaData) -> WorkHeader:
+def _header(path: StoragePath, footer: pq.FileMetaData, is_signed: bool) -> WorkHeader:
     metadata = footer.metadata or {}
     if HEADER_KEY not in metadata:
         raise _damaged(path, f"{path} is no work file: c4pipe clean did not write it")
-    data, digest = metadata[HEADER_KEY], metadata.get(DIGEST_KEY)
-    is_intact = digest == hashlib.sha256(data).hexdigest().encode()
-    if digest and not is_intact:
-        raise _damaged(path, f"{path} can't be read as a work file: its header is damaged")
-    values = json.loads(data)
+    values = json.loads(metadata[HEADER_KEY])
     version = values.pop("version")
     if version != VERSION:
         raise UsageError(
             f"{path} has work file version {version}, and this c4pipe reads version {VERSION}: "
             "another release of c4pipe wrote it; clean its WET file again, with a new --work folder"
         )
-    if not is_intact or footer.num_rows != values["rows"] or not footer.schema.to_arrow_schema().equals(SCHEMA):
-        raise _damaged(path, f"{path} can't be read as a work file: its footer is damaged")
+    if not is_signed:
+        raise _damaged(path, f"{path} can't be read as a work file: its footer has no digest")
     return WorkHeader(**{**values, "recipe": _recipe(json.dumps(values["recipe"]))})
 
 
@@ -81,21 +75,11 @@ def _recipe(text: str) -> Recipe:
     return Recipe.from_json(json.loads(text))
 
 
-def open_work_file(path: StoragePath) -> pq.ParquetFile:
-    """Opens a work file: what is read from it is compared with its checksums. Raises as `read_header`."""
-    with _reading(path, "can't be read as a work file"):
-        file = pq.ParquetFile(
-            parquet_source(path),
-            pre_buffer=not isinstance(path, Path),  # fewer requests to a store
-            page_checksum_verification=True,
-        )
-        _header(path, file.metadata)
-        return file
-
-
 def row_groups(path: StoragePath, columns: Sequence[str] = tuple(SCHEMA.names)) -> Iterator[pa.Table]:
     """Yields the row groups of a work file. Raises as `read_header`, DamagedFileError also where a page is damaged."""
-    file = open_work_file(path)
+    with _reading(path, "can't be read as a work file"):
+        file, is_signed = open_parquet(path)
+        _header(path, file.metadata, is_signed)
     rows = 0
     for group in range(file.num_row_groups):
         with _reading(path, "is damaged"):

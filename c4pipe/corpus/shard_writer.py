@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from c4pipe.corpus import tfrecord
 from c4pipe.errors import UsageError
-from c4pipe.io import AtomicFile, StoragePath, make_folder
+from c4pipe.io import AtomicFile, StoragePath, make_folder, sign_footer
 
 STRINGS = ("url", "text", "timestamp", "language")
 PROBABILITY = "language_probability"
@@ -94,9 +94,17 @@ class ParquetFileWriter(TableWriter):
             write_page_checksum=True,
         )
         self._writer = self._resources.enter_context(writer)
+        self._path, self._is_signed = path, False
 
     def _write_group(self, group: pa.Table) -> None:
         self._writer.write_table(group, row_group_size=group.num_rows)
+
+    def close(self) -> None:
+        """Writes the last group and finishes the file. A second call does nothing."""
+        super().close()
+        if not self._is_signed:
+            self._is_signed = True
+            sign_footer(self._path)
 
 
 class _GzipFileWriter(TableWriter):

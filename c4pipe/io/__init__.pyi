@@ -17,6 +17,9 @@ from .ends_digest import digest_ends as digest_ends
 from .lock import only_run as only_run
 from .object_store import SCHEMES as SCHEMES
 from .object_store import list_objects as list_objects
+from .parquet_footer import open_parquet as open_parquet
+from .parquet_footer import read_footer as read_footer
+from .parquet_footer import sign_footer as sign_footer
 from .paths import RemotePath as RemotePath
 from .paths import StoragePath as StoragePath
 from .paths import file_size as file_size

@@ -22,7 +22,7 @@ def encode_checked_json(values: dict[str, Any]) -> bytes:
 
 
 def decode_checked_json(data: bytes, name: object) -> dict[str, Any]:
-    """Returns the object that `encode_checked_json` took. Raises DamagedFileError, with the file's name, for another."""
+    """Returns the object that `encode_checked_json` took. Raises DamagedFileError, with the name, for others."""
     try:
         values = json.loads(data)
     except (ValueError, RecursionError):

@@ -68,6 +68,7 @@ def vocab(plan: VocabPlan, progress: Progress) -> dict[str, Any]:
                 )
             if any(existing.get(key) != value for key, value in identity.items()):
                 raise UsageError(f"{output} holds a vocabulary of other text or settings: give another folder")
+            remove_tree(output / SAMPLE)  # left by a run that was stopped at its very end
             return existing
         clear_abandoned(output)
         portions = _take_sample(plan, progress)

@@ -111,17 +111,17 @@ def _name(path: str) -> str:
     Raises UsageError if it is no file name, or none that files beside the work file can have.
     """
     name = path.rpartition("/")[2]
+    if is_url(path) and not _NAME.fullmatch(name):
+        raise UsageError(f"input {path[:200]!r}: its last part is no file name")
     if name.startswith("."):
         raise UsageError(
-            f"input {path[:200]!r}: its name begins with a dot, as those of temporary files do: rename it or leave it out"
+            f"input {path[:200]!r}: its name begins with a dot, as those of temporary files: rename it, or leave it out"
         )
     if len(os.fsencode(name)) > _LONGEST:
         raise UsageError(
             f"input {path[:400]!r}: its name has {len(os.fsencode(name))} bytes, and c4pipe makes file names from it, "
             f"which allows {_LONGEST}: rename it"
         )
-    if is_url(path) and not _NAME.fullmatch(name):
-        raise UsageError(f"input {path[:200]!r}: its last part is no file name")
     if not path.isprintable():  # not UTF-8, or with a newline in it
         raise UsageError(f"input {path[:200]!r}: its path has characters that can't be printed: rename it")
     return name
