@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from c4pipe.corpus import tfrecord
 from c4pipe.errors import UsageError
-from c4pipe.io import AtomicFile, StoragePath, make_folder, sign_footer
+from c4pipe.io import AtomicFile, StoragePath, make_folder, naming, sign_footer
 
 STRINGS = ("url", "text", "timestamp", "language")
 PROBABILITY = "language_probability"
@@ -239,15 +239,17 @@ class ShardWriter:
 
     def write(self, table: pa.Table) -> None:
         """Appends rows to every file; ValueError as in TableWriter.write."""
-        for _, _, writer in self._open:
-            writer.write(table)
+        for name, _, writer in self._open:
+            with naming(self._folder / name):
+                writer.write(table)
         self._rows += table.num_rows
 
     def __exit__(self, kind: type[BaseException] | None, *details: object) -> None:
         with self._undo as undo:
             if kind is None:
-                for _, _, writer in self._open:
-                    writer.close()
+                for name, _, writer in self._open:
+                    with naming(self._folder / name):
+                        writer.close()
                 self.files = [self._seal(name, file.path) for name, file, _ in self._open]
                 for name, file, _ in self._open:
                     file.publish()

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from c4pipe.errors import C4pipeError, DamagedFileError, UsageError
-from c4pipe.io import StoragePath, storage_path
+from c4pipe.io import StoragePath, naming, storage_path
 from c4pipe.runners import end_with
 from c4pipe.vocab.sample import SENTENCE_BYTES, Portion, sentences
 from c4pipe.vocab.sentencepiece_model import SentencePieceModel
@@ -220,7 +220,8 @@ def main() -> None:
         portions = [Portion.from_json(each) for each in task["portions"]]
         folder, digests = storage_path(task["folder"]), task.get("digests")
         model, answer = train(folder, portions, task["parameters"], task["sentinels"], digests)
-        Path(task["target"]).write_bytes(model)
+        with naming(Path(task["target"])):
+            Path(task["target"]).write_bytes(model)
     except DamagedFileError as error:
         answer = {"damaged": str(error)}
     except (OSError, RuntimeError) as error:
