@@ -18,6 +18,7 @@ from c4pipe.clean.work_file import SCHEMA
 from c4pipe.clean.work_reader import read_header, row_groups
 from c4pipe.cli import main
 from c4pipe.errors import C4pipeError
+from tests.helpers.corpora import largest_shard, only_format
 from tests.helpers.crawls import LISTS, SAMPLES, files_of
 
 LONG = "C4PIPE_LONG" in os.environ
@@ -88,6 +89,29 @@ def test_of_work_files_through_dedup(
 
     found = outcomes(sorted(work.glob("*.parquet")), DEDUPS, corpus)
     assert found["detected"] > DEDUPS / 2
+
+
+@pytest.mark.parametrize("place", [0.3, 0.9], ids=["page", "footer"])
+def test_each_command_notices_a_shard_that_was_changed(
+    place: float, small_corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus = Path(shutil.copytree(small_corpus, tmp_path / "corpus"))
+    vocab = tmp_path / "vocab"
+    assert main.main(["vocab", str(corpus / "en"), "--size", "100", "--output", str(vocab), "--quiet"]) == 0
+    shard = largest_shard(only_format(corpus, "parquet", tmp_path / "changed"))
+    data = bytearray(shard.read_bytes())
+    data[int(place * len(data))] ^= 4
+    shard.write_bytes(data)
+    changed = tmp_path / "changed"
+    for command in (
+        ["tokens", str(changed), "--vocab", str(vocab / "spm.model"), "--workers", "1"],
+        ["vocab", str(changed / "en"), "--size", "100", "--output", str(tmp_path / "v"), "--workers", "1"],
+        ["diff", str(corpus), str(changed)],
+        ["report", str(changed)],
+    ):
+        capsys.readouterr()
+        assert main.main(command) in (1, 2), command
+        assert f"{shard} can't be read: " in capsys.readouterr().err, command
 
 
 def test_of_shards(small_corpus: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from c4pipe.cli import main
 from tests.helpers.crawls import LISTS, SAMPLES, files_of
+from tests.helpers.s3 import store_of
 from tests.helpers.web import serve
 from tests.helpers.wet import record
 
@@ -218,3 +219,21 @@ def test_a_corpus_of_another_input_of_equal_size_is_not_complete(
     capsys.readouterr()
     assert run(*build) == 2
     assert "already holds another corpus (inputs: " in capsys.readouterr().err
+
+
+# --- in a store ------------------------------------------------------------------------------------------
+
+
+def test_in_a_store(moto: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"bucket/crawl/a.warc.wet": pages(1), "bucket/crawl/b.warc.wet": pages(2)}
+    with store_of(moto, files, monkeypatch) as store:
+        command = ("s3://bucket/work", "s3://bucket/crawl/")
+        assert clean(*command) == 0
+        path = "bucket/work/a.warc.wet.parquet"
+        before = store.get(path)
+        store.put(path, before[:-30] + b"\0" + before[-29:])
+        assert clean(*command) == 0
+        assert store.get(path) == before
+        assert "work/a.warc.wet.parquet.damaged" in store.keys("bucket")
+        store.put("bucket/crawl/b.warc.wet", pages(3))
+        assert clean(*command) == 2

@@ -126,6 +126,20 @@ def test_what_was_counted_is_not_counted_again(corpus: Path, counted: Path, mode
     assert not waiting.exists()
 
 
+def test_counts_that_were_edited_are_not_used(corpus: Path, counted: Path, models: dict[int, Path]) -> None:
+    shard = corpus / "en" / "c4-train-00000-of-00005.parquet"
+    before = shard.read_bytes()
+    shard.write_bytes(before[:-9] + b"not there")
+    assert run(corpus, "--vocab", models[300]) == 1
+    shard.write_bytes(before)
+    edited = list((corpus / "_tokens").glob("*.parquet.json"))
+    assert edited
+    for path in edited:
+        path.write_text(json.dumps({**json.loads(path.read_text()), "tokens": 7}))
+    assert run(corpus, "--vocab", models[300]) == 0
+    assert report(corpus) == report(counted)
+
+
 def test_counts_of_other_things_are_not_used(corpus: Path, models: dict[int, Path]) -> None:
     shard = corpus / "en" / "c4-train-00000-of-00005.parquet"
     before = shard.read_bytes()
