@@ -3,10 +3,12 @@
 import contextlib
 import errno
 import fcntl
+import hashlib
+import io
 import os
 import resource
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -47,11 +49,12 @@ def test_a_lock_that_is_something_else_is_not_touched(kind: str, tmp_path: Path)
     if kind != "dangling":
         precious.write_text("years of work")
     lock = folder / NAME
-    {
+    make: dict[str, Callable[[], object]] = {
         "hard": lambda: lock.hardlink_to(precious),
         "pipe": lambda: os.mkfifo(lock),
         "folder": lock.mkdir,
-    }.get(kind, lambda: lock.symlink_to(precious))()
+    }
+    make.get(kind, lambda: lock.symlink_to(precious))()
     with pytest.raises(UsageError, match=r"\.lock is no lock file of c4pipe"), only_run(folder):
         pass
     assert precious.exists() == (kind != "dangling")
@@ -71,9 +74,6 @@ def test_links_in_a_received_corpus_lead_nowhere(small_corpus: Path, tmp_path: P
 
 
 def test_links_in_a_shared_cache_are_not_followed(tmp_path: Path) -> None:
-    import hashlib
-    import io
-
     precious = tmp_path / "precious"
     precious.write_text("years of work")
     folder = tmp_path / "cache" / "http" / "h"
@@ -100,7 +100,6 @@ def test_a_link_to_a_folder_is_removed_and_not_what_it_leads_to(tmp_path: Path) 
 
 def test_temporary_names_cannot_be_guessed(tmp_path: Path) -> None:
     first, second = (AtomicFile(tmp_path / "a").path.name for _ in range(2))
-    assert len(set(first.rpartition("-")[2]) | {"."}) > 5
     assert first != second
     assert len(first.rpartition("-")[2].removesuffix(".tmp")) == 32
 
@@ -172,8 +171,6 @@ def test_a_name_that_is_too_long_is_told_at_once(tmp_path: Path, capsys: pytest.
 
 
 def test_long_names_in_the_cache(tmp_path: Path) -> None:
-    import io
-
     paths = set()
     for end in ("a", "b"):
         url = f"http://h/{'é' * 100}{end}.wet.gz"

@@ -25,7 +25,7 @@ def run(*arguments: str | Path) -> int:
     return main.main([*map(str, arguments), "--workers", "1"])
 
 
-def clean(work: Path, *inputs: str | Path) -> int:
+def clean(work: str | Path, *inputs: str | Path) -> int:
     return run("clean", *(inputs or SAMPLES), "--lists", LISTS, "--work", work)
 
 
@@ -95,7 +95,7 @@ def test_a_damaged_work_file_is_made_anew(
 
 def test_build_makes_a_damaged_work_file_anew(whole: Path, tmp_path: Path) -> None:
     output = tmp_path / "corpus"
-    build = ("build", *SAMPLES, "--lists", LISTS, "--output", output)
+    build: tuple[str | Path, ...] = ("build", *SAMPLES, "--lists", LISTS, "--output", output)
     assert run(*build) == 0
     before = files_of(output)
     assert {name: data for name, data in before.items() if not name.startswith("_work/")} == files_of(whole / "corpus")
