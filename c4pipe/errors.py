@@ -3,6 +3,7 @@
 C4pipeError            the run can't go on (exit status 1)
 ├── LostDataError      a runner lost, repeated or changed data (exit status 1)
 ├── UsageError         the options can't be met (exit status 2)
+│   └── DamagedFileError   a file that an earlier job wrote was changed since (exit status 2)
 └── JobWritten         the job was written to a file instead of run, as the options ask (exit status 0)
 
 A corpus that lacks WET files which could not be downloaded is no error: exit status 3.
@@ -23,6 +24,10 @@ class UsageError(C4pipeError):
     """The options can't be met. The message shows the wrong value and what to do."""
 
     exit_status = 2
+
+
+class DamagedFileError(UsageError):
+    """A file that an earlier job wrote can't be read, or was changed since. The message names it."""
 
 
 class JobWritten(C4pipeError):

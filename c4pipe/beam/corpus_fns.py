@@ -131,7 +131,7 @@ class BeginCorpus(beam.DoFn):
             )
         layout = Layout.plan(languages, text_bytes, options.shards)
         corpus_plan.check_shards(layout, text_bytes)
-        inputs = sorted((file["name"], file["bytes"]) for file in element.get("inputs", ()))
+        inputs = sorted((file["name"], file["bytes"], file["ends_sha256"]) for file in element.get("inputs", ()))
         identity = {
             **corpus_plan.corpus_identity(recipe, self._rules.fingerprint, inputs, options.formats),
             "train_shards": dict(zip(layout.languages, layout.train_shards, strict=True)),

@@ -84,4 +84,5 @@ class _ReadFile(CountingFn):
                     yield Page(item.url, item.timestamp, item.body, source=file.name)
         except OSError as error:
             raise C4pipeError(f"{file.path} can't be read: {error}") from error
-        self._reports.append({"inputs": [{"name": file.name, "bytes": counted.size}]})
+        read = {"name": file.name, "bytes": counted.size, "ends_sha256": counted.ends.hexdigest()}
+        self._reports.append({"inputs": [read]})

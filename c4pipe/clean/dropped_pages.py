@@ -7,7 +7,6 @@ They are Parquet files in a separate folder, one for each WET file and job: `<WE
 import contextlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -20,7 +19,7 @@ from c4pipe.clean.work_file import utf8_size
 from c4pipe.clean.work_folder import clear_abandoned
 from c4pipe.errors import UsageError
 from c4pipe.filters import normalise_url, url_key
-from c4pipe.io import AtomicFile, StoragePath, list_names, storage_path
+from c4pipe.io import AtomicFile, StoragePath, list_names, make_folder, naming, storage_path
 
 DROPPED_FOLDER = "_dropped"
 """The folder of dropped pages: inside the corpus, or inside the work folder where `clean` runs alone."""
@@ -115,11 +114,12 @@ class DroppedWriter:
         """Takes what is kept, the WET file's name, the job and the evaluator of the recipe."""
         self._keep, self._evaluator = keep, evaluator
         self._scheme, _ = evaluator.recipe.page_keys
-        target = keep.path(source, job)
-        if isinstance(target, Path):
-            target.parent.mkdir(parents=True, exist_ok=True)
-        self._file = AtomicFile(target)
-        self._writer = pq.ParquetWriter(self._file.path, SCHEMA, compression="zstd", use_dictionary=["reason"])
+        self._target = keep.path(source, job)
+        make_folder(self._target.parent)
+        self._file = AtomicFile(self._target)
+        self._writer = pq.ParquetWriter(
+            self._file.path, SCHEMA, compression="zstd", use_dictionary=["reason"], write_page_checksum=True
+        )
         self._held: list[DroppedPage] = []
         self._held_bytes = 0
 
@@ -159,13 +159,15 @@ class DroppedWriter:
         if self._held:
             columns = zip(*self._held, strict=True)
             arrays = [pa.array(values, field.type) for values, field in zip(columns, SCHEMA, strict=True)]
-            self._writer.write_table(pa.table(arrays, SCHEMA))
+            with naming(self._target):
+                self._writer.write_table(pa.table(arrays, SCHEMA))
             self._held, self._held_bytes = [], 0
 
     def finish(self) -> None:
         """Completes the file and gives it its name; an older file of that name is replaced."""
         self._flush()
-        self._writer.close()
+        with naming(self._target):
+            self._writer.close()
         self._file.publish()
 
     def discard(self) -> None:

@@ -17,7 +17,7 @@ from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.verdicts import LineVerdict, PageVerdict, Verdict
 from c4pipe.display import URL_SIZE, Excerpt, excerpt, short
 from c4pipe.filters import url_key
-from c4pipe.io import StoragePath, write_text
+from c4pipe.io import StoragePath, read_checked_json, write_checked_json
 from c4pipe.wet import Page
 
 FILES = 64
@@ -28,6 +28,9 @@ EXAMPLES_PER_FILE = 5
 
 A_RULE = 15
 """The number of examples of a rule in a report, at most."""
+
+EXAMPLES_ENDING = ".examples.json"
+"""The end of the name of a file of examples; the name of its WET file is before it."""
 
 PASSED = "passed."
 """The prefix of a rule's name for examples of pages that the rule only just kept."""
@@ -101,13 +104,12 @@ class CleanExamples:
             if page.position not in explained:
                 explained[page.position] = self._evaluator.explain_page(page, to_the_end=False)
             examples.append(_of_clean(rule, key, explained[page.position]))
-        lines = ",\n".join(json.dumps(each) for each in examples)  # ASCII: safe to show on a terminal
-        write_text(examples_file(work_file), f"[\n{lines}\n]\n")
+        write_checked_json(examples_file(work_file), {"examples": examples})
 
 
 def examples_file(work_file: StoragePath) -> StoragePath:
     """Returns the path of the examples of a work file."""
-    return work_file.with_name(work_file.name.removesuffix(".parquet") + ".examples.json")
+    return work_file.with_name(work_file.name.removesuffix(".parquet") + EXAMPLES_ENDING)
 
 
 def _of_clean(rule: str, key: int, verdict: PageVerdict) -> Example:
@@ -150,16 +152,14 @@ def _hash(name: str) -> str:
 
 
 def gather_examples(work_files: Sequence[StoragePath]) -> list[Example]:
-    """Returns the examples beside work files; a work file of an earlier version has none."""
+    """Returns the examples beside work files. Raises as `read_examples`."""
     with ThreadPoolExecutor(_PARALLEL_READS) as pool:
-        return [each for examples in pool.map(_read, work_files) for each in examples]
+        return [each for examples in pool.map(read_examples, work_files) for each in examples]
 
 
-def _read(work_file: StoragePath) -> list[Example]:
-    try:
-        examples: list[Example] = json.loads(examples_file(work_file).read_text("utf-8"))
-    except FileNotFoundError:
-        return []
+def read_examples(work_file: StoragePath) -> list[Example]:
+    """Returns the examples beside a work file, none where their file was deleted. Raises DamagedFileError."""
+    examples: list[Example] = (read_checked_json(examples_file(work_file)) or {}).get("examples", [])
     return examples
 
 

@@ -14,7 +14,7 @@ from c4pipe.clean.verdicts import Verdict
 from c4pipe.clean.work_file import KeptPage, WorkWriter, utf8_size
 from c4pipe.clean.worker_notes import NoteWriter
 from c4pipe.filters import capture_hash, is_validation, page_hashes, page_key, span_hashes, url_key
-from c4pipe.io import ByteStream, StoragePath
+from c4pipe.io import ByteStream, EndsDigest, StoragePath
 from c4pipe.recipes import RULES, Lists, Recipe
 from c4pipe.wet import Damage, Page, QuarantineWriter, read_pages
 
@@ -72,7 +72,8 @@ class WetFileCleaner:
                 examples.write(target)
                 if dropped:
                     dropped.finish()
-                writer.finish(source, counted.size, self._recipe, self._lists.digests, counts)
+                ends = counted.ends.hexdigest()
+                writer.finish(source, counted.size, self._recipe, self._lists.digests, counts, ends)
             except BaseException:
                 writer.discard()
                 raise
@@ -118,16 +119,18 @@ def kept_page(recipe: Recipe, facts: PageFacts, final: str | None) -> KeptPage:
 
 
 class CountedStream:
-    """A stream that counts the bytes that were read from it."""
+    """A stream that counts the bytes that were read from it, and knows the digest of their ends."""
 
     def __init__(self, stream: ByteStream) -> None:
         self._stream = stream
         self.size = 0
+        self.ends = EndsDigest()
 
     def read(self, size: int) -> bytes:
         """Returns at most `size` bytes; none at the end."""
         data = self._stream.read(size)
         self.size += len(data)
+        self.ends.update(data)
         return data
 
 

@@ -1,12 +1,11 @@
 """Missing WET files, which could not be read: a note in the work folder for each. The next run tries them again."""
 
-import json
 from collections.abc import Sequence
 
-from c4pipe.display import safe_json
-from c4pipe.io import StoragePath, write_text
+from c4pipe.io import StoragePath, read_checked_json, write_checked_json
 
-_ENDING = ".missing.json"
+MISSING_ENDING = ".missing.json"
+"""The end of the name of a note; the name of its WET file is before it."""
 
 Missing = dict[str, str]
 """The `name` and `path` (or URL) of a WET file, and the `error` that explains why it is missing."""
@@ -15,15 +14,15 @@ Missing = dict[str, str]
 def note_missing(target: StoragePath, path: str, error: str) -> None:
     """Writes the note that the WET file of the work file `target` is missing, given its path or URL and the error."""
     values = {"name": target.name.removesuffix(".parquet"), "path": path, "error": error}
-    write_text(missing_note(target), safe_json(values) + "\n")
+    write_checked_json(missing_note(target), values)
 
 
 def missing_note(target: StoragePath) -> StoragePath:
     """Returns the path of the note about the WET file of the work file `target`."""
-    return target.with_name(target.name.removesuffix(".parquet") + _ENDING)
+    return target.with_name(target.name.removesuffix(".parquet") + MISSING_ENDING)
 
 
 def missing_files(folders: Sequence[StoragePath]) -> list[Missing]:
-    """Returns the missing WET files of some work folders, in the order of their names."""
-    notes = [json.loads(path.read_text(encoding="utf-8")) for each in folders for path in each.glob(f"*{_ENDING}")]
-    return sorted(notes, key=lambda values: str(values["name"]))
+    """Returns the missing WET files of some work folders, in the order of their names. Raises DamagedFileError."""
+    notes = [read_checked_json(path) for each in folders for path in each.glob(f"*{MISSING_ENDING}")]
+    return sorted(filter(None, notes), key=lambda values: str(values["name"]))

@@ -5,29 +5,26 @@ other page is a tombstone: it has only the key of the URL, the time of capture a
 capture of a URL is the newest one in the crawl, also where a rule dropped it.
 """
 
-import functools
 import json
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from c4pipe.errors import UsageError
-from c4pipe.filters import U64, URL_ROW, Rows
-from c4pipe.io import AtomicFile, StoragePath, parquet_source
+from c4pipe.filters import U64
+from c4pipe.io import AtomicFile, StoragePath, sign_footer
 from c4pipe.native import text_kernel
 from c4pipe.recipes import Recipe
 
 VERSION = 4
 """The version of this format. Reading a work file of another version is an error."""
 
-_METADATA = b"c4pipe"
+HEADER_KEY = b"c4pipe"
+"""The key of the header in the metadata of the Parquet file."""
 _GROUP_BYTES = 32 * 1024 * 1024  # text of a row group, which limits the memory of writer and reader
 _GROUP_ROWS = 64 * 1024
 
@@ -90,6 +87,7 @@ class WorkHeader:
     Attributes:
         source: the name of the WET file, without folders.
         source_bytes: the size of the WET file, as it is stored.
+        ends_sha256: the digest of its ends (`io.EndsDigest`).
         recipe: the recipe that cleaned it.
         fingerprint: the fingerprint of the recipe and its lists.
         lists: the digests of these lists, by name.
@@ -101,6 +99,7 @@ class WorkHeader:
 
     source: str
     source_bytes: int
+    ends_sha256: str
     recipe: Recipe
     fingerprint: str
     lists: Mapping[str, str]
@@ -116,7 +115,11 @@ class WorkWriter:
     def __init__(self, path: StoragePath) -> None:
         self._file = AtomicFile(path)
         self._writer = pq.ParquetWriter(
-            self._file.path, SCHEMA, compression="zstd", use_dictionary=["language", "dropped"]
+            self._file.path,
+            SCHEMA,
+            compression="zstd",
+            use_dictionary=["language", "dropped"],
+            write_page_checksum=True,
         )
         self._keys, self._captured, self._ties = array("Q"), array("q"), array("Q")
         self._pages: list[KeptPage | None] = []
@@ -149,14 +152,24 @@ class WorkWriter:
             self._flush()
 
     def finish(
-        self, source: str, source_bytes: int, recipe: Recipe, lists: Mapping[str, str], counts: Mapping[str, int]
+        self,
+        source: str,
+        source_bytes: int,
+        recipe: Recipe,
+        lists: Mapping[str, str],
+        counts: Mapping[str, int],
+        ends_sha256: str = "",
     ) -> None:
-        """Writes the header and moves the file to its place. From then on its WET file is not cleaned again."""
+        """Writes the header and moves the file to its place. From then on its WET file is not cleaned again.
+
+        The arguments are the values of the header with these names.
+        """
         self._flush()
         header = {
             "version": VERSION,
             "source": source,
             "source_bytes": source_bytes,
+            "ends_sha256": ends_sha256,
             "recipe": recipe.to_json(),
             "fingerprint": recipe.fingerprint(lists),
             "lists": dict(lists),
@@ -165,8 +178,9 @@ class WorkWriter:
             "text_bytes": dict(sorted(self.text_bytes.items())),
             "counts": dict(sorted(counts.items())),
         }
-        self._writer.add_key_value_metadata({_METADATA: json.dumps(header).encode()})
+        self._writer.add_key_value_metadata({HEADER_KEY: json.dumps(header).encode()})
         self._writer.close()
+        sign_footer(self._file.path)
         self._file.publish()
 
     def discard(self) -> None:
@@ -208,78 +222,3 @@ def _lists(values: Sequence[Any], dtype: Any) -> pa.ListArray:
     np.cumsum([len(value) for value in values], out=offsets[1:])
     flat = np.concatenate([np.asarray(value, dtype=dtype) for value in values] or [np.empty(0, dtype)])
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(flat))
-
-
-def read_header(path: StoragePath) -> WorkHeader:
-    """Returns the metadata of a work file.
-
-    Raises UsageError where the file is no work file, or one of another version.
-    """
-    try:
-        metadata = pq.read_metadata(parquet_source(path)).metadata or {}
-    except (pa.ArrowInvalid, OSError) as error:
-        raise UsageError(f"{path} can't be read as a work file: {error}") from error
-    if _METADATA not in metadata:
-        raise UsageError(f"{path} is no work file: c4pipe clean did not write it")
-    values = json.loads(metadata[_METADATA])
-    version = values.pop("version")
-    if version != VERSION:
-        raise UsageError(
-            f"{path} has work file version {version}, and this c4pipe reads version {VERSION}: "
-            "another release of c4pipe wrote it; clean its WET file again, with a new --work folder"
-        )
-    return WorkHeader(**{**values, "recipe": _recipe(json.dumps(values["recipe"]))})
-
-
-@functools.lru_cache(maxsize=8)
-def _recipe(text: str) -> Recipe:
-    """Returns the recipe of a JSON text. Equal texts give the same object, because a crawl has 72,000 headers."""
-    return Recipe.from_json(json.loads(text))
-
-
-def url_rows(path: StoragePath, file: int) -> Rows:
-    """Returns a URL_ROW for every readable page of a work file, in order, given the number of the file."""
-    table = pq.ParquetFile(parquet_source(path)).read(
-        ["url_key", "captured", "tie"]
-    )  # read_table imports pyarrow.dataset
-    rows = np.empty(len(table), dtype=URL_ROW)
-    rows["hash"] = table["url_key"].to_numpy()
-    rows["captured"] = table["captured"].to_numpy()
-    rows["tie"] = table["tie"].to_numpy()
-    rows["file"] = file
-    rows["row"] = np.arange(len(table))
-    return rows
-
-
-def read_kept(path: StoragePath, columns: Sequence[str], stale: Any) -> Iterator[tuple[pa.Table, int]]:
-    """Yields the kept pages of a work file without stale captures, one row group at a time.
-
-    Args:
-        path: the work file.
-        columns: the columns to read; `page_key` must be one of them.
-        stale: the numbers of the rows that are stale captures, an array of integers: their URL has a newer capture.
-
-    Yields:
-        (a table, the number of kept pages that were left out because they are stale).
-    """
-    for table, kept, newest in _captures(path, columns, stale):
-        yield table.filter(pa.array(newest)).combine_chunks(), int(kept.sum() - newest.sum())
-
-
-def read_stale(path: StoragePath, columns: Sequence[str], stale: Any) -> Iterator[pa.Table]:
-    """Yields the stale captures that `read_kept` leaves out. Its arguments are the same."""
-    for table, kept, newest in _captures(path, columns, stale):
-        yield table.filter(pa.array(kept & ~newest))
-
-
-def _captures(path: StoragePath, columns: Sequence[str], stale: Any) -> Iterator[tuple[pa.Table, Any, Any]]:
-    """Yields each row group, a mask of its kept pages, and a mask of those that are not stale."""
-    file = pq.ParquetFile(parquet_source(path), pre_buffer=not isinstance(path, Path))  # fewer requests to a store
-    first = 0
-    for group in range(file.num_row_groups):
-        table = file.read_row_group(group, columns=list(columns))
-        kept = pc.is_valid(table["page_key"]).to_numpy()
-        newest = kept.copy()
-        newest[stale[(stale >= first) & (stale < first + len(table))] - first] = False
-        first += len(table)
-        yield table, kept, newest

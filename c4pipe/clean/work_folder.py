@@ -2,8 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
-from c4pipe.clean.work_file import WorkHeader, read_header
+from c4pipe.clean.examples import EXAMPLES_ENDING
+from c4pipe.clean.missing import MISSING_ENDING
+from c4pipe.clean.work_file import WorkHeader
+from c4pipe.clean.work_reader import read_header
 from c4pipe.errors import UsageError
 from c4pipe.io import StoragePath, list_names
 from c4pipe.recipes import Recipe
@@ -11,6 +15,9 @@ from c4pipe.wet import InputFile
 
 WORK_FOLDER = "_work"
 """The work folder that `build` makes inside its output, unless --work gives another one."""
+
+DAMAGED_ENDING = ".damaged"
+"""The end of the name of a file that was damaged and is made anew."""
 
 _HEADERS_AT_ONCE = 16
 
@@ -21,8 +28,18 @@ def work_path(folder: StoragePath, file: InputFile) -> StoragePath:
 
 
 def is_work_file(name: str) -> bool:
-    """Tells whether a name in a work folder is that of a work file."""
-    return name.endswith(".parquet") and not name.startswith(".")
+    """Tells whether a name in a work folder is that of a work file; `._*` are macOS' notes on other files."""
+    return name.endswith(".parquet") and not name.startswith("._")
+
+
+def set_aside(path: StoragePath) -> StoragePath:
+    """Renames a damaged file, so that its place is free, and returns its new path. Raises OSError."""
+    name = path.name + DAMAGED_ENDING
+    if isinstance(path, Path):
+        path.replace(path.with_name(name))
+    else:
+        path.replace(path.with_name(name))
+    return path.with_name(name)
 
 
 def clear_abandoned(folder: StoragePath) -> None:
@@ -52,7 +69,7 @@ def find_work_files(folders: Sequence[StoragePath]) -> dict[str, StoragePath]:
     for folder in folders:
         if not folder.is_dir():
             raise UsageError(f"{folder} is not a work folder: give the --work folder of c4pipe clean")
-        inside = sorted(name for name in list_names(folder) if is_work_file(name))
+        inside = sorted(filter(is_work_file, list_names(folder)))
         if not inside:
             raise UsageError(f"{folder} has no work files: run c4pipe clean --work {folder} first")
         for name in inside:
@@ -64,6 +81,19 @@ def find_work_files(folders: Sequence[StoragePath]) -> dict[str, StoragePath]:
             files[name] = folder / name
     # by the names of the WET files: a.wet is before a-b.wet, although a.wet.parquet is not before a-b.wet.parquet
     return dict(sorted(files.items(), key=lambda item: item[0].removesuffix(".parquet")))
+
+
+def check_complete(folder: StoragePath) -> None:
+    """Raises UsageError for a WET file that has no work file in a folder, though other files say it was cleaned."""
+    names = list_names(folder)
+    for name in sorted(names):
+        for ending in (EXAMPLES_ENDING, f".parquet{DAMAGED_ENDING}"):
+            source = name.removesuffix(ending)
+            if name.endswith(ending) and not {f"{source}.parquet", f"{source}{MISSING_ENDING}"} & names:
+                raise UsageError(
+                    f"{folder} has {name}, but no work file of {source}: clean was stopped, or the file was lost; run "
+                    f"clean again with this work folder, or delete {name} to leave {source} out"
+                )
 
 
 def read_headers(files: Mapping[str, StoragePath]) -> dict[str, WorkHeader]:
@@ -111,4 +141,16 @@ def check_done(
         raise UsageError(
             f"{path} was made from an input of {header.source_bytes:,} bytes, and the input with its name has "
             f"{source_bytes:,}: give another --work folder, or delete this work file so that it is made again"
+        )
+
+
+def check_ends(path: StoragePath, header: WorkHeader, digest: str) -> None:
+    """Checks that an existing work file was made from the input that its name stands for, by the input's ends.
+
+    Raises UsageError where the digest of the ends of the input (`io.EndsDigest`) is another one.
+    """
+    if header.ends_sha256 != digest:
+        raise UsageError(
+            f"{path} was made from another input of the same size, {header.source_bytes:,} bytes: "
+            "give another --work folder, or delete this work file so that it is made again"
         )

@@ -4,7 +4,6 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from c4pipe.cli import arguments
@@ -65,7 +64,7 @@ def measure(
 ) -> None:
     """Measures models on the held-out pages of sources, prints a table, and writes the files if a folder is given."""
     from c4pipe.cli.quality_table import quality_table
-    from c4pipe.io import write_text
+    from c4pipe.io import make_folder, write_text
     from c4pipe.vocab import Vocabulary, find_pages, held_out, quality_picture, source_labels
 
     vocabularies = [Vocabulary(name, file) for name, file in zip(_names(models), models, strict=True)]
@@ -81,8 +80,7 @@ def measure(
     if not options.quiet:
         printer(sys.stdout).print(quality_table(figures))
     if output is not None:
-        if isinstance(output, Path):
-            output.mkdir(parents=True, exist_ok=True)
+        make_folder(output)
         write_text(output / FIGURES, json.dumps([each.to_json() for each in figures], indent=1) + "\n")
         write_text(output / PICTURE, quality_picture(figures))
 

@@ -11,7 +11,6 @@ import struct
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import Any, TypedDict, cast
 
 import pyarrow as pa
@@ -23,7 +22,7 @@ from c4pipe.corpus.layout import ShardId
 from c4pipe.corpus.locations import CorpusPath, open_binary
 from c4pipe.corpus.shard_writer import FORMATS, SCHEMA
 from c4pipe.errors import C4pipeError
-from c4pipe.io import WebPath
+from c4pipe.io import WebPath, open_parquet
 
 TEXT_FORMAT = "text"
 """The format of a file of plain text, in which each line is a document."""
@@ -34,7 +33,7 @@ TABLE_ROWS = 2048
 _ROWS_AT_ONCE = 512  # rows turned into Python objects at a time, about 1 MB of text
 _DAMAGED: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # a class, not an instance as its stub has it
 
-UNREADABLE = (pa.ArrowInvalid, OSError, EOFError, ValueError, LookupError, TypeError, struct.error, _DAMAGED)
+UNREADABLE = (pa.ArrowException, OSError, EOFError, ValueError, LookupError, TypeError, struct.error, _DAMAGED)
 """The exceptions that reading raises where a file is missing or damaged."""
 
 
@@ -160,8 +159,12 @@ def parquet_tables(file: CorpusPath, columns: Sequence[str], rows: int = TABLE_R
     with parquet_file(file) as shard:
         if missing := [name for name in columns if name not in shard.schema_arrow.names]:
             raise LookupError(f"it has no column {missing[0]}, but {', '.join(shard.schema_arrow.names)}")
+        left = shard.metadata.num_rows
         for batch in shard.iter_batches(rows, columns=list(columns)):
+            left -= len(batch)
             yield pa.Table.from_batches([batch])
+        if left:
+            raise ValueError(f"{abs(left):,} rows too {'few' if left > 0 else 'many'}")
 
 
 def unreadable(shard: Shard, error: Exception) -> C4pipeError:
@@ -197,10 +200,12 @@ def format_of(name: str) -> str:
     raise ValueError(f"{name} ends in none of {', '.join(each.extension for each in FORMATS.values())}")
 
 
-def parquet_file(file: CorpusPath, **options: Any) -> pq.ParquetFile:
-    """Opens a Parquet file and reads its footer, unless that is given as `metadata`. Raises OSError, ArrowInvalid."""
-    is_local = isinstance(file, Path)
-    return pq.ParquetFile(str(file) if isinstance(file, Path) else file.open(), pre_buffer=not is_local, **options)
+def parquet_file(file: CorpusPath, footer: Any = None) -> pq.ParquetFile:
+    """Opens a Parquet file and reads its footer, unless that is given. Raises UNREADABLE.
+
+    What has a checksum, as c4pipe writes it, is compared: the footer at once, and pages when they are read.
+    """
+    return open_parquet(file, footer)[0]
 
 
 def _of_parquet(file: CorpusPath, first: int) -> Documents:

@@ -8,7 +8,6 @@ import contextlib
 import gzip
 import hashlib
 import json
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -22,7 +21,7 @@ import pyarrow.parquet as pq
 
 from c4pipe.corpus import tfrecord
 from c4pipe.errors import UsageError
-from c4pipe.io import AtomicFile, StoragePath
+from c4pipe.io import AtomicFile, StoragePath, make_folder, naming, sign_footer
 
 STRINGS = ("url", "text", "timestamp", "language")
 PROBABILITY = "language_probability"
@@ -86,11 +85,26 @@ class ParquetFileWriter(TableWriter):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        writer = pq.ParquetWriter(path, SCHEMA, compression="zstd", compression_level=3, use_dictionary=False)
+        writer = pq.ParquetWriter(
+            path,
+            SCHEMA,
+            compression="zstd",
+            compression_level=3,
+            use_dictionary=False,
+            write_page_checksum=True,
+        )
         self._writer = self._resources.enter_context(writer)
+        self._path, self._is_signed = path, False
 
     def _write_group(self, group: pa.Table) -> None:
         self._writer.write_table(group, row_group_size=group.num_rows)
+
+    def close(self) -> None:
+        """Writes the last group and finishes the file. A second call does nothing."""
+        super().close()
+        if not self._is_signed:
+            self._is_signed = True
+            sign_footer(self._path)
 
 
 class _GzipFileWriter(TableWriter):
@@ -214,8 +228,7 @@ class ShardWriter:
         with contextlib.ExitStack() as undo:
             for name, shard_format in self._formats.items():
                 final = self._folder / name
-                if isinstance(final, Path):
-                    final.parent.mkdir(parents=True, exist_ok=True)
+                make_folder(final.parent)
                 file = AtomicFile(final)
                 undo.callback(file.discard)
                 writer = shard_format.writer(file.path)
@@ -226,15 +239,17 @@ class ShardWriter:
 
     def write(self, table: pa.Table) -> None:
         """Appends rows to every file; ValueError as in TableWriter.write."""
-        for _, _, writer in self._open:
-            writer.write(table)
+        for name, _, writer in self._open:
+            with naming(self._folder / name):
+                writer.write(table)
         self._rows += table.num_rows
 
     def __exit__(self, kind: type[BaseException] | None, *details: object) -> None:
         with self._undo as undo:
             if kind is None:
-                for _, _, writer in self._open:
-                    writer.close()
+                for name, _, writer in self._open:
+                    with naming(self._folder / name):
+                        writer.close()
                 self.files = [self._seal(name, file.path) for name, file, _ in self._open]
                 for name, file, _ in self._open:
                     file.publish()
@@ -242,10 +257,9 @@ class ShardWriter:
                 undo.pop_all()
 
     def _seal(self, name: str, path: Path) -> ShardFile:
-        """Describes a closed file and forces it onto the disk."""
+        """Describes a closed file."""
         digest = hashlib.sha256()
-        with path.open("rb+") as file:  # writable: Windows' fsync wants it
+        with path.open("rb") as file:
             while block := file.read(1 << 20):
                 digest.update(block)
-            os.fsync(file.fileno())
             return ShardFile(name, self._rows, file.tell(), digest.hexdigest())

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from c4pipe.errors import C4pipeError
 from c4pipe.filters import U64, Rows
 from c4pipe.io import StoragePath, parquet_source, write_bytes
 
@@ -21,13 +22,17 @@ def write_moved(folder: StoragePath, blocks: Iterable[bytes]) -> None:
     rows = np.frombuffer(b"".join(blocks), MOVED)
     rows = rows[np.argsort(rows["hash"])]
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.table({name: np.ascontiguousarray(rows[name]) for name in MOVED.names or ()}), sink)
+    table = pa.table({name: np.ascontiguousarray(rows[name]) for name in MOVED.names or ()})
+    pq.write_table(table, sink, write_page_checksum=True)
     write_bytes(folder / NAME, sink.getvalue().to_pybytes())
 
 
 def read_moved(folder: StoragePath, hashes: U64) -> Rows:
-    """Returns the MOVED rows of a corpus for those spans whose hashes are given. Raises OSError."""
-    table = pq.read_table(parquet_source(folder / NAME))
+    """Returns the MOVED rows of a corpus for those spans whose hashes are given. Raises C4pipeError."""
+    try:
+        table = pq.read_table(parquet_source(folder / NAME), page_checksum_verification=True)
+    except (pa.ArrowException, OSError) as error:
+        raise C4pipeError(f"{folder / NAME} can't be read: {error}") from error
     rows = np.empty(len(table), MOVED)
     for name in MOVED.names or ():
         rows[name] = table[name].to_numpy()

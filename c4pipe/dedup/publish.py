@@ -17,6 +17,7 @@ from c4pipe.report import card, report_data, report_view
 from c4pipe.runners import Report, check_totals
 
 _SHORT = 80  # characters of a value in an error
+_CONTENT = ("bytes", "ends_sha256")  # of an input, and None where it is not known yet
 
 
 def prepare(output: StoragePath, identity: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -74,11 +75,11 @@ def _matches(manifest: Mapping[str, Any], name: str, value: Any) -> bool:
         return True
     if name != "inputs":
         return bool(manifest.get(name) == value)
-    wanted = {file["name"]: file["bytes"] for file in value}
-    present = {file["name"]: file["bytes"] for file in manifest.get("inputs", ())}
+    wanted = {file["name"]: file for file in value}
+    present = {file["name"]: file for file in manifest.get("inputs", ())}
     missing = {file["name"] for file in manifest.get("missing", ())}
     return present.keys() <= wanted.keys() <= present.keys() | missing and all(
-        wanted[each] in (None, size) for each, size in present.items()
+        wanted[each].get(key) in (None, file.get(key)) for each, file in present.items() for key in _CONTENT
     )
 
 

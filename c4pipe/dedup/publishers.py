@@ -17,7 +17,7 @@ from c4pipe.clean import clear_abandoned
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.dedup import moved_spans
 from c4pipe.display import safe_json
-from c4pipe.io import RemotePath, StoragePath, list_names, remove_tree, write_text
+from c4pipe.io import RemotePath, StoragePath, list_names, make_folder, move, remove_tree, sync, write_text
 from c4pipe.report import card, report_data, report_view
 
 STAGING = "_building"
@@ -86,7 +86,7 @@ class LocalPublisher:
     def begin(self, draft: Mapping[str, Any]) -> str:
         """Empties the staging folder, and writes the draft into it."""
         remove_tree(self.shards_folder)
-        self.shards_folder.mkdir(parents=True)
+        make_folder(self.shards_folder)
         return _write_draft(self.output, {**draft, "stale": []})
 
     def written(self, shards: Sequence[str]) -> int:
@@ -94,20 +94,24 @@ class LocalPublisher:
         return _count(self.shards_folder, shards) if self.shards_folder.exists() else len(shards)
 
     def publish(self, manifest: Mapping[str, Any]) -> None:
-        """Renames folders and files into place; a second call, after a crash, renames those that are left."""
+        """Renames folders and files into place; a second call, after a crash, renames those that are left.
+
+        Each new name is on the disk before the next one: after a power cut, too, the manifest is there last.
+        """
         staging = self.shards_folder
         _write_manifest(staging, manifest)
         folders = sorted(path for path in staging.glob("[!_.]*") if path.is_dir())
         if manifest_file.read_manifest(self.output) is not None:  # of a corpus with missing files: invalid from here
             (self.output / manifest_file.MANIFEST).unlink()
+            sync(self.output)
         for folder in folders:
             if (self.output / folder.name).exists():
-                (self.output / folder.name).rename(staging / f"_old-{folder.name}")
-            folder.rename(self.output / folder.name)
+                move(self.output / folder.name, staging / f"_old-{folder.name}")
+            move(folder, self.output / folder.name)
         for name in _DESCRIPTIONS:
             if (staging / name).exists():  # or an interrupted run has renamed it already
-                (staging / name).rename(self.output / name)
-        (staging / manifest_file.MANIFEST).rename(self.output / manifest_file.MANIFEST)
+                move(staging / name, self.output / name)
+        move(staging / manifest_file.MANIFEST, self.output / manifest_file.MANIFEST)
         remove_tree(staging)
 
 

@@ -152,7 +152,10 @@ class _Work:
             )
         headers = read_headers({name: work_files[name] for name in self._names})
         self._header = headers[self._names[0]]
-        inputs = [{"name": name, "bytes": header.source_bytes} for name, header in headers.items()]
+        inputs = [
+            {"name": name, "bytes": header.source_bytes, "ends_sha256": header.ends_sha256}
+            for name, header in headers.items()
+        ]
         if (self._header.fingerprint, inputs) != (corpus.manifest["fingerprint"], corpus.manifest["inputs"]):
             raise UsageError(f"{folders[0]} has work files of another recipe or input than the corpus {corpus.path}")
         self._files = WorkFiles([work_files[name] for name in self._names])

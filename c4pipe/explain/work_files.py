@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from c4pipe.clean import read_kept, url_rows
+from c4pipe.clean import read_kept, row_groups, url_rows
 from c4pipe.dedup import shuffle
 from c4pipe.filters import U64, Rows, find_repeats, find_stale_captures
-from c4pipe.io import StoragePath, parquet_source
+from c4pipe.io import StoragePath
 
 _NO_STALE = np.empty(0, shuffle.STALE_ROW)
 
@@ -33,11 +32,12 @@ class WorkFiles:
 
     def page(self, capture: Any) -> dict[str, Any]:
         """Returns the row of a work file that a URL_ROW points to: its values by column."""
-        file = pq.ParquetFile(parquet_source(self._files[capture["file"]]))
-        row, group = int(capture["row"]), 0
-        while row >= (size := file.metadata.row_group(group).num_rows):
-            row, group = row - size, group + 1
-        values: dict[str, Any] = file.read_row_group(group).slice(row, 1).to_pylist()[0]
+        row = int(capture["row"])
+        for table in row_groups(self._files[capture["file"]]):
+            if row < len(table):
+                break
+            row -= len(table)
+        values: dict[str, Any] = table.slice(row, 1).to_pylist()[0]
         return values
 
     def repeats(

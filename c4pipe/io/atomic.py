@@ -1,9 +1,12 @@
-"""Files that appear complete or not at all, and small files of JSON and text."""
+"""Files that appear complete or not at all, also when the power goes, and small files of JSON and text."""
 
+import contextlib
+import errno
 import json
 import os
 import secrets
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +18,25 @@ class AtomicFile:
     """A file that appears complete or not at all: write it at `path`, then publish it.
 
     Attributes:
-        path: a temporary file on this machine.
+        path: a temporary file on this machine, which does not exist yet.
     """
 
-    def __init__(self, target: StoragePath) -> None:
+    def __init__(self, target: StoragePath, label: str = "") -> None:
+        """Takes the path of the complete file, and what the temporary file's name begins with, after its dot."""
         self._target = target
-        # the token, because two machines that share a drive can have processes with the same id
-        name = f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp"
+        # Random: two machines that share a drive can have processes with the same id, and nobody can put a link in the
+        # way. With a part of the target's name only, which may have 255 bytes itself.
+        start = os.fsencode(target.name)[:100].decode("utf-8", "ignore")
+        name = f".{label}{start}.{os.getpid()}-{secrets.token_hex(16)}.tmp"
         self.path = target.with_name(name) if isinstance(target, Path) else Path(tempfile.gettempdir(), name)
 
     def publish(self) -> None:
-        """Moves the file to its target and replaces an existing one. Raises OSError."""
+        """Moves the file to its target and replaces an existing one. Raises OSError, which names the target."""
         if isinstance(self._target, Path):
-            self.path.replace(self._target)
+            with naming(self._target):
+                sync(self.path)
+                self.path.replace(self._target)
+                sync(self._target.parent)
         else:
             self._target.upload(self.path)
             self.path.unlink()
@@ -35,6 +44,49 @@ class AtomicFile:
     def discard(self) -> None:
         """Removes the temporary file, if it was not published."""
         self.path.unlink(missing_ok=True)
+
+
+def sync(path: Path) -> None:
+    """Returns when a file's bytes, or a folder's names, are on the disk. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a drive of another machine may not do it for folders
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(folder: StoragePath) -> None:
+    """Makes a folder, and those above it, if they are missing; their names are on the disk then. Raises OSError.
+
+    A store has no folders of its own.
+    """
+    if not isinstance(folder, Path) or folder.is_dir():
+        return
+    if not folder.parent.is_dir():
+        make_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    sync(folder.parent)
+
+
+def move(path: Path, target: Path) -> None:
+    """Renames a file or folder that is on the disk; its new name is there, too, when this returns. Raises OSError."""
+    path.rename(target)
+    for folder in {path.parent, target.parent}:
+        sync(folder)
+
+
+@contextlib.contextmanager
+def naming(path: StoragePath) -> Iterator[None]:
+    """Gives the errors of the system, such as a full disk, the name of the file that they are about."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or (error.filename and not str(error.filename).endswith(".tmp")):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def read_json(path: StoragePath) -> dict[str, Any] | None:
@@ -57,7 +109,8 @@ def write_bytes(target: StoragePath, data: bytes) -> None:
     """Writes a file that appears complete or not at all. Raises OSError."""
     file = AtomicFile(target)
     try:
-        file.path.write_bytes(data)
+        with naming(target), file.path.open("xb") as opened:
+            opened.write(data)
         file.publish()
     finally:
         file.discard()

@@ -5,13 +5,16 @@ that a finished corpus holds no file of it.
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 import socket
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from c4pipe.errors import UsageError
+from c4pipe.io.atomic import make_folder, naming
 from c4pipe.io.paths import StoragePath
 
 NAME = ".lock"
@@ -28,7 +31,7 @@ def only_run(folder: StoragePath) -> Iterator[None]:
     if not isinstance(folder, Path):
         yield
         return
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(held(folder / NAME))
@@ -47,25 +50,45 @@ def held(path: Path, wait: bool = False) -> Iterator[None]:
         path: the lock file; it is made, and removed at the end.
         wait: whether to wait for another process to release it.
 
-    Raises BlockingIOError, with the name of the other process, if that has locked it and `wait` is False.
+    Raises BlockingIOError, with the name of the other process, if that has locked it and `wait` is False; UsageError if
+    something else is in its place, such as a link; another OSError, with the path, if the disk has no locks.
     """
     while True:
-        with path.open("a+") as file:
+        with os.fdopen(_open(path), "r+", encoding="utf-8", errors="replace") as file:
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+                with naming(path):
+                    fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             except BlockingIOError:
                 file.seek(0)
                 raise BlockingIOError(file.read(200).strip() or "another process") from None
             if not _is_same_file(path, file.fileno()):  # the last holder removed it while we waited
                 continue
-            file.truncate(0)
-            file.write(f"process {os.getpid()} on {socket.gethostname()}")
-            file.flush()
+            with naming(path):
+                file.truncate(0)
+                file.write(f"process {os.getpid()} on {socket.gethostname()}")
+                file.flush()
             try:
                 yield
             finally:
                 path.unlink(missing_ok=True)
             return
+
+
+def _open(path: Path) -> int:
+    """Opens a lock file, but nothing else that bears its name: who made the folder may have put a link there."""
+    # without O_NONBLOCK, a pipe would wait for its other end
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags, 0o666)
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.EISDIR, errno.ENXIO):
+            raise
+    else:
+        status = os.fstat(descriptor)
+        if stat.S_ISREG(status.st_mode) and status.st_nlink <= 1:  # 0: its last holder has just removed it
+            return descriptor
+        os.close(descriptor)
+    raise UsageError(f"{path} is no lock file of c4pipe, but a link or something else: remove it")
 
 
 def _is_same_file(path: Path, descriptor: int) -> bool:

@@ -113,10 +113,14 @@ class RemotePath:
         """Uploads a file of this machine. The object is visible when the upload is complete."""
         # HDFS shows a file while it is written, but can rename it; the others show an object when it is complete.
         is_hdfs = self.url.startswith("hdfs://")
-        target = self.with_name(f".{self.name}.{secrets.token_hex(4)}.tmp") if is_hdfs else self
+        target = self.with_name(f".{secrets.token_hex(16)}.tmp") if is_hdfs else self
         target._do(lambda store, path: _send(file, store, path))
         if is_hdfs:  # replaces an existing file
             self._do(lambda store, path: store.move(path_of(target.url), path))
+
+    def replace(self, target: "RemotePath") -> None:
+        """Gives a file another path in the same bucket, and replaces a file that has it."""
+        self._do(lambda store, path: store.move(path, path_of(target.url)))
 
     def unlink(self, missing_ok: bool = False) -> None:
         """Removes a file. Raises FileNotFoundError where there is none, unless it may be missing."""
@@ -226,5 +230,7 @@ def remove_tree(folder: StoragePath) -> None:
     """Removes a folder and everything in it, if it exists."""
     if not isinstance(folder, Path):
         folder.rmtree()
+    elif folder.is_symlink():  # what it points to is none of ours
+        folder.unlink()
     elif folder.exists():
         shutil.rmtree(folder)

@@ -5,7 +5,7 @@ from typing import Any
 
 from c4pipe.clean import is_work_file
 from c4pipe.dedup import publish
-from c4pipe.errors import UsageError
+from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io import list_names
 from c4pipe.jobs.clean_job import clean
 from c4pipe.jobs.clean_plan import CleanPlan, plan_clean
@@ -35,7 +35,7 @@ def plan_build(options: BuildOptions, progress: Progress | None = None) -> Build
     """
     check_output(options.output, options.formats, options.shards)
     plan = plan_clean(options.clean, progress)
-    inputs = [(file.name, file.size) for file in plan.files]
+    inputs = [(file.name, file.size, None) for file in plan.files]
     publish.check_folder(options.output, corpus_identity(plan.recipe, plan.fingerprint, inputs, options.formats))
     _check_work(plan)
     return BuildPlan(options, plan)
@@ -44,7 +44,11 @@ def plan_build(options: BuildOptions, progress: Progress | None = None) -> Build
 def build(plan: BuildPlan, progress: Progress) -> dict[str, Any]:
     """Cleans the files of a plan, writes their corpus, and returns its manifest. Raises what `clean` and `dedup` do."""
     clean(plan.clean, progress)
-    return dedup(plan_dedup(plan.options.dedup), progress)
+    manifest = dedup(plan_dedup(plan.options.dedup), progress)
+    known = {file["name"] for file in (*manifest["inputs"], *manifest["missing"])}
+    if lost := [file.name for file in plan.clean.files if file.name not in known]:
+        raise LostDataError(f"{len(lost)} of {len(plan.clean.files)} WET files are not in the corpus: {lost[0]}, ...")
+    return manifest
 
 
 def _check_work(plan: CleanPlan) -> None:

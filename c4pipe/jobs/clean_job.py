@@ -6,7 +6,6 @@ from pathlib import Path
 from c4pipe.clean import (
     CleanWetFile,
     WorkHeader,
-    check_done,
     clear_abandoned,
     dropped_pages,
     missing,
@@ -17,6 +16,7 @@ from c4pipe.clean import (
 from c4pipe.errors import C4pipeError, LostDataError
 from c4pipe.io import is_url, only_run
 from c4pipe.jobs.clean_plan import CleanPlan, WorkState, work_state
+from c4pipe.jobs.done_files import check_state
 from c4pipe.jobs.dropped_notes import note_unaudited
 from c4pipe.jobs.logs import LOG, key_values
 from c4pipe.recipes import LISTS_FOLDER
@@ -35,7 +35,7 @@ def clean(plan: CleanPlan, progress: Progress) -> dict[str, int]:
     LostDataError if the runner ended before all files were cleaned.
     """
     with only_run(plan.options.work):
-        state = _prepare(plan)
+        state = _prepare(plan, progress)
         _note_dropped(plan, state, progress)
         tasks = _largest_first((*state.missing, *state.open))
         if tasks:
@@ -45,15 +45,12 @@ def clean(plan: CleanPlan, progress: Progress) -> dict[str, int]:
         return counts
 
 
-def _prepare(plan: CleanPlan) -> WorkState:
+def _prepare(plan: CleanPlan, progress: Progress) -> WorkState:
     """Makes the work folder ready, and returns how far it is: records of missing files are removed for a new try."""
     clear_abandoned(plan.work)
     clear_abandoned(plan.work / LISTS_FOLDER)
     plan.lists.save(plan.work / LISTS_FOLDER)
-    state = work_state(plan)
-    targets = [plan.target(file) for file in state.done]
-    for file, target, header in zip(state.done, targets, read_headers_of(targets), strict=True):
-        check_done(target, header, file.size, plan.recipe, plan.fingerprint)
+    state = check_state(plan, progress)
     for file in state.missing:
         missing.missing_note(plan.target(file)).unlink(missing_ok=True)
     return state

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from c4pipe.clean import WorkHeader, find_work_files, read_headers
+from c4pipe.clean import WorkHeader, check_complete, examples, find_work_files, read_headers
 from c4pipe.corpus import FORMATS, SHARD_BYTES, Layout, shard_name
 from c4pipe.dedup import DedupPlan, bucket_bits, group_size
 from c4pipe.errors import UsageError
 from c4pipe.filters import SPAN_ROW, URL_ROW, check_detector
-from c4pipe.io import StoragePath
+from c4pipe.io import StoragePath, storage_path
 from c4pipe.jobs.options import DedupOptions
 from c4pipe.recipes import Recipe, recipe_lists
 from c4pipe.runners import check_runner, control_totals
@@ -52,7 +52,7 @@ class CorpusPlan:
     @cached_property
     def identity(self) -> dict[str, Any]:
         """What makes the corpus this one, as JSON values: two corpora of one identity have the same bytes."""
-        inputs = [(header.source, header.source_bytes) for header in self.headers]
+        inputs = [(header.source, header.source_bytes, header.ends_sha256) for header in self.headers]
         identity = corpus_identity(self.recipe, self.headers[0].fingerprint, inputs, self.options.formats)
         return {
             **identity,
@@ -100,7 +100,11 @@ def plan_dedup(options: DedupOptions) -> CorpusPlan:
     check_runner(options.runner)
     check_output(options.output, options.formats, options.shards)
     files = find_work_files(options.work)
+    for folder in options.work:
+        check_complete(folder)
     headers = tuple(read_headers(files).values())
+    shown = examples.choose_files(map(str, files.values()))
+    examples.gather_examples([storage_path(path) for path in shown])  # a damaged file is an error now, not at the end
     recipe = headers[0].recipe
     check_detector(recipe.parameters("language").get("detector", ""))
     recipe_lists.find_lists(options.work, headers[0].lists)
@@ -111,18 +115,18 @@ def plan_dedup(options: DedupOptions) -> CorpusPlan:
 
 
 def corpus_identity(
-    recipe: Recipe, fingerprint: str, inputs: Sequence[tuple[str, int | None]], formats: Sequence[str]
+    recipe: Recipe, fingerprint: str, inputs: Sequence[tuple[str, int | None, str | None]], formats: Sequence[str]
 ) -> dict[str, Any]:
     """Returns the part of a corpus' identity that is known before job 1.
 
     Args:
         recipe: the recipe.
         fingerprint: the recipe's, with its lists.
-        inputs: name and bytes of each WET file; None for a size that is not known yet.
+        inputs: name and bytes of each WET file, and the digest of its ends; None for what is not known yet.
         formats: names of shard formats.
     """
     values: dict[str, Any] = json.loads(json.dumps({"recipe": recipe.to_json(), "formats": list(formats)}))
-    files = [{"name": name, "bytes": size} for name, size in inputs]
+    files = [{"name": name, "bytes": size, "ends_sha256": digest} for name, size, digest in inputs]
     return {"recipe": values["recipe"], "fingerprint": fingerprint, "inputs": files, "formats": values["formats"]}
 
 

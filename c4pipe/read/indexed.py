@@ -68,7 +68,7 @@ class RandomAccess:
         number = bisect_right(ends, row)
         key = shard, number
         if key not in self._groups:
-            with parquet_file(self._source.shards[shard].file, metadata=footer) as file:
+            with parquet_file(self._source.shards[shard].file, footer) as file:
                 self._groups[key] = file.read_row_group(number, SCHEMA.names, use_threads=False)
             if len(self._groups) > _KEPT:
                 self._groups.popitem(last=False)

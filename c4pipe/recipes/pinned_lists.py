@@ -5,7 +5,6 @@ is from another commit than the other languages. The domains are Grover's (Apach
 SHA-256, so they are the same in every run. c4pipe ships none of them: `fetch` downloads them into a folder.
 """
 
-import contextlib
 import errno
 import hashlib
 import http.client
@@ -15,7 +14,6 @@ import stat
 import time
 import urllib.error
 import urllib.request
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -23,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.io import make_folder, write_bytes
 
 SOURCE = "https://raw.githubusercontent.com"
 REALNEWS = "realnews/domain_to_allowed_subdomains.json"
@@ -195,20 +194,11 @@ def _download(url: str, sha256: str, report: Callable[[str], None]) -> bytes:
 
 
 def _write(path: Path, data: bytes) -> None:
-    # not by tempfile: its files are private to the user, and a lists folder may be shared
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        make_folder(path.parent)
+        write_bytes(path, data)
     except OSError as error:
         raise C4pipeError(f"Can't write {path} ({error.strerror}): make room or change the folder.") from error
-    finally:
-        with contextlib.suppress(OSError):  # it is gone if it was renamed
-            temporary.unlink()
 
 
 def bad_words_file(language: str) -> str | None:

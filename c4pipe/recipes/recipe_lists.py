@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters import domains, normalise_url, url_key
-from c4pipe.io import AtomicFile, StoragePath
+from c4pipe.io import AtomicFile, StoragePath, make_folder
 from c4pipe.recipes import pinned_lists
 from c4pipe.recipes.recipe import Recipe
 
@@ -71,19 +71,18 @@ class Lists:
         return place < len(self.links) and int(self.links[place]) == key
 
     def save(self, folder: StoragePath) -> None:
-        """Writes the lists into a folder, named by their digests. A list that is there already is not written again.
+        """Writes the lists into a folder, named by their digests. A list that is there unchanged is not written again.
 
         Raises C4pipeError if one can't be written.
         """
-        if isinstance(folder, Path):
-            folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         for name, digest in self.digests.items():
             path = _path(folder, name, digest)
-            if path.exists():
+            if path.exists() and _is_intact(folder, name, digest):
                 continue
             target = AtomicFile(path)
             try:
-                with target.path.open("wb") as file:
+                with target.path.open("xb") as file:
                     if name == "links":
                         np.save(file, self.links)
                     else:
@@ -100,24 +99,43 @@ class Lists:
 def load_lists(folder: StoragePath, digests: Mapping[str, str]) -> Lists:
     """Returns the saved lists of these digests. Links on this machine are memory-mapped: all workers share them.
 
-    Raises UsageError if one is missing or can't be read.
+    Raises UsageError if one is missing, can't be read, or was changed.
     """
     values: dict[str, Any] = {}
     for name, digest in digests.items():
         path = _path(folder, name, digest)
         try:
-            values[name] = _load_links(path) if name == "links" else json.loads(path.read_text())
-        except (OSError, ValueError) as error:
+            values[name] = _load(path, name, digest)
+        except (OSError, ValueError, EOFError) as error:
             raise UsageError(
                 f"the list {path}, which c4pipe clean wrote, can't be read ({error}): "
-                "run clean again with that work folder, it writes only what is missing"
+                "run clean again with that work folder, it writes only what is missing or damaged"
             ) from error
     return Lists(**values)
 
 
-def _load_links(path: StoragePath) -> U64:
-    links: U64 = np.load(path, mmap_mode="r") if isinstance(path, Path) else np.load(io.BytesIO(path.read_bytes()))
-    return links
+def _load(path: StoragePath, name: str, digest: str) -> Any:
+    """Returns the values of a saved list. Raises OSError, or ValueError where its content has another digest."""
+    data: Any
+    if name == "links":
+        data = np.load(path, mmap_mode="r") if isinstance(path, Path) else np.load(io.BytesIO(path.read_bytes()))
+        if data.dtype != np.uint64:
+            raise ValueError("it holds other numbers")
+        values = data
+    else:
+        data = path.read_bytes()
+        values = json.loads(data)
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise ValueError("its content was changed")
+    return values
+
+
+def _is_intact(folder: StoragePath, name: str, digest: str) -> bool:
+    try:
+        _load(_path(folder, name, digest), name, digest)
+    except (ValueError, EOFError):
+        return False
+    return True
 
 
 def find_lists(folders: Sequence[StoragePath], digests: Mapping[str, str]) -> Lists:

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from c4pipe.io import naming
+
 _INLINE, _REFERENCE = b"\0", b"\1"  # the first byte of a message says which kind it is
 _EXTENT = struct.Struct("<QQ")  # offset and length; the file's name follows
 _MIN_SIZE = 1024  # bytes; smaller data are sent themselves
@@ -33,10 +35,11 @@ class Spill:
         if self._writer is None:
             Path(self._folder).mkdir(parents=True, exist_ok=True)
             self._name = uuid.uuid4().hex  # only references name it: nobody reads what a failed attempt wrote
-            self._writer = (Path(self._folder) / self._name).open("wb")
+            self._writer = (Path(self._folder) / self._name).open("xb")
         reference = _REFERENCE + _EXTENT.pack(self._writer.tell(), len(data)) + self._name.encode()
-        self._writer.write(data)
-        self._writer.flush()
+        with naming(Path(self._folder) / self._name):
+            self._writer.write(data)
+            self._writer.flush()
         return reference
 
     def receive(self, messages: Iterable[bytes]) -> Iterator[bytes]:
@@ -64,5 +67,6 @@ class Spill:
     def close(self) -> None:
         """Closes the files."""
         for file in (*self._readers.values(), *filter(None, [self._writer])):
-            file.close()
+            with naming(Path(file.name)):  # after a full disk, closing tries to write the rest
+                file.close()
         self._readers, self._writer = {}, None

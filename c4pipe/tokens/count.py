@@ -14,7 +14,19 @@ from typing import Any
 from c4pipe.clean import clear_abandoned
 from c4pipe.corpus import Corpus, Shard, open_language, read_shard
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
-from c4pipe.io import StoragePath, list_names, only_run, read_json, remove_tree, storage_path, write_text
+from c4pipe.io import (
+    StoragePath,
+    list_names,
+    make_folder,
+    only_run,
+    read_checked_json,
+    read_intact_json,
+    read_json,
+    remove_tree,
+    storage_path,
+    write_checked_json,
+    write_text,
+)
 from c4pipe.objectives import Counts, Tokenizer
 from c4pipe.runners import Flow, Progress, RunnerOptions, Step, check_runner, run_job
 from c4pipe.vocab import load_model
@@ -109,15 +121,16 @@ def _count(
 ) -> dict[str, dict[str, Any]]:
     """Writes a file with the counts of each shard, where there is none, and returns all counts by path."""
     counts = folder.absolute() / _COUNTS  # a worker may run in any folder
-    if read_json(counts / _OF) != identity:  # counts of another corpus or vocabulary
+    is_link = isinstance(counts, Path) and counts.is_symlink()  # to a folder that is none of ours
+    if is_link or read_intact_json(counts / _OF) != identity:  # counts of another corpus or vocabulary
         remove_tree(counts)
-        if isinstance(counts, Path):
-            counts.mkdir()
-        write_text(counts / _OF, json.dumps(identity))
+        make_folder(counts)
+        write_checked_json(counts / _OF, dict(identity))
     clear_abandoned(counts)
     targets = {path: counts / f"{path.replace('/', '-')}.json" for path in shards}
     existing = list_names(counts)
-    tasks = [(shards[path], str(target)) for path, target in targets.items() if target.name not in existing]
+    done = {path for path, target in targets.items() if target.name in existing and read_intact_json(target)}
+    tasks = [(shards[path], str(target)) for path, target in targets.items() if path not in done]
 
     def graph(flow: Flow) -> None:
         flow.do("Count tokens", flow.create("Shards", tasks), _CountTokens(str(model.absolute())))
@@ -128,7 +141,7 @@ def _count(
     if tasks:
         with progress.wait("tokens", counts, len(shards), written):
             run_job(graph, runner, len(tasks), progress.runs_as)
-    written_counts = {path: read_json(target) for path, target in targets.items()}
+    written_counts = {path: read_checked_json(target) for path, target in targets.items()}
     counted = {path: values for path, values in written_counts.items() if values is not None}
     if len(counted) < len(shards):
         missing = len(shards) - len(counted)
@@ -150,7 +163,7 @@ class _CountTokens(Step):
         tokens = sum(int(some.sum()) for some in sizes(read_shard(shard, 0, shard.rows), self._tokenizer))
         counts = {"path": shard.path, "documents": shard.rows, "tokens": tokens}
         try:
-            write_text(storage_path(target), json.dumps(counts))
+            write_checked_json(storage_path(target), counts)
         except OSError as error:
             raise C4pipeError(f"{target} can't be written: {error}") from error
         return ()

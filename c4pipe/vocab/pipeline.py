@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,10 +16,14 @@ from c4pipe.io import (
     StoragePath,
     file_sizes,
     list_names,
+    make_folder,
     only_run,
+    read_checked_json,
+    read_intact_json,
     read_json,
     remove_tree,
     write_bytes,
+    write_checked_json,
     write_text,
 )
 from c4pipe.runners import Flow, Progress, run_job, spill_folder
@@ -37,6 +40,7 @@ MODEL, PIECES, LOG, NAME = "spm.model", "spm.vocab", "spm.log", "vocab.json"
 VERSION = 2
 
 _IDENTITY = "of.json"  # in the sample's folder: the sources and sizes of the sample
+_PARTS = "parts.json"  # there, too: the SHA-256 of each part, once all are written
 _NO_COUNTS: Counts = np.zeros(sample.BINS, np.int64)
 
 Files = Sequence[Sequence[StoragePath]]
@@ -65,6 +69,7 @@ def vocab(plan: VocabPlan, progress: Progress) -> dict[str, Any]:
                 )
             if any(existing.get(key) != value for key, value in identity.items()):
                 raise UsageError(f"{output} holds a vocabulary of other text or settings: give another folder")
+            remove_tree(output / SAMPLE)  # left by a run that was stopped at its very end
             return existing
         clear_abandoned(output)
         portions = _take_sample(plan, progress)
@@ -75,11 +80,10 @@ def _take_sample(plan: VocabPlan, progress: Progress) -> list[Portion]:
     """Writes the files of the sample that are missing, and returns what is taken of each source."""
     folder = plan.options.output.absolute() / SAMPLE  # a worker may run in any folder
     identity = {key: plan.identity[key] for key in ("sources", "sample_bytes", "repeat")}
-    if read_json(folder / _IDENTITY) != identity:  # the folder holds another sample, or none
+    if read_intact_json(folder / _IDENTITY) != json.loads(json.dumps(identity)):  # it holds another sample, or none
         remove_tree(folder)
-        if isinstance(folder, Path):
-            folder.mkdir()
-        write_text(folder / _IDENTITY, json.dumps(identity))
+        make_folder(folder)
+        write_checked_json(folder / _IDENTITY, identity)
     clear_abandoned(folder)
     counts, files = _count(plan, folder, progress)
     portions = _portions(plan, counts, progress)
@@ -89,13 +93,20 @@ def _take_sample(plan: VocabPlan, progress: Progress) -> list[Portion]:
         for part, (_, size) in enumerate(portion.parts)
         if size
     }
-    if file_sizes(folder, "part-*") != sizes:
+    digests = read_intact_json(folder / _PARTS)
+    if digests is None or digests != _digests(folder) or file_sizes(folder, "part-*") != sizes:
         _write_parts(plan, portions, files, folder, progress, len(sizes))
         wrong = sizes.items() ^ file_sizes(folder, "part-*").items()
         if wrong:
             name = min(wrong)[0]
             raise LostDataError(f"the sample is not what was counted: {name} should have {sizes.get(name, 0):,} bytes")
+        write_checked_json(folder / _PARTS, _digests(folder))
     return portions
+
+
+def _digests(folder: StoragePath) -> dict[str, str]:
+    """Returns the SHA-256 of each part of the sample, by name."""
+    return {name: sha256((folder / name).read_bytes()).hexdigest() for name in sorted(file_sizes(folder, "part-*"))}
 
 
 def _count(plan: VocabPlan, folder: StoragePath, progress: Progress) -> tuple[list[Counts], Files]:
@@ -120,7 +131,7 @@ def _count(plan: VocabPlan, folder: StoragePath, progress: Progress) -> tuple[li
 def _read_counts(folder: StoragePath, source: int, files: int) -> Counts:
     """Returns the counts of a source: the sum over its first files."""
     paths = (folder / _count_name(source, number) for number in range(files))
-    return sum((sample.decode_counts(path.read_bytes()) for path in paths), _NO_COUNTS)
+    return sum((sample.decode_counts(path.read_bytes(), path) for path in paths), _NO_COUNTS)
 
 
 def _count_files(plan: VocabPlan, files: Files, folder: StoragePath, progress: Progress) -> None:
@@ -130,7 +141,7 @@ def _count_files(plan: VocabPlan, files: Files, folder: StoragePath, progress: P
         (source, str(file.absolute()), str(folder / name))
         for source, files_of_source in enumerate(files)
         for number, file in enumerate(files_of_source)
-        if (name := _count_name(source, number)) not in present
+        if (name := _count_name(source, number)) not in present or read_intact_json(folder / name) is None
     ]
 
     def graph(flow: Flow) -> None:
@@ -202,6 +213,7 @@ def _train(plan: VocabPlan, portions: Sequence[Portion], progress: Progress) -> 
     model, log = AtomicFile(output / MODEL), AtomicFile(output / LOG)
     task = {
         "folder": str(output.absolute() / SAMPLE),
+        "digests": read_checked_json(output / SAMPLE / _PARTS),
         "portions": [portion.to_json() for portion in portions],
         "parameters": settings.parameters(),
         "sentinels": plan.sentinels,

@@ -5,7 +5,7 @@ does not depend on the files, the workers or the runner. Text is counted in byte
 line.
 """
 
-import json
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.io import StoragePath
+from c4pipe.errors import DamagedFileError
+from c4pipe.io import StoragePath, decode_checked_json, encode_checked_json
 
 BINS = 1 << 16
 """Ranges of page keys in which text is counted."""
@@ -71,14 +72,14 @@ def count(keys: npt.NDArray[np.uint64], sizes: Sequence[int]) -> Counts:
 
 
 def encode_counts(counts: Counts) -> bytes:
-    """Returns the counts of a file as JSON."""
+    """Returns the counts of a file as JSON, with their digest."""
     bins = np.flatnonzero(counts)
-    return json.dumps({"bins": bins.tolist(), "bytes": counts[bins].tolist()}).encode()
+    return encode_checked_json({"bins": bins.tolist(), "bytes": counts[bins].tolist()})
 
 
-def decode_counts(data: bytes) -> Counts:
-    """Returns the counts, given their JSON."""
-    values = json.loads(data)
+def decode_counts(data: bytes, name: object = "the counts") -> Counts:
+    """Returns the counts, given their JSON. Raises DamagedFileError, with the file's name, where it was changed."""
+    values = decode_checked_json(data, name)
     counts = np.zeros(BINS, np.int64)
     counts[values["bins"]] = values["bytes"]
     return counts
@@ -117,23 +118,36 @@ def first_bins(portion: Portion) -> npt.NDArray[np.int64]:
     return np.cumsum([0, *(bins for bins, _ in portion.parts)])
 
 
-def sentences(folder: StoragePath, source: int, portion: Portion) -> Iterator[str]:
+def sentences(
+    folder: StoragePath, source: int, portion: Portion, digests: Mapping[str, str] | None = None
+) -> Iterator[str]:
     """Yields the sentences of a source for SentencePiece, from the files of its parts.
 
     A sentence is a line. A line that is too long is divided at spaces. The last line ends where the portion ends.
+
+    Args:
+        folder: the folder of the sample.
+        source: the number of the source.
+        portion: its portion.
+        digests: the SHA-256 of each part, by name; None to compare nothing.
+
+    Raises DamagedFileError where a part was changed.
     """
     left = portion.take
     while left > 0:
         for part, (_, size) in enumerate(portion.parts):
-            for line in _lines(folder / part_name(source, part)) if size else ():
+            for line in _lines(folder / part_name(source, part), digests) if size else ():
                 yield from _pieces(line if len(line) <= left else line[: _cut(line, left)])
                 left -= len(line) + 1
                 if left <= 0:
                     return
 
 
-def _lines(file: StoragePath) -> list[bytes]:
-    return file.read_bytes().split(b"\n")[:-1]
+def _lines(file: StoragePath, digests: Mapping[str, str] | None) -> list[bytes]:
+    data = file.read_bytes()
+    if digests is not None and hashlib.sha256(data).hexdigest() != digests.get(file.name):
+        raise DamagedFileError(f"{file} is damaged: it was changed since it was written; run the same command again")
+    return data.split(b"\n")[:-1]
 
 
 def _pieces(line: bytes) -> Iterator[str]:

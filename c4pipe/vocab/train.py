@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.io import StoragePath, storage_path
+from c4pipe.errors import C4pipeError, DamagedFileError, UsageError
+from c4pipe.io import StoragePath, naming, storage_path
 from c4pipe.runners import end_with
 from c4pipe.vocab.sample import SENTENCE_BYTES, Portion, sentences
 from c4pipe.vocab.sentencepiece_model import SentencePieceModel
@@ -83,7 +83,11 @@ class Settings:
 
 
 def train(
-    folder: StoragePath, portions: Sequence[Portion], parameters: Mapping[str, Any], sentinels: int
+    folder: StoragePath,
+    portions: Sequence[Portion],
+    parameters: Mapping[str, Any],
+    sentinels: int,
+    digests: Mapping[str, str] | None = None,
 ) -> tuple[bytes, dict[str, Any]]:
     """Trains a model.
 
@@ -92,12 +96,13 @@ def train(
         portions: the portion of each source in the sample.
         parameters: the parameters of SentencePiece's trainer.
         sentinels: the number of sentinels to add after the last piece.
+        digests: the SHA-256 of each part of the sample, by name; None to compare nothing.
 
     Returns:
         the bytes of the model, and an answer: `sentences`, a list with the number of sentences of each source, and
         `sha256` of all sentences.
 
-    Raises RuntimeError in SentencePiece's words.
+    Raises RuntimeError in SentencePiece's words, DamagedFileError where a part of the sample was changed.
     """
     import sentencepiece
 
@@ -108,7 +113,7 @@ def train(
     def read() -> Iterator[str]:
         try:  # to SentencePiece, an exception is the end of the text
             for source, portion in enumerate(portions):
-                for sentence in sentences(folder, source, portion):
+                for sentence in sentences(folder, source, portion, digests):
                     counts[source] += 1
                     digest.update(f"{sentence}\n".encode())
                     yield sentence
@@ -151,8 +156,8 @@ def run(task: Mapping[str, Any], log: Path) -> dict[str, Any]:
     """Trains a model in a separate process.
 
     Args:
-        task: the arguments `folder`, `portions`, `parameters` and `sentinels` of `train`, as JSON values, and
-            `target`: the path of the file for the model.
+        task: the arguments `folder`, `portions`, `parameters`, `sentinels` and `digests` of `train`, as JSON values,
+            and `target`: the path of the file for the model.
         log: the file for the log of SentencePiece.
 
     Returns:
@@ -174,6 +179,8 @@ def run(task: Mapping[str, Any], log: Path) -> dict[str, Any]:
         ) from None
     if "error" in answer:
         raise explained(answer["error"], int(task["parameters"]["vocab_size"]))
+    if "damaged" in answer:
+        raise DamagedFileError(answer["damaged"])
     return dict(answer)
 
 
@@ -211,8 +218,12 @@ def main() -> None:
     task = json.load(sys.stdin)
     try:
         portions = [Portion.from_json(each) for each in task["portions"]]
-        model, answer = train(storage_path(task["folder"]), portions, task["parameters"], task["sentinels"])
-        Path(task["target"]).write_bytes(model)
+        folder, digests = storage_path(task["folder"]), task.get("digests")
+        model, answer = train(folder, portions, task["parameters"], task["sentinels"], digests)
+        with naming(Path(task["target"])):
+            Path(task["target"]).write_bytes(model)
+    except DamagedFileError as error:
+        answer = {"damaged": str(error)}
     except (OSError, RuntimeError) as error:
         answer = {"error": str(error)}
     print(json.dumps(answer))

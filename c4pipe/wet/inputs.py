@@ -1,5 +1,6 @@
 """Finds the WET files that a user names: crawls, URLs, paths, globs, folders, and lists of these."""
 
+import os
 import re
 import zlib
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,7 @@ _CRAWL = re.compile(r"CC-MAIN-[0-9]{4}(?:-[0-9]{2,4})?(?:-[0-9]{2})?")
 _NAME = re.compile(r"[\w][\w.@+=, -]{0,254}")
 _LISTING_CAP = 64 * 1024 * 1024  # bytes of a wet.paths, packed or unpacked: a crawl's is 10 MB
 _READ_SIZE = 1 << 20  # bytes
+_LONGEST = 230  # bytes of a name: file systems allow 255, and ".quarantine.jsonl" and the like are added
 
 
 class InputFile(NamedTuple):
@@ -108,10 +110,22 @@ def find_inputs(
 
 
 def _name(path: str) -> str:
-    """Returns the last part of a path or URL, which names the work file. Raises UsageError if it is no file name."""
+    """Returns the last part of a path or URL, which names the work file.
+
+    Raises UsageError if it is no file name, or none that files beside the work file can have.
+    """
     name = path.rpartition("/")[2]
     if is_url(path) and not _NAME.fullmatch(name):
         raise UsageError(f"input {path[:200]!r}: its last part is no file name")
+    if name.startswith("."):
+        raise UsageError(
+            f"input {path[:200]!r}: its name begins with a dot, as those of temporary files: rename it, or leave it out"
+        )
+    if len(os.fsencode(name)) > _LONGEST:
+        raise UsageError(
+            f"input {path[:400]!r}: its name has {len(os.fsencode(name))} bytes, and c4pipe makes file names from it, "
+            f"which allows {_LONGEST}: rename it"
+        )
     if not path.isprintable():  # not UTF-8, or with a newline in it
         raise UsageError(f"input {path[:200]!r}: its path has characters that can't be printed: rename it")
     return name
@@ -160,7 +174,9 @@ class _Finder:
     def _objects(self, folder: str) -> Iterator[str]:
         try:
             sizes = {
-                url: size for url, size in list_objects(folder, self._selection.network) if url.endswith(WET_ENDINGS)
+                url: size
+                for url, size in list_objects(folder, self._selection.network)
+                if _is_wet(url.rpartition("/")[2])
             }
         except (OSError, ValueError) as error:
             raise UsageError(f"input {folder!r} can't be listed: {error}") from None
@@ -208,10 +224,15 @@ def _paths(listing: bytes, name: str) -> list[str]:
     return paths
 
 
+def _is_wet(name: str) -> bool:
+    """Tells whether a name in a folder is that of a WET file; `._*` are macOS' notes on other files."""
+    return name.endswith(WET_ENDINGS) and not name.startswith("._")
+
+
 def _local(pattern: str) -> list[Path]:
     path = Path(pattern)
     if path.is_dir():
-        paths = [each for each in path.rglob("*") if each.name.endswith(WET_ENDINGS) and each.is_file()]
+        paths = [each for each in path.rglob("*") if _is_wet(each.name) and each.is_file()]
         if not paths:
             raise UsageError(f"the folder {pattern} has no file whose name ends in {' or '.join(WET_ENDINGS)}")
         return paths

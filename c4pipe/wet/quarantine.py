@@ -3,7 +3,7 @@
 import json
 from typing import TextIO
 
-from c4pipe.io import AtomicFile, StoragePath
+from c4pipe.io import AtomicFile, StoragePath, naming
 from c4pipe.wet.records import Damage
 
 MOST = 10_000
@@ -60,7 +60,8 @@ class QuarantineWriter:
         if self._file is None:
             self._path.unlink(missing_ok=True)
             return
-        self._file.close()
+        with naming(self._path):
+            self._file.close()
         self._atomic.publish()
         self._file = None
 
@@ -68,4 +69,5 @@ class QuarantineWriter:
         if self._file is None:
             self._file = self._atomic.path.open("w", encoding="ascii", newline="\n")
         # Escaped, because anybody may have written these bytes: no terminal obeys them, and each stays one line.
-        self._file.write(json.dumps(values) + "\n")
+        with naming(self._path):
+            self._file.write(json.dumps(values) + "\n")

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from c4pipe.clean.work_file import read_kept
+from c4pipe.clean.work_reader import read_kept
 from c4pipe.dedup import find_steps, page_batches, shuffle, write_steps
 from c4pipe.dedup.dedup_step import RowStep
 from c4pipe.dedup.page_batches import encode, in_order

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from c4pipe.clean import page_facts, work_file
 from c4pipe.clean.file_cleaner import WetFileCleaner
-from c4pipe.clean.work_file import read_header
+from c4pipe.clean.work_reader import read_header
 from c4pipe.filters import bad_words, body_lines, packed_lines, spans
 from c4pipe.filters.bad_words import BadWords
 from c4pipe.native import text_kernel

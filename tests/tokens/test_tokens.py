@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from c4pipe import read
 from c4pipe.cli import main
 from c4pipe.errors import UsageError
+from c4pipe.io.checked_json import write_checked_json
 from c4pipe.io.paths import storage_path
 from c4pipe.read.order import Order
 from c4pipe.read.reader import Reader
@@ -117,11 +118,26 @@ def test_what_was_counted_is_not_counted_again(corpus: Path, counted: Path, mode
     shard.write_bytes(before)
     first = min(there)
     changed = {**json.loads(first.read_text()), "tokens": 7}
-    first.write_text(json.dumps(changed))
+    del changed["sha256"]
+    write_checked_json(first, changed)
     assert run(corpus, "--vocab", models[300]) == 0
     assert report(corpus)["shards"][0] == changed  # was taken from there
     assert report(corpus)["shards"][1:] == report(counted)["shards"][1:]
     assert not waiting.exists()
+
+
+def test_counts_that_were_edited_are_not_used(corpus: Path, counted: Path, models: dict[int, Path]) -> None:
+    shard = corpus / "en" / "c4-train-00000-of-00005.parquet"
+    before = shard.read_bytes()
+    shard.write_bytes(before[:-9] + b"not there")
+    assert run(corpus, "--vocab", models[300]) == 1
+    shard.write_bytes(before)
+    edited = list((corpus / "_tokens").glob("*.parquet.json"))
+    assert edited
+    for path in edited:
+        path.write_text(json.dumps({**json.loads(path.read_text()), "tokens": 7}))
+    assert run(corpus, "--vocab", models[300]) == 0
+    assert report(corpus) == report(counted)
 
 
 def test_counts_of_other_things_are_not_used(corpus: Path, models: dict[int, Path]) -> None:

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from c4pipe.cli import main
+from c4pipe.errors import DamagedFileError
 from c4pipe.io import paths
-from c4pipe.vocab import pipeline
+from c4pipe.vocab import pipeline, sample, train
 
 WORDS = (
     "the of and a to in is that it was for on are as with his they at be this from have or by one had not but what all"
@@ -148,6 +149,37 @@ def test_a_part_that_was_lost_is_an_error(
     monkeypatch.setattr(pipeline, "file_sizes", lambda *given: dict(list(before(*given).items())[1:]))
     assert run("vocab", *sources, "--size", 100, "--output", tmp_path, "--workers", 1, "--quiet") == 1
     assert re.search(r"the sample is not what was counted: part-00\d-00000.txt should have", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("file", ["part-000-00000.txt", "count-000-00000.json", "of.json", "parts.json"])
+def test_a_sample_that_was_changed_is_not_trained_on(
+    file: str, sources: tuple[str, str], vocabulary: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "v"
+    assert run("vocab", *sources, "--size", 30_000, "--output", output, "--workers", 1, "--quiet") == 2  # leaves it
+    changed = output / pipeline.SAMPLE / file
+    data = bytearray(changed.read_bytes())
+    data[len(data) // 2] ^= 1
+    changed.write_bytes(data)
+    assert run("vocab", *sources, "--size", 100, "--output", output, "--workers", 1, "--quiet") == 0
+    assert (output / "spm.model").read_bytes() == (vocabulary / "spm.model").read_bytes()
+    assert made(output)["sample_sha256"] == made(vocabulary)["sample_sha256"]
+
+
+def test_the_trainer_compares_the_sample_with_its_digests(tmp_path: Path) -> None:
+    (tmp_path / "part-000-00000.txt").write_text("A line.\n" * 50)
+    settings, portion = train.Settings(size=8), sample.Portion("a", 400, ((sample.BINS, 400),))
+    task = {
+        "folder": str(tmp_path),
+        "portions": [portion.to_json()],
+        "parameters": settings.parameters(),
+        "sentinels": 0,
+        "digests": {"part-000-00000.txt": "0" * 64},
+        "target": str(tmp_path / "spm.model"),
+    }
+    with pytest.raises(DamagedFileError, match=r"part-000-00000\.txt is damaged: it was changed"):
+        train.run(task, tmp_path / "log")
+    assert not (tmp_path / "spm.model").exists()
 
 
 def test_too_little_text_is_said_with_numbers(

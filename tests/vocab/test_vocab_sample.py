@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.errors import C4pipeError, DamagedFileError, UsageError
 from c4pipe.runners.runner import run_job
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.vocab import sample, steps
@@ -72,7 +72,11 @@ def test_counts_come_back(values: dict[int, int]) -> None:
     data = encode_counts(counts)
     assert np.array_equal(decode_counts(data), counts)
     assert decode_counts(data).dtype == np.int64
-    assert json.loads(data) == {"bins": sorted(values), "bytes": [values[each] for each in sorted(values)]}
+    stored = json.loads(data)
+    assert len(stored.pop("sha256")) == 64
+    assert stored == {"bins": sorted(values), "bytes": [values[each] for each in sorted(values)]}
+    with pytest.raises(DamagedFileError, match=r"^count-1\.json is damaged: "):
+        decode_counts(json.dumps({"sha256": "0" * 64, **stored}).encode(), "count-1.json")
 
 
 # --- how much of each source -----------------------------------------------------------------------------

@@ -1,0 +1,139 @@
+"""Reads work files: all bytes are compared with checksums, those of the pages when they are read."""
+
+import contextlib
+import functools
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from c4pipe.clean.work_file import HEADER_KEY, SCHEMA, VERSION, WorkHeader
+from c4pipe.errors import DamagedFileError, UsageError
+from c4pipe.filters import URL_ROW, Rows
+from c4pipe.io import StoragePath, open_parquet, read_footer
+from c4pipe.recipes import Recipe
+
+_UNREADABLE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
+"""What Arrow raises for a file that is missing or damaged."""
+
+
+@contextlib.contextmanager
+def _reading(path: StoragePath, what: str) -> Iterator[None]:
+    """Turns what Arrow raises into DamagedFileError; UsageError where the system or a store does not let us read."""
+    try:
+        yield
+    except UsageError:
+        raise
+    except _UNREADABLE as error:
+        message = f"{path} {what}: {str(error).partition(chr(10))[0]}"
+        refused = isinstance(error, OSError) and (error.errno is not None or not isinstance(path, Path))
+        raise UsageError(message) if refused else _damaged(path, message) from error
+
+
+def _damaged(path: StoragePath, message: str) -> DamagedFileError:
+    clean = "run clean again" if isinstance(path, Path) else "delete it, and run clean again"
+    return DamagedFileError(f"{message}; {clean} with this work folder, to make the file anew")
+
+
+def read_header(path: StoragePath) -> WorkHeader:
+    """Returns the metadata of a work file.
+
+    Raises UsageError where the file can't be read or is of another version, DamagedFileError where it is no work file,
+    or was changed since it was written.
+    """
+    with (
+        _reading(path, "can't be read as a work file"),
+        path.open("rb") if isinstance(path, Path) else path.open() as file,
+    ):
+        return _header(path, *read_footer(file))
+
+
+def _header(path: StoragePath, footer: pq.FileMetaData, is_signed: bool) -> WorkHeader:
+    metadata = footer.metadata or {}
+    if HEADER_KEY not in metadata:
+        raise _damaged(path, f"{path} is no work file: c4pipe clean did not write it")
+    values = json.loads(metadata[HEADER_KEY])
+    version = values.pop("version")
+    if version != VERSION:
+        raise UsageError(
+            f"{path} has work file version {version}, and this c4pipe reads version {VERSION}: "
+            "another release of c4pipe wrote it; clean its WET file again, with a new --work folder"
+        )
+    if not is_signed:
+        raise _damaged(path, f"{path} can't be read as a work file: its footer has no digest")
+    return WorkHeader(**{**values, "recipe": _recipe(json.dumps(values["recipe"]))})
+
+
+@functools.lru_cache(maxsize=8)
+def _recipe(text: str) -> Recipe:
+    """Returns the recipe of a JSON text. Equal texts give the same object, because a crawl has 72,000 headers."""
+    return Recipe.from_json(json.loads(text))
+
+
+def row_groups(path: StoragePath, columns: Sequence[str] = tuple(SCHEMA.names)) -> Iterator[pa.Table]:
+    """Yields the row groups of a work file. Raises as `read_header`, DamagedFileError also where a page is damaged."""
+    with _reading(path, "can't be read as a work file"):
+        file, is_signed = open_parquet(path)
+        _header(path, file.metadata, is_signed)
+    rows = 0
+    for group in range(file.num_row_groups):
+        with _reading(path, "is damaged"):
+            table = file.read_row_group(group, columns=list(columns))
+        rows += len(table)
+        yield table
+    if rows != file.metadata.num_rows:
+        raise _damaged(path, f"{path} is damaged: it has {rows:,} rows instead of {file.metadata.num_rows:,}")
+
+
+def check_pages(path: StoragePath) -> None:
+    """Reads a whole work file to compare it with its checksums. Raises as `row_groups`."""
+    for _ in row_groups(path):
+        pass
+
+
+def url_rows(path: StoragePath, file: int) -> Rows:
+    """Returns a URL_ROW for every readable page of a work file, in order, given the number of the file."""
+    tables = list(row_groups(path, ["url_key", "captured", "tie"]))
+    rows = np.empty(sum(map(len, tables)), dtype=URL_ROW)
+    for name, column in (("hash", "url_key"), ("captured", "captured"), ("tie", "tie")):
+        rows[name] = np.concatenate([np.empty(0, URL_ROW[name]), *(table[column].to_numpy() for table in tables)])
+    rows["file"] = file
+    rows["row"] = np.arange(len(rows))
+    return rows
+
+
+def read_kept(path: StoragePath, columns: Sequence[str], stale: Any) -> Iterator[tuple[pa.Table, int]]:
+    """Yields the kept pages of a work file without stale captures, one row group at a time.
+
+    Args:
+        path: the work file.
+        columns: the columns to read; `page_key` must be one of them.
+        stale: the numbers of the rows that are stale captures, an array of integers: their URL has a newer capture.
+
+    Yields:
+        (a table, the number of kept pages that were left out because they are stale).
+    """
+    for table, kept, newest in _captures(path, columns, stale):
+        yield table.filter(pa.array(newest)).combine_chunks(), int(kept.sum() - newest.sum())
+
+
+def read_stale(path: StoragePath, columns: Sequence[str], stale: Any) -> Iterator[pa.Table]:
+    """Yields the stale captures that `read_kept` leaves out. Its arguments are the same."""
+    for table, kept, newest in _captures(path, columns, stale):
+        yield table.filter(pa.array(kept & ~newest))
+
+
+def _captures(path: StoragePath, columns: Sequence[str], stale: Any) -> Iterator[tuple[pa.Table, Any, Any]]:
+    """Yields each row group, a mask of its kept pages, and a mask of those that are not stale."""
+    first = 0
+    for table in row_groups(path, columns):
+        kept = pc.is_valid(table["page_key"]).to_numpy()
+        newest = kept.copy()
+        newest[stale[(stale >= first) & (stale < first + len(table))] - first] = False
+        first += len(table)
+        yield table, kept, newest

@@ -1,0 +1,72 @@
+"""Parquet files in which nothing can change unnoticed: Parquet has checksums for its pages, and none for the footer.
+
+So c4pipe puts a digest of the footer between the last page and the footer, where readers of Parquet do not look.
+"""
+
+import contextlib
+import hashlib
+import io
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from c4pipe.io.paths import StoragePath
+from c4pipe.io.web_path import WebPath
+
+_MARK = b"SHA-256 of the footer:"
+_SIGN_BYTES = len(_MARK) + 32
+_TAIL_BYTES = 64 * 1024  # that one request reads; most footers are smaller
+_END_BYTES = 8  # after the footer: its length and the letters PAR1
+
+
+def sign_footer(path: Path) -> None:
+    """Puts the digest of its footer into a Parquet file that was written. Raises OSError."""
+    with path.open("r+b") as file:
+        file.seek(-_END_BYTES, io.SEEK_END)
+        first = file.seek(-_END_BYTES - int.from_bytes(file.read(4), "little"), io.SEEK_END)
+        footer = file.read()
+        file.seek(first)
+        file.write(_MARK + hashlib.sha256(footer).digest() + footer)
+
+
+def read_footer(file: Any) -> tuple[pq.FileMetaData, bool]:
+    """Returns the footer of an open Parquet file, and whether it has a digest, which was compared then.
+
+    Raises ValueError where the digest is another one; OSError or ArrowException where the file can't be read.
+    """
+    size = file.seek(0, io.SEEK_END)
+    file.seek(max(0, size - _TAIL_BYTES))
+    tail = file.read()
+    footer_bytes = int.from_bytes(tail[-_END_BYTES:-4], "little") + _END_BYTES
+    if len(tail) < footer_bytes + _SIGN_BYTES <= size:
+        file.seek(size - footer_bytes - _SIGN_BYTES)
+        tail = file.read()
+    sign, footer = tail[: -min(footer_bytes, len(tail))][-_SIGN_BYTES:], tail[-footer_bytes:]
+    is_signed = sign.startswith(_MARK)
+    if is_signed and sign != _MARK + hashlib.sha256(footer).digest():
+        raise ValueError("its footer is damaged")
+    return pq.read_metadata(pa.BufferReader(tail)), is_signed
+
+
+def open_parquet(path: StoragePath | WebPath, footer: pq.FileMetaData | None = None) -> tuple[pq.ParquetFile, bool]:
+    """Opens a Parquet file: what has a checksum is compared, the footer at once, and pages when they are read.
+
+    Args:
+        path: the file.
+        footer: its footer, if that was read before.
+
+    Returns the file, and whether its footer has a digest (or was given).
+
+    Raises as `read_footer`.
+    """
+    source: Any = path.open("rb") if isinstance(path, Path) else path.open()
+    with contextlib.ExitStack() as undo:
+        undo.enter_context(source)
+        footer, is_signed = (footer, True) if footer else read_footer(source)
+        if isinstance(path, Path):
+            return pq.ParquetFile(str(path), metadata=footer, page_checksum_verification=True), is_signed
+        undo.pop_all()
+        # a buffer before all pages makes fewer requests
+        return pq.ParquetFile(source, metadata=footer, pre_buffer=True, page_checksum_verification=True), is_signed
