@@ -5,11 +5,10 @@ other page is a tombstone: it has only the key of the URL, the time of capture a
 capture of a URL is the newest one in the crawl, also where a rule dropped it.
 """
 
-import functools
 import json
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from c4pipe.clean.header_schema import checked_recipe
 from c4pipe.errors import UsageError
 from c4pipe.filters import U64, URL_ROW, Rows
-from c4pipe.io import AtomicFile, StoragePath, parquet_source
+from c4pipe.io import AtomicFile, StoragePath, parquet_source, schema
 from c4pipe.native import text_kernel
 from c4pipe.recipes import Recipe
 
@@ -216,25 +216,23 @@ def read_header(path: StoragePath) -> WorkHeader:
     Raises UsageError where the file is no work file, or one of another version.
     """
     try:
-        metadata = pq.read_metadata(parquet_source(path)).metadata or {}
-    except (pa.ArrowInvalid, OSError) as error:
+        file = pq.read_metadata(parquet_source(path))
+        metadata = file.metadata or {}
+    except (pa.ArrowException, OSError) as error:
         raise UsageError(f"{path} can't be read as a work file: {error}") from error
     if _METADATA not in metadata:
         raise UsageError(f"{path} is no work file: c4pipe clean did not write it")
-    values = json.loads(metadata[_METADATA])
-    version = values.pop("version")
-    if version != VERSION:
-        raise UsageError(
-            f"{path} has work file version {version}, and this c4pipe reads version {VERSION}: "
-            "another release of c4pipe wrote it; clean its WET file again, with a new --work folder"
-        )
-    return WorkHeader(**{**values, "recipe": _recipe(json.dumps(values["recipe"]))})
-
-
-@functools.lru_cache(maxsize=8)
-def _recipe(text: str) -> Recipe:
-    """Returns the recipe of a JSON text. Equal texts give the same object, because a crawl has 72,000 headers."""
-    return Recipe.from_json(json.loads(text))
+    try:
+        values = schema.parse_json(metadata[_METADATA], schema.record({"version": schema.anything}))
+        if values["version"] == VERSION:
+            recipe = checked_recipe(values, file.num_rows, file.schema.to_arrow_schema().equals(SCHEMA))
+            return WorkHeader(**{each.name: values[each.name] for each in fields(WorkHeader)} | {"recipe": recipe})
+    except (ValueError, pa.ArrowException) as error:
+        raise UsageError(f"{path} can't be used as a work file: {error}; clean its WET file again") from None
+    raise UsageError(
+        f"{path} has work file version {schema.shown(values['version'])}, and this c4pipe reads version {VERSION}: "
+        "another release of c4pipe wrote it; clean its WET file again, with a new --work folder"
+    )
 
 
 def url_rows(path: StoragePath, file: int) -> Rows:

@@ -1,6 +1,5 @@
 """Files that appear complete or not at all, and small files of JSON and text."""
 
-import json
 import os
 import secrets
 import tempfile
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from c4pipe.errors import UsageError
+from c4pipe.io import schema
 from c4pipe.io.paths import StoragePath
 
 
@@ -37,10 +37,18 @@ class AtomicFile:
         self.path.unlink(missing_ok=True)
 
 
-def read_json(path: StoragePath) -> dict[str, Any] | None:
-    """Returns the object in a JSON file, or None where the file does not exist. Raises UsageError for other content."""
+def read_json(path: StoragePath, check: schema.Check = schema.anything) -> dict[str, Any] | None:
+    """Returns the object in a JSON file, or None where the file does not exist.
+
+    Args:
+        path: the file.
+        check: what must hold for the object.
+
+    Raises UsageError for other content.
+    """
     try:
-        values: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        values: dict[str, Any] = schema.parse_json(schema.read_bytes(path), schema.record({}))
+        check(values, "")
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
