@@ -25,7 +25,7 @@ _FIELDS: schema.Check = schema.record(
     {
         "recipe": check_recipe,
         "fingerprint": schema.text("[0-9a-f]{16}", "16 hexadecimal digits"),
-        "inputs": schema.sequence(schema.record({"name": schema.FILE_NAME, "bytes": schema.optional(schema.whole())})),
+        "inputs": schema.sequence(schema.record({"name": schema.FILE_NAME, "bytes": schema.whole()})),
         "formats": schema.sequence(schema.choice(*FORMATS)),
         "missing": _MISSING,
         "train_shards": schema.mapping(LANGUAGE_CODE, schema.whole(1, MAX_SHARDS)),

@@ -130,16 +130,6 @@ def choice(*values: str | int) -> Check:
     return check
 
 
-def optional(inner: Check) -> Check:
-    """Returns the check of a value that may be null."""
-
-    def check(value: Any, place: str) -> None:
-        if value is not None:
-            inner(value, place)
-
-    return check
-
-
 DIGEST = text("[0-9a-f]{64}", "a SHA-256 in hex")
 FILE_NAME = text(r"(?!\.\.?$)[^/\x00-\x1f\x7f]{1,255}", "the name of a file")
 
