@@ -26,7 +26,7 @@ from c4pipe.io import schema
 SUBSET_FORMAT, SUBSET_VERSION = "c4pipe token-budget subset", 1
 
 _SHARD = schema.record({"path": SHARD_PATH, "documents": schema.whole()})
-_SUBSET = schema.record({"manifest": schema.DIGEST, "language": LANGUAGE_CODE, "shards": schema.sequence(_SHARD)})
+_SUBSET = schema.record({"manifest": schema.text(), "language": LANGUAGE_CODE, "shards": schema.sequence(_SHARD)})
 
 
 @dataclass(frozen=True)
