@@ -8,7 +8,6 @@ from typing import Any
 
 from c4pipe.corpus import (
     LANGUAGE_CODE,
-    SHARD_PATH,
     SPLITS,
     TEXT_FORMAT,
     CorpusPath,
@@ -25,8 +24,10 @@ from c4pipe.io import schema
 
 SUBSET_FORMAT, SUBSET_VERSION = "c4pipe token-budget subset", 1
 
-_SHARD = schema.record({"path": SHARD_PATH, "documents": schema.whole()})
-_SUBSET = schema.record({"manifest": schema.text(), "language": LANGUAGE_CODE, "shards": schema.sequence(_SHARD)})
+_SHARD = schema.record({"path": schema.text(), "documents": schema.whole()})
+_SUBSET = schema.record(
+    {"version": schema.whole(), "manifest": schema.text(), "language": LANGUAGE_CODE, "shards": schema.sequence(_SHARD)}
+)
 
 
 @dataclass(frozen=True)

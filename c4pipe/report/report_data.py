@@ -41,7 +41,7 @@ def read(folder: StoragePath) -> dict[str, Any] | None:
     data = read_json(folder / NAME)
     if data is None:
         return None
-    if data.get("version") is not VERSION:
+    if data.get("version") != VERSION:
         raise UsageError(f"{folder / NAME} is not of version {VERSION}: delete it, and run `c4pipe report`")
     try:
         check_report(data)

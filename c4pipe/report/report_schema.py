@@ -15,6 +15,7 @@ _POWERS = ("characters", "lines", "line_characters")
 
 _FIELDS = schema.record(
     {
+        "version": _COUNT,
         "profile": schema.record(
             {
                 **dict.fromkeys(COUNTS, schema.mapping(_TEXT, _COUNT)),
