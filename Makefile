@@ -26,30 +26,24 @@ setup: .venv/c4pipe.stamp
 .venv/bin/python:
 	PYTHON="$(PYTHON)" scripts/venv
 
-.venv/c4pipe.stamp: .venv/bin/python pyproject.toml constraints.txt $(wildcard c4pipe/native/*.c)
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable . --constraint constraints.txt
+PACKAGE = .venv/bin/python pyproject.toml scripts/install $(wildcard c4pipe/native/*.c)
+
+.venv/c4pipe.stamp: $(PACKAGE) requirements/setup.txt
+	scripts/install setup
 	@touch $@
 
-.venv/check.stamp: .venv/c4pipe.stamp
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[check]' --constraint constraints.txt
-	@touch $@
+.venv/check.stamp: $(PACKAGE) requirements/check.txt
+	scripts/install check
+	@touch .venv/c4pipe.stamp $@
 
 # Everything that `make test` needs, in one installation: each one builds the package again.
-.venv/test.stamp: .venv/bin/python pyproject.toml constraints.txt $(wildcard c4pipe/native/*.c)
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,parity]' --constraint constraints.txt
+.venv/test.stamp: $(PACKAGE) requirements/test.txt
+	scripts/install test
 	@touch .venv/c4pipe.stamp .venv/check.stamp .venv/parity.stamp .venv/spark.stamp $@
 
-.venv/parity.stamp: .venv/c4pipe.stamp
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[parity]' --constraint constraints.txt
-	@touch $@
-
-.venv/spark.stamp: .venv/c4pipe.stamp
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[spark]' --constraint constraints.txt
-	@touch $@
-
-.venv/fuzz.stamp: .venv/c4pipe.stamp
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]' --constraint constraints.txt
-	@touch $@
+.venv/parity.stamp .venv/spark.stamp .venv/fuzz.stamp: .venv/%.stamp: $(PACKAGE) requirements/%.txt
+	scripts/install $*
+	@touch .venv/c4pipe.stamp $@
 
 demo: setup
 	scripts/demo

@@ -1,6 +1,6 @@
 """What must hold for any bytes: of the reader, and of the rules. No fuzzer is needed to call it.
 
-python fuzz/targets.py reader FILE...    checks files again that a fuzzer found
+python fuzz/targets.py reader|rules|native FILE...    checks files again that a fuzzer found
 """
 
 import gzip
@@ -15,6 +15,7 @@ from c4pipe.clean.file_cleaner import count_page
 from c4pipe.clean.resources import RuleResources
 from c4pipe.filters.spans import cut, span_hashes, unit_hashes
 from c4pipe.filters.urls import is_validation, url_key, url_md5
+from c4pipe.native import text_kernel
 from c4pipe.recipes.pinned_lists import load_bad_words
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe import Recipe
@@ -109,7 +110,7 @@ def _check_page(page: Page, name: str, evaluator: RecipeEvaluator) -> None:
     if verdict.reason:
         return
     assert verdict.readable
-    assert page.captured is not None
+    assert page.captured is not None or name == "tfds"  # where any text is a timestamp
     _check_kept(facts.lines, facts.text, recipe)
     starts = facts.unit_starts
     units = cut(facts.text, starts)
@@ -147,6 +148,37 @@ def _evaluators() -> Mapping[str, RecipeEvaluator]:
     return _loaded
 
 
+def check_native(data: bytes) -> None:
+    """Calls the C extension with bytes that need not be UTF-8, and with functions that give anything back."""
+    if text_kernel is None:
+        return
+    number = int.from_bytes(data[:8], "little", signed=True)
+    for everywhere in (False, True):
+        lines = text_kernel.Lines(data, everywhere)
+        lines.drop_metadata(("WARC", "Content-"))
+        lines.drop_long_words(number)
+        try:
+            lines.edit_brackets(lambda line: line[number % 7 :])
+            lines.drop_phrases(("javascript", "terms of use"), lambda line: number % 2 == 0)
+        except UnicodeDecodeError:
+            pass
+        lines.resplit()
+        lines.trim_start()
+        lines.keep_terminal_punctuation((".", "!", "\u201d"), ("...",))
+        lines.drop_few_words(number % 5)
+        assert 0 <= len(lines) <= len(data)
+        assert lines.length() >= 0
+    text = data.decode("utf-8", "replace")
+    assert text_kernel.Lines(text, True).unpacked() == [line.strip() for line in text.splitlines() if line.strip()]
+    assert text_kernel.lower(text) == text.lower()
+    assert len(text_kernel.span_hashes(data, number % 64)) % 8 == 0
+    text_kernel.span_hashes(data, number)
+    starts = sorted({0, number % (len(text) + 1), len(text) // 2})
+    units = text_kernel.unit_texts(text, starts, bool(number % 2))
+    assert units is None or len(units) == len(starts)
+    text_kernel.Words(("frizzle", "bum", "a_b")).words_in(text)
+
+
 def reader_seeds() -> list[bytes]:
     """Returns the files of the sample crawl and their records, packed in every way."""
     files = [path.read_bytes() for path in sorted((SAMPLES / "crawl").iterdir())]
@@ -175,6 +207,7 @@ def _pages() -> list[Page]:
 TARGETS: Mapping[str, tuple[Callable[[bytes], None], Callable[[], list[bytes]]]] = {
     "reader": (check_reader, reader_seeds),
     "rules": (check_rules, rules_seeds),
+    "native": (check_native, rules_seeds),
 }
 """Each target: what checks some bytes, and what to begin with."""
 

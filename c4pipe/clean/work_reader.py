@@ -1,9 +1,8 @@
 """Reads work files: all bytes are compared with checksums, those of the pages when they are read."""
 
 import contextlib
-import functools
-import json
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from c4pipe.clean.header_schema import checked_recipe
 from c4pipe.clean.work_file import HEADER_KEY, SCHEMA, VERSION, WorkHeader
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.filters import URL_ROW, Rows
-from c4pipe.io import StoragePath, open_parquet, read_footer
-from c4pipe.recipes import Recipe
+from c4pipe.io import StoragePath, open_parquet, read_footer, schema
 
 _UNREADABLE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
 """What Arrow raises for a file that is missing or damaged."""
@@ -57,22 +56,16 @@ def _header(path: StoragePath, footer: pq.FileMetaData, is_signed: bool) -> Work
     metadata = footer.metadata or {}
     if HEADER_KEY not in metadata:
         raise _damaged(path, f"{path} is no work file: c4pipe clean did not write it")
-    values = json.loads(metadata[HEADER_KEY])
-    version = values.pop("version")
-    if version != VERSION:
+    values = schema.parse_json(metadata[HEADER_KEY], schema.record({"version": schema.anything}))
+    if values["version"] != VERSION:
         raise UsageError(
-            f"{path} has work file version {version}, and this c4pipe reads version {VERSION}: "
+            f"{path} has work file version {schema.shown(values['version'])}, and this c4pipe reads version {VERSION}: "
             "another release of c4pipe wrote it; clean its WET file again, with a new --work folder"
         )
     if not is_signed:
         raise _damaged(path, f"{path} can't be read as a work file: its footer has no digest")
-    return WorkHeader(**{**values, "recipe": _recipe(json.dumps(values["recipe"]))})
-
-
-@functools.lru_cache(maxsize=8)
-def _recipe(text: str) -> Recipe:
-    """Returns the recipe of a JSON text. Equal texts give the same object, because a crawl has 72,000 headers."""
-    return Recipe.from_json(json.loads(text))
+    recipe = checked_recipe(values, footer.num_rows, footer.schema.to_arrow_schema().equals(SCHEMA))
+    return WorkHeader(**{each.name: values[each.name] for each in fields(WorkHeader)} | {"recipe": recipe})
 
 
 def row_groups(path: StoragePath, columns: Sequence[str] = tuple(SCHEMA.names)) -> Iterator[pa.Table]:

@@ -1,3 +1,4 @@
+from .layout import MAX_SHARDS as MAX_SHARDS
 from .layout import SHARD_BYTES as SHARD_BYTES
 from .layout import SPLITS as SPLITS
 from .layout import Layout as Layout
@@ -7,6 +8,8 @@ from .locations import corpus_path as corpus_path
 from .locations import open_binary as open_binary
 from .manifest import MANIFEST as MANIFEST
 from .manifest import versions as versions
+from .manifest_schema import LANGUAGE_CODE as LANGUAGE_CODE
+from .manifest_schema import SHARD_PATH as SHARD_PATH
 from .opened import Corpus as Corpus
 from .opened import open_corpus as open_corpus
 from .opened import open_language as open_language

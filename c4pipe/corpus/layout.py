@@ -3,12 +3,15 @@
 Here a folder is the shards of one language and split. Folders and shards are numbered from 0.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from c4pipe.errors import UsageError
 
 SHARD_BYTES = 128 * 1024 * 1024
 """Bytes of text before deduplication for which one shard is planned. A worker holds a whole shard in memory."""
@@ -17,6 +20,12 @@ TRAIN_PER_VALIDATION = 128
 """Train shards for each validation shard, as in the published C4 (1,024 and 8)."""
 
 SPLITS = ("train", "validation")
+
+LANGUAGE = "[A-Za-z][A-Za-z0-9_-]{0,31}"
+"""A regular expression for the code of a language, which is also the name of a folder inside the corpus."""
+
+MAX_SHARDS = 100_000
+"""The most train shards of a language: a shard's number has five digits."""
 
 
 class ShardId(NamedTuple):
@@ -42,10 +51,20 @@ class Layout:
     Attributes:
         languages: the codes of the languages.
         train_shards: the number of train shards of each language.
+
+    Raises UsageError for a language whose name can't be that of a folder: pages and files of others can contain any.
     """
 
     languages: tuple[str, ...]
     train_shards: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        for language in self.languages:
+            if not re.fullmatch(LANGUAGE, language):
+                raise UsageError(
+                    f"{language[:60]!a} can't be the folder of a language: give codes of at most 32 letters, "
+                    "digits, - and _, such as en or zh-Latn"
+                )
 
     @classmethod
     def plan(cls, languages: Sequence[str], text_bytes: Mapping[str, int], shards: int | None) -> "Layout":

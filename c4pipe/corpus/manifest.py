@@ -1,6 +1,5 @@
 """The manifest: what a corpus contains and how it was made. It is written last: a folder without it is no corpus."""
 
-import json
 import platform
 import zlib
 from collections.abc import Collection, Mapping, Sequence
@@ -8,7 +7,9 @@ from importlib.metadata import version
 from typing import Any
 
 from c4pipe.corpus.locations import CorpusPath
+from c4pipe.corpus.manifest_schema import check_manifest
 from c4pipe.errors import LostDataError, UsageError
+from c4pipe.io import schema
 from c4pipe.runners import TOTALS_PREFIX, Report, add_reports
 
 MANIFEST = "manifest.json"
@@ -23,7 +24,7 @@ def read_manifest(folder: CorpusPath) -> dict[str, Any] | None:
     Raises UsageError where it can't be read, or is not of this version.
     """
     try:
-        data = (folder / MANIFEST).read_bytes()
+        data = schema.read_bytes(folder / MANIFEST)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -37,16 +38,20 @@ def parse(data: bytes, folder: CorpusPath) -> dict[str, Any]:
     Raises UsageError where it is no manifest, or not of this version.
     """
     try:
-        manifest: Any = json.loads(data)
+        manifest: Any = schema.parse_json(data, schema.anything)
     except ValueError as error:
         raise UsageError(f"{folder / MANIFEST} can't be read: {error}") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise UsageError(f"{folder / MANIFEST} is not the manifest of a corpus: give the folder of a finished corpus")
     if manifest.get("version") != MANIFEST_VERSION:
         raise UsageError(
-            f"{folder / MANIFEST} has version {manifest.get('version')}, and this c4pipe reads version "
-            f"{MANIFEST_VERSION}: another release of c4pipe wrote it; build the corpus again in a new folder"
+            f"{folder / MANIFEST} has version {schema.shown(manifest.get('version'))}, and this c4pipe reads "
+            f"version {MANIFEST_VERSION}: another release of c4pipe wrote it; build the corpus again in a new folder"
         )
+    try:
+        check_manifest(manifest)
+    except ValueError as error:
+        raise UsageError(f"{folder / MANIFEST} can't be used: {error}; copy or build the corpus again") from None
     return manifest
 
 

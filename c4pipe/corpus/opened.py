@@ -17,12 +17,11 @@ from c4pipe.corpus.locations import CorpusPath, corpus_path
 from c4pipe.corpus.shard_reader import Shard, check_size, format_of
 from c4pipe.corpus.shard_writer import FORMATS
 from c4pipe.errors import UsageError
-from c4pipe.io import StoragePath, WebPath, file_sizes
+from c4pipe.io import StoragePath, WebPath, file_sizes, schema
 from c4pipe.recipes import Recipe
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z]+)?")
-_EXTENSIONS = "|".join(re.escape(each.extension) for each in FORMATS.values())
-_SHARD = re.compile(rf"([^/]+)/c4-(train|validation)-(\d{{5}})-of-(\d{{5}})\.(?:{_EXTENSIONS})")
+_SHARD = re.compile(r"([^/]+)/c4-(train|validation)-(\d+)-of-(\d+)\..+")
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ def open_corpus(path: str | Path | CorpusPath, languages: Sequence[str] | None =
     """
     folder = corpus_path(path)
     try:
-        data = (folder / manifest_file.MANIFEST).read_bytes()
+        data = schema.read_bytes(folder / manifest_file.MANIFEST)
     except OSError as error:
         raise _no_manifest(folder, error) from error
     return _opened(folder, data, languages)
@@ -126,7 +125,7 @@ def open_language(path: str | Path | CorpusPath, languages: Sequence[str] | None
     """
     folder = corpus_path(path)
     try:
-        data = (folder / manifest_file.MANIFEST).read_bytes()
+        data = schema.read_bytes(folder / manifest_file.MANIFEST)
     except OSError as error:
         inside = folder.absolute() if isinstance(folder, Path) and not folder.name else folder  # "." has no name
         is_language = languages is None and _LANGUAGE.fullmatch(inside.name)
@@ -139,7 +138,7 @@ def open_language(path: str | Path | CorpusPath, languages: Sequence[str] | None
 
 def _bytes_or_none(file: CorpusPath) -> bytes | None:
     try:
-        return file.read_bytes()
+        return schema.read_bytes(file)
     except OSError:
         return None
 
@@ -172,14 +171,10 @@ def _check_sizes(folder: StoragePath, shards: Sequence[Shard]) -> None:
 
 
 def _listed(folder: CorpusPath, manifest: Mapping[str, Any]) -> Iterator[Shard]:
-    """Yields the files of a corpus that its manifest lists. Raises UsageError for a name that no shard has."""
+    """Yields the files of a corpus that its manifest lists."""
     for entry in manifest["shards"]:
         match = _SHARD.fullmatch(entry["path"])
-        if match is None:
-            raise UsageError(
-                f"{folder / manifest_file.MANIFEST} lists {entry['path']!r}, which is no shard that build writes: "
-                "build the corpus again"
-            )
+        assert match  # the manifest was checked
         shard_id = ShardId(match[1], match[2], int(match[3]), int(match[4]))
         file = folder / entry["path"]
         yield Shard(file, format_of(file.name), shard_id, entry["rows"], entry["bytes"], entry["sha256"])

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from c4pipe.clean import clear_abandoned
+from c4pipe.corpus import SHARD_PATH
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.dedup import moved_spans
 from c4pipe.display import safe_json
-from c4pipe.io import RemotePath, StoragePath, list_names, make_folder, move, remove_tree, sync, write_text
+from c4pipe.errors import UsageError
+from c4pipe.io import RemotePath, StoragePath, list_names, make_folder, move, remove_tree, schema, sync, write_text
 from c4pipe.report import card, report_data, report_view
 
 STAGING = "_building"
@@ -28,6 +30,8 @@ DRAFT = "draft.json"
 
 _DESCRIPTIONS = (card.NAME, report_data.NAME, report_view.NAME, moved_spans.NAME)
 _REQUESTS = 16  # to a store, at the same time
+_PATHS = schema.sequence(SHARD_PATH)
+_DRAFT = schema.record({"identity": schema.record({}), "expected": _PATHS, "stale": _PATHS})
 
 
 class Publisher(Protocol):
@@ -62,10 +66,16 @@ def publisher(output: StoragePath) -> Publisher:
 
 
 def read_draft(output: StoragePath) -> tuple[dict[str, Any], str]:
-    """Returns (the draft in the staging folder, its digest). Raises FileNotFoundError if there is none."""
-    text = (output / STAGING / DRAFT).read_text("utf-8")
-    draft: dict[str, Any] = json.loads(text)
-    return draft, _digest(text)
+    """Returns (the draft in the staging folder, its digest).
+
+    Raises FileNotFoundError if there is none, UsageError for one with paths outside the output folder or other content.
+    """
+    data = schema.read_bytes(output / STAGING / DRAFT)
+    try:
+        draft: dict[str, Any] = schema.parse_json(data, _DRAFT)
+    except ValueError as error:
+        raise UsageError(f"{output / STAGING / DRAFT} can't be used: {error}; delete that folder") from None
+    return draft, _digest(data.decode())
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import json
 import os
 import secrets
 import tempfile
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from c4pipe.errors import UsageError
+from c4pipe.io import schema
 from c4pipe.io.paths import StoragePath
 
 
@@ -89,10 +89,18 @@ def naming(path: StoragePath) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-def read_json(path: StoragePath) -> dict[str, Any] | None:
-    """Returns the object in a JSON file, or None where the file does not exist. Raises UsageError for other content."""
+def read_json(path: StoragePath, check: schema.Check = schema.anything) -> dict[str, Any] | None:
+    """Returns the object in a JSON file, or None where the file does not exist.
+
+    Args:
+        path: the file.
+        check: what must hold for the object.
+
+    Raises UsageError for other content.
+    """
     try:
-        values: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        values: dict[str, Any] = schema.parse_json(schema.read_bytes(path), schema.record({}))
+        check(values, "")
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:

@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 from c4pipe.errors import DamagedFileError
+from c4pipe.io import schema
 from c4pipe.io.atomic import write_bytes
 from c4pipe.io.paths import StoragePath
 
@@ -21,13 +22,18 @@ def encode_checked_json(values: dict[str, Any]) -> bytes:
     return f"{{\n{lines}\n}}\n".encode()
 
 
-def decode_checked_json(data: bytes, name: object) -> dict[str, Any]:
-    """Returns the object that `encode_checked_json` took. Raises DamagedFileError, with the name, for others."""
+def decode_checked_json(data: bytes, name: object, check: schema.Check = schema.anything) -> dict[str, Any]:
+    """Returns the object that `encode_checked_json` took.
+
+    Raises DamagedFileError, with the name, for others, and where a check of the object fails.
+    """
     try:
-        values = json.loads(data)
-    except (ValueError, RecursionError):
-        values = None
-    if not isinstance(values, dict) or values.pop(_DIGEST, None) != _digest(values):
+        values: dict[str, Any] = schema.parse_json(data, schema.record({_DIGEST: schema.anything}))
+        is_whole = values.pop(_DIGEST) == _digest(values)
+        check(values, "")
+    except ValueError:
+        is_whole = False
+    if not is_whole:
         raise DamagedFileError(
             f"{name} is damaged: its content is not what c4pipe wrote; delete it and run that job again"
         )
@@ -39,21 +45,21 @@ def write_checked_json(target: StoragePath, values: dict[str, Any]) -> None:
     write_bytes(target, encode_checked_json(values))
 
 
-def read_checked_json(path: StoragePath) -> dict[str, Any] | None:
+def read_checked_json(path: StoragePath, check: schema.Check = schema.anything) -> dict[str, Any] | None:
     """Returns the object that `write_checked_json` wrote, or None where the file does not exist.
 
-    Raises DamagedFileError where it was changed since, OSError where it can't be read.
+    Raises DamagedFileError where it was changed since or where a check of it fails, OSError where it can't be read.
     """
     try:
-        return decode_checked_json(path.read_bytes(), path)
+        return decode_checked_json(schema.read_bytes(path), path, check)
     except FileNotFoundError:
         return None
 
 
-def read_intact_json(path: StoragePath) -> dict[str, Any] | None:
+def read_intact_json(path: StoragePath, check: schema.Check = schema.anything) -> dict[str, Any] | None:
     """Returns what `read_checked_json` returns, and None also for a damaged file: one that will be made anew."""
     try:
-        return read_checked_json(path)
+        return read_checked_json(path, check)
     except DamagedFileError:
         return None
 

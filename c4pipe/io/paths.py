@@ -4,10 +4,12 @@ A file appears complete or not at all: by a rename, or by an upload that is visi
 """
 
 import contextlib
+import errno
 import fnmatch
 import io
 import secrets
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,9 +93,11 @@ class RemotePath:
         """Opens a file for reading. Raises FileNotFoundError where there is none."""
         return RemoteFile(self)
 
-    def read_bytes(self) -> bytes:
-        """Returns the content of a file. Raises FileNotFoundError where there is none."""
+    def read_bytes(self, most: int = sys.maxsize) -> bytes:
+        """Returns the content of a file. Raises FileNotFoundError where there is none, OSError if it is larger."""
         with self.open() as file:
+            if file.size > most:
+                raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", self.url)
             return file.read()
 
     def read_text(self, encoding: str = "utf-8") -> str:

@@ -1,9 +1,10 @@
 """A corpus behind https:// (or http://), whose files are read by byte ranges."""
 
+import sys
 from dataclasses import dataclass
 
 from c4pipe.io.ranged_file import RangedFile
-from c4pipe.io.retry import NetworkOptions
+from c4pipe.io.retry import DownloadError, NetworkOptions
 from c4pipe.io.streams import InputOpener
 
 NETWORK = NetworkOptions(tries=6)  # few tries, because a person or a training waits
@@ -35,10 +36,15 @@ class WebPath:
         """Opens a file for reading. Raises DownloadError where it can't be read."""
         return WebFile(self.url)
 
-    def read_bytes(self) -> bytes:
-        """Returns the content of a file. Raises DownloadError where it can't be read."""
+    def read_bytes(self, most: int = sys.maxsize) -> bytes:
+        """Returns the content of a file. Raises DownloadError where it can't be read, or has more than `most` bytes."""
+        blocks: list[bytes] = []
         with InputOpener(NETWORK).open(self.url) as stream:
-            return b"".join(iter(lambda: stream.read(1 << 20), b""))
+            while block := stream.read(1 << 20):
+                blocks.append(block)
+                if sum(map(len, blocks)) > most:
+                    raise DownloadError(f"{self.url} has more than {most:,} bytes")
+        return b"".join(blocks)
 
 
 class WebFile(RangedFile):

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from c4pipe.clean import WorkHeader, check_complete, examples, find_work_files, read_headers
-from c4pipe.corpus import FORMATS, SHARD_BYTES, Layout, shard_name
+from c4pipe.corpus import FORMATS, MAX_SHARDS, SHARD_BYTES, Layout, shard_name
 from c4pipe.dedup import DedupPlan, bucket_bits, group_size
 from c4pipe.errors import UsageError
 from c4pipe.filters import SPAN_ROW, URL_ROW, check_detector
@@ -18,9 +18,6 @@ from c4pipe.runners import check_runner, control_totals
 
 MAX_SHARD_BYTES = 8 * SHARD_BYTES
 """Bytes of text that a shard may have at most, on average: a worker holds a shard in memory."""
-
-MAX_SHARDS = 100_000
-"""The most train shards of a language: a shard's number has five digits."""
 
 
 @dataclass(frozen=True)

@@ -577,6 +577,7 @@ static PyObject *guess(Detector *self, PyObject *args)
 
 static void detector_dealloc(Detector *self)
 {
+    PyTypeObject *type = Py_TYPE(self);
     PyMem_Free(self->numbers);
     PyMem_Free(self->normalized);
     PyMem_Free(self->table);
@@ -586,7 +587,8 @@ static void detector_dealloc(Detector *self)
     PyMem_Free(self->dense);
     PyMem_Free(self->draws);
     Py_XDECREF(self->normalize);
-    Py_TYPE(self)->tp_free((PyObject *)self);
+    type->tp_free((PyObject *)self);
+    Py_DECREF(type);
 }
 
 static int prepare_tables(Detector *self, const Py_buffer *draws)
@@ -615,7 +617,7 @@ static int prepare_tables(Detector *self, const Py_buffer *draws)
     return 0;
 }
 
-static PyObject *detector_new(PyTypeObject *type, PyObject *args, PyObject *unused)
+static PyObject *detector_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(unused))
 {
     PyObject *profiles, *normalize;
     Py_buffer draws;
@@ -645,34 +647,37 @@ static PyMethodDef methods[] = {
      "guess(text, prepared): (number of the most probable language's profile, its probability), or None where a text "
      "has nothing to go by. NotImplemented where it has accents that NGram.normalize_vi may join (what that makes of "
      "it, after URL_RE and MAIL_RE, is `prepared`), or where the draws are too few."},
-    {NULL},
+    {0},
 };
 
-static PyTypeObject detector_type = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "c4pipe.native._langdetect.Detector",
-    .tp_doc = "Detector(profiles, normalize, draws, compensated): langdetect with the seed that `draws` come from (32 "
-              "bits each, low byte first). `profiles`: a tuple of (frequencies of words, their totals by length); "
-              "`normalize`: NGram.normalize; `compensated`: whether sum() compensates.",
-    .tp_basicsize = sizeof(Detector),
-    .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_new = detector_new,
-    .tp_dealloc = (destructor)detector_dealloc,
-    .tp_methods = methods,
+static PyType_Slot detector_slots[] = {
+    {Py_tp_doc, "Detector(profiles, normalize, draws, compensated): langdetect with the seed that `draws` come from (32 "
+                "bits each, low byte first). `profiles`: a tuple of (frequencies of words, their totals by length); "
+                "`normalize`: NGram.normalize; `compensated`: whether sum() compensates."},
+    {Py_tp_new, detector_new},
+    {Py_tp_dealloc, detector_dealloc},
+    {Py_tp_methods, methods},
+    {0, NULL},
 };
 
-static struct PyModuleDef module = {
+static PyType_Spec detector_type = {"c4pipe.native._langdetect.Detector", sizeof(Detector), 0,
+                                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, detector_slots};
+
+static int execute(PyObject *module)
+{
+    PyObject *type = PyType_FromModuleAndSpec(module, &detector_type, NULL);
+    int failed = !type || PyModule_AddType(module, (PyTypeObject *)type) < 0;
+    Py_XDECREF(type);
+    return failed ? -1 : 0;
+}
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, execute}, {0, NULL}};
+
+static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "c4pipe.native._langdetect",
     .m_doc = "langdetect, compiled.",
-    .m_size = -1,
+    .m_slots = slots,
 };
 
-PyMODINIT_FUNC PyInit__langdetect(void)
-{
-    if (PyType_Ready(&detector_type) < 0)
-        return NULL;
-    PyObject *made = PyModule_Create(&module);
-    if (made && PyModule_AddObjectRef(made, "Detector", (PyObject *)&detector_type) < 0)
-        Py_CLEAR(made);
-    return made;
-}
+PyMODINIT_FUNC PyInit__langdetect(void) { return PyModuleDef_Init(&definition); }

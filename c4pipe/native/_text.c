@@ -20,6 +20,7 @@ typedef struct {
     PyObject *edited; /* list of the str that pieces point into since they were edited; NULL before */
     Piece *pieces;
     Py_ssize_t count, room;
+    int busy;         /* a function of Python is at work for these lines: nobody else may change them */
 } Lines;
 
 /* White space and line ends of Python's str */
@@ -129,7 +130,7 @@ static int cut_everywhere(Lines *self, const byte *start, const byte *end)
 static int cut_at_newlines(Lines *self, const byte *start, const byte *end)
 {
     int returns = memchr(start, '\r', end - start) != NULL;
-    while (start <= end) {
+    for (;;) {
         const byte *line = memchr(start, '\n', end - start);
         line = line ? line : end;
         while (returns && start < line) {
@@ -142,9 +143,10 @@ static int cut_at_newlines(Lines *self, const byte *start, const byte *end)
         }
         if (add(self, start, line) < 0)
             return -1;
+        if (line == end)
+            return 0;
         start = line + 1;
     }
-    return 0;
 }
 
 static PyObject *unpack(Piece piece)
@@ -158,19 +160,32 @@ static int utf8(PyObject *text, Piece *piece)
     return piece->at ? 0 : -1;
 }
 
+/* Whether the lines may be changed now; sets an error where they may not. */
+static int may_change(const Lines *self)
+{
+    if (self->busy)
+        PyErr_SetString(PyExc_RuntimeError, "the lines can't be changed by a function that they call");
+    return !self->busy;
+}
+
 /* Keeps the pieces for which `wanted` is 1, and returns how many went; NULL where it is negative, an error. */
 typedef int (*Wanted)(Piece piece, void *arguments);
 
 static PyObject *keep(Lines *self, Wanted wanted, void *arguments)
 {
     Py_ssize_t kept = 0, before = self->count;
-    for (Py_ssize_t each = 0; each < before; each++) {
-        int is_wanted = wanted(self->pieces[each], arguments);
-        if (is_wanted < 0)
-            return NULL;
-        if (is_wanted)
+    int is_wanted = 0;
+    if (!may_change(self))
+        return NULL;
+    self->busy = 1;
+    for (Py_ssize_t each = 0; each < before && is_wanted >= 0; each++) {
+        is_wanted = wanted(self->pieces[each], arguments);
+        if (is_wanted > 0)
             self->pieces[kept++] = self->pieces[each];
     }
+    self->busy = 0;
+    if (is_wanted < 0)
+        return NULL;
     self->count = kept;
     return PyLong_FromSsize_t(before - kept);
 }
@@ -343,7 +358,7 @@ static int has_no_phrase(Piece piece, void *arguments)
             continue;
         if (*at < 0x80) {
             found |= matches(at, last + 1, &phrases->phrases);
-        } else if (*at == 0xC4 || at[2] == 0xAA) {
+        } else if (*at == 0xC4 || (at + 1 < last && at[2] == 0xAA)) {
             PyObject *line = unpack(piece);
             PyObject *answer = line ? PyObject_CallOneArg(phrases->has_phrase, line) : NULL;
             int has = answer ? PyObject_IsTrue(answer) : -1;
@@ -380,28 +395,36 @@ static PyObject *drop_phrases(Lines *self, PyObject *args)
     return keep(self, has_no_phrase, &phrases);
 }
 
+/* Edits a piece; tells whether that changed it, -1 after an error. */
+static int edit_piece(Lines *self, Piece *piece, PyObject *edit)
+{
+    Piece before = *piece;
+    PyObject *line = unpack(before);
+    PyObject *made = line ? PyObject_CallOneArg(edit, line) : NULL;
+    Py_XDECREF(line);
+    if (!made)
+        return -1;
+    int failed = utf8(made, piece) < 0 || PyList_Append(self->edited, made) < 0;
+    if (failed)
+        *piece = before;
+    Py_DECREF(made); /* the list has it */
+    return failed ? -1 : piece->size != before.size || memcmp(piece->at, before.at, before.size);
+}
+
 static PyObject *edit_brackets(Lines *self, PyObject *edit)
 {
     Py_ssize_t changed = 0;
-    if (!self->edited && !(self->edited = PyList_New(0)))
+    int is_changed = 0;
+    if (!may_change(self) || (!self->edited && !(self->edited = PyList_New(0))))
         return NULL;
-    for (Py_ssize_t each = 0; each < self->count; each++) {
-        Piece before = self->pieces[each], after;
-        if (!memchr(before.at, '[', before.size))
-            continue;
-        PyObject *line = unpack(before);
-        PyObject *made = line ? PyObject_CallOneArg(edit, line) : NULL;
-        Py_XDECREF(line);
-        if (!made)
-            return NULL;
-        int failed = utf8(made, &after) < 0 || PyList_Append(self->edited, made) < 0;
-        Py_DECREF(made); /* the list has it */
-        if (failed)
-            return NULL;
-        changed += after.size != before.size || memcmp(after.at, before.at, after.size);
-        self->pieces[each] = after;
+    self->busy = 1;
+    for (Py_ssize_t each = 0; each < self->count && is_changed >= 0; each++) {
+        int has_bracket = memchr(self->pieces[each].at, '[', self->pieces[each].size) != NULL;
+        is_changed = has_bracket ? edit_piece(self, &self->pieces[each], edit) : 0;
+        changed += is_changed;
     }
-    return PyLong_FromSsize_t(changed);
+    self->busy = 0;
+    return is_changed < 0 ? NULL : PyLong_FromSsize_t(changed);
 }
 
 /* Whether there is a byte of `may_break`: without branches, for the compiler to look at many bytes at once. */
@@ -426,10 +449,12 @@ static int has_break(Piece piece)
     return 0;
 }
 
-static PyObject *resplit(Lines *self, PyObject *unused)
+static PyObject *resplit(Lines *self, PyObject *Py_UNUSED(unused))
 {
     Lines again = {.count = 0};
     Py_ssize_t whole = 0;
+    if (!may_change(self))
+        return NULL;
     while (whole < self->count && !has_break(self->pieces[whole]))
         whole++;
     if (whole == self->count)
@@ -448,8 +473,10 @@ static PyObject *resplit(Lines *self, PyObject *unused)
     Py_RETURN_TRUE;
 }
 
-static PyObject *trim_start(Lines *self, PyObject *unused)
+static PyObject *trim_start(Lines *self, PyObject *Py_UNUSED(unused))
 {
+    if (!may_change(self))
+        return NULL;
     while (self->count && self->pieces[0].size) {
         Py_ssize_t space = space_at(self->pieces[0].at, self->pieces[0].at + self->pieces[0].size);
         if (!space)
@@ -462,7 +489,7 @@ static PyObject *trim_start(Lines *self, PyObject *unused)
 
 /* What is left */
 
-static PyObject *unpacked(Lines *self, PyObject *unused)
+static PyObject *unpacked(Lines *self, PyObject *Py_UNUSED(unused))
 {
     PyObject *lines = PyList_New(self->count);
     for (Py_ssize_t each = 0; lines && each < self->count; each++) {
@@ -475,7 +502,7 @@ static PyObject *unpacked(Lines *self, PyObject *unused)
     return lines;
 }
 
-static PyObject *text(Lines *self, PyObject *unused)
+static PyObject *text(Lines *self, PyObject *Py_UNUSED(unused))
 {
     Py_ssize_t size = 0;
     for (Py_ssize_t each = 0; each < self->count; each++)
@@ -493,7 +520,7 @@ static PyObject *text(Lines *self, PyObject *unused)
     return made;
 }
 
-static PyObject *length(Lines *self, PyObject *unused)
+static PyObject *length(Lines *self, PyObject *Py_UNUSED(unused))
 {
     Py_ssize_t found = self->count ? self->count - 1 : 0;
     for (Py_ssize_t each = 0; each < self->count; each++)
@@ -505,7 +532,7 @@ static Py_ssize_t count(PyObject *self) { return ((Lines *)self)->count; }
 
 /* The type */
 
-static PyObject *lines_new(PyTypeObject *type, PyObject *args, PyObject *unused)
+static PyObject *lines_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(unused))
 {
     Py_buffer body;
     int everywhere;
@@ -527,10 +554,12 @@ static PyObject *lines_new(PyTypeObject *type, PyObject *args, PyObject *unused)
 
 static void lines_dealloc(Lines *self)
 {
+    PyTypeObject *type = Py_TYPE(self);
     PyMem_Free(self->pieces);
     Py_XDECREF(self->edited);
     PyBuffer_Release(&self->body);
-    Py_TYPE(self)->tp_free((PyObject *)self);
+    type->tp_free((PyObject *)self);
+    Py_DECREF(type);
 }
 
 static PyMethodDef methods[] = {
@@ -548,22 +577,20 @@ static PyMethodDef methods[] = {
     {"unpacked", (PyCFunction)unpacked, METH_NOARGS, "Returns the lines as a list of str."},
     {"text", (PyCFunction)text, METH_NOARGS, "Returns the lines joined by newlines."},
     {"length", (PyCFunction)length, METH_NOARGS, "Returns the characters of that text."},
-    {NULL},
+    {0},
 };
 
-static PySequenceMethods as_sequence = {.sq_length = count};
-
-static PyTypeObject lines_type = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "c4pipe.native._text.Lines",
-    .tp_doc = "Lines(body, everywhere): the lines of a text (str, or valid UTF-8), trimmed, without blank ones. The "
-              "rules, where they drop or edit lines, return how many.",
-    .tp_basicsize = sizeof(Lines),
-    .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_new = lines_new,
-    .tp_dealloc = (destructor)lines_dealloc,
-    .tp_methods = methods,
-    .tp_as_sequence = &as_sequence,
+static PyType_Slot lines_slots[] = {
+    {Py_tp_doc, "Lines(body, everywhere): the lines of a text (str, or valid UTF-8), trimmed, without blank ones. The "
+                "rules, where they drop or edit lines, return how many."},
+    {Py_tp_new, lines_new},
+    {Py_tp_dealloc, lines_dealloc},
+    {Py_tp_methods, methods},
+    {Py_sq_length, count},
+    {0, NULL},
 };
+
+static PyType_Spec lines_type = {"c4pipe.native._text.Lines", sizeof(Lines), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, lines_slots};
 
 /* Lower case */
 
@@ -605,7 +632,7 @@ static int learn_lower(void)
     return 0;
 }
 
-static PyObject *lower_text(PyObject *unused, PyObject *given)
+static PyObject *lower_text(PyObject *Py_UNUSED(unused), PyObject *given)
 {
     if (!PyUnicode_Check(given) || PyUnicode_IS_ASCII(given))
         return PyObject_CallMethod(given, "lower", NULL);
@@ -658,7 +685,7 @@ static int write_lower(Piece text, byte *to)
 }
 
 /* Python keeps a text's UTF-8 with it: who needs it next, Arrow at the latest, need not make it again. */
-static PyObject *utf8_size(PyObject *unused, PyObject *given)
+static PyObject *utf8_size(PyObject *Py_UNUSED(unused), PyObject *given)
 {
     Piece whole;
     if (!PyUnicode_Check(given)) {
@@ -699,7 +726,7 @@ static PyObject *unit_text(byte *at, byte *end, int folded)
     return PyBytes_FromStringAndSize((char *)at, end - at);
 }
 
-static PyObject *unit_texts(PyObject *unused, PyObject *args)
+static PyObject *unit_texts(PyObject *Py_UNUSED(unused), PyObject *args)
 {
     PyObject *text, *starts;
     int folded;
@@ -707,6 +734,8 @@ static PyObject *unit_texts(PyObject *unused, PyObject *args)
     if (!PyArg_ParseTuple(args, "UO!p", &text, &PyList_Type, &starts, &folded))
         return NULL;
     if (utf8(text, &whole) < 0) {
+        if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
+            return NULL;
         PyErr_Clear(); /* half of a surrogate pair */
         Py_RETURN_NONE;
     }
@@ -741,14 +770,14 @@ static inline uint64_t mix(uint64_t value)
     return value ^ value >> 31;
 }
 
-static PyObject *span_hashes(PyObject *unused, PyObject *args)
+static PyObject *span_hashes(PyObject *Py_UNUSED(unused), PyObject *args)
 {
     Py_buffer hashes;
     Py_ssize_t size;
     if (!PyArg_ParseTuple(args, "y*n", &hashes, &size))
         return NULL;
-    Py_ssize_t found = hashes.len / 8 - size + 1;
-    PyObject *made = PyBytes_FromStringAndSize(NULL, size < 1 || found < 1 ? 0 : found * 8);
+    Py_ssize_t units = hashes.len / 8, found = size < 1 || size > units ? 0 : units - size + 1;
+    PyObject *made = PyBytes_FromStringAndSize(NULL, found * 8);
     for (Py_ssize_t span = 0; made && span < PyBytes_GET_SIZE(made) / 8; span++) {
         uint64_t mixed = 0, unit;
         for (Py_ssize_t each = span; each < span + size; each++) {
@@ -787,7 +816,7 @@ static size_t place_of(const Words *self, Piece word, uint64_t hash)
     return place;
 }
 
-static PyObject *words_new(PyTypeObject *type, PyObject *args, PyObject *unused)
+static PyObject *words_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(unused))
 {
     PyObject *words;
     if (!PyArg_ParseTuple(args, "O!", &PyTuple_Type, &words))
@@ -835,10 +864,12 @@ static PyObject *words_new(PyTypeObject *type, PyObject *args, PyObject *unused)
 
 static void words_dealloc(Words *self)
 {
+    PyTypeObject *type = Py_TYPE(self);
     PyMem_Free(self->table);
     PyMem_Free(self->index);
     Py_XDECREF(self->words);
-    Py_TYPE(self)->tp_free((PyObject *)self);
+    type->tp_free((PyObject *)self);
+    Py_DECREF(type);
 }
 
 static inline int in_word(Py_UCS4 each)
@@ -879,18 +910,18 @@ static PyObject *words_in(Words *self, PyObject *given)
 
 static PyMethodDef words_methods[] = {
     {"words_in", (PyCFunction)words_in, METH_O, "Returns the set of words that a text has between other ASCII ones."},
-    {NULL},
+    {0},
 };
 
-static PyTypeObject words_type = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "c4pipe.native._text.Words",
-    .tp_doc = "Words(words): a tuple of words of ASCII letters, digits and underscores, to be looked for in texts.",
-    .tp_basicsize = sizeof(Words),
-    .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_new = words_new,
-    .tp_dealloc = (destructor)words_dealloc,
-    .tp_methods = words_methods,
+static PyType_Slot words_slots[] = {
+    {Py_tp_doc, "Words(words): a tuple of words of ASCII letters, digits and underscores, to be looked for in texts."},
+    {Py_tp_new, words_new},
+    {Py_tp_dealloc, words_dealloc},
+    {Py_tp_methods, words_methods},
+    {0, NULL},
 };
+
+static PyType_Spec words_type = {"c4pipe.native._text.Words", sizeof(Words), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, words_slots};
 
 static PyMethodDef functions[] = {
     {"lower", lower_text, METH_O, "Returns str.lower of a text."},
@@ -899,27 +930,36 @@ static PyMethodDef functions[] = {
      "Returns the units of a text (starts in characters, the first 0) in lower case, trimmed or with white space "
      "folded, in UTF-8; None where Python has to."},
     {"span_hashes", span_hashes, METH_VARARGS, "Returns the hashes of spans of `size` units, from those of the units."},
-    {NULL},
+    {0},
 };
 
-static struct PyModuleDef module = {
+/* Fills the tables, which are the same in every interpreter, and adds the types. */
+static int execute(PyObject *module)
+{
+    const byte breaks[] = {10, 11, 12, 13, 28, 29, 30, 0xC2, 0xE2};
+    PyType_Spec *specs[] = {&lines_type, &words_type};
+    for (size_t each = 0; each < sizeof breaks; each++)
+        may_break[breaks[each]] = 1;
+    if (learn_lower() < 0)
+        return -1;
+    for (size_t each = 0; each < 2; each++) {
+        PyObject *type = PyType_FromModuleAndSpec(module, specs[each], NULL);
+        int failed = !type || PyModule_AddType(module, (PyTypeObject *)type) < 0;
+        Py_XDECREF(type);
+        if (failed)
+            return -1;
+    }
+    return 0;
+}
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, execute}, {0, NULL}};
+
+static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "c4pipe.native._text",
     .m_doc = "Line rules, lower case, units, span hashes and words, for bulk.",
-    .m_size = -1,
     .m_methods = functions,
+    .m_slots = slots,
 };
 
-PyMODINIT_FUNC PyInit__text(void)
-{
-    const byte breaks[] = {10, 11, 12, 13, 28, 29, 30, 0xC2, 0xE2};
-    for (size_t each = 0; each < sizeof breaks; each++)
-        may_break[breaks[each]] = 1;
-    if (learn_lower() < 0 || PyType_Ready(&lines_type) < 0 || PyType_Ready(&words_type) < 0)
-        return NULL;
-    PyObject *made = PyModule_Create(&module);
-    if (made && (PyModule_AddObjectRef(made, "Lines", (PyObject *)&lines_type) < 0 ||
-                 PyModule_AddObjectRef(made, "Words", (PyObject *)&words_type) < 0))
-        Py_CLEAR(made);
-    return made;
-}
+PyMODINIT_FUNC PyInit__text(void) { return PyModuleDef_Init(&definition); }

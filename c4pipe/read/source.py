@@ -1,13 +1,13 @@
 """What is read: shards of a corpus, a token-budget subset of them, or a file of plain text."""
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from c4pipe.corpus import (
+    LANGUAGE_CODE,
     SPLITS,
     TEXT_FORMAT,
     CorpusPath,
@@ -20,8 +20,14 @@ from c4pipe.corpus import (
     open_language,
 )
 from c4pipe.errors import UsageError
+from c4pipe.io import schema
 
 SUBSET_FORMAT, SUBSET_VERSION = "c4pipe token-budget subset", 1
+
+_SHARD = schema.record({"path": schema.text(), "documents": schema.whole()})
+_SUBSET = schema.record(
+    {"version": schema.whole(), "manifest": schema.text(), "language": LANGUAGE_CODE, "shards": schema.sequence(_SHARD)}
+)
 
 
 @dataclass(frozen=True)
@@ -87,20 +93,22 @@ def find(
 def _subset(file: CorpusPath, verify: bool) -> Source:
     """Returns the documents of a token-budget subset, which lists the first shards of the corpus in its folder."""
     try:
-        data = file.read_bytes()
-        subset = json.loads(data)
+        data = schema.read_bytes(file)
+        subset = schema.parse_json(data, schema.record({"format": schema.anything, "version": schema.anything}))
         if (subset["format"], subset["version"]) != (SUBSET_FORMAT, SUBSET_VERSION):
-            raise ValueError(f"it is a {subset['format']!r} of version {subset['version']}")
+            raise ValueError(f"it is a {schema.shown(subset['format'])} of version {schema.shown(subset['version'])}")
+        _SUBSET(subset, "")
         documents = {each["path"]: each["documents"] for each in subset["shards"]}
         language, digest = subset["language"], subset["manifest"]
-    except (OSError, ValueError, LookupError, TypeError) as error:
+    except (OSError, ValueError) as error:
         raise UsageError(
             f"{file} is no token-budget subset, as this c4pipe writes it: {error!r}; "
             "make one with c4pipe tokens --budget-subset"
         ) from error
     corpus = open_corpus(file.parent, [language])
     shards = corpus.shards("train")[: len(documents)]
-    if digest != corpus.digest or [shard.path for shard in shards] != list(documents):
+    rows = {shard.path: shard.rows for shard in shards}
+    if digest != corpus.digest or list(rows) != list(documents) or any(documents[each] > rows[each] for each in rows):
         raise UsageError(
             f"{file} is a subset of another corpus than the one in its folder: "
             "make it again with c4pipe tokens --budget-subset"

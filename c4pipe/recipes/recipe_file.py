@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from c4pipe.errors import UsageError
+from c4pipe.recipes.parameter_values import parameter_value
 from c4pipe.recipes.pinned_lists import read_file
 from c4pipe.recipes.recipe import STAGES, Recipe
 from c4pipe.recipes.rules import Rule
@@ -24,10 +25,7 @@ else:
 
 _KEYS = ("base", "name", "description", "off")
 _NEEDED = ("body_lines", "incomplete", "normalised_url", "stale_capture", "empty")
-_AT_LEAST_ONE = ("size", "one_in")
-_MOST = 2**31 - 1  # of a whole number
 _MOST_BYTES = 64 * 1024
-_LOWER = ("lorem_ipsum", "javascript", "policy")
 
 
 def read_recipe(path: Path, bases: Mapping[str, Recipe]) -> Recipe:
@@ -126,35 +124,7 @@ class _Reader:
         return changes
 
     def _value(self, rule: Rule, name: str, value: Any) -> Any:
-        if name not in rule.parameters:
-            known = ", ".join(rule.parameters)
-            raise self._error(f"rule {rule.name} has no parameter {name!r}; it has {known or 'none'}")
-        entry = f"[{rule.name}] {name} = {value!r}"
-        expected = rule.parameters[name]
-        if name in rule.choices:
-            if value not in rule.choices[name]:
-                raise self._error(f"{entry}: choose from {', '.join(map(repr, rule.choices[name]))}")
-            return value
-        if isinstance(expected, tuple):
-            return self._list(rule, name, value, entry)
-        if isinstance(expected, bool):
-            return self._checked(value, isinstance(value, bool), f"{entry}: write true or false")
-        if isinstance(expected, float):
-            number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
-            return float(self._checked(value, number, f"{entry}: give a number from 0 to 1"))
-        least = 1 if name in _AT_LEAST_ONE else 0
-        whole = isinstance(value, int) and not isinstance(value, bool) and value >= least
-        self._checked(value, whole, f"{entry}: give a whole number of at least {least}")
-        return self._checked(value, value <= _MOST, f"{entry}: give a whole number of at most {_MOST}")
-
-    def _checked(self, value: Any, holds: bool, message: str) -> Any:
-        if not holds:
-            raise self._error(message)
-        return value
-
-    def _list(self, rule: Rule, name: str, value: Any, entry: str) -> tuple[str, ...]:
-        if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
-            raise self._error(f"{entry}: give a list of texts, such as {list(rule.parameters[name])!r}")
-        if rule.name in _LOWER and any(each != each.lower() for each in value):
-            raise self._error(f"{entry}: the search ignores case, so write it in lower case")
-        return tuple(value)
+        try:
+            return parameter_value(rule, name, value)
+        except ValueError as error:
+            raise self._error(str(error)) from None

@@ -8,6 +8,7 @@ from c4pipe.display import safe_json
 from c4pipe.errors import UsageError
 from c4pipe.io import StoragePath, read_json, write_text
 from c4pipe.report import profile
+from c4pipe.report.report_schema import check_report
 from c4pipe.runners import Report
 
 NAME = "report.json"
@@ -38,6 +39,12 @@ def write(folder: StoragePath, data: Mapping[str, Any]) -> None:
 def read(folder: StoragePath) -> dict[str, Any] | None:
     """Returns the `report.json` of a corpus, or None if there is none. Raises UsageError if it can't be used."""
     data = read_json(folder / NAME)
-    if data is not None and (not isinstance(data, dict) or data.get("version") != VERSION):
+    if data is None:
+        return None
+    if data.get("version") != VERSION:
         raise UsageError(f"{folder / NAME} is not of version {VERSION}: delete it, and run `c4pipe report`")
+    try:
+        check_report(data)
+    except ValueError as error:
+        raise UsageError(f"{folder / NAME} can't be used: {error}; delete it, and run `c4pipe report`") from None
     return data

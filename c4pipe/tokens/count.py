@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from c4pipe.clean import clear_abandoned
-from c4pipe.corpus import Corpus, Shard, open_language, read_shard
+from c4pipe.corpus import SHARD_PATH, Corpus, Shard, open_language, read_shard
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.io import (
     StoragePath,
@@ -23,6 +23,7 @@ from c4pipe.io import (
     read_intact_json,
     read_json,
     remove_tree,
+    schema,
     storage_path,
     write_checked_json,
     write_text,
@@ -36,6 +37,8 @@ FORMAT, VERSION = "c4pipe tokens", 2
 
 _COUNTS, _OF = "_tokens", "of.json"  # the folder of counts until all are complete; what they are counts of
 _AT_ONCE = 32  # documents that are tokenized together
+_SHARD = schema.record({"path": SHARD_PATH, "documents": schema.whole(), "tokens": schema.whole()})
+_SHARDS = schema.record({"shards": schema.sequence(_SHARD)})
 
 
 def count(corpus: StoragePath, model: StoragePath, runner: RunnerOptions, progress: Progress) -> dict[str, Any]:
@@ -59,7 +62,8 @@ def count(corpus: StoragePath, model: StoragePath, runner: RunnerOptions, progre
     folder = folder_of(opened)
     identity = {"manifest": opened.digest, "vocabulary": digest}
     with only_run(folder):
-        counted = _counted_before(folder, identity)
+        rows = {shard["path"]: shard["rows"] for shard in opened.manifest["shards"]}
+        counted = _counted_before(folder, identity, rows)
         new = {shard.path: shard for shard in opened.shards() if shard.path not in counted}
         if new:
             counted |= _count(folder, identity, new, model, runner, progress)
@@ -80,17 +84,29 @@ def sizes(documents: Iterable[Mapping[str, Any]], tokenizer: Tokenizer) -> Itera
         yield tokenizer.encode(texts).sizes + 1
 
 
-def _counted_before(folder: StoragePath, identity: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Returns the counts of shards in `tokens.json`, by path; none where the file is about another corpus."""
-    content = read_json(folder / NAME)
-    if content is None or content.get("manifest") != identity["manifest"]:
+def _counted_before(
+    folder: StoragePath, identity: Mapping[str, str], rows: Mapping[str, int]
+) -> dict[str, dict[str, Any]]:
+    """Returns the counts of shards in `tokens.json`, by path; none where the file is about another corpus.
+
+    `rows` has the number of documents of each shard of the corpus by path.
+    """
+    content = read_json(folder / NAME, schema.record({"manifest": schema.DIGEST, "vocabulary": schema.DIGEST}))
+    if content is None or content["manifest"] != identity["manifest"]:
         return {}
-    if content.get("vocabulary") != identity["vocabulary"]:
+    if content["vocabulary"] != identity["vocabulary"]:
         raise UsageError(
-            f"{folder / NAME} has counts by the vocabulary with SHA-256 {content.get('vocabulary')}, and --vocab has "
+            f"{folder / NAME} has counts by the vocabulary with SHA-256 {content['vocabulary']}, and --vocab has "
             f"{identity['vocabulary']}: give that vocabulary, or move the file away to count again"
         )
-    return {each["path"]: each for each in content["shards"]}
+    try:
+        _SHARDS(content, "")
+        counts: dict[str, dict[str, Any]] = {each["path"]: each for each in content["shards"]}
+        if unknown := [path for path, each in counts.items() if rows.get(path) != each["documents"]]:
+            raise ValueError(f"{unknown[0][:200]!a} is no shard of the corpus with as many documents")
+    except ValueError as error:
+        raise UsageError(f"{folder / NAME} can't be used: {error}; move it away to count again") from None
+    return counts
 
 
 def _content(identity: Mapping[str, str], shards: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -129,7 +145,11 @@ def _count(
     clear_abandoned(counts)
     targets = {path: counts / f"{path.replace('/', '-')}.json" for path in shards}
     existing = list_names(counts)
-    done = {path for path, target in targets.items() if target.name in existing and read_intact_json(target)}
+    done = {
+        path
+        for path, target in targets.items()
+        if target.name in existing and read_intact_json(target, _of_shard(shards[path]))
+    }
     tasks = [(shards[path], str(target)) for path, target in targets.items() if path not in done]
 
     def graph(flow: Flow) -> None:
@@ -141,12 +161,19 @@ def _count(
     if tasks:
         with progress.wait("tokens", counts, len(shards), written):
             run_job(graph, runner, len(tasks), progress.runs_as)
-    written_counts = {path: read_checked_json(target) for path, target in targets.items()}
+    written_counts = {path: read_checked_json(target, _of_shard(shards[path])) for path, target in targets.items()}
     counted = {path: values for path, values in written_counts.items() if values is not None}
     if len(counted) < len(shards):
         missing = len(shards) - len(counted)
         raise LostDataError(f"the runner ended without counting {missing} of {len(shards)} shards")
     return counted
+
+
+def _of_shard(shard: Shard) -> schema.Check:
+    """Returns the check of the counts of a shard."""
+    return schema.record(
+        {"path": schema.choice(shard.path), "documents": schema.choice(shard.rows), "tokens": schema.whole()}
+    )
 
 
 class _CountTokens(Step):

@@ -1,0 +1,63 @@
+"""Checks the recipe of a work file or manifest, which can come from anyone, before `Recipe.from_json` takes it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from c4pipe.errors import UsageError
+from c4pipe.filters import known_languages
+from c4pipe.io import schema
+from c4pipe.recipes.parameter_values import parameter_value
+from c4pipe.recipes.recipe import STAGES, Recipe
+from c4pipe.recipes.rules import RULES
+
+_NEEDED = {"read": "body_lines", "corpus": "normalised_url"}
+_MOST_STEPS = 100  # of a stage
+
+
+def check_recipe(value: Any, place: str) -> None:
+    """Checks a recipe, given as JSON values. Raises ValueError for one that `Recipe.to_json` would not return."""
+    _RECIPE(value, place)
+    try:
+        for name in ("name", "description"):
+            if not value[name].isprintable() or not value[name].strip():
+                raise ValueError(
+                    f"{name} = {schema.shown(value[name])}: give a text of one line, without control characters"
+                )
+        for stage in STAGES:
+            if len(value[stage]) > _MOST_STEPS:
+                raise ValueError(f"the stage {stage} has {len(value[stage]):,} rules")
+            for step in value[stage]:
+                _check_step(stage, step)
+        for stage, rule in _NEEDED.items():
+            if rule not in [step["rule"] for step in value[stage]]:
+                raise ValueError(f"the stage {stage} lacks the rule {rule}")
+        Recipe.from_json(value)
+    except RecursionError:
+        raise ValueError(f"{place} is nested too deeply") from None
+    except (ValueError, UsageError) as error:
+        message = str(error)
+        raise ValueError(f"{place}: {message if len(message) <= 300 else message[:297] + '...'}") from None
+
+
+def _check_step(stage: str, step: Mapping[str, Any]) -> None:
+    """Checks a rule with its parameters: all of them, because a default of today may not be the default of then."""
+    if step["rule"] not in RULES:
+        raise ValueError(f"there is no rule {schema.shown(step['rule'])}")
+    rule = RULES[step["rule"]]
+    if (stage == "read") != (rule.name in ("body_lines", "metadata_line")):
+        raise ValueError(f"the stage {stage} can't have the rule {rule.name}")
+    if missing := rule.parameters.keys() - step.keys():
+        raise ValueError(f"rule {rule.name} lacks the parameter {min(missing)}")
+    for name, value in step.items():
+        if name != "rule":
+            parameter_value(rule, name, value)
+    if rule.name == "language":
+        known, languages = known_languages(step["detector"]), step["languages"]
+        if unknown := [each for each in languages if each not in known]:
+            raise ValueError(f"{step['detector']} knows no language {schema.shown(unknown[0])}")
+        if not languages or len(set(languages)) < len(languages):
+            raise ValueError("it keeps no language, or one twice")
+
+
+_STEPS = schema.sequence(schema.record({"rule": schema.text()}))
+_RECIPE = schema.record({"name": schema.text(), "description": schema.text(), **dict.fromkeys(STAGES, _STEPS)})

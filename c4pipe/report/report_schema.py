@@ -1,0 +1,41 @@
+"""What `report.json` must contain: what the report shows of it, in types and ranges that it can show."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from c4pipe.corpus import PROBABILITY
+from c4pipe.io import schema
+from c4pipe.report.profile import COUNTS
+
+_TEXT, _COUNT = schema.text(), schema.whole()
+_POWER = schema.text("0|[1-9][0-9]{0,17}", "a power of two")
+_EXAMPLE = {"url": _TEXT, "timestamp": _TEXT, "text": schema.sequence(_TEXT)}
+_PAGE = schema.record({**_EXAMPLE, "language": _TEXT, PROBABILITY: schema.number})
+_POWERS = ("characters", "lines", "line_characters")
+
+_FIELDS = schema.record(
+    {
+        "version": _COUNT,
+        "profile": schema.record(
+            {
+                **dict.fromkeys(COUNTS, schema.mapping(_TEXT, _COUNT)),
+                **dict.fromkeys(_POWERS, schema.mapping(_POWER, _COUNT)),
+                "domain_pages": schema.mapping(_TEXT, schema.whole(1)),
+                "domains": _COUNT,
+                "domains_cut": schema.flag,
+                "first": schema.sequence(_PAGE),
+                "unsure": schema.sequence(_PAGE),
+            }
+        ),
+        "repeats": schema.sequence(schema.record({"text": _TEXT, "times": _COUNT, "domains": _COUNT})),
+        "examples": schema.mapping(_TEXT, schema.sequence(schema.record({**_EXAMPLE, "fact": _TEXT}))),
+    }
+)
+
+
+def check_report(data: Mapping[str, Any]) -> None:
+    """Checks the content of a `report.json` of this version. Raises ValueError, with the place, for other content."""
+    _FIELDS(data, "")
+    profile = data["profile"]
+    if profile["domain_pages"].keys() != profile["domain_bytes"].keys():
+        raise ValueError("profile.domain_bytes has other hosts than profile.domain_pages")

@@ -1,0 +1,156 @@
+"""The C extensions with hostile callers: a function that changes the lines that call it, numbers at their limits, bytes
+that are not UTF-8, and a test build with sanitizers."""
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from c4pipe.native import _text, langdetect_kernel, text_kernel
+
+ROOT = Path(__file__).resolve().parents[2]
+LINES = "One [edit] line.\nTwo [edit] lines.\x85Three \u212a [1].\nFour."
+
+CHANGES: list[Callable[[Any], Any]] = [
+    lambda lines: lines.resplit(),
+    lambda lines: lines.trim_start(),
+    lambda lines: lines.drop_few_words(100),
+    lambda lines: lines.drop_metadata(("One",)),
+    lambda lines: lines.edit_brackets(str.upper),
+    lambda lines: lines.drop_phrases(("line",), lambda line: True),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_function_cannot_change_the_lines_that_call_it(change: Callable[[Any], Any]) -> None:
+    lines = _text.Lines(LINES, False)
+    before = lines.unpacked()
+
+    def edit(line: str) -> str:
+        change(lines)
+        return line
+
+    calls: list[Callable[[], Any]] = [
+        lambda: lines.edit_brackets(edit),
+        lambda: lines.drop_phrases(("javascript",), cast(Any, edit)),
+    ]
+    for call in calls:
+        with pytest.raises(RuntimeError, match="can't be changed by a function that they call"):
+            call()
+        assert lines.unpacked() == before
+    assert lines.edit_brackets(lambda line: f"{len(lines)}{line[0]}") == 2  # it may look at them
+    assert lines.unpacked() == ["3O", "3T", "Four."]
+
+
+def test_lines_can_be_changed_after_an_error() -> None:
+    lines = _text.Lines(LINES, False)
+    with pytest.raises(ZeroDivisionError):
+        lines.edit_brackets(lambda line: str(1 // 0))
+    assert lines.edit_brackets(str.upper) == 2
+    assert lines.resplit()
+
+
+@pytest.mark.parametrize("size", [-(2**63), -1, 0, 3, 2**63 - 1])
+def test_spans_of_no_possible_size(size: int) -> None:
+    assert _text.span_hashes(bytes(16), size) == b""
+
+
+@pytest.mark.parametrize(
+    "data", [b"a \xe2\x84", b"\xe2\x84", b"\xc4", b"a\n\xe2", b"\xe2\x84\xaa", b"", b"\r", b"\n\r"]
+)
+def test_bytes_that_are_cut_in_a_character(data: bytes) -> None:
+    for everywhere in (False, True):
+        lines = _text.Lines(data, everywhere)
+        lines.drop_phrases(("javascript",), lambda line: False)
+        lines.resplit()
+        assert len(lines) <= 2
+
+
+def test_half_of_a_surrogate_pair_is_left_to_python() -> None:
+    assert _text.unit_texts("a \ud800", [0], True) is None
+
+
+def test_an_error_other_than_of_the_text_is_raised() -> None:
+    _testcapi = pytest.importorskip("_testcapi", reason="this Python can't simulate that memory is full")
+    failed = 0
+    for allocation in range(8):  # one of them is for the UTF-8 of the text
+        text = "".join(["ä", "x" * 100_000])  # whose UTF-8 nobody has asked for yet
+        arguments = (text, [0], True)
+        _testcapi.set_nomemory(allocation, allocation + 1)
+        try:
+            answer: Any = _text.unit_texts(*arguments)
+        except MemoryError:
+            answer, failed = [], failed + 1
+        finally:
+            _testcapi.remove_mem_hooks()
+        assert answer is not None
+    assert failed
+
+
+def test_the_modules_can_be_loaded_again() -> None:
+    """Initialisation in several phases: each module object has types of its own."""
+    for kernel, name in ((text_kernel, "Lines"), (langdetect_kernel, "Detector")):
+        assert kernel is not None
+        assert kernel.__spec__ is not None
+        loader = kernel.__spec__.loader
+        assert loader is not None
+        again = loader.create_module(kernel.__spec__)
+        assert again is not None
+        loader.exec_module(again)
+        assert getattr(again, name) is not getattr(kernel, name)
+        with pytest.raises(TypeError, match="immutable type"):
+            getattr(again, name).evil = 1
+
+
+@pytest.fixture
+def compiler() -> str:
+    """A C compiler with the libraries of its sanitizers."""
+    compiler = shutil.which(os.environ.get("CC", "cc"))
+    header = Path(sysconfig.get_paths()["include"], "Python.h")
+    if compiler is None or not header.exists() or not sys.platform.startswith("linux"):
+        pytest.skip("there is no C compiler, or no header file of Python, or this is not Linux")
+    library = subprocess.run([compiler, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+    if not Path(library.stdout.strip()).is_absolute():
+        pytest.skip(f"{compiler} has no AddressSanitizer")
+    return compiler
+
+
+def sanitized(compiler: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "CC": compiler, "PYTHON": sys.executable}
+    command = [str(ROOT / "scripts" / "sanitize"), *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+
+
+@pytest.mark.slow
+def test_the_sanitizers_find_nothing(compiler: str) -> None:
+    tests = ["tests/native/test_native.py", "tests/native/test_safety.py"]
+    done = sanitized(compiler, "-m", "pytest", "-n", "0", "-q", "-m", "not slow", "-p", "no:cacheprovider", *tests)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    for target in ("native", "rules", "reader"):
+        done = sanitized(compiler, "fuzz/mutate.py", target, "3")
+        assert done.returncode == 0, done.stderr[-4000:]
+
+
+@pytest.mark.slow
+def test_the_sanitizers_would_find_something(compiler: str) -> None:
+    """Reads behind the end of an object of Python: the test build must notice it."""
+    read = "import ctypes; text = b'x' * 100; ctypes.string_at(id(text) + text.__sizeof__() + 8, 16)"
+    done = sanitized(compiler, "-c", read)
+    assert done.returncode != 0
+    assert "AddressSanitizer: heap-buffer-overflow" in done.stderr
+
+
+def test_random_lines_agree_however_they_are_cut() -> None:
+    rng = random.Random(0)
+    for _ in range(2000):
+        data = bytes(rng.choices(b"a [.\n\r\x1c\xc2\x85\xe2\x80\xa8", k=rng.randrange(12)))
+        text = data.decode("utf-8", "ignore")
+        expected = [line.strip() for line in text.splitlines() if line.strip()]
+        assert _text.Lines(text, True).unpacked() == expected
