@@ -1,5 +1,6 @@
 """Cleans one WET file into one work file, and counts what happens to its pages and lines."""
 
+import contextlib
 from collections import Counter
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from c4pipe.clean.dropped_pages import KeepDropped, dropped_writer
 from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.examples import CleanExamples
+from c4pipe.clean.file_positions import PositionWriter
 from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.verdicts import Verdict
@@ -43,7 +45,8 @@ class WetFileCleaner:
         counted = CountedStream(stream)
         audit = dropped_writer(self._keep_dropped, source, "clean", self._evaluator)
         examples = CleanExamples(self._evaluator)
-        with QuarantineWriter(target, source) as quarantine, audit as dropped:
+        position = PositionWriter(target, stream)
+        with contextlib.closing(position), QuarantineWriter(target, source) as quarantine, audit as dropped:
             writer = WorkWriter(target)
             try:
                 for item in read_pages(counted):
@@ -55,6 +58,8 @@ class WetFileCleaner:
                         examples.add(item, verdict, facts)
                         if dropped:
                             dropped.add_cleaned(verdict, facts)
+                    if counted.size >= position.next:
+                        position.note(counted.size, counts["pages.read"])
                 quarantine.finish()
                 examples.write(target)
                 if dropped:

@@ -4,6 +4,7 @@ from .excerpts import excerpt as excerpt
 from .excerpts import short as short
 from .safe_text import JOINERS as JOINERS
 from .safe_text import visible as visible
+from .units import format_clock as format_clock
 from .units import format_core_time as format_core_time
 from .units import format_count as format_count
 from .units import format_duration as format_duration

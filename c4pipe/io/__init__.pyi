@@ -18,4 +18,5 @@ from .retry import DownloadError as DownloadError
 from .retry import NetworkOptions as NetworkOptions
 from .streams import InputOpener as InputOpener
 from .streams import is_url as is_url
+from .streams import stream_length as stream_length
 from .web_path import WebPath as WebPath
