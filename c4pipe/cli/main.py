@@ -21,6 +21,7 @@ from c4pipe.cli import (
 )
 from c4pipe.cli.command_line import parse_command_line
 from c4pipe.cli.console import print_end
+from c4pipe.cli.exit_status import STOPPED
 from c4pipe.cli.parser import Parser
 from c4pipe.cli.parser import make_parser as make_parser_of
 from c4pipe.errors import C4pipeError
@@ -58,7 +59,8 @@ def main(given: Sequence[str] | None = None) -> int:
     Args:
         given: the arguments; those of this process by default.
 
-    Returns 0, 1 where the command can't go on, 2 for wrong usage, 3 where files are missing, 130 where it was stopped.
+    Returns 0, 1 where the command can't go on, 2 for wrong usage, 3 where files are missing, 4
+    where no page was kept, 130 where it was stopped.
     """
     given = list(sys.argv[1:] if given is None else given)
     # Messages of libraries are not printed: what a user needs to know is printed by c4pipe, errors are raised.
@@ -77,7 +79,7 @@ def main(given: Sequence[str] | None = None) -> int:
     except OSError as raised:
         status, error = 1, str(raised)
     except KeyboardInterrupt:
-        status, error = 130, "stopped; the same command continues from here"
+        status, error = STOPPED, "stopped; the same command continues from here"
     print_end(status, error, as_json="--json-progress" in given)
     return status
 

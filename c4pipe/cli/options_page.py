@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Iterable
 
+from c4pipe.cli.exit_status import endings_sentence
 from c4pipe.cli.parser import Command, Parser, make_parser
 
 _HEAD = """\
@@ -14,8 +15,7 @@ This page has every command and every option. `c4pipe COMMAND --help` prints the
 
 `c4pipe --version` prints the version, and for each kernel whether it runs compiled or in Python.
 
-The exit status is 0 where a command is done, 1 where it failed, 2 for wrong usage, 3 where files or estimates are
-missing, and 130 where it was stopped.
+{endings}
 
 For completion in bash, put `eval "$(register-python-argcomplete c4pipe)"` into `~/.bashrc`.
 """
@@ -30,7 +30,8 @@ For Spark, they are its settings: `c4pipe {name} ... --runner spark -- --conf sp
 def options_page(commands: Iterable[Command]) -> str:
     """Returns the page `docs/options.md` in Markdown: the same text for the same parser."""
     parser = make_parser(commands)
-    return "\n".join([_HEAD, *map(_section, parser.commands.values())])
+    head = _HEAD.format(endings=endings_sentence())
+    return "\n".join([head, *map(_section, parser.commands.values())])
 
 
 def _section(parser: Parser) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from c4pipe.cli import arguments
 from c4pipe.cli.console import note, printer, say
+from c4pipe.cli.exit_status import MISSING
 from c4pipe.cli.job_options import clean_options
 from c4pipe.cli.parser import Command, Parser
 from c4pipe.display import format_count
@@ -46,6 +47,8 @@ def run(options: argparse.Namespace) -> int:
     except C4pipeError as error:  # the list of the crawl's files can't be downloaded
         plan = Plan(cores, problem=str(error))
     else:
+        for text in clean.notes:
+            note(text)
         say(printer(), f"measuring slices of {format_count(min(options.measure, len(clean.files)), 'file')} ...")
         plan = make_plan(clean, formats, options.measure, cores)
     console = printer(sys.stdout)
@@ -53,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     console.print()
     if plan.problem:
         note(f"not measured: {plan.problem}")
-        return 3
+        return MISSING
     for line in ASSUMPTIONS:
         say(console, f"- {line}")
     return 0

@@ -2,12 +2,13 @@
 
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from glob import glob, has_magic
 from pathlib import Path
 from typing import NamedTuple
 
+from c4pipe.display import format_count
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io import SCHEMES, InputOpener, NetworkOptions, is_url, list_objects
 
@@ -62,8 +63,21 @@ class Selection:
         if self.sample is not None and self.sample < len(chosen):
             chosen = [chosen[number * len(chosen) // self.sample] for number in range(self.sample)]
         if not chosen:
-            raise UsageError(f"--files selects none of the {len(paths):,} files of {crawl}")
+            first, last = self.files or (None, None)
+            given = f"--files {first or 0}:{'' if last is None else last}"
+            raise UsageError(f"{given} selects no file: {crawl} has {len(paths):,}, so give a slice of 0:{len(paths)}")
         return chosen
+
+    def surplus(self, paths: Sequence[str], crawl: str) -> str:
+        """Returns a sentence where more of a crawl's paths are asked for than there are, else ""."""
+        first, last = self.files or (None, None)
+        there = f"{crawl} has {format_count(len(paths), 'file')}"
+        if last is not None and last > len(paths):
+            taken = len(paths[slice(first, last)])
+            return f"--files {first or 0}:{last}: {there}, so {taken:,} instead of {last - (first or 0):,} are selected"
+        if self.sample is not None and self.sample > len(paths):
+            return f"--sample {self.sample}: {there}, so all are selected"
+        return ""
 
 
 def parse_slice(text: str) -> tuple[int | None, int | None]:
@@ -75,18 +89,21 @@ def parse_slice(text: str) -> tuple[int | None, int | None]:
     return first, last
 
 
-def find_inputs(patterns: Sequence[str], selection: Selection | None = None) -> tuple[InputFile, ...]:
+def find_inputs(
+    patterns: Sequence[str], selection: Selection | None = None, on_note: Callable[[str], None] = lambda text: None
+) -> tuple[InputFile, ...]:
     """Returns the files that some inputs name, each once, in the order of their names.
 
     Args:
         patterns: names of crawls, URLs, paths, globs, folders (searched recursively), and lists of these: `@file`, with
             one of the others a line.
         selection: which files of a crawl; None for all.
+        on_note: is called with a sentence where a crawl has fewer files than are selected.
 
     Raises UsageError if an input names no file, or if two files have one name; C4pipeError if a crawl's list can't be
     downloaded.
     """
-    finder = _Finder(selection or Selection())
+    finder = _Finder(selection or Selection(), on_note)
     paths: dict[str, str] = {}
     for pattern in patterns:
         for path in finder.expand(pattern):
@@ -114,8 +131,9 @@ def _name(path: str) -> str:
 
 
 class _Finder:
-    def __init__(self, selection: Selection) -> None:
+    def __init__(self, selection: Selection, on_note: Callable[[str], None]) -> None:
         self._selection = selection
+        self._on_note = on_note
         self.crawls = 0
         self._sizes: dict[str, int] = {}  # of objects in folders of stores
 
@@ -167,6 +185,8 @@ class _Finder:
     def _crawl(self, crawl: str) -> Iterator[str]:
         listing = f"{self._selection.source.rstrip('/')}/crawl-data/{crawl}/wet.paths.gz"
         paths = _paths(_listing(listing, self._selection.network), listing)
+        if sentence := self._selection.surplus(paths, crawl):
+            self._on_note(sentence)
         for path in self._selection.of(paths, crawl):
             yield f"{self._selection.source.rstrip('/')}/{path}"
 
