@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from c4pipe.display import error_reason
 from c4pipe.errors import UsageError
 from c4pipe.filters import U64, URL_ROW, Rows
 from c4pipe.io import AtomicFile, StoragePath, parquet_source
@@ -218,9 +219,11 @@ def read_header(path: StoragePath) -> WorkHeader:
     try:
         metadata = pq.read_metadata(parquet_source(path)).metadata or {}
     except (pa.ArrowInvalid, OSError) as error:
-        raise UsageError(f"{path} can't be read as a work file: {error}") from error
+        raise UsageError(
+            f"{path} can't be read as a work file: {error_reason(error)}: delete it, and clean its WET file again"
+        ) from error
     if _METADATA not in metadata:
-        raise UsageError(f"{path} is no work file: c4pipe clean did not write it")
+        raise UsageError(f"{path} is no work file: give the --work folder of c4pipe clean, with nothing else in it")
     values = json.loads(metadata[_METADATA])
     version = values.pop("version")
     if version != VERSION:

@@ -13,6 +13,7 @@ WORK_FOLDER = "_work"
 """The work folder that `build` makes inside its output, unless --work gives another one."""
 
 _HEADERS_AT_ONCE = 16
+_MANIFEST = "manifest.json"  # of a corpus, a room above this one
 
 
 def work_path(folder: StoragePath, file: InputFile) -> StoragePath:
@@ -52,7 +53,13 @@ def find_work_files(folders: Sequence[StoragePath]) -> dict[str, StoragePath]:
     for folder in folders:
         if not folder.is_dir():
             raise UsageError(f"{folder} is not a work folder: give the --work folder of c4pipe clean")
-        inside = sorted(name for name in list_names(folder) if is_work_file(name))
+        names = list_names(folder)
+        inside = sorted(filter(is_work_file, names))
+        if _MANIFEST in names:
+            raise UsageError(
+                f"{folder} is the folder of a corpus, not of work files: give {folder / WORK_FOLDER}, "
+                "or the --work folder that it was built with"
+            )
         if not inside:
             raise UsageError(f"{folder} has no work files: run c4pipe clean --work {folder} first")
         for name in inside:

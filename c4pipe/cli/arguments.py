@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from c4pipe.cli.parser import Parser
+from c4pipe.cli.parser import Parser, decimal_number, whole_number
 
 if TYPE_CHECKING:
     from c4pipe.io import StoragePath
@@ -26,11 +26,11 @@ def add_inputs(parser: Parser) -> None:
         "or @FILE with one of these on each line",
     )
     parser.add_argument("--files", metavar="A:B", help="only a slice of the crawl's files, such as 0:100")
-    parser.add_argument("--sample", type=int, metavar="N", help="only N of the crawl's files, evenly spread")
+    parser.add_argument("--sample", type=whole_number, metavar="N", help="only N of the crawl's files, evenly spread")
     parser.add_argument(
         "--source", metavar="URL", help="a URL or folder to read crawls from (default: Common Crawl's server)"
     )
-    parser.add_argument("--bandwidth", type=float, metavar="MB", help="read at most MB megabytes a second")
+    parser.add_argument("--bandwidth", type=decimal_number, metavar="MB", help="read at most MB megabytes a second")
     parser.add_argument("--cache", type=Path, metavar="DIR", help="keep downloaded files in this folder")
 
 
@@ -38,7 +38,7 @@ def add_missing(parser: Parser) -> None:
     """Adds what to do about files that can't be downloaded."""
     parser.add_argument(
         "--max-missing",
-        type=int,
+        type=whole_number,
         metavar="N",
         help="accept up to N files that can't be downloaded; stop with an error if there are more "
         "(default: accept any number, with exit status 3)",
@@ -64,7 +64,10 @@ def add_corpus(parser: Parser) -> None:
     )
     add_format(parser)
     parser.add_argument(
-        "--shards", type=int, metavar="N", help="train shards for each language (default: one for each 128 MiB of text)"
+        "--shards",
+        type=whole_number,
+        metavar="N",
+        help="train shards for each language (default: one for each 128 MiB of text)",
     )
 
 
@@ -127,7 +130,10 @@ def add_log(parser: Parser) -> None:
 def add_workers(parser: Parser) -> None:
     """Adds how many processes run on this machine, and what they print."""
     parser.add_argument(
-        "--workers", type=int, metavar="N", help="number of processes on this machine (default: one for each core)"
+        "--workers",
+        type=whole_number,
+        metavar="N",
+        help="number of processes on this machine (default: one for each core)",
     )
     parser.add_argument("--quiet", action="store_true", help="print only errors")
     add_log(parser)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from c4pipe.display import suggestion
 from c4pipe.errors import UsageError
 
 
@@ -31,6 +32,14 @@ class Parser(argparse.ArgumentParser):
         self.arguments.append(action)
         return action
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Raises UsageError for a value that is none of an argument's choices."""
+        if action.choices is not None and value not in action.choices:
+            known = ", ".join(action.choices)
+            raise UsageError(
+                f"{value!r} is none of {known}{suggestion(value, action.choices)} (see {self.prog} --help)"
+            )
+
     def error(self, message: str) -> NoReturn:
         """Raises UsageError."""
         raise UsageError(f"{message} (see {self.prog} --help)")
@@ -46,6 +55,22 @@ class Parser(argparse.ArgumentParser):
             if name in action.option_strings:
                 return action.nargs != 0
         return None
+
+
+def whole_number(text: str) -> int:
+    """Returns the whole number that an argument names."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number, such as 8") from None
+
+
+def decimal_number(text: str) -> float:
+    """Returns the number that an argument names."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number, such as 0.5") from None
 
 
 @dataclass(frozen=True)

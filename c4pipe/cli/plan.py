@@ -9,7 +9,7 @@ from c4pipe.cli import arguments
 from c4pipe.cli.console import note, printer, say
 from c4pipe.cli.exit_status import MISSING
 from c4pipe.cli.job_options import clean_options
-from c4pipe.cli.parser import Command, Parser
+from c4pipe.cli.parser import Command, Parser, whole_number
 from c4pipe.display import format_count
 from c4pipe.errors import C4pipeError, UsageError
 
@@ -21,10 +21,14 @@ def add_arguments(parser: Parser) -> None:
     arguments.add_recipe(parser)
     parser.set_defaults(workers=1, max_missing=None, quiet=True, json_progress=False)
     parser.add_argument(
-        "--cores", type=int, metavar="N", help="number of cores to plan for (default: those of this machine)"
+        "--cores", type=whole_number, metavar="N", help="number of cores to plan for (default: those of this machine)"
     )
     parser.add_argument(
-        "--measure", type=int, default=8, metavar="N", help="number of files to measure a slice of (default: 8)"
+        "--measure",
+        type=whole_number,
+        default=8,
+        metavar="N",
+        help="number of files to measure a slice of (default: 8)",
     )
 
 
@@ -32,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     """Measures slices of some files, prints the estimates, and returns the exit status: 3 where one is missing."""
     for name, value in (("--cores", options.cores), ("--measure", options.measure)):
         if value is not None and value < 1:
-            raise UsageError(f"{name} {value}: there must be at least one")
+            raise UsageError(f"{name} {value}: give 1 or more")
 
     from c4pipe.cli.plan_table import plan_table
     from c4pipe.corpus import parse_formats

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 from c4pipe.corpus.locations import CorpusPath
+from c4pipe.display import error_reason
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.runners import TOTALS_PREFIX, Report, add_reports
 
@@ -27,7 +28,7 @@ def read_manifest(folder: CorpusPath) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise UsageError(f"{folder / MANIFEST} can't be read: {error}") from error
+        raise UsageError(f"{folder / MANIFEST} can't be read: {error_reason(error)}") from error
     return parse(data, folder)
 
 
@@ -39,7 +40,7 @@ def parse(data: bytes, folder: CorpusPath) -> dict[str, Any]:
     try:
         manifest: Any = json.loads(data)
     except ValueError as error:
-        raise UsageError(f"{folder / MANIFEST} can't be read: {error}") from error
+        raise UsageError(f"{folder / MANIFEST} can't be read: {error_reason(error)}: build the corpus again") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise UsageError(f"{folder / MANIFEST} is not the manifest of a corpus: give the folder of a finished corpus")
     if manifest.get("version") != MANIFEST_VERSION:

@@ -1,6 +1,5 @@
 """From shards to a corpus: a folder becomes a corpus at the moment when its manifest appears there."""
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,14 +8,13 @@ from c4pipe.clean import WORK_FOLDER, dropped_pages
 from c4pipe.corpus import MANIFEST
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.dedup import moved_spans
+from c4pipe.dedup.identity_words import difference
 from c4pipe.dedup.publishers import STAGING, publisher, read_draft
 from c4pipe.dedup.shuffle import SHUFFLES
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io import StoragePath, file_sizes, list_names, lock, remove_tree, write_text
 from c4pipe.report import card, report_data, report_view
 from c4pipe.runners import Report, check_totals
-
-_SHORT = 80  # characters of a value in an error
 
 
 def prepare(output: StoragePath, identity: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -50,8 +48,8 @@ def check_folder(output: StoragePath, identity: Mapping[str, Any]) -> None:
         for name, value in identity.items():
             if not _matches(manifest, name, value):
                 raise UsageError(
-                    f"{output} already holds another corpus ({name}: {_short(manifest.get(name))} there, "
-                    f"{_short(value)} now): give another --output, or delete that folder"
+                    f"{output} already holds another corpus ({name}: {difference(name, manifest.get(name), value)}): "
+                    "give another --output, or delete that folder"
                 )
         return
     if manifest_file.read_manifest(
@@ -165,8 +163,3 @@ def _check_written(folder: StoragePath, shards: Sequence[Mapping[str, Any]]) -> 
                 f"{folder / language / wrong[0]} has {present.get(wrong[0], 'no')} bytes, and "
                 f"{files.get(wrong[0], 'none')} were written; {len(wrong) - 1} more differ: did two runs write here?"
             )
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _SHORT else text[: _SHORT - 3] + "..."

@@ -17,6 +17,7 @@ from c4pipe.dedup.removals import JOINED, REPEAT, Removals
 from c4pipe.dedup.repeats import joined_copies, most_repeated, with_texts
 from c4pipe.dedup.shuffle import STALE_ROW
 from c4pipe.dedup.span_places import MARKS, PLACE
+from c4pipe.display import error_reason
 from c4pipe.errors import C4pipeError
 from c4pipe.io import StoragePath, storage_path
 from c4pipe.recipes import Recipe, recipe_lists
@@ -146,8 +147,8 @@ class WriteShard(DedupStep):
                     writer.write(rows)
                     profiler.add(rows)
         except OSError as error:
-            message = f"shard {number} of {of} ({language}, {split}) can't be written to {folder}: {error}"
-            raise C4pipeError(message) from error
+            shard = f"shard {number} of {of} ({language}, {split})"
+            raise C4pipeError(f"{shard} can't be written to {folder}: {error_reason(error, with_path=True)}") from error
         yield step_report(
             control_totals.received("pages", shuffle.totals(pages["page_key"].to_numpy())),
             {"shards": [file.to_json() for file in writer.files], "profiles": [profiler.result()]},

@@ -2,6 +2,9 @@ from .excerpts import URL_SIZE as URL_SIZE
 from .excerpts import Excerpt as Excerpt
 from .excerpts import excerpt as excerpt
 from .excerpts import short as short
+from .mistakes import error_reason as error_reason
+from .mistakes import plain_reason as plain_reason
+from .mistakes import suggestion as suggestion
 from .safe_text import JOINERS as JOINERS
 from .safe_text import visible as visible
 from .units import format_clock as format_clock

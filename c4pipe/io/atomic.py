@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from c4pipe.display import error_reason
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import StoragePath
 
@@ -44,7 +45,7 @@ def read_json(path: StoragePath) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path} can't be read: {error}") from error
+        raise UsageError(f"{path} can't be read: {error_reason(error)}") from error
     return values
 
 

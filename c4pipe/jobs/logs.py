@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from c4pipe.display import error_reason
 from c4pipe.errors import JobWritten, UsageError
 
 LOG = logging.getLogger("c4pipe")
@@ -33,7 +34,9 @@ def log_to(path: Path | None, command: Sequence[str]) -> Iterator[None]:
     try:
         handler = logging.FileHandler(path, encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"--log {path} can't be written: {error}") from None
+        raise UsageError(
+            f"--log {path} can't be written: {error_reason(error)}: give a file in a folder that you can write to"
+        ) from None
     handler.setFormatter(logging.Formatter(_FORM))
     handler.addFilter(_is_wanted)
     root, before = logging.getLogger(), LOG.level

@@ -22,6 +22,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from c4pipe.display import error_reason
 from c4pipe.errors import C4pipeError, UsageError
 
 SOURCE = "https://raw.githubusercontent.com"
@@ -180,8 +181,8 @@ def _download(url: str, sha256: str, report: Callable[[str], None]) -> bytes:
             is_transient = error.code >= 500 or error.code in (408, 429)
         except urllib.error.URLError as error:
             cause = f"unreachable: {error.reason}"
-        except (ValueError, http.client.InvalidURL) as error:
-            raise UsageError(f"{url} is no address ({error}): give `--source` one like {SOURCE}.") from None
+        except (ValueError, http.client.InvalidURL):
+            raise UsageError(f"{url[:100]} is no address: give `--source` one like {SOURCE}.") from None
         except (OSError, http.client.HTTPException) as error:
             cause = f"broken off: {str(error) or type(error).__name__}"
         if pause is None or not is_transient:
@@ -230,7 +231,8 @@ def load_domains(directory: Path) -> dict[str, list[str]]:
     try:
         return _domains(json.loads(read_file(path).decode()))
     except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"The list of news domains {path} can't be used ({error}): {_HOW_TO_GET}.") from None
+        why = error_reason(error)
+        raise UsageError(f"The list of news domains {path} can't be used ({why}): {_HOW_TO_GET}.") from None
 
 
 def _domains(values: Any) -> dict[str, list[str]]:

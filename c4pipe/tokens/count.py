@@ -13,6 +13,7 @@ from typing import Any
 
 from c4pipe.clean import clear_abandoned
 from c4pipe.corpus import Corpus, Shard, open_language, read_shard
+from c4pipe.display import error_reason
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.io import StoragePath, list_names, only_run, read_json, remove_tree, storage_path, write_text
 from c4pipe.objectives import Counts, Tokenizer
@@ -152,5 +153,5 @@ class _CountTokens(Step):
         try:
             write_text(storage_path(target), json.dumps(counts))
         except OSError as error:
-            raise C4pipeError(f"{target} can't be written: {error}") from error
+            raise C4pipeError(f"{target} can't be written: {error_reason(error, with_path=True)}") from error
         return ()

@@ -8,7 +8,7 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import NamedTuple
 
-from c4pipe.display import format_count
+from c4pipe.display import error_reason, format_count
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io import SCHEMES, InputOpener, NetworkOptions, is_url, list_objects
 
@@ -18,6 +18,7 @@ WET_ENDINGS = (".wet", ".wet.gz")
 COMMON_CRAWL = "https://data.commoncrawl.org"
 """The default address of crawls: Common Crawl's public server."""
 
+_NAME_THEM = "give another folder, or name the files themselves"
 _CRAWL = re.compile(r"CC-MAIN-[0-9]{4}(?:-[0-9]{2,4})?(?:-[0-9]{2})?")
 _NAME = re.compile(r"[\w][\w.@+=, -]{0,254}")
 _LISTING_CAP = 64 * 1024 * 1024  # bytes of an unpacked wet.paths: a crawl's is 10 MB
@@ -55,7 +56,7 @@ class Selection:
 
     def __post_init__(self) -> None:
         if self.sample is not None and self.sample < 1:
-            raise UsageError(f"--sample {self.sample}: there must be at least one")
+            raise UsageError(f"--sample {self.sample}: give 1 file or more")
 
     def of(self, paths: Sequence[str], crawl: str) -> list[str]:
         """Returns the selected ones of a crawl's paths. Raises UsageError if there are none."""
@@ -116,7 +117,10 @@ def find_inputs(
                 )
     chosen = selection is not None and (selection.files is not None or selection.sample is not None)
     if chosen and not finder.crawls:
-        raise UsageError("--files and --sample choose among the files of a crawl: name one, such as CC-MAIN-2019-18")
+        raise UsageError(
+            f"{patterns[0]!r} is no crawl, and --files and --sample choose among the files of a crawl: "
+            "name one, such as CC-MAIN-2019-18, or leave them out"
+        )
     return tuple(InputFile(path, name, finder.size(path)) for name, path in sorted(paths.items()))
 
 
@@ -154,7 +158,8 @@ class _Finder:
             yield pattern
         elif "://" in pattern:
             raise UsageError(
-                f"input {pattern!r}: c4pipe reads http(s)://, {', '.join(SCHEMES)} and files of this machine"
+                f"input {pattern!r}: c4pipe reads http(s)://, {', '.join(SCHEMES)} and files of this machine: "
+                "copy it to one of these"
             )
         else:
             yield from map(str, _local(pattern))
@@ -163,10 +168,12 @@ class _Finder:
         try:
             lines = Path(name).read_text(encoding="utf-8").splitlines()
         except (OSError, ValueError) as error:
-            raise UsageError(f"input @{name} can't be read: {error}") from None
+            raise UsageError(
+                f"input @{name} can't be read: {error_reason(error)}; give a text file with one input a line"
+            ) from None
         entries = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
         if not entries:
-            raise UsageError(f"input @{name} names no file: one path, URL or crawl a line is expected")
+            raise UsageError(f"input @{name} names no file: give one path, URL or crawl a line")
         for entry in entries:
             yield from self.expand(entry, listed_in=name)
 
@@ -176,9 +183,11 @@ class _Finder:
                 url: size for url, size in list_objects(folder, self._selection.network) if url.endswith(WET_ENDINGS)
             }
         except (OSError, ValueError) as error:
-            raise UsageError(f"input {folder!r} can't be listed: {error}") from None
+            raise UsageError(f"input {folder!r} can't be listed: {error_reason(error)}") from None
         if not sizes:
-            raise UsageError(f"the folder {folder} has no file whose name ends in {' or '.join(WET_ENDINGS)}")
+            raise UsageError(
+                f"the folder {folder} has no file whose name ends in {' or '.join(WET_ENDINGS)}: {_NAME_THEM}"
+            )
         self._sizes.update(sizes)
         yield from sizes
 
@@ -199,7 +208,14 @@ def _listing(listing: str, network: NetworkOptions) -> bytes:
             data = b"".join(iter(lambda: stream.read(1 << 20), b""))
         unpacked = zlib.decompressobj(31).decompress(data, _LISTING_CAP)
     except (OSError, zlib.error) as error:
-        raise C4pipeError(f"the list of the crawl's files {listing} can't be downloaded: {error}") from error
+        reason = error_reason(error, with_path=True).removeprefix(f"{listing}: ")
+        crawl = listing.split("/")[-2]
+        if "HTTP status 404" in reason or isinstance(error, FileNotFoundError):
+            raise UsageError(
+                f"there is no such crawl as {crawl}: {listing} does not exist; "
+                "the crawls are listed at https://commoncrawl.org/get-started"
+            ) from error
+        raise C4pipeError(f"the list of the crawl's files {listing} can't be downloaded: {reason}") from error
     return unpacked
 
 
@@ -211,12 +227,23 @@ def _paths(listing: bytes, name: str) -> list[str]:
     return paths
 
 
+def _meant(pattern: str) -> str:
+    """Returns words for an input that is nearly the name of a crawl; none for any other."""
+    if _CRAWL.fullmatch(pattern.upper()):
+        return f"; did you mean the crawl {pattern.upper()}?"
+    if re.match("(?i)CC[-_ ]?MAIN", pattern):
+        return "; the name of a crawl has a year and a week of two digits, such as CC-MAIN-2019-18"
+    return ""
+
+
 def _local(pattern: str) -> list[Path]:
     path = Path(pattern)
     if path.is_dir():
         paths = [each for each in path.rglob("*") if each.name.endswith(WET_ENDINGS) and each.is_file()]
         if not paths:
-            raise UsageError(f"the folder {pattern} has no file whose name ends in {' or '.join(WET_ENDINGS)}")
+            raise UsageError(
+                f"the folder {pattern} has no file whose name ends in {' or '.join(WET_ENDINGS)}: {_NAME_THEM}"
+            )
         return paths
     if path.is_file():
         return [path]
@@ -226,5 +253,5 @@ def _local(pattern: str) -> list[Path]:
     paths = [each for name in names if (each := Path(name)).is_file()]
     if not paths:
         kind = "the pattern matches no file" if has_magic(pattern) else "there is no such file or folder"
-        raise UsageError(f"input {pattern!r}: {kind}")
+        raise UsageError(f"input {pattern!r}: {kind}{_meant(pattern) or ': check the path'}")
     return paths

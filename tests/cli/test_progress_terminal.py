@@ -62,9 +62,12 @@ def on_terminal(command: list[str], columns: int) -> str:
     """Returns what c4pipe prints on standard error where that is a terminal."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    environment = {**os.environ, "TERM": "xterm"}
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     process = subprocess.Popen(
-        [sys.executable, "-m", "c4pipe", *command], stdout=subprocess.DEVNULL, stderr=theirs, env=environment
+        [sys.executable, "-m", "c4pipe", *command],
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+        env={**environment, "TERM": "xterm"},
     )
     os.close(theirs)
     pieces = []
