@@ -23,32 +23,33 @@ help:
 setup: .venv/c4pipe.stamp
 	@.venv/bin/c4pipe --version
 
-.venv/bin/python:
+.venv/venv.stamp:
 	PYTHON="$(PYTHON)" scripts/venv
+	@touch $@
 
-.venv/c4pipe.stamp: .venv/bin/python pyproject.toml constraints.txt $(wildcard c4pipe/native/*.c)
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable . --constraint constraints.txt
+.venv/c4pipe.stamp: .venv/venv.stamp pyproject.toml constraints.txt $(wildcard c4pipe/native/*.c)
+	PYTHON="$(PYTHON)" scripts/install .
 	@touch $@
 
 .venv/check.stamp: .venv/c4pipe.stamp
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[check]' --constraint constraints.txt
+	PYTHON="$(PYTHON)" scripts/install '.[check]'
 	@touch $@
 
 # Everything that `make test` needs, in one installation: each one builds the package again.
-.venv/test.stamp: .venv/bin/python pyproject.toml constraints.txt $(wildcard c4pipe/native/*.c)
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,parity]' --constraint constraints.txt
+.venv/test.stamp: .venv/venv.stamp pyproject.toml constraints.txt $(wildcard c4pipe/native/*.c)
+	PYTHON="$(PYTHON)" scripts/install '.[dev,parity]'
 	@touch .venv/c4pipe.stamp .venv/check.stamp .venv/parity.stamp .venv/spark.stamp $@
 
 .venv/parity.stamp: .venv/c4pipe.stamp
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[parity]' --constraint constraints.txt
+	PYTHON="$(PYTHON)" scripts/install '.[parity]'
 	@touch $@
 
 .venv/spark.stamp: .venv/c4pipe.stamp
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[spark]' --constraint constraints.txt
+	PYTHON="$(PYTHON)" scripts/install '.[spark]'
 	@touch $@
 
 .venv/fuzz.stamp: .venv/c4pipe.stamp
-	.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]' --constraint constraints.txt
+	PYTHON="$(PYTHON)" scripts/install '.[fuzz]'
 	@touch $@
 
 demo: setup

@@ -16,7 +16,7 @@ import time
 import urllib.error
 import urllib.request
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -121,9 +121,9 @@ def lists_dir(override: Path | None) -> Path:
     return override
 
 
-def show(directory: Path) -> list[tuple[PinnedList, str]]:
-    """Returns every pinned list with its status in `directory`: "ok", "missing" or "other content"."""
-    return [(pinned, _status(directory / pinned.path, pinned.sha256)) for pinned in PINNED]
+def show(directory: Path, lists: Sequence[PinnedList] = PINNED) -> list[tuple[PinnedList, str]]:
+    """Returns each of some pinned lists with its status in `directory`: "ok", "missing" or "other content"."""
+    return [(pinned, _status(directory / pinned.path, pinned.sha256)) for pinned in lists]
 
 
 def _status(path: Path, sha256: str) -> str:
@@ -143,7 +143,12 @@ def read_file(path: Path, most: int = -1) -> bytes:
         return file.read(most)
 
 
-def fetch(target: Path, source: str = SOURCE, report: Callable[[str], None] = lambda line: None) -> int:
+def fetch(
+    target: Path,
+    source: str = SOURCE,
+    report: Callable[[str], None] = lambda line: None,
+    lists: Sequence[PinnedList] = PINNED,
+) -> int:
     """Downloads the pinned lists that a folder lacks, or has with other content.
 
     A file gets its name only when its SHA-256 is right. After a failure, the lists that were downloaded stay.
@@ -152,12 +157,13 @@ def fetch(target: Path, source: str = SOURCE, report: Callable[[str], None] = la
         target: the folder.
         source: the address of the host, or of a mirror.
         report: is called with a line for each list and each retry.
+        lists: those to have; all of them by default.
 
     Returns how many were downloaded.
 
     Raises UsageError if `source` is no address, C4pipeError if a list can't be downloaded or written.
     """
-    wanted = [pinned for pinned, status in show(target) if status != "ok"]
+    wanted = [pinned for pinned, status in show(target, lists) if status != "ok"]
     for number, pinned in enumerate(wanted, 1):
         _write(target / pinned.path, _download(f"{source.rstrip('/')}/{pinned.url}", pinned.sha256, report))
         report(f"fetched {pinned.path} ({number} of {len(wanted)})")

@@ -164,16 +164,31 @@ def gather_lists(recipe: Recipe, folder: Path, links: Sequence[Path]) -> Lists:
     )
 
 
-def _bad_words(recipe: Recipe, folder: Path) -> dict[str, tuple[str, ...]]:
+def needed_lists(recipe: Recipe) -> tuple[pinned_lists.PinnedList, ...]:
+    """Returns the pinned lists that a recipe needs."""
+    paths = {pinned_lists.bad_words_file(name) for names in _list_names(recipe).values() for name in names}
+    if recipe.find("domain_not_listed"):
+        paths.add(pinned_lists.REALNEWS)
+    return tuple(each for each in pinned_lists.PINNED if each.path in paths)
+
+
+def _list_names(recipe: Recipe) -> dict[str, list[str]]:
+    """Returns the names of bad-words lists by language; of a language that has none, its own name."""
     asked = recipe.parameters("bad_words")
     if not asked:
         return {}
     # langdetect knows zh-cn and zh-tw; the lists know zh
     languages = sorted({each.partition("-")[0] for each in recipe.languages})
+    return {each: pinned_lists.regional(each) if asked["regional_lists"] else [each] for each in languages}
+
+
+def _bad_words(recipe: Recipe, folder: Path) -> dict[str, tuple[str, ...]]:
+    asked, lists = recipe.parameters("bad_words"), _list_names(recipe)
+    if not lists:
+        return {}
     exempt = {entry.partition(":")[::2] for entry in asked["exempt"]}
     bad_words = {}
-    for language in languages:
-        names = pinned_lists.regional(language) if asked["regional_lists"] else [language]
+    for language, names in lists.items():
         words = {
             word for name in names for word in pinned_lists.load_bad_words(folder, name, lower=not asked["keep_case"])
         }
