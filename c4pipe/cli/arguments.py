@@ -16,6 +16,20 @@ def path_or_url(text: str) -> "StoragePath":
     return storage_path(text)
 
 
+def complete_recipe(prefix: str, **_: object) -> list[str]:
+    """Returns the names that a shell offers for a recipe."""
+    from c4pipe.recipes import RECIPES
+
+    return [name for name in RECIPES if name.startswith(prefix)]
+
+
+def complete_format(prefix: str, **_: object) -> list[str]:
+    """Returns the names that a shell offers for the format of shards."""
+    from c4pipe.corpus import FORMATS
+
+    return [name for name in FORMATS if name.startswith(prefix)]
+
+
 def add_inputs(parser: Parser) -> None:
     """Adds the WET files to read, and how."""
     parser.add_argument(
@@ -78,14 +92,14 @@ def add_format(parser: Parser) -> None:
         default="parquet",
         metavar="F,...",
         help="parquet, tfrecord, json, or several of these (default: parquet)",
-    )
+    ).completer = complete_format  # type: ignore[attr-defined]
 
 
 def add_recipe(parser: Parser, default: str | None = "c4") -> None:
     """Adds the recipe and its lists."""
     parser.add_argument(
         "--recipe", default=default, metavar="NAME", help="a recipe, or the path of a TOML file (default: c4)"
-    )
+    ).completer = complete_recipe  # type: ignore[attr-defined]  # argcomplete looks for it
     parser.add_argument(
         "--lists", type=Path, metavar="DIR", help="folder of the bad-words and domain lists (default: the user's cache)"
     )

@@ -37,5 +37,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 COMMAND = Command(
-    "build", "make a corpus from WET files: clean, then dedup", add_arguments, run, takes_runner_options=True
+    "build",
+    "make a corpus from WET files: clean, then dedup",
+    add_arguments,
+    run,
+    examples=("c4pipe build CC-MAIN-2019-18 --files 0:100 --output corpus",),
+    takes_runner_options=True,
 )

@@ -44,5 +44,6 @@ COMMAND = Command(
     "job 1: write a work file with the pages to keep, for each WET file",
     add_arguments,
     run,
+    examples=("c4pipe clean CC-MAIN-2019-18 --files 0:100 --work work",),
     takes_runner_options=True,
 )

@@ -31,5 +31,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 COMMAND = Command(
-    "dedup", "job 2: make a corpus without duplicates from work folders", add_arguments, run, takes_runner_options=True
+    "dedup",
+    "job 2: make a corpus without duplicates from work folders",
+    add_arguments,
+    run,
+    examples=("c4pipe dedup work-april work-may --output corpus",),
+    takes_runner_options=True,
 )

@@ -58,4 +58,10 @@ def run(options: argparse.Namespace) -> None:
         console.print(line)
 
 
-COMMAND = Command("diff", "compare two corpora: counts, pages and examples", add_arguments, run)
+COMMAND = Command(
+    "diff",
+    "compare two corpora: counts, pages and examples",
+    add_arguments,
+    run,
+    examples=("c4pipe diff corpus corpus-of-my-recipe",),
+)

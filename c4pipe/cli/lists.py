@@ -61,4 +61,10 @@ def _wanted(options: argparse.Namespace) -> "Sequence[pinned_lists.PinnedList]":
     return recipe_lists.needed_lists(choose_recipe(options.recipe or "c4", languages(options)))
 
 
-COMMAND = Command("lists", "download the bad-words and domain lists, or show them", add_arguments, run)
+COMMAND = Command(
+    "lists",
+    "download the bad-words and domain lists, or show them",
+    add_arguments,
+    run,
+    examples=("c4pipe lists fetch --recipe c4",),
+)

@@ -66,4 +66,10 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-COMMAND = Command("plan", "estimate time and disk space of a build from slices of a few files", add_arguments, run)
+COMMAND = Command(
+    "plan",
+    "estimate time and disk space of a build from slices of a few files",
+    add_arguments,
+    run,
+    examples=("c4pipe plan CC-MAIN-2019-18 --cores 64",),
+)

@@ -40,4 +40,4 @@ def run(options: argparse.Namespace) -> None:
         say(printer(sys.stdout), f"report: {options.corpus / report_view.NAME}")
 
 
-COMMAND = Command("report", "write report.html of a corpus", add_arguments, run)
+COMMAND = Command("report", "write report.html of a corpus", add_arguments, run, examples=("c4pipe report corpus",))

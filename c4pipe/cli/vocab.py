@@ -86,5 +86,10 @@ def run(options: argparse.Namespace) -> None:
 
 
 COMMAND = Command(
-    "vocab", "train a SentencePiece vocabulary on text with weights", add_arguments, run, takes_runner_options=True
+    "vocab",
+    "train a SentencePiece vocabulary on text with weights",
+    add_arguments,
+    run,
+    examples=("c4pipe vocab corpus/en:10 corpus/de:1 --output vocabulary",),
+    takes_runner_options=True,
 )
