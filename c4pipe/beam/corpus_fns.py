@@ -210,7 +210,7 @@ class WriteShard(beam.DoFn):
         language, split, number, of = plan.layout.shards()[element[0]]
         pages = _in_order(page_batches.decode(filter(None, element[1])))
         folder = publisher(storage_path(self._options.folder)).shards_folder
-        profiler = Profiler(language, split, number)
+        profiler = Profiler(language, split)
         try:
             with ShardWriter(folder, language, split, number, of, self._options.formats) as writer:
                 for rows in page_batches.in_order(pages):

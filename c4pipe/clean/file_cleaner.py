@@ -123,14 +123,18 @@ class CountedStream:
         return data
 
 
+DROPPED_LANGUAGE = "language.dropped."
+"""The prefix of counters of the pages that the rule `language` drops, by the guessed language; for `report.json`."""
+
 _LINE_COUNTERS = {name: f"lines.{'edited' if rule.edits else 'dropped'}.{name}" for name, rule in RULES.items()}
 
 
 def count_page(page: Page, verdict: Verdict, facts: PageFacts, counts: Counter[str]) -> None:
     """Adds one page to the counters of the funnel.
 
-    pages.read = pages.dropped.* + pages.cleaned. Over the pages that came to the line rules, lines.read =
-    lines.dropped.* + lines.left. bytes.read is the size of the bodies, bytes.cleaned that of the texts in UTF-8.
+    pages.read = pages.dropped.* + pages.cleaned. What the rule `language` drops counts by the guessed language, too.
+    Over the pages that came to the line rules, lines.read = lines.dropped.* + lines.left. bytes.read is the size of the
+    bodies, bytes.cleaned that of the texts in UTF-8.
     """
     counts["pages.read"] += 1
     counts["bytes.read"] += page.size
@@ -141,6 +145,8 @@ def count_page(page: Page, verdict: Verdict, facts: PageFacts, counts: Counter[s
             counts[_LINE_COUNTERS[rule]] += number
     if verdict.reason:
         counts[f"pages.dropped.{verdict.reason}"] += 1
+        if verdict.reason == "language":
+            counts[f"{DROPPED_LANGUAGE}{facts.language}"] += 1
         return
     counts["pages.cleaned"] += 1
     counts["units.cleaned"] += len(facts.unit_starts)

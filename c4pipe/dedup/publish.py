@@ -129,7 +129,7 @@ def finish(output: StoragePath, report: Report, publication_token: str, moved: S
     manifest = manifest_file.make_manifest(report=report, **draft)
     folder = publisher(output).shards_folder
     _check_written(folder, manifest["shards"])
-    _write_descriptions(folder, manifest, report_data.make(report))
+    _write_descriptions(folder, manifest, report_data.make(report, draft["clean_counts"]))
     if moved is not None:
         moved_spans.write_moved(folder, moved)
     publisher(output).publish(manifest)

@@ -140,7 +140,7 @@ class WriteShard(DedupStep):
         ((language, split, number, of),) = grouped["shard"]
         pages = page_batches.decode(self._spill.receive(grouped["pages"]))
         folder = publisher(storage_path(self._plan.output)).shards_folder
-        profiler = Profiler(language, split, number)
+        profiler = Profiler(language, split)
         try:
             with ShardWriter(folder, language, split, number, of, self._plan.formats) as writer:
                 for rows in page_batches.in_order(pages):

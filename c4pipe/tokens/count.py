@@ -4,6 +4,7 @@ sequence.
 The counts are written to `tokens.json`. They are not part of the manifest, whose digest identifies the corpus.
 """
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from c4pipe.clean import clear_abandoned
-from c4pipe.corpus import Corpus, Shard, open_language, read_shard
+from c4pipe.corpus import MANIFEST, Corpus, Shard, open_language, read_shard
 from c4pipe.display import error_reason
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.io import StoragePath, list_names, only_run, read_json, remove_tree, storage_path, write_text
@@ -55,6 +56,18 @@ def count(corpus: StoragePath, model: StoragePath, runner: RunnerOptions, progre
             write_text(folder / NAME, json.dumps(_content(identity, counted), indent=1) + "\n")
         remove_tree(folder / _COUNTS)
         return _content(identity, counted)
+
+
+def counted_totals(folder: StoragePath) -> dict[str, Any]:
+    """Returns the totals of a corpus' `tokens.json` by language and split; empty where it is of another corpus or none.
+
+    Raises UsageError where the file can't be read.
+    """
+    content = read_json(folder / NAME)
+    if content is None:
+        return {}
+    digest = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
+    return dict(content["totals"]) if content.get("manifest") == digest else {}
 
 
 def folder_of(corpus: Corpus) -> StoragePath:
