@@ -42,7 +42,6 @@ def run(options: argparse.Namespace) -> None:
     folder = options.lists or pinned_lists.cache_dir()
     if options.action == "fetch":
         source = options.source or pinned_lists.SOURCE
-        print(visible(f"{format_count(len(wanted), 'list')} from {source}"), file=sys.stderr)
         count = pinned_lists.fetch(folder, source, lambda line: print(visible(line), file=sys.stderr), wanted)
         present = len(wanted) - count
         print(visible(f"{format_count(count, 'list')} downloaded, {present} already present: {folder}"))
