@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 import numpy as np
-import pyarrow as pa
 
 from c4pipe.beam import page_schema
 from c4pipe.beam.listed_recipe import ListedRecipe
@@ -14,13 +13,12 @@ from c4pipe.beam.page_schema import Page
 from c4pipe.beam.stage_reports import CountingFn, is_count
 from c4pipe.beam.tagged_blocks import HELD_BYTES, Block
 from c4pipe.clean import work_file
-from c4pipe.corpus import FORMATS, MANIFEST, Layout, ShardWriter, shard_name
-from c4pipe.dedup import page_batches, publish, publisher, publishers, shuffle
+from c4pipe.corpus import FORMATS, MANIFEST, Layout, shard_name
+from c4pipe.dedup import page_batches, publish, publishers, shuffle, write_shard
 from c4pipe.errors import C4pipeError, LostDataError
 from c4pipe.filters import UNKNOWN, is_validation, normalise_url, page_key
 from c4pipe.io import StoragePath, storage_path
 from c4pipe.jobs import corpus_plan
-from c4pipe.report import Profiler
 from c4pipe.runners import Report, control_totals
 
 _TEXT_BYTES = "text_bytes/"
@@ -207,31 +205,9 @@ class WriteShard(beam.DoFn):
 
     def process(self, element: tuple[int, Iterable[bytes]], plan: ShardPlan) -> Iterator[Report]:
         """Writes the files of one shard."""
-        language, split, number, of = plan.layout.shards()[element[0]]
-        pages = _in_order(page_batches.decode(filter(None, element[1])))
-        folder = publisher(storage_path(self._options.folder)).shards_folder
-        profiler = Profiler(language, split)
-        try:
-            with ShardWriter(folder, language, split, number, of, self._options.formats) as writer:
-                for rows in page_batches.in_order(pages):
-                    writer.write(rows)
-                    profiler.add(rows)
-        except OSError as error:
-            message = f"shard {number} of {of} ({language}, {split}) can't be written to {folder}: {error}"
-            raise C4pipeError(message) from error
-        yield {
-            **control_totals.received("pages", shuffle.totals(pages["page_key"].to_numpy())),
-            "shards": [file.to_json() for file in writer.files],
-            "profiles": [profiler.result()],
-        }
-
-
-def _in_order(pages: pa.Table) -> pa.Table:
-    """Returns the pages of a shard; if several have one key, in an order that depends on nothing else."""
-    if len(np.unique(pages["page_key"].to_numpy())) == len(pages):
-        return pages
-    names: Sequence[str] = ("page_key", "url", "timestamp", "text")
-    return pages.sort_by([(name, "ascending") for name in names]).combine_chunks()
+        shard = plan.layout.shards()[element[0]]
+        batches = filter(None, element[1])
+        yield write_shard(batches, shard, storage_path(self._options.folder), self._options.formats)
 
 
 class PublishCorpus(beam.DoFn):

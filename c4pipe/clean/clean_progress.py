@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from c4pipe.clean.file_positions import read_positions
 from c4pipe.clean.work_folder import read_headers_of
+from c4pipe.clean.worker_notes import NoteReader
 from c4pipe.errors import UsageError
 from c4pipe.io import StoragePath, list_names
 from c4pipe.runners import Facts, Progress, State
@@ -28,6 +29,7 @@ def watch_clean(
     seen = set[str]()
     counts = Counter[str]()
     open_pages = 0
+    notes = NoteReader(folder)
 
     def count() -> float:
         """Counts what is done, and returns the bytes of the WET files that were read."""
@@ -41,6 +43,9 @@ def watch_clean(
                 counts.update(header.counts)
         positions = list(read_positions(folder, names, sizes.keys() - seen))
         open_pages = sum(each.pages for _, each in positions)
+        notes.read(names)
+        for text in notes.slow:
+            progress.note(text)
         return sum(sizes[name] for name in seen) + sum(each.share * sizes[name] for name, each in positions)
 
     def pages() -> int:
@@ -54,8 +59,8 @@ def watch_clean(
 
     def look() -> State:
         share = count() / max(1, sum(sizes.values()))
-        words = f"{len(seen):,} of {len(sizes):,} files, {pages():,} pages, {pages_per_second():,.0f} pages/s"
-        return share, words + drop_words(counts)
+        files = f"{len(seen):,} of {len(sizes):,} files{notes.words()}"
+        return share, f"{files}, {pages():,} pages, {pages_per_second():,.0f} pages/s{drop_words(counts)}"
 
     def facts() -> Facts:
         return {
@@ -64,6 +69,7 @@ def watch_clean(
             "pages": pages(),
             "pages_per_second": round(pages_per_second(), 1),
             "drops": drops(counts),
+            "waits": notes.waits,
         }
 
     return progress.show("clean", folder, look, facts)

@@ -11,8 +11,10 @@ from c4pipe.clean.examples import CleanExamples
 from c4pipe.clean.file_positions import PositionWriter
 from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.slow_watch import SlowLimits, SlowWatch
 from c4pipe.clean.verdicts import Verdict
 from c4pipe.clean.work_file import KeptPage, WorkWriter, utf8_size
+from c4pipe.clean.worker_notes import NoteWriter
 from c4pipe.filters import capture_hash, is_validation, page_hashes, page_key, span_hashes, url_key
 from c4pipe.io import ByteStream, StoragePath
 from c4pipe.recipes import RULES, Lists, Recipe
@@ -22,8 +24,15 @@ from c4pipe.wet import Damage, Page, QuarantineWriter, read_pages
 class WetFileCleaner:
     """Cleans WET files by one recipe. A worker has one of them, since loading the resources takes a while."""
 
-    def __init__(self, recipe: Recipe, lists: Lists, keep_dropped: KeepDropped | None = None) -> None:
-        """Takes the recipe, its lists, and which dropped pages are kept (None for no pages)."""
+    def __init__(
+        self,
+        recipe: Recipe,
+        lists: Lists,
+        keep_dropped: KeepDropped | None = None,
+        slow_limits: SlowLimits | None = None,
+    ) -> None:
+        """Takes the recipe, its lists, which dropped pages are kept (None for no pages), and what takes long."""
+        self._slow_limits = slow_limits or SlowLimits()
         self._recipe = recipe
         self._lists = lists
         self._keep_dropped = keep_dropped
@@ -32,7 +41,8 @@ class WetFileCleaner:
     def clean(self, stream: ByteStream, source: str, target: StoragePath) -> None:
         """Writes the work file `target` of a WET file; the file appears when it is complete.
 
-        The quarantine file, the examples and the file of dropped pages appear before it.
+        The quarantine file, the examples and the file of dropped pages appear before it. Where the file or a page takes
+        far longer than its size explains, a note appears in the folder of the target (see `worker_notes`).
 
         Args:
             stream: the WET file, gzipped or not, at its start.
@@ -46,7 +56,13 @@ class WetFileCleaner:
         audit = dropped_writer(self._keep_dropped, source, "clean", self._evaluator)
         examples = CleanExamples(self._evaluator)
         position = PositionWriter(target, stream)
-        with contextlib.closing(position), QuarantineWriter(target, source) as quarantine, audit as dropped:
+        watch = SlowWatch(source, counted, NoteWriter(target, source).slow, self._slow_limits)
+        with (
+            contextlib.closing(position),
+            QuarantineWriter(target, source) as quarantine,
+            audit as dropped,
+            watch,
+        ):
             writer = WorkWriter(target)
             try:
                 for item in read_pages(counted):
@@ -54,10 +70,12 @@ class WetFileCleaner:
                         counts[f"damage.{item.kind}"] += 1
                         quarantine.add(item)
                     else:
+                        watch.page = item
                         verdict, facts = self._add(item, writer, counts)
                         examples.add(item, verdict, facts)
                         if dropped:
                             dropped.add_cleaned(verdict, facts)
+                        watch.page = None
                     if counted.size >= position.next:
                         position.note(counted.size, counts["pages.read"])
                 quarantine.finish()

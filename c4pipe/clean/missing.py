@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 
+from c4pipe.display import safe_json
 from c4pipe.io import StoragePath, write_text
 
 _ENDING = ".missing.json"
@@ -14,7 +15,7 @@ Missing = dict[str, str]
 def note_missing(target: StoragePath, path: str, error: str) -> None:
     """Writes the note that the WET file of the work file `target` is missing, given its path or URL and the error."""
     values = {"name": target.name.removesuffix(".parquet"), "path": path, "error": error}
-    write_text(missing_note(target), json.dumps(values, ensure_ascii=False) + "\n")
+    write_text(missing_note(target), safe_json(values) + "\n")
 
 
 def missing_note(target: StoragePath) -> StoragePath:

@@ -6,6 +6,7 @@ from typing import Any
 from c4pipe.clean import missing
 from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.clean.file_cleaner import WetFileCleaner
+from c4pipe.clean.worker_notes import NoteWriter
 from c4pipe.display import error_reason
 from c4pipe.errors import C4pipeError
 from c4pipe.io import DownloadError, InputOpener, NetworkOptions, StoragePath, storage_path
@@ -46,7 +47,7 @@ class CleanWetFile(Step):
         """Loads the lists and the resources of the recipe."""
         lists = recipe_lists.load_lists(storage_path(self._lists), self._digests)
         self._cleaner = WetFileCleaner(Recipe.from_json(self._recipe), lists, self._keep_dropped)
-        self._sources = InputOpener(self._network)
+        self._sources = InputOpener(self._network, lambda wait: self._notes.wait(wait))
 
     def process(self, element: tuple[str, str]) -> Iterable[tuple[str, Any]]:
         """Cleans a file, unless its work file exists.
@@ -54,10 +55,12 @@ class CleanWetFile(Step):
         Raises C4pipeError where the file can't be read or its work file can't be written.
         """
         source, target = element[0], storage_path(element[1])
+        name = source.rpartition("/")[2]
+        self._notes = NoteWriter(target, name)
         if not target.exists():
             try:
                 with self._sources.open(source) as stream:
-                    self._cleaner.clean(stream, source.rpartition("/")[2], target)
+                    self._cleaner.clean(stream, name, target)
             except DownloadError as error:
                 missing.note_missing(target, source, str(error))
             except OSError as error:

@@ -30,8 +30,9 @@ def run(options: argparse.Namespace) -> int:
     started = time.monotonic()
     refuse_job_file(options, "build has two: use clean, then dedup")
     clean = clean_options(options, options.work or options.output / WORK_FOLDER, keep_dropped(options, options.output))
-    plan = plan_build(BuildOptions(clean, options.output, parse_formats(options.format), options.shards))
-    manifest = build(plan, make_progress(options))
+    progress = make_progress(options)
+    plan = plan_build(BuildOptions(clean, options.output, parse_formats(options.format), options.shards), progress)
+    manifest = build(plan, progress)
     print_corpus(options, manifest, time.monotonic() - started)
     return corpus_status(options, manifest, options.max_missing)
 

@@ -29,8 +29,9 @@ def run(options: argparse.Namespace) -> int:
     from c4pipe.jobs import clean, plan_clean
 
     started = time.monotonic()
-    plan = plan_clean(clean_options(options, options.work, keep_dropped(options, options.work)))
-    counts = clean(plan, make_progress(options))
+    progress = make_progress(options)
+    plan = plan_clean(clean_options(options, options.work, keep_dropped(options, options.work)), progress)
+    counts = clean(plan, progress)
     if not options.quiet:
         console = printer(sys.stdout)
         console.print(funnel_table(plan.recipe, counts))

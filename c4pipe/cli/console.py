@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 def printer(file: IO[str] | None = None, width: int = 0) -> "Console":
     """Returns a console for a file (standard error by default): as wide as the terminal, or `width` in a file."""
-    from rich.console import Console  # here: `c4pipe --help` answers at once
+    from c4pipe.cli.safe_console import SafeConsole  # here: `c4pipe --help` answers at once
 
     file = file or sys.stderr
-    return Console(file=file, width=None if file.isatty() else max(160, width))
+    return SafeConsole(file=file, width=None if file.isatty() else max(160, width))
 
 
 def say(console: "Console", text: str) -> None:

@@ -20,7 +20,7 @@ from c4pipe.cli import (
     vocab_report,
 )
 from c4pipe.cli.command_line import parse_command_line
-from c4pipe.cli.console import print_end
+from c4pipe.cli.console import note, print_end
 from c4pipe.cli.exit_status import STOPPED
 from c4pipe.cli.parser import Parser
 from c4pipe.cli.parser import make_parser as make_parser_of
@@ -71,7 +71,7 @@ def main(given: Sequence[str] | None = None) -> int:
         _complete(parser)
         given = _help_of(parser, given)
         options = parse_command_line(parser, given)
-        with log_to(options.log, given):
+        with log_to(options.log, given, lambda text: note(text, "--json-progress" in given)):
             status, error = int(options.run(options) or 0), ""
     except C4pipeError as raised:
         status, error = raised.exit_status, str(raised)

@@ -41,11 +41,12 @@ def run(options: argparse.Namespace) -> int:
     from c4pipe.cli.plan_table import plan_table
     from c4pipe.corpus import parse_formats
     from c4pipe.jobs import ASSUMPTIONS, Plan, make_plan, plan_clean
+    from c4pipe.runners import Progress
 
     formats = parse_formats(options.format)
     cores = options.cores or os.cpu_count() or 1
     try:
-        clean = plan_clean(clean_options(options, Path()))
+        clean = plan_clean(clean_options(options, Path()), Progress(on_note=note))
     except UsageError:
         raise
     except C4pipeError as error:  # the list of the crawl's files can't be downloaded

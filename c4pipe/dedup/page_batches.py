@@ -1,4 +1,4 @@
-"""Finished pages, packed for the shuffle to their shard. No Beam."""
+"""Finished pages, packed for the shuffle to their shard, and merged there. No Beam."""
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -11,22 +11,64 @@ from c4pipe.corpus import Layout, shard_writer
 
 _BATCH_SCHEMA = shard_writer.SCHEMA.insert(0, pa.field("page_key", pa.uint64(), nullable=False))
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
+_ROWS_AT_ONCE = 256  # of a batch: so many are uncompressed at a time
+_PART_BYTES = 2 * 1024 * 1024  # of compressed pages: what a shard holds uncompressed at a time
 _CHUNK_ROWS = 2048  # rows that are written at once: only these are Python strings at a time
 
 
 def encode(pages: pa.Table) -> bytes:
-    """Returns pages as a compressed Arrow stream."""
+    """Returns pages, in the order of their keys, as a compressed Arrow stream."""
+    pages = pages.select(_BATCH_SCHEMA.names).cast(_BATCH_SCHEMA)
+    keys = pages["page_key"].to_numpy()
+    if (keys[1:] < keys[:-1]).any():
+        pages = pages.take(pa.array(np.argsort(keys, kind="stable")))
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, _BATCH_SCHEMA, options=_COMPRESSED) as stream:
-        stream.write_table(pages.select(_BATCH_SCHEMA.names).cast(_BATCH_SCHEMA))
+        stream.write_table(pages, max_chunksize=_ROWS_AT_ONCE)
     encoded: bytes = sink.getvalue().to_pybytes()
     return encoded
 
 
-def decode(batches: Iterable[bytes]) -> pa.Table:
-    """Returns the pages of batches as one table."""
-    tables = [pa.ipc.open_stream(batch).read_all() for batch in batches]
-    return pa.concat_tables(tables).combine_chunks() if tables else _BATCH_SCHEMA.empty_table()
+def in_order(batches: Iterable[bytes]) -> Iterator[pa.Table]:
+    """Yields the pages of batches, in the order of their keys, a few thousand at a time.
+
+    The batches stay compressed in memory, and only a part of the pages is uncompressed at a time. Pages with one key,
+    which only a user's own transforms can make, are in the order of URL, timestamp and text.
+    """
+    held = list(batches)
+    parts = 1 + sum(map(len, held)) // _PART_BYTES
+    runs = [_Run(batch) for batch in held]
+    for part in range(1, parts + 1):
+        pages = _sorted([rows for run in runs for rows in run.take((part << 64) // parts - 1)])
+        for first in range(0, len(pages), _CHUNK_ROWS):
+            yield pages.slice(first, _CHUNK_ROWS)
+
+
+def _sorted(batches: list[pa.RecordBatch]) -> pa.Table:
+    pages = pa.Table.from_batches(batches, _BATCH_SCHEMA).combine_chunks()
+    keys = pages["page_key"].to_numpy()
+    if len(np.unique(keys)) == len(keys):
+        return pages.take(pa.array(np.argsort(keys)))
+    return pages.sort_by([(name, "ascending") for name in ("page_key", "url", "timestamp", "text")])
+
+
+class _Run:
+    """A batch, whose pages are in the order of their keys: it gives them piece by piece."""
+
+    def __init__(self, batch: bytes) -> None:
+        self._reader = pa.ipc.open_stream(batch, options=pa.ipc.IpcReadOptions(use_threads=False))
+        self._next: pa.RecordBatch | None = next(self._reader, None)
+
+    def take(self, last: int) -> Iterator[pa.RecordBatch]:
+        """Yields the next pages, up to a key."""
+        while self._next is not None:
+            end = int(np.searchsorted(self._next["page_key"].to_numpy(), np.uint64(last), side="right"))
+            if end:
+                yield self._next.slice(0, end)
+            if end < len(self._next):
+                self._next = self._next.slice(end)
+                return
+            self._next = next(self._reader, None)
 
 
 def folders_of(pages: pa.Table, layout: Layout) -> Any:
@@ -37,16 +79,9 @@ def folders_of(pages: pa.Table, layout: Layout) -> Any:
 
 
 def by_shard(pages: pa.Table, numbers: Any) -> Iterator[tuple[int, pa.Table]]:
-    """Yields (shard number, its pages), given the shard of each page."""
-    order = np.argsort(numbers, kind="stable")
+    """Yields (shard number, its pages in the order of their keys), given the shard of each page."""
+    order = np.lexsort((pages["page_key"].to_numpy(), numbers))
     ordered = numbers[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else ()
     for start, end in pairwise([*starts, len(ordered)]):
         yield int(ordered[start]), pages.take(pa.array(order[start:end]))
-
-
-def in_order(pages: pa.Table) -> Iterator[pa.Table]:
-    """Yields the rows of a shard, in page-key order, a few thousand at a time."""
-    order = np.argsort(pages["page_key"].to_numpy(), kind="stable")
-    for first in range(0, len(order), _CHUNK_ROWS):
-        yield pages.take(pa.array(order[first : first + _CHUNK_ROWS])).select(shard_writer.SCHEMA.names)

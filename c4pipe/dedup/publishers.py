@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from c4pipe.clean import clear_abandoned
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.dedup import moved_spans
+from c4pipe.display import safe_json
 from c4pipe.io import RemotePath, StoragePath, list_names, remove_tree, write_text
 from c4pipe.report import card, report_data, report_view
 
@@ -169,7 +170,7 @@ def _digest(text: str) -> str:
 
 
 def _write_manifest(folder: StoragePath, manifest: Mapping[str, Any]) -> None:
-    write_text(folder / manifest_file.MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+    write_text(folder / manifest_file.MANIFEST, safe_json(manifest, indent=1) + "\n")
 
 
 def _count(folder: StoragePath, shards: Sequence[str]) -> int:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.keepers import Places
 from c4pipe.dedup.moved_spans import MOVED
-from c4pipe.filters import U64, Rows, page_hashes, span_hashes, units_of
+from c4pipe.filters import U64, Rows, span_hashes, unit_hashes, units_of
 from c4pipe.report import domains
 
 REPEAT = np.dtype([("hash", "<u8"), ("domain", "<u8"), ("page", "<u8"), ("file", "<u4"), ("unit", "<u4")])
@@ -65,24 +65,24 @@ class Removals:
         """
         if self._size > 1:
             edited = np.isin(pages["page_key"].to_numpy(), [key for key in page_keys.tolist() if key in self.spans])
-            for page in pages.select(["page_key", "text", "unit_starts"]).filter(pa.array(edited)).to_pylist():
-                self._joined.append(self._joined_spans(page, whitespace))
+            edited_pages = pages.select(["page_key", "text", "unit_starts"]).filter(pa.array(edited)).to_pylist()
+            units = [unit for page in edited_pages for unit in self._joined_units(page)]
+            self._joined.append(span_hashes(unit_hashes(units, whitespace), self._size)[:: self._size])
         if len(self._keepers):
             ends = (np.searchsorted(self._keepers, page_keys, side) for side in ("left", "right"))
             first, last = (each.sum() for each in ends)
             self.counts["spans.kept"] += int(last - first)
 
-    def _joined_spans(self, page: Mapping[str, Any], whitespace: str) -> U64:
-        """Returns the hashes of those spans of an edited page whose units did not follow each other before."""
-        removed = units_of(self.spans[page["page_key"]], self._size)
-        removed -= units_of(self.kept.get(page["page_key"], ()), self._size)
-        left = np.delete(np.arange(len(page["unit_starts"])), list(removed))
-        ends = self._size - 1
-        joined = left[ends:] - left[: max(0, len(left) - ends)] > ends
-        if not joined.any():
-            return np.empty(0, np.uint64)
-        hashes = page_hashes(page["text"], page["unit_starts"], whitespace)
-        return span_hashes(hashes[left], self._size)[joined]
+    def _joined_units(self, page: Mapping[str, Any]) -> list[str]:
+        """Returns the units of those spans of an edited page whose units did not follow each other before."""
+        key, starts, last = page["page_key"], page["unit_starts"], self._size - 1
+        removed = units_of(self.spans[key], self._size) - units_of(self.kept.get(key, ()), self._size)
+        left = [unit for unit in range(len(starts)) if unit not in removed]
+        first_and_last = zip(range(len(left)), left, left[last:], strict=False)
+        joined = [at for at, first, end in first_and_last if end - first > last]
+        starts = [*starts, len(page["text"])]
+        units = (unit for at in joined for unit in left[at : at + self._size])
+        return [page["text"][starts[unit] : starts[unit + 1]] for unit in units]
 
     def repeats(self) -> Rows:
         """Returns, in the order of the hashes, a REPEAT row for each place that is no keeper, and each joined span."""

@@ -7,24 +7,21 @@ from typing import Any
 import pyarrow as pa
 
 from c4pipe.clean import PAGE_COLUMNS, Example, SmallestKeys, examples, find_work_files, read_kept, read_stale
-from c4pipe.corpus import ShardWriter
 from c4pipe.dedup import finish, page_batches, publish, shuffle
 from c4pipe.dedup.dedup_plan import DedupPlan
 from c4pipe.dedup.dedup_step import REPORT, DedupStep, files_of, rows_of, step_report
 from c4pipe.dedup.finish import PageFinisher
-from c4pipe.dedup.publishers import publisher
 from c4pipe.dedup.removals import JOINED, REPEAT, Removals
 from c4pipe.dedup.repeats import joined_copies, most_repeated, with_texts
+from c4pipe.dedup.shard import write_shard
 from c4pipe.dedup.shuffle import STALE_ROW
 from c4pipe.dedup.span_places import MARKS, PLACE
-from c4pipe.display import error_reason
-from c4pipe.errors import C4pipeError
 from c4pipe.io import StoragePath, storage_path
 from c4pipe.recipes import Recipe, recipe_lists
-from c4pipe.report import Profiler
 from c4pipe.runners import Step, control_totals
 
-_HELD_BYTES = 128 * 1024 * 1024  # of finished pages in memory, before they are sent to their shards
+_ROWS_AT_ONCE = 2048  # pages that are Python objects at a time, where they lose spans
+_HELD_BYTES = 64 * 1024 * 1024  # of finished pages in memory, before they are sent to their shards
 
 
 class FinishPages(DedupStep):
@@ -71,7 +68,6 @@ class FinishPages(DedupStep):
             yield "removed", (bucket, self._spill.send(packed))
         reports.append(control_totals.sent("removed_spans", shuffle.totals(removed)))
         reports.append(control_totals.unclaimed("marks", finish.unclaimed(removals.spans, seen)))
-        pa.default_memory_pool().release_unused()  # otherwise the pool keeps the largest batch of every file
         yield step_report(
             *reports, counts, removals.counts, {"examples": shown_examples, "moved_spans": removals.moved()}
         )
@@ -95,10 +91,11 @@ class FinishPages(DedupStep):
                 counts["pages.dropped.stale_capture"] += passed_over
                 seen.append(newest["page_key"].to_numpy())
                 removals.add(newest, file)
-                pages = newest.select(PAGE_COLUMNS)
-                finished = self._finisher.finish(pages, removals.spans, counts, dropped, shown, removals.kept)
-                removals.add_kept(pages, finished["page_key"].to_numpy(), self._plan.span.get("whitespace", ""))
-                yield finished
+                for first in range(0, len(newest), _ROWS_AT_ONCE):
+                    pages = newest.select(PAGE_COLUMNS).slice(first, _ROWS_AT_ONCE)
+                    finished = self._finisher.finish(pages, removals.spans, counts, dropped, shown, removals.kept)
+                    removals.add_kept(pages, finished["page_key"].to_numpy(), self._plan.span.get("whitespace", ""))
+                    yield finished
             if dropped:
                 for pages in read_stale(path, ["page_key", "url", "timestamp", "text"], stale):
                     dropped.add_stale(pages)
@@ -137,22 +134,9 @@ class WriteShard(DedupStep):
     def process(self, element: tuple[int, Mapping[str, Iterable[Any]]]) -> Iterator[Any]:
         """Writes the files of one shard."""
         _, grouped = element
-        ((language, split, number, of),) = grouped["shard"]
-        pages = page_batches.decode(self._spill.receive(grouped["pages"]))
-        folder = publisher(storage_path(self._plan.output)).shards_folder
-        profiler = Profiler(language, split)
-        try:
-            with ShardWriter(folder, language, split, number, of, self._plan.formats) as writer:
-                for rows in page_batches.in_order(pages):
-                    writer.write(rows)
-                    profiler.add(rows)
-        except OSError as error:
-            shard = f"shard {number} of {of} ({language}, {split})"
-            raise C4pipeError(f"{shard} can't be written to {folder}: {error_reason(error, with_path=True)}") from error
-        yield step_report(
-            control_totals.received("pages", shuffle.totals(pages["page_key"].to_numpy())),
-            {"shards": [file.to_json() for file in writer.files], "profiles": [profiler.result()]},
-        )
+        (shard,) = grouped["shard"]
+        batches = self._spill.receive(grouped["pages"])
+        yield REPORT, write_shard(batches, shard, storage_path(self._plan.output), self._plan.formats)
 
 
 class Publish(Step):

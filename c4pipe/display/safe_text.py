@@ -4,6 +4,9 @@ Text of web pages, URLs and file names can hold anything. A control character ca
 direction mark can turn a line around, a lone surrogate can't be written at all.
 """
 
+import json
+from typing import Any
+
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 """Stands for a character that can't be shown."""
 
@@ -24,6 +27,23 @@ def visible(text: str, keep: str = "") -> str:
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() or each in keep else _stand_in(each) for each in text)
+
+
+def safe_json(values: Any, indent: int | None = None) -> str:
+    """Returns values as JSON that a terminal can show, and that means the same.
+
+    A character that `visible` would replace is written as an escape such as `\\u202e`; all others stay readable.
+    """
+    text = json.dumps(values, indent=indent, ensure_ascii=False)
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() or each == "\n" else _escape(each) for each in text)
+
+
+def _escape(character: str) -> str:
+    """Returns a character as the escapes of JSON: one, or two beyond U+FFFF."""
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
 
 
 def _stand_in(character: str) -> str:

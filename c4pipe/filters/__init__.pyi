@@ -21,6 +21,7 @@ from .spans import cut as cut
 from .spans import page_hashes as page_hashes
 from .spans import remove_spans as remove_spans
 from .spans import span_hashes as span_hashes
+from .spans import unit_hashes as unit_hashes
 from .spans import units_of as units_of
 from .urls import capture_hash as capture_hash
 from .urls import is_validation as is_validation

@@ -86,16 +86,16 @@ def remove_spans(
 
     A line that loses sentences keeps its inner white space and is trimmed. A line that loses all of them is removed.
     """
-    removed = units_of(spans, size) - units_of(kept, size)
-    units = cut(text, starts)
+    removed = sorted(units_of(spans, size) - units_of(kept, size))
+    ends = [*starts, len(text)]
+    pieces, end = [], 0
+    for index in removed:
+        pieces.append(text[end : ends[index]])
+        end = ends[index + 1]
+        if unit == "sentence" and text.endswith("\n", ends[index], end):  # the unit is the last of its line
+            pieces.append("\n")
+    left = "".join([*pieces, text[end:]])
     if unit == "line":
-        lines_left = "".join(each for index, each in enumerate(units) if index not in removed)
-        return lines_left.removesuffix("\n"), len(units) - len(removed)
-    left = [_newline(each) if index in removed else each for index, each in enumerate(units)]
-    lines = (line.strip() for line in "".join(left).split("\n"))
-    return "\n".join(line for line in lines if line), len(units) - len(removed)
-
-
-def _newline(unit: str) -> str:
-    """Returns what stays of a removed unit: the newline, if the unit is the last of its line."""
-    return "\n" if unit.endswith("\n") else ""
+        return left.removesuffix("\n"), len(starts) - len(removed)
+    lines = (line.strip() for line in left.split("\n"))
+    return "\n".join(line for line in lines if line), len(starts) - len(removed)

@@ -16,6 +16,8 @@ from .paths import remove_tree as remove_tree
 from .paths import storage_path as storage_path
 from .retry import DownloadError as DownloadError
 from .retry import NetworkOptions as NetworkOptions
+from .retry import OnWait as OnWait
+from .retry import Wait as Wait
 from .streams import InputOpener as InputOpener
 from .streams import is_url as is_url
 from .streams import stream_length as stream_length

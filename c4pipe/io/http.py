@@ -4,20 +4,27 @@ A download that breaks continues where it broke, by a byte range, so that a lost
 server is busy (429, 5xx, or 403, which Common Crawl's front end sends to clients that ask too fast), the download
 waits: as long as Retry-After says, else twice as long each time, with some jitter so that workers don't return
 together. An error that will not change (404, a file that was replaced meanwhile) ends the download at once.
+
+A server can send anything, as slowly as it likes. Whatever it sends, the download ends in time, with the bytes
+of the file or with a DownloadError.
 """
 
 import email.utils
+import http.client
 import time
 from importlib.metadata import version
 from typing import Any
 
 import urllib3
 
-from c4pipe.io.retry import DownloadError, NetworkOptions, RetryPolicy
+from c4pipe.io.connections import deadline
+from c4pipe.io.retry import DownloadError, NetworkOptions, OnWait, RetryPolicy
 
 _USER_AGENT = f"c4pipe/{version('c4pipe')}"
 _BUSY = (403, 408, 425, 429, 500, 502, 503, 504)
-_BROKEN = (urllib3.exceptions.HTTPError, OSError)
+# urllib3 and http.client pass ValueError on for some numbers in headers and chunks.
+_BROKEN = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError, OverflowError)
+_CONNECT_SECONDS = 30.0
 
 
 class Download:
@@ -28,13 +35,19 @@ class Download:
     """
 
     def __init__(
-        self, url: str, pool: urllib3.PoolManager, network: NetworkOptions, first: int = 0, size: int | None = None
+        self,
+        url: str,
+        pool: urllib3.PoolManager,
+        network: NetworkOptions,
+        first: int = 0,
+        size: int | None = None,
+        on_wait: OnWait | None = None,
     ) -> None:
         """Takes a URL and, for a part of the file, the offset of its first byte and its size in bytes."""
         self._url = url
         self._pool = pool
         self._stall_seconds = network.stall_seconds
-        self._retry = RetryPolicy(url, network)
+        self._retry = RetryPolicy(url, network, on_wait)
         self._response: Any = None
         self._offset = first  # of the next byte to return
         self._end = None if size is None else first + size
@@ -48,7 +61,8 @@ class Download:
             try:
                 if self._response is None and not self._connect():
                     continue
-                data = self._read(size if self._end is None else min(size, self._end - self._offset))
+                with deadline(self._retry.deadline):
+                    data = self._read(size if self._end is None else min(size, self._end - self._offset))
             except _BROKEN as error:
                 if isinstance(error, DownloadError):
                     raise
@@ -81,63 +95,84 @@ class Download:
         headers = {"User-Agent": _USER_AGENT, "Accept-Encoding": "identity"}
         if self._offset or self._end:
             headers["Range"] = f"bytes={self._offset}-{self._end - 1 if self._end else ''}"
-        timeout = urllib3.Timeout(connect=30.0, read=self._stall_seconds)
-        response = self._pool.request(
-            "GET", self._url, headers=headers, preload_content=False, timeout=timeout, retries=False, redirect=True
-        )
+        response = self._request(headers)
         if response.status in _BUSY:
             retry_after = response.headers.get("Retry-After")
             response.close()
             self._pause(f"HTTP status {response.status}", _seconds(retry_after))
             return False
-        if response.status == 416 or response.status not in (200, 206):
+        try:
+            self._accept(response)
+        except DownloadError:
             response.close()
+            raise
+        self._response = response
+        return True
+
+    def _accept(self, response: Any) -> None:
+        """Checks an answer and finds its place in the file. Raises DownloadError if it is not the rest of the file."""
+        if response.status not in (200, 206):
             raise DownloadError(f"{self._url}: HTTP status {response.status} {response.reason or ''}".rstrip())
         version = response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
-        start, length = _span(response)
+        start, length = _span(response, self._url)
         if self._version is not None and (version != self._version or self.length not in (None, length)):
-            response.close()
             raise DownloadError(f"{self._url}: the file changed while it was read")
         if start > self._offset:
-            response.close()
             raise DownloadError(f"{self._url}: the server sent bytes from {start:,}, not from {self._offset:,}")
         self._version, self.length = version, length
         self._skip = self._offset - start
-        self._response = response
-        return True
+
+    def _request(self, headers: dict[str, str]) -> Any:
+        """Returns the server's answer. Its headers must arrive within the longest wait for a byte.
+
+        Its bytes are those that are stored: a content encoding is not undone, since offsets count stored bytes, and
+        what follows a damaged gzip member would be lost.
+        """
+        timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=self._stall_seconds)
+        with deadline(self._retry.deadline):
+            return self._pool.request(
+                "GET",
+                self._url,
+                headers=headers,
+                preload_content=False,
+                decode_content=False,
+                timeout=timeout,
+                retries=False,
+                redirect=False,
+            )
 
     def _pause(self, reason: str, min_seconds: float = 0.0) -> None:
         self.close()
         self._retry.pause(reason, min_seconds)
 
 
-def make_pool() -> urllib3.PoolManager:
-    """Returns a pool of a few connections, which one worker uses for all its downloads."""
-    return urllib3.PoolManager(num_pools=4, maxsize=2)
-
-
-def _span(response: Any) -> tuple[int, int | None]:
+def _span(response: Any, url: str) -> tuple[int, int | None]:
     """Returns the offset of a response in its file, and the length of the file where the server says it."""
     if response.status == 206:
         unit, _, rest = response.headers.get("Content-Range", "").partition(" ")
         span, _, length = rest.partition("/")
         first = span.partition("-")[0]
-        if unit == "bytes" and first.isdigit():
-            return int(first), int(length) if length.isdigit() else None
-        raise DownloadError(f"{response.geturl()}: the server sent a part of the file and did not say which")
-    length = response.headers.get("Content-Length", "")
-    return 0, int(length) if length.isdigit() else None
+        start = _number(first)
+        if unit == "bytes" and start is not None:
+            return start, _number(length)
+        raise DownloadError(f"{url}: the server sent a part of the file and did not say which")
+    return 0, _number(response.headers.get("Content-Length", ""))
+
+
+def _number(text: str) -> int | None:
+    """Returns the number of bytes that a header gives; None for anything else, such as `\u00b2` or 5,000 digits."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
 
 
 def _seconds(retry_after: str | None) -> float:
     """Returns the seconds that a Retry-After header asks for; the header has a number of seconds or a date."""
     if not retry_after:
         return 0.0
-    if retry_after.isdigit():
+    if retry_after.isascii() and retry_after.isdigit():
         return float(retry_after[:9])
     try:
         return max(0.0, email.utils.parsedate_to_datetime(retry_after).timestamp() - time.time())
-    except ValueError:
+    except (ValueError, TypeError, IndexError, OverflowError, OSError):  # whatever the parser makes of a wrong date
         return 0.0
 
 

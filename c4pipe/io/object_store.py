@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from pyarrow import ArrowInvalid, fs
 
 from c4pipe.io.hdfs import Hdfs
-from c4pipe.io.retry import DownloadError, NetworkOptions, RetryPolicy
+from c4pipe.io.retry import DownloadError, NetworkOptions, OnWait, RetryPolicy
 
 SCHEMES = ("s3://", "gs://", "hdfs://")
 """The beginnings of URLs that are read and written through Arrow."""
@@ -27,9 +27,13 @@ _GCS_RETRY_TIME = timedelta(seconds=20)  # of Google's own library; its default 
 _LISTING_TRIES = 5  # few, because a person waits for the answer
 # Messages of the stores' libraries for errors that another try does not change.
 _FINAL = re.compile(
-    r"ACCESS_DENIED|NO_SUCH_BUCKET|INVALID_ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH|HTTP status (?:401|403|404)"
+    r"ACCESS_DENIED|NO_SUCH_BUCKET|INVALID_ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH|HTTP status (?:30[0-9]|401|403|404)"
     r"|Bucket '.*' not found|Not a regular file|CLASSPATH|libjvm|libhdfs|HDFS connection failed"
 )
+_DEFAULT_REGION = "us-east-1"
+# S3's library follows a redirect to any host and sends the session token along, except in this region. It signs
+# requests for this one as for the default region.
+_NO_REDIRECTS = "aws-global"
 _FINAL_ERRORS = (ArrowInvalid, FileExistsError, NotADirectoryError, PermissionError)
 
 
@@ -40,11 +44,18 @@ class ObjectDownload:
         length: the bytes of the whole object; None before the first read.
     """
 
-    def __init__(self, url: str, network: NetworkOptions, first: int = 0, size: int | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        network: NetworkOptions,
+        first: int = 0,
+        size: int | None = None,
+        on_wait: OnWait | None = None,
+    ) -> None:
         """Takes a URL and, for a part of the object, the offset of its first byte and its size in bytes."""
         self._url = url
         self._network = network
-        self._retry = RetryPolicy(url, network)
+        self._retry = RetryPolicy(url, network, on_wait)
         self._file: Any = None
         self._offset = first  # of the next byte to request
         self._end = None if size is None else first + size
@@ -164,7 +175,10 @@ def _store(scheme: str, bucket: str, seconds: float, tries: int) -> fs.FileSyste
     strategy = fs.AwsStandardS3RetryStrategy(max_attempts=tries)
     options = {"request_timeout": seconds, "connect_timeout": _CONNECT_SECONDS, "retry_strategy": strategy}
     if endpoint:
-        return fs.S3FileSystem(endpoint_override=endpoint, **options)
+        store = fs.S3FileSystem(endpoint_override=endpoint, **options)
+        if store.region != _DEFAULT_REGION:
+            return store
+        return fs.S3FileSystem(endpoint_override=endpoint, region=_NO_REDIRECTS, **options)
     return fs.S3FileSystem(region=fs.resolve_s3_region(bucket), **options)
 
 

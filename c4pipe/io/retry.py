@@ -1,15 +1,24 @@
 """How often a download is tried, how long it waits between two tries, and how long it may take."""
 
+import logging
 import random
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+from c4pipe.display import visible
+
+LOG = logging.getLogger("c4pipe")
 
 _MAX_PAUSE = 60.0  # seconds, unless the server asks for more
 
 
 class DownloadError(OSError):
-    """A file could not be downloaded. The message says why."""
+    """A file could not be downloaded. The message says why; what the server said in it is safe to show."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(visible(message))
 
 
 @dataclass(frozen=True)
@@ -33,15 +42,54 @@ class NetworkOptions:
     cache: Path | None = None
 
 
+@dataclass(frozen=True)
+class Wait:
+    """A pause after a try that failed. As text: `HTTP status 503 from data.commoncrawl.org, try 3 of 8, next in 16 s`.
+
+    Attributes:
+        url: what is downloaded.
+        reason: why the try failed, safe to show.
+        failures: the number of tries in a row that failed.
+        tries: the number of tries in a row after which the file is given up.
+        seconds: the length of the pause.
+    """
+
+    url: str
+    reason: str
+    failures: int
+    tries: int
+    seconds: float
+
+    def __str__(self) -> str:
+        where = self.url.partition("://")[2].partition("/")[0].rpartition("@")[2]
+        next_try = f"next in {max(1.0, self.seconds):.0f} s"
+        return visible(f"{self.reason} from {where}, try {self.failures} of {self.tries}, {next_try}")
+
+
+OnWait = Callable[[Wait], None]
+"""Gets each wait of a download when it begins."""
+
+
+def _log_wait(wait: Wait) -> None:
+    LOG.info("waits: %s: %s", wait.url, wait)
+
+
 class RetryPolicy:
     """Counts the tries and the time of one download, waits between tries, and ends it when either is used up."""
 
-    def __init__(self, url: str, network: NetworkOptions) -> None:
+    def __init__(self, url: str, network: NetworkOptions, on_wait: OnWait | None = None) -> None:
+        """Takes the URL, the options, and what gets each wait; without it, waits are logged."""
         self._url = url
         self._network = network
+        self._on_wait = on_wait or _log_wait
         self._failures = 0
         self._size = 0  # bytes read
         self._started = time.monotonic()
+
+    @property
+    def deadline(self) -> float:
+        """The moment of `time.monotonic` at which the time for the file is used up."""
+        return self._started + self._network.file_seconds
 
     def progress(self, size: int) -> None:
         """Takes the number of bytes that have arrived, and waits to keep the rate.
@@ -74,4 +122,5 @@ class RetryPolicy:
         limit = self._network.file_seconds
         if spent + seconds > limit:
             raise DownloadError(f"{self._url}: {reason}; {spent:,.0f} s of {limit:,.0f} s are used up")
+        self._on_wait(Wait(self._url, visible(reason), self._failures, self._network.tries, seconds))
         time.sleep(seconds)

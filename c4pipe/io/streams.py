@@ -8,9 +8,10 @@ from pathlib import Path
 
 from c4pipe.io.byte_stream import ByteStream
 from c4pipe.io.cache import cached
-from c4pipe.io.http import Download, make_pool
+from c4pipe.io.connections import make_pool
+from c4pipe.io.http import Download
 from c4pipe.io.object_store import SCHEMES, ObjectDownload
-from c4pipe.io.retry import NetworkOptions
+from c4pipe.io.retry import DownloadError, NetworkOptions, OnWait
 
 
 def is_url(path: str) -> bool:
@@ -31,19 +32,26 @@ def stream_length(stream: ByteStream) -> int | None:
 class InputOpener:
     """Opens inputs. A worker has one, which keeps its connections."""
 
-    def __init__(self, network: NetworkOptions) -> None:
+    def __init__(self, network: NetworkOptions, on_wait: OnWait | None = None) -> None:
+        """Takes how downloads are made, and what gets each wait between two tries; without it, waits are logged."""
         self._network = network
+        self._on_wait = on_wait
         self._pool = make_pool()
 
     @contextlib.contextmanager
-    def open(self, path: str) -> Iterator[ByteStream]:
-        """Opens a path or URL. Raises DownloadError where a URL can't be read, OSError where a file can't."""
+    def open(self, path: str, max_size: int | None = None) -> Iterator[ByteStream]:
+        """Opens a path or URL. Raises DownloadError where a URL can't be read, OSError where a file can't.
+
+        Args:
+            path: the path or URL.
+            max_size: the largest number of bytes that is downloaded; None for no limit. A larger file can't be read.
+        """
         cache = self._network.cache
         if is_url(path) and cache is None:
-            with self._download(path) as stream:
+            with self._limited(path, max_size) as stream:
                 yield stream
             return
-        local = cached(cache, path, lambda: self._download(path)) if cache and is_url(path) else Path(path)
+        local = cached(cache, path, lambda: self._limited(path, max_size)) if cache and is_url(path) else Path(path)
         with local.open("rb") as file:
             yield file
 
@@ -64,9 +72,28 @@ class InputOpener:
         with self._download(path, first, size) as download:
             return b"".join(iter(lambda: download.read(1 << 20), b""))
 
+    @contextlib.contextmanager
+    def _limited(self, url: str, max_size: int | None) -> Iterator[ByteStream]:
+        with self._download(url) as stream:
+            yield stream if max_size is None else _LimitedStream(stream, url, max_size)
+
     def _download(
         self, url: str, first: int = 0, size: int | None = None
     ) -> AbstractContextManager[Download | ObjectDownload]:
         if url.startswith(SCHEMES):
-            return contextlib.closing(ObjectDownload(url, self._network, first, size))
-        return contextlib.closing(Download(url, self._pool, self._network, first, size))
+            return contextlib.closing(ObjectDownload(url, self._network, first, size, self._on_wait))
+        return contextlib.closing(Download(url, self._pool, self._network, first, size, self._on_wait))
+
+
+class _LimitedStream:
+    """A stream that ends by DownloadError where it has more bytes than a limit."""
+
+    def __init__(self, stream: ByteStream, url: str, limit: int) -> None:
+        self._stream, self._url, self._limit, self._size = stream, url, limit, 0
+
+    def read(self, size: int) -> bytes:
+        data = self._stream.read(size)
+        self._size += len(data)
+        if self._size > self._limit:
+            raise DownloadError(f"{self._url}: it is larger than {self._limit:,} bytes")
+        return data

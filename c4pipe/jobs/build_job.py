@@ -28,13 +28,13 @@ class BuildPlan:
     clean: CleanPlan
 
 
-def plan_build(options: BuildOptions) -> BuildPlan:
-    """Checks the options of both jobs, and looks up what they name. Changes nothing.
+def plan_build(options: BuildOptions, progress: Progress | None = None) -> BuildPlan:
+    """Checks the options of both jobs, and looks up what they name. Changes nothing. `progress` is as in `plan_clean`.
 
     Raises UsageError for an option that can't be met, and if the folders hold something else: before any work is done.
     """
     check_output(options.output, options.formats, options.shards)
-    plan = plan_clean(options.clean)
+    plan = plan_clean(options.clean, progress)
     inputs = [(file.name, file.size) for file in plan.files]
     publish.check_folder(options.output, corpus_identity(plan.recipe, plan.fingerprint, inputs, options.formats))
     _check_work(plan)

@@ -12,6 +12,7 @@ from c4pipe.clean import (
     missing,
     read_headers_of,
     watch_clean,
+    worker_notes,
 )
 from c4pipe.errors import C4pipeError, LostDataError
 from c4pipe.io import is_url, only_run
@@ -89,6 +90,7 @@ def _run(plan: CleanPlan, files: list[InputFile], progress: Progress) -> None:
     sizes = {plan.target(file).name: file.size if known and file.size else 1 for file in plan.files}
     with watch_clean(progress, plan.work, sizes):
         run_job(graph, options.runner, len(tasks), progress.runs_as)
+    worker_notes.remove_notes(plan.work)
 
 
 def _verify(plan: CleanPlan) -> dict[str, int]:

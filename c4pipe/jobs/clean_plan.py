@@ -5,10 +5,10 @@ from functools import cached_property
 
 from c4pipe.clean import missing, work_path
 from c4pipe.errors import UsageError
-from c4pipe.io import StoragePath, list_names
+from c4pipe.io import OnWait, StoragePath, list_names
 from c4pipe.jobs.options import CleanOptions
 from c4pipe.recipes import Lists, Recipe, choose_recipe, pinned_lists, recipe_lists
-from c4pipe.runners import check_runner
+from c4pipe.runners import Progress, check_runner
 from c4pipe.wet import InputFile, find_inputs
 
 
@@ -45,8 +45,12 @@ class CleanPlan:
         return work_path(self.work, file)
 
 
-def plan_clean(options: CleanOptions) -> CleanPlan:
+def plan_clean(options: CleanOptions, progress: Progress | None = None) -> CleanPlan:
     """Checks the options of job 1, and looks up what they name. Changes nothing.
+
+    Args:
+        options: what the user asked for.
+        progress: gets a note for each wait, where a server refuses the list of a crawl.
 
     Raises UsageError for an option that can't be met, C4pipeError if the list of a crawl's files can't be downloaded.
     """
@@ -60,9 +64,13 @@ def plan_clean(options: CleanOptions) -> CleanPlan:
     if options.max_missing is not None and options.max_missing < 0:
         raise UsageError(f"--max-missing {options.max_missing}: give 0 or more")
     notes: list[str] = []
-    files = find_inputs(options.inputs, options.selection, notes.append)
+    files = find_inputs(options.inputs, options.selection, _note_wait(progress), notes.append)
     lists = recipe_lists.gather_lists(recipe, pinned_lists.lists_dir(options.lists), options.links)
     return CleanPlan(options, recipe, lists, files, tuple(notes))
+
+
+def _note_wait(progress: Progress | None) -> OnWait | None:
+    return (lambda wait: progress.note(f"waits: {wait}")) if progress else None
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,11 @@
 import contextlib
 import logging
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from c4pipe.display import error_reason
+from c4pipe.display import error_reason, visible
 from c4pipe.errors import JobWritten, UsageError
 
 LOG = logging.getLogger("c4pipe")
@@ -16,14 +17,15 @@ _FORM = "%(asctime)s %(levelname)s %(message)s"
 
 
 @contextlib.contextmanager
-def log_to(path: Path | None, command: Sequence[str]) -> Iterator[None]:
+def log_to(path: Path | None, command: Sequence[str], on_error: Callable[[str], None] | None = None) -> Iterator[None]:
     """Appends a log of the `with` block to a file: versions, kernels, the command, its jobs, and how it ended.
 
     Args:
         path: the file, or None for no log.
         command: the arguments of the command.
+        on_error: gets a sentence, once, where a record can't be written, as on a full disk. The block goes on.
 
-    Raises UsageError if the file can't be written.
+    Raises UsageError if the file can't be opened.
     """
     if path is None:
         yield
@@ -32,12 +34,12 @@ def log_to(path: Path | None, command: Sequence[str]) -> Iterator[None]:
     from c4pipe.native import kernels
 
     try:
-        handler = logging.FileHandler(path, encoding="utf-8")
+        handler = _LogFile(path, on_error)
     except OSError as error:
         raise UsageError(
             f"--log {path} can't be written: {error_reason(error)}: give a file in a folder that you can write to"
         ) from None
-    handler.setFormatter(logging.Formatter(_FORM))
+    handler.setFormatter(_SafeFormatter(_FORM))
     handler.addFilter(_is_wanted)
     root, before = logging.getLogger(), LOG.level
     root.addHandler(handler)
@@ -52,6 +54,34 @@ def log_to(path: Path | None, command: Sequence[str]) -> Iterator[None]:
         LOG.setLevel(before)
         root.removeHandler(handler)
         handler.close()
+
+
+class _LogFile(logging.FileHandler):
+    """A log file whose errors do not end the run: it was not asked for the log alone."""
+
+    def __init__(self, path: Path, on_error: Callable[[str], None] | None) -> None:
+        super().__init__(path, encoding="utf-8", errors="replace")
+        self._path = path
+        self._on_error = on_error
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Tells the first error; the next record is tried again."""
+        error, on_error, self._on_error = sys.exc_info()[1], self._on_error, None
+        if on_error:
+            on_error(f"--log {self._path} can't be written, and the run goes on without it: {error}")
+
+    def close(self) -> None:
+        """Closes the file, also where what it still holds can't be written."""
+        with contextlib.suppress(OSError):
+            super().close()
+
+
+class _SafeFormatter(logging.Formatter):
+    """Writes a record so that a terminal that shows the log obeys nothing in it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Returns the lines of a record."""
+        return visible(super().format(record), keep="\n")
 
 
 def key_values(values: Mapping[str, object]) -> str:

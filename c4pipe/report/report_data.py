@@ -1,12 +1,12 @@
 """The data of a report, `report.json`: a profile of the pages, examples for each rule, the most repeated spans."""
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 from c4pipe.clean import DROPPED_LANGUAGE, examples
+from c4pipe.display import safe_json
 from c4pipe.errors import UsageError
 from c4pipe.io import StoragePath, read_json, write_text
 from c4pipe.report import profile
@@ -46,7 +46,7 @@ def _dropped_languages(*counts: Mapping[str, Any]) -> dict[str, int]:
 
 def write(folder: StoragePath, data: Mapping[str, Any]) -> None:
     """Writes `report.json` into the folder of a corpus, completely or not at all. Raises OSError."""
-    write_text(folder / NAME, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+    write_text(folder / NAME, safe_json(data, indent=1) + "\n")
 
 
 def read(folder: StoragePath) -> dict[str, Any] | None:

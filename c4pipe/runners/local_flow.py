@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from c4pipe.runners.flow import Step
-from c4pipe.runners.worker import begin
+from c4pipe.runners.worker import begin, release_memory
 
 
 class LocalFlow:
@@ -55,6 +55,7 @@ class LocalFlow:
             try:
                 for element in elements:
                     yield list(step.process(element))
+                    release_memory()
             finally:
                 step.teardown()
             return
@@ -138,4 +139,7 @@ def _process(packed: bytes, element: Any) -> list[tuple[str, Any]]:
         step: Step = pickle.loads(packed)
         step.setup()
         _current = packed, step
-    return list(_current[1].process(element))
+    try:
+        return list(_current[1].process(element))
+    finally:
+        release_memory()

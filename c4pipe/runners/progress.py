@@ -128,13 +128,15 @@ class Progress:
     def _watched(
         self, job: str, folder: StoragePath, look: Callable[[], State], facts: Callable[[], Facts]
     ) -> Iterator[None]:
-        if self._callback is None:
+        if self._callback is None and not LOG.isEnabledFor(logging.INFO):  # nobody sees what a look would find
             yield
             return
         stop = threading.Event()
         interval = self._interval if isinstance(folder, Path) else max(self._interval, _STORE_SECONDS)
         events = self._events(job, look, facts, stop.wait, interval)
-        thread = threading.Thread(target=_send, args=(events, self._callback), name="progress", daemon=True)
+        thread = threading.Thread(
+            target=_send, args=(events, self._callback or (lambda event: None)), name="progress", daemon=True
+        )
         thread.start()
         try:
             yield

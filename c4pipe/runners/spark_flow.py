@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
+import pyarrow as pa
 from pyspark import RDD, SparkContext
 
 from c4pipe.runners.flow import Step
+from c4pipe.runners.worker import release_memory
 
 _SUMS = 0
 """The partition of elements that are only added up. The pairs (key, value) are in the others."""
@@ -138,11 +140,13 @@ def _work(packed: bytes, elements: Iterable[Any]) -> Iterator[tuple[str, Any]]:
             _current[1].teardown()
         step: Step = pickle.loads(packed)
         step.setup()
+        pa.set_memory_pool(pa.system_memory_pool())  # see `lighten`, which is for processes of c4pipe's own
         gc.collect()
         gc.freeze()  # Spark collects garbage after each task: it would look at all that the step has loaded
         _current = packed, step
     for element in elements:
         yield from _current[1].process(element)
+        release_memory()
 
 
 def _forget_archives() -> None:

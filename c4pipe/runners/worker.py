@@ -19,11 +19,19 @@ class _WithoutPandas(MetaPathFinder):
 def lighten() -> None:
     """Hides pandas, which Arrow imports wherever it is installed, and starts no threads for NumPy.
 
-    Nothing here uses them; they take a quarter of a second and some 40 MB in every process. Only for processes of
-    c4pipe's own, at their start.
+    Nothing here uses them; they take a quarter of a second and some 40 MB in every process. Arrow takes its memory from
+    the C library, which gives it back to the system (see `release_memory`). Only for processes of c4pipe's own, at
+    their start.
     """
     sys.meta_path.insert(0, _WithoutPandas())
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+
+
+def release_memory() -> None:
+    """Gives memory that is free now back to the system: otherwise a worker keeps the most that any step has needed."""
+    if arrow := sys.modules.get("pyarrow"):
+        arrow.default_memory_pool().release_unused()
 
 
 def begin(parent: int) -> None:

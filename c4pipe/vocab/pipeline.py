@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from c4pipe.clean import clear_abandoned
+from c4pipe.display import safe_json
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io import (
     AtomicFile,
@@ -219,7 +220,7 @@ def _train(plan: VocabPlan, portions: Sequence[Portion], progress: Progress) -> 
     write_bytes(output / PIECES, pieces)
     files = {MODEL: sha256(data).hexdigest(), PIECES: sha256(pieces).hexdigest()}
     description = _description(plan, portions, answer, files)
-    write_text(output / NAME, json.dumps(description, indent=1, ensure_ascii=False) + "\n")
+    write_text(output / NAME, safe_json(description, indent=1) + "\n")
     remove_tree(output / SAMPLE)
     return description
 

@@ -21,7 +21,7 @@ _KEPT = 256 * 1024  # compressed bytes kept of the current member, to search for
 _AGAIN = 256  # bytes that may be inflated or searched again, in members that fail, for each byte of the file
 _RESCUED = 2 * INFLATE  # inflated bytes to rescue: isal drops one piece, and the content of its own buffer (64 KiB)
 _MAGIC = b"\x1f\x8b\x08"
-_RECORD = b"\nWARC/1."
+_VERSIONS = (b"WARC/1.", b"WARC/0.")  # how a record begins, in capitals; in a file, the name can be in any case
 _ERROR: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # a class, not an instance as its stub has it
 
 
@@ -56,7 +56,7 @@ def inflate(stream: ByteStream) -> Iterator[bytes | Gap]:
     data = raw.read()
     while data:
         member = -1 if plain else _find_member(data, 0)
-        plain = plain or b"WARC/1." in data[: member if member >= 0 else None]
+        plain = plain or _last_record(data[: member if member >= 0 else None]) >= 0
         if member >= 0 and not plain:
             yield from _members(raw, data)
             return
@@ -188,8 +188,19 @@ def _rescue(raw: memoryview, size: int) -> tuple[bytes, Gap]:
         at += step
         plain += piece[max(0, size - seen) :]
         seen += len(piece)
-    end = plain.rfind(_RECORD) + 1
+    end = _last_record(plain, b"\n") + 1
     return bytes(plain[:end]), Gap("gzip_corrupt", len(plain) - end, bytes(plain[end : end + FIRST_BYTES]))
+
+
+def _last_record(data: bytes | bytearray, before: bytes = b"") -> int:
+    """Returns where the last record may start in inflated bytes, with the bytes `before` it; -1 if there is none."""
+    capitals = data.upper()
+    return max(capitals.rfind(before + version) for version in _VERSIONS)
+
+
+def is_version(start: bytes | bytearray) -> bool:
+    """Tells whether seven bytes, or fewer at the end of a file, may be the start of a record."""
+    return any(version.startswith(start.upper()) for version in _VERSIONS)
 
 
 def _find_member(data: bytes, at: int) -> int:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from c4pipe.display import error_reason, format_count
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.io import SCHEMES, InputOpener, NetworkOptions, is_url, list_objects
+from c4pipe.io import SCHEMES, ByteStream, InputOpener, NetworkOptions, OnWait, is_url, list_objects
 
 WET_ENDINGS = (".wet", ".wet.gz")
 """The endings of WET files that are searched in folders; a path or glob may name any file."""
@@ -21,7 +21,8 @@ COMMON_CRAWL = "https://data.commoncrawl.org"
 _NAME_THEM = "give another folder, or name the files themselves"
 _CRAWL = re.compile(r"CC-MAIN-[0-9]{4}(?:-[0-9]{2,4})?(?:-[0-9]{2})?")
 _NAME = re.compile(r"[\w][\w.@+=, -]{0,254}")
-_LISTING_CAP = 64 * 1024 * 1024  # bytes of an unpacked wet.paths: a crawl's is 10 MB
+_LISTING_CAP = 64 * 1024 * 1024  # bytes of a wet.paths, packed or unpacked: a crawl's is 10 MB
+_READ_SIZE = 1 << 20  # bytes
 
 
 class InputFile(NamedTuple):
@@ -91,7 +92,10 @@ def parse_slice(text: str) -> tuple[int | None, int | None]:
 
 
 def find_inputs(
-    patterns: Sequence[str], selection: Selection | None = None, on_note: Callable[[str], None] = lambda text: None
+    patterns: Sequence[str],
+    selection: Selection | None = None,
+    on_wait: OnWait | None = None,
+    on_note: Callable[[str], None] = lambda text: None,
 ) -> tuple[InputFile, ...]:
     """Returns the files that some inputs name, each once, in the order of their names.
 
@@ -99,12 +103,13 @@ def find_inputs(
         patterns: names of crawls, URLs, paths, globs, folders (searched recursively), and lists of these: `@file`, with
             one of the others a line.
         selection: which files of a crawl; None for all.
+        on_wait: gets each wait of the download of a crawl's list; without it, waits are logged.
         on_note: is called with a sentence where a crawl has fewer files than are selected.
 
     Raises UsageError if an input names no file, or if two files have one name; C4pipeError if a crawl's list can't be
     downloaded.
     """
-    finder = _Finder(selection or Selection(), on_note)
+    finder = _Finder(selection or Selection(), on_wait, on_note)
     paths: dict[str, str] = {}
     for pattern in patterns:
         for path in finder.expand(pattern):
@@ -135,9 +140,9 @@ def _name(path: str) -> str:
 
 
 class _Finder:
-    def __init__(self, selection: Selection, on_note: Callable[[str], None]) -> None:
+    def __init__(self, selection: Selection, on_wait: OnWait | None, on_note: Callable[[str], None]) -> None:
         self._selection = selection
-        self._on_note = on_note
+        self._on_wait, self._on_note = on_wait, on_note
         self.crawls = 0
         self._sizes: dict[str, int] = {}  # of objects in folders of stores
 
@@ -193,30 +198,41 @@ class _Finder:
 
     def _crawl(self, crawl: str) -> Iterator[str]:
         listing = f"{self._selection.source.rstrip('/')}/crawl-data/{crawl}/wet.paths.gz"
-        paths = _paths(_listing(listing, self._selection.network), listing)
+        paths = _paths(_listing(listing, self._selection.network, self._on_wait), listing)
         if sentence := self._selection.surplus(paths, crawl):
             self._on_note(sentence)
         for path in self._selection.of(paths, crawl):
             yield f"{self._selection.source.rstrip('/')}/{path}"
 
 
-def _listing(listing: str, network: NetworkOptions) -> bytes:
-    """Returns the unpacked list of a crawl's files."""
+def _listing(listing: str, network: NetworkOptions, on_wait: OnWait | None) -> bytes:
+    """Returns the unpacked list of a crawl's files. Raises C4pipeError where it can't be read, is cut or has no end."""
     try:
         # Few tries, since the user waits: a wrong address is reported within half a minute.
-        with InputOpener(replace(network, tries=min(5, network.tries))).open(listing) as stream:
-            data = b"".join(iter(lambda: stream.read(1 << 20), b""))
-        unpacked = zlib.decompressobj(31).decompress(data, _LISTING_CAP)
-    except (OSError, zlib.error) as error:
+        opener = InputOpener(replace(network, tries=min(5, network.tries)), on_wait)
+        with opener.open(listing, _LISTING_CAP) as stream:
+            return _unpack(stream)
+    except (OSError, ValueError, zlib.error) as error:
         reason = error_reason(error, with_path=True).removeprefix(f"{listing}: ")
-        crawl = listing.split("/")[-2]
         if "HTTP status 404" in reason or isinstance(error, FileNotFoundError):
             raise UsageError(
-                f"there is no such crawl as {crawl}: {listing} does not exist; "
+                f"there is no such crawl as {listing.split('/')[-2]}: {listing} does not exist; "
                 "the crawls are listed at https://commoncrawl.org/get-started"
             ) from error
         raise C4pipeError(f"the list of the crawl's files {listing} can't be downloaded: {reason}") from error
-    return unpacked
+
+
+def _unpack(stream: ByteStream) -> bytes:
+    """Returns the content of a gzipped list. Raises ValueError where it is too large or cut, zlib.error if damaged."""
+    unpacker, unpacked = zlib.decompressobj(31), bytearray()
+    while not unpacker.eof:
+        data = stream.read(_READ_SIZE)
+        unpacked += unpacker.decompress(data, _LISTING_CAP + 1 - len(unpacked))
+        if len(unpacked) > _LISTING_CAP:
+            raise ValueError(f"it is larger than {_LISTING_CAP:,} bytes, and a crawl's list has about ten million")
+        if not data and not unpacker.eof:
+            raise ValueError("it is cut off")
+    return bytes(unpacked)
 
 
 def _paths(listing: bytes, name: str) -> list[str]:

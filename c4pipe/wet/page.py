@@ -9,6 +9,7 @@ from functools import cached_property
 _WARC_DATE = re.compile(
     r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})(?:T([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,6})[0-9]*)?)?Z)?)?)?"
 )
+_USUAL_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-5][0-9]Z")
 _EPOCH = datetime.datetime(1970, 1, 1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _LEAP_SECOND = 60
@@ -77,6 +78,11 @@ def microseconds(warc_date: str) -> int | None:
     fraction of a second. What it leaves out is the first that it can be. A leap second (`:60`) counts as the second
     after it.
     """
+    if _USUAL_DATE.fullmatch(warc_date):  # nearly all are: three times as fast
+        try:
+            return (datetime.datetime.fromisoformat(warc_date[:-1]) - _EPOCH) // _MICROSECOND
+        except ValueError:  # 2019-02-30
+            return None
     match = _WARC_DATE.fullmatch(warc_date)
     if match is None:
         return None

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from c4pipe.io import ByteStream
-from c4pipe.wet.gzip_members import FIRST_BYTES, Gap, inflate
+from c4pipe.wet.gzip_members import FIRST_BYTES, Gap, inflate, is_version
 from c4pipe.wet.page import Page
 from c4pipe.wet.record_end import is_whole
 from c4pipe.wet.record_header import NO_BYTES, Header, parse_header
@@ -39,12 +39,12 @@ DAMAGE = {
 }
 """The kinds of damage: what is wrong, and what the reader does about it."""
 
-_START = rb"WARC/1\.[0-9][ \t]{0,9}\r?\n(?=(?i:WARC|Content)-[A-Za-z-]{1,99}[ \t]{0,9}:)"
+_VERSION = rb"[Ww][Aa][Rr][Cc]/(?:1\.[0-9]|0\.1[78])[ \t]{0,9}\r?\n"  # 0.17, 0.18: drafts of 1.0 with the same records
+_START = _VERSION + rb"(?=(?i:WARC|Content)-[A-Za-z-]{1,99}[ \t]{0,9}:)"
 _RECORD_START = re.compile(_START)  # anywhere: after a record that was cut, the next one begins in the middle of a line
 # A blank line, or the start of a record at the start of a line: a URL may end in WARC/1.0.
 _HEADER_END = re.compile(rb"\n(?:(\r?\n)|(?=" + _START + rb"))")
 _START_LENGTH = 256  # no match of _RECORD_START is longer
-_VERSION_LINE = re.compile(rb"WARC/1\.[0-9][ \t]{0,9}\r?\n")
 _NEWLINES = re.compile(rb"[\r\n]*")
 _END_OF_RECORD = re.compile(rb"(?:\r\n\r\n|\n\n)")
 
@@ -200,7 +200,7 @@ class _RecordReader:
         self.junk = None
         while True:
             self.fill(_START_LENGTH)
-            if _VERSION_LINE.match(self.buffer):
+            if re.match(_VERSION, self.buffer):
                 return True
             blank = _NEWLINES.match(self.buffer)
             if blank and blank.end():
@@ -271,7 +271,7 @@ class _RecordReader:
         newlines = _NEWLINES.match(self.buffer, length, limit)
         after = newlines.end() if newlines else length
         if after < limit:
-            if b"WARC/1.".startswith(self.buffer[after : after + 7]):  # or the end, or a version line that is cut
+            if is_version(self.buffer[after : after + 7]):  # or the end, or a version line that is cut
                 return True
             if not _END_OF_RECORD.match(self.buffer, length):
                 return False

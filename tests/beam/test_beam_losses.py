@@ -67,7 +67,7 @@ def test_nothing_is_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n
 @pytest.mark.beam
 def test_the_same_pipeline_publishes_after_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(page_batches, "decode", lambda blocks: 1 / 0)
+        patch.setattr(page_batches, "in_order", lambda blocks: 1 / 0)
         with pytest.raises(Exception, match="division by zero"):
             run(lambda pipeline: pipeline | BuildCorpus(CRAWL, tmp_path / "corpus", lists=LISTS))
     assert (tmp_path / "corpus" / "_building").exists()

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from c4pipe.clean.work_file import read_kept
 from c4pipe.dedup import find_steps, page_batches, shuffle, write_steps
 from c4pipe.dedup.dedup_step import RowStep
-from c4pipe.dedup.page_batches import decode, encode
+from c4pipe.dedup.page_batches import encode, in_order
 from c4pipe.dedup.shuffle import SHUFFLES, unpack
 from c4pipe.errors import LostDataError
 from c4pipe.filters.duplicates import Rows
@@ -36,7 +37,7 @@ def alter(blocks: list[bytes]) -> list[bytes]:
 
 
 def alter_pages(blocks: list[bytes]) -> list[bytes]:
-    pages = decode(blocks[:1])
+    pages = pa.concat_tables(in_order(blocks[:1])).combine_chunks()
     keys = pages["page_key"].to_numpy().copy()
     keys[0] ^= np.uint64(1)
     return [encode(pages.set_column(0, "page_key", [keys])), *blocks[1:]]
@@ -69,7 +70,7 @@ def spoil(
         return unpack(damaged(blocks) if now == [name] else blocks, dtype)
 
     if name == "pages":
-        monkeypatch.setattr(page_batches, "decode", lambda batches: decode(damaged(batches)))
+        monkeypatch.setattr(page_batches, "in_order", lambda batches: in_order(damaged(batches)))
     else:
         monkeypatch.setattr(RowStep, "_receive", noted_receive)
         monkeypatch.setattr(shuffle, "unpack", spoiled_unpack)

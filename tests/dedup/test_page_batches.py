@@ -82,7 +82,7 @@ def finish(
     pages = table(rows)
     finished = PageFinisher(recipe, lists or Lists()).finish(pages, removals, counts)
     assert pages.to_pylist() == list(rows), "the pages given were changed"
-    assert page_batches.decode([page_batches.encode(finished)]).to_pylist() == carried(finished.to_pylist())
+    assert merged(finished) == carried(sorted(finished.to_pylist(), key=lambda row: row["page_key"]))
     return finished.select(work_file.PAGE_COLUMNS).to_pylist(), +counts
 
 
@@ -322,38 +322,68 @@ def test_unclaimed(removals: dict[int, list[int]], seen: list[list[int]], number
 # --- on the way ------------------------------------------------------------------------------------------
 
 
-@given(st.lists(st.lists(st.builds(page, keys, st.text(max_size=30)), max_size=5), max_size=4))
-def test_what_is_encoded_comes_back(batches: list[list[Row]]) -> None:
-    decoded = page_batches.decode([page_batches.encode(table(rows)) for rows in batches])
-    assert decoded.schema == pa.schema([pa.field("page_key", pa.uint64(), nullable=False), *shard_writer.SCHEMA])
-    assert decoded.to_pylist() == carried([row for rows in batches for row in rows])
+def merged(*batches: pa.Table) -> list[Row]:
+    """Returns the pages of batches as a shard receives them."""
+    parts = list(page_batches.in_order([page_batches.encode(batch) for batch in batches]))
+    schema = pa.schema([pa.field("page_key", pa.uint64(), nullable=False), *shard_writer.SCHEMA])
+    assert all(part.schema == schema for part in parts)
+    return [row for part in parts for row in part.to_pylist()]
+
+
+@given(
+    st.lists(st.lists(st.builds(page, keys, st.text(max_size=30)), max_size=9), max_size=4),
+    st.sampled_from([1, 3, 256]),
+    st.sampled_from([100, 1000, 1 << 22]),
+)
+def test_batches_are_merged_by_key(batches: list[list[Row]], rows_at_once: int, part_bytes: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(page_batches, "_ROWS_AT_ONCE", rows_at_once)
+        patch.setattr(page_batches, "_PART_BYTES", part_bytes)
+        found = merged(*map(table, batches))
+    expected = [row for rows in batches for row in rows]
+    assert found == carried(sorted(expected, key=lambda row: (row["page_key"], row["text"])))
 
 
 def test_columns_for_the_way_only() -> None:
     columns = table([page(1), page(2)]).select([*reversed(SCHEMA.names)])
-    assert page_batches.decode([page_batches.encode(columns)]).to_pylist() == carried([page(1), page(2)])
+    assert merged(columns) == carried([page(1), page(2)])
 
 
 def test_part_of_a_table_is_encoded_alone() -> None:
     pages = [page(key, np.random.default_rng(key).bytes(5000).hex()) for key in range(100)]
     encoded = page_batches.encode(table(pages).slice(3, 1))
     assert len(encoded) < 1.1 * len(page_batches.encode(table(pages[3:4])))
-    assert page_batches.decode([encoded]).to_pylist() == carried(pages[3:4])
+    assert [row for part in page_batches.in_order([encoded]) for row in part.to_pylist()] == carried(pages[3:4])
+
+
+def test_a_shard_holds_its_pages_compressed() -> None:
+    """Only some pages are uncompressed at a time: 160 MB of text take a few."""
+    pages = table([page(key, "The ferry crosses the river. " * 3500) for key in range(200)])
+    page_keys = [pa.array([key << 53 for key in range(n, 1600, 8)], pa.uint64()) for n in range(8)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(page_batches, "_ROWS_AT_ONCE", 4)
+        batches = [page_batches.encode(pages.set_column(0, "page_key", each)) for each in page_keys]
+        del pages
+        patch.setattr(page_batches, "_PART_BYTES", sum(map(len, batches)) // 20)
+        before, most, rows = pa.total_allocated_bytes(), 0, 0
+        for part in page_batches.in_order(batches):
+            most, rows = max(most, pa.total_allocated_bytes() - before), rows + len(part)
+    assert rows == 1600
+    assert most < 40_000_000
 
 
 @pytest.mark.parametrize("batches", [[], [[]], [[], []]])
 def test_no_pages(batches: list[list[Row]]) -> None:
-    decoded = page_batches.decode([page_batches.encode(table(rows)) for rows in batches])
-    assert (decoded.schema.names, len(decoded)) == (CARRIED, 0)
+    assert merged(*map(table, batches)) == []
 
 
 @given(st.lists(st.integers(0, 5), max_size=30))
 def test_by_shard(numbers: list[int]) -> None:
-    pages = table([page(key) for key in range(len(numbers))])
+    pages = table([page(100 - key) for key in range(len(numbers))])
     parts = list(page_batches.by_shard(pages, np.array(numbers, dtype=np.int64)))
     assert [number for number, _ in parts] == sorted(set(numbers))
     for number, part in parts:
-        assert part["page_key"].to_pylist() == [key for key, own in enumerate(numbers) if own == number]
+        assert part["page_key"].to_pylist() == sorted(100 - key for key, own in enumerate(numbers) if own == number)
 
 
 def test_folders() -> None:
@@ -368,9 +398,7 @@ def test_folders() -> None:
 
 
 def in_order(rows: Sequence[Row]) -> list[Row]:
-    parts = list(page_batches.in_order(page_batches.decode([page_batches.encode(table(rows))])))
-    assert all(part.schema == shard_writer.SCHEMA for part in parts)
-    return [row for part in parts for row in part.to_pylist()]
+    return merged(table(rows))
 
 
 def test_rows_of_a_shard_by_example() -> None:
@@ -381,7 +409,7 @@ def test_rows_of_a_shard_by_example() -> None:
 
 def test_an_empty_shard() -> None:
     assert in_order([]) == []
-    assert list(page_batches.in_order(page_batches.decode([]))) == []
+    assert list(page_batches.in_order([])) == []
 
 
 @given(
@@ -395,4 +423,4 @@ def test_neither_order_nor_chunks_matter(page_keys: list[int], random: Any, chun
         patch.setattr(page_batches, "_CHUNK_ROWS", chunk)
         rows = in_order(random.sample(pages, len(pages)))
     expected = sorted(pages, key=lambda row: row["page_key"])
-    assert rows == [{name: row[name] for name in shard_writer.SCHEMA.names} for row in expected]
+    assert rows == carried(expected)

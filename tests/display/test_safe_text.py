@@ -1,10 +1,12 @@
 """Text on a terminal: nothing in it is a command, whatever a page, a URL or a file name holds."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from c4pipe.display.safe_text import JOINERS, visible
+from c4pipe.display.safe_text import JOINERS, safe_json, visible
 
 
 @pytest.mark.parametrize(
@@ -36,3 +38,23 @@ def test_any_text_can_be_printed(text: str) -> None:
     assert shown.isprintable()
     assert shown.encode().decode() == shown
     assert visible(shown) == shown
+
+
+@given(
+    st.recursive(
+        st.text(st.characters(exclude_categories=())), lambda each: st.lists(each) | st.dictionaries(st.text(), each)
+    )
+)
+def test_any_values_are_json_that_can_be_shown(values: object) -> None:
+    for indent in (None, 1):
+        text = safe_json(values, indent)
+        assert json.loads(text) == values
+        assert text.replace("\n", "").isprintable()
+        assert text.encode().decode() == text
+
+
+def test_json_stays_readable() -> None:
+    assert (
+        safe_json(["naïve 日本語 🙂", "\u202e\x9b\x7f\U000e0001"])
+        == '["naïve 日本語 🙂", "\\u202e\\u009b\\u007f\\udb40\\udc01"]'
+    )

@@ -170,7 +170,7 @@ def store_of(
     for path, data in objects.items():
         store.put(path, data)
     with listen(type("Handler", (_Handler,), {"store": store})) as store.url:
-        for name, value in _environment(store.url).items():
+        for name, value in environment(store.url).items():
             monkeypatch.setenv(name, value)
         object_store._store.cache_clear()
         try:
@@ -179,7 +179,8 @@ def store_of(
             object_store._store.cache_clear()
 
 
-def _environment(url: str) -> dict[str, str]:
+def environment(url: str) -> dict[str, str]:
+    """Returns the variables by which c4pipe finds an S3 server."""
     return {
         "AWS_ENDPOINT_URL": url,
         "AWS_ACCESS_KEY_ID": "key",

@@ -30,6 +30,7 @@ class Web:
         self.faults: Counter[str] = Counter()
         self.connections = 0
         self.url = ""
+        self.headers: dict[str, str] = {}  # more headers, of each answer with a file
         self.lock = threading.Lock()
 
 
@@ -74,6 +75,8 @@ class _Handler(Handler):
             self.send_header("Content-Range", f"bytes {first}-{end - 1}/{len(data)}")
         self.send_header("ETag", f'"{md5(data).hexdigest()}"')
         self.send_header("Content-Length", str(end - first))
+        for name, value in self.web.headers.items():
+            self.send_header(name, value)
         self.end_headers()
         rest = data[first:end]
         broken = fault in ("cut", "reset", "stall")

@@ -14,7 +14,8 @@ from c4pipe.clean import missing, work_folder
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.io.http import Download, make_pool
+from c4pipe.io.connections import make_pool
+from c4pipe.io.http import Download
 from c4pipe.io.lock import only_run
 from c4pipe.io.retry import DownloadError, NetworkOptions
 from c4pipe.wet.inputs import Selection, find_inputs, parse_slice
@@ -55,6 +56,17 @@ def test_a_connection_is_used_again() -> None:
             while download.read(1 << 16):
                 pass
         assert web.connections == 1
+
+
+def test_a_content_encoding_is_not_undone() -> None:
+    """Offsets count stored bytes, and of a damaged member nothing behind it would be read."""
+    members = [gzip.compress(DATA[start : start + 10_000]) for start in range(0, 100_000, 10_000)]
+    members[3] = members[3][:500] + b"damaged" + members[3][507:]
+    stored = b"".join(members)
+    with serve({"a.gz": stored}, lambda path, number: "cut" if number < 2 else None) as web:
+        web.headers["Content-Encoding"] = "gzip"
+        assert fetch(web, "a.gz") == stored
+        assert web.asked["a.gz"] == 3
 
 
 def test_what_will_not_change_ends_at_once() -> None:

@@ -21,8 +21,9 @@ from c4pipe.io.retry import DownloadError, NetworkOptions
 from c4pipe.io.streams import InputOpener
 from c4pipe.wet.inputs import Selection, find_inputs
 from tests.helpers.crawls import CRAWL, FOLDER, LISTS, build, files_of, made_crawl
-from tests.helpers.s3 import Store, store_of
-from tests.helpers.web import Script
+from tests.helpers.hostile_web import serve_hostile
+from tests.helpers.s3 import Store, environment, store_of
+from tests.helpers.web import Script, serve
 
 QUICK = NetworkOptions(tries=12, first_pause=0.002, stall_seconds=10.0)
 HASTY = replace(QUICK, stall_seconds=0.5)
@@ -337,3 +338,21 @@ def test_missing_objects_are_noted_and_tried_again(
     made = manifest.read_manifest(corpus)
     assert made is not None
     assert (made["missing"], len(made["inputs"])) == ([], 3)
+
+
+def test_a_redirect_gets_no_session_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """S3's own library would follow it, and send the token to whatever host the server names."""
+    with serve({"crawl/a": DATA}) as other:
+        redirect = f"HTTP/1.1 307 Go\r\nLocation: {other.url}/crawl/a\r\nContent-Length: 0\r\n\r\n".encode()
+        with serve_hostile() as web:
+            web.answers["crawl/a"] = lambda: [redirect]
+            for name, value in environment(web.url).items():
+                monkeypatch.setenv(name, value)
+            monkeypatch.setenv("AWS_SESSION_TOKEN", "token")
+            object_store._store.cache_clear()
+            try:
+                with pytest.raises(DownloadError, match=r"s3://crawl/a: .*HTTP status 307"):
+                    fetch("s3://crawl/a")
+            finally:
+                object_store._store.cache_clear()
+        assert other.connections == 0

@@ -79,6 +79,27 @@ def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
+def test_a_log_that_gets_full_does_not_end_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    work = tmp_path / "w"
+    command = ["clean", str(ROOT / "samples" / "crawl"), *LISTS, "--workers", "1", "--work", str(work), "--quiet"]
+    assert main.main([*command, "--log", "/dev/full"]) == 0
+    printed = capsys.readouterr().err
+    assert printed == (
+        "c4pipe: --log /dev/full can't be written, and the run goes on without it: [Errno 28] No space left on device\n"
+    )
+    assert len(list(work.glob("*.parquet"))) == len(list((ROOT / "samples" / "crawl").iterdir()))
+
+
+def test_a_log_obeys_nothing(tmp_path: Path) -> None:
+    with log_to(tmp_path / "log", ["a\x1b[2Jb"]):
+        LOG.info("one\x9b31m\u202etwo\nthree \udcff")
+    assert [message for _, message in log_records(tmp_path / "log")][2:4] == [
+        "command: c4pipe 'a\ufffd[2Jb'",
+        "one\ufffd31m\ufffdtwo\nthree \ufffd",
+    ]
+
+
 def test_a_job_that_was_written_to_a_file_is_no_error(tmp_path: Path) -> None:
     with pytest.raises(JobWritten), log_to(tmp_path / "log", []):
         raise JobWritten("the job is in x.jar")

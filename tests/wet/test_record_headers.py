@@ -42,11 +42,30 @@ def test_headers_in_any_order_and_case(seed: int) -> None:
     assert (got.pages[1].url, got.pages[1].timestamp) == ("http://example.com/", "2019-04-18T10:12:43Z")
 
 
-@pytest.mark.parametrize("version", [b"WARC/1.0", b"WARC/1.1", b"WARC/1.0 ", b"WARC/1.0\t"])
+VERSIONS = [
+    *(b"WARC/1.0", b"WARC/1.1", b"WARC/1.0 ", b"WARC/1.0\t"),
+    *(b"warc/1.0", b"Warc/1.1", b"WARC/0.17", b"warc/0.18"),
+]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_version_lines(version: bytes) -> None:
     data = A + B.replace(b"WARC/1.0", version) + C
     read_damage({}, ALL, data)
     assert read(b"junk\n", data).texts == ALL
+    assert read(data[10:]).texts == ALL[1:]
+    whole = data.replace(b"WARC/1.0", version)
+    read_damage({}, ALL, whole)
+    for cut in (whole[: -len(C) + 4], member(whole[: -len(C) + 4])):
+        assert read(cut).texts == ALL[:2]
+    damaged = bytearray(b"".join(map(member, (whole[: len(A)], whole[len(A) :]))))
+    damaged[-30] ^= 1
+    assert read(bytes(damaged)).texts[:1] == FIRST
+
+
+@pytest.mark.parametrize("version", [b"WARC/2.0", b"WARC/0.9", b"WARC/0.16", b"WARC/1.", b"WARD/1.0"])
+def test_lines_that_are_no_version(version: bytes) -> None:
+    read_damage({"junk": 1}, [ALL[0], ALL[2]], A + B.replace(b"WARC/1.0", version) + C)
 
 
 @pytest.mark.parametrize("kind", ["response", "request", "metadata", "revisit", "warcinfo", "resource", "", "x"])

@@ -1,0 +1,44 @@
+"""A shard: its pages come in batches, and leave as its files."""
+
+from collections.abc import Iterable, Sequence
+
+from c4pipe.corpus import ShardWriter, shard_writer
+from c4pipe.dedup import page_batches, shuffle
+from c4pipe.dedup.publishers import publisher
+from c4pipe.display import error_reason
+from c4pipe.errors import C4pipeError
+from c4pipe.io import StoragePath
+from c4pipe.report import Profiler
+from c4pipe.runners import control_totals
+
+
+def write_shard(
+    batches: Iterable[bytes], shard: tuple[str, str, int, int], output: StoragePath, formats: Sequence[str]
+) -> control_totals.Report:
+    """Writes the files of a shard into the publisher's folder.
+
+    Args:
+        batches: the pages of the shard, as `page_batches.encode` packs them.
+        shard: its language, its split, its number, and how many shards the split has.
+        output: the folder of the corpus.
+        formats: the formats to write.
+
+    Returns a report: control totals, the files, and the profile of the pages. Raises C4pipeError where the files can't
+    be written.
+    """
+    language, split, number, of = shard
+    folder = publisher(output).shards_folder
+    profiler = Profiler(language, split)
+    report: control_totals.Report = {}
+    try:
+        with ShardWriter(folder, language, split, number, of, formats) as writer:
+            for pages in page_batches.in_order(batches):
+                totals = control_totals.received("pages", shuffle.totals(pages["page_key"].to_numpy()))
+                report = control_totals.add_reports([report, totals])
+                rows = pages.select(shard_writer.SCHEMA.names)
+                writer.write(rows)
+                profiler.add(rows)
+    except OSError as error:
+        name = f"shard {number} of {of} ({language}, {split})"
+        raise C4pipeError(f"{name} can't be written to {folder}: {error_reason(error, with_path=True)}") from error
+    return {**report, "shards": [file.to_json() for file in writer.files], "profiles": [profiler.result()]}

@@ -1,0 +1,164 @@
+"""Waits for a server, and pages and files that take long: the user sees them while the job runs."""
+
+import io
+import json
+import logging
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from c4pipe.clean.clean_progress import watch_clean
+from c4pipe.clean.file_cleaner import WetFileCleaner
+from c4pipe.clean.slow_watch import SlowLimits
+from c4pipe.clean.worker_notes import NoteReader, NoteWriter
+from c4pipe.cli import main
+from c4pipe.cli.progress import ProgressBar
+from c4pipe.io.paths import list_names
+from c4pipe.io.retry import Wait
+from c4pipe.recipes.presets import C4, UNFILTERED
+from c4pipe.recipes.recipe_lists import Lists, gather_lists
+from c4pipe.runners.progress import Progress, ProgressEvent
+from c4pipe.wet.page import Page
+from tests.helpers.crawls import CRAWL, LISTS, SAMPLES, made_crawl
+from tests.helpers.logs import log_records
+from tests.helpers.web import serve
+from tests.helpers.wet import TIMESTAMP, wet_bytes
+
+WAIT = Wait("https://user:pw@data.example/a/b.wet.gz", "HTTP status 503", 3, 8, 16.2)
+
+
+def test_a_wait_in_words() -> None:
+    assert str(WAIT) == "HTTP status 503 from data.example, try 3 of 8, next in 16 s"
+    assert str(Wait("s3://bucket/key", "a\x1b", 1, 5, 0.1)) == "a\ufffd from bucket, try 1 of 5, next in 1 s"
+
+
+def test_notes_are_read_once(tmp_path: Path) -> None:
+    reader = NoteReader(tmp_path)
+    reader.read(list_names(tmp_path))
+    assert (reader.waits, reader.words()) == ([], "")
+    NoteWriter(tmp_path / "a.wet.parquet", "a.wet").wait(WAIT)
+    NoteWriter(tmp_path / "b.wet.parquet", "b.wet").slow("b.wet takes long")
+    reader.read(list_names(tmp_path))
+    values = {"file": "a.wet", "reason": "HTTP status 503", "try": 3, "tries": 8, "seconds": 16.2}
+    assert (reader.waits, reader.slow) == ([values], ["b.wet takes long"])
+    assert reader.words() == ", waits: HTTP status 503 from data.example, try 3 of 8, next in 16 s"
+    assert list_names(tmp_path) == set()
+    NoteWriter(tmp_path / "b.wet.parquet", "b.wet").wait(Wait("http://b/b", "x", 1, 8, 5.0))
+    reader.read(list_names(tmp_path))
+    assert reader.words() == ", 2 wait: x from b, try 1 of 8, next in 5 s"
+    reader.read(list_names(tmp_path))
+    assert (reader.waits, reader.slow) == ([], [])
+
+
+def test_a_wait_that_is_over_is_not_shown(tmp_path: Path) -> None:
+    reader = NoteReader(tmp_path)
+    NoteWriter(tmp_path / "a", "a").wait(Wait("http://b/b", "x", 1, 8, 0.05))
+    time.sleep(0.1)
+    reader.read(list_names(tmp_path))
+    assert len(reader.waits) == 1
+    assert reader.words() == ""
+
+
+def test_a_note_that_cannot_be_written_ends_nothing(tmp_path: Path) -> None:
+    NoteWriter(tmp_path / "no" / "folder", "a").wait(WAIT)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_each_refusal_is_seen(workers: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serve(made_crawl(2), lambda path, number: "429 1" if number < (2 if "00000" in path else 1) else None) as web:
+        command = ["clean", CRAWL, "--source", web.url, "--lists", str(LISTS), "--workers", workers]
+        command += ["--work", str(tmp_path / "w"), "--json-progress", "--log", str(tmp_path / "log")]
+        assert main.main(command) == 0
+    events = [json.loads(line) for line in capsys.readouterr().err.splitlines() if line.startswith("{")]
+    host = web.url.removeprefix("http://")
+    assert events[0] == {"note": f"waits: HTTP status 429 from {host}, try 1 of 5, next in 1 s"}  # for the crawl's list
+    waits = [wait for event in events for wait in event.get("waits", [])]
+    expected = [(f"{file:05}.warc.wet.gz", "HTTP status 429", number) for file, number in ((0, 1), (0, 2), (1, 1))]
+    assert sorted((wait["file"], wait["reason"], wait["try"]) for wait in waits) == expected
+    assert all(wait["tries"] == 8 and wait["seconds"] >= 1.0 for wait in waits)
+    logged = [message for _, message in log_records(tmp_path / "log") if message.startswith("waits: ")]
+    assert logged[0] == events[0]["note"]
+    assert sorted(message.rpartition(", ")[0] for message in logged[1:]) == [
+        f"waits: {name}: {reason} from {host}, try {number} of 8" for name, reason, number in expected
+    ]
+    assert [name for name in list_names(tmp_path / "w") if name.startswith(".")] == []
+
+
+def test_a_quiet_run_logs_each_refusal_and_leaves_no_note(tmp_path: Path) -> None:
+    with serve({"a.wet.gz": SAMPLES[0].read_bytes()}, lambda path, number: "429 1" if number < 1 else None) as web:
+        for name, more in (("v", []), ("w", ["--log", str(tmp_path / "log")])):
+            command = ["clean", f"{web.url}/a.wet.gz", "--lists", str(LISTS), "--workers", "1", "--quiet"]
+            assert main.main([*command, "--work", str(tmp_path / name), *more]) == 0
+            assert [name for name in list_names(tmp_path / name) if name.startswith(".")] == []
+            web.asked.clear()
+    logged = [message for _, message in log_records(tmp_path / "log") if message.startswith("waits: ")]
+    assert len(logged) == 1
+
+
+def test_the_bar_shows_a_wait(tmp_path: Path) -> None:
+    file = io.StringIO()
+    progress = Progress(ProgressBar(Console(file=file, width=200, force_terminal=True)), interval=0.05)
+    with watch_clean(progress, tmp_path, {"a.wet.parquet": 1}):
+        NoteWriter(tmp_path / "a.wet.parquet", "a.wet").wait(WAIT)
+        time.sleep(0.3)
+    assert "0 of 1 files, waits: HTTP status 503 from data.example, try 3 of 8, next in 16 s" in file.getvalue()
+
+
+class SlowStream:
+    """A stream that gives a few bytes at a time, with a pause before each."""
+
+    def __init__(self, data: bytes) -> None:
+        self._pieces = iter([data[start : start + 50] for start in range(0, len(data), 50)])
+
+    def read(self, size: int) -> bytes:
+        time.sleep(0.01)
+        return next(self._pieces, b"")
+
+
+def notes_of(folder: Path) -> Iterator[str]:
+    reader = NoteReader(folder)
+    reader.read(list_names(folder))
+    yield from reader.slow
+
+
+def test_a_file_that_takes_long_is_named_once(tmp_path: Path) -> None:
+    data = wet_bytes([Page(f"http://example.com/{number}", TIMESTAMP, "A page.\n") for number in range(20)])
+    limits = SlowLimits(file_seconds=0.05, file_speed=1e9, interval=0.01)
+    WetFileCleaner(UNFILTERED, Lists(), slow_limits=limits).clean(SlowStream(data), "a.wet.gz", tmp_path / "a.parquet")
+    (note,) = notes_of(tmp_path)
+    assert note.startswith("a.wet.gz takes long: less than a second for its first ")
+
+
+def test_a_page_that_takes_long_is_named(tmp_path: Path) -> None:
+    """Large pages with accents of their own, which are cleaned in Python, take long by these limits."""
+    text = "".join(f"The e\u0301lan number {number} is followed by another one.\n" for number in range(3500))
+    pages = [Page(f"http://example.com/{number}\x1b", TIMESTAMP, text) for number in range(5)]
+    limits = SlowLimits(page_seconds=0.0, page_speed=1e9, interval=0.001)
+    cleaner = WetFileCleaner(C4, gather_lists(C4, LISTS, ()), slow_limits=limits)
+    cleaner.clean(io.BytesIO(wet_bytes(pages)), "a.wet.gz", tmp_path / "a.parquet")
+    notes = list(notes_of(tmp_path))
+    assert notes
+    assert all(note.startswith("a page of a.wet.gz takes long: http://example.com/") for note in notes)
+    assert all(note.isprintable() for note in notes)
+
+
+def test_what_takes_its_time_is_not_named(tmp_path: Path) -> None:
+    cleaner = WetFileCleaner(UNFILTERED, Lists(), slow_limits=SlowLimits(interval=0.001))
+    cleaner.clean(io.BytesIO(SAMPLES[0].read_bytes()), "a.wet.gz", tmp_path / "a.parquet")
+    assert list(notes_of(tmp_path)) == []
+
+
+def test_what_takes_long_is_told_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    told: list[str] = []
+    events: list[ProgressEvent] = []
+    with (
+        caplog.at_level(logging.INFO, "c4pipe"),
+        watch_clean(Progress(events.append, told.append), tmp_path, {"a.wet.parquet": 1}),
+    ):
+        NoteWriter(tmp_path / "a.wet.parquet", "a.wet").slow("a.wet takes long")
+    assert told == ["a.wet takes long"]
+    assert ("c4pipe", logging.WARNING, "a.wet takes long") in caplog.record_tuples
