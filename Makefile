@@ -23,26 +23,27 @@ help:
 setup: .venv/c4pipe.stamp
 	@.venv/bin/c4pipe --version
 
-.venv/bin/python:
+.venv/venv.stamp:
 	PYTHON="$(PYTHON)" scripts/venv
+	@touch $@
 
-PACKAGE = .venv/bin/python pyproject.toml scripts/install $(wildcard c4pipe/native/*.c)
+PACKAGE = .venv/venv.stamp pyproject.toml scripts/install $(wildcard c4pipe/native/*.c)
 
 .venv/c4pipe.stamp: $(PACKAGE) requirements/setup.txt
-	scripts/install setup
+	PYTHON="$(PYTHON)" scripts/install setup
 	@touch $@
 
 .venv/check.stamp: $(PACKAGE) requirements/check.txt
-	scripts/install check
+	PYTHON="$(PYTHON)" scripts/install check
 	@touch .venv/c4pipe.stamp $@
 
 # Everything that `make test` needs, in one installation: each one builds the package again.
 .venv/test.stamp: $(PACKAGE) requirements/test.txt
-	scripts/install test
+	PYTHON="$(PYTHON)" scripts/install test
 	@touch .venv/c4pipe.stamp .venv/check.stamp .venv/parity.stamp .venv/spark.stamp $@
 
 .venv/parity.stamp .venv/spark.stamp .venv/fuzz.stamp: .venv/%.stamp: $(PACKAGE) requirements/%.txt
-	scripts/install $*
+	PYTHON="$(PYTHON)" scripts/install $*
 	@touch .venv/c4pipe.stamp $@
 
 demo: setup

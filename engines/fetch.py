@@ -22,6 +22,7 @@ PRISM = "github.com/apache/beam/sdks/v2/go/cmd/prism@v2.77.0"
 BOOT = "github.com/apache/beam/sdks/v2/python/container@v2.77.0"
 """Beam's `boot`, the entry point of its images for workers."""
 GCS = "github.com/fsouza/fake-gcs-server@v1.56.1"
+_TOOLS = {"java": "Java", "mvn": "Maven", "go": "Go"}
 _SIGNATURES = (".SF", ".RSA", ".DSA")
 
 
@@ -45,6 +46,8 @@ class Engines:
 def fetch() -> Engines:
     """Gets what is not in the cache yet, and returns where all of it is."""
     folder = cache()
+    have_jars = all((folder / f"{engine}-runner.jar").exists() for engine in ("spark", "flink"))
+    need("java", *(() if have_jars else ("mvn",)), *(() if _program(PRISM).exists() else ("go",)))
     spark = folder / f"spark-{SPARK}"
     if not (spark / "python").exists():
         _get_spark(folder, spark)
@@ -59,18 +62,29 @@ def cache() -> Path:
     return folder
 
 
+def _program(package: str) -> Path:
+    return cache() / package.partition("@")[0].rpartition("/")[2]
+
+
 def built(package: str) -> Path:
     """Returns the program of a Go package, `path/of/package@version`; builds it where it is not in the cache."""
-    program = cache() / package.partition("@")[0].rpartition("/")[2]
+    program = _program(package)
     if not program.exists():
         print(f"building {package}", flush=True)
         subprocess.run(["go", "install", package], check=True, env={**os.environ, "GOBIN": str(program.parent)})
     return program
 
 
+def need(*tools: str) -> None:
+    """Ends the program with a sentence where a tool is not installed."""
+    if wanting := [tool for tool in tools if not shutil.which(tool)]:
+        names = ", ".join(f"{_TOOLS[tool]} ({tool})" for tool in wanting)
+        sys.exit(f"engines: this machine has no {names}: install it, and run the same command again")
+
+
 def _get_spark(folder: Path, target: Path) -> None:
     print(f"getting Spark {SPARK}", flush=True)
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    pip = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-deps"]
     archive = folder / f"pyspark-{SPARK}.tar.gz"
     subprocess.run([*pip, "--no-binary", "pyspark", f"pyspark=={SPARK}", "-d", str(folder)], check=True)
     _check([archive])

@@ -13,6 +13,7 @@ from apache_beam.metrics import Metrics
 from apache_beam.transforms.window import GlobalWindow, GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
+from c4pipe.clean import DROPPED_LANGUAGE
 from c4pipe.dedup import shuffle
 from c4pipe.errors import UsageError
 from c4pipe.runners import TOTALS_PREFIX, Report, add_reports, check_totals
@@ -55,7 +56,7 @@ class CountingFn(beam.DoFn):
             yield beam.pvalue.TaggedOutput(output.tag, value) if tagged else value
         report = add_reports([self._counts, *self._reports])
         for name, number in report.items():
-            if is_count(name):
+            if is_count(name) and not name.startswith(DROPPED_LANGUAGE):  # which are in report.json
                 Metrics.counter("c4pipe", metric_name(name)).inc(number)
         if report:
             yield beam.pvalue.TaggedOutput(REPORT, _global(report))

@@ -12,6 +12,7 @@ from .examples import Example as Example
 from .examples import SmallestKeys as SmallestKeys
 from .examples import make_example as make_example
 from .fact_wording import number as number
+from .file_cleaner import DROPPED_LANGUAGE as DROPPED_LANGUAGE
 from .file_cleaner import WetFileCleaner as WetFileCleaner
 from .resources import RuleResources as RuleResources
 from .steps import CleanWetFile as CleanWetFile

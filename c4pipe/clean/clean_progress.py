@@ -1,10 +1,11 @@
-"""How far `clean` is: the work files that are written, and what their headers count."""
+"""How far `clean` is: the work files that are written, what their headers count, and how far the open files are."""
 
 import contextlib
 import time
 from collections import Counter
 from collections.abc import Mapping
 
+from c4pipe.clean.file_positions import read_positions
 from c4pipe.clean.work_folder import read_headers_of
 from c4pipe.clean.worker_notes import NoteReader
 from c4pipe.errors import UsageError
@@ -27,9 +28,12 @@ def watch_clean(
     """
     seen = set[str]()
     counts = Counter[str]()
+    open_pages = 0
     notes = NoteReader(folder)
 
-    def count() -> int:
+    def count() -> float:
+        """Counts what is done, and returns the bytes of the WET files that were read."""
+        nonlocal open_pages
         # One listing of the folder: asking for each file would take most of a core where there are 72,000.
         names = list_names(folder)
         new = sorted(names & sizes.keys() - seen)
@@ -37,27 +41,32 @@ def watch_clean(
             for name, header in zip(new, read_headers_of(folder / each for each in new), strict=True):
                 seen.add(name)
                 counts.update(header.counts)
+        positions = list(read_positions(folder, names, sizes.keys() - seen))
+        open_pages = sum(each.pages for _, each in positions)
         notes.read(names)
         for text in notes.slow:
             progress.note(text)
-        return counts["pages.read"]
+        return sum(sizes[name] for name in seen) + sum(each.share * sizes[name] for name, each in positions)
 
-    before, started = count(), time.monotonic()
+    def pages() -> int:
+        return counts["pages.read"] + open_pages
+
+    count()
+    before, started = pages(), time.monotonic()
 
     def pages_per_second() -> float:
-        return (counts["pages.read"] - before) / max(0.001, time.monotonic() - started)
+        return max(0, pages() - before) / max(0.001, time.monotonic() - started)
 
     def look() -> State:
-        pages = count()
-        share = sum(sizes[name] for name in seen) / max(1, sum(sizes.values()))
+        share = count() / max(1, sum(sizes.values()))
         files = f"{len(seen):,} of {len(sizes):,} files{notes.words()}"
-        return share, f"{files}, {pages:,} pages, {pages_per_second():,.0f} pages/s{drop_words(counts)}"
+        return share, f"{files}, {pages():,} pages, {pages_per_second():,.0f} pages/s{drop_words(counts)}"
 
     def facts() -> Facts:
         return {
             "files": len(seen),
             "files_total": len(sizes),
-            "pages": counts["pages.read"],
+            "pages": pages(),
             "pages_per_second": round(pages_per_second(), 1),
             "drops": drops(counts),
             "waits": notes.waits,

@@ -97,4 +97,5 @@ class RecipeEvaluator:
         return PageFacts(Page(url, "", ""), self._resources, text.split("\n") if text else [], units_left)
 
     def _final_verdict(self, reason: str | None, facts: PageFacts) -> FinalVerdict:
-        return FinalVerdict(reason, facts.guess if self._final_has_language and not reason else None)
+        is_guessed = self._final_has_language and reason in (None, "language")
+        return FinalVerdict(reason, facts.guess if is_guessed else None)

@@ -1,5 +1,6 @@
 """Cleans one WET file into one work file, and counts what happens to its pages and lines."""
 
+import contextlib
 from collections import Counter
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from c4pipe.clean.dropped_pages import KeepDropped, dropped_writer
 from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.examples import CleanExamples
+from c4pipe.clean.file_positions import PositionWriter
 from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.slow_watch import SlowLimits, SlowWatch
@@ -53,8 +55,14 @@ class WetFileCleaner:
         counted = CountedStream(stream)
         audit = dropped_writer(self._keep_dropped, source, "clean", self._evaluator)
         examples = CleanExamples(self._evaluator)
+        position = PositionWriter(target, stream)
         watch = SlowWatch(source, counted, NoteWriter(target, source).slow, self._slow_limits)
-        with QuarantineWriter(target, source) as quarantine, audit as dropped, watch:
+        with (
+            contextlib.closing(position),
+            QuarantineWriter(target, source) as quarantine,
+            audit as dropped,
+            watch,
+        ):
             writer = WorkWriter(target)
             try:
                 for item in read_pages(counted):
@@ -68,6 +76,8 @@ class WetFileCleaner:
                         if dropped:
                             dropped.add_cleaned(verdict, facts)
                         watch.page = None
+                    if counted.size >= position.next:
+                        position.note(counted.size, counts["pages.read"])
                 quarantine.finish()
                 examples.write(target)
                 if dropped:
@@ -134,14 +144,18 @@ class CountedStream:
         return data
 
 
+DROPPED_LANGUAGE = "language.dropped."
+"""The prefix of counters of the pages that the rule `language` drops, by the guessed language; for `report.json`."""
+
 _LINE_COUNTERS = {name: f"lines.{'edited' if rule.edits else 'dropped'}.{name}" for name, rule in RULES.items()}
 
 
 def count_page(page: Page, verdict: Verdict, facts: PageFacts, counts: Counter[str]) -> None:
     """Adds one page to the counters of the funnel.
 
-    pages.read = pages.dropped.* + pages.cleaned. Over the pages that came to the line rules, lines.read =
-    lines.dropped.* + lines.left. bytes.read is the size of the bodies, bytes.cleaned that of the texts in UTF-8.
+    pages.read = pages.dropped.* + pages.cleaned. What the rule `language` drops counts by the guessed language, too.
+    Over the pages that came to the line rules, lines.read = lines.dropped.* + lines.left. bytes.read is the size of the
+    bodies, bytes.cleaned that of the texts in UTF-8.
     """
     counts["pages.read"] += 1
     counts["bytes.read"] += page.size
@@ -152,6 +166,8 @@ def count_page(page: Page, verdict: Verdict, facts: PageFacts, counts: Counter[s
             counts[_LINE_COUNTERS[rule]] += number
     if verdict.reason:
         counts[f"pages.dropped.{verdict.reason}"] += 1
+        if verdict.reason == "language":
+            counts[f"{DROPPED_LANGUAGE}{facts.language}"] += 1
         return
     counts["pages.cleaned"] += 1
     counts["units.cleaned"] += len(facts.unit_starts)

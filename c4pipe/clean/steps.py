@@ -7,6 +7,7 @@ from c4pipe.clean import missing
 from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.worker_notes import NoteWriter
+from c4pipe.display import error_reason
 from c4pipe.errors import C4pipeError
 from c4pipe.io import DownloadError, InputOpener, NetworkOptions, StoragePath, storage_path
 from c4pipe.recipes import Recipe, recipe_lists
@@ -63,5 +64,7 @@ class CleanWetFile(Step):
             except DownloadError as error:
                 missing.note_missing(target, source, str(error))
             except OSError as error:
-                raise C4pipeError(f"{source} can't be cleaned into {target}: {error}") from error
+                raise C4pipeError(
+                    f"{source} can't be cleaned into {target}: {error_reason(error, with_path=True)}"
+                ) from error
         return ()

@@ -76,7 +76,8 @@ class FinalVerdict(NamedTuple):
 
     Attributes:
         reason: the rule that drops the page, or None.
-        guess: the guessed language, where the stage has the rule `language` and keeps the page; otherwise None.
+        guess: the guessed language, where the stage has the rule `language` and no other rule drops the page; otherwise
+            None.
         rules: what each rule of the stage decides, in the order of evaluation; empty without a trace.
     """
 

@@ -20,6 +20,7 @@ DAMAGED_ENDING = ".damaged"
 """The end of the name of a file that was damaged and is made anew."""
 
 _HEADERS_AT_ONCE = 16
+_MANIFEST = "manifest.json"  # of a corpus, a room above this one
 
 
 def work_path(folder: StoragePath, file: InputFile) -> StoragePath:
@@ -69,7 +70,13 @@ def find_work_files(folders: Sequence[StoragePath]) -> dict[str, StoragePath]:
     for folder in folders:
         if not folder.is_dir():
             raise UsageError(f"{folder} is not a work folder: give the --work folder of c4pipe clean")
-        inside = sorted(filter(is_work_file, list_names(folder)))
+        names = list_names(folder)
+        inside = sorted(filter(is_work_file, names))
+        if _MANIFEST in names:
+            raise UsageError(
+                f"{folder} is the folder of a corpus, not of work files: give {folder / WORK_FOLDER}, "
+                "or the --work folder that it was built with"
+            )
         if not inside:
             raise UsageError(f"{folder} has no work files: run c4pipe clean --work {folder} first")
         for name in inside:

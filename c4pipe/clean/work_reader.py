@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from c4pipe.clean.header_schema import checked_recipe
 from c4pipe.clean.work_file import HEADER_KEY, SCHEMA, VERSION, WorkHeader
+from c4pipe.display import error_reason
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.filters import URL_ROW, Rows
 from c4pipe.io import StoragePath, open_parquet, read_footer, schema
@@ -29,7 +30,7 @@ def _reading(path: StoragePath, what: str) -> Iterator[None]:
     except UsageError:
         raise
     except _UNREADABLE as error:
-        message = f"{path} {what}: {str(error).partition(chr(10))[0]}"
+        message = f"{path} {what}: {error_reason(error)}"
         refused = isinstance(error, OSError) and (error.errno is not None or not isinstance(path, Path))
         raise UsageError(message) if refused else _damaged(path, message) from error
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from c4pipe.cli.parser import Parser
+from c4pipe.cli.parser import Parser, decimal_number, whole_number
 
 if TYPE_CHECKING:
     from c4pipe.io import StoragePath
@@ -16,6 +16,20 @@ def path_or_url(text: str) -> "StoragePath":
     return storage_path(text)
 
 
+def complete_recipe(prefix: str, **_: object) -> list[str]:
+    """Returns the names that a shell offers for a recipe."""
+    from c4pipe.recipes import RECIPES
+
+    return [name for name in RECIPES if name.startswith(prefix)]
+
+
+def complete_format(prefix: str, **_: object) -> list[str]:
+    """Returns the names that a shell offers for the format of shards."""
+    from c4pipe.corpus import FORMATS
+
+    return [name for name in FORMATS if name.startswith(prefix)]
+
+
 def add_inputs(parser: Parser) -> None:
     """Adds the WET files to read, and how."""
     parser.add_argument(
@@ -26,11 +40,11 @@ def add_inputs(parser: Parser) -> None:
         "or @FILE with one of these on each line",
     )
     parser.add_argument("--files", metavar="A:B", help="only a slice of the crawl's files, such as 0:100")
-    parser.add_argument("--sample", type=int, metavar="N", help="only N of the crawl's files, evenly spread")
+    parser.add_argument("--sample", type=whole_number, metavar="N", help="only N of the crawl's files, evenly spread")
     parser.add_argument(
         "--source", metavar="URL", help="a URL or folder to read crawls from (default: Common Crawl's server)"
     )
-    parser.add_argument("--bandwidth", type=float, metavar="MB", help="read at most MB megabytes a second")
+    parser.add_argument("--bandwidth", type=decimal_number, metavar="MB", help="read at most MB megabytes a second")
     parser.add_argument("--cache", type=Path, metavar="DIR", help="keep downloaded files in this folder")
 
 
@@ -38,7 +52,7 @@ def add_missing(parser: Parser) -> None:
     """Adds what to do about files that can't be downloaded."""
     parser.add_argument(
         "--max-missing",
-        type=int,
+        type=whole_number,
         metavar="N",
         help="accept up to N files that can't be downloaded; stop with an error if there are more "
         "(default: accept any number, with exit status 3)",
@@ -64,7 +78,10 @@ def add_corpus(parser: Parser) -> None:
     )
     add_format(parser)
     parser.add_argument(
-        "--shards", type=int, metavar="N", help="train shards for each language (default: one for each 128 MiB of text)"
+        "--shards",
+        type=whole_number,
+        metavar="N",
+        help="train shards for each language (default: one for each 128 MiB of text)",
     )
 
 
@@ -75,14 +92,14 @@ def add_format(parser: Parser) -> None:
         default="parquet",
         metavar="F,...",
         help="parquet, tfrecord, json, or several of these (default: parquet)",
-    )
+    ).completer = complete_format  # type: ignore[attr-defined]
 
 
 def add_recipe(parser: Parser, default: str | None = "c4") -> None:
     """Adds the recipe and its lists."""
     parser.add_argument(
         "--recipe", default=default, metavar="NAME", help="a recipe, or the path of a TOML file (default: c4)"
-    )
+    ).completer = complete_recipe  # type: ignore[attr-defined]  # argcomplete looks for it
     parser.add_argument(
         "--lists", type=Path, metavar="DIR", help="folder of the bad-words and domain lists (default: the user's cache)"
     )
@@ -127,7 +144,10 @@ def add_log(parser: Parser) -> None:
 def add_workers(parser: Parser) -> None:
     """Adds how many processes run on this machine, and what they print."""
     parser.add_argument(
-        "--workers", type=int, metavar="N", help="number of processes on this machine (default: one for each core)"
+        "--workers",
+        type=whole_number,
+        metavar="N",
+        help="number of processes on this machine (default: one for each core)",
     )
     parser.add_argument("--quiet", action="store_true", help="print only errors")
     add_log(parser)

@@ -5,7 +5,7 @@ import time
 
 from c4pipe.cli import arguments
 from c4pipe.cli.job_options import clean_options, keep_dropped, refuse_job_file
-from c4pipe.cli.outcome import print_corpus, report_missing
+from c4pipe.cli.outcome import corpus_status, print_corpus
 from c4pipe.cli.parser import Command, Parser
 
 
@@ -34,9 +34,14 @@ def run(options: argparse.Namespace) -> int:
     plan = plan_build(BuildOptions(clean, options.output, parse_formats(options.format), options.shards), progress)
     manifest = build(plan, progress)
     print_corpus(options, manifest, time.monotonic() - started)
-    return report_missing(options, manifest["missing"], options.max_missing)
+    return corpus_status(options, manifest, options.max_missing)
 
 
 COMMAND = Command(
-    "build", "make a corpus from WET files: clean, then dedup", add_arguments, run, takes_runner_options=True
+    "build",
+    "make a corpus from WET files: clean, then dedup",
+    add_arguments,
+    run,
+    examples=("c4pipe build CC-MAIN-2019-18 --files 0:100 --output corpus",),
+    takes_runner_options=True,
 )

@@ -7,7 +7,7 @@ import time
 from c4pipe.cli import arguments
 from c4pipe.cli.console import printer, say
 from c4pipe.cli.job_options import clean_options, keep_dropped
-from c4pipe.cli.outcome import report_missing
+from c4pipe.cli.outcome import report_missing, report_nothing_kept
 from c4pipe.cli.parser import Command, Parser
 
 
@@ -36,6 +36,7 @@ def run(options: argparse.Namespace) -> int:
         console = printer(sys.stdout)
         console.print(funnel_table(plan.recipe, counts))
         say(console, f"work files: {options.work} ({time.monotonic() - started:,.1f} s)")
+    report_nothing_kept(options, plan.recipe, counts)  # no error: other work folders of the corpus may have pages
     return report_missing(options, missing.missing_files([options.work]), options.max_missing)
 
 
@@ -44,5 +45,6 @@ COMMAND = Command(
     "job 1: write a work file with the pages to keep, for each WET file",
     add_arguments,
     run,
+    examples=("c4pipe clean CC-MAIN-2019-18 --files 0:100 --work work",),
     takes_runner_options=True,
 )

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from typing import NoReturn
 
 from c4pipe.cli.parser import Parser
+from c4pipe.display import suggestion
 from c4pipe.errors import UsageError
 from c4pipe.runners import SPARK
 
@@ -34,7 +35,12 @@ def split_command_line(parser: Parser, given: Sequence[str]) -> tuple[list[str],
     """
     command = next((parser.commands[each] for each in given if each in parser.commands), None)
     if command is None:
-        return list(given), []  # the parser says what is wrong
+        if given and not given[0].startswith("-"):
+            known = ", ".join(parser.commands)
+            raise UsageError(f"there is no command {given[0]!r}, but {known}{suggestion(given[0], parser.commands)}")
+        if given and given[0].partition("=")[0] not in parser.option_names:
+            raise UsageError(f"{given[0]}: give the command first, as in c4pipe build (see {parser.prog} --help)")
+        return list(given), []
     end = given.index("--") if "--" in given else len(given)
     before, after = list(given[:end]), list(given[end + 1 :])
     spark = command.takes_runner_options and _names_spark(_runner(before))

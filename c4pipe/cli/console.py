@@ -4,14 +4,11 @@ import json
 import sys
 from typing import IO, TYPE_CHECKING
 
+from c4pipe.cli.exit_status import ENDINGS
 from c4pipe.display import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-
-OUTCOMES = {0: "done", 1: "failed", 2: "wrong usage", 3: "files missing", 130: "stopped"}
-"""The word for each exit status."""
 
 
 def printer(file: IO[str] | None = None, width: int = 0) -> "Console":
@@ -35,6 +32,9 @@ def note(text: str, as_json: bool = False) -> None:
 def print_end(status: int, error: str, as_json: bool) -> None:
     """Prints how a command ended: the error, if there is one, or a line of JSON."""
     if as_json:
-        print(json.dumps({"outcome": OUTCOMES[status], "exit_status": status, "error": error or None}), file=sys.stderr)
+        print(
+            json.dumps({"outcome": ENDINGS[status].outcome, "exit_status": status, "error": error or None}),
+            file=sys.stderr,
+        )
     elif error:
         note(error)

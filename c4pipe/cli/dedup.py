@@ -5,7 +5,7 @@ import time
 
 from c4pipe.cli import arguments
 from c4pipe.cli.job_options import dedup_options
-from c4pipe.cli.outcome import print_corpus, report_missing
+from c4pipe.cli.outcome import corpus_status, print_corpus
 from c4pipe.cli.parser import Command, Parser
 
 
@@ -27,9 +27,14 @@ def run(options: argparse.Namespace) -> int:
     started = time.monotonic()
     manifest = dedup(plan_dedup(dedup_options(options, options.work)), make_progress(options))
     print_corpus(options, manifest, time.monotonic() - started)
-    return report_missing(options, manifest["missing"], None)
+    return corpus_status(options, manifest, None)
 
 
 COMMAND = Command(
-    "dedup", "job 2: make a corpus without duplicates from work folders", add_arguments, run, takes_runner_options=True
+    "dedup",
+    "job 2: make a corpus without duplicates from work folders",
+    add_arguments,
+    run,
+    examples=("c4pipe dedup work-april work-may --output corpus",),
+    takes_runner_options=True,
 )

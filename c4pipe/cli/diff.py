@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from c4pipe.cli import arguments
 from c4pipe.cli.console import printer
-from c4pipe.cli.parser import Command, Parser
+from c4pipe.cli.parser import Command, Parser, whole_number
 from c4pipe.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +20,11 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("first", type=arguments.path_or_url, metavar="FIRST", help="folder of a finished corpus")
     parser.add_argument("second", type=arguments.path_or_url, metavar="SECOND", help="folder of another one")
     parser.add_argument(
-        "--examples", type=int, default=3, metavar="N", help="number of example pages of each kind (default: 3)"
+        "--examples",
+        type=whole_number,
+        default=3,
+        metavar="N",
+        help="number of example pages of each kind (default: 3)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     arguments.add_log(parser)
@@ -54,4 +58,10 @@ def run(options: argparse.Namespace) -> None:
         console.print(line)
 
 
-COMMAND = Command("diff", "compare two corpora: counts, pages and examples", add_arguments, run)
+COMMAND = Command(
+    "diff",
+    "compare two corpora: counts, pages and examples",
+    add_arguments,
+    run,
+    examples=("c4pipe diff corpus corpus-of-my-recipe",),
+)

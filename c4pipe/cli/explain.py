@@ -97,4 +97,10 @@ def _of_pages(options: argparse.Namespace) -> Iterator[Explained]:
         yield page_json(verdict), page_view(verdict)
 
 
-COMMAND = Command("explain", "show why a page is kept or dropped: the verdict of every rule", add_arguments, run)
+COMMAND = Command(
+    "explain",
+    "show why a page is kept or dropped: the verdict of every rule",
+    add_arguments,
+    run,
+    examples=("c4pipe explain page.txt", "c4pipe explain corpus --url https://example.com/"),
+)

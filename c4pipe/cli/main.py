@@ -21,9 +21,11 @@ from c4pipe.cli import (
 )
 from c4pipe.cli.command_line import parse_command_line
 from c4pipe.cli.console import note, print_end
+from c4pipe.cli.exit_status import STOPPED
 from c4pipe.cli.parser import Parser
 from c4pipe.cli.parser import make_parser as make_parser_of
-from c4pipe.errors import C4pipeError
+from c4pipe.display import error_reason
+from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.jobs import log_to
 from c4pipe.runners import lighten
 
@@ -58,7 +60,8 @@ def main(given: Sequence[str] | None = None) -> int:
     Args:
         given: the arguments; those of this process by default.
 
-    Returns 0, 1 where the command can't go on, 2 for wrong usage, 3 where files are missing, 130 where it was stopped.
+    Returns 0, 1 where the command can't go on, 2 for wrong usage, 3 where files are missing, 4
+    where no page was kept, 130 where it was stopped.
     """
     given = list(sys.argv[1:] if given is None else given)
     # Messages of libraries are not printed: what a user needs to know is printed by c4pipe, errors are raised.
@@ -66,6 +69,7 @@ def main(given: Sequence[str] | None = None) -> int:
     try:
         parser = make_parser()
         _complete(parser)
+        given = _help_of(parser, given)
         options = parse_command_line(parser, given)
         with log_to(options.log, given, lambda text: note(text, "--json-progress" in given)):
             status, error = int(options.run(options) or 0), ""
@@ -75,9 +79,9 @@ def main(given: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status, error = 1, ""
     except OSError as raised:
-        status, error = 1, str(raised)
+        status, error = 1, error_reason(raised, with_path=True)
     except KeyboardInterrupt:
-        status, error = 130, "stopped; the same command continues from here"
+        status, error = STOPPED, "stopped; the same command continues from here"
     print_end(status, error, as_json="--json-progress" in given)
     return status
 
@@ -85,6 +89,16 @@ def main(given: Sequence[str] | None = None) -> int:
 def make_parser() -> Parser:
     """Returns the parser of all commands and options."""
     return make_parser_of(COMMANDS)
+
+
+def _help_of(parser: Parser, given: list[str]) -> list[str]:
+    """Returns `build --help` for `help build`. Without a command, prints the help, and raises UsageError."""
+    if given[:1] == ["help"]:
+        return [*given[1:2], "--help"]
+    if not given:
+        parser.print_help()
+        raise UsageError("no COMMAND is given: name one, such as c4pipe build")
+    return given
 
 
 def _complete(parser: Parser) -> None:

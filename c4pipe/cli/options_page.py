@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Iterable
 
+from c4pipe.cli.exit_status import endings_sentence
 from c4pipe.cli.parser import Command, Parser, make_parser
 
 _HEAD = """\
@@ -12,12 +13,16 @@ _HEAD = """\
 
 This page has every command and every option. `c4pipe COMMAND --help` prints the same in the terminal.
 
-`c4pipe --version` prints the version, and for each kernel whether it runs compiled or in Python.
+`c4pipe --version` prints the version, for each kernel whether it runs compiled or in Python, and the versions of the
+libraries. `c4pipe help COMMAND` is `c4pipe COMMAND --help`. `NO_COLOR=1` switches colours off.
 
-The exit status is 0 where a command is done, 1 where it failed, 2 for wrong usage, 3 where files or estimates are
-missing, and 130 where it was stopped.
+{endings}
 
-For completion in bash, put `eval "$(register-python-argcomplete c4pipe)"` into `~/.bashrc`.
+For completion of commands, options, recipes and formats in bash or zsh, put
+`eval "$(register-python-argcomplete c4pipe)"` into `~/.bashrc` or `~/.zshrc` (in zsh after
+`autoload -U bashcompinit && bashcompinit`). In fish, put
+`register-python-argcomplete --shell fish c4pipe | source` into `~/.config/fish/config.fish`. The program
+`register-python-argcomplete` is in the same folder as `c4pipe`.
 """
 
 _RUNNER = """\
@@ -29,20 +34,24 @@ For Spark, they are its settings: `c4pipe {name} ... --runner spark -- --conf sp
 
 def options_page(commands: Iterable[Command]) -> str:
     """Returns the page `docs/options.md` in Markdown: the same text for the same parser."""
-    parser = make_parser(commands)
-    return "\n".join([_HEAD, *map(_section, parser.commands.values())])
+    every = tuple(commands)
+    parser = make_parser(every)
+    head = _HEAD.format(endings=endings_sentence())
+    return "\n".join([head, *map(_section, parser.commands.values(), every)])
 
 
-def _section(parser: Parser) -> str:
+def _section(parser: Parser, command: Command) -> str:
     arguments = [action for action in parser.arguments if not action.option_strings]
     options = [action for action in parser.arguments if action.option_strings and action.dest != "help"]
     required = [_option(action) for action in options if action.required]
+    examples = "\n".join(f"    {example}" for example in command.examples)
     usage = " ".join(["c4pipe", parser.name, *map(_argument, arguments), *required])
     rows = [*map(_row, arguments), *map(_row, options)]
     blocks = [
         f"## c4pipe {parser.name}\n",
         f"{parser.description}\n",
         f"    {usage}\n",
+        f"Example:\n\n{examples}\n",
         "| argument or option | default | description |\n|---|---|---|\n" + "".join(rows),
     ]
     if parser.takes_runner_options:

@@ -3,10 +3,14 @@
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from c4pipe.cli.console import note, printer, say
+from c4pipe.cli.exit_status import MISSING, NOTHING_KEPT
 from c4pipe.display import format_count
+
+if TYPE_CHECKING:
+    from c4pipe.recipes import Recipe
 
 
 def print_corpus(options: argparse.Namespace, manifest: Mapping[str, Any], seconds: float) -> None:
@@ -21,6 +25,30 @@ def print_corpus(options: argparse.Namespace, manifest: Mapping[str, Any], secon
     shards = manifest["shards"]
     size = format_count(sum(shard["bytes"] for shard in shards), "byte")
     say(console, f"corpus: {options.output} ({format_count(len(shards), 'file')}, {size}, {seconds:,.1f} s)")
+
+
+def corpus_status(options: argparse.Namespace, manifest: Mapping[str, Any], allowed: int | None) -> int:
+    """Prints which files are missing and whether no page was kept, and returns the exit status.
+
+    Args:
+        options: of the command.
+        manifest: of the corpus.
+        allowed: the value of `--max-missing`, or None.
+    """
+    from c4pipe.recipes import Recipe
+
+    missing = report_missing(options, manifest["missing"], allowed)
+    return report_nothing_kept(options, Recipe.from_json(manifest["recipe"]), manifest["counts"]) or missing
+
+
+def report_nothing_kept(options: argparse.Namespace, recipe: "Recipe", counts: Mapping[str, int]) -> int:
+    """Prints a warning where no page was kept, and returns the exit status: 4, or 0 where there are pages."""
+    from c4pipe.report import nothing_kept
+
+    warning = nothing_kept(recipe, counts)
+    if warning:
+        note(f"warning: {warning}", options.json_progress)
+    return NOTHING_KEPT if warning else 0
 
 
 def report_missing(options: argparse.Namespace, missing: Sequence[Mapping[str, str]], allowed: int | None) -> int:
@@ -38,4 +66,4 @@ def report_missing(options: argparse.Namespace, missing: Sequence[Mapping[str, s
     files = format_count(len(missing), "file")
     them = "it" if len(missing) == 1 else "them"
     note(f"complete except for {files}; the same command tries again to read {them}", options.json_progress)
-    return 3
+    return MISSING

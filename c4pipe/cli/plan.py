@@ -7,8 +7,9 @@ from pathlib import Path
 
 from c4pipe.cli import arguments
 from c4pipe.cli.console import note, printer, say
+from c4pipe.cli.exit_status import MISSING
 from c4pipe.cli.job_options import clean_options
-from c4pipe.cli.parser import Command, Parser
+from c4pipe.cli.parser import Command, Parser, whole_number
 from c4pipe.display import format_count
 from c4pipe.errors import C4pipeError, UsageError
 
@@ -20,10 +21,14 @@ def add_arguments(parser: Parser) -> None:
     arguments.add_recipe(parser)
     parser.set_defaults(workers=1, max_missing=None, quiet=True, json_progress=False)
     parser.add_argument(
-        "--cores", type=int, metavar="N", help="number of cores to plan for (default: those of this machine)"
+        "--cores", type=whole_number, metavar="N", help="number of cores to plan for (default: those of this machine)"
     )
     parser.add_argument(
-        "--measure", type=int, default=8, metavar="N", help="number of files to measure a slice of (default: 8)"
+        "--measure",
+        type=whole_number,
+        default=8,
+        metavar="N",
+        help="number of files to measure a slice of (default: 8)",
     )
 
 
@@ -31,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     """Measures slices of some files, prints the estimates, and returns the exit status: 3 where one is missing."""
     for name, value in (("--cores", options.cores), ("--measure", options.measure)):
         if value is not None and value < 1:
-            raise UsageError(f"{name} {value}: there must be at least one")
+            raise UsageError(f"{name} {value}: give 1 or more")
 
     from c4pipe.cli.plan_table import plan_table
     from c4pipe.corpus import parse_formats
@@ -47,6 +52,8 @@ def run(options: argparse.Namespace) -> int:
     except C4pipeError as error:  # the list of the crawl's files can't be downloaded
         plan = Plan(cores, problem=str(error))
     else:
+        for text in clean.notes:
+            note(text)
         say(printer(), f"measuring slices of {format_count(min(options.measure, len(clean.files)), 'file')} ...")
         plan = make_plan(clean, formats, options.measure, cores)
     console = printer(sys.stdout)
@@ -54,10 +61,16 @@ def run(options: argparse.Namespace) -> int:
     console.print()
     if plan.problem:
         note(f"not measured: {plan.problem}")
-        return 3
+        return MISSING
     for line in ASSUMPTIONS:
         say(console, f"- {line}")
     return 0
 
 
-COMMAND = Command("plan", "estimate time and disk space of a build from slices of a few files", add_arguments, run)
+COMMAND = Command(
+    "plan",
+    "estimate time and disk space of a build from slices of a few files",
+    add_arguments,
+    run,
+    examples=("c4pipe plan CC-MAIN-2019-18 --cores 64",),
+)

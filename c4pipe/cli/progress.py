@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import IO, TYPE_CHECKING
 
 from c4pipe.cli.console import note, printer
-from c4pipe.display import visible
+from c4pipe.display import format_clock, visible
 from c4pipe.runners import Progress, ProgressEvent
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _BAR_SECONDS = 0.5
 _JSON_SECONDS = 1.0
 _LINE_SECONDS = 15.0
+_GAPS = 4  # columns between the five of a bar
 
 
 def make_progress(options: argparse.Namespace) -> Progress:
@@ -33,7 +34,7 @@ def make_progress(options: argparse.Namespace) -> Progress:
 
 
 class ProgressBar:
-    """Shows a bar for each job on a terminal."""
+    """Shows a bar for each job on a terminal: the bar, the time left, and as many words as fit behind them."""
 
     def __init__(self, console: "Console") -> None:
         self._console = console
@@ -42,28 +43,49 @@ class ProgressBar:
 
     def __call__(self, event: ProgressEvent) -> None:
         """Shows an event: the first one of a job starts its bar, the last one ends it."""
-        words = _words(event)
         if self._bar is None or self._task is None:
             self._bar = self._make_bar()
-            self._task = self._bar.add_task(event.job, total=1.0, words=words)
+            self._task = self._bar.add_task(event.job, total=1.0, clock="", words="")
             self._bar.start()
-        self._bar.update(self._task, completed=event.share, words=words)
+        clock = _clock(event)
+        room = self._console.width - len(event.job) - self._bar_width - len("100%") - len(clock) - _GAPS
+        words = fitted(_words(event), room)
+        self._bar.update(self._task, completed=event.share, clock=clock, words=words)
         if event.phase == "end":
             self._bar.stop()
             self._bar = self._task = None
 
+    @property
+    def _bar_width(self) -> int:
+        return min(30, max(10, self._console.width // 5))
+
     def _make_bar(self) -> "RichBar":
-        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, TextColumn
         from rich.progress import Progress as RichBar
 
         return RichBar(
             TextColumn("{task.description}", markup=False),
-            BarColumn(20),
+            BarColumn(self._bar_width),
+            TextColumn("{task.percentage:>3.0f}%"),
+            TextColumn("{task.fields[clock]}", style="cyan", markup=False),
             TextColumn("{task.fields[words]}", markup=False),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
             console=self._console,
         )
+
+
+def fitted(words: str, room: int) -> str:
+    """Returns as many of the parts of a text, which have commas between them, as fit into a number of columns."""
+    while len(words) > room and words:
+        words = words.rpartition(", ")[0]
+    return words
+
+
+def _clock(event: ProgressEvent) -> str:
+    """Returns the time left, or the time since the start where that is not known or the job has ended."""
+    if event.phase == "end":
+        return format_clock(event.seconds)
+    left = event.seconds_left
+    return f"{format_clock(event.seconds) if left is None else f'{format_clock(left)} left':<12}"
 
 
 def show_lines(console: "Console") -> Callable[[ProgressEvent], None]:

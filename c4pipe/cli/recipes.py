@@ -3,6 +3,7 @@
 import argparse
 import sys
 
+from c4pipe.cli.arguments import complete_recipe
 from c4pipe.cli.console import printer
 from c4pipe.cli.parser import Command, Parser
 
@@ -11,7 +12,7 @@ def add_arguments(parser: Parser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="a recipe, or the path of a TOML file (default: all recipes)"
-    )
+    ).completer = complete_recipe  # type: ignore[attr-defined]
 
 
 def run(options: argparse.Namespace) -> None:
@@ -27,4 +28,6 @@ def run(options: argparse.Namespace) -> None:
         console.print()
 
 
-COMMAND = Command("recipes", "show the rules of a recipe, or compare recipes", add_arguments, run)
+COMMAND = Command(
+    "recipes", "show the rules of a recipe, or compare recipes", add_arguments, run, examples=("c4pipe recipes c4",)
+)

@@ -25,6 +25,7 @@ def run(options: argparse.Namespace) -> None:
     from c4pipe.corpus import manifest, open_corpus
     from c4pipe.io import only_run, write_text
     from c4pipe.report import rebuild_data, report_data, report_view
+    from c4pipe.tokens import count
 
     folder = options.corpus.absolute()
     corpus_manifest = manifest.read_manifest(folder)
@@ -35,9 +36,10 @@ def run(options: argparse.Namespace) -> None:
         if data is None:
             rebuild_data(open_corpus(folder), folder, runner_options(options), make_progress(options))
             data = report_data.read(folder) or {}
-        write_text(folder / report_view.NAME, report_view.render_report(corpus_manifest, data))
+        tokens = count.counted_totals(folder)
+        write_text(folder / report_view.NAME, report_view.render_report(corpus_manifest, data, tokens))
     if not options.quiet:
         say(printer(sys.stdout), f"report: {options.corpus / report_view.NAME}")
 
 
-COMMAND = Command("report", "write report.html of a corpus", add_arguments, run)
+COMMAND = Command("report", "write report.html of a corpus", add_arguments, run, examples=("c4pipe report corpus",))

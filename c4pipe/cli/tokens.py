@@ -65,5 +65,6 @@ COMMAND = Command(
     "count the tokens of a corpus, and list a subset of it to train on",
     add_arguments,
     run,
+    examples=("c4pipe tokens corpus --vocab vocabulary --budget-subset 2^29",),
     takes_runner_options=True,
 )

@@ -7,7 +7,7 @@ import time
 from c4pipe.cli import arguments
 from c4pipe.cli.console import printer, say
 from c4pipe.cli.job_options import refuse_job_file, runner_options
-from c4pipe.cli.parser import Command, Parser
+from c4pipe.cli.parser import Command, Parser, decimal_number, whole_number
 from c4pipe.display import format_count
 
 
@@ -17,7 +17,9 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--output", type=arguments.path_or_url, metavar="DIR", required=True, help="folder for the vocabulary"
     )
-    parser.add_argument("--size", type=int, default=32_000, metavar="N", help="number of pieces (default: 32000)")
+    parser.add_argument(
+        "--size", type=whole_number, default=32_000, metavar="N", help="number of pieces (default: 32000)"
+    )
     parser.add_argument("--model", default="unigram", metavar="KIND", help="unigram or bpe (default: unigram)")
     parser.add_argument(
         "--byte-fallback", action="store_true", help="write characters that have no piece as pieces for their bytes"
@@ -30,7 +32,7 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument(
         "--coverage",
-        type=float,
+        type=decimal_number,
         default=0.9995,
         metavar="SHARE",
         help="share of the characters in the text that get a piece (default: 0.9995)",
@@ -40,7 +42,7 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument(
         "--sample-bytes",
-        type=int,
+        type=whole_number,
         metavar="N",
         help="train on at most N bytes of text (default: what fits in 8 GB of memory)",
     )
@@ -84,5 +86,10 @@ def run(options: argparse.Namespace) -> None:
 
 
 COMMAND = Command(
-    "vocab", "train a SentencePiece vocabulary on text with weights", add_arguments, run, takes_runner_options=True
+    "vocab",
+    "train a SentencePiece vocabulary on text with weights",
+    add_arguments,
+    run,
+    examples=("c4pipe vocab corpus/en:10 corpus/de:1 --output vocabulary",),
+    takes_runner_options=True,
 )

@@ -94,4 +94,10 @@ def _names(models: Sequence["StoragePath"]) -> list[str]:
     return [f"{name} ({n})" if name in repeated else name for n, name in enumerate(names, 1)]
 
 
-COMMAND = Command("vocab-report", "measure vocabularies on held-out pages", add_arguments, run)
+COMMAND = Command(
+    "vocab-report",
+    "measure vocabularies on held-out pages",
+    add_arguments,
+    run,
+    examples=("c4pipe vocab-report vocabulary corpus/en",),
+)

@@ -6,8 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
+from c4pipe.clean import DROPPED_LANGUAGE
 from c4pipe.corpus.locations import CorpusPath
 from c4pipe.corpus.manifest_schema import check_manifest
+from c4pipe.display import error_reason
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io import schema
 from c4pipe.runners import TOTALS_PREFIX, Report, add_reports
@@ -28,7 +30,7 @@ def read_manifest(folder: CorpusPath) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise UsageError(f"{folder / MANIFEST} can't be read: {error}") from error
+        raise UsageError(f"{folder / MANIFEST} can't be read: {error_reason(error)}") from error
     return parse(data, folder)
 
 
@@ -40,7 +42,7 @@ def parse(data: bytes, folder: CorpusPath) -> dict[str, Any]:
     try:
         manifest: Any = schema.parse_json(data, schema.anything)
     except ValueError as error:
-        raise UsageError(f"{folder / MANIFEST} can't be read: {error}") from error
+        raise UsageError(f"{folder / MANIFEST} can't be read: {error_reason(error)}: build the corpus again") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise UsageError(f"{folder / MANIFEST} is not the manifest of a corpus: give the folder of a finished corpus")
     if manifest.get("version") != MANIFEST_VERSION:
@@ -73,7 +75,7 @@ def make_manifest(
 
     Raises LostDataError where the counts of pages do not add up, or shards differ from those expected.
     """
-    counts = add_reports([clean_counts, {name: n for name, n in report.items() if _is_count(name)}])
+    counts = add_reports({name: n for name, n in each.items() if _is_count(name)} for each in (clean_counts, report))
     shards = sorted(report.get("shards", []), key=lambda file: file["path"])
     _check_counts(counts, shards, len(identity["formats"]))
     unwritten = sorted(set(expected) ^ {shard["path"] for shard in shards})
@@ -101,8 +103,8 @@ def versions() -> dict[str, str]:
 
 
 def _is_count(name: str) -> bool:
-    """Tells counters of pages, lines and the like from the control totals of shuffles, one of which is named pages."""
-    return "." in name and not name.startswith(TOTALS_PREFIX)
+    """Tells counters of pages, lines and the like from control totals, and from those that are in `report.json`."""
+    return "." in name and not name.startswith((TOTALS_PREFIX, DROPPED_LANGUAGE))
 
 
 def _check_counts(counts: Mapping[str, int], shards: list[dict[str, Any]], formats: int) -> None:

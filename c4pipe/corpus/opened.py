@@ -16,6 +16,7 @@ from c4pipe.corpus.layout import Layout, ShardId
 from c4pipe.corpus.locations import CorpusPath, corpus_path
 from c4pipe.corpus.shard_reader import Shard, check_size, format_of
 from c4pipe.corpus.shard_writer import FORMATS
+from c4pipe.display import error_reason
 from c4pipe.errors import UsageError
 from c4pipe.io import StoragePath, WebPath, file_sizes, schema
 from c4pipe.recipes import Recipe
@@ -147,7 +148,7 @@ def _no_manifest(folder: CorpusPath, error: OSError) -> UsageError:
     file = manifest_file.MANIFEST
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return UsageError(f"{folder} has no {file}, which build writes last: give the folder of a finished corpus")
-    return UsageError(f"{folder} can't be opened as a corpus: its {file} can't be read: {error}")
+    return UsageError(f"{folder} can't be opened as a corpus: its {file} can't be read: {error_reason(error)}")
 
 
 def _opened(folder: CorpusPath, data: bytes, languages: Sequence[str] | None) -> Corpus:

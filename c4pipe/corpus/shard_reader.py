@@ -21,6 +21,7 @@ from c4pipe.corpus import tfrecord
 from c4pipe.corpus.layout import ShardId
 from c4pipe.corpus.locations import CorpusPath, open_binary
 from c4pipe.corpus.shard_writer import FORMATS, SCHEMA
+from c4pipe.display import error_reason
 from c4pipe.errors import C4pipeError
 from c4pipe.io import WebPath, open_parquet
 
@@ -169,7 +170,7 @@ def parquet_tables(file: CorpusPath, columns: Sequence[str], rows: int = TABLE_R
 
 def unreadable(shard: Shard, error: Exception) -> C4pipeError:
     """Returns the error for a user, given what reading a shard raised."""
-    return C4pipeError(f"{shard.file} can't be read: {error}")
+    return C4pipeError(f"{shard.file} can't be read: {error_reason(error)}")
 
 
 def _other_rows(shard: Shard, count: str) -> C4pipeError:

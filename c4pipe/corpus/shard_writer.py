@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from c4pipe.corpus import tfrecord
+from c4pipe.display import suggestion
 from c4pipe.errors import UsageError
 from c4pipe.io import AtomicFile, StoragePath, make_folder, naming, sign_footer
 
@@ -173,7 +174,10 @@ def parse_formats(text: str) -> tuple[str, ...]:
     """
     names = [name.strip() for name in text.split(",")]
     if unknown := [name for name in names if name not in FORMATS]:
-        raise UsageError(f"Unknown shard format {unknown[0]!r} in {text!r}; known: {', '.join(FORMATS)}.")
+        raise UsageError(
+            f"unknown shard format {unknown[0]!r} in --format {text}: give one or more of {', '.join(FORMATS)}"
+            + suggestion(unknown[0], FORMATS)
+        )
     return tuple(name for name in FORMATS if name in names)
 
 

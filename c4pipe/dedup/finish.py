@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from c4pipe.clean import (
+    DROPPED_LANGUAGE,
     EXAMPLES_PER_FILE,
     PASSED,
     DroppedWriter,
@@ -24,7 +25,7 @@ from c4pipe.clean import (
     read_stale,
 )
 from c4pipe.display import excerpt
-from c4pipe.filters import remove_spans, units_of
+from c4pipe.filters import UNKNOWN, remove_spans, units_of
 from c4pipe.io import StoragePath
 from c4pipe.recipes import Lists, Recipe
 
@@ -67,6 +68,9 @@ class PageFinisher:
             counts[f"pages.dropped.{rule}"] += number
             dropped_pages = pages.filter(pc.equal(pages["dropped"], rule))
             counts[f"units.dropped.{rule}"] += pc.sum(dropped_pages["units_left"]).as_py()
+            if rule == "language":
+                for language, pages_of_it in _counts(dropped_pages["language"].fill_null(UNKNOWN)).items():
+                    counts[f"{DROPPED_LANGUAGE}{language}"] += pages_of_it
             self._show(rule, rule, dropped_pages, shown)
         if dropped:
             dropped.add_finished(pages.filter(pc.is_valid(pages["dropped"])))

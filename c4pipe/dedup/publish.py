@@ -1,6 +1,5 @@
 """From shards to a corpus: a folder becomes a corpus at the moment when its manifest appears there."""
 
-import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,6 +8,7 @@ from c4pipe.clean import WORK_FOLDER, dropped_pages
 from c4pipe.corpus import MANIFEST
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.dedup import moved_spans
+from c4pipe.dedup.identity_words import difference
 from c4pipe.dedup.publishers import STAGING, publisher, read_draft
 from c4pipe.dedup.shuffle import SHUFFLES
 from c4pipe.errors import LostDataError, UsageError
@@ -16,7 +16,6 @@ from c4pipe.io import StoragePath, file_sizes, list_names, lock, remove_tree, wr
 from c4pipe.report import card, report_data, report_view
 from c4pipe.runners import Report, check_totals
 
-_SHORT = 80  # characters of a value in an error
 _CONTENT = ("bytes", "ends_sha256")  # of an input, and None where it is not known yet
 
 
@@ -51,8 +50,8 @@ def check_folder(output: StoragePath, identity: Mapping[str, Any]) -> None:
         for name, value in identity.items():
             if not _matches(manifest, name, value):
                 raise UsageError(
-                    f"{output} already holds another corpus ({name}: {_short(manifest.get(name))} there, "
-                    f"{_short(value)} now): give another --output, or delete that folder"
+                    f"{output} already holds another corpus ({name}: {difference(name, manifest.get(name), value)}): "
+                    "give another --output, or delete that folder"
                 )
         return
     if manifest_file.read_manifest(
@@ -132,7 +131,7 @@ def finish(output: StoragePath, report: Report, publication_token: str, moved: S
     manifest = manifest_file.make_manifest(report=report, **draft)
     folder = publisher(output).shards_folder
     _check_written(folder, manifest["shards"])
-    _write_descriptions(folder, manifest, report_data.make(report))
+    _write_descriptions(folder, manifest, report_data.make(report, draft["clean_counts"]))
     if moved is not None:
         moved_spans.write_moved(folder, moved)
     publisher(output).publish(manifest)
@@ -166,8 +165,3 @@ def _check_written(folder: StoragePath, shards: Sequence[Mapping[str, Any]]) -> 
                 f"{folder / language / wrong[0]} has {present.get(wrong[0], 'no')} bytes, and "
                 f"{files.get(wrong[0], 'none')} were written; {len(wrong) - 1} more differ: did two runs write here?"
             )
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _SHORT else text[: _SHORT - 3] + "..."

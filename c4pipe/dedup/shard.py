@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from c4pipe.corpus import ShardWriter, shard_writer
 from c4pipe.dedup import page_batches, shuffle
 from c4pipe.dedup.publishers import publisher
+from c4pipe.display import error_reason
 from c4pipe.errors import C4pipeError
 from c4pipe.io import StoragePath
 from c4pipe.report import Profiler
@@ -27,7 +28,7 @@ def write_shard(
     """
     language, split, number, of = shard
     folder = publisher(output).shards_folder
-    profiler = Profiler(language, split, number)
+    profiler = Profiler(language, split)
     report: control_totals.Report = {}
     try:
         with ShardWriter(folder, language, split, number, of, formats) as writer:
@@ -38,6 +39,6 @@ def write_shard(
                 writer.write(rows)
                 profiler.add(rows)
     except OSError as error:
-        message = f"shard {number} of {of} ({language}, {split}) can't be written to {folder}: {error}"
-        raise C4pipeError(message) from error
+        name = f"shard {number} of {of} ({language}, {split})"
+        raise C4pipeError(f"{name} can't be written to {folder}: {error_reason(error, with_path=True)}") from error
     return {**report, "shards": [file.to_json() for file in writer.files], "profiles": [profiler.result()]}

@@ -2,9 +2,13 @@ from .excerpts import URL_SIZE as URL_SIZE
 from .excerpts import Excerpt as Excerpt
 from .excerpts import excerpt as excerpt
 from .excerpts import short as short
+from .mistakes import error_reason as error_reason
+from .mistakes import plain_reason as plain_reason
+from .mistakes import suggestion as suggestion
 from .safe_text import JOINERS as JOINERS
 from .safe_text import safe_json as safe_json
 from .safe_text import visible as visible
+from .units import format_clock as format_clock
 from .units import format_core_time as format_core_time
 from .units import format_count as format_count
 from .units import format_duration as format_duration

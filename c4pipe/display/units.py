@@ -30,6 +30,12 @@ def format_duration(seconds: float) -> str:
     return " ".join(words) or "less than a second"
 
 
+def format_clock(seconds: float) -> str:
+    """Returns a time in hours, minutes and seconds: `0:12:34`."""
+    minutes, left = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{left:02}"
+
+
 def format_core_time(seconds: float) -> str:
     """Returns CPU seconds: `1,950 core-hours`, or as a duration below ten hours."""
     return f"{seconds / 3600:,.0f} core-hours" if seconds >= 36000 else format_duration(seconds)

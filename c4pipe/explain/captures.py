@@ -174,7 +174,7 @@ class _Work:
                 f"the work files of {self._corpus.path} have no page of {url}: it was in none of the "
                 f"{number(len(self._names), 'WET file')}"
                 + (f" ({missing:,} more were missing)" if missing else "")
-                + ", or a rule dropped it as unreadable; c4pipe explain on its WET file tells which"
+                + ", or a rule dropped it as unreadable; run c4pipe explain on its WET file to see which"
             )
         captures = (newest[0], *stale)
         return [self._explain(url, each, newest[0], len(captures)) for each in captures]

@@ -1,6 +1,7 @@
 """Finds the pages that a user wants explained: in a text file, or in a WET file by their URL."""
 
 import sys
+import zlib
 from pathlib import Path
 
 from c4pipe.clean import PLACEHOLDER_TIMESTAMP, PLACEHOLDER_URL
@@ -11,7 +12,17 @@ from c4pipe.wet import RECORD_CAP, WET_ENDINGS, Page, read_pages
 
 STANDARD_INPUT = "-"
 
-_WET_STARTS = (b"\x1f\x8b", b"WARC/")
+_WARC, _GZIP = b"WARC/", b"\x1f\x8b"
+_START = 64 * 1024  # bytes that show what a file is
+_BINARY = {
+    b"PAR1": "a Parquet file",
+    _GZIP: "a gzip file without WET records",
+    b"PK\x03\x04": "a ZIP file",
+    b"\x28\xb5\x2f\xfd": "a Zstandard file",
+    b"BZh": "a bzip2 file",
+    b"\xfd7zXZ": "an XZ file",
+    b"%PDF-": "a PDF file",
+}
 _TRIES = 4  # few: a user is waiting
 
 
@@ -30,6 +41,7 @@ def find_pages(path: str, url: str | None, scheme: str) -> list[Page]:
     data = _text(path)
     if len(data) > RECORD_CAP:
         raise UsageError(f"{path} has more than {RECORD_CAP:,} bytes, which no page of a WET file has")
+    _refuse_binary(path, data)
     url = PLACEHOLDER_URL if url is None else url
     return [Page(url, PLACEHOLDER_TIMESTAMP, data.decode("utf-8", "replace"), size=len(data))]
 
@@ -44,7 +56,30 @@ def _is_wet(path: str) -> bool:
     if path.endswith(WET_ENDINGS):
         return True
     with Path(path).open("rb") as file:
-        return file.read(5).startswith(_WET_STARTS)
+        start = file.read(_START)
+    return start.startswith(_WARC) or (start.startswith(_GZIP) and _may_have_records(start))
+
+
+def _may_have_records(start: bytes) -> bool:
+    """Tells whether a gzip file is a WET file, by its first bytes; a damaged one may be."""
+    try:
+        return _WARC in zlib.decompressobj(31).decompress(start)
+    except zlib.error:
+        return True
+
+
+def _refuse_binary(path: str, data: bytes) -> None:
+    """Raises UsageError for bytes that are no text: the rules would judge them as one."""
+    kind = next((words for magic, words in _BINARY.items() if data.startswith(magic)), "")
+    if not kind and b"\0" in data[:_START]:
+        kind = "a binary file, or text in UTF-16"
+    if not kind:
+        return
+    name = "standard input" if path == STANDARD_INPUT else path
+    raise UsageError(
+        f"{name} is {kind}, and explain reads text in UTF-8 and WET files: "
+        "for a page of a corpus, give the folder of the corpus and the page's --url"
+    )
 
 
 def _text(path: str) -> bytes:

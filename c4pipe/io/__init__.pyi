@@ -34,4 +34,5 @@ from .retry import OnWait as OnWait
 from .retry import Wait as Wait
 from .streams import InputOpener as InputOpener
 from .streams import is_url as is_url
+from .streams import stream_length as stream_length
 from .web_path import WebPath as WebPath

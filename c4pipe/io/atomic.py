@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from c4pipe.display import error_reason
 from c4pipe.errors import UsageError
 from c4pipe.io import schema
 from c4pipe.io.paths import StoragePath
@@ -104,7 +105,7 @@ def read_json(path: StoragePath, check: schema.Check = schema.anything) -> dict[
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path} can't be read: {error}") from error
+        raise UsageError(f"{path} can't be read: {error_reason(error)}") from error
     return values
 
 

@@ -1,6 +1,7 @@
 """Opens inputs: files, URLs of web servers and object stores, and the cache in front of these."""
 
 import contextlib
+import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -16,6 +17,16 @@ from c4pipe.io.retry import DownloadError, NetworkOptions, OnWait
 def is_url(path: str) -> bool:
     """Tells whether an input is a URL that c4pipe can read, and not a path."""
     return path.startswith(("http://", "https://", *SCHEMES))
+
+
+def stream_length(stream: ByteStream) -> int | None:
+    """Returns the bytes of a file that is being read, as it is stored; None where nothing says it (yet)."""
+    if isinstance(stream, Download | ObjectDownload):
+        return stream.length
+    try:
+        return os.fstat(stream.fileno()).st_size  # type: ignore[attr-defined]  # of an open file
+    except (AttributeError, OSError):
+        return None
 
 
 class InputOpener:

@@ -34,6 +34,8 @@ def clean(plan: CleanPlan, progress: Progress) -> dict[str, int]:
     C4pipeError if a file can't be read or written, if too many are missing, or if the inputs hold no page;
     LostDataError if the runner ended before all files were cleaned.
     """
+    for text in plan.notes:
+        progress.note(text)
     with only_run(plan.options.work):
         state = _prepare(plan, progress)
         _note_dropped(plan, state, progress)

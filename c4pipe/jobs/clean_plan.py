@@ -21,12 +21,14 @@ class CleanPlan:
         recipe: the recipe, with the languages asked for.
         lists: the lists that the recipe needs.
         files: the files to clean, by name.
+        notes: sentences that the user should know before the job runs.
     """
 
     options: CleanOptions
     recipe: Recipe
     lists: Lists
     files: tuple[InputFile, ...]
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def work(self) -> StoragePath:
@@ -61,9 +63,10 @@ def plan_clean(options: CleanOptions, progress: Progress | None = None) -> Clean
         raise UsageError(f"--cache {cache} is a file: give a folder")
     if options.max_missing is not None and options.max_missing < 0:
         raise UsageError(f"--max-missing {options.max_missing}: give 0 or more")
-    files = find_inputs(options.inputs, options.selection, _note_wait(progress))
+    notes: list[str] = []
+    files = find_inputs(options.inputs, options.selection, _note_wait(progress), notes.append)
     lists = recipe_lists.gather_lists(recipe, pinned_lists.lists_dir(options.lists), options.links)
-    return CleanPlan(options, recipe, lists, files)
+    return CleanPlan(options, recipe, lists, files, tuple(notes))
 
 
 def _note_wait(progress: Progress | None) -> OnWait | None:

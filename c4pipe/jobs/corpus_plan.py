@@ -9,6 +9,7 @@ from typing import Any
 from c4pipe.clean import WorkHeader, check_complete, examples, find_work_files, read_headers
 from c4pipe.corpus import FORMATS, MAX_SHARDS, SHARD_BYTES, Layout, shard_name
 from c4pipe.dedup import DedupPlan, bucket_bits, group_size
+from c4pipe.display import suggestion
 from c4pipe.errors import UsageError
 from c4pipe.filters import SPAN_ROW, URL_ROW, check_detector
 from c4pipe.io import StoragePath, storage_path
@@ -131,9 +132,12 @@ def check_output(output: StoragePath, formats: Sequence[str], shards: int | None
     """Raises UsageError if an option for the corpus can't be met."""
     unknown = [name for name in formats if name not in FORMATS]
     if unknown or not formats:
-        raise UsageError(f"unknown shard format {','.join(unknown)!r}: c4pipe writes {', '.join(FORMATS)}")
+        raise UsageError(
+            f"unknown shard format {','.join(unknown)!r}: c4pipe writes {', '.join(FORMATS)}"
+            + suggestion("".join(unknown[:1]), FORMATS)
+        )
     if shards is not None and not 1 <= shards <= MAX_SHARDS:
-        raise UsageError(f"--shards {shards}: there must be 1 to {MAX_SHARDS}")
+        raise UsageError(f"--shards {shards}: give 1 to {MAX_SHARDS:,}")
     if output.exists() and not output.is_dir():
         raise UsageError(f"--output {output} is a file: give a folder")
 

@@ -11,6 +11,7 @@ from c4pipe.io import only_run
 from c4pipe.jobs.corpus_plan import CorpusPlan
 from c4pipe.jobs.dropped_notes import note_unaudited
 from c4pipe.jobs.logs import LOG, key_values
+from c4pipe.report import nothing_kept
 from c4pipe.runners import Flow, Progress, run_job, spill_folder
 
 
@@ -30,6 +31,8 @@ def dedup(plan: CorpusPlan, progress: Progress) -> dict[str, Any]:
             _run(plan, _begin(plan), progress)
             manifest = _verify(plan)
         LOG.info("dedup: %s", key_values(manifest["counts"]))
+        if warning := nothing_kept(plan.recipe, manifest["counts"]):
+            LOG.warning(warning)
         return manifest
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from c4pipe.display import visible
+from c4pipe.display import error_reason, visible
 from c4pipe.errors import JobWritten, UsageError
 
 LOG = logging.getLogger("c4pipe")
@@ -36,7 +36,9 @@ def log_to(path: Path | None, command: Sequence[str], on_error: Callable[[str], 
     try:
         handler = _LogFile(path, on_error)
     except OSError as error:
-        raise UsageError(f"--log {path} can't be written: {error}") from None
+        raise UsageError(
+            f"--log {path} can't be written: {error_reason(error)}: give a file in a folder that you can write to"
+        ) from None
     handler.setFormatter(_SafeFormatter(_FORM))
     handler.addFilter(_is_wanted)
     root, before = logging.getLogger(), LOG.level

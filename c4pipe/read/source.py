@@ -19,6 +19,7 @@ from c4pipe.corpus import (
     open_corpus,
     open_language,
 )
+from c4pipe.display import error_reason
 from c4pipe.errors import UsageError
 from c4pipe.io import schema
 
@@ -127,6 +128,6 @@ def _text(file: CorpusPath, verify: bool) -> Source:
                 size += len(line)
                 rows += not line.isspace()
     except OSError as error:
-        raise UsageError(f"{file} can't be read: {error}") from error
+        raise UsageError(f"{file} can't be read: {error_reason(error)}") from error
     shard = Shard(file, TEXT_FORMAT, ShardId("", "train", 0, 1), rows, size, digest.hexdigest())
     return Source(str(file), "train", (), digest.hexdigest(), (shard,), verify)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from c4pipe.display import suggestion
 from c4pipe.recipes.rules import Rule
 
 _AT_LEAST_ONE = ("size", "one_in")
@@ -16,7 +17,9 @@ def parameter_value(rule: Rule, name: str, value: Any) -> Any:
     """
     if name not in rule.parameters:
         known = ", ".join(rule.parameters)
-        raise ValueError(f"rule {rule.name} has no parameter {name!r}; it has {known or 'none'}")
+        raise ValueError(
+            f"rule {rule.name} has no parameter {name!r}; it has {known or 'none'}" + suggestion(name, rule.parameters)
+        )
     entry = f"[{rule.name}] {name} = {value!r}"
     expected = rule.parameters[name]
     if name in rule.choices:

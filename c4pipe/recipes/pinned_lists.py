@@ -14,12 +14,13 @@ import stat
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from c4pipe.display import error_reason
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io import make_folder, write_bytes
 
@@ -119,9 +120,9 @@ def lists_dir(override: Path | None) -> Path:
     return override
 
 
-def show(directory: Path) -> list[tuple[PinnedList, str]]:
-    """Returns every pinned list with its status in `directory`: "ok", "missing" or "other content"."""
-    return [(pinned, _status(directory / pinned.path, pinned.sha256)) for pinned in PINNED]
+def show(directory: Path, lists: Sequence[PinnedList] = PINNED) -> list[tuple[PinnedList, str]]:
+    """Returns each of some pinned lists with its status in `directory`: "ok", "missing" or "other content"."""
+    return [(pinned, _status(directory / pinned.path, pinned.sha256)) for pinned in lists]
 
 
 def _status(path: Path, sha256: str) -> str:
@@ -141,7 +142,12 @@ def read_file(path: Path, most: int = -1) -> bytes:
         return file.read(most)
 
 
-def fetch(target: Path, source: str = SOURCE, report: Callable[[str], None] = lambda line: None) -> int:
+def fetch(
+    target: Path,
+    source: str = SOURCE,
+    report: Callable[[str], None] = lambda line: None,
+    lists: Sequence[PinnedList] = PINNED,
+) -> int:
     """Downloads the pinned lists that a folder lacks, or has with other content.
 
     A file gets its name only when its SHA-256 is right. After a failure, the lists that were downloaded stay.
@@ -150,12 +156,13 @@ def fetch(target: Path, source: str = SOURCE, report: Callable[[str], None] = la
         target: the folder.
         source: the address of the host, or of a mirror.
         report: is called with a line for each list and each retry.
+        lists: those to have; all of them by default.
 
     Returns how many were downloaded.
 
     Raises UsageError if `source` is no address, C4pipeError if a list can't be downloaded or written.
     """
-    wanted = [pinned for pinned, status in show(target) if status != "ok"]
+    wanted = [pinned for pinned, status in show(target, lists) if status != "ok"]
     for number, pinned in enumerate(wanted, 1):
         _write(target / pinned.path, _download(f"{source.rstrip('/')}/{pinned.url}", pinned.sha256, report))
         report(f"fetched {pinned.path} ({number} of {len(wanted)})")
@@ -179,8 +186,8 @@ def _download(url: str, sha256: str, report: Callable[[str], None]) -> bytes:
             is_transient = error.code >= 500 or error.code in (408, 429)
         except urllib.error.URLError as error:
             cause = f"unreachable: {error.reason}"
-        except (ValueError, http.client.InvalidURL) as error:
-            raise UsageError(f"{url} is no address ({error}): give `--source` one like {SOURCE}.") from None
+        except (ValueError, http.client.InvalidURL):
+            raise UsageError(f"{url[:100]} is no address: give `--source` one like {SOURCE}.") from None
         except (OSError, http.client.HTTPException) as error:
             cause = f"broken off: {str(error) or type(error).__name__}"
         if pause is None or not is_transient:
@@ -220,7 +227,8 @@ def load_domains(directory: Path) -> dict[str, list[str]]:
     try:
         return _domains(json.loads(read_file(path).decode()))
     except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"The list of news domains {path} can't be used ({error}): {_HOW_TO_GET}.") from None
+        why = error_reason(error)
+        raise UsageError(f"The list of news domains {path} can't be used ({why}): {_HOW_TO_GET}.") from None
 
 
 def _domains(values: Any) -> dict[str, list[str]]:

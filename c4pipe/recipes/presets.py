@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from c4pipe.display import suggestion
 from c4pipe.errors import UsageError
 from c4pipe.filters import CLD3_LANGUAGES, UNKNOWN
 from c4pipe.recipes.recipe import Recipe, Step, step
@@ -194,4 +195,7 @@ def find_recipe(name: str) -> Recipe:
         from c4pipe.recipes.recipe_file import read_recipe
 
         return read_recipe(Path(name), RECIPES)
-    raise UsageError(f"unknown recipe {name!r}: give one of {', '.join(RECIPES)}, or a file that ends in .toml")
+    raise UsageError(
+        f"unknown recipe {name!r}: give one of {', '.join(RECIPES)}, or a file that ends in .toml"
+        + suggestion(name, RECIPES)
+    )

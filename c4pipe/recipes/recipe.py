@@ -8,6 +8,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
+from c4pipe.display import suggestion
 from c4pipe.errors import UsageError
 from c4pipe.filters import UNKNOWN, known_languages
 from c4pipe.recipes.rules import RULES, Rule
@@ -132,15 +133,17 @@ class Recipe:
         """
         detector = self.parameters("language").get("detector")
         if not detector:
-            raise UsageError(f"recipe {self.name} has no rule language, so it can't select languages")
+            raise UsageError(f"recipe {self.name} has no rule language, so it can't select languages: leave them out")
         if not languages or "" in languages:
             raise UsageError("no language is named: give one or more codes, such as en,de")
         known = known_languages(detector)
         for language in languages:
             if language not in known:
-                raise UsageError(f"unknown language {language!r}: {detector} knows {', '.join(known)}")
+                raise UsageError(
+                    f"unknown language {language!r}: {detector} knows {', '.join(known)}" + suggestion(language, known)
+                )
         if len(set(languages)) < len(languages):
-            raise UsageError(f"a language is named twice: {','.join(languages)}")
+            raise UsageError(f"a language is named twice: {','.join(languages)}; name each once")
         return self.change("language", languages=tuple(languages))
 
     def change(self, rule: str, **parameters: Any) -> "Recipe":

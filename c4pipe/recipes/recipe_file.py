@@ -8,10 +8,11 @@ excluded_endings = []
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from c4pipe.display import error_reason, suggestion
 from c4pipe.errors import UsageError
 from c4pipe.recipes.parameter_values import parameter_value
 from c4pipe.recipes.pinned_lists import read_file
@@ -45,7 +46,15 @@ def read_recipe(path: Path, bases: Mapping[str, Recipe]) -> Recipe:
     except RecursionError:
         raise UsageError(f"recipe file {path} can't be read: its values are nested too deeply") from None
     except (OSError, ValueError) as error:
-        raise UsageError(f"recipe file {path} can't be read: {error}") from None
+        next_step = "check the path" if isinstance(error, OSError) else "correct the file"
+        raise UsageError(f"recipe file {path} can't be read: {error_reason(error)}; {next_step}") from None
+
+
+def _meant(values: Mapping[str, Any], bases: Iterable[str]) -> str:
+    """Returns a suggestion for a base that is misspelt, or for the key of one."""
+    if "base" in values:
+        return suggestion(str(values["base"]), bases)
+    return "".join(f"; did you mean base instead of {key!r}?" for key in values if suggestion(key, ["base"]))
 
 
 class _Reader:
@@ -57,7 +66,7 @@ class _Reader:
         base = str(values.get("base"))
         if base not in self._bases:
             problem = f"unknown base {base!r}" if "base" in values else "no base"
-            raise self._error(f"{problem}: name one of {', '.join(self._bases)}")
+            raise self._error(f"{problem}: name one of {', '.join(self._bases)}" + _meant(values, self._bases))
         recipe = self._bases[base]
         changes = self._changes(recipe, {key: value for key, value in values.items() if key not in _KEYS})
         off = self._off(recipe, values.get("off", []))
@@ -94,7 +103,9 @@ class _Reader:
         for rule in off:
             if rule not in known:
                 why = "can't be switched off" if rule in _NEEDED else f"is not a rule of {recipe.name}"
-                raise self._error(f"off: {rule!r} {why}; rules that can be switched off: {', '.join(known)}")
+                raise self._error(
+                    f"off: {rule!r} {why}; rules that can be switched off: {', '.join(known)}" + suggestion(rule, known)
+                )
         return off
 
     def _changes(self, recipe: Recipe, values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -120,6 +131,7 @@ class _Reader:
                 raise self._error(
                     f"unknown key {key!r}; known are {', '.join(_KEYS)}; the parameters {alone}; "
                     f"and tables of the rules of {recipe.name}: {', '.join(rules)}"
+                    + suggestion(key, (*_KEYS, *owners, *rules))
                 )
         return changes
 

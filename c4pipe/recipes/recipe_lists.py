@@ -19,6 +19,7 @@ from typing import Any, TextIO
 import numpy as np
 import numpy.typing as npt
 
+from c4pipe.display import error_reason
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters import domains, normalise_url, url_key
 from c4pipe.io import AtomicFile, StoragePath, make_folder
@@ -90,7 +91,8 @@ class Lists:
                 target.publish()
             except OSError as error:
                 if not isinstance(path, Path):
-                    raise C4pipeError(f"{error}: is the work folder one that you can write to?") from error
+                    why = error_reason(error)
+                    raise C4pipeError(f"{why}: is the work folder one that you can write to?") from error
                 raise C4pipeError(f"{path} can't be written ({error.strerror}): make room or change --work") from error
             finally:
                 target.discard()
@@ -108,7 +110,7 @@ def load_lists(folder: StoragePath, digests: Mapping[str, str]) -> Lists:
             values[name] = _load(path, name, digest)
         except (OSError, ValueError, EOFError) as error:
             raise UsageError(
-                f"the list {path}, which c4pipe clean wrote, can't be read ({error}): "
+                f"the list {path}, which c4pipe clean wrote, can't be read ({error_reason(error)}): "
                 "run clean again with that work folder, it writes only what is missing or damaged"
             ) from error
     return Lists(**values)
@@ -169,7 +171,10 @@ def gather_lists(recipe: Recipe, folder: Path, links: Sequence[Path]) -> Lists:
     if recipe.find("url_not_listed") and not links:
         raise UsageError(f"recipe {recipe.name} keeps the pages of a list of links: give it with --links FILE")
     if links and not recipe.find("url_not_listed"):
-        raise UsageError(f"--links {links[0]}: recipe {recipe.name} has no rule that uses a list of links")
+        raise UsageError(
+            f"--links {links[0]}: recipe {recipe.name} has no rule that uses a list of links: "
+            "leave it out, or name another recipe"
+        )
     return Lists(
         bad_words=_bad_words(recipe, folder),
         domains=pinned_lists.load_domains(folder) if recipe.find("domain_not_listed") else {},
@@ -177,16 +182,31 @@ def gather_lists(recipe: Recipe, folder: Path, links: Sequence[Path]) -> Lists:
     )
 
 
-def _bad_words(recipe: Recipe, folder: Path) -> dict[str, tuple[str, ...]]:
+def needed_lists(recipe: Recipe) -> tuple[pinned_lists.PinnedList, ...]:
+    """Returns the pinned lists that a recipe needs."""
+    paths = {pinned_lists.bad_words_file(name) for names in _list_names(recipe).values() for name in names}
+    if recipe.find("domain_not_listed"):
+        paths.add(pinned_lists.REALNEWS)
+    return tuple(each for each in pinned_lists.PINNED if each.path in paths)
+
+
+def _list_names(recipe: Recipe) -> dict[str, list[str]]:
+    """Returns the names of bad-words lists by language; of a language that has none, its own name."""
     asked = recipe.parameters("bad_words")
     if not asked:
         return {}
     # langdetect knows zh-cn and zh-tw; the lists know zh
     languages = sorted({each.partition("-")[0] for each in recipe.languages})
+    return {each: pinned_lists.regional(each) if asked["regional_lists"] else [each] for each in languages}
+
+
+def _bad_words(recipe: Recipe, folder: Path) -> dict[str, tuple[str, ...]]:
+    asked, lists = recipe.parameters("bad_words"), _list_names(recipe)
+    if not lists:
+        return {}
     exempt = {entry.partition(":")[::2] for entry in asked["exempt"]}
     bad_words = {}
-    for language in languages:
-        names = pinned_lists.regional(language) if asked["regional_lists"] else [language]
+    for language, names in lists.items():
         words = {
             word for name in names for word in pinned_lists.load_bad_words(folder, name, lower=not asked["keep_case"])
         }
@@ -201,7 +221,9 @@ def _links(paths: Sequence[Path], scheme: str) -> U64:
             with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8", errors="replace") as file:
                 keys.extend(url_key(normalise_url(url, scheme)) for line in _lines(file) if (url := line.strip()))
         except (OSError, EOFError, zlib.error) as error:
-            raise UsageError(f"--links {path} can't be read: {error}") from error
+            raise UsageError(
+                f"--links {path} can't be read: {error_reason(error)}; give a text file with one URL a line"
+            ) from error
     if not keys:
         raise UsageError(f"--links {paths[0]} holds no URL: one a line is expected")
     links = np.frombuffer(keys, dtype=np.uint64)  # sorted in place: np.unique takes several times the memory

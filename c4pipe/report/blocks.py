@@ -67,12 +67,23 @@ class Table:
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table of texts."""
+    """A table of texts; with `numbers`, all columns but the first have numbers."""
 
     macro: ClassVar = "text_table"
     caption: str
     heads: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
+    numbers: bool = False
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Lines of text under a heading that opens and closes; `note` is small text behind the heading."""
+
+    macro: ClassVar = "lines"
+    title: str
+    note: str
+    lines: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -91,7 +102,8 @@ class Examples:
         name: the `id` of the element.
         title: the heading.
         note: small text behind the heading.
-        pages: mappings with `url`, `timestamp`, `fact` (a sentence, or "") and `text` (pieces; every second is marked).
+        pages: mappings with `url`, `timestamp`, `fact` (a sentence, or ""), `text` (pieces; every second is marked) and
+            perhaps `command` (that explains the page).
     """
 
     macro: ClassVar = "examples"
@@ -101,7 +113,7 @@ class Examples:
     pages: Sequence[Mapping[str, Any]]
 
 
-Block = Paragraph | Table | TextTable | Columns | Examples
+Block = Paragraph | Table | TextTable | Columns | Examples | Lines
 
 
 @dataclass(frozen=True)
@@ -138,8 +150,12 @@ def funnel_chart(caption: str, what: str, rows: Iterable[FunnelRow], notes: Mapp
     return Table(caption, ("step", what, "%"), table_rows, chart=f"of all {what}")
 
 
+def share_bar(part: int, whole: int, kind: str = "kept") -> Bar:
+    """Returns a bar that fills its column by the share of a part in a whole."""
+    return Bar(min(1.0, part / whole) if whole else 0.0, 0.0, kind)
+
+
 def share_table(caption: str, heads: tuple[str, ...], counts: Sequence[tuple[str, int]], whole: int) -> Table:
-    """Returns a table of counts with their shares of a whole, and bars in proportion to the largest count."""
-    largest = max((count for _, count in counts), default=0) or 1
-    rows = [Row(name, (f"{count:,}", percent(count, whole)), Bar(count / largest)) for name, count in counts]
+    """Returns a table of counts with their shares of a whole, as numbers and as bars."""
+    rows = [Row(name, (f"{count:,}", percent(count, whole)), share_bar(count, whole)) for name, count in counts]
     return Table(caption, (*heads, "%"), rows, chart="share")

@@ -3,6 +3,7 @@
 A profile is made of JSON values: the same pages give the same bytes. The profiles of shards can be added.
 """
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,20 +14,25 @@ import pyarrow.compute as pc
 
 from c4pipe.corpus import PROBABILITY
 from c4pipe.display import URL_SIZE, excerpt, short
+from c4pipe.report import length_histogram
 
 Profile = dict[str, Any]
-"""The counters of COUNTS, each a mapping; `domains`, the number of domains; `domains_cut`, whether some were left out;
-`first` and `unsure`, lists of pages."""
+"""The counters of COUNTS and BY_LANGUAGE, each a mapping; `domains`, the number of domains; `domains_cut`, whether some
+were left out; `sample` and `unsure`, lists of pages."""
 
 COUNTS = ("pages", "characters", "lines", "line_characters", "months", "domain_pages", "domain_bytes")
 """Pages by `language/split`, by their number of characters, by their number of lines; lines by their number of
 characters; pages by month; pages and UTF-8 bytes by domain. Numbers are counted by the largest power of two below."""
 
+BY_LANGUAGE = ("lengths", "language_bytes")
+"""Pages by `language/number of characters`, which is the first number of a range (see `length_histogram`); UTF-8 bytes
+of text by language."""
+
 DOMAINS = 200
 """Domains of a shard that a profile names: those with most pages."""
 
-FIRST = 3
-"""Pages of each language that a profile has in `first`."""
+SAMPLE = 5
+"""Pages of each language in `sample`: those whose URLs have the smallest hashes, which nothing else depends on."""
 
 UNSURE = 5
 """Pages in `unsure`: those whose language is least certain."""
@@ -37,19 +43,17 @@ _HOST = r"(?i)^(?:[a-z][a-z0-9+.-]*://)?(?:[^/?#]*@)?(?:www\.)?(?P<host>\[[^\]/?
 class Profiler:
     """Makes the profile of one shard, a batch of pages at a time."""
 
-    def __init__(self, language: str, split: str, number: int) -> None:
+    def __init__(self, language: str, split: str) -> None:
         """Starts an empty profile.
 
         Args:
             language: of the shard.
             split: `train` or `validation`.
-            number: of the shard. `first` has pages of the first train shard only.
         """
-        self._name = f"{language}/{split}"
-        self._first_size = FIRST if number == 0 and split == "train" else 0
-        self._counts: dict[str, Counter[str]] = {name: Counter() for name in COUNTS}
+        self._language, self._name = language, f"{language}/{split}"
+        self._counts: dict[str, Counter[str]] = {name: Counter() for name in (*COUNTS, *BY_LANGUAGE)}
         self._domains: list[pa.Table] = []
-        self._first: list[dict[str, Any]] = []
+        self._sample: list[dict[str, Any]] = []
         self._unsure: list[dict[str, Any]] = []
 
     def add(self, pages: pa.Table) -> None:
@@ -59,7 +63,10 @@ class Profiler:
         pages = pages.combine_chunks()
         lines = pc.split_pattern(pages["text"], "\n")
         self._counts["pages"][self._name] += len(pages)
-        self._counts["characters"].update(_powers(pc.utf8_length(pages["text"])))
+        lengths = pc.utf8_length(pages["text"])
+        self._counts["characters"].update(_powers(lengths))
+        named = {f"{self._language}/{first}": n for first, n in length_histogram.count(lengths.to_numpy()).items()}
+        self._counts["lengths"].update(named)
         self._counts["lines"].update(_powers(pc.list_value_length(lines)))
         self._counts["line_characters"].update(_powers(pc.utf8_length(pc.list_flatten(lines))))
         months = pc.value_counts(pc.utf8_slice_codeunits(pages["timestamp"], 0, 7)).to_pylist()
@@ -68,10 +75,19 @@ class Profiler:
         self._domains.append(
             _sums(pa.table({"host": domains(pages["url"]), "pages": np.ones(len(pages), np.int64), "bytes": sizes}))
         )
-        wanted = max(0, self._first_size - len(self._first))
-        self._first += [_excerpt(row) for row in pages.slice(0, wanted).to_pylist()]
+        self._counts["language_bytes"][self._language] += int(pc.sum(sizes).as_py())
+        self._add_to_sample(pages)
         least = np.argsort(pages[PROBABILITY].to_numpy(), kind="stable")[:UNSURE]
         self._unsure = _least_sure([*self._unsure, *map(_excerpt, pages.take(pa.array(least)).to_pylist())])
+
+    def _add_to_sample(self, pages: pa.Table) -> None:
+        keys = [_sample_key(url) for url in pages["url"].to_pylist()]
+        limit = sorted([*(page["key"] for page in self._sample), *keys])[:SAMPLE][-1]
+        rows = [row for row, key in enumerate(keys) if key <= limit]
+        if rows:
+            found = pages.take(pa.array(rows)).to_pylist()
+            excerpts = [{"key": keys[row], **_excerpt(page)} for row, page in zip(rows, found, strict=True)]
+            self._sample = _smallest([*self._sample, *excerpts])
 
     def result(self) -> Profile:
         """Returns the profile of the pages so far."""
@@ -82,7 +98,7 @@ class Profiler:
             self._counts["domain_pages"].update({each["host"]: each["pages"] for each in largest})
             self._counts["domain_bytes"].update({each["host"]: each["bytes"] for each in largest})
         domain_count = len(hosts) if self._domains else 0
-        return _profile(self._counts, domain_count, domain_count > DOMAINS, self._first, self._unsure)
+        return _profile(self._counts, domain_count, domain_count > DOMAINS, self._sample, self._unsure)
 
 
 def add(profiles: Iterable[Profile]) -> Profile:
@@ -91,17 +107,19 @@ def add(profiles: Iterable[Profile]) -> Profile:
     Where a shard had more than DOMAINS domains, the numbers of domains, and of the pages and bytes of each, are lower
     bounds.
     """
-    counts: dict[str, Counter[str]] = {name: Counter() for name in COUNTS}
+    counts: dict[str, Counter[str]] = {name: Counter() for name in (*COUNTS, *BY_LANGUAGE)}
     domain_count, cut = 0, False
-    first: list[dict[str, Any]] = []
+    sample: dict[str, list[dict[str, Any]]] = {}
     unsure: list[dict[str, Any]] = []
     for each in profiles:
-        for name in COUNTS:
+        for name in counts:
             counts[name].update(each[name])
         domain_count, cut = max(domain_count, each["domains"]), cut or each["domains_cut"]
-        first += each["first"]
+        for page in each["sample"]:
+            sample.setdefault(page["language"], []).append(page)
         unsure = _least_sure([*unsure, *each["unsure"]])
-    return _profile(counts, max(domain_count, len(counts["domain_pages"])), cut, first, unsure)
+    pages = [page for language in sorted(sample) for page in _smallest(sample[language])]
+    return _profile(counts, max(domain_count, len(counts["domain_pages"])), cut, pages, unsure)
 
 
 def largest_domains(profile: Profile, size: int = DOMAINS) -> Profile:
@@ -120,14 +138,14 @@ def _profile(
     counts: Mapping[str, Counter[str]],
     domain_count: int,
     cut: bool,
-    first: list[dict[str, Any]],
+    sample: list[dict[str, Any]],
     unsure: list[dict[str, Any]],
 ) -> Profile:
     return {
-        **{name: dict(sorted(counts[name].items(), key=_order)) for name in COUNTS},
+        **{name: dict(sorted(counts[name].items(), key=_order)) for name in (*COUNTS, *BY_LANGUAGE)},
         "domains": domain_count,
         "domains_cut": cut,
-        "first": sorted(first, key=lambda page: (page["language"], *_identity(page))),
+        "sample": sample,
         "unsure": unsure,
     }
 
@@ -156,6 +174,15 @@ def _excerpt(row: Mapping[str, Any]) -> dict[str, Any]:
     """Returns a page with the beginning of its text, and of its URL if that is long."""
     columns = {name: row[name] for name in ("timestamp", "language", PROBABILITY)}
     return {"url": short(row["url"], URL_SIZE), **columns, "text": excerpt(row["text"])}
+
+
+def _sample_key(url: str) -> str:
+    # No hash that decides which page keeps a repeated span: the pages that keep theirs would be a biased sample.
+    return hashlib.blake2b(url.encode("utf-8", "surrogateescape"), digest_size=8, person=b"c4pipe sample").hexdigest()
+
+
+def _smallest(pages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(pages, key=lambda page: (page["key"], *_identity(page)))[:SAMPLE]
 
 
 def _least_sure(pages: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -26,7 +26,12 @@ def render(template: str, **values: Any) -> str:
 def _environment() -> "Environment":
     """Jinja2 is imported here, when the first template is rendered: most processes of a job render none."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
+    from markupsafe import Markup, escape
+
+    def breakable(text: str) -> Markup:
+        """Returns a name that a narrow column may break behind its underscores and dots."""
+        shown = escape(visible(text, keep=f"\n{JOINERS}"))
+        return Markup(re.sub(r"(?<=[_./])(?=\w)", "<wbr>", str(shown)))
 
     environment = Environment(
         loader=PackageLoader("c4pipe.report"),
@@ -37,7 +42,7 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters.update(md=as_markdown, quoted=quoted, number="{:,}".format)
+    environment.filters.update(md=as_markdown, quoted=quoted, number="{:,}".format, breakable=breakable)
     return environment
 
 

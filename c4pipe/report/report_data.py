@@ -1,9 +1,11 @@
 """The data of a report, `report.json`: a profile of the pages, examples for each rule, the most repeated spans."""
 
+from collections import Counter
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
-from c4pipe.clean import examples
+from c4pipe.clean import DROPPED_LANGUAGE, examples
 from c4pipe.display import safe_json
 from c4pipe.errors import UsageError
 from c4pipe.io import StoragePath, read_json, write_text
@@ -12,23 +14,35 @@ from c4pipe.report.report_schema import check_report
 from c4pipe.runners import Report
 
 NAME = "report.json"
-VERSION = 1
+VERSION = 2
 
 
-def make(report: Report) -> dict[str, Any]:
+def make(report: Report, clean_counts: Mapping[str, int] = MappingProxyType({})) -> dict[str, Any]:
     """Returns the content of `report.json`, which is made of JSON values alone.
 
     Args:
         report: the report of job 2: `profiles` of its shards, `examples`, and `repeats`, the most repeated spans.
+        clean_counts: the counters of job 1.
     """
     pages = profile.largest_domains(profile.add(report.get("profiles", ())))
     return {
         "format": "c4pipe report",
         "version": VERSION,
         "profile": pages,
+        "dropped_languages": _dropped_languages(clean_counts, report),
         "repeats": report.get("repeats", []),
         "examples": examples.examples_by_rule(report.get("examples", ())),
     }
+
+
+def _dropped_languages(*counts: Mapping[str, Any]) -> dict[str, int]:
+    """Returns the pages that the rule `language` dropped, by language, the most first."""
+    total = Counter[str]()
+    for each in counts:
+        total.update(
+            {name.removeprefix(DROPPED_LANGUAGE): n for name, n in each.items() if name.startswith(DROPPED_LANGUAGE)}
+        )
+    return dict(sorted(total.items(), key=lambda item: (-item[1], item[0])))
 
 
 def write(folder: StoragePath, data: Mapping[str, Any]) -> None:

@@ -1,10 +1,12 @@
 """The pages that a report shows: examples of what each rule changed, dropped or just kept, and pages of the corpus."""
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from c4pipe.clean import PASSED
 from c4pipe.corpus import PROBABILITY
+from c4pipe.display import URL_SIZE, visible
 from c4pipe.filters import UNKNOWN
 from c4pipe.recipes import Recipe
 from c4pipe.report.blocks import Block, Examples, Paragraph
@@ -31,7 +33,9 @@ def examples_by_rule(recipe: Recipe, counts: Mapping[str, int], examples: Mappin
     rules = dict.fromkeys(step.rule for _, step in recipe.steps() if examples.get(step.rule))
     if rules:
         yield Paragraph(
-            "For each rule, excerpts of the pages whose URLs have the smallest hashes. The text that decides is marked."
+            "For each rule, excerpts of a random sample of its pages: a hash of the URL draws them, so each run shows "
+            "the same ones. The text that decides is marked. The command below a page shows what each rule decides "
+            "about it, in the folder of the corpus."
         )
     for rule in rules:
         numbers = ((counts.get(f"{name}.{rule}", 0), words) for name, words in _COUNTERS.items())
@@ -55,9 +59,9 @@ def borderline_examples(
 
 def corpus_pages(profile: Mapping[str, Any]) -> Iterator[Examples]:
     """Yields some pages of the corpus."""
-    pages = [_with_fact(page, page["language"]) for page in profile["first"][:_PAGES]]
+    pages = [_with_fact(page, page["language"]) for page in profile["sample"][:_PAGES]]
     if pages:
-        yield _examples("pages-first", "Pages of the corpus", pages, "those with the smallest page keys")
+        yield _examples("pages-sample", "Pages of the corpus", pages, "a random sample of each language")
 
 
 def _with_fact(page: Mapping[str, Any], fact: str) -> dict[str, Any]:
@@ -65,4 +69,12 @@ def _with_fact(page: Mapping[str, Any], fact: str) -> dict[str, Any]:
 
 
 def _examples(name: str, title: str, pages: Pages, note: str) -> Examples:
-    return Examples(name, title, ", ".join(filter(None, (note, f"{len(pages)} shown"))), pages)
+    shown = [{**page, "command": _explain_command(page["url"])} for page in pages]
+    return Examples(name, title, ", ".join(filter(None, (note, f"{len(pages)} shown"))), shown)
+
+
+def _explain_command(url: str) -> str:
+    """Returns the command that explains a page of the corpus; "" where the URL is empty, cut, or can't be shown."""
+    if not url or len(url) >= URL_SIZE or visible(url) != url:
+        return ""
+    return f"c4pipe explain . --url {shlex.quote(url)}"

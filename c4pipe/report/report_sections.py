@@ -1,56 +1,34 @@
 """The sections of a report, as data: what is shown of a manifest and of `report.json`, in which words and order."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from c4pipe.display import short
-from c4pipe.recipes import Recipe, describe_step
+from c4pipe.recipes import describe_step
 from c4pipe.report import report_examples
 from c4pipe.report.blocks import (
     Bar,
     Block,
-    Columns,
+    Lines,
     Paragraph,
     Row,
     Section,
     Table,
     TextTable,
     funnel_chart,
+    share_bar,
     share_table,
 )
 from c4pipe.report.funnel import FunnelRow, funnel_rows, percent, unit_name
+from c4pipe.report.report_input import ReportInput
+from c4pipe.report.report_languages import dropped_languages, languages, lengths, tokens
 from c4pipe.wet import DAMAGE
 
 WORDING_SIZE = 600
 """Characters that are shown of a recipe's description and of a rule's."""
 
 # Web pages decide how long these lists are. With at most so many rows of each, a report stays below 2 MB.
-_DOMAINS, _LANGUAGES, _MONTHS, _MISSING = 30, 110, 60, 20
-
-
-@dataclass(frozen=True)
-class ReportInput:
-    """What a report is made of.
-
-    Attributes:
-        manifest: the manifest of the corpus.
-        recipe: its recipe.
-        profile: counts and pages of the corpus (see `profile.Profile`).
-        examples: pages by rule (see `examples.examples_by_rule`).
-        repeats: the most repeated spans: `text`, `times`, `domains` of each.
-    """
-
-    manifest: Mapping[str, Any]
-    recipe: Recipe
-    profile: Mapping[str, Any]
-    examples: Mapping[str, Sequence[Mapping[str, Any]]]
-    repeats: Sequence[Mapping[str, Any]]
-
-    def count(self, name: str) -> int:
-        """Returns a counter of the manifest; 0 where it has none of this name."""
-        return int(self.manifest["counts"].get(name, 0))
+_DOMAINS, _MONTHS, _MISSING, _INPUTS_SIZE = 30, 60, 20, 300_000
 
 
 def report_sections(report: ReportInput) -> list[Section]:
@@ -64,14 +42,16 @@ def report_sections(report: ReportInput) -> list[Section]:
         Section("lines", "Lines and sentences", [_line_funnel(report, funnel), *_unit_funnel(report, funnel)]),
         Section("examples", "Examples for each rule", list(by_rule)),
         Section("passed", "Pages that just passed", list(borderline)),
-        Section("languages", "Languages", list(_languages(report))),
-        Section("lengths", "Lengths", list(_lengths(report))),
+        Section("languages", "Languages", list(languages(report))),
+        Section("dropped-languages", "Languages that were dropped", list(dropped_languages(report))),
+        Section("lengths", "Lengths", list(lengths(report))),
+        Section("tokens", "Tokens", list(tokens(report))),
         Section("domains", "Domains", list(_domains(report))),
         Section("duplicates", "Duplicates", list(_duplicates(report))),
         Section("months", "Capture dates", list(_months(report))),
         Section("inputs", "Inputs", list(_inputs(report))),
         Section("recipe", "Recipe", [_rules(report)]),
-        Section("first", "Some pages", list(report_examples.corpus_pages(report.profile))),
+        Section("sample", "Some pages", list(report_examples.corpus_pages(report.profile))),
     ]
     return [section for section in sections if section.blocks]
 
@@ -109,51 +89,6 @@ def _rule_notes(report: ReportInput) -> dict[str, tuple[str, str]]:
     }
 
 
-def _languages(report: ReportInput) -> Iterator[Table]:
-    by_language: dict[str, Counter[str]] = {}
-    for name, pages in report.profile["pages"].items():
-        language, _, split = name.partition("/")
-        by_language.setdefault(language, Counter())[split] += pages
-    largest_first = sorted(by_language.items(), key=lambda item: (-item[1].total(), item[0]))[:_LANGUAGES]
-    if not largest_first:
-        return
-    kept = report.count("pages.kept")
-    largest = largest_first[0][1].total() or 1
-    rows = [
-        Row(
-            language,
-            (f"{splits.total():,}", percent(splits.total(), kept), f"{splits['validation']:,}"),
-            Bar(splits.total() / largest),
-        )
-        for language, splits in largest_first
-    ]
-    caption = "Pages of the corpus by language, and how many of them are in the validation split"
-    yield Table(caption, ("language", "pages", "%", "validation"), rows, chart="share")
-
-
-def _lengths(report: ReportInput) -> Iterator[Columns]:
-    tables = [
-        ("Pages by number of characters", ("characters", "pages"), report.profile["characters"]),
-        ("Pages by number of lines", ("lines", "pages"), report.profile["lines"]),
-        ("Lines by number of characters", ("characters", "lines"), report.profile["line_characters"]),
-    ]
-    if report.count("pages.kept"):
-        yield Columns(
-            [share_table(caption, heads, _ranges(counts), sum(counts.values())) for caption, heads, counts in tables]
-        )
-
-
-def _ranges(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Returns the name and count of each range of a histogram, from its least power of two to its largest."""
-    powers = sorted(map(int, counts))
-    ranges, power = [], powers[0] if powers else 1
-    while powers and power <= powers[-1]:
-        name = f"{power:,}" if power <= 1 else f"{power:,} to {2 * power - 1:,}"
-        ranges.append((name, counts.get(str(power), 0)))
-        power = max(1, 2 * power)
-    return ranges
-
-
 def _domains(report: ReportInput) -> Iterator[Block]:
     pages, sizes = report.profile["domain_pages"], report.profile["domain_bytes"]
     if not pages:
@@ -168,7 +103,7 @@ def _domains(report: ReportInput) -> Iterator[Block]:
         Row(
             short(host, 100) or "(none)",
             (f"{pages[host]:,}", percent(pages[host], kept), percent(sizes[host], kept_bytes)),
-            Bar(pages[host] / pages[largest_first[0]]),
+            share_bar(pages[host], kept),
         )
         for host in largest_first
     ]
@@ -204,6 +139,7 @@ def _duplicates(report: ReportInput) -> Iterator[Block]:
             f"The most repeated {units}, as written where they were removed",
             ("text", "times", "hosts it was removed from"),
             [(each["text"], f"{each['times']:,}", f"{each['domains']:,}") for each in report.repeats],
+            numbers=True,
         )
 
 
@@ -219,6 +155,7 @@ def _months(report: ReportInput) -> Iterator[Table]:
 def _inputs(report: ReportInput) -> Iterator[Block]:
     inputs, missing = report.manifest["inputs"], report.manifest["missing"]
     yield Paragraph(f"{len(inputs):,} WET files of {sum(file['bytes'] for file in inputs):,} bytes in total.")
+    yield from _input_list(inputs)
     damage = [
         Row(kind, (f"{report.count(f'damage.{kind}'):,}",), note=meaning)
         for kind, meaning in DAMAGE.items()
@@ -235,6 +172,21 @@ def _inputs(report: ReportInput) -> Iterator[Block]:
             ("file", "error"),
             [(short(file["name"], 200), short(file["error"], 300)) for file in missing[:_MISSING]],
         )
+
+
+def _input_list(inputs: Sequence[Mapping[str, Any]]) -> Iterator[Lines]:
+    """Yields the names of the inputs with their bytes: all of them, unless they are more than a page can have."""
+    lines, size = [], 0
+    for file in inputs:
+        lines.append(f"{file['bytes']:>14,}  {file['name']}")
+        size += len(lines[-1])
+        if size > _INPUTS_SIZE:
+            break
+    left = len(inputs) - len(lines)
+    if left:
+        lines.append(f"and {left:,} more, which manifest.json lists")
+    if lines:
+        yield Lines("All WET files" if not left else f"The first {len(lines) - 1:,} WET files", "bytes, name", lines)
 
 
 def _rules(report: ReportInput) -> TextTable:

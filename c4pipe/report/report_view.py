@@ -1,26 +1,33 @@
 """The report of a corpus: one page in HTML, without scripts, that loads nothing from elsewhere."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from c4pipe.display import short
 from c4pipe.recipes import Recipe
 from c4pipe.report.funnel import percent
 from c4pipe.report.rendering import render
-from c4pipe.report.report_sections import WORDING_SIZE, ReportInput, report_sections
+from c4pipe.report.report_input import ReportInput
+from c4pipe.report.report_sections import WORDING_SIZE, report_sections
 
 NAME = "report.html"
 
 
-def render_report(manifest: Mapping[str, Any], data: Mapping[str, Any]) -> str:
+def render_report(
+    manifest: Mapping[str, Any], data: Mapping[str, Any], tokens: Mapping[str, Any] = MappingProxyType({})
+) -> str:
     """Returns the report of a corpus as HTML. The same manifest and data give the same text.
 
     Args:
         manifest: the corpus' manifest.
         data: the content of its `report.json` (see `report_data.make`).
+        tokens: the `totals` of its `tokens.json`; empty where its tokens are not counted.
     """
     recipe = Recipe.from_json(manifest["recipe"])
-    report = ReportInput(manifest, recipe, data["profile"], data["examples"], data["repeats"])
+    report = ReportInput(
+        manifest, recipe, data["profile"], data["examples"], data["repeats"], data["dropped_languages"], tokens
+    )
     return render(
         NAME,
         title=f"Report: C4 by recipe {recipe.name}",

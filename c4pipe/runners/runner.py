@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
+from c4pipe.display import plain_reason
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.io import StoragePath
 from c4pipe.runners.flow import Flow
@@ -16,6 +17,7 @@ from c4pipe.runners.local_flow import LocalFlow
 from c4pipe.runners.progress import LOG
 from c4pipe.runners.runner_options import RunnerOptions
 
+_SPARK_MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|yarn|(spark|k8s|mesos)://.+")
 _ERROR_LINE = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Error|Exception|Interrupt)): (.+)$", re.MULTILINE)
 
 
@@ -41,6 +43,12 @@ def check_runner(options: RunnerOptions) -> None:
     """
     if options.is_spark and importlib.util.find_spec("pyspark") is None:
         raise UsageError("--runner spark needs PySpark, which is not installed: pip install 'c4pipe[spark]'")
+    master = options.spark_master
+    if master is not None and not _SPARK_MASTER.fullmatch(master):
+        raise UsageError(
+            f"--spark-master {master} is no master of Spark: give one such as local[2], spark://HOST:7077, yarn or "
+            "k8s://https://HOST:6443"
+        )
     if options.runner is not None and not options.is_spark:
         from c4pipe.runners.beam_names import find_runner
 
@@ -96,5 +104,6 @@ def failure(error: BaseException) -> C4pipeError:
     kind, message = error_lines[-1] if error_lines else (type(error).__name__, text or "no message")
     while inner := _ERROR_LINE.match(message):  # an error whose message is another error
         kind, message = inner.groups()
+    message = plain_reason(message)
     own = {kind.__name__: kind for kind in (C4pipeError, LostDataError, UsageError)}
     return own[kind](message) if kind in own else C4pipeError(f"{message} ({kind})")

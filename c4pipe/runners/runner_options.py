@@ -38,9 +38,12 @@ class RunnerOptions:
         if self.runner is not None and self.runner.lower() in _LOCAL_NAMES:
             raise UsageError(f"there is no runner {self.runner}: leave out --runner to run on this machine")
         if self.workers is not None and self.workers < 1:
-            raise UsageError(f"--workers {self.workers}: there must be at least one")
+            raise UsageError(f"--workers {self.workers}: give 1 or more")
         if self.workers is not None and self.runner is not None:
-            raise UsageError(f"--workers {self.workers} is only for this machine, without --runner {self.runner}")
+            raise UsageError(
+                f"--workers {self.workers} is only for this machine, and --runner is {self.runner}: "
+                "leave one of them out"
+            )
         if self.spark_master is not None and not self.is_spark:
             raise UsageError(f"--spark-master {self.spark_master} is only for --runner {SPARK}")
         if self.spark_conf and not self.is_spark:

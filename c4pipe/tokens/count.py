@@ -4,6 +4,7 @@ sequence.
 The counts are written to `tokens.json`. They are not part of the manifest, whose digest identifies the corpus.
 """
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
@@ -12,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from c4pipe.clean import clear_abandoned
-from c4pipe.corpus import SHARD_PATH, Corpus, Shard, open_language, read_shard
+from c4pipe.corpus import MANIFEST, SHARD_PATH, Corpus, Shard, open_language, read_shard
+from c4pipe.display import error_reason
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.io import (
     StoragePath,
@@ -70,6 +72,18 @@ def count(corpus: StoragePath, model: StoragePath, runner: RunnerOptions, progre
             write_text(folder / NAME, json.dumps(_content(identity, counted), indent=1) + "\n")
         remove_tree(folder / _COUNTS)
         return _content(identity, counted)
+
+
+def counted_totals(folder: StoragePath) -> dict[str, Any]:
+    """Returns the totals of a corpus' `tokens.json` by language and split; empty where it is of another corpus or none.
+
+    Raises UsageError where the file can't be read.
+    """
+    content = read_json(folder / NAME)
+    if content is None:
+        return {}
+    digest = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
+    return dict(content["totals"]) if content.get("manifest") == digest else {}
 
 
 def folder_of(corpus: Corpus) -> StoragePath:
@@ -192,5 +206,5 @@ class _CountTokens(Step):
         try:
             write_checked_json(storage_path(target), counts)
         except OSError as error:
-            raise C4pipeError(f"{target} can't be written: {error}") from error
+            raise C4pipeError(f"{target} can't be written: {error_reason(error, with_path=True)}") from error
         return ()

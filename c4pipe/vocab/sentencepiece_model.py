@@ -60,9 +60,11 @@ def load_model(file: StoragePath) -> SentencePieceModel:
     try:
         data = file.read_bytes()
         if not data:  # SentencePiece takes it for a model without pieces
-            raise UsageError(f"{file} is no SentencePiece model: it is empty")
+            raise UsageError(f"{file} is no SentencePiece model: it is empty; give the folder of a vocabulary")
         return SentencePieceModel(data)
     except FileNotFoundError:
         raise UsageError(f"{file} does not exist: give the file of a SentencePiece model") from None
-    except (OSError, RuntimeError) as error:
-        raise UsageError(f"{file} is no SentencePiece model: {error}") from None
+    except (OSError, RuntimeError):
+        raise UsageError(
+            f"{file} is no SentencePiece model: give the folder of a vocabulary, or its spm.model"
+        ) from None

@@ -30,6 +30,7 @@ from c4pipe.corpus import (
     parquet_tables,
     tables_of,
 )
+from c4pipe.display import error_reason
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters import normalise_url, page_key
 from c4pipe.io import StoragePath, file_size, file_sizes, list_names, storage_path
@@ -123,7 +124,7 @@ def find_pages(source: Source, held_out: bool = False) -> Reading:
     path = source.path
     if path.name.endswith(ENDINGS) and not path.is_dir():
         if not path.exists():
-            raise UsageError(f"{path}: there is no such file")
+            raise UsageError(f"{path}: there is no such file; check the path")
         return _split(Reading((path,), None, (0, 0), [{"name": path.name, "bytes": file_size(path)}]), held_out)
     if not path.is_dir():
         raise UsageError(_no_folder(path))
@@ -143,8 +144,10 @@ def find_pages(source: Source, held_out: bool = False) -> Reading:
 def _no_folder(path: StoragePath) -> str:
     if path.exists():
         return f"{path} ends in none of {', '.join(ENDINGS)}"
-    beside = sorted(name for name in list_names(path.parent) if name[0] not in "_.") if path.parent.is_dir() else []
-    return f"{path}: there is no such folder" + (f"; beside it are {', '.join(beside)}" if beside else "")
+    names = list_names(path.parent) if path.parent.is_dir() else ()
+    beside = sorted(name for name in names if "." not in name and name[0] != "_")
+    next_step = f"give one of those beside it: {', '.join(beside)}" if beside else "check the path"
+    return f"{path}: there is no such folder; {next_step}"
 
 
 def _split(reading: Reading, held_out: bool) -> Reading:
@@ -186,7 +189,7 @@ def _keyed(file: StoragePath, page_keys: tuple[str, bool] | None) -> Iterator[tu
             urls = pages["url"].to_pylist()
             yield pages["text"].to_pylist(), [page_key(url, normalise_url(url, scheme), by_md5) for url in urls]
     except UNREADABLE as error:
-        raise C4pipeError(f"{file} can't be read: {error}") from error
+        raise C4pipeError(f"{file} can't be read: {error_reason(error)}") from error
 
 
 def encoded(text: str) -> bytes:
@@ -206,7 +209,7 @@ def first_files(reading: Reading, size: int) -> tuple[StoragePath, ...]:
         try:
             needed -= _text_bytes(file)
         except UNREADABLE as error:
-            raise C4pipeError(f"{file} can't be read: {error}") from error
+            raise C4pipeError(f"{file} can't be read: {error_reason(error)}") from error
         if needed < 0:
             return reading.files[:number]
     return reading.files
@@ -231,7 +234,7 @@ def _own_texts(file: StoragePath) -> Iterator[list[str]]:
         while some := list(islice(texts, _ROWS_AT_ONCE)):
             yield some
     except _UNREADABLE as error:
-        raise UsageError(f"{file} can't be read: {error}") from error
+        raise UsageError(f"{file} can't be read: {error_reason(error)}") from error
 
 
 def _of_parquet(file: StoragePath) -> Iterator[list[str]]:

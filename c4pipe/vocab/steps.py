@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from c4pipe.display import error_reason
 from c4pipe.errors import C4pipeError
 from c4pipe.io import StoragePath, storage_path, write_bytes
 from c4pipe.runners import Flow, Spill, Step
@@ -120,4 +121,4 @@ def _write(target: str, data: bytes) -> None:
     try:
         write_bytes(storage_path(target), data)
     except OSError as error:
-        raise C4pipeError(f"{target} can't be written: {error}") from error
+        raise C4pipeError(f"{target} can't be written: {error_reason(error, with_path=True)}") from error

@@ -3,12 +3,13 @@
 import os
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from glob import glob, has_magic
 from pathlib import Path
 from typing import NamedTuple
 
+from c4pipe.display import error_reason, format_count
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io import SCHEMES, ByteStream, InputOpener, NetworkOptions, OnWait, is_url, list_objects
 
@@ -18,6 +19,7 @@ WET_ENDINGS = (".wet", ".wet.gz")
 COMMON_CRAWL = "https://data.commoncrawl.org"
 """The default address of crawls: Common Crawl's public server."""
 
+_NAME_THEM = "give another folder, or name the files themselves"
 _CRAWL = re.compile(r"CC-MAIN-[0-9]{4}(?:-[0-9]{2,4})?(?:-[0-9]{2})?")
 _NAME = re.compile(r"[\w][\w.@+=, -]{0,254}")
 _LISTING_CAP = 64 * 1024 * 1024  # bytes of a wet.paths, packed or unpacked: a crawl's is 10 MB
@@ -57,7 +59,7 @@ class Selection:
 
     def __post_init__(self) -> None:
         if self.sample is not None and self.sample < 1:
-            raise UsageError(f"--sample {self.sample}: there must be at least one")
+            raise UsageError(f"--sample {self.sample}: give 1 file or more")
 
     def of(self, paths: Sequence[str], crawl: str) -> list[str]:
         """Returns the selected ones of a crawl's paths. Raises UsageError if there are none."""
@@ -65,8 +67,21 @@ class Selection:
         if self.sample is not None and self.sample < len(chosen):
             chosen = [chosen[number * len(chosen) // self.sample] for number in range(self.sample)]
         if not chosen:
-            raise UsageError(f"--files selects none of the {len(paths):,} files of {crawl}")
+            first, last = self.files or (None, None)
+            given = f"--files {first or 0}:{'' if last is None else last}"
+            raise UsageError(f"{given} selects no file: {crawl} has {len(paths):,}, so give a slice of 0:{len(paths)}")
         return chosen
+
+    def surplus(self, paths: Sequence[str], crawl: str) -> str:
+        """Returns a sentence where more of a crawl's paths are asked for than there are, else ""."""
+        first, last = self.files or (None, None)
+        there = f"{crawl} has {format_count(len(paths), 'file')}"
+        if last is not None and last > len(paths):
+            taken = len(paths[slice(first, last)])
+            return f"--files {first or 0}:{last}: {there}, so {taken:,} instead of {last - (first or 0):,} are selected"
+        if self.sample is not None and self.sample > len(paths):
+            return f"--sample {self.sample}: {there}, so all are selected"
+        return ""
 
 
 def parse_slice(text: str) -> tuple[int | None, int | None]:
@@ -79,7 +94,10 @@ def parse_slice(text: str) -> tuple[int | None, int | None]:
 
 
 def find_inputs(
-    patterns: Sequence[str], selection: Selection | None = None, on_wait: OnWait | None = None
+    patterns: Sequence[str],
+    selection: Selection | None = None,
+    on_wait: OnWait | None = None,
+    on_note: Callable[[str], None] = lambda text: None,
 ) -> tuple[InputFile, ...]:
     """Returns the files that some inputs name, each once, in the order of their names.
 
@@ -88,11 +106,12 @@ def find_inputs(
             one of the others a line.
         selection: which files of a crawl; None for all.
         on_wait: gets each wait of the download of a crawl's list; without it, waits are logged.
+        on_note: is called with a sentence where a crawl has fewer files than are selected.
 
     Raises UsageError if an input names no file, or if two files have one name; C4pipeError if a crawl's list can't be
     downloaded.
     """
-    finder = _Finder(selection or Selection(), on_wait)
+    finder = _Finder(selection or Selection(), on_wait, on_note)
     paths: dict[str, str] = {}
     for pattern in patterns:
         for path in finder.expand(pattern):
@@ -105,7 +124,10 @@ def find_inputs(
                 )
     chosen = selection is not None and (selection.files is not None or selection.sample is not None)
     if chosen and not finder.crawls:
-        raise UsageError("--files and --sample choose among the files of a crawl: name one, such as CC-MAIN-2019-18")
+        raise UsageError(
+            f"{patterns[0]!r} is no crawl, and --files and --sample choose among the files of a crawl: "
+            "name one, such as CC-MAIN-2019-18, or leave them out"
+        )
     return tuple(InputFile(path, name, finder.size(path)) for name, path in sorted(paths.items()))
 
 
@@ -132,9 +154,9 @@ def _name(path: str) -> str:
 
 
 class _Finder:
-    def __init__(self, selection: Selection, on_wait: OnWait | None) -> None:
+    def __init__(self, selection: Selection, on_wait: OnWait | None, on_note: Callable[[str], None]) -> None:
         self._selection = selection
-        self._on_wait = on_wait
+        self._on_wait, self._on_note = on_wait, on_note
         self.crawls = 0
         self._sizes: dict[str, int] = {}  # of objects in folders of stores
 
@@ -155,7 +177,8 @@ class _Finder:
             yield pattern
         elif "://" in pattern:
             raise UsageError(
-                f"input {pattern!r}: c4pipe reads http(s)://, {', '.join(SCHEMES)} and files of this machine"
+                f"input {pattern!r}: c4pipe reads http(s)://, {', '.join(SCHEMES)} and files of this machine: "
+                "copy it to one of these"
             )
         else:
             yield from map(str, _local(pattern))
@@ -164,10 +187,12 @@ class _Finder:
         try:
             lines = Path(name).read_text(encoding="utf-8").splitlines()
         except (OSError, ValueError) as error:
-            raise UsageError(f"input @{name} can't be read: {error}") from None
+            raise UsageError(
+                f"input @{name} can't be read: {error_reason(error)}; give a text file with one input a line"
+            ) from None
         entries = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
         if not entries:
-            raise UsageError(f"input @{name} names no file: one path, URL or crawl a line is expected")
+            raise UsageError(f"input @{name} names no file: give one path, URL or crawl a line")
         for entry in entries:
             yield from self.expand(entry, listed_in=name)
 
@@ -179,15 +204,19 @@ class _Finder:
                 if _is_wet(url.rpartition("/")[2])
             }
         except (OSError, ValueError) as error:
-            raise UsageError(f"input {folder!r} can't be listed: {error}") from None
+            raise UsageError(f"input {folder!r} can't be listed: {error_reason(error)}") from None
         if not sizes:
-            raise UsageError(f"the folder {folder} has no file whose name ends in {' or '.join(WET_ENDINGS)}")
+            raise UsageError(
+                f"the folder {folder} has no file whose name ends in {' or '.join(WET_ENDINGS)}: {_NAME_THEM}"
+            )
         self._sizes.update(sizes)
         yield from sizes
 
     def _crawl(self, crawl: str) -> Iterator[str]:
         listing = f"{self._selection.source.rstrip('/')}/crawl-data/{crawl}/wet.paths.gz"
         paths = _paths(_listing(listing, self._selection.network, self._on_wait), listing)
+        if sentence := self._selection.surplus(paths, crawl):
+            self._on_note(sentence)
         for path in self._selection.of(paths, crawl):
             yield f"{self._selection.source.rstrip('/')}/{path}"
 
@@ -200,7 +229,13 @@ def _listing(listing: str, network: NetworkOptions, on_wait: OnWait | None) -> b
         with opener.open(listing, _LISTING_CAP) as stream:
             return _unpack(stream)
     except (OSError, ValueError, zlib.error) as error:
-        raise C4pipeError(f"the list of the crawl's files {listing} can't be downloaded: {error}") from error
+        reason = error_reason(error, with_path=True).removeprefix(f"{listing}: ")
+        if "HTTP status 404" in reason or isinstance(error, FileNotFoundError):
+            raise UsageError(
+                f"there is no such crawl as {listing.split('/')[-2]}: {listing} does not exist; "
+                "the crawls are listed at https://commoncrawl.org/get-started"
+            ) from error
+        raise C4pipeError(f"the list of the crawl's files {listing} can't be downloaded: {reason}") from error
 
 
 def _unpack(stream: ByteStream) -> bytes:
@@ -229,12 +264,23 @@ def _is_wet(name: str) -> bool:
     return name.endswith(WET_ENDINGS) and not name.startswith("._")
 
 
+def _meant(pattern: str) -> str:
+    """Returns words for an input that is nearly the name of a crawl; none for any other."""
+    if _CRAWL.fullmatch(pattern.upper()):
+        return f"; did you mean the crawl {pattern.upper()}?"
+    if re.match("(?i)CC[-_ ]?MAIN", pattern):
+        return "; the name of a crawl has a year and a week of two digits, such as CC-MAIN-2019-18"
+    return ""
+
+
 def _local(pattern: str) -> list[Path]:
     path = Path(pattern)
     if path.is_dir():
         paths = [each for each in path.rglob("*") if _is_wet(each.name) and each.is_file()]
         if not paths:
-            raise UsageError(f"the folder {pattern} has no file whose name ends in {' or '.join(WET_ENDINGS)}")
+            raise UsageError(
+                f"the folder {pattern} has no file whose name ends in {' or '.join(WET_ENDINGS)}: {_NAME_THEM}"
+            )
         return paths
     if path.is_file():
         return [path]
@@ -244,5 +290,5 @@ def _local(pattern: str) -> list[Path]:
     paths = [each for name in names if (each := Path(name)).is_file()]
     if not paths:
         kind = "the pattern matches no file" if has_magic(pattern) else "there is no such file or folder"
-        raise UsageError(f"input {pattern!r}: {kind}")
+        raise UsageError(f"input {pattern!r}: {kind}{_meant(pattern) or ': check the path'}")
     return paths

@@ -1,6 +1,7 @@
 """A command line with the options of two programs, its version, and its completion in a shell."""
 
 import os
+import platform
 import subprocess
 import sys
 from importlib.metadata import version
@@ -84,7 +85,11 @@ def test_version_says_which_kernels_run(capsys: pytest.CaptureFixture[str]) -> N
     kinds = kernels()
     assert set(kinds) == {"text", "langdetect"}
     told = f"text: {kinds['text']}, langdetect: {kinds['langdetect']}"
-    assert capsys.readouterr().out == f"c4pipe {version('c4pipe')} ({told})\n"
+    first, libraries = capsys.readouterr().out.splitlines()
+    assert first == f"c4pipe {version('c4pipe')} ({told})"
+    assert libraries.startswith(f"python {platform.python_version()}, ")
+    for library in ("apache-beam", "langdetect", "numpy", "pyarrow"):
+        assert f", {library} {version(library)}" in libraries
 
 
 @pytest.mark.parametrize(
@@ -94,6 +99,9 @@ def test_version_says_which_kernels_run(capsys: pytest.CaptureFixture[str]) -> N
         ("c4pipe vocab-report x --com", ["--compare"]),
         ("c4pipe lists fe", ["fetch"]),
         ("c4pipe tokens x --budget", ["--budget-subset"]),
+        ("c4pipe build x --recipe tfds-m", ["tfds-mc4"]),
+        ("c4pipe dedup x --format tf", ["tfrecord"]),
+        ("c4pipe recipes webt", ["webtextlike"]),
     ],
 )
 def test_completion_in_a_shell(line: str, completions: list[str], tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ LOSES = "--direct_running_mode=multi_processing"
 WEBTEXT = ["build", CRAWL, "--lists", LISTS, "--recipe", "webtextlike"]
 
 MISTAKES = [
-    ("no command", [], 2, ["COMMAND"]),
     ("unknown command", ["buidl"], 2, ["buidl", "build"]),
     ("no output", ["build", CRAWL], 2, ["--output"]),
     ("missing input", ["build", "{tmp}/none.wet.gz", "--output", OUT], 2, ["none.wet.gz", "no such file"]),

@@ -2,7 +2,14 @@
 
 import pytest
 
-from c4pipe.display.units import format_core_time, format_count, format_duration, format_number, format_size
+from c4pipe.display.units import (
+    format_clock,
+    format_core_time,
+    format_count,
+    format_duration,
+    format_number,
+    format_size,
+)
 
 
 @pytest.mark.parametrize(
@@ -32,3 +39,10 @@ def test_one_thing_is_no_plural() -> None:
         "72,000 files",
     ]
     assert format_count(2, "copy", "copies") == "2 copies"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0.4, "0:00:00"), (59.6, "0:01:00"), (754, "0:12:34"), (360000, "100:00:00")]
+)
+def test_a_time_on_a_clock(seconds: float, shown: str) -> None:
+    assert format_clock(seconds) == shown

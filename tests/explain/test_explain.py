@@ -1,5 +1,6 @@
 """Explanations against the pipeline: what is shown of a page, and of each URL what the corpus has."""
 
+import gzip
 import io
 import json
 import os
@@ -152,6 +153,44 @@ def test_a_mistake_is_one_sentence(
     assert captured.out == ""
     for part in says:
         assert part.format(tmp=tmp_path) in sentence
+
+
+def test_a_shard_is_not_judged_as_text(built: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kinds = {"*train*.parquet": "a Parquet file", "*train*.json.gz": "a gzip file without WET records"}
+    for pattern, kind in kinds.items():
+        shard = next((built / "en").glob(pattern))
+        assert main.main(["explain", str(shard), *LISTS]) == 2
+        printed_lines = capsys.readouterr()
+        assert printed_lines.out == ""
+        assert f"{shard} is {kind}, and explain reads text in UTF-8 and WET files: " in printed_lines.err
+        assert "give the folder of the corpus and the page's --url" in printed_lines.err
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (b"PK\x03\x04 and more", "a ZIP file"),
+        (b"%PDF-1.7 and more", "a PDF file"),
+        ("some text".encode("utf-16"), "a binary file, or text in UTF-16"),
+        (b"text" * 1000 + b"\0", "a binary file, or text in UTF-16"),
+        (gzip.compress(b"some text"), "a gzip file without WET records"),
+    ],
+)
+def test_other_bytes_are_not_judged_as_text(
+    data: bytes, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x").write_bytes(data)
+    assert main.main(["explain", str(tmp_path / "x"), *LISTS]) == 2
+    assert f"x is {kind}, and explain reads" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert main.main(["explain", "-", *LISTS]) == 2
+    assert f"standard input is {kind}, and explain reads" in capsys.readouterr().err
+
+
+def test_text_in_another_encoding_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x").write_bytes("Größe".encode("latin-1"))
+    assert main.main(["explain", str(tmp_path / "x"), *LISTS]) == 0
+    assert "Gr\ufffd\ufffde" in capsys.readouterr().out
 
 
 def test_beam_is_not_loaded(built: Path) -> None:

@@ -342,7 +342,7 @@ def test_a_full_disk_ends_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[
         with files_of_at_most(20_000):
             assert build(tmp_path / "corpus", web.url, "--cache", tmp_path / "c") == 1
         said = capsys.readouterr().err
-        assert "File too large" in said
+        assert "file too large" in said
         assert str(tmp_path / "c") in said
         assert build(tmp_path / "corpus", web.url, "--cache", tmp_path / "c") == 0
 

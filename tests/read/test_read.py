@@ -69,7 +69,7 @@ def test_a_file_of_text_has_a_document_a_line(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=r"my\.txt is a file of text: it has neither splits nor languages"):
             read.documents(tmp_path / "my.txt", **more)
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9\n")
-    with pytest.raises(C4pipeError, match=r"latin\.txt can't be read: 'utf-8' codec"):
+    with pytest.raises(C4pipeError, match=r"latin\.txt can't be read: it is not UTF-8 \(byte 3\)"):
         list(read.documents(tmp_path / "latin.txt"))
     with pytest.raises(UsageError, match=r"none\.txt can't be read"):
         read.documents(tmp_path / "none.txt")

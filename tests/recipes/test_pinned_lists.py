@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import pytest
 
+from c4pipe.cli import main
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.recipes import pinned_lists
+from c4pipe.recipes import choose_recipe, pinned_lists, recipe_lists
 from tests.helpers import loopback
 from tests.helpers.crawls import files_of
 
@@ -309,3 +310,36 @@ def test_load_says_where_it_looked(tmp_path: Path, layout: str) -> None:
     assert "`c4pipe lists fetch`" in message
     assert "`--lists DIR`" in message
     assert caught.value.exit_status == 2
+
+
+@pytest.mark.usefixtures("real_lists")
+@pytest.mark.parametrize(
+    ("options", "paths"),
+    [
+        (["--recipe", "c4"], ["ldnoobw/en.25e679f0"]),
+        (["--languages", "de,en,zh-cn,ro"], ["ldnoobw/de.5faf2ba4", "ldnoobw/en.25e679f0", "ldnoobw/zh.5faf2ba4"]),
+        (["--recipe", "realnewslike"], ["ldnoobw/en.25e679f0", pinned_lists.REALNEWS]),
+        (["--recipe", "tfds", "--languages", "fr"], ["ldnoobw/fr-CA-u-sd-caqc.5faf2ba4", "ldnoobw/fr.5faf2ba4"]),
+        (["--recipe", "noblocklist"], []),
+    ],
+)
+def test_only_the_lists_of_a_recipe(
+    options: list[str], paths: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serve(pinned_answer) as server:
+        command = ["lists", "fetch", "--lists", str(tmp_path / "l"), "--source", server.url]
+        assert main.main([*command, *options]) == 0
+    assert sorted(files_of(tmp_path / "l")) == paths
+    printed = capsys.readouterr()
+    count = "1 list" if len(paths) == 1 else f"{len(paths)} lists"
+    assert printed.out.startswith(f"{count} downloaded, 0 already present: ")
+    assert printed.err.count("fetched ") == len(paths)
+    assert main.main(["lists", "show", "--lists", str(tmp_path / "l"), *options]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("  ok  ") == len(paths)
+    assert "missing" not in shown
+    if "realnewslike" not in options:
+        recipe = choose_recipe(options[1] if options[0] == "--recipe" else "c4", ())
+        if "--languages" in options:
+            recipe = recipe.with_languages(options[-1].split(","))
+        assert recipe_lists.gather_lists(recipe, tmp_path / "l", ()), "they are enough"

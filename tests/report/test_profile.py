@@ -1,5 +1,6 @@
 """The profile of a corpus: it counts what plain Python counts, and profiles add up."""
 
+import hashlib
 import random
 import re
 from collections import Counter, defaultdict
@@ -34,7 +35,7 @@ ROWS = st.builds(
 
 
 def profiled(rows: list[Row], at_once: int = 3) -> Profile:
-    profiler = Profiler("en", "train", 0)
+    profiler = Profiler("en", "train")
     for first in range(0, len(rows), at_once):
         profiler.add(pa.Table.from_pylist(rows[first : first + at_once], SCHEMA))
     return profiler.result()
@@ -53,6 +54,10 @@ def host(url: str) -> str:
 
 def power(number: int) -> str:
     return str(1 << (number.bit_length() - 1) if number else 0)
+
+
+def sample_key(url: str) -> str:
+    return hashlib.blake2b(url.encode(), digest_size=8, person=b"c4pipe sample").hexdigest()
 
 
 def plain_counts(rows: list[Row]) -> dict[str, Counter[str]]:
@@ -74,7 +79,15 @@ def test_a_profile_counts_what_plain_python_counts(rows: list[Row], at_once: int
     counted, plain = profiled(rows, at_once), plain_counts(rows)
     assert {name: Counter(counted[name]) for name in COUNTS} == {name: plain[name] for name in COUNTS}
     assert (counted["domains"], counted["domains_cut"]) == (len(plain["domain_pages"]), False)
-    assert [page["url"] for page in counted["first"]] == sorted(row["url"] for row in rows[: profile.FIRST])
+    by_hash = sorted(sample_key(row["url"]) for row in rows)[: profile.SAMPLE]
+    assert [page["key"] for page in counted["sample"]] == by_hash
+    assert all(page["key"] == sample_key(page["url"]) for page in counted["sample"])
+    lengths = Counter(len(row["text"]) or 1 for row in rows)
+    assert counted["lengths"] == {f"en/{length}": lengths[length] for length in sorted(lengths) if length < 32} | {
+        name: n for name, n in counted["lengths"].items() if int(name[3:]) >= 32
+    }
+    assert sum(counted["lengths"].values()) == len(rows)
+    assert counted["language_bytes"] == ({"en": sum(len(row["text"].encode()) for row in rows)} if rows else {})
     least = sorted(row[PROBABILITY] for row in rows)[: profile.UNSURE]
     assert [page[PROBABILITY] for page in counted["unsure"]] == least
 
@@ -89,6 +102,8 @@ def test_profiles_add_up_in_any_order(shards: list[list[Row]], chance: random.Ra
     assert profile.add([profile.add(parts[:middle]), profile.add(parts[middle:])]) == total
     whole = profiled([row for rows in shards for row in rows])
     assert {name: total[name] for name in COUNTS} == {name: whole[name] for name in COUNTS}
+    for name in ("lengths", "language_bytes", "sample"):
+        assert total[name] == whole[name]
 
 
 def test_domains_that_are_cut_off_are_told_as_at_least(corpus: Path) -> None:

@@ -68,7 +68,7 @@ def test_the_command_tells_what_is_wrong(corpus: Path, tmp_path: Path, capsys: p
     shutil.copytree(corpus, tmp_path / "c")
     (tmp_path / "c" / report_data.NAME).write_text('{"version": 0}')
     assert main.main(["report", str(tmp_path / "c")]) == 2
-    assert "report.json is not of version 1: delete it" in capsys.readouterr().err
+    assert "report.json is not of version 2: delete it" in capsys.readouterr().err
     (tmp_path / "c" / report_data.NAME).unlink()
     shard = next((tmp_path / "c" / "en").glob("*train*.parquet"))
     shard.write_bytes(shard.read_bytes()[:100])
@@ -112,15 +112,17 @@ def test_a_page_stays_below_two_megabytes(corpus: Path) -> None:
     many = {f"{'&' * 250}{n}": 1 for n in range(50_000)}
     pages = {
         **data_of(corpus)["profile"],
-        "first": [shown] * 500,
+        "sample": [shown] * 500,
         "unsure": [shown] * 5,
         "months": many,
         "pages": many,
     }
-    pages |= {"domain_pages": many, "domain_bytes": many}
+    pages |= {"domain_pages": many, "domain_bytes": many, "language_bytes": many}
+    pages["lengths"] = {f"{name}/64": 1 for name in many}
     # a recipe has each rule once, and fifteen at most; here are all rules
     repeats = [{"times": 10**9, "domains": 10**9, "hash": "f" * 16, "text": "&" * 301}] * 20
     data = {"profile": pages, "repeats": repeats, "examples": {rule: [page] * examples.A_RULE for rule in RULES}}
+    data["dropped_languages"] = many
     missing = [{"name": "&" * 9999, "path": "", "error": "&" * 9999}] * 5000
     shown_page = report_view.render_report({**manifest_of(corpus), "missing": missing}, data)
     assert len(shown_page.encode()) < 2_000_000

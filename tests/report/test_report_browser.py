@@ -114,3 +114,33 @@ def test_axe_finds_nothing(tab: Tab, corpus: Path, axe: str, dark: bool) -> None
     )
     assert found[0] == []
     assert found[1] > 20
+
+
+BROKEN = """[...document.querySelectorAll('thead th, td.n, tbody th')].flatMap(cell => {
+    const broken = [], range = document.createRange(), walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    for (let node = walker.nextNode(); node; node = walker.nextNode())
+        for (const word of node.data.matchAll(/[\\w,.%]+/g)) {
+            range.setStart(node, word.index);
+            range.setEnd(node, word.index + word[0].length);
+            if (new Set([...range.getClientRects()].map(each => Math.round(each.top))).size > 1) broken.push(word[0]);
+        }
+    return broken;
+})"""
+
+
+@pytest.mark.parametrize("width", [400, 800, 1200])
+def test_no_word_and_no_number_is_broken(opened: Tab, width: int) -> None:
+    opened.show(width)
+    assert opened.tell("document.documentElement.scrollWidth") <= width
+    assert opened.tell(BROKEN) == []
+
+
+def test_a_bar_is_as_wide_as_its_share(opened: Tab) -> None:
+    bars = opened.tell("""[...document.querySelectorAll('table')]
+        .filter(table => table.querySelector('.chart')?.textContent == 'share')
+        .flatMap(table => [...table.querySelectorAll('tr:has(svg)')])
+        .map(row => [row.cells[2].textContent, row.querySelector('rect:last-child').getBoundingClientRect().width
+            / row.querySelector('rect').getBoundingClientRect().width])""")
+    assert len(bars) > 20
+    for percent, width in bars:
+        assert width == pytest.approx(float(percent) / 100, abs=0.001)

@@ -188,15 +188,15 @@ def refused(path: Path) -> str:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    assert refused(tmp_path / "notes.txt") == f"{tmp_path}/notes.txt: there is no such file"
+    assert refused(tmp_path / "notes.txt") == f"{tmp_path}/notes.txt: there is no such file; check the path"
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    assert refused(tmp_path / "corpus" / "en") == f"{tmp_path}/corpus/en: there is no such folder"
+    assert refused(tmp_path / "corpus" / "en") == f"{tmp_path}/corpus/en: there is no such folder; check the path"
     for name in ("fr", "de", "_work", ".hidden"):
         (tmp_path / "corpus" / name).mkdir(parents=True)
     told = refused(tmp_path / "corpus" / "en")
-    assert told == f"{tmp_path}/corpus/en: there is no such folder; beside it are de, fr"
+    assert told == f"{tmp_path}/corpus/en: there is no such folder; give one of those beside it: de, fr"
 
 
 def test_a_folder_that_is_empty_is_there(tmp_path: Path) -> None:

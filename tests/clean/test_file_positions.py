@@ -1,0 +1,73 @@
+"""Workers note how far they are in a file, and the run reads the notes: while the file is cleaned, and no longer."""
+
+import io
+from pathlib import Path
+
+from c4pipe.clean.clean_progress import watch_clean
+from c4pipe.clean.file_positions import STEP, Position, PositionWriter, read_positions
+from c4pipe.io import InputOpener, NetworkOptions, list_names, storage_path, stream_length
+from c4pipe.runners.progress import Progress, ProgressEvent
+from tests.helpers.web import serve
+
+WORK_FILE = "a.wet.gz.parquet"
+
+
+def positions(folder: Path) -> dict[str, Position]:
+    return dict(read_positions(folder, list_names(folder), [WORK_FILE, "b.wet.gz.parquet"]))
+
+
+def test_a_note_is_there_while_the_file_is_cleaned(tmp_path: Path) -> None:
+    (tmp_path / "a.wet.gz").write_bytes(bytes(4 * STEP))
+    with (tmp_path / "a.wet.gz").open("rb") as stream:
+        writer = PositionWriter(tmp_path / WORK_FILE, stream)
+        assert positions(tmp_path) == {}
+        for read, pages in ((STEP, 7), (2 * STEP + 5, 12)):
+            assert read >= writer.next
+            writer.note(read, pages)
+            assert positions(tmp_path) == {WORK_FILE: Position(read, 4 * STEP, pages)}
+        assert writer.next == 3 * STEP + 5
+        assert positions(tmp_path)[WORK_FILE].share == (2 * STEP + 5) / (4 * STEP)
+        writer.close()
+    assert positions(tmp_path) == {}
+    assert list_names(tmp_path) == {"a.wet.gz"}
+
+
+def test_a_note_that_is_not_whole_is_none(tmp_path: Path) -> None:
+    (tmp_path / f".{WORK_FILE}.position.tmp").write_bytes(b"1234")
+    assert positions(tmp_path) == {}
+
+
+def test_a_store_has_no_notes() -> None:
+    writer = PositionWriter(storage_path("s3://bucket.invalid/work") / WORK_FILE, io.BytesIO())
+    writer.note(STEP, 1)  # asks for nothing
+    writer.close()
+    assert writer.next == 2 * STEP
+
+
+def test_the_length_of_a_stream(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"12345")
+    opener = InputOpener(NetworkOptions())
+    with opener.open(str(tmp_path / "x")) as stream:
+        assert stream_length(stream) == 5
+    with serve({"x": b"123456"}) as web, opener.open(f"{web.url}/x") as stream:
+        stream.read(1)
+        assert stream_length(stream) == 6
+    assert stream_length(io.BytesIO(b"1")) is None
+    assert Position(5, 0, 1).share == 0
+
+
+def test_files_of_unknown_size_move_the_bar(tmp_path: Path) -> None:
+    """As URLs do: each counts as one."""
+    events: list[ProgressEvent] = []
+    with watch_clean(Progress(events.append, interval=0.01), tmp_path, {WORK_FILE: 1, "b.wet.gz.parquet": 1}):
+        (tmp_path / "a.wet.gz").write_bytes(bytes(4 * STEP))
+        with (tmp_path / "a.wet.gz").open("rb") as file:
+            writer = PositionWriter(tmp_path / WORK_FILE, file)
+            writer.note(2 * STEP, 50)
+            while not events or events[-1].share == 0:
+                pass
+            writer.close()
+    moved = next(event for event in events if event.share)
+    assert moved.share == 0.25
+    assert moved.facts["pages"] == 50
+    assert moved.words.startswith("0 of 2 files, 50 pages, ")
