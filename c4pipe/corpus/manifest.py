@@ -11,7 +11,7 @@ from c4pipe.corpus.locations import CorpusPath
 from c4pipe.corpus.manifest_schema import check_manifest
 from c4pipe.display import error_reason
 from c4pipe.errors import LostDataError, UsageError
-from c4pipe.io import schema
+from c4pipe.io import json_file, schema
 from c4pipe.runners import TOTALS_PREFIX, Report, add_reports
 
 MANIFEST = "manifest.json"
@@ -26,7 +26,7 @@ def read_manifest(folder: CorpusPath) -> dict[str, Any] | None:
     Raises UsageError where it can't be read, or is not of this version.
     """
     try:
-        data = schema.read_bytes(folder / MANIFEST)
+        data = json_file.read_bytes(folder / MANIFEST)
     except FileNotFoundError:
         return None
     except OSError as error:

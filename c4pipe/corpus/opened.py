@@ -18,7 +18,7 @@ from c4pipe.corpus.shard_reader import Shard, check_size, format_of
 from c4pipe.corpus.shard_writer import FORMATS
 from c4pipe.display import error_reason
 from c4pipe.errors import UsageError
-from c4pipe.io import StoragePath, WebPath, file_sizes, schema
+from c4pipe.io import StoragePath, WebPath, file_sizes, json_file
 from c4pipe.recipes import Recipe
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z]+)?")
@@ -113,7 +113,7 @@ def open_corpus(path: str | Path | CorpusPath, languages: Sequence[str] | None =
     """
     folder = corpus_path(path)
     try:
-        data = schema.read_bytes(folder / manifest_file.MANIFEST)
+        data = json_file.read_bytes(folder / manifest_file.MANIFEST)
     except OSError as error:
         raise _no_manifest(folder, error) from error
     return _opened(folder, data, languages)
@@ -126,7 +126,7 @@ def open_language(path: str | Path | CorpusPath, languages: Sequence[str] | None
     """
     folder = corpus_path(path)
     try:
-        data = schema.read_bytes(folder / manifest_file.MANIFEST)
+        data = json_file.read_bytes(folder / manifest_file.MANIFEST)
     except OSError as error:
         inside = folder.absolute() if isinstance(folder, Path) and not folder.name else folder  # "." has no name
         is_language = languages is None and _LANGUAGE.fullmatch(inside.name)
@@ -139,7 +139,7 @@ def open_language(path: str | Path | CorpusPath, languages: Sequence[str] | None
 
 def _bytes_or_none(file: CorpusPath) -> bytes | None:
     try:
-        return schema.read_bytes(file)
+        return json_file.read_bytes(file)
     except OSError:
         return None
 

@@ -19,7 +19,18 @@ from c4pipe.corpus import manifest as manifest_file
 from c4pipe.dedup import moved_spans
 from c4pipe.display import safe_json
 from c4pipe.errors import UsageError
-from c4pipe.io import RemotePath, StoragePath, list_names, make_folder, move, remove_tree, schema, sync, write_text
+from c4pipe.io import (
+    RemotePath,
+    StoragePath,
+    json_file,
+    list_names,
+    make_folder,
+    move,
+    remove_tree,
+    schema,
+    sync,
+    write_text,
+)
 from c4pipe.report import card, report_data, report_view
 
 STAGING = "_building"
@@ -70,7 +81,7 @@ def read_draft(output: StoragePath) -> tuple[dict[str, Any], str]:
 
     Raises FileNotFoundError if there is none, UsageError for one with paths outside the output folder or other content.
     """
-    data = schema.read_bytes(output / STAGING / DRAFT)
+    data = json_file.read_bytes(output / STAGING / DRAFT)
     try:
         draft: dict[str, Any] = schema.parse_json(data, _DRAFT)
     except ValueError as error:

@@ -2,7 +2,6 @@ from .atomic import AtomicFile as AtomicFile
 from .atomic import make_folder as make_folder
 from .atomic import move as move
 from .atomic import naming as naming
-from .atomic import read_json as read_json
 from .atomic import sync as sync
 from .atomic import write_bytes as write_bytes
 from .atomic import write_text as write_text
@@ -14,6 +13,7 @@ from .checked_json import read_intact_json as read_intact_json
 from .checked_json import write_checked_json as write_checked_json
 from .ends_digest import EndsDigest as EndsDigest
 from .ends_digest import digest_ends as digest_ends
+from .json_file import read_json as read_json
 from .lock import only_run as only_run
 from .object_store import SCHEMES as SCHEMES
 from .object_store import list_objects as list_objects

@@ -7,11 +7,7 @@ import secrets
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from c4pipe.display import error_reason
-from c4pipe.errors import UsageError
-from c4pipe.io import schema
 from c4pipe.io.paths import StoragePath
 
 
@@ -88,25 +84,6 @@ def naming(path: StoragePath) -> Iterator[None]:
         if error.errno is None or (error.filename and not str(error.filename).endswith(".tmp")):
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
-
-
-def read_json(path: StoragePath, check: schema.Check = schema.anything) -> dict[str, Any] | None:
-    """Returns the object in a JSON file, or None where the file does not exist.
-
-    Args:
-        path: the file.
-        check: what must hold for the object.
-
-    Raises UsageError for other content.
-    """
-    try:
-        values: dict[str, Any] = schema.parse_json(schema.read_bytes(path), schema.record({}))
-        check(values, "")
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path} can't be read: {error_reason(error)}") from error
-    return values
 
 
 def write_text(target: StoragePath, text: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from c4pipe.errors import DamagedFileError
 from c4pipe.io import schema
 from c4pipe.io.atomic import write_bytes
+from c4pipe.io.json_file import read_bytes
 from c4pipe.io.paths import StoragePath
 
 _DIGEST = "sha256"  # the member that has the digest of all others
@@ -51,7 +52,7 @@ def read_checked_json(path: StoragePath, check: schema.Check = schema.anything) 
     Raises DamagedFileError where it was changed since or where a check of it fails, OSError where it can't be read.
     """
     try:
-        return decode_checked_json(schema.read_bytes(path), path, check)
+        return decode_checked_json(read_bytes(path), path, check)
     except FileNotFoundError:
         return None
 

@@ -4,19 +4,10 @@ A check is a function of a value and its place. It returns nothing, and raises V
 of another type or out of range. Fields that a check does not name are let pass, and nobody reads them.
 """
 
-import errno
 import json
 import re
-import stat
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
-
-from c4pipe.io.paths import RemotePath
-from c4pipe.io.web_path import WebPath
-
-MOST_BYTES = 1 << 28
-"""The size of the largest JSON file that is read: the manifest of 100,000 inputs and a million shards is smaller."""
 
 _MOST_TEXT = 1 << 16  # characters of a text
 _MOST_NUMBER = 2**63 - 1
@@ -32,19 +23,6 @@ def parse_json(data: bytes, check: Check) -> Any:
         raise ValueError("its values are nested too deeply") from None
     check(value, "")
     return value
-
-
-def read_bytes(path: Path | RemotePath | WebPath) -> bytes:
-    """Returns the bytes of a file of at most MOST_BYTES. Raises OSError for a larger one, a pipe or a device."""
-    if not isinstance(path, Path):
-        return path.read_bytes(MOST_BYTES)
-    if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():  # reading could block, or never end
-        raise OSError(errno.EINVAL, "not a regular file", str(path))
-    with path.open("rb") as file:
-        data = file.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise OSError(errno.EFBIG, f"it has more than {MOST_BYTES:,} bytes", str(path))
-    return data
 
 
 def anything(value: Any, place: str) -> None:

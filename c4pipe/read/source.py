@@ -21,7 +21,7 @@ from c4pipe.corpus import (
 )
 from c4pipe.display import error_reason
 from c4pipe.errors import UsageError
-from c4pipe.io import schema
+from c4pipe.io import json_file, schema
 
 SUBSET_FORMAT, SUBSET_VERSION = "c4pipe token-budget subset", 1
 
@@ -94,7 +94,7 @@ def find(
 def _subset(file: CorpusPath, verify: bool) -> Source:
     """Returns the documents of a token-budget subset, which lists the first shards of the corpus in its folder."""
     try:
-        data = schema.read_bytes(file)
+        data = json_file.read_bytes(file)
         subset = schema.parse_json(data, schema.record({"format": schema.anything, "version": schema.anything}))
         if (subset["format"], subset["version"]) != (SUBSET_FORMAT, SUBSET_VERSION):
             raise ValueError(f"it is a {schema.shown(subset['format'])} of version {schema.shown(subset['version'])}")
