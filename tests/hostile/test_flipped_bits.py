@@ -91,22 +91,27 @@ def test_of_work_files_through_dedup(
     assert found["detected"] > DEDUPS / 2
 
 
+@pytest.fixture(scope="module")
+def model(small_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("vocab")
+    options = ["--size", "100", "--workers", "1", "--quiet", "--output", str(folder)]
+    assert main.main(["vocab", str(small_corpus / "en"), *options]) == 0
+    return folder / "spm.model"
+
+
 @pytest.mark.parametrize("place", [0.3, 0.9], ids=["page", "footer"])
 def test_each_command_notices_a_shard_that_was_changed(
-    place: float, small_corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    place: float, small_corpus: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    corpus = Path(shutil.copytree(small_corpus, tmp_path / "corpus"))
-    vocab = tmp_path / "vocab"
-    assert main.main(["vocab", str(corpus / "en"), "--size", "100", "--output", str(vocab), "--quiet"]) == 0
-    shard = largest_shard(only_format(corpus, "parquet", tmp_path / "changed"))
+    shard = largest_shard(only_format(small_corpus, "parquet", tmp_path / "changed"))
     data = bytearray(shard.read_bytes())
     data[int(place * len(data))] ^= 4
     shard.write_bytes(data)
     changed = tmp_path / "changed"
     for command in (
-        ["tokens", str(changed), "--vocab", str(vocab / "spm.model"), "--workers", "1"],
+        ["tokens", str(changed), "--vocab", str(model), "--workers", "1"],
         ["vocab", str(changed / "en"), "--size", "100", "--output", str(tmp_path / "v"), "--workers", "1"],
-        ["diff", str(corpus), str(changed)],
+        ["diff", str(small_corpus), str(changed)],
         ["report", str(changed)],
     ):
         capsys.readouterr()
