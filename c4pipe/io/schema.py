@@ -10,10 +10,7 @@ import re
 import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
-
-from c4pipe.io.paths import RemotePath
-from c4pipe.io.web_path import WebPath
+from typing import Any, Protocol
 
 MOST_BYTES = 1 << 28
 """The size of the largest JSON file that is read: the manifest of 100,000 inputs and a million shards is smaller."""
@@ -22,6 +19,13 @@ _MOST_TEXT = 1 << 16  # characters of a text
 _MOST_NUMBER = 2**63 - 1
 
 Check = Callable[[Any, str], None]
+
+
+class RemoteFile(Protocol):
+    """A file in a store or on a web server: `RemotePath`, `WebPath`, whose modules import this one."""
+
+    def read_bytes(self, most: int) -> bytes:
+        """Returns the bytes of a file. Raises OSError where it has more than `most`."""
 
 
 def parse_json(data: bytes, check: Check) -> Any:
@@ -34,7 +38,7 @@ def parse_json(data: bytes, check: Check) -> Any:
     return value
 
 
-def read_bytes(path: Path | RemotePath | WebPath) -> bytes:
+def read_bytes(path: Path | RemoteFile) -> bytes:
     """Returns the bytes of a file of at most MOST_BYTES. Raises OSError for a larger one, a pipe or a device."""
     if not isinstance(path, Path):
         return path.read_bytes(MOST_BYTES)
