@@ -71,6 +71,7 @@ def write_corpus(folder: Path, pages: Pages, layout: Layout, counts: Mapping[str
             "fingerprint": "f",
             "formats": layout.formats,
         },
+        **{"inputs": [], "missing": [], "versions": {}},
         **{"recipe": layout.recipe.to_json(), "shards": shards},
         "train_shards": dict.fromkeys(languages, layout.shards),
         "counts": {"pages.kept": len(pages)} if counts is None else counts,

@@ -33,7 +33,9 @@ IDENTITY = {
     "fingerprint": "e0a900de172af7c0",
     "inputs": [{"name": "a.wet", "bytes": 3}],
     "formats": ["parquet"],
+    "train_shards": {"en": 1},
 }
+TRAIN, VALIDATION = "en/c4-train-00000-of-00001.parquet", "en/c4-validation-00000-of-00001.parquet"
 
 
 @pytest.fixture
@@ -180,12 +182,12 @@ def write_shards(output: StoragePath, *paths: str) -> dict[str, Any]:
     for path in paths:
         language, _, name = path.partition("/")
         put(publisher(output).shards_folder / language / name, path.encode())
-    shards = [{"path": path, "rows": 1, "bytes": len(path), "sha256": ""} for path in paths]
+    shards = [{"path": path, "rows": 1, "bytes": len(path), "sha256": "0" * 64} for path in paths]
     return {"shards": shards, "pages.kept": len(paths)}
 
 
 def test_a_corpus_is_one_when_it_has_a_manifest(folder: StoragePath) -> None:
-    paths = ["en/c4-train-0", "en/c4-validation-0"]
+    paths = [TRAIN, VALIDATION]
     assert publish.prepare(folder, IDENTITY) is None
     token = begin(folder, *paths)
     report = write_shards(folder, *paths)
@@ -195,7 +197,7 @@ def test_a_corpus_is_one_when_it_has_a_manifest(folder: StoragePath) -> None:
     assert made is not None
     assert made["shards"] == report["shards"]
     assert list_names(folder) == {"en", card.NAME, report_data.NAME, report_view.NAME, manifest.MANIFEST}
-    assert list_names(folder / "en") == {"c4-train-0", "c4-validation-0"}
+    assert list_names(folder / "en") == {TRAIN[3:], VALIDATION[3:]}
     publish.finish(folder, report, token)  # the engine tries its last step again
     assert manifest.read_manifest(folder) == made
     assert publish.prepare(folder, IDENTITY) == made
@@ -203,18 +205,18 @@ def test_a_corpus_is_one_when_it_has_a_manifest(folder: StoragePath) -> None:
 
 @pytest.mark.parametrize("harm", ["gone", "short", "more", "taken over", "taken away"])
 def test_a_corpus_that_is_not_what_was_written_is_none(folder: StoragePath, harm: str) -> None:
-    paths = ["en/c4-train-0", "en/c4-validation-0"]
+    paths = [TRAIN, VALIDATION]
     token = begin(folder, *paths)
     report = write_shards(folder, *paths)
     shards = publisher(folder).shards_folder / "en"
     if harm == "gone":
-        (shards / "c4-train-0").unlink()
+        (shards / TRAIN[3:]).unlink()
     elif harm == "short":
-        put(shards / "c4-train-0", b"en/c4")
+        put(shards / TRAIN[3:], b"en/c4")
     elif harm == "more":
-        put(shards / "c4-train-7", b"en/c4")
+        put(shards / "c4-train-00007-of-00008.parquet", b"en/c4")
     elif harm == "taken over":
-        begin(folder, *paths, "de/c4-train-0")
+        begin(folder, *paths, TRAIN.replace("en", "de", 1))
     else:
         remove_tree(folder / STAGING)
     with pytest.raises(LostDataError):
@@ -223,19 +225,20 @@ def test_a_corpus_that_is_not_what_was_written_is_none(folder: StoragePath, harm
 
 
 def test_shards_of_a_build_that_was_stopped_are_taken_away(folder: StoragePath) -> None:
-    old = ["en/c4-train-0-of-2", "en/c4-train-1-of-2"]
+    old = ["en/c4-train-00000-of-00002.parquet", "en/c4-train-00001-of-00002.parquet"]
     begin(folder, *old)
     write_shards(folder, *old[:1])
-    new = ["en/c4-train-0-of-1", "en/c4-validation-0"]
+    new = [TRAIN, VALIDATION]
     for _ in range(2):  # stopped once more, before it wrote any
         assert publish.prepare(folder, IDENTITY) is None
         token = begin(folder, *new)
     publish.finish(folder, write_shards(folder, *new), token)
-    assert list_names(folder / "en") == {"c4-train-0-of-1", "c4-validation-0"}
+    assert list_names(folder / "en") == {TRAIN[3:], VALIDATION[3:]}
 
 
 def test_a_corpus_that_lacked_files_is_made_anew(folder: StoragePath) -> None:
-    old, new = ["en/c4-train-0-of-1", "en/c4-validation-0"], ["en/c4-train-0-of-2", "en/c4-train-1-of-2"]
+    old = [TRAIN, VALIDATION]
+    new = ["en/c4-train-00000-of-00002.parquet", "en/c4-train-00001-of-00002.parquet", VALIDATION]
     token = publish.begin(
         folder,
         IDENTITY,
@@ -245,9 +248,10 @@ def test_a_corpus_that_lacked_files_is_made_anew(folder: StoragePath) -> None:
     )
     publish.finish(folder, write_shards(folder, *old), token)
     put(folder / "en" / "notes.txt", b"the user's")
-    more = {**IDENTITY, "inputs": [*IDENTITY["inputs"], {"name": "b.wet", "bytes": 5}]}
+    inputs = [{"name": "a.wet", "bytes": 3}, {"name": "b.wet", "bytes": 5}]
+    more = {**IDENTITY, "inputs": inputs, "train_shards": {"en": 2}}
     assert publish.prepare(folder, more) is None
-    token = publish.begin(folder, more, new, clean_counts={"pages.read": 2})
+    token = publish.begin(folder, more, new, clean_counts={"pages.read": 3})
     publish.finish(folder, write_shards(folder, *new), token)
     made = manifest.read_manifest(folder)
     assert made is not None

@@ -66,11 +66,13 @@ def without_parquet(corpus: Path, target: Path) -> Path:
 
 
 def write_corpus(folder: Path, rows: dict[str, int]) -> None:
-    """A corpus of empty shards, with the rows that its manifest says they have."""
+    """A corpus of empty shards, with the rows that its manifest says they have; validation shards have none."""
+    rows = {f"{path.split('/')[0]}/c4-validation-00000-of-00001.parquet": 0 for path in rows} | rows
     for path in rows:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).touch()
-    shards = [{"path": path, "rows": number, "bytes": 0, "sha256": ""} for path, number in sorted(rows.items())]
+    shards = [{"path": path, "rows": number, "bytes": 0, "sha256": "0" * 64} for path, number in sorted(rows.items())]
+    counts = {path.split("/")[0]: int(path[-13:-8]) for path in rows if "train" in path}
     made = {
         **{
             "format": manifest.FORMAT,
@@ -78,7 +80,8 @@ def write_corpus(folder: Path, rows: dict[str, int]) -> None:
             "recipe": C4.to_json(),
             "formats": ["parquet"],
         },
-        **{"train_shards": {path.split("/")[0]: 1 for path in rows}, "shards": shards},
+        **{"train_shards": counts, "shards": shards, "fingerprint": "f"},
+        **{"inputs": [], "missing": [], "counts": {}, "versions": {}},
     }
     (folder / manifest.MANIFEST).write_text(json.dumps(made))
 
