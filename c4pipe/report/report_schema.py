@@ -5,9 +5,10 @@ from typing import Any
 
 from c4pipe.corpus import PROBABILITY
 from c4pipe.io import schema
-from c4pipe.report.profile import COUNTS
+from c4pipe.report.profile import BY_LANGUAGE, COUNTS
 
 _TEXT, _COUNT = schema.text(), schema.whole()
+_LENGTH = schema.text("[^/]{1,60}/(?:0|[1-9][0-9]{0,17})", "a language and a number of characters")
 _POWER = schema.text("0|[1-9][0-9]{0,17}", "a power of two")
 _EXAMPLE = {"url": _TEXT, "timestamp": _TEXT, "text": schema.sequence(_TEXT)}
 _PAGE = schema.record({**_EXAMPLE, "language": _TEXT, PROBABILITY: schema.number})
@@ -18,15 +19,17 @@ _FIELDS = schema.record(
         "version": _COUNT,
         "profile": schema.record(
             {
-                **dict.fromkeys(COUNTS, schema.mapping(_TEXT, _COUNT)),
+                **dict.fromkeys((*COUNTS, *BY_LANGUAGE), schema.mapping(_TEXT, _COUNT)),
                 **dict.fromkeys(_POWERS, schema.mapping(_POWER, _COUNT)),
+                "lengths": schema.mapping(_LENGTH, _COUNT),
                 "domain_pages": schema.mapping(_TEXT, schema.whole(1)),
                 "domains": _COUNT,
                 "domains_cut": schema.flag,
-                "first": schema.sequence(_PAGE),
+                "sample": schema.sequence(_PAGE),
                 "unsure": schema.sequence(_PAGE),
             }
         ),
+        "dropped_languages": schema.mapping(_TEXT, _COUNT),
         "repeats": schema.sequence(schema.record({"text": _TEXT, "times": _COUNT, "domains": _COUNT})),
         "examples": schema.mapping(_TEXT, schema.sequence(schema.record({**_EXAMPLE, "fact": _TEXT}))),
     }

@@ -24,7 +24,9 @@ def clone(tmp_path: Path) -> Path:
     shutil.copy(ROOT / "Makefile", folder)
     for name in ("venv", "install"):
         shutil.copy(ROOT / "scripts" / name, folder / "scripts")
-    (folder / "constraints.txt").touch()
+    (folder / "requirements").mkdir()
+    for name in ("build", "setup"):
+        (folder / "requirements" / f"{name}.txt").touch()
     (folder / "pyproject.toml").write_text("not a project\n")
     return folder
 

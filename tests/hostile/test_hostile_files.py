@@ -89,7 +89,7 @@ FILES = {
     "surrogates": Hostile(
         lambda: gzip.compress(record(b"\xed\xa0\x80" + TEXT.encode(), b"http://e.com/\xed\xa0\x80")), {"not_utf8": 2}, 2
     ),
-    "..": Hostile(lambda: gzip.compress(record(url="../../../etc/passwd")), {}, 2),
+    "x..": Hostile(lambda: gzip.compress(record(url="../../../etc/passwd")), {}, 2),
 }
 
 CLEAN = """

@@ -66,7 +66,9 @@ def test_a_hostile_answer_for_the_list_of_a_crawl_is_one_sentence(kind: str) -> 
     with serve_hostile() as web:
         web.answers[f"crawl-data/{CRAWL}/wet.paths.gz"] = HOSTILE[kind]
         started = time.monotonic()
-        with pytest.raises(C4pipeError, match=r"wet\.paths\.gz (can't be downloaded|is no list)") as caught:
+        with pytest.raises(
+            C4pipeError, match=r"wet\.paths\.gz (can't be downloaded|is no list|does not exist)"
+        ) as caught:
             find_inputs([CRAWL], Selection(source=web.url, network=NETWORK))
         assert time.monotonic() - started < SECONDS + 1.0
         assert str(caught.value).isprintable()

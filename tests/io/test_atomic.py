@@ -133,7 +133,7 @@ def test_a_full_disk_during_dedup_names_the_file(
     with files_of_at_most(size):
         assert run("dedup", tmp_path / "work", "--output", tmp_path / "corpus") == 1
     error = capsys.readouterr().err
-    assert "File too large" in error
+    assert "file too large" in error
     assert f"{tmp_path / 'corpus' / '_building'}/{file}" in error
     assert error.count("\n") == 1
 

@@ -2,6 +2,8 @@
 
 import logging
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -92,8 +94,10 @@ def test_a_log_that_gets_full_does_not_end_the_run(tmp_path: Path, capsys: pytes
 
 
 def test_a_log_obeys_nothing(tmp_path: Path) -> None:
-    with log_to(tmp_path / "log", ["a\x1b[2Jb"]):
-        LOG.info("one\x9b31m\u202etwo\nthree \udcff")
+    code = "import sys; from pathlib import Path; from c4pipe.jobs.logs import LOG, log_to\n"
+    code += "with log_to(Path(sys.argv[1]), ['a\\x1b[2Jb']): LOG.info('one\\x9b31m\\u202etwo\\nthree \\udcff')"
+    # In a process of its own: pytest keeps what is logged, and can't send a lone surrogate on.
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "log")], check=True)
     assert [message for _, message in log_records(tmp_path / "log")][2:4] == [
         "command: c4pipe 'a\ufffd[2Jb'",
         "one\ufffd31m\ufffdtwo\nthree \ufffd",
