@@ -27,11 +27,12 @@ def _listed(value: Any, place: str) -> None:
 
 
 _SHARD = schema.record({"path": _listed, "rows": schema.whole(), "bytes": schema.whole(), "sha256": schema.DIGEST})
+_INPUT = schema.record({"name": schema.FILE_NAME, "bytes": schema.whole(), "ends_sha256": schema.text()})
 _FIELDS: schema.Check = schema.record(
     {
         "recipe": check_recipe,
         "fingerprint": schema.text("[0-9a-f]{1,64}", "hexadecimal digits"),
-        "inputs": schema.sequence(schema.record({"name": schema.FILE_NAME, "bytes": schema.whole()})),
+        "inputs": schema.sequence(_INPUT),
         "formats": schema.sequence(schema.choice(*FORMATS)),
         "missing": _MISSING,
         "train_shards": schema.mapping(LANGUAGE_CODE, schema.whole(1, MAX_SHARDS)),

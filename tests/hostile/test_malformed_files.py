@@ -13,16 +13,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from c4pipe import read
+from c4pipe.clean import read_header
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.corpus.layout import Layout
 from c4pipe.dedup.publishers import DRAFT, STAGING, read_draft
 from c4pipe.errors import UsageError
-from c4pipe.io import json_file
+from c4pipe.io import json_file, sign_footer
 from c4pipe.recipes.presets import C4, RECIPES
 from c4pipe.recipes.recipe import STAGES
 from c4pipe.recipes.stored_recipe import check_recipe
-from c4pipe.report.profile import COUNTS
+from c4pipe.report.profile import BY_LANGUAGE, COUNTS
 from tests.helpers.malformed import HOSTILE, RAW, malformed
 
 CRAWL = str(Path(__file__).resolve().parents[2] / "samples" / "crawl")
@@ -48,12 +49,11 @@ COMMANDS = {
     "work": [
         [*DEDUP, "{}/new"],
         ["clean", CRAWL, *BUILD[:4], "--work", "{}/corpus/_work"],
-        ["build", CRAWL, *BUILD, "--output", "{}/new", "--work", "{}/corpus/_work"],
         ["explain", "{}/corpus", "--url", "http://example.com/"],
     ],
 }
 NAMES = {"path", "name", "source", "fingerprint", "sha256", "detector", "rule"}
-COUNTERS = {"counts", "text_bytes", "versions", "examples", *COUNTS}
+COUNTERS = {"counts", "text_bytes", "versions", "examples", "dropped_languages", *COUNTS, *BY_LANGUAGE}
 UNREAD = {
     "manifest.json": {"description", "recipe.name"},
     "report.json": {"format", "key", "hash"},
@@ -107,6 +107,7 @@ def write_case(folder: Path, file: str, data: bytes) -> None:
     if file == "work":
         table = pq.read_table(work_file(folder)).replace_schema_metadata({b"c4pipe": data})
         pq.write_table(table, work_file(folder))
+        sign_footer(work_file(folder))
     else:
         (folder / "corpus" / file).write_bytes(data)
 
@@ -115,13 +116,19 @@ def names(folder: Path) -> set[str]:
     return {str(path) for path in folder.rglob("*") if path.name != ".lock"}
 
 
-def problem(arguments: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """What is wrong with how a command answers a malformed file; empty where nothing is."""
+def problem(arguments: Sequence[str], capsys: pytest.CaptureFixture[str], made_anew: Path | None = None) -> str:
+    """What is wrong with how a command answers a malformed file; empty where nothing is.
+
+    `made_anew` is the file where the command may write another one instead.
+    """
     try:
         status = main.main(arguments)
     except BaseException as error:  # a traceback for the user
         return f"{type(error).__name__}: {str(error)[:80]}"
     captured = capsys.readouterr()
+    if made_anew and status == 0:
+        read_header(made_anew)
+        return ""
     sentences = captured.err.splitlines()
     if status != 2 or captured.out or len(sentences) != 1 or not sentences[0].startswith("c4pipe: "):
         return f"status {status}, {captured.out[:80]!r}, {captured.err[:200]!r}"
@@ -138,17 +145,20 @@ def test_each_malformed_file_is_one_sentence(folder: Path, file: str, capsys: py
     wrong = []
     try:
         for case, data in cases(folder, file):
-            write_case(folder, file, data)
             for command in COMMANDS[file]:
+                write_case(folder, file, data)
                 total += 1
                 arguments = [each.format(folder) for each in command]
-                if answer := problem([*arguments, *([] if command[0] in ("diff", "explain") else ["--quiet"])], capsys):
+                options = [] if command[0] in ("diff", "explain") else ["--quiet"]
+                if answer := problem([*arguments, *options], capsys, path if command[0] == "clean" else None):
                     wrong.append(f"{case}: {command[0]}: {answer}")
             if {"new", "other"} & {each.name for each in folder.iterdir()}:
                 shutil.rmtree(folder / "new", ignore_errors=True)
                 shutil.rmtree(folder / "other", ignore_errors=True)
     finally:
         path.write_bytes(before)
+    for aside in path.parent.glob("*.damaged*"):
+        aside.unlink()
     assert wrong == []
     assert names(folder.parent) == files
     assert total >= 60

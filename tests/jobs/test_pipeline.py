@@ -291,7 +291,7 @@ def test_a_full_disk_leaves_nothing_that_looks_finished(workers: str, tmp_path: 
     )
     assert run.returncode == 1
     assert "Traceback" not in run.stderr
-    assert "File too large" in run.stderr
+    assert "file too large" in run.stderr
     assert len(run.stderr.splitlines()) == 1
     # Quarantine and examples get their names before their work file does.
     beside = ("*.quarantine.jsonl", "*.examples.json")
