@@ -31,7 +31,7 @@ BIG = random.Random(0).randbytes(25_000_000)  # three parts of an upload
 IDENTITY = {
     "recipe": json.loads(json.dumps(C4.to_json())),
     "fingerprint": "e0a900de172af7c0",
-    "inputs": [{"name": "a.wet", "bytes": 3}],
+    "inputs": [{"name": "a.wet", "bytes": 3, "ends_sha256": ""}],
     "formats": ["parquet"],
     "train_shards": {"en": 1},
 }
@@ -248,7 +248,7 @@ def test_a_corpus_that_lacked_files_is_made_anew(folder: StoragePath) -> None:
     )
     publish.finish(folder, write_shards(folder, *old), token)
     put(folder / "en" / "notes.txt", b"the user's")
-    inputs = [{"name": "a.wet", "bytes": 3}, {"name": "b.wet", "bytes": 5}]
+    inputs = [{"name": "a.wet", "bytes": 3, "ends_sha256": ""}, {"name": "b.wet", "bytes": 5, "ends_sha256": ""}]
     more = {**IDENTITY, "inputs": inputs, "train_shards": {"en": 2}}
     assert publish.prepare(folder, more) is None
     token = publish.begin(folder, more, new, clean_counts={"pages.read": 3})
