@@ -6,9 +6,8 @@ import fcntl
 import hashlib
 import io
 import os
-import resource
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,17 +21,7 @@ from c4pipe.io.ends_digest import EndsDigest, digest_ends
 from c4pipe.io.lock import NAME, held, only_run
 from c4pipe.io.paths import remove_tree
 from tests.helpers.crawls import LISTS, SAMPLES, files_of
-
-
-@contextlib.contextmanager
-def files_of_at_most(size: int) -> Iterator[None]:
-    """What a full disk is like: the system refuses to write more."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+from tests.helpers.full_disk import files_of_at_most
 
 
 def run(*arguments: str | Path) -> int:

@@ -4,7 +4,6 @@ import contextlib
 import io
 import os
 import random
-import resource
 import shutil
 import subprocess
 import sys
@@ -26,6 +25,7 @@ from c4pipe.io.retry import DownloadError, NetworkOptions
 from c4pipe.io.streams import InputOpener
 from c4pipe.wet.inputs import Selection, find_inputs
 from tests.helpers.crawls import CRAWL, LISTS, files_of, made_crawl
+from tests.helpers.full_disk import files_of_at_most
 from tests.helpers.web import Web, serve
 
 DATA = random.Random(0).randbytes(100_000)
@@ -314,17 +314,6 @@ def test_no_two_urls_share_a_file(one: str, other: str) -> None:
             assert cached(folder, url, never).read_bytes() == url.encode()
             assert path.resolve().is_relative_to(folder.resolve())
         assert [each.name for each in Path(name).iterdir()] == ["c"]
-
-
-@contextlib.contextmanager
-def files_of_at_most(size: int) -> Iterator[None]:
-    """What a full disk is like: the system refuses to write more."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path) -> None:
