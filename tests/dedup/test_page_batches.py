@@ -357,7 +357,7 @@ def test_part_of_a_table_is_encoded_alone() -> None:
 
 
 def test_a_shard_holds_its_pages_compressed() -> None:
-    """Only some pages are uncompressed at a time: 160 MB of text take a few."""
+    """Only some pages are uncompressed at a time: 160 MB of text take less than 40 MB."""
     pages = table([page(key, "The ferry crosses the river. " * 3500) for key in range(200)])
     page_keys = [pa.array([key << 53 for key in range(n, 1600, 8)], pa.uint64()) for n in range(8)]
     with pytest.MonkeyPatch.context() as patch:

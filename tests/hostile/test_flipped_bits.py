@@ -110,7 +110,7 @@ def test_each_command_notices_a_shard_that_was_changed(
     changed = tmp_path / "changed"
     for command in (
         ["tokens", str(changed), "--vocab", str(model), "--workers", "1"],
-        ["vocab", str(changed / "en"), "--size", "100", "--output", str(tmp_path / "v"), "--workers", "1"],
+        ["vocab", str(changed / "en"), "--size", "100", "--output", str(tmp_path / "v")],
         ["diff", str(small_corpus), str(changed)],
         ["report", str(changed)],
     ):
