@@ -26,6 +26,11 @@ settings.load_profile("c4pipe")
 ROOT = Path(__file__).resolve().parents[1]
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Bytes are not part of a test's name: a gzip file has its time in it, and all workers need the same names."""
+    return argname if isinstance(val, bytes) else None
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The real pages and lists that are not part of the project."""
