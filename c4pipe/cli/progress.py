@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichBar
     from rich.progress import TaskID
 
-_BAR_SECONDS = 0.5
+BAR_SECONDS = 0.5
+"""Between two looks of a bar at its job."""
+
 _JSON_SECONDS = 1.0
 _LINE_SECONDS = 15.0
 _GAPS = 4  # columns between the five of a bar
@@ -29,7 +31,7 @@ def make_progress(options: argparse.Namespace) -> Progress:
         return Progress()
     console = printer()
     if console.is_terminal:
-        return Progress(ProgressBar(console), note, _BAR_SECONDS)
+        return Progress(ProgressBar(console), note, BAR_SECONDS)
     return Progress(show_lines(console), note, _LINE_SECONDS)
 
 
