@@ -131,6 +131,17 @@ def test_only_the_jobs_that_publish_can_write() -> None:
         assert re.findall(r"(\S+): write", jobs) == allowed.get(path.name, [])
 
 
+def test_hooks_download_nothing() -> None:
+    """Their versions are those of the lock: each is a program of .venv, or a script that calls some."""
+    text = (ROOT / ".pre-commit-config.yaml").read_text()
+    assert re.findall(r"repo: (\S+)", text) == ["local"]
+    assert set(re.findall(r"language: (\S+)", text)) == {"system"}
+    entries = re.findall(r"entry: (\S+)", text)
+    assert len(entries) == text.count("- id: ")
+    assert [entry for entry in entries if not entry.startswith((".venv/bin/", "scripts/"))] == []
+    assert all((ROOT / entry).exists() for entry in entries if entry.startswith("scripts/"))
+
+
 def test_the_workflow_builds_a_complete_source_distribution(tmp_path: Path) -> None:
     """The command is the one in the workflow; it runs in a copy of what it needs."""
     workflow = (ROOT / ".github" / "workflows" / "wheels.yml").read_text()
