@@ -18,7 +18,7 @@ def _blocks(cell: Mapping[str, Any]) -> Iterator[str]:
     for output in cell["outputs"]:
         data = output.get("data", {})
         if "image/png" in data:
-            yield f"![{data['text/plain'][0]}](data:image/png;base64,{''.join(data['image/png']).strip()})\n"
+            yield f"![{cell['metadata']['alt']}](data:image/png;base64,{''.join(data['image/png']).strip()})\n"
         else:
             printed = output["text"] if output["output_type"] == "stream" else data["text/plain"]
             yield f"```text\n{''.join(printed).rstrip()}\n```\n"
