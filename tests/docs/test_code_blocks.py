@@ -129,7 +129,7 @@ def assert_shown(shown: str, printed: str) -> None:
 
 
 def followed(name: str, folder: Path, printed: dict[str, str]) -> None:
-    """Gives the commands of a page, but for those that were given before, and compares what they print with the page."""
+    """Gives the commands of a page that were not given before, and compares what they print with the page."""
     for block, shown in steps(page(name)):
         wanted = [command for command in block if not reasons(name, command)]
         for command in wanted:

@@ -1,4 +1,4 @@
-"""The site of the documentation: it is built without a warning, its links lead somewhere, and it works from disk alone."""
+"""The site of the documentation: built without a warning, links that lead somewhere, and no need for a network."""
 
 import ast
 import html
