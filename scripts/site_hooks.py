@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
@@ -46,6 +47,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         for match in LINK.finditer(read(source) if source.endswith(".md") else ""):
             target = outside(source, match[2])
             if not target.startswith("docs/") and target not in known:
+                if not (ROOT / target).exists():
+                    raise PluginError(f"{source} links to {match[2]}, which does not exist")
                 known.add(target)
                 pages.append(target)
                 files.append(File.generated(config, page_of(target), content=content_of(target)))

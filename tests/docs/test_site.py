@@ -41,7 +41,7 @@ def test_a_name_of_the_api_can_be_imported(name: str) -> None:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built as `make site` builds it."""
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
