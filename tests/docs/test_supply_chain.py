@@ -23,6 +23,7 @@ SETS: dict[str, tuple[str, ...]] = {
     "test": ("dev", "parity"),
     "parity": ("parity",),
     "spark": ("spark",),
+    "docs": ("docs",),
     "fuzz": ("fuzz",),
 }
 LOCKS = [*SETS, "build", "audit"]
