@@ -129,13 +129,13 @@ def check_installed(environment: Environment) -> None:
     assert os.access(environment.bin / "c4pipe-boot", os.X_OK)
 
 
-def check_jobs(environment: Environment, *runner: str) -> None:
-    """The commands of a user: a corpus of the sample crawl, why a page is in it, a vocabulary."""
+def check_jobs(environment: Environment, option: str, value: str) -> None:
+    """The commands of a user: a corpus of the sample crawl with an option, why a page is in it, a vocabulary."""
     home = environment.home
     shown = environment.run("c4pipe", "--version").splitlines()[0]
     assert shown.endswith(COMPILED), shown
     lists = ("--lists", "the samples/lists")
-    build = ("build", "the samples/crawl", *lists, "--output", "a corpus", "--workers", "2", "--quiet", *runner)
+    build = ("build", "the samples/crawl", *lists, "--output", "a corpus", "--quiet", option, value)
     environment.run("c4pipe", *build)
     assert (home / "a corpus" / "report.html").stat().st_size > 10_000
     explained = environment.run("c4pipe", "explain", "a corpus", "--url", URL)
@@ -155,15 +155,15 @@ def try_kernels(environment: Environment) -> None:
 
 def try_local(environment: Environment) -> None:
     """All dependencies but Beam: a local run needs none."""
-    check_jobs(environment)
+    check_jobs(environment, "--workers", "2")
 
 
 def try_setup(environment: Environment) -> None:
     """All dependencies: on this machine's processes, and on Beam."""
-    check_jobs(environment)
-    shutil.rmtree(environment.home / "a corpus")
-    shutil.rmtree(environment.home / "a vocabulary")
-    check_jobs(environment, "--runner", "DirectRunner")
+    for option, value in (("--workers", "2"), ("--runner", "DirectRunner")):
+        for name in ("a corpus", "a vocabulary"):
+            shutil.rmtree(environment.home / name, ignore_errors=True)  # what `local` or the other run made
+        check_jobs(environment, option, value)
 
 
 ENVIRONMENTS: dict[str, Callable[[Environment], None]] = {
