@@ -12,7 +12,7 @@ from c4pipe.clean.file_positions import PositionWriter
 from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.slow_watch import SlowLimits, SlowWatch
-from c4pipe.clean.verdicts import Verdict
+from c4pipe.clean.verdicts import DROPPED_LANGUAGE, Verdict
 from c4pipe.clean.work_file import KeptPage, WorkWriter, utf8_size
 from c4pipe.clean.worker_notes import NoteWriter
 from c4pipe.filters import capture_hash, is_validation, page_hashes, page_key, span_hashes, url_key
@@ -146,9 +146,6 @@ class CountedStream:
         self.ends.update(data)
         return data
 
-
-DROPPED_LANGUAGE = "language.dropped."
-"""The prefix of counters of the pages that the rule `language` drops, by the guessed language; for `report.json`."""
 
 _LINE_COUNTERS = {name: f"lines.{'edited' if rule.edits else 'dropped'}.{name}" for name, rule in RULES.items()}
 

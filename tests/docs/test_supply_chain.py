@@ -26,9 +26,10 @@ SETS: dict[str, tuple[str, ...]] = {
     "test": ("dev", "parity"),
     "parity": ("parity",),
     "spark": ("spark",),
+    "docs": ("docs",),
     "fuzz": ("fuzz",),
 }
-LOCKS = [*SETS, "build", "audit"]
+LOCKS = [*SETS, "local", "reader", "build", "audit", "release"]
 
 
 def entries(path: Path) -> list[tuple[Requirement, int]]:
@@ -82,6 +83,14 @@ def test_a_lock_has_what_the_project_asks_for(name: str, python: str) -> None:
     locked = pins(ROOT / "requirements" / f"{name}.txt", python)
     for package, requirement in wanted(SETS[name], python).items():
         assert requirement.specifier.contains(locked[package].removeprefix("=="), prereleases=True), requirement
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_a_local_run_has_all_dependencies_but_beam(python: str) -> None:
+    local, everything = (pins(ROOT / "requirements" / f"{name}.txt", python) for name in ("local", "setup"))
+    assert local.keys() & wanted((), python).keys() == wanted((), python).keys() - {"apache-beam"}
+    assert local.items() <= everything.items()
+    assert not local.keys() & {"apache-beam", "grpcio", "protobuf", "requests"}
 
 
 @pytest.mark.parametrize("python", PYTHONS)
