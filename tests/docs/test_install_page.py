@@ -63,7 +63,7 @@ def test_the_numbers_of_packages_are_those_of_the_locks() -> None:
 
 
 def test_the_names_of_wheels_are_those_of_the_project() -> None:
-    names = re.findall(r"c4pipe-([\w.]+)-cp(\d+)-cp\2-manylinux_2_28_x86_64\.whl", INSTALL)
+    names = re.findall(r"c4pipe-([\w.]+)-cp(\d+)-\*\.whl", INSTALL)
     assert set(names) == {(PROJECT["project"]["version"], PYTHON.replace(".", ""))}
 
 
