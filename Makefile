@@ -2,15 +2,16 @@
 PYTHON ?= python3
 
 # The tests without a marker: pyproject.toml says what each marker means.
-UNIT = not (tensorflow or consumers or examples or optional or beam or spark or browser or slow)
+UNIT = not (tensorflow or consumers or examples or optional or beam or spark or docs or browser or slow)
 
 SPARK = spark-local,spark,spark-submit,spark-killed,spark-speculation,spark-3.5-local,spark-3.5,beam-spark-local,beam-spark,beam-spark-submit,beam-spark-killed
 
-.PHONY: help setup demo check test parity engines engines-short spark flink prism dataflow bench fuzz lint clean
+.PHONY: help setup demo site check test parity engines engines-short spark flink prism dataflow bench fuzz lint clean
 
 help:
 	@echo "make setup     install c4pipe into .venv: .venv/bin/c4pipe"
 	@echo "make demo      build a corpus from the sample crawl in samples/"
+	@echo "make site      build the documentation as a site: build/site/index.html"
 	@echo "make check     lint, types, imports, and the unit tests, without TensorFlow: a few minutes"
 	@echo "make test      lint, types, imports, all tests, parity, and the short test of the engines"
 	@echo "make parity    compare c4pipe with TensorFlow Datasets, page by page"
@@ -40,14 +41,17 @@ PACKAGE = .venv/venv.stamp pyproject.toml scripts/install $(wildcard c4pipe/nati
 # Everything that `make test` needs, in one installation: each one builds the package again.
 .venv/test.stamp: $(PACKAGE) requirements/test.txt
 	PYTHON="$(PYTHON)" scripts/install test
-	@touch .venv/c4pipe.stamp .venv/check.stamp .venv/parity.stamp .venv/spark.stamp $@
+	@touch .venv/c4pipe.stamp .venv/check.stamp .venv/parity.stamp .venv/spark.stamp .venv/docs.stamp $@
 
-.venv/parity.stamp .venv/spark.stamp .venv/fuzz.stamp: .venv/%.stamp: $(PACKAGE) requirements/%.txt
+.venv/parity.stamp .venv/spark.stamp .venv/docs.stamp .venv/fuzz.stamp: .venv/%.stamp: $(PACKAGE) requirements/%.txt
 	PYTHON="$(PYTHON)" scripts/install $*
 	@touch .venv/c4pipe.stamp $@
 
 demo: setup
 	scripts/demo
+
+site: .venv/docs.stamp
+	.venv/bin/python -m mkdocs build --strict
 
 lint: .venv/check.stamp
 	scripts/lint

@@ -1,7 +1,7 @@
 from .api import train_vocabulary as train_vocabulary
+from .description import MODEL as MODEL
 from .options import SAMPLE_BYTES as SAMPLE_BYTES
 from .options import VocabOptions as VocabOptions
-from .pipeline import MODEL as MODEL
 from .quality import Figures as Figures
 from .quality import Vocabulary as Vocabulary
 from .quality import held_out as held_out

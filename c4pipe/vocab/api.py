@@ -7,8 +7,9 @@ from typing import Any
 
 from c4pipe.io import StoragePath, storage_path
 from c4pipe.runners import Progress, ProgressEvent, RunnerOptions
+from c4pipe.vocab.description import MODEL
 from c4pipe.vocab.options import SAMPLE_BYTES, VocabOptions
-from c4pipe.vocab.pipeline import MODEL, vocab
+from c4pipe.vocab.pipeline import vocab
 from c4pipe.vocab.sources import parse_source
 from c4pipe.vocab.train import Settings
 from c4pipe.vocab.vocab_plan import plan_vocab

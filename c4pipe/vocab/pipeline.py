@@ -20,7 +20,6 @@ from c4pipe.io import (
     only_run,
     read_checked_json,
     read_intact_json,
-    read_json,
     remove_tree,
     write_bytes,
     write_checked_json,
@@ -28,6 +27,7 @@ from c4pipe.io import (
 )
 from c4pipe.runners import Flow, Progress, run_job, spill_folder
 from c4pipe.vocab import sample, train
+from c4pipe.vocab.description import FORMAT, MODEL, NAME, PIECES, VERSION, check_file, read_description
 from c4pipe.vocab.sample import Counts, Portion
 from c4pipe.vocab.sources import first_files
 from c4pipe.vocab.steps import count_text, write_sample
@@ -36,8 +36,7 @@ from c4pipe.vocab.vocab_plan import VocabPlan
 SAMPLE = "_sample"
 """The folder, inside the output, that holds the sample until the vocabulary is complete."""
 
-MODEL, PIECES, LOG, NAME = "spm.model", "spm.vocab", "spm.log", "vocab.json"
-VERSION = 2
+LOG = "spm.log"
 
 _IDENTITY = "of.json"  # in the sample's folder: the sources and sizes of the sample
 _PARTS = "parts.json"  # there, too: the SHA-256 of each part, once all are written
@@ -55,13 +54,15 @@ def vocab(plan: VocabPlan, progress: Progress) -> dict[str, Any]:
         progress: gets the progress of the jobs, and a note if there is too little text.
 
     Raises UsageError if a source has no page, if there is too little text for that many pieces, or if the output holds
-    another vocabulary; LostDataError if the sample is not what was counted.
+    another vocabulary; DamagedFileError if its files were changed; LostDataError if the sample is not what was counted.
     """
     output = plan.options.output
     with only_run(output):
         identity = plan.identity
-        existing = read_json(output / NAME)
+        existing = read_description(output)
         if existing is not None:
+            if existing.get("format") != FORMAT:
+                raise UsageError(f"{output / NAME} is no description of a c4pipe vocabulary: give another folder")
             if existing.get("version") != VERSION:
                 raise UsageError(
                     f"{output / NAME} has version {existing.get('version')}, and this c4pipe writes version {VERSION}: "
@@ -69,6 +70,8 @@ def vocab(plan: VocabPlan, progress: Progress) -> dict[str, Any]:
                 )
             if any(existing.get(key) != value for key, value in identity.items()):
                 raise UsageError(f"{output} holds a vocabulary of other text or settings: give another folder")
+            for name in existing["files"]:
+                check_file(output / name)
             remove_tree(output / SAMPLE)  # left by a run that was stopped at its very end
             return existing
         clear_abandoned(output)
@@ -242,7 +245,7 @@ def _description(
 ) -> dict[str, Any]:
     """Returns the content of `vocab.json`, given what the trainer answered and the digests of the files."""
     return {
-        "format": "c4pipe vocabulary",
+        "format": FORMAT,
         "version": VERSION,
         **plan.identity,
         "training_data": [

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from c4pipe.errors import UsageError
 from c4pipe.io import StoragePath
+from c4pipe.vocab.description import check_file
 
 SENTINELS = 100
 """The number of T5's sentinels (paper, section 3.1.4, and `extra_ids` of seqio and Transformers)."""
@@ -56,11 +57,16 @@ class SentencePieceModel:
 
 
 def load_model(file: StoragePath) -> SentencePieceModel:
-    """Returns the model of a file. Raises UsageError where the file does not exist, or is no SentencePiece model."""
+    """Returns the model of a file.
+
+    Raises UsageError where the file does not exist, or is no SentencePiece model; DamagedFileError where the
+    `vocab.json` beside it has another digest of the file.
+    """
     try:
         data = file.read_bytes()
         if not data:  # SentencePiece takes it for a model without pieces
             raise UsageError(f"{file} is no SentencePiece model: it is empty; give the folder of a vocabulary")
+        check_file(file, data)
         return SentencePieceModel(data)
     except FileNotFoundError:
         raise UsageError(f"{file} does not exist: give the file of a SentencePiece model") from None

@@ -1,4 +1,4 @@
-"""Malformed manifests, reports, token counts and work files, through every command that reads them.
+"""Malformed manifests, reports, token counts, vocabularies and work files, through every command that reads them.
 
 Each is one sentence and exit status 2, without a traceback. No file outside the folder is read or written.
 """
@@ -46,6 +46,7 @@ COMMANDS = {
         ["tokens", "{}/corpus", "--vocab", MODEL],
         ["tokens", "{}/corpus/en", "--vocab", MODEL, "--budget-subset", "100"],
     ],
+    "vocab.json": [["vocab", "{}/corpus/en", "--size=300", "--output", "{}/vocabulary"]],
     "work": [
         [*DEDUP, "{}/new"],
         ["clean", CRAWL, *BUILD[:4], "--work", "{}/corpus/_work"],
@@ -58,6 +59,7 @@ UNREAD = {
     "manifest.json": {"description", "recipe.name"},
     "report.json": {"format", "key", "hash"},
     "tokens.json": {"format", "version", "totals", "versions", "manifest", "vocabulary"},
+    "vocab.json": {"parameters", "training_data.0.name"},  # a name to show, of any kind
     "work": set(STAGES) | {"description", "recipe.name"},  # the rules are those of the manifest, with a fingerprint
 }
 
@@ -83,10 +85,15 @@ def work_file(folder: Path) -> Path:
     return min((folder / "corpus" / "_work").glob("*.parquet"))
 
 
+def path_of(folder: Path, file: str) -> Path:
+    return work_file(folder) if file == "work" else folder / ("vocabulary" if file == "vocab.json" else "corpus") / file
+
+
 def values_of(folder: Path, file: str) -> dict[str, Any]:
     """The JSON values of a file, or of the header of a work file."""
-    data = pq.read_metadata(work_file(folder)).metadata[b"c4pipe"] if file == "work" else None
-    values: dict[str, Any] = json.loads(data or (folder / "corpus" / file).read_bytes())
+    path = path_of(folder, file)
+    data = pq.read_metadata(path).metadata[b"c4pipe"] if file == "work" else path.read_bytes()
+    values: dict[str, Any] = json.loads(data)
     return values
 
 
@@ -109,7 +116,7 @@ def write_case(folder: Path, file: str, data: bytes) -> None:
         pq.write_table(table, work_file(folder))
         sign_footer(work_file(folder))
     else:
-        (folder / "corpus" / file).write_bytes(data)
+        path_of(folder, file).write_bytes(data)
 
 
 def names(folder: Path) -> set[str]:
@@ -140,7 +147,7 @@ def problem(arguments: Sequence[str], capsys: pytest.CaptureFixture[str], made_a
 @pytest.mark.slow
 @pytest.mark.parametrize("file", COMMANDS)
 def test_each_malformed_file_is_one_sentence(folder: Path, file: str, capsys: pytest.CaptureFixture[str]) -> None:
-    path = work_file(folder) if file == "work" else folder / "corpus" / file
+    path = path_of(folder, file)
     before, files, total = path.read_bytes(), names(folder.parent), 0
     wrong = []
     try:

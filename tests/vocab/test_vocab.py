@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import pytest
 from c4pipe.cli import main
 from c4pipe.errors import DamagedFileError
 from c4pipe.io import paths
-from c4pipe.vocab import pipeline, sample, train
+from c4pipe.vocab import description, load_model, pipeline, sample, train
 
 WORDS = (
     "the of and a to in is that it was for on are as with his they at be this from have or by one had not but what all"
@@ -51,7 +52,7 @@ def can_be_interrupted() -> None:
 
 
 def made(folder: Path) -> dict[str, Any]:
-    values: dict[str, Any] = json.loads((folder / pipeline.NAME).read_text())
+    values: dict[str, Any] = json.loads((folder / description.NAME).read_text())
     return values
 
 
@@ -117,6 +118,31 @@ def test_a_complete_vocabulary_is_left_as_it_is(
     assert "holds a vocabulary of other text or settings" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["spm.model", "spm.vocab"])
+def test_a_vocabulary_whose_files_were_changed(
+    sources: tuple[str, str], vocabulary: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Path(shutil.copytree(vocabulary, tmp_path / "v"))
+    data = bytearray((folder / name).read_bytes())
+    data[len(data) // 2] ^= 1
+    (folder / name).write_bytes(data)
+    assert run("vocab", *sources, "--size", 100, "--output", folder) == 2
+    assert f"{folder / name} was changed: its SHA-256 is not that in vocab.json; " in capsys.readouterr().err
+    if name == "spm.model":
+        with pytest.raises(DamagedFileError, match="was changed"):
+            load_model(folder / name)
+    (folder / name).unlink()
+    assert run("vocab", *sources, "--size", 100, "--output", folder) == 2
+    assert f"{folder / name} is missing, and vocab.json names it: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", [{"!": 0, '"': 1}, {"format": "other", "files": 3}])
+def test_a_vocab_json_of_another_tool(vocabulary: Path, tmp_path: Path, content: object) -> None:
+    shutil.copy(vocabulary / "spm.model", tmp_path)
+    (tmp_path / "vocab.json").write_text(json.dumps(content))
+    assert load_model(tmp_path / "spm.model").size == 100
+
+
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
 def test_a_run_that_is_killed_goes_on(
     sources: tuple[str, str], vocabulary: Path, tmp_path: Path, sent: signal.Signals
@@ -135,7 +161,7 @@ def test_a_run_that_is_killed_goes_on(
     assert process.wait(30) in (-signal.SIGKILL, 130)
     parts = {path: path.stat().st_mtime_ns for path in (output / pipeline.SAMPLE).glob("part-*")}
     assert len(parts) == 2
-    assert not (output / pipeline.NAME).exists()
+    assert not (output / description.NAME).exists()
     time.sleep(1.5)  # the trainer looks once a second whether its run is there
     assert run("vocab", *arguments) == 0
     assert bytes_of(output).keys() == bytes_of(vocabulary).keys()
@@ -239,7 +265,7 @@ def test_every_mistake_is_one_sentence(
     assert run("vocab", *arguments, "--output", "v", "--workers", 1, "--quiet") == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert re.search(says, line)
-    assert not (tmp_path / "v" / pipeline.NAME).exists()
+    assert not (tmp_path / "v" / description.NAME).exists()
 
 
 # Real pages

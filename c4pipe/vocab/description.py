@@ -1,0 +1,64 @@
+"""`vocab.json`: how a vocabulary was trained, and the digests of its files, which are compared when one is loaded."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from c4pipe.errors import DamagedFileError
+from c4pipe.io import StoragePath, read_json, schema
+
+MODEL, PIECES, NAME = "spm.model", "spm.vocab", "vocab.json"
+FORMAT, VERSION = "c4pipe vocabulary", 2
+
+_FIELDS = schema.record(
+    {
+        "sources": schema.sequence(schema.record({"name": schema.text()})),
+        "training_data": schema.sequence(
+            schema.record({"name": schema.text(), "bytes": schema.whole(), "sentences": schema.whole()})
+        ),
+        "sample_sha256": schema.DIGEST,
+        "sentinels": schema.whole(),
+        "files": schema.record({MODEL: schema.DIGEST, PIECES: schema.DIGEST}),
+        "versions": schema.mapping(schema.text(), schema.text()),
+    }
+)
+
+
+def read_description(folder: StoragePath) -> dict[str, Any] | None:
+    """Returns the object in a folder's `vocab.json`, or None where there is no such file.
+
+    Other tools have files of this name, too, whose objects are returned unchecked. Raises UsageError for a malformed
+    file.
+    """
+    return read_json(folder / NAME, _check)
+
+
+def check_file(file: StoragePath, data: bytes | None = None) -> None:
+    """Compares a file of a vocabulary with its digest in the `vocab.json` beside it, if it has one there.
+
+    Args:
+        file: the path.
+        data: its bytes; read if they are not given.
+
+    Raises DamagedFileError where they differ, or there is no such file.
+    """
+    description = read_description(file.parent)
+    digest = description["files"].get(file.name) if description and _is_ours(description) else None
+    if digest is None:
+        return
+    again = f"copy it from elsewhere, or move {NAME} away and train again"
+    try:
+        found = hashlib.sha256(file.read_bytes() if data is None else data).hexdigest()
+    except FileNotFoundError:
+        raise DamagedFileError(f"{file} is missing, and {NAME} names it: {again}") from None
+    if found != digest:
+        raise DamagedFileError(f"{file} was changed: its SHA-256 is not that in {NAME}; {again}")
+
+
+def _check(values: Any, place: str) -> None:
+    if _is_ours(values):
+        _FIELDS(values, place)
+
+
+def _is_ours(values: Mapping[str, Any]) -> bool:
+    return values.get("format") == FORMAT and values.get("version") == VERSION
