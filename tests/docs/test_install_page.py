@@ -12,7 +12,7 @@ from tests.docs.test_supply_chain import EXTRAS, PROJECT, pins
 from tests.helpers.documents import ROOT, page, quoted, section, table_rows
 
 INSTALL = page("docs/install.md")
-DEVELOPER_EXTRAS = {"check", "consumers", "dev", "examples", "fuzz", "parity"}
+DEVELOPER_EXTRAS = {"check", "consumers", "dev", "docs", "examples", "fuzz", "parity"}
 PYTHON = "3.11"
 """The Python of the page's table."""
 
