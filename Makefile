@@ -95,4 +95,4 @@ fuzz: .venv/fuzz.stamp
 	scripts/fuzz
 
 clean:
-	rm -rf .venv demo-corpus build dist *.egg-info c4pipe/native/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv demo-corpus build dist wheelhouse *.egg-info c4pipe/native/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -70,7 +70,7 @@ class Environment:
     def run(self, *command: str) -> str:
         """Runs a command of the environment and returns what it prints; a CalledProcessError shows the rest."""
         print("+", *(word if "\n" not in word else "..." for word in command), flush=True)
-        names = ("HOME", "LANG", "PIP_CERT", "PIP_INDEX_URL", "SSL_CERT_FILE", "TMPDIR")
+        names = ("HOME", "HTTPS_PROXY", "LANG", "PIP_CERT", "PIP_INDEX_URL", "SSL_CERT_FILE", "TMPDIR")
         variables = {name: os.environ[name] for name in names if name in os.environ}
         variables |= {"CC": "/nonexistent", "CXX": "/nonexistent", "PYTHONNOUSERSITE": "1"}
         variables["PATH"] = f"{self.bin}{os.pathsep}{self.home / 'tools'}"
