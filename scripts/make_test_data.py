@@ -16,6 +16,7 @@ import hashlib
 import json
 import re
 import sys
+import unicodedata
 import zlib
 from base64 import b32encode
 from collections.abc import Iterator
@@ -61,11 +62,12 @@ class SourcePage:
 
 
 def parse(source: str) -> Iterator[SourcePage]:
-    """The pages of a source: fields, a blank line, the text."""
+    """The pages of a source: fields, a blank line, the text. `form: NFD` makes accents characters of their own."""
     for block in source.split(PAGE_MARK)[1:]:
         head, _, text = block.partition("\n\n")
         fields = dict(line.split(": ", 1) for line in head.splitlines())
-        yield SourcePage(fields["url"], fields.get("date", ""), fields.get("file", ""), fields["lang"], text.strip("\n"))
+        text = unicodedata.normalize(fields.get("form", "NFC"), text.strip("\n"))
+        yield SourcePage(fields["url"], fields.get("date", ""), fields.get("file", ""), fields["lang"], text)
 
 
 def source_pages() -> list[SourcePage]:

@@ -52,9 +52,9 @@ def test_each_kind_of_recipe_gives_the_same_corpus(tmp_path: Path, recipe: str) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["c4", "tfds", "mc4"])
-def test_real_pages(tmp_path: Path, shared_data: Path, recipe: str) -> None:
-    inputs = [shared_data / "wet", shared_data / "pages", shared_data / "broken"]
-    given: dict[str, Any] = {"recipe": recipe, "lists": shared_data / "lists"}
+def test_real_pages(tmp_path: Path, largest_data: Path, recipe: str) -> None:
+    inputs = [largest_data / "wet", largest_data / "pages", largest_data / "broken"]
+    given: dict[str, Any] = {"recipe": recipe, "lists": largest_data / "lists"}
     expected = c4pipe.build_corpus(inputs, output=tmp_path / "local", workers=1, **given)
     run(lambda pipeline: pipeline | BuildCorpus(inputs, tmp_path / "beam", **given))
     assert expected.pages > 500

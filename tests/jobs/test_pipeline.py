@@ -211,10 +211,10 @@ def test_a_second_run_finds_the_corpus_complete(sample_corpus: Path) -> None:
 
 
 @pytest.mark.slow
-def test_killed_clean_goes_on_where_it_stopped(tmp_path: Path, shared_data: Path) -> None:
+def test_killed_clean_goes_on_where_it_stopped(tmp_path: Path, largest_data: Path) -> None:
     """Killed by SIGKILL at the first finished file, then run again: the finished file is not made again."""
-    inputs = [str(shared_data / "wet"), str(shared_data / "pages")]
-    command = [*C4PIPE, "clean", *inputs, "--lists", str(shared_data / "lists"), "--workers", "1", "--quiet"]
+    inputs = [str(largest_data / "wet"), str(largest_data / "pages")]
+    command = [*C4PIPE, "clean", *inputs, "--lists", str(largest_data / "lists"), "--workers", "1", "--quiet"]
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     process = subprocess.Popen([*command, "--work", str(killed)], start_new_session=True)
     while not list(killed.glob("*.parquet")):
@@ -233,8 +233,8 @@ def test_killed_clean_goes_on_where_it_stopped(tmp_path: Path, shared_data: Path
 
 
 @pytest.mark.slow
-def test_workers_end_with_the_run_they_work_for(tmp_path: Path, shared_data: Path) -> None:
-    arguments = ["clean", str(shared_data / "pages"), "--lists", str(shared_data / "lists"), "--workers", "2"]
+def test_workers_end_with_the_run_they_work_for(tmp_path: Path, largest_data: Path) -> None:
+    arguments = ["clean", str(largest_data / "pages"), "--lists", str(largest_data / "lists"), "--workers", "2"]
     run = subprocess.Popen([*C4PIPE, *arguments, "--work", str(tmp_path), "--quiet"], start_new_session=True)
     while len(group := _processes_of(run.pid)) < 3:
         assert run.poll() is None, "it ended before it could be killed"
@@ -301,14 +301,14 @@ def test_a_full_disk_leaves_nothing_that_looks_finished(workers: str, tmp_path: 
         assert hashlib.sha256(path.read_bytes()).hexdigest().startswith(path.name.split(".")[1])
 
 
-def test_published_c4_comes_out_of_clean_unchanged(tmp_path: Path, shared_data: Path) -> None:
+def test_published_c4_comes_out_of_clean_unchanged(tmp_path: Path, largest_data: Path) -> None:
     """The released C4 is a fixed point of recipe `c4` without dedup, but for what a named rule explains."""
     texts = [
-        json.loads(line)["text"] for line in (shared_data / "c4" / "c4-en.sample449.jsonl").read_text().splitlines()
+        json.loads(line)["text"] for line in (largest_data / "c4" / "c4-en.sample449.jsonl").read_text().splitlines()
     ]
     wet = tmp_path / "c4.warc.wet"
     wet.write_bytes(b"".join(record(text, f"http://c4.example/{number}") for number, text in enumerate(texts)))
-    lists = ["--lists", str(shared_data / "lists"), "--workers", "1", "--quiet"]
+    lists = ["--lists", str(largest_data / "lists"), "--workers", "1", "--quiet"]
     assert main.main(["clean", str(wet), "--work", str(tmp_path / "work"), *lists]) == 0
     (work_file,) = (tmp_path / "work").glob("*.parquet")
     kept = {row["url"]: row["text"] for row in pq.read_table(work_file).to_pylist() if row["url"]}

@@ -272,20 +272,20 @@ def test_every_mistake_is_one_sentence(
 
 
 @pytest.fixture(scope="module")
-def real(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def real(largest_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A corpus of real web pages, `web`, and one of a handbook in many languages, `book`."""
     folder = tmp_path_factory.mktemp("real")
     for name, file in (("web", "web-articles"), ("book", "multilingual-handbook")):
-        pages = shared_data / "pages" / f"{file}.warc.wet.gz"
-        more = ["--languages", "en,de,fr,ro", "--lists", shared_data / "lists", "--quiet"]
+        pages = largest_data / "pages" / f"{file}.warc.wet.gz"
+        more = ["--languages", "en,de,fr,ro", "--lists", largest_data / "lists", "--quiet"]
         assert run("build", pages, *more, "--output", folder / name) == 0
     return folder
 
 
 @pytest.mark.slow
-def test_the_mix_takes_fewer_tokens(real: Path, shared_data: Path, tmp_path: Path) -> None:
+def test_the_mix_takes_fewer_tokens(real: Path, largest_data: Path, tmp_path: Path) -> None:
     # The paper's mix, and English alone. The handbook's English pages are no part of either: many hold French.
-    french, romanian = (shared_data / "text" / f"{language}.jsonl" for language in ("fr", "ro"))
+    french, romanian = (largest_data / "text" / f"{language}.jsonl" for language in ("fr", "ro"))
     text = [f"{real}/web/en", f"{real}/web/de", f"{real}/book/fr", french, romanian]
     weighted = [f"{path}:{weight}" for path, weight in zip(text, (10, 1, 0.5, 0.5, 1), strict=True)]
     assert run("vocab", *weighted, "--size", 8000, "--output", tmp_path / "mix", "--quiet") == 0
@@ -301,10 +301,10 @@ def test_the_mix_takes_fewer_tokens(real: Path, shared_data: Path, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_ids_become_text_again(real: Path, shared_data: Path, tmp_path: Path) -> None:
+def test_ids_become_text_again(real: Path, largest_data: Path, tmp_path: Path) -> None:
     import sentencepiece
 
-    french = shared_data / "text" / "fr.jsonl"
+    french = largest_data / "text" / "fr.jsonl"
     more = ["--byte-fallback", "--normalization", "identity", "--output", tmp_path, "--quiet"]
     assert run("vocab", f"{real}/web/en:10", f"{french}:1", "--size", 4000, *more) == 0
     loaded = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "spm.model"))

@@ -97,10 +97,10 @@ def _environment() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def texts(shared_data: Path) -> list[str]:
+def texts(largest_data: Path) -> list[str]:
     """Real paragraphs in four languages."""
     found = []
-    for path in sorted((shared_data / "text").glob("*.jsonl")):
+    for path in sorted((largest_data / "text").glob("*.jsonl")):
         documents = path.read_text(encoding="utf-8").strip("\n").split("\n")
         found += [" ".join(json.loads(document)["text"].split("\n")) for document in documents[:120]]
     return found
