@@ -24,8 +24,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from c4pipe.wet.writer import gzip_member, page_record, warcinfo_record
 from make_samples import PAGE_MARK, unpack
+
+from c4pipe.wet.writer import gzip_member, page_record, warcinfo_record
 
 DATA = Path(__file__).resolve().parent.parent / "tests" / "data"
 ONE_MEMBER = "wet/TEST-2016-50.one-member.warc.wet.gz"
@@ -66,7 +67,7 @@ def parse(source: str) -> Iterator[SourcePage]:
     for block in source.split(PAGE_MARK)[1:]:
         head, _, text = block.partition("\n\n")
         fields = dict(line.split(": ", 1) for line in head.splitlines())
-        text = unicodedata.normalize(fields.get("form", "NFC"), text.strip("\n"))
+        text = unicodedata.normalize("NFD" if fields.get("form") == "NFD" else "NFC", text.strip("\n"))
         yield SourcePage(fields["url"], fields.get("date", ""), fields.get("file", ""), fields["lang"], text)
 
 
@@ -121,7 +122,8 @@ def sentences(page: SourcePage) -> list[str]:
 
 def excerpts(pages: list[SourcePage]) -> Iterator[SourcePage]:
     """Pages that quote sentences of the English pages, three or five in a row: they overlap in each way."""
-    own = [page for page in pages if page.lang == "en" and page.file != "handbook" and "sqlite" not in page.text.lower()]
+    manuals = ("https://database.", "https://manual.")
+    own = [page for page in pages if page.lang == "en" and not page.url.startswith(manuals)]
     lines = [line for page in own for line in page.text.split("\n") if line.endswith((".", "”", '."'))]
     quoted = [each for line in lines for each in re.split(r"(?<=[.?!]) (?=[A-Z])", line) if each.count(" ") >= 4]
     for number in range(2 * APART):
@@ -240,8 +242,8 @@ def made_files() -> dict[str, bytes]:
     records = {layout: records_of(layout, pages) for layout in CRAWLS}
     found = {}
     for layout, filename in CRAWLS.items():
-        joined = filename == ONE_MEMBER
-        found[filename] = gzip_member(b"".join(records[layout])) if joined else b"".join(map(gzip_member, records[layout]))
+        joined = [b"".join(records[layout])] if filename == ONE_MEMBER else records[layout]
+        found[filename] = b"".join(map(gzip_member, joined))
     found |= {f"broken/{name}": data for name, data in damaged(records["2020"], records["2014"])}
     return found | dict(texts(pages))
 

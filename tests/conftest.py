@@ -39,7 +39,7 @@ def pytest_report_header() -> str:
     return f"pages: tests/data alone; there are no real ones at {web_data_folders.REAL}"
 
 
-@pytest.fixture(scope="session", params=web_data_folders.folders().values(), ids=web_data_folders.folders())
+@pytest.fixture(scope="session", params=list(web_data_folders.folders().values()), ids=list(web_data_folders.folders()))
 def web_data(request: pytest.FixtureRequest) -> Path:
     """Pages, texts and lists: those of the project, and once more the real ones where they are there."""
     folder: Path = request.param

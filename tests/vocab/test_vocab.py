@@ -18,6 +18,7 @@ from c4pipe.cli import main
 from c4pipe.errors import DamagedFileError
 from c4pipe.io import paths
 from c4pipe.vocab import description, load_model, pipeline, sample, train
+from tests.helpers.web_data import by_data
 
 WORDS = (
     "the of and a to in is that it was for on are as with his they at be this from have or by one had not but what all"
@@ -273,7 +274,7 @@ def test_every_mistake_is_one_sentence(
 
 @pytest.fixture(scope="module")
 def real(largest_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A corpus of real web pages, `web`, and one of a handbook in many languages, `book`."""
+    """A corpus of web pages, `web`, and one of a handbook in many languages, `book`."""
     folder = tmp_path_factory.mktemp("real")
     for name, file in (("web", "web-articles"), ("book", "multilingual-handbook")):
         pages = largest_data / "pages" / f"{file}.warc.wet.gz"
@@ -286,15 +287,18 @@ def real(largest_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_mix_takes_fewer_tokens(real: Path, largest_data: Path, tmp_path: Path) -> None:
     # The paper's mix, and English alone. The handbook's English pages are no part of either: many hold French.
     french, romanian = (largest_data / "text" / f"{language}.jsonl" for language in ("fr", "ro"))
-    text = [f"{real}/web/en", f"{real}/web/de", f"{real}/book/fr", french, romanian]
+    # Of the project's pages, the German ones are nearly all in the handbook.
+    german = by_data(largest_data, shipped="book/de", real="web/de")
+    size = by_data(largest_data, shipped=2000, real=8000)
+    text = [f"{real}/web/en", f"{real}/{german}", f"{real}/book/fr", french, romanian]
     weighted = [f"{path}:{weight}" for path, weight in zip(text, (10, 1, 0.5, 0.5, 1), strict=True)]
-    assert run("vocab", *weighted, "--size", 8000, "--output", tmp_path / "mix", "--quiet") == 0
-    assert run("vocab", text[0], "--size", 8000, "--output", tmp_path / "alone", "--quiet") == 0
+    assert run("vocab", *weighted, "--size", size, "--output", tmp_path / "mix", "--quiet") == 0
+    assert run("vocab", text[0], "--size", size, "--output", tmp_path / "alone", "--quiet") == 0
     more = ["--compare", tmp_path / "mix", "--output", tmp_path / "report", "--quiet"]
     assert run("vocab-report", tmp_path / "alone", *text, *more) == 0
     figures = json.loads((tmp_path / "report" / "quality.json").read_text())
     tokens = {(each["source"], each["vocabulary"]): each["tokens"] for each in figures}
-    for source in ("web/de", "book/fr", "text/fr", "text/ro"):
+    for source in (german, "book/fr", "text/fr", "text/ro"):
         (name,) = {name for name, _ in tokens if name.endswith(source)}
         assert tokens[name, "mix"] < 0.8 * tokens[name, "alone"]
     assert all(each["pages"] and each["used_share"] < 1 for each in figures)
@@ -306,9 +310,10 @@ def test_ids_become_text_again(real: Path, largest_data: Path, tmp_path: Path) -
 
     french = largest_data / "text" / "fr.jsonl"
     more = ["--byte-fallback", "--normalization", "identity", "--output", tmp_path, "--quiet"]
-    assert run("vocab", f"{real}/web/en:10", f"{french}:1", "--size", 4000, *more) == 0
+    size = by_data(largest_data, shipped=2000, real=4000)
+    assert run("vocab", f"{real}/web/en:10", f"{french}:1", "--size", size, *more) == 0
     loaded = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "spm.model"))
     lines = [line for row in french.read_text().splitlines() for line in json.loads(row)["text"].split("\n")]
     lines = [" ".join(line.split()) for line in lines]
-    assert len(lines) > 500
+    assert len(lines) > by_data(largest_data, shipped=250, real=500)
     assert loaded.decode(loaded.encode(lines)) == lines

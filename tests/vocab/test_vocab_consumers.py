@@ -17,6 +17,7 @@ import pytest
 from c4pipe.vocab.sample import BINS, Portion, part_name
 from c4pipe.vocab.sentencepiece_model import SENTINELS
 from c4pipe.vocab.train import Settings, train, with_sentinels
+from tests.helpers.web_data import by_data
 
 pytestmark = pytest.mark.consumers
 
@@ -107,10 +108,10 @@ def texts(largest_data: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def real_lines(texts: list[str]) -> list[str]:
+def real_lines(texts: list[str], largest_data: Path) -> list[str]:
     sentences = [sentence[:300] for text in texts for sentence in re.split(r"(?<=[.!?]) ", text)]
     chosen = sentences[:: len(sentences) // 1000][:1000]
-    assert len(chosen) == 1000
+    assert len(chosen) == by_data(largest_data, shipped=1000, real=1000)
     assert len(set(chosen)) > 950
     return chosen
 

@@ -1,4 +1,4 @@
-"""The WET reader on files of the project and on real ones, whole and broken: what a careful person would expect of each."""
+"""The WET reader on whole and broken files, of the project and real ones: what a careful person would expect."""
 
 import gzip
 import hashlib
@@ -80,8 +80,8 @@ SHIPPED_BROKEN: dict[str, tuple[int, dict[str, int], str, str]] = {
         "https://manual.example.org/ja/bind.html",
         "https://database.example.com/security.html",
     ),
-    # 15 headers with LF. The body of warcinfo lost its CRs; the German and French page have less bytes in Latin-1 than in
-    # UTF-8. The Spanish one has two bytes less, as many as the blank line behind it: there the length fits
+    # 15 headers with LF. The body of warcinfo lost its CRs; the German and French pages are shorter in Latin-1 than in
+    # UTF-8. The Spanish one is two bytes shorter, as many as the blank lines behind it: there the length fits
     "lf-only-non-utf8.warc.wet.gz": (
         14,
         {"lf_header": 15, "bad_length": 3, "not_utf8": 3},
