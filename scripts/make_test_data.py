@@ -47,6 +47,7 @@ TEXT_LANGUAGES = ("en", "de", "fr", "ro")
 APART = 8
 """Sentences from one quotation of a page to the next."""
 
+MOST_TEXTS = 320
 LONG = 80
 """Characters of a line that is taken for a paragraph."""
 
@@ -231,9 +232,8 @@ def texts(pages: list[SourcePage]) -> Iterator[tuple[str, bytes]]:
         for page in pages:
             if page.lang == language and "/print/" not in page.url:
                 found = [line for line in page.text.split("\n") if len(line) >= LONG and line.endswith((".", "”", "»"))]
-                pairs = ["\n".join(found[at : at + 2]) for at in range(0, len(found), 2)]
-                lines += [json.dumps({"text": text, "language": language}, ensure_ascii=False) for text in pairs]
-        yield f"text/{language}.jsonl", "".join(f"{line}\n" for line in lines[:160]).encode()
+                lines += [json.dumps({"text": text, "language": language}, ensure_ascii=False) for text in found]
+        yield f"text/{language}.jsonl", "".join(f"{line}\n" for line in lines[:MOST_TEXTS]).encode()
 
 
 def made_files() -> dict[str, bytes]:

@@ -99,19 +99,19 @@ def _environment() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def texts(largest_data: Path) -> list[str]:
-    """Real paragraphs in four languages."""
-    found = []
+    """Paragraphs in four languages."""
+    found, most = [], by_data(largest_data, shipped=320, real=120)
     for path in sorted((largest_data / "text").glob("*.jsonl")):
         documents = path.read_text(encoding="utf-8").strip("\n").split("\n")
-        found += [" ".join(json.loads(document)["text"].split("\n")) for document in documents[:120]]
+        found += [" ".join(json.loads(document)["text"].split("\n")) for document in documents[:most]]
     return found
 
 
 @pytest.fixture(scope="module")
-def real_lines(texts: list[str], largest_data: Path) -> list[str]:
+def real_lines(texts: list[str]) -> list[str]:
     sentences = [sentence[:300] for text in texts for sentence in re.split(r"(?<=[.!?]) ", text)]
     chosen = sentences[:: len(sentences) // 1000][:1000]
-    assert len(chosen) == by_data(largest_data, shipped=1000, real=1000)
+    assert len(chosen) == 1000
     assert len(set(chosen)) > 950
     return chosen
 
