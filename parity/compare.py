@@ -1,11 +1,14 @@
 """c4pipe's `tfds` recipes against TensorFlow Datasets itself, page for page, over the same WET files.
 
-    python parity/compare.py [--data DIR] [--make-crawl SCRIPT] [--only CONFIG]
+    python parity/compare.py [--data DIR] [--make-crawl SCRIPT] [--only CONFIG] [--write]
 
 Zero differences are allowed: the same URLs, text, language and split. Besides the sample crawl, pages are compared
 that are made to be hard (`hostile.py`): doubles of a URL, links in other forms, odd texts. `--data` is a folder with
 `wet/`, `pages/` and `lists/`; `--make-crawl` a script that makes a crawl of any size. Without them, only the project's
-own pages are compared, and a line says so.
+own pages are compared, in all configurations, and a line says so.
+
+What the package makes of tests/data is in tests/data/c4, for tests that run without it. This is compared, too;
+`--write` writes it anew.
 """
 
 import argparse
@@ -31,6 +34,9 @@ sys.path.insert(0, str(ROOT))  # for the makers of hostile URLs, which the tests
 import hostile  # noqa: E402
 
 SHARED = ROOT.parent / "shared"
+SHIPPED = ROOT / "tests" / "data"
+DOCUMENTS = SHIPPED / "c4" / "c4-en.reference.jsonl"
+"""What the package makes of the pages of tests/data, in the form of the released C4."""
 CRAWL = ("--files", "2", "--pages", "2000")
 HOSTILE = 3000  # URLs
 
@@ -67,9 +73,10 @@ def inputs(data: Path, make_crawl: Path, folder: Path) -> list[Inputs]:
         Inputs("samples", [first], lists),
         Inputs("ties", [second, first], lists),
         Inputs("hostile", [odd], lists),
+        Inputs("shipped pages", shipped_files(), SHIPPED / "lists"),
     ]
     if not data.is_dir():
-        print(f"real pages are NOT compared: {data} does not exist")
+        print(f"real pages are NOT compared, only those of tests/data: {data} does not exist", flush=True)
         return all_inputs
     files = sorted([*data.glob("wet/*.wet.gz"), *data.glob("pages/*.wet.gz")])
     all_inputs.append(Inputs("real pages", files, data / "lists"))
@@ -80,6 +87,20 @@ def inputs(data: Path, make_crawl: Path, folder: Path) -> list[Inputs]:
     subprocess.run([sys.executable, make_crawl, crawl, *CRAWL], check=True, stdout=subprocess.DEVNULL)
     all_inputs.append(Inputs("synthetic crawl", sorted(crawl.glob("*.wet.gz")), data / "lists"))
     return all_inputs
+
+
+def shipped_files() -> list[Path]:
+    """Returns the WET files of tests/data of which DOCUMENTS was made."""
+    return [*sorted(SHIPPED.glob("wet/*.wet.gz")), SHIPPED / "pages" / "web-articles.warc.wet.gz"]
+
+
+def as_documents(rows: dict[str, Row]) -> str:
+    """Returns pages as the released C4 has them: lines of JSON, with URL and timestamp in a string of JSON."""
+    lines = []
+    for url, page in sorted(rows.items()):
+        meta = json.dumps({"url": url, "timestamp": page["timestamp"]}, ensure_ascii=False)
+        lines.append(json.dumps({"text": page["text"], "meta": meta}, ensure_ascii=False) + "\n")
+    return "".join(lines)
 
 
 def make_lists(folder: Path) -> Path:
@@ -158,6 +179,8 @@ def compare(config: str, given: Inputs, folder: Path) -> tuple[int, list[str]]:
         note = f" ({len(differing)} before captures with one timestamp were taken out)"
         theirs = reference(config, untied(given, folder), folder / "untied.jsonl", linked)
         differing = differences(ours, theirs)
+    if (given.name, config) == ("shipped pages", "en") and as_documents(theirs) != DOCUMENTS.read_text("utf-8"):
+        differing.append(f"{DOCUMENTS.name} has other pages than the package makes: write it with --write")
     print(f"{given.name}, {config}: {len(theirs):,} pages compared, {len(differing):,} differences{note}", flush=True)
     return len(theirs), differing
 
@@ -215,16 +238,23 @@ def main() -> int:
     parser.add_argument("--data", type=Path, default=SHARED / "data")
     parser.add_argument("--make-crawl", type=Path, default=SHARED / "tools" / "make_crawl.py")
     parser.add_argument("--only", choices=RECIPES, help="one configuration")
+    parser.add_argument("--write", action="store_true", help=f"write {DOCUMENTS.name}, and compare nothing")
     arguments = parser.parse_args()
     with TemporaryDirectory() as name:
         folder = Path(name)
+        if arguments.write:
+            given = Inputs("shipped pages", shipped_files(), SHIPPED / "lists")
+            DOCUMENTS.write_text(as_documents(reference("en", given, folder / "reference.jsonl", [])), "utf-8")
+            return 0
         all_inputs = inputs(arguments.data, arguments.make_crawl, folder)
-        # Ties and the synthetic crawl's pages, which are the real ones again, concern the main configuration alone.
+        # Ties and the synthetic crawl's pages, which are the real ones again, concern the main configuration alone;
+        # so do the pages of tests/data where there are real ones.
+        whole = ("samples", "hostile", "real pages" if arguments.data.is_dir() else "shipped pages")
         tasks = [
             (config, given, folder / f"{given.name}.{config}")
             for given in reversed(all_inputs)
             for config in ([arguments.only] if arguments.only else RECIPES)
-            if config == "en" or given.name in ("samples", "hostile", "real pages")
+            if config == "en" or given.name in whole
         ]
         with ThreadPoolExecutor(2) as pool:
             results = list(pool.map(lambda task: compare(*task), tasks))

@@ -14,6 +14,7 @@ from c4pipe.corpus import shard_writer
 from c4pipe.recipes.pinned_lists import load_bad_words
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe_lists import Lists
+from tests.helpers import web_data as web_data_folders
 from tests.helpers.s3 import moto_server
 
 # Before any test loads TensorFlow: CLD3 crashes after it.
@@ -31,13 +32,32 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     return argname if isinstance(val, bytes) else None
 
 
+def pytest_report_header() -> str:
+    """A line that says which pages the tests read."""
+    if web_data_folders.REAL.is_dir():
+        return f"pages: tests/data, and the real ones of {web_data_folders.REAL}"
+    return f"pages: tests/data alone; there are no real ones at {web_data_folders.REAL}"
+
+
+@pytest.fixture(scope="session", params=list(web_data_folders.folders().values()), ids=list(web_data_folders.folders()))
+def web_data(request: pytest.FixtureRequest) -> Path:
+    """Pages, texts and lists: those of the project, and once more the real ones where they are there."""
+    folder: Path = request.param
+    return folder
+
+
+@pytest.fixture(scope="session")
+def largest_data() -> Path:
+    """The real pages where they are there, or else those of the project: for tests that take long with either."""
+    return web_data_folders.largest()
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The real pages and lists that are not part of the project."""
-    folder = ROOT.parent / "shared" / "data"
-    if not folder.is_dir():
-        pytest.skip(f"the real data is not there: {folder}")
-    return folder
+    """The real pages and lists, which are not part of the project, for what is only true of them."""
+    if not web_data_folders.REAL.is_dir():
+        pytest.skip(f"the real data is not there: {web_data_folders.REAL}")
+    return web_data_folders.REAL
 
 
 @pytest.fixture(scope="session")

@@ -32,6 +32,7 @@ from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
 from tests.helpers.s3 import store_of
+from tests.helpers.web_data import by_data
 from tests.helpers.wet import record
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -116,14 +117,14 @@ def test_the_counts_are_the_funnels(corpus: Path) -> None:
 
 
 @pytest.mark.parametrize("recipe", [C4, TFDS], ids=lambda recipe: str(recipe.name))
-def test_real_pages_against_the_rules(recipe: Recipe, shared_data: Path, tmp_path: Path) -> None:
+def test_real_pages_against_the_rules(recipe: Recipe, web_data: Path, tmp_path: Path) -> None:
     """Exactly the dropped pages whose key is below the share, in the file's order, with what explain says of them."""
-    lists = Lists(bad_words={"en": load_bad_words(shared_data / "lists", "en")})
+    lists = Lists(bad_words={"en": load_bad_words(web_data / "lists", "en")})
     resources = RuleResources(recipe, lists)
     evaluator = RecipeEvaluator(recipe, resources)
     made = WetFileCleaner(recipe, lists, KeepDropped(SHARE, str(tmp_path / "dropped")))
     passed_over = 0
-    for path in sorted((shared_data / "wet").iterdir()):
+    for path in sorted((web_data / "wet").iterdir()):
         made.clean(io.BytesIO(path.read_bytes()), path.name, tmp_path / f"{path.name}.parquet")
         expected: list[Row] = []
         for page in read_pages(io.BytesIO(path.read_bytes())):
@@ -148,7 +149,7 @@ def test_real_pages_against_the_rules(recipe: Recipe, shared_data: Path, tmp_pat
             )
         found = pq.read_table(tmp_path / "dropped" / f"{path.name}.clean.parquet").drop(["text"]).to_pylist()
         assert found == expected
-    assert passed_over > 50
+    assert passed_over > by_data(web_data, shipped=10, real=50)
 
 
 def test_a_share_of_the_pages_of_both_jobs(c4_audit: Path, tmp_path: Path) -> None:

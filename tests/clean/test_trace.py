@@ -24,6 +24,7 @@ from c4pipe.recipes.rules import Fact
 from c4pipe.wet.page import Page
 from tests.helpers.console import printed
 from tests.helpers.pages import pages_of
+from tests.helpers.web_data import by_data
 
 CRAWL = Path(__file__).resolve().parents[2] / "samples" / "crawl"
 EVERY = 1 if "C4PIPE_LONG" in os.environ else 16  # page of the real ones
@@ -54,16 +55,17 @@ def assert_as_cleaned(page: Page, evaluator: RecipeEvaluator) -> PageVerdict:
 
 
 @pytest.fixture(scope="module")
-def real_pages(shared_data: Path) -> list[Page]:
-    return pages_of(*sorted((shared_data / "wet").glob("*.gz")), *sorted((shared_data / "pages").glob("*.gz")))[::EVERY]
+def real_pages(web_data: Path) -> list[Page]:
+    pages = pages_of(*sorted((web_data / "wet").glob("*.gz")), *sorted((web_data / "pages").glob("*.gz")))
+    return pages[:: by_data(web_data, shipped=min(EVERY, 4), real=EVERY)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["c4", "realnewslike", "tfds", "tfds-webtextlike", "tfds-mc4"])
-def test_real_pages_are_explained_as_they_are_cleaned(name: str, shared_data: Path, real_pages: list[Page]) -> None:
+def test_real_pages_are_explained_as_they_are_cleaned(name: str, web_data: Path, real_pages: list[Page]) -> None:
     recipe = find_recipe(name)
-    links = shared_data / "lists" / "webtext" / "reddit-submissions-2005.urls.txt"
-    lists = recipe_lists.gather_lists(recipe, shared_data / "lists", [links] if recipe.find("url_not_listed") else [])
+    (links,) = (web_data / "lists" / "webtext").glob("*.txt")
+    lists = recipe_lists.gather_lists(recipe, web_data / "lists", [links] if recipe.find("url_not_listed") else [])
     evaluator = RecipeEvaluator(recipe, RuleResources(recipe, lists))
     reasons = {assert_as_cleaned(page, evaluator).reason for page in real_pages}
     assert len(reasons) > 1 or reasons == {"url_not_listed"}
@@ -140,7 +142,7 @@ def test_a_page_of_megabytes_is_not_explained_to_its_end(c4_tools: RuleResources
     assert re.search(r"^ +1  -        ab\. ab\. .*…$", printed(page_view(explained)), re.MULTILINE)
 
 
-def test_facts_show_what_decides(shared_data: Path, tfds_tools: RuleResources) -> None:
+def test_facts_show_what_decides(web_data: Path, tfds_tools: RuleResources) -> None:
     tfds = RecipeEvaluator(TFDS, tfds_tools)
     no_time = facts_of(tfds.explain_page(Page("", "", "")))
     assert no_time["incomplete"] == "it has no url and no text and no timestamp"
@@ -153,7 +155,7 @@ def test_facts_show_what_decides(shared_data: Path, tfds_tools: RuleResources) -
     facts = facts_of(RecipeEvaluator(recipe, tfds_tools).explain_page(page_of("x" * 200)))
     assert facts["few_long_lines"] == "1 line of 200 characters; at least 3"
     news = find_recipe("realnewslike")
-    resources = RuleResources(news, recipe_lists.gather_lists(news, shared_data / "lists", []))
+    resources = RuleResources(news, recipe_lists.gather_lists(news, web_data / "lists", []))
     facts = facts_of(RecipeEvaluator(news, resources).explain_page(Page("http://a.example/x", "", "")))
     assert facts["domain_not_listed"] == "the domain of a.example/x is not listed"
 

@@ -19,6 +19,7 @@ from c4pipe.corpus import manifest
 from c4pipe.runners.progress import Progress, ProgressEvent
 from tests.helpers.logs import log_records
 from tests.helpers.web import serve
+from tests.helpers.web_data import crawl_to_interrupt
 
 ROOT = Path(__file__).resolve().parents[2]
 CRAWL = ROOT / "samples" / "crawl"
@@ -173,10 +174,11 @@ def heed_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def test_json_and_log_of_a_run_that_is_stopped(tmp_path: Path, shared_data: Path) -> None:
+def test_json_and_log_of_a_run_that_is_stopped(tmp_path: Path, largest_data: Path) -> None:
     log, work = tmp_path / "log", tmp_path / "w"
-    lists = ["--lists", str(shared_data / "lists"), "--workers", "1"]
-    command = ["clean", str(shared_data / "pages"), *lists, "--work", str(work), "--json-progress", "--log", str(log)]
+    lists = ["--lists", str(largest_data / "lists"), "--workers", "1"]
+    inputs = crawl_to_interrupt(largest_data, [largest_data / "pages"], tmp_path / "crawl")
+    command = ["clean", *map(str, inputs), *lists, "--work", str(work), "--json-progress", "--log", str(log)]
     process = subprocess.Popen(
         [*C4PIPE, *command], stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=heed_interrupts
     )

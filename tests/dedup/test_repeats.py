@@ -63,9 +63,9 @@ def test_no_drops() -> None:
     assert most_repeated(np.empty(0, REPEAT)) == []
 
 
-def test_the_report_of_real_pages(shared_data: Path, tmp_path: Path) -> None:
-    lists = str(shared_data / "lists")
-    inputs = [str(shared_data / "pages"), "--recipe", "c4", "--languages", "en,de", "--lists", lists, "--quiet"]
+def test_the_report_of_real_pages(web_data: Path, tmp_path: Path) -> None:
+    lists = str(web_data / "lists")
+    inputs = [str(web_data / "pages"), "--recipe", "c4", "--languages", "en,de", "--lists", lists, "--quiet"]
     assert main(["build", *inputs, "--output", str(tmp_path / "out"), "--workers", "1"]) == 0
     repeats = json.loads((tmp_path / "out" / "report.json").read_text())["repeats"]
     times: Counter[int] = Counter()

@@ -42,8 +42,8 @@ def test_hostile_urls_have_the_domain_that_tldextract_finds() -> None:
     assert differing([*hostile_urls(list(SHORT), 20_000)], SHORT) == []
 
 
-def test_hostile_urls_of_the_list_of_realnews(shared_data: Path) -> None:
-    domains = json.loads((shared_data / "lists/realnews/domain_to_allowed_subdomains.json").read_text())
+def test_hostile_urls_of_the_list_of_realnews(web_data: Path) -> None:
+    domains = json.loads((web_data / "lists/realnews/domain_to_allowed_subdomains.json").read_text())
     plain = [f"http://{start}{name}/a" for name in domains for start in ("", "www.", "news.")]
     assert differing([*plain, *hostile_urls(sorted(domains), 20_000, seed=1)], domains) == []
 

@@ -34,23 +34,24 @@ from c4pipe.native import langdetect_kernel
 from c4pipe.recipes.pinned_lists import load_bad_words
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
+from tests.helpers.web_data import by_data
 
 EVERY = 2
 """The original takes about 13 ms for a text: with every second of the 4,014, its test takes half a minute."""
 
 
 @pytest.fixture(scope="session")
-def texts(shared_data: Path) -> list[str]:
-    """The texts of all real pages and documents."""
+def texts(web_data: Path) -> list[str]:
+    """The texts of all pages and documents."""
     found: list[str] = []
-    for path in sorted(each for folder in ("wet", "pages") for each in (shared_data / folder).glob("*.gz")):
+    for path in sorted(each for folder in ("wet", "pages") for each in (web_data / folder).glob("*.gz")):
         with path.open("rb") as stream:
             found += [item.body for item in read_pages(stream) if isinstance(item, Page)]
-    for path in sorted(each for folder in ("text", "c4") for each in (shared_data / folder).glob("*.jsonl")):
+    for path in sorted(each for folder in ("text", "c4") for each in (web_data / folder).glob("*.jsonl")):
         # not splitlines: the documents hold characters that it takes for line ends
         lines = path.read_text(encoding="utf-8").strip("\n").split("\n")
         found += [json.loads(line)["text"] for line in lines]
-    assert len(found) > 4000
+    assert len(found) > by_data(web_data, shipped=700, real=4000)
     return found
 
 
@@ -325,16 +326,16 @@ def assert_finds_the_same(words: Sequence[str], texts: Iterable[str]) -> int:
 
 
 @pytest.mark.slow
-def test_bad_words_in_real_texts(shared_data: Path, texts: list[str]) -> None:
-    words = load_bad_words(shared_data / "lists", "en")
-    assert len(words) > 350
+def test_bad_words_in_real_texts(web_data: Path, texts: list[str]) -> None:
+    words = load_bad_words(web_data / "lists", "en")
+    assert len(words) > by_data(web_data, shipped=12, real=350)
     hits = assert_finds_the_same(words, [text.lower() for text in texts])
-    assert hits > 100
+    assert hits > by_data(web_data, shipped=20, real=100)
 
 
 @pytest.mark.slow
-def test_each_real_bad_word_is_found(shared_data: Path) -> None:
-    words = load_bad_words(shared_data / "lists", "en")
+def test_each_real_bad_word_is_found(web_data: Path) -> None:
+    words = load_bad_words(web_data / "lists", "en")
     for word in words:
         for text in (word, f"a {word}.", f"({word})", f"{word}\n", f"\n{word}"):
             assert_finds_the_same([word], [text])
@@ -391,7 +392,7 @@ def test_unspaced_languages(language: str, word: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("language", ["ja", "th", "zh"])
-def test_real_lists_of_unspaced_languages(shared_data: Path, language: str) -> None:
-    words = load_bad_words(shared_data / "lists", language)
+def test_real_lists_of_unspaced_languages(web_data: Path, language: str) -> None:
+    words = load_bad_words(web_data / "lists", language)
     bad_words = BadWords(words, language)
     assert [word for word in words if bad_words.find(f"あ{word}あ") is None] == []

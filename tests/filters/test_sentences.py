@@ -13,6 +13,7 @@ from c4pipe.filters import sentences
 from c4pipe.filters.sentences import SentenceSplitter
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
+from tests.helpers.web_data import by_data
 
 CUTTERS = [("en", False), ("en", True), ("de", False), ("el", False), ("ml", False)]
 
@@ -101,22 +102,22 @@ def test_each_line_has_a_sentence(texts: list[str]) -> None:
 
 
 @pytest.mark.slow
-def test_real_lines_are_cut_as_the_library_does(shared_data: Path) -> None:
+def test_real_lines_are_cut_as_the_library_does(web_data: Path) -> None:
     texts = []
-    for path in sorted((shared_data / "pages").glob("*.gz")):
+    for path in sorted((web_data / "pages").glob("*.gz")):
         with path.open("rb") as stream:
             pages = [each for each in read_pages(stream) if isinstance(each, Page)]
         texts += [line for page in pages for line in page.lines if line.endswith((".", "?", "!", '"'))]
-    for path in sorted((shared_data / "text").glob("*.jsonl")):
+    for path in sorted((web_data / "text").glob("*.jsonl")):
         texts += [json.loads(row)["text"] for row in path.read_text().splitlines()]
-    assert len(texts) > 30_000
+    assert len(texts) > by_data(web_data, shipped=3_000, real=30_000)
     for language, as_nltk in CUTTERS[:3]:
         cutter, expected = SentenceSplitter(language, as_nltk), library(language, as_nltk)
         some = texts[:: 1 + 3 * (language != "en")]
         assert [line for line in some if cutter.starts([line]) != expected(line)] == []
 
 
-def test_few_lines_go_through_the_library(shared_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_lines_go_through_the_library(web_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cutter, asked = SentenceSplitter("en"), list[str]()
     before = cutter._library
 
@@ -125,7 +126,7 @@ def test_few_lines_go_through_the_library(shared_data: Path, monkeypatch: pytest
         return before(line)
 
     monkeypatch.setattr(cutter, "_library", library)
-    texts = [json.loads(row)["text"] for row in (shared_data / "text" / "en.jsonl").read_text().splitlines()]
+    texts = [json.loads(row)["text"] for row in (web_data / "text" / "en.jsonl").read_text().splitlines()]
     lines = [line for text in texts for line in text.split("\n")]
     cutter.starts(lines)
     assert len(asked) < len(lines) / 5

@@ -24,6 +24,7 @@ from c4pipe.dedup.publishers import STAGING
 from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.report import card, report_data, report_view
+from tests.helpers.web_data import by_data, crawl_to_interrupt, documents_file
 from tests.helpers.wet import record
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -211,10 +212,11 @@ def test_a_second_run_finds_the_corpus_complete(sample_corpus: Path) -> None:
 
 
 @pytest.mark.slow
-def test_killed_clean_goes_on_where_it_stopped(tmp_path: Path, shared_data: Path) -> None:
+def test_killed_clean_goes_on_where_it_stopped(tmp_path: Path, largest_data: Path) -> None:
     """Killed by SIGKILL at the first finished file, then run again: the finished file is not made again."""
-    inputs = [str(shared_data / "wet"), str(shared_data / "pages")]
-    command = [*C4PIPE, "clean", *inputs, "--lists", str(shared_data / "lists"), "--workers", "1", "--quiet"]
+    inputs = crawl_to_interrupt(largest_data, [largest_data / "wet", largest_data / "pages"], tmp_path / "crawl")
+    options = ["--lists", str(largest_data / "lists"), "--workers", "1", "--quiet"]
+    command = [*C4PIPE, "clean", *map(str, inputs), *options]
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     process = subprocess.Popen([*command, "--work", str(killed)], start_new_session=True)
     while not list(killed.glob("*.parquet")):
@@ -223,7 +225,7 @@ def test_killed_clean_goes_on_where_it_stopped(tmp_path: Path, shared_data: Path
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     finished = {path: path.stat().st_mtime_ns for path in killed.glob("*.parquet")}
-    assert 0 < len(finished) < 7
+    assert 0 < len(finished) < len(inputs)
     assert main.main([*command[3:], "--work", str(killed)]) == 0
     assert main.main([*command[3:], "--work", str(whole)]) == 0
     assert {path: path.stat().st_mtime_ns for path in finished} == finished
@@ -233,9 +235,10 @@ def test_killed_clean_goes_on_where_it_stopped(tmp_path: Path, shared_data: Path
 
 
 @pytest.mark.slow
-def test_workers_end_with_the_run_they_work_for(tmp_path: Path, shared_data: Path) -> None:
-    arguments = ["clean", str(shared_data / "pages"), "--lists", str(shared_data / "lists"), "--workers", "2"]
-    run = subprocess.Popen([*C4PIPE, *arguments, "--work", str(tmp_path), "--quiet"], start_new_session=True)
+def test_workers_end_with_the_run_they_work_for(tmp_path: Path, largest_data: Path) -> None:
+    inputs = crawl_to_interrupt(largest_data, [largest_data / "pages"], tmp_path / "crawl")
+    arguments = ["clean", *map(str, inputs), "--lists", str(largest_data / "lists"), "--workers", "2"]
+    run = subprocess.Popen([*C4PIPE, *arguments, "--work", str(tmp_path / "work"), "--quiet"], start_new_session=True)
     while len(group := _processes_of(run.pid)) < 3:
         assert run.poll() is None, "it ended before it could be killed"
         time.sleep(0.05)
@@ -301,24 +304,26 @@ def test_a_full_disk_leaves_nothing_that_looks_finished(workers: str, tmp_path: 
         assert hashlib.sha256(path.read_bytes()).hexdigest().startswith(path.name.split(".")[1])
 
 
-def test_published_c4_comes_out_of_clean_unchanged(tmp_path: Path, shared_data: Path) -> None:
-    """The released C4 is a fixed point of recipe `c4` without dedup, but for what a named rule explains."""
-    texts = [
-        json.loads(line)["text"] for line in (shared_data / "c4" / "c4-en.sample449.jsonl").read_text().splitlines()
-    ]
+def test_finished_c4_comes_out_of_clean_unchanged(tmp_path: Path, web_data: Path) -> None:
+    """C4 is a fixed point of recipe `c4` without dedup, but for what a named rule explains.
+
+    Both the released one, and what TensorFlow Datasets makes of the project's pages.
+    """
+    texts = [json.loads(line)["text"] for line in documents_file(web_data).read_text().splitlines()]
     wet = tmp_path / "c4.warc.wet"
     wet.write_bytes(b"".join(record(text, f"http://c4.example/{number}") for number, text in enumerate(texts)))
-    lists = ["--lists", str(shared_data / "lists"), "--workers", "1", "--quiet"]
+    lists = ["--lists", str(web_data / "lists"), "--workers", "1", "--quiet"]
     assert main.main(["clean", str(wet), "--work", str(tmp_path / "work"), *lists]) == 0
     (work_file,) = (tmp_path / "work").glob("*.parquet")
     kept = {row["url"]: row["text"] for row in pq.read_table(work_file).to_pylist() if row["url"]}
     counts = json.loads(pq.read_metadata(work_file).metadata[b"c4pipe"])["counts"]
-    assert counts["pages.read"] == len(texts) == 449
+    assert counts["pages.read"] == len(texts) == by_data(web_data, shipped=68, real=449)
     after = [kept.get(f"http://c4.example/{number}") for number in range(len(texts))]
-    # 445 are unchanged; three have fewer than three sentences (few_sentences), one has a line that starts with a
-    # space (body_lines).
-    assert sum(text == left for text, left in zip(texts, after, strict=True)) == 445
-    assert counts["pages.dropped.few_sentences"] == after.count(None) == 3
+    # Of the released ones, 445 are unchanged; three have fewer than three sentences (few_sentences), one has a line
+    # that starts with a space (body_lines).
+    unchanged = sum(text == left for text, left in zip(texts, after, strict=True))
+    assert unchanged == by_data(web_data, shipped=68, real=445)
+    assert counts.get("pages.dropped.few_sentences", 0) == after.count(None) == by_data(web_data, shipped=0, real=3)
     trimmed = [text for text, left in zip(texts, after, strict=True) if left is not None and left != text]
     stripped = ["\n".join(line.strip() for line in text.split("\n")) for text in trimmed]
     assert stripped == [left for left in after if left and left not in texts]

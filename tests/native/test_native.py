@@ -212,10 +212,10 @@ def test_listed_words(words: list[str], text: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["c4", "tfds"])
-def test_the_same_work_files(name: str, shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_work_files(name: str, web_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = find_recipe(name)
-    gathered = recipe_lists.gather_lists(recipe, shared_data / "lists", ())
-    files = sorted((shared_data / "pages").glob("*.gz"))[:1]
+    gathered = recipe_lists.gather_lists(recipe, web_data / "lists", ())
+    files = sorted((web_data / "pages").glob("*.gz"))[:1]
     assert files
     made = {}
     for kind in ("compiled", "python"):
@@ -234,7 +234,7 @@ def test_the_same_work_files(name: str, shared_data: Path, tmp_path: Path, monke
     assert all(made["compiled", file.name] == made["python", file.name] for file in files)
 
 
-def test_lines_are_not_cut_in_python(monkeypatch: pytest.MonkeyPatch, shared_data: Path, tmp_path: Path) -> None:
+def test_lines_are_not_cut_in_python(monkeypatch: pytest.MonkeyPatch, web_data: Path, tmp_path: Path) -> None:
     """The gain, without a clock."""
     cut, asked = body_lines.cut, []
 
@@ -244,8 +244,8 @@ def test_lines_are_not_cut_in_python(monkeypatch: pytest.MonkeyPatch, shared_dat
 
     monkeypatch.setattr(body_lines, "cut", counted)
     recipe = find_recipe("tfds")
-    cleaner = WetFileCleaner(recipe, recipe_lists.gather_lists(recipe, shared_data / "lists", ()))
-    (file, *_) = sorted((shared_data / "pages").glob("*.gz"))
+    cleaner = WetFileCleaner(recipe, recipe_lists.gather_lists(recipe, web_data / "lists", ()))
+    (file, *_) = sorted((web_data / "pages").glob("*.gz"))
     target = tmp_path / "work.parquet"
     with file.open("rb") as stream:
         cleaner.clean(stream, file.name, target)

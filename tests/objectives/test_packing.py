@@ -25,6 +25,7 @@ from c4pipe.objectives.rng import Rng
 from c4pipe.objectives.rows import Features, Rows
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.vocab.train import Settings
+from tests.helpers.web_data import documents_file
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = ROOT / "tests" / "cases" / "objectives"
@@ -307,8 +308,8 @@ def test_the_page_shows_code_that_works(
 
 
 @pytest.mark.parametrize("name", ["span_corruption", "bert_style", "language_model", "electra", "albert"])
-def test_98_percent_of_the_slots_are_filled(name: str, tokenizer: Tokenizer, shared_data: Path) -> None:
-    lines = (shared_data / "c4" / "c4-en.sample449.jsonl").read_text(encoding="utf-8").splitlines()
+def test_98_percent_of_the_slots_are_filled(name: str, tokenizer: Tokenizer, web_data: Path) -> None:
+    lines = documents_file(web_data).read_text(encoding="utf-8").splitlines()
     made = make_objective(name, tokenizer, 512)
     pieces = tokenizer.encode([json.loads(line)["text"] for line in lines]).cut(made.raw)
     examples = made.make(pieces, Rng(1))

@@ -5,6 +5,7 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,8 +16,8 @@ from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.recipes import choose_recipe, pinned_lists, recipe_lists
 from tests.helpers import loopback
 from tests.helpers.crawls import files_of
+from tests.helpers.web_data import SHIPPED
 
-SHARED_LISTS = Path(__file__).resolve().parents[3] / "shared" / "data" / "lists"
 FIRST = pinned_lists.PINNED[0]
 
 
@@ -51,12 +52,18 @@ def serve(answer: Callable[[str, int], Answer]) -> Iterator[Server]:
         yield Server(url, requests)
 
 
-def pinned_answer(path: str, before: int) -> Answer:
-    """Answer as the real host does, from the shared copy of the lists."""
-    for pinned in pinned_lists.PINNED:
-        if path == f"/{pinned.url}":
-            return Answer(200, (SHARED_LISTS / pinned.path).read_bytes())
-    return Answer(404)
+class PinnedData(NamedTuple):
+    """A folder with all lists, and what is pinned of them."""
+
+    folder: Path
+    lists: tuple[pinned_lists.PinnedList, ...]
+
+    def answer(self, path: str, before: int) -> Answer:
+        """Answers as the host of the lists does."""
+        for pinned in self.lists:
+            if path == f"/{pinned.url}":
+                return Answer(200, (self.folder / pinned.path).read_bytes())
+        return Answer(404)
 
 
 def write_list(folder: Path, language: str, data: bytes) -> Path:
@@ -75,10 +82,14 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def real_lists() -> Path:
-    if not SHARED_LISTS.is_dir():
-        pytest.skip(f"the real lists are not at {SHARED_LISTS}")
-    return SHARED_LISTS
+def data(web_data: Path, monkeypatch: pytest.MonkeyPatch) -> PinnedData:
+    """The real lists as they are pinned; or those of tests/data, with their own digests in place of the pinned ones."""
+    folder, lists = web_data / "lists", pinned_lists.PINNED
+    if web_data == SHIPPED:
+        digests = {each: hashlib.sha256((folder / each.path).read_bytes()).hexdigest() for each in lists}
+        lists = tuple(replace(each, sha256=digest) for each, digest in digests.items())
+        monkeypatch.setattr(pinned_lists, "PINNED", lists)
+    return PinnedData(folder, lists)
 
 
 def test_pinned_addresses_are_those_of_the_commits() -> None:
@@ -93,7 +104,8 @@ def test_pinned_addresses_are_those_of_the_commits() -> None:
     assert all(pinned.commit in pinned.url for pinned in pinned_lists.PINNED)
 
 
-def test_every_shared_list_is_pinned_with_its_digest(real_lists: Path) -> None:
+def test_every_shared_list_is_pinned_with_its_digest(shared_data: Path) -> None:
+    real_lists = shared_data / "lists"
     paths = [*(real_lists / "ldnoobw").iterdir(), *(real_lists / "realnews").iterdir()]
     # the licence is no list, and C4 takes English from the other commit
     digests = {
@@ -105,49 +117,47 @@ def test_every_shared_list_is_pinned_with_its_digest(real_lists: Path) -> None:
     assert {status for _, status in pinned_lists.show(real_lists)} == {"ok"}
 
 
-def test_fetch_reproduces_the_folder_once(real_lists: Path, tmp_path: Path) -> None:
+def test_fetch_reproduces_the_folder_once(data: PinnedData, tmp_path: Path) -> None:
     target = tmp_path / "new" / "lists"
     lines: list[str] = []
-    assert {status for _, status in pinned_lists.show(target)} == {"missing"}
-    with serve(pinned_answer) as server:
+    assert {status for _, status in pinned_lists.show(target, data.lists)} == {"missing"}
+    with serve(data.answer) as server:
         # a slash at the end of a mirror's address makes no difference
-        assert pinned_lists.fetch(target, server.url + "/", lines.append) == len(pinned_lists.PINNED)
-        assert pinned_lists.fetch(target, server.url) == 0
+        assert pinned_lists.fetch(target, server.url + "/", lines.append, data.lists) == len(pinned_lists.PINNED)
+        assert pinned_lists.fetch(target, server.url, lists=data.lists) == 0
     assert server.requests == [f"/{pinned.url}" for pinned in pinned_lists.PINNED]
-    assert files_of(target) == {pinned.path: (real_lists / pinned.path).read_bytes() for pinned in pinned_lists.PINNED}
-    assert {status for _, status in pinned_lists.show(target)} == {"ok"}
+    assert files_of(target) == {pinned.path: (data.folder / pinned.path).read_bytes() for pinned in data.lists}
+    assert {status for _, status in pinned_lists.show(target, data.lists)} == {"ok"}
     assert len(lines) == len(pinned_lists.PINNED)
     assert lines[0] == f"fetched {FIRST.path} (1 of {len(pinned_lists.PINNED)})"
 
 
-@pytest.mark.usefixtures("real_lists")
-def test_fetch_replaces_only_what_is_wrong_or_gone(tmp_path: Path) -> None:
-    with serve(pinned_answer) as server:
-        pinned_lists.fetch(tmp_path, server.url)
+def test_fetch_replaces_only_what_is_wrong_or_gone(data: PinnedData, tmp_path: Path) -> None:
+    with serve(data.answer) as server:
+        pinned_lists.fetch(tmp_path, server.url, lists=data.lists)
         whole = files_of(tmp_path)
         write_list(tmp_path, "de", whole["ldnoobw/de.5faf2ba4"][:-1])
         (tmp_path / "ldnoobw" / "fr.5faf2ba4").unlink()
         untouched = tmp_path / "ldnoobw" / "it.5faf2ba4"
         os.utime(untouched, (1, 1))
-        wrong = {pinned.path: status for pinned, status in pinned_lists.show(tmp_path) if status != "ok"}
+        wrong = {pinned.path: status for pinned, status in pinned_lists.show(tmp_path, data.lists) if status != "ok"}
         assert wrong == {"ldnoobw/de.5faf2ba4": "other content", "ldnoobw/fr.5faf2ba4": "missing"}
-        assert pinned_lists.fetch(tmp_path, server.url) == 2
+        assert pinned_lists.fetch(tmp_path, server.url, lists=data.lists) == 2
     assert files_of(tmp_path) == whole
     assert untouched.stat().st_mtime == 1
 
 
-@pytest.mark.usefixtures("real_lists")
 @pytest.mark.parametrize("hiccup", [Answer(503), Answer(429), Answer(200, b"half", cut_off=5)])
-def test_fetch_tries_again_what_may_pass(tmp_path: Path, hiccup: Answer) -> None:
+def test_fetch_tries_again_what_may_pass(data: PinnedData, tmp_path: Path, hiccup: Answer) -> None:
     def answer(path: str, before: int) -> Answer:
-        return hiccup if path == f"/{FIRST.url}" and before == 0 else pinned_answer(path, before)
+        return hiccup if path == f"/{FIRST.url}" and before == 0 else data.answer(path, before)
 
     lines: list[str] = []
     with serve(answer) as server:
-        assert pinned_lists.fetch(tmp_path, server.url, lines.append) == len(pinned_lists.PINNED)
+        assert pinned_lists.fetch(tmp_path, server.url, lines.append, data.lists) == len(pinned_lists.PINNED)
     assert "trying" in lines[0]
     assert FIRST.url in lines[0]
-    assert {status for _, status in pinned_lists.show(tmp_path)} == {"ok"}
+    assert {status for _, status in pinned_lists.show(tmp_path, data.lists)} == {"ok"}
 
 
 @pytest.mark.parametrize(
@@ -198,16 +208,15 @@ def test_fetch_from_no_address(tmp_path: Path, source: str) -> None:
     assert source in str(caught.value)
 
 
-@pytest.mark.usefixtures("real_lists")
 @pytest.mark.parametrize("in_the_way", ["folder for file", "file for folder"])
-def test_fetch_where_nothing_can_be_written(tmp_path: Path, in_the_way: str) -> None:
+def test_fetch_where_nothing_can_be_written(data: PinnedData, tmp_path: Path, in_the_way: str) -> None:
     if in_the_way == "folder for file":
         (tmp_path / FIRST.path).mkdir(parents=True)
     else:
         (tmp_path / "ldnoobw").write_bytes(b"")
     before = sorted(tmp_path.rglob("*"))
-    with serve(pinned_answer) as server, pytest.raises(C4pipeError, match="Can't write") as caught:
-        pinned_lists.fetch(tmp_path, server.url)
+    with serve(data.answer) as server, pytest.raises(C4pipeError, match="Can't write") as caught:
+        pinned_lists.fetch(tmp_path, server.url, lists=data.lists)
     assert str(tmp_path / FIRST.path) in str(caught.value)
     assert sorted(tmp_path.rglob("*")) == before
 
@@ -245,15 +254,16 @@ def test_bad_words_file() -> None:
     assert pinned_lists.bad_words_file("../ldnoobw/en") is None
 
 
-def test_load_real_bad_words(real_lists: Path) -> None:
+def test_load_whole_lists(web_data: Path) -> None:
+    folder = web_data / "lists"
     for pinned in pinned_lists.PINNED:
         if pinned.path == pinned_lists.REALNEWS:
             continue
-        words = pinned_lists.load_bad_words(real_lists, pinned.url.rpartition("/")[2])
-        lines = (real_lists / pinned.path).read_bytes().decode().splitlines()
+        words = pinned_lists.load_bad_words(folder, pinned.url.rpartition("/")[2])
+        lines = (folder / pinned.path).read_bytes().decode().splitlines()
         assert words == tuple(sorted({line.lower().strip() for line in lines if line.strip()}))
         assert words
-    assert pinned_lists.load_bad_words(real_lists, "ro") == ()
+    assert pinned_lists.load_bad_words(folder, "ro") == ()
 
 
 def test_load_tidies_a_users_list(tmp_path: Path) -> None:
@@ -312,7 +322,6 @@ def test_load_says_where_it_looked(tmp_path: Path, layout: str) -> None:
     assert caught.value.exit_status == 2
 
 
-@pytest.mark.usefixtures("real_lists")
 @pytest.mark.parametrize(
     ("options", "paths"),
     [
@@ -324,9 +333,9 @@ def test_load_says_where_it_looked(tmp_path: Path, layout: str) -> None:
     ],
 )
 def test_only_the_lists_of_a_recipe(
-    options: list[str], paths: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    options: list[str], paths: list[str], data: PinnedData, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with serve(pinned_answer) as server:
+    with serve(data.answer) as server:
         command = ["lists", "fetch", "--lists", str(tmp_path / "l"), "--source", server.url]
         assert main.main([*command, *options]) == 0
     assert sorted(files_of(tmp_path / "l")) == paths

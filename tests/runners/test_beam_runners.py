@@ -179,9 +179,9 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-def test_real_pages_give_the_bytes_of_this_machine(tmp_path: Path, shared_data: Path) -> None:
-    files = [*map(str, sorted((shared_data / "wet").glob("*.wet.gz")))]
-    files += [str(shared_data / "pages" / "multilingual-handbook.warc.wet.gz")]
+def test_real_pages_give_the_bytes_of_this_machine(tmp_path: Path, largest_data: Path) -> None:
+    files = [*map(str, sorted((largest_data / "wet").glob("*.wet.gz")))]
+    files += [str(largest_data / "pages" / "multilingual-handbook.warc.wet.gz")]
     given = [*files, "--recipe", "noblocklist", "--languages", "en,de,fr", "--shards", "2", "--quiet"]
     for name, options in (("here", ["--workers", "2"]), ("there", ["--runner", "DirectRunner"])):
         assert main(["build", *given, "--output", str(tmp_path / name), *options]) == 0

@@ -193,9 +193,9 @@ def test_a_session_builds_the_same_bytes(run: Run, tmp_path: Path) -> None:
     assert any(job and job.startswith("local-") for job in jobs)
 
 
-def test_the_command_builds_the_same_bytes_from_real_pages(shared_data: Path, tmp_path: Path) -> None:
-    inputs = [str(path) for path in (*sorted((shared_data / "wet").glob("*.wet.gz"))[:3], shared_data / "broken")]
-    given = [*inputs, "--lists", str(shared_data / "lists"), "--format", "parquet,json"]
+def test_the_command_builds_the_same_bytes_from_real_pages(largest_data: Path, tmp_path: Path) -> None:
+    inputs = [str(path) for path in (*sorted((largest_data / "wet").glob("*.wet.gz"))[:3], largest_data / "broken")]
+    given = [*inputs, "--lists", str(largest_data / "lists"), "--format", "parquet,json"]
     log = tmp_path / "log"
     on_spark = _command("build", *given, "--output", str(tmp_path / "spark"), "--runner", "spark", "--log", str(log))
     here = _command("build", *given, "--output", str(tmp_path / "here"))

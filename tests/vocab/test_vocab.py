@@ -18,6 +18,7 @@ from c4pipe.cli import main
 from c4pipe.errors import DamagedFileError
 from c4pipe.io import paths
 from c4pipe.vocab import description, load_model, pipeline, sample, train
+from tests.helpers.web_data import by_data
 
 WORDS = (
     "the of and a to in is that it was for on are as with his they at be this from have or by one had not but what all"
@@ -272,43 +273,47 @@ def test_every_mistake_is_one_sentence(
 
 
 @pytest.fixture(scope="module")
-def real(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A corpus of real web pages, `web`, and one of a handbook in many languages, `book`."""
+def real(largest_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus of web pages, `web`, and one of a handbook in many languages, `book`."""
     folder = tmp_path_factory.mktemp("real")
     for name, file in (("web", "web-articles"), ("book", "multilingual-handbook")):
-        pages = shared_data / "pages" / f"{file}.warc.wet.gz"
-        more = ["--languages", "en,de,fr,ro", "--lists", shared_data / "lists", "--quiet"]
+        pages = largest_data / "pages" / f"{file}.warc.wet.gz"
+        more = ["--languages", "en,de,fr,ro", "--lists", largest_data / "lists", "--quiet"]
         assert run("build", pages, *more, "--output", folder / name) == 0
     return folder
 
 
 @pytest.mark.slow
-def test_the_mix_takes_fewer_tokens(real: Path, shared_data: Path, tmp_path: Path) -> None:
+def test_the_mix_takes_fewer_tokens(real: Path, largest_data: Path, tmp_path: Path) -> None:
     # The paper's mix, and English alone. The handbook's English pages are no part of either: many hold French.
-    french, romanian = (shared_data / "text" / f"{language}.jsonl" for language in ("fr", "ro"))
-    text = [f"{real}/web/en", f"{real}/web/de", f"{real}/book/fr", french, romanian]
-    weighted = [f"{path}:{weight}" for path, weight in zip(text, (10, 1, 0.5, 0.5, 1), strict=True)]
-    assert run("vocab", *weighted, "--size", 8000, "--output", tmp_path / "mix", "--quiet") == 0
-    assert run("vocab", text[0], "--size", 8000, "--output", tmp_path / "alone", "--quiet") == 0
+    french, romanian = (largest_data / "text" / f"{language}.jsonl" for language in ("fr", "ro"))
+    # The project's own pages have little text: they get a smaller vocabulary, and more of the other languages.
+    german = by_data(largest_data, shipped=largest_data / "text" / "de.jsonl", real=real / "web" / "de")
+    size, weights = by_data(largest_data, shipped=(2000, (10, 4.0, 3.0, 4.0, 1)), real=(8000, (10, 1.0, 0.5, 0.5, 1)))
+    text = [f"{real}/web/en", german, f"{real}/book/fr", french, romanian]
+    weighted = [f"{path}:{weight}" for path, weight in zip(text, weights, strict=True)]
+    assert run("vocab", *weighted, "--size", size, "--output", tmp_path / "mix", "--quiet") == 0
+    assert run("vocab", text[0], "--size", size, "--output", tmp_path / "alone", "--quiet") == 0
     more = ["--compare", tmp_path / "mix", "--output", tmp_path / "report", "--quiet"]
     assert run("vocab-report", tmp_path / "alone", *text, *more) == 0
     figures = json.loads((tmp_path / "report" / "quality.json").read_text())
     tokens = {(each["source"], each["vocabulary"]): each["tokens"] for each in figures}
-    for source in ("web/de", "book/fr", "text/fr", "text/ro"):
+    for source in (f"{german.parent.name}/{german.stem}", "book/fr", "text/fr", "text/ro"):
         (name,) = {name for name, _ in tokens if name.endswith(source)}
         assert tokens[name, "mix"] < 0.8 * tokens[name, "alone"]
     assert all(each["pages"] and each["used_share"] < 1 for each in figures)
 
 
 @pytest.mark.slow
-def test_ids_become_text_again(real: Path, shared_data: Path, tmp_path: Path) -> None:
+def test_ids_become_text_again(real: Path, largest_data: Path, tmp_path: Path) -> None:
     import sentencepiece
 
-    french = shared_data / "text" / "fr.jsonl"
+    french = largest_data / "text" / "fr.jsonl"
     more = ["--byte-fallback", "--normalization", "identity", "--output", tmp_path, "--quiet"]
-    assert run("vocab", f"{real}/web/en:10", f"{french}:1", "--size", 4000, *more) == 0
+    size = by_data(largest_data, shipped=2000, real=4000)
+    assert run("vocab", f"{real}/web/en:10", f"{french}:1", "--size", size, *more) == 0
     loaded = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "spm.model"))
     lines = [line for row in french.read_text().splitlines() for line in json.loads(row)["text"].split("\n")]
     lines = [" ".join(line.split()) for line in lines]
-    assert len(lines) > 500
+    assert len(lines) > by_data(largest_data, shipped=250, real=500)
     assert loaded.decode(loaded.encode(lines)) == lines

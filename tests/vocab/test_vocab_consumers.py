@@ -19,6 +19,7 @@ from c4pipe.vocab.sentencepiece_model import SENTINELS
 from c4pipe.vocab.train import Settings, train, with_sentinels
 from tests.helpers.doc_examples import python_blocks
 from tests.helpers.documents import ROOT
+from tests.helpers.web_data import by_data
 
 pytestmark = pytest.mark.consumers
 
@@ -99,12 +100,12 @@ def _environment() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def texts(shared_data: Path) -> list[str]:
-    """Real paragraphs in four languages."""
-    found = []
-    for path in sorted((shared_data / "text").glob("*.jsonl")):
+def texts(largest_data: Path) -> list[str]:
+    """Paragraphs in four languages."""
+    found, most = [], by_data(largest_data, shipped=320, real=120)
+    for path in sorted((largest_data / "text").glob("*.jsonl")):
         documents = path.read_text(encoding="utf-8").strip("\n").split("\n")
-        found += [" ".join(json.loads(document)["text"].split("\n")) for document in documents[:120]]
+        found += [" ".join(json.loads(document)["text"].split("\n")) for document in documents[:most]]
     return found
 
 

@@ -1,4 +1,4 @@
-"""The WET reader on real files, whole and broken: what a careful person would expect, file by file."""
+"""The WET reader on whole and broken files, of the project and real ones: what a careful person would expect."""
 
 import gzip
 import hashlib
@@ -15,13 +15,17 @@ from hypothesis import strategies as st
 from c4pipe.wet import records
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import DAMAGE, Damage, read_pages
+from tests.helpers.web_data import REAL, SHIPPED, folders
 from tests.helpers.wet import record
 
 FIRST = "http://003.su/search_results.php?letter=%D0%9C&offset=580"
 ONLY = "http://03online.com/news/11253"
 LAST = "http://010387.www.nn.ru/?page=blog&blog_id=823942"
 
-BROKEN: dict[str, tuple[int, dict[str, int], str, str]] = {
+CHESS = "https://vereine.example.org/schach"
+STORY = "https://stories.example.net/the-lighthouse/1"
+
+REAL_BROKEN: dict[str, tuple[int, dict[str, int], str, str]] = {
     # all records of one member come out, but the last, which the end of the file cuts
     "appended_zip_fragment_unexpected_eof.wet.gz": (
         15,
@@ -67,7 +71,69 @@ BROKEN: dict[str, tuple[int, dict[str, int], str, str]] = {
         "http://aiabumbria.com/it/news/2020-10-23-bio-dallintesa-tra-",
     ),
 }
-WHOLE = {
+SHIPPED_BROKEN: dict[str, tuple[int, dict[str, int], str, str]] = {
+    # scripts/make_test_data.py does the damage: all but the first are the 14 pages of TEST-2014-10, or its first three
+    # every line end in the 43 texts is a byte longer than Content-Length knows; those of the headers were right before
+    "line-endings-rewritten.warc.wet.gz": (
+        43,
+        {"bad_length": 43},
+        "https://manual.example.org/ja/bind.html",
+        "https://database.example.com/security.html",
+    ),
+    # 15 headers with LF. The body of warcinfo lost its CRs; the German and French pages are shorter in Latin-1 than in
+    # UTF-8. The Spanish one is two bytes shorter, as many as the blank lines behind it: there the length fits
+    "lf-only-non-utf8.warc.wet.gz": (
+        14,
+        {"lf_header": 15, "bad_length": 3, "not_utf8": 3},
+        CHESS,
+        "https://database.example.com/recovery.html",
+    ),
+    # as above; the last record is cut
+    "lf-only-truncated.warc.wet": (
+        13,
+        {"lf_header": 15, "bad_length": 1, "record_cut": 1},
+        CHESS,
+        "https://database.example.com/locrsf.html",
+    ),
+    # the last member is half there, a third of the only member is missing, and a member in the middle is cut
+    "truncated-member.warc.wet.gz": (
+        13,
+        {"record_cut": 1, "gzip_cut": 1},
+        CHESS,
+        "https://database.example.com/locrsf.html",
+    ),
+    "truncated-one-member.warc.wet.gz": (
+        10,
+        {"record_cut": 1, "gzip_cut": 1},
+        CHESS,
+        "https://database.example.com/copyright.html",
+    ),
+    "cut-member-inside.warc.wet.gz": (13, {"gzip_corrupt": 1}, CHESS, "https://database.example.com/recovery.html"),
+    # from the second byte of a character in the first page to the middle of the third: the page between is read
+    "starts-in-mid-character.warc.wet.gz": (
+        1,
+        {"junk": 1, "record_cut": 1},
+        "https://kitchen.example.com/soup/leek",
+        "https://kitchen.example.com/soup/leek",
+    ),
+    # no warcinfo, two of them, or one that lacks a header: nothing that a page needs is missing
+    "no-warcinfo.warc.wet.gz": (3, {}, CHESS, STORY),
+    "two-warcinfo.warc.wet.gz": (3, {}, CHESS, STORY),
+    "warcinfo-lacks-header.warc.wet.gz": (3, {}, CHESS, STORY),
+    # a page without a URL is still a page
+    "page-without-url.warc.wet.gz": (3, {}, "", STORY),
+    # a header block, and not the body that it promises
+    "headers-only.warc.wet.gz": (0, {"lf_header": 1, "record_cut": 1}, "", ""),
+    # a record that is no page, cut
+    "clipped.warc.gz": (0, {"record_cut": 1, "gzip_cut": 1}, "", ""),
+    # each Content-Length has one digit too many
+    "lengths-too-large.warc.wet.gz": (14, {"bad_length": 14}, CHESS, "https://database.example.com/recovery.html"),
+    # something else before each of two pages
+    "junk-between.warc.wet.gz": (2, {"junk": 2}, CHESS, "https://kitchen.example.com/soup/leek"),
+    "empty.warc.wet.gz": (0, {"empty_file": 1}, "", ""),
+}
+BROKEN = {SHIPPED: SHIPPED_BROKEN, REAL: REAL_BROKEN}
+REAL_WHOLE = {
     "wet/CC-MAIN-20201129214615-20201130004615-00404.head318.warc.wet.gz": 318,
     "wet/CC-MAIN-20140305060715-00000.sample57.warc.wet.gz": 57,
     "wet/CC-MAIN-20161202170904-00511.sample47.warc.wet.gz": 47,
@@ -76,6 +142,22 @@ WHOLE = {
     "pages/web-articles.warc.wet.gz": 1184,
     "pages/multilingual-handbook.warc.wet.gz": 762,
 }
+SHIPPED_WHOLE = {
+    "wet/TEST-2020-50.warc.wet.gz": 43,
+    "wet/TEST-2014-10.warc.wet.gz": 14,
+    "wet/TEST-2016-50.warc.wet.gz": 15,
+    "wet/TEST-2016-50.one-member.warc.wet.gz": 10,
+    "wet/TEST-2024-22.warc.wet.gz": 8,
+    "pages/web-articles.warc.wet.gz": 65,
+    "pages/multilingual-handbook.warc.wet.gz": 161,
+}
+WHOLE = {SHIPPED: SHIPPED_WHOLE, REAL: REAL_WHOLE}
+BROKEN_FILES = [
+    pytest.param(folder, name, id=f"{kind}-{name}") for kind, folder in folders().items() for name in BROKEN[folder]
+]
+WHOLE_FILES = [
+    pytest.param(folder, name, id=f"{kind}-{name}") for kind, folder in folders().items() for name in WHOLE[folder]
+]
 
 
 def read(data: bytes) -> tuple[list[Page], Counter[str]]:
@@ -85,10 +167,10 @@ def read(data: bytes) -> tuple[list[Page], Counter[str]]:
     return pages, Counter(item.kind for item in items if isinstance(item, Damage))
 
 
-@pytest.mark.parametrize("name", BROKEN)
-def test_broken_files(name: str, shared_data: Path) -> None:
-    count, damage, first, last = BROKEN[name]
-    pages, found = read((shared_data / "broken" / name).read_bytes())
+@pytest.mark.parametrize(("folder", "name"), BROKEN_FILES)
+def test_broken_files(folder: Path, name: str) -> None:
+    count, damage, first, last = BROKEN[folder][name]
+    pages, found = read((folder / "broken" / name).read_bytes())
     assert len(pages) == count
     assert found == damage
     assert set(found) <= set(DAMAGE)
@@ -97,20 +179,28 @@ def test_broken_files(name: str, shared_data: Path) -> None:
         assert pages[-1].url.startswith(last)
 
 
-def test_rewritten_line_ends_cost_nothing(shared_data: Path) -> None:
-    whole, _ = read((shared_data / next(iter(WHOLE))).read_bytes())
-    broken, _ = read((shared_data / "broken" / "line-endings-rewritten.warc.wet.gz").read_bytes())
+@pytest.mark.parametrize("kind", folders())
+def test_no_file_is_left_out(kind: str) -> None:
+    folder = folders()[kind]
+    assert {path.name for path in (folder / "broken").iterdir()} == set(BROKEN[folder])
+    whole = [path for name in ("wet", "pages") for path in (folder / name).iterdir()]
+    assert {path.relative_to(folder).as_posix() for path in whole} == set(WHOLE[folder])
+
+
+def test_rewritten_line_ends_cost_nothing(web_data: Path) -> None:
+    whole, _ = read((web_data / next(iter(WHOLE[web_data]))).read_bytes())
+    broken, _ = read((web_data / "broken" / "line-endings-rewritten.warc.wet.gz").read_bytes())
     assert [(page.url, page.timestamp, page.lines) for page in broken] == [
         (page.url, page.timestamp, page.lines) for page in whole
     ]
 
 
-@pytest.mark.parametrize("name", WHOLE)
-def test_whole_files(name: str, shared_data: Path) -> None:
+@pytest.mark.parametrize(("folder", "name"), WHOLE_FILES)
+def test_whole_files(folder: Path, name: str) -> None:
     """Every page, no damage, and the bytes that the record's digest was made of."""
-    data = (shared_data / name).read_bytes()
+    data = (folder / name).read_bytes()
     pages, damage = read(data)
-    assert len(pages) == WHOLE[name]
+    assert len(pages) == WHOLE[folder][name]
     assert not damage
     digests = re.findall(rb"WARC-Type: conversion\r\n(?:.+\r\n)*?WARC-Block-Digest: sha1:(\w+)", gzip.decompress(data))
     if len(digests) == len(pages) and name.startswith("wet/"):
