@@ -17,7 +17,7 @@ from c4pipe.errors import UsageError
 from c4pipe.recipes.parameter_values import parameter_value
 from c4pipe.recipes.pinned_lists import read_file
 from c4pipe.recipes.recipe import STAGES, Recipe
-from c4pipe.recipes.rules import Rule
+from c4pipe.recipes.rule import Rule
 
 if sys.version_info >= (3, 11):
     import tomllib
