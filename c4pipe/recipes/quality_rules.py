@@ -19,7 +19,16 @@ def _below(name: str, does: str, source: str, measure: Measure, at_least: float,
     """Returns a rule that drops a page whose number is too small; `more` are parameters of the measure."""
     given = {"at_least": at_least, **more}
     return Rule(
-        name, "page", does, source, pages.is_below, given, Fact.PAGE_TEXT, elsewhere=tuple(more), measure=measure
+        name,
+        "page",
+        does,
+        source,
+        pages.is_below,
+        given,
+        Fact.PAGE_TEXT,
+        elsewhere=tuple(more),
+        measure=measure,
+        stage="cleaned",
     )
 
 
@@ -27,7 +36,16 @@ def _above(name: str, does: str, source: str, measure: Measure, at_most: float, 
     """Returns a rule that drops a page whose number is too large; `more` are parameters of the measure."""
     given = {"at_most": at_most, **more}
     return Rule(
-        name, "page", does, source, pages.is_above, given, Fact.PAGE_TEXT, elsewhere=tuple(more), measure=measure
+        name,
+        "page",
+        does,
+        source,
+        pages.is_above,
+        given,
+        Fact.PAGE_TEXT,
+        elsewhere=tuple(more),
+        measure=measure,
+        stage="cleaned",
     )
 
 

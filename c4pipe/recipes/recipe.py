@@ -159,6 +159,14 @@ class Recipe:
         """Returns the recipe with other parameters of one of its rules. Raises KeyError for an unknown parameter."""
         return self._map(lambda each: step(rule, **{**each.parameters, **parameters}) if each.rule == rule else each)
 
+    def adding(self, stage: str, *new: Step) -> "Recipe":
+        """Returns the recipe with more rules in a stage: behind the others, but before the split for validation."""
+        steps = getattr(self, stage)
+        rules = [each.rule for each in steps]
+        place = rules.index("validation") if "validation" in rules else len(rules)
+        more: Any = {stage: (*steps[:place], *new, *steps[place:])}
+        return replace(self, **more)
+
     def without(self, *rules: str) -> "Recipe":
         """Returns the recipe without some rules. `empty` replaces `few_sentences` and `few_sentences_left`."""
 

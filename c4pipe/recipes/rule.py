@@ -70,6 +70,7 @@ class Rule:
         choices: the allowed values of a parameter, where they are few.
         elsewhere: parameters that the function does not take: `clean.resources`, `clean.page_facts`, the measure or
             job 2 use them.
+        stage: the stage to which a recipe file's `on` adds the rule; "" for that of the first recipe with the rule.
         measure: the number that a page rule's function is given in place of the fact; None where it takes the fact.
     """
 
@@ -84,3 +85,4 @@ class Rule:
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     elsewhere: tuple[str, ...] = ()
     measure: Measure | None = None
+    stage: str = ""
