@@ -22,6 +22,7 @@ from datatrove.pipeline.filters import (
     c4_filters,
 )
 from datatrove.pipeline.filters.base_filter import get_filter_result
+from datatrove.pipeline.formatters import PIIFormatter
 from langdetect import DetectorFactory, LangDetectException, detect_langs
 
 LEAST_PROBABILITY = 0.65
@@ -39,12 +40,21 @@ class English:
         return (True, None) if best.lang == "en" and best.prob >= LEAST_PROBABILITY else (False, "language")
 
 
+class Masks:
+    """Replaces personal data. Each page begins with the first replacement, so that the order of pages has no effect."""
+
+    def filter(self, doc: Document) -> bool:
+        """Changes the text and keeps the page."""
+        doc.text = PIIFormatter().format(doc.text)
+        return True
+
+
 def filters_of(recipe: str) -> list[Any]:
     """Returns the filters of a recipe, in their order."""
     gopher = [English(), GopherRepetitionFilter(), GopherQualityFilter()]
     return {
         "gopher": gopher,
-        "fineweb": [*gopher, C4QualityFilter(filter_no_terminal_punct=False), FineWebQualityFilter()],
+        "fineweb": [*gopher, C4QualityFilter(filter_no_terminal_punct=False), FineWebQualityFilter(), Masks()],
         "datatrove-c4": [C4QualityFilter(), English(), C4BadWordsFilter()],
     }[recipe]
 

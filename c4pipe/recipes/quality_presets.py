@@ -4,7 +4,7 @@ Each holds datatrove's filters, decision for decision, over the text of WET file
 them with the installed package.
 """
 
-from c4pipe.recipes.quality_rules import FINEWEB, GOPHER, GOPHER_REPETITION, QUALITY_RULES
+from c4pipe.recipes.quality_rules import FINEWEB, GOPHER, GOPHER_REPETITION, MASKS, QUALITY_RULES
 from c4pipe.recipes.recipe import Recipe, Step, step
 
 
@@ -43,7 +43,7 @@ FINEWEB_RECIPE = Recipe(
     readable=(step("incomplete"),),
     crawled=(_LANGUAGE, *_steps_from(GOPHER_REPETITION), *_steps_from(GOPHER)),
     lines=(*_BEFORE_PUNCTUATION, *_BEHIND_PUNCTUATION),
-    cleaned=_steps_from(FINEWEB),
+    cleaned=(*_steps_from(FINEWEB), *(step(rule.name) for rule in MASKS)),
     corpus=_URLS,
     final=(step("validation"),),
 )

@@ -1,11 +1,11 @@
-"""The rows of the rule table for the quality filters of Gopher and FineWeb.
+"""The rows of the rule table for the quality filters of Gopher and FineWeb, and for personal data.
 
-Each compares one number, which is counted in the text of the page, with a limit.
+Each quality rule compares one number, which is counted in the text of the page, with a limit.
 """
 
 from typing import Any
 
-from c4pipe.filters import pages, repetition, word_statistics
+from c4pipe.filters import pages, personal_data, repetition, word_statistics
 from c4pipe.recipes.rule import Fact, Measure, Rule
 
 GOPHER = "Gopher (Rae et al. 2021), A.1.1; counted as in datatrove 0.10.1, gopher_quality_filter.py"
@@ -158,3 +158,25 @@ QUALITY_RULES = (
     ),
 )  # fmt: skip
 """Gopher's quality rules, Gopher's repetition rules and FineWeb's own, each group in datatrove's order."""
+
+_FINEWEB_MASKS = "FineWeb (Penedo et al. 2024), 3.7; as in datatrove 0.10.1, pii.py"
+
+MASKS = (
+    Rule(
+        "email_address", "line", "replaces e-mail addresses by {replacements}, in turn",
+        _FINEWEB_MASKS, personal_data.mask_email_addresses,
+        {"replacements": ("email@example.com", "firstname.lastname@example.org")}, edits=True, stage="cleaned",
+    ),
+    Rule(
+        "public_ip_address", "line", "replaces public IPv4 addresses by {replacements}, in turn",
+        _FINEWEB_MASKS, personal_data.mask_ip_addresses,
+        # Chosen by datatrove: nobody answered at them.
+        {
+            "replacements": (
+                "22.214.171.124", "126.96.36.199", "188.8.131.52", "184.108.40.206", "220.127.116.11", "18.104.22.168",
+            )
+        },
+        edits=True, stage="cleaned",
+    ),
+)  # fmt: skip
+"""The rules that replace personal data."""

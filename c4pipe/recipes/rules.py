@@ -7,7 +7,7 @@ that C4 does not have are in `quality_rules`.
 from collections.abc import Mapping
 
 from c4pipe.filters import body_lines, find_stale_captures, is_validation, lines, normalise_url, pages, spans
-from c4pipe.recipes.quality_rules import QUALITY_RULES
+from c4pipe.recipes.quality_rules import MASKS, QUALITY_RULES
 from c4pipe.recipes.rule import Fact, Rule
 
 PAPER = "T5 paper (Raffel et al. 2020), 2.2"
@@ -172,5 +172,5 @@ _TABLE = (
     ),
 )  # fmt: skip
 
-RULES: Mapping[str, Rule] = {rule.name: rule for rule in (*_TABLE, *QUALITY_RULES)}
+RULES: Mapping[str, Rule] = {rule.name: rule for rule in (*_TABLE, *QUALITY_RULES, *MASKS)}
 """Every rule by name, in the order of the documentation."""

@@ -50,9 +50,12 @@ def limits(recipe: Recipe, languages: Sequence[str], missing: int) -> Iterator[s
     yield _repetition_limit(recipe)
     if recipe.find("domain_not_listed") or recipe.find("url_not_listed"):
         yield "All pages come from a list of domains or links, so the corpus has the subjects of that list."
+    masked = recipe.find("email_address") or recipe.find("public_ip_address")
+    if masked:
+        yield "E-mail or IP addresses were replaced where a pattern finds them. Names and postal addresses stay."
     yield (
-        "Nothing was done about personal data, false or hateful statements, machine-written text, or pages that are "
-        "also in the test sets of benchmarks."
+        f"Nothing was done about {'' if masked else 'personal data, '}false or hateful statements, machine-written text, "
+        "or pages that are also in the test sets of benchmarks."
     )
 
 
