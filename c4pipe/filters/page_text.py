@@ -1,6 +1,7 @@
 """A page's text with its words: what rules count."""
 
 from functools import cached_property
+from itertools import accumulate
 
 from c4pipe.filters.character_sets import OTHER_PUNCTUATION, TERMINAL_PUNCTUATION, characters
 from c4pipe.filters.english_words import english_words
@@ -22,6 +23,16 @@ class PageText:
     def words(self) -> list[str]:
         """The words, as spaCy's English tokenizer finds them: punctuation marks are words, too."""
         return english_words().words(self.text)
+
+    @cached_property
+    def joined_words(self) -> str:
+        """The words with nothing between them."""
+        return "".join(self.words)
+
+    @cached_property
+    def word_ends(self) -> list[int]:
+        """Where the words begin and end in `joined_words`: 0, and the end of each word."""
+        return [0, *accumulate(map(len, self.words))]
 
     @cached_property
     def lengths(self) -> list[int]:

@@ -7,7 +7,6 @@ counts (`gopher_repetition_filter.py`, `fineweb_quality_filter.py`).
 import re
 from collections import Counter
 from collections.abc import Iterable
-from itertools import accumulate
 
 from c4pipe.filters.page_text import PageText
 
@@ -60,18 +59,21 @@ def repeated_ngrams(page: PageText, size: int) -> float:
 
     N-grams are compared without spaces.
     """
-    joined = "".join(page.words)
-    ends = [0, *accumulate(map(len, page.words))]
+    ends = page.word_ends
+    ngrams = [page.joined_words[start:end] for start, end in zip(ends, ends[size:], strict=False)]
+    counts = Counter(ngrams)
+    if len(counts) == len(ngrams):
+        return 0.0
     seen: set[str] = set()
-    repeated = place = 0
-    while place < len(ends) - size:
-        ngram = joined[ends[place] : ends[place + size]]
-        if ngram in seen:
-            repeated += len(ngram)
-            place += size
+    repeated = free = 0
+    for place in (place for place, count in enumerate(map(counts.__getitem__, ngrams)) if count > 1):
+        if place < free:
+            continue
+        if ngrams[place] in seen:
+            repeated += len(ngrams[place])
+            free = place + size
         else:
-            seen.add(ngram)
-            place += 1
+            seen.add(ngrams[place])
     return _of_text(repeated, page)
 
 

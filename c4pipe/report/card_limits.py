@@ -54,8 +54,8 @@ def limits(recipe: Recipe, languages: Sequence[str], missing: int) -> Iterator[s
     if masked:
         yield "E-mail or IP addresses were replaced where a pattern finds them. Names and postal addresses stay."
     yield (
-        f"Nothing was done about {'' if masked else 'personal data, '}false or hateful statements, machine-written text, "
-        "or pages that are also in the test sets of benchmarks."
+        f"Nothing was done about {'' if masked else 'personal data, '}false or hateful statements, machine-written "
+        "text, or pages that are also in the test sets of benchmarks."
     )
 
 
