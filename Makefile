@@ -14,7 +14,7 @@ help:
 	@echo "make site      build the documentation as a site: build/site/index.html"
 	@echo "make check     lint, types, imports, and the unit tests, without TensorFlow: a few minutes"
 	@echo "make test      lint, types, imports, all tests, parity, and the short test of the engines"
-	@echo "make parity    compare c4pipe with TensorFlow Datasets, page by page"
+	@echo "make parity    compare c4pipe with TensorFlow Datasets and datatrove, page by page"
 	@echo "make engines   build the same corpus on Spark, Flink and Prism, on this machine (or make spark, flink, prism)"
 	@echo "make dataflow  test the jobs that Beam would send to Dataflow, and the package for its workers"
 	@echo "make bench     measure throughput, alone and beside TensorFlow Datasets and datatrove"
@@ -63,10 +63,11 @@ check: .venv/check.stamp
 test: .venv/test.stamp
 	scripts/lint
 	scripts/test
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target parity engines-short
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target DATATROVE=--short parity engines-short
 
 parity: .venv/parity.stamp
 	.venv/bin/python parity/compare.py
+	.venv/bin/python parity/datatrove_compare.py $(DATATROVE)
 
 engines-short: .venv/spark.stamp
 	.venv/bin/python engines/matrix.py --short
