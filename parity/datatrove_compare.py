@@ -3,7 +3,7 @@
     python parity/datatrove_compare.py [--data DIR] [--short] [--python PYTHON] [--only RECIPE]
 
 Zero differences are allowed. Both are given the pages of the sample crawl, pages that are made to be hard
-(`hostile.py`, `quality_pages.py`), and real pages. `--short` takes each eighth page. datatrove gets an environment of
+(`hostile.py`, `quality_pages.py`), and real pages. `--short` takes each sixteenth page. datatrove gets an environment of
 its own in the user's cache, as in benchmarks/peers.py, unless `--python` names one.
 """
 
@@ -32,7 +32,7 @@ from c4pipe.recipes.recipe_lists import gather_lists
 from c4pipe.wet.page import Page
 
 MADE = 1500  # pages for the quality rules
-SHORT = 8  # each which page
+SHORT = 16  # each which page
 
 NAMES = ("gopher", "fineweb", "datatrove-c4")
 
@@ -132,7 +132,7 @@ def main() -> int:
     parser.add_argument("--only", choices=NAMES, help="one recipe")
     arguments = parser.parse_args()
     try:
-        python = arguments.python or peers.environment("datatrove", peers.DATATROVE_PACKAGES)
+        python = arguments.python or peers.environment("datatrove")
     except peers.NotMeasured as error:
         raise SystemExit(f"datatrove can't be compared: {error}") from None
     wrong = 0
