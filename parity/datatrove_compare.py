@@ -3,8 +3,8 @@
     python parity/datatrove_compare.py [--data DIR] [--short] [--python PYTHON] [--only RECIPE]
 
 Zero differences are allowed. Both are given the pages of the sample crawl, pages that are made to be hard
-(`hostile.py`, `quality_pages.py`), and real pages. `--short` takes each sixteenth page. datatrove gets an environment of
-its own in the user's cache, as in benchmarks/peers.py, unless `--python` names one.
+(`hostile.py`, `quality_pages.py`), and real pages. `--short` takes each sixteenth page. datatrove gets an environment
+of its own in the user's cache, as in benchmarks/peers.py, unless `--python` names one.
 """
 
 import argparse
