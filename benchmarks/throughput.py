@@ -69,7 +69,7 @@ def made_crawl(folder: Path, files: int, pages: int) -> list[str]:
     tool = SHARED / "tools" / "make_crawl.py"
     if not tool.exists():
         sys.exit(
-            f"{tool} does not exist: name WET files and lists, such as --crawl tests/data/pages --lists tests/data/lists"
+            f"{tool} does not exist: give WET files and lists, as --crawl tests/data/pages --lists tests/data/lists"
         )
     arguments = [str(folder), "--files", str(files), "--pages", str(pages)]
     subprocess.run([sys.executable, str(tool), *arguments], check=True, stdout=subprocess.DEVNULL)

@@ -26,8 +26,8 @@ MANUAL_PAGES = {"en": 28, "de": 13, "fr": 30, "es": 18, "ja": 8, "ko": 8, "tr": 
 SQLITE_PAGES = 60
 CHANGED = "Changed: scripts/import_test_pages.py took some pages, turned HTML into text, and replaced their URLs.\n\n"
 HEADS = {
-    "httpd.txt": "Pages of the manual of the Apache HTTP Server, Copyright The Apache Software Foundation, under the Apache "
-    "License 2.0.\n",
+    "httpd.txt": "Pages of the manual of the Apache HTTP Server, Copyright The Apache Software Foundation, "
+    "under the Apache License 2.0.\n",
     "sqlite.txt": "Pages of the documentation of SQLite, which is in the public domain.\n",
 }
 

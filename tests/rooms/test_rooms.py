@@ -29,7 +29,7 @@ SAME_IN_EACH_ROOM = {"api", "options", "steps"}
 """These names mean the same in each room: the Python API, the options of a job, the steps of its graph."""
 
 NOT_ROOMS = {"api", "cases", "data", "docs", "helpers", "hostile", "rooms"}
-"""Folders of tests that belong to no room: the public API, golden cases, web pages, documentation, hostile input, this one."""
+"""Folders of tests that belong to no room: the public API, cases, pages, documentation, hostile input, this one."""
 
 
 def relative(path: Path) -> str:
