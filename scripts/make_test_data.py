@@ -24,11 +24,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from make_samples import PAGE_MARK, unpack
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))  # for a script beside this one
 
-from c4pipe.wet.writer import gzip_member, page_record, warcinfo_record
+from c4pipe.wet.writer import gzip_member, page_record, warcinfo_record  # noqa: E402
+from scripts.make_samples import PAGE_MARK, unpack  # noqa: E402
 
-DATA = Path(__file__).resolve().parent.parent / "tests" / "data"
+DATA = ROOT / "tests" / "data"
 ONE_MEMBER = "wet/TEST-2016-50.one-member.warc.wet.gz"
 CRAWLS = {
     "2014": "wet/TEST-2014-10.warc.wet.gz",

@@ -12,13 +12,13 @@ from .examples import Example as Example
 from .examples import SmallestKeys as SmallestKeys
 from .examples import make_example as make_example
 from .fact_wording import number as number
-from .file_cleaner import DROPPED_LANGUAGE as DROPPED_LANGUAGE
 from .file_cleaner import WetFileCleaner as WetFileCleaner
 from .resources import RuleResources as RuleResources
 from .steps import CleanWetFile as CleanWetFile
 from .text_cleaner import PLACEHOLDER_TIMESTAMP as PLACEHOLDER_TIMESTAMP
 from .text_cleaner import PLACEHOLDER_URL as PLACEHOLDER_URL
 from .text_cleaner import Cleaner as Cleaner
+from .verdicts import DROPPED_LANGUAGE as DROPPED_LANGUAGE
 from .verdicts import LineVerdict as LineVerdict
 from .verdicts import PageVerdict as PageVerdict
 from .verdicts import RuleVerdict as RuleVerdict

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from c4pipe.clean.page_facts import PageFacts, fact_reader
-from c4pipe.filters import Guess
+from c4pipe.filters import Guess, PageText
 from c4pipe.recipes import Fact, Step, parameter_text
 
 OPEN = "all pages together decide"
@@ -51,7 +51,7 @@ def _guess(value: Guess | None, facts: PageFacts, step: Step, dropped: bool) -> 
 
 
 def _sentences(value: int, facts: PageFacts, step: Step, dropped: bool) -> str:
-    return f"{number(len(facts.sentence_starts), 'sentence')}; at least {step.parameters['min_sentences']}"
+    return f"{number(facts.all_sentences, 'sentence')}; at least {step.parameters['min_sentences']}"
 
 
 def _sentences_left(value: int, facts: PageFacts, step: Step, dropped: bool) -> str:
@@ -85,6 +85,15 @@ def _link(value: bool, facts: PageFacts, step: Step, dropped: bool) -> str:
     return f"{facts.normalised_url} is {'' if value else 'not '}in the list of links"
 
 
+def _number(value: PageText, facts: PageFacts, step: Step, dropped: bool) -> str:
+    measure = step.definition.measure
+    assert measure is not None  # what is counted in a text is a number
+    figure = step.measured(value)
+    limits = {"at_least": "at least", "at_most": "at most"}
+    limit = next(f"{words} {step.parameters[name]:,}" for name, words in limits.items() if name in step.parameters)
+    return f"{measure.says.format(f'{figure:,}' if isinstance(figure, int) else f'{figure:,.6g}')}; {limit}"
+
+
 _WORDS: Mapping[Fact, Callable[[Any, PageFacts, Step, bool], str]] = {
     Fact.MISSING_FIELDS: _missing,
     Fact.LENGTH: _length,
@@ -97,6 +106,7 @@ _WORDS: Mapping[Fact, Callable[[Any, PageFacts, Step, bool], str]] = {
     Fact.BAD_WORD: _bad_word,
     Fact.DOMAIN_LISTED: _domain,
     Fact.URL_LISTED: _link,
+    Fact.PAGE_TEXT: _number,
 }
 """For each fact the function that puts it into words, from its value, the page, the rule and whether the page is
 dropped."""

@@ -12,7 +12,7 @@ from c4pipe.clean.file_positions import PositionWriter
 from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.slow_watch import SlowLimits, SlowWatch
-from c4pipe.clean.verdicts import Verdict
+from c4pipe.clean.verdicts import DROPPED_LANGUAGE, Verdict
 from c4pipe.clean.work_file import KeptPage, WorkWriter, utf8_size
 from c4pipe.clean.worker_notes import NoteWriter
 from c4pipe.filters import capture_hash, is_validation, page_hashes, page_key, span_hashes, url_key
@@ -38,7 +38,9 @@ class WetFileCleaner:
         self._keep_dropped = keep_dropped
         self._evaluator = RecipeEvaluator(recipe, RuleResources(recipe, lists))
 
-    def clean(self, stream: ByteStream, source: str, target: StoragePath) -> None:
+    def clean(
+        self, stream: ByteStream, source: str, target: StoragePath, position: PositionWriter | None = None
+    ) -> None:
         """Writes the work file `target` of a WET file; the file appears when it is complete.
 
         The quarantine file, the examples and the file of dropped pages appear before it. Where the file or a page takes
@@ -48,6 +50,7 @@ class WetFileCleaner:
             stream: the WET file, gzipped or not, at its start.
             source: the name of the WET file, without folders.
             target: the path of the work file.
+            position: notes how far the file is, and is closed; None for a new one.
 
         Raises OSError where the WET file can't be read or the work file can't be written; `target` does not exist then.
         """
@@ -55,7 +58,7 @@ class WetFileCleaner:
         counted = CountedStream(stream)
         audit = dropped_writer(self._keep_dropped, source, "clean", self._evaluator)
         examples = CleanExamples(self._evaluator)
-        position = PositionWriter(target, stream)
+        position = position or PositionWriter(target)
         watch = SlowWatch(source, counted, NoteWriter(target, source).slow, self._slow_limits)
         with (
             contextlib.closing(position),
@@ -77,7 +80,7 @@ class WetFileCleaner:
                             dropped.add_cleaned(verdict, facts)
                         watch.page = None
                     if counted.size >= position.next:
-                        position.note(counted.size, counts["pages.read"])
+                        position.note(stream, counted.size, counts["pages.read"])
                 quarantine.finish()
                 examples.write(target)
                 if dropped:
@@ -143,9 +146,6 @@ class CountedStream:
         self.ends.update(data)
         return data
 
-
-DROPPED_LANGUAGE = "language.dropped."
-"""The prefix of counters of the pages that the rule `language` drops, by the guessed language; for `report.json`."""
 
 _LINE_COUNTERS = {name: f"lines.{'edited' if rule.edits else 'dropped'}.{name}" for name, rule in RULES.items()}
 

@@ -24,8 +24,8 @@ class Position(NamedTuple):
     """How far a file is.
 
     Attributes:
-        read: stored bytes that were read.
-        length: stored bytes of the file; 0 where it is not known.
+        read: stored bytes that were read, and before that downloaded into the cache.
+        length: all the bytes that are to be read and downloaded; 0 where it is not known.
         pages: pages that were cleaned.
     """
 
@@ -40,30 +40,44 @@ class Position(NamedTuple):
 
 
 class PositionWriter:
-    """Notes how far a file is, each STEP bytes. A smaller file has no note."""
+    """Notes how far a file is, each STEP bytes. A smaller file has no note.
 
-    def __init__(self, target: StoragePath, stream: ByteStream) -> None:
-        """Takes the path of the work file, and the stream of the WET file."""
+    The bytes of a file that is downloaded into the cache first count twice: when they arrive, and when they are read.
+    """
+
+    def __init__(self, target: StoragePath) -> None:
+        """Takes the path of the work file."""
         self._path = target.with_name(f".{target.name}{_ENDING}") if isinstance(target, Path) else None
-        self._stream = stream
+        self._fetched = 0
         self._file: int | None = None
         self.next = STEP
 
-    def note(self, read: int, pages: int) -> None:
-        """Writes the position. To be called where `read` has come to `next`, which this moves on."""
+    def fetched(self, size: int, length: int | None) -> None:
+        """Takes how many bytes of the file are in the cache so far, and its length where the server says it."""
+        if size >= self._fetched + STEP or (size == length and size > self._fetched > 0):
+            self._fetched = size
+            self._write(size, 2 * (length or 0), 0)
+
+    def note(self, stream: ByteStream, read: int, pages: int) -> None:
+        """Writes the position in a stream. To be called where `read` has come to `next`, which this moves on."""
         self.next = read + STEP
+        length = stream_length(stream) if self._path else None
+        self._write(self._fetched + read, self._fetched + length if length else 0, pages)
+
+    def _write(self, read: int, length: int, pages: int) -> None:
         if self._path is None:
             return
         with contextlib.suppress(OSError):  # a full disk: the work file reports it
             if self._file is None:
                 self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o666)
-            os.pwrite(self._file, _RECORD.pack(read, stream_length(self._stream) or 0, pages), 0)
+            os.pwrite(self._file, _RECORD.pack(read, length, pages), 0)
 
     def close(self) -> None:
         """Removes the note."""
         if self._file is not None and self._path is not None:
             os.close(self._file)
             self._path.unlink(missing_ok=True)
+            self._file = None
 
 
 def read_positions(

@@ -78,14 +78,14 @@ def operations_of(recipe: Recipe) -> tuple[Operation, ...]:
 
 
 def _operations(recipe: Recipe, stage: str) -> Iterator[Operation]:
-    if stage == "crawled":
-        separators: str = recipe.parameters("body_lines")["line_separators"]
-        if separators == body_lines.TWICE:
-            yield Operation("", stage, _cut_again, "second cut")
-    elif stage == "lines":
+    separators: str = recipe.parameters("body_lines")["line_separators"]
+    if body_lines.RESPLIT_STAGES.get(separators) == stage:
+        yield Operation("", stage, partial(_cut_again, separators), "second cut")
+    if stage == "lines":
         yield Operation("", stage, _count_lines, "count")
     elif stage == "cleaned":
-        yield Operation("", stage, _trim_start, "trim")
+        if separators != body_lines.AS_CRAWLED:
+            yield Operation("", stage, _trim if separators == body_lines.CRAWLED_TWICE else _trim_start, "trim")
         # A page without text has no language: it has too few sentences.
         yield Operation("few_sentences" if recipe.find("few_sentences") else "empty", stage, _has_no_lines, "no lines")
     elif stage == "final":
@@ -105,9 +105,9 @@ def _keep(facts: PageFacts, counts: LineCounts) -> bool:
     return False
 
 
-def _cut_again(facts: PageFacts, counts: LineCounts) -> bool:
+def _cut_again(separators: str, facts: PageFacts, counts: LineCounts) -> bool:
     if facts.packed is None:
-        facts.lines = body_lines.resplit(facts.lines, body_lines.TWICE)
+        facts.lines = body_lines.resplit(facts.lines, separators)
     elif facts.packed.resplit():
         facts.forget()
     return False
@@ -129,12 +129,22 @@ def _trim_start(facts: PageFacts, counts: LineCounts) -> bool:
     return False
 
 
+def _trim(facts: PageFacts, counts: LineCounts) -> bool:
+    """Trims the text at both ends. A line that a line rule left blank there does not count as a line."""
+    text, before = facts.text.strip(), facts.line_count
+    if text != facts.text:
+        facts.lines = text.split("\n") if text else []
+        if counts.read is not None:
+            counts.read -= before - facts.line_count
+    return False
+
+
 def _has_no_lines(facts: PageFacts, counts: LineCounts) -> bool:
     return not facts.line_count
 
 
 def _page_rule(step: Step, stage: str) -> Apply:
-    """Returns the operation of a page rule: whether the rule's function drops a page with this fact."""
+    """Returns the operation of a page rule: whether the rule's function drops a page with this fact or number."""
     fact = step.definition.fact
     assert fact is not None  # of the rule table's page rules each has one
     read, drops = fact_reader(fact, stage), partial(step.definition.function, **step.arguments)
@@ -143,7 +153,11 @@ def _page_rule(step: Step, stage: str) -> Apply:
         dropped: bool = drops(read(facts))
         return dropped
 
-    return apply
+    def apply_to_number(facts: PageFacts, counts: LineCounts) -> bool:
+        dropped: bool = drops(step.measured(read(facts)))
+        return dropped
+
+    return apply_to_number if step.definition.measure else apply
 
 
 def _line_rule(step: Step) -> Apply:

@@ -6,7 +6,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from c4pipe.clean.resources import RuleResources
-from c4pipe.filters import UNKNOWN, Guess, SentenceSplitter, normalise_url, url_key, url_md5
+from c4pipe.filters import UNKNOWN, Guess, PageText, SentenceSplitter, english_words, normalise_url, url_key, url_md5
 from c4pipe.native import lower
 from c4pipe.recipes import Fact
 from c4pipe.wet import Page, text_order
@@ -14,7 +14,7 @@ from c4pipe.wet import Page, text_order
 if TYPE_CHECKING:
     from c4pipe.native import _text
 
-_FACTS_OF_LINES = ("text", "text_lower", "guess", "sentence_starts", "unit_starts")  # cached until the lines change
+_FACTS_OF_LINES = ("text", "text_lower", "sentence_starts", "unit_starts", "page_text")  # cached until the lines change
 
 
 class PageFacts:
@@ -54,11 +54,19 @@ class PageFacts:
         """Forgets the facts of lines that have changed since."""
         for fact in _FACTS_OF_LINES:
             self.__dict__.pop(fact, None)
+        if not self._resources.language_as_crawled:
+            self.__dict__.pop("guess", None)
 
     @property
     def line_count(self) -> int:
         """The number of kept lines."""
         return len(self._lines if self.packed is None else self.packed)
+
+    @property
+    def line_separators(self) -> str:
+        """How the recipe cuts the body into lines."""
+        separators: str = self._parameters("body_lines")["line_separators"]
+        return separators
 
     @property
     def missing_fields(self) -> list[str]:
@@ -102,13 +110,21 @@ class PageFacts:
         return lower(self.text)
 
     @cached_property
+    def page_text(self) -> PageText:
+        """The kept lines joined by newlines, with their words."""
+        return PageText(self.text)
+
+    @cached_property
     def normalised_url(self) -> str:
         """The URL as the recipe's rule `normalised_url` gives it."""
         return normalise_url(self.page.url, self._resources.scheme)
 
     @cached_property
     def guess(self) -> Guess | None:
-        """The most probable language of the text; `und` where the recipe has no rule `language`."""
+        """The most probable language of the text; `und` where the recipe has no rule `language`.
+
+        Where the recipe has that rule only before the line rules, it is the language of the page as crawled.
+        """
         detector = self._resources.detector
         return detector.guess(self.text) if detector else Guess(UNKNOWN, 0.0)
 
@@ -130,7 +146,14 @@ class PageFacts:
         A line has at least one sentence: where there are enough lines for `few_sentences`, their number is returned.
         """
         enough: int = self._parameters("few_sentences").get("min_sentences", 0)
-        return self.line_count if self.line_count >= enough else len(self.sentence_starts)
+        return self.line_count if self.line_count >= enough else self.all_sentences
+
+    @property
+    def all_sentences(self) -> int:
+        """The number of sentences, each line split by itself, as the rule `few_sentences` counts them."""
+        if self._parameters("few_sentences").get("model") == "spacy english":
+            return sum(map(english_words().sentence_count, self.lines))
+        return len(self.sentence_starts)
 
     @property
     def sentences_left(self) -> int:
@@ -199,6 +222,7 @@ _READERS: Mapping[Fact, FactReader] = {
     Fact.BAD_WORD: lambda facts: facts.bad_word,
     Fact.DOMAIN_LISTED: lambda facts: facts.domain_listed,
     Fact.URL_LISTED: lambda facts: facts.url_listed,
+    Fact.PAGE_TEXT: lambda facts: facts.page_text,
 }
 
 _AS_CRAWLED: Mapping[Fact, FactReader] = {

@@ -16,6 +16,7 @@ class RuleResources:
         recipe: the recipe.
         lists: its word, domain and link lists.
         any_timestamp: whether any text counts as a timestamp, or only a WARC date.
+        language_as_crawled: whether the language is that of the page as crawled, whatever the line rules do.
         scheme: how the recipe removes a URL's scheme (see `filters.urls.normalise_url`).
     """
 
@@ -25,6 +26,8 @@ class RuleResources:
         self.lists = lists
         self.scheme: str = recipe.parameters("normalised_url")["scheme"]
         self.any_timestamp: bool = recipe.parameters("incomplete").get("timestamps") == "any text"
+        stages = [stage for stage, step in recipe.steps() if step.rule == "language"]
+        self.language_as_crawled = bool(stages) and set(stages) <= {"readable", "crawled"}
         self._splitters: dict[tuple[str, bool], SentenceSplitter] = {}
         self._bad_words: dict[str, BadWords] = {}
 

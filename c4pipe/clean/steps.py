@@ -1,11 +1,13 @@
 """The step of job 1: WET files to work files. It is a map: each file is cleaned by itself."""
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from c4pipe.clean import missing
 from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.clean.file_cleaner import WetFileCleaner
+from c4pipe.clean.file_positions import PositionWriter
 from c4pipe.clean.worker_notes import NoteWriter
 from c4pipe.display import error_reason
 from c4pipe.errors import C4pipeError
@@ -58,9 +60,13 @@ class CleanWetFile(Step):
         name = source.rpartition("/")[2]
         self._notes = NoteWriter(target, name)
         if not target.exists():
+            position = PositionWriter(target)
             try:
-                with self._sources.open(source) as stream:
-                    self._cleaner.clean(stream, name, target)
+                with (
+                    contextlib.closing(position),
+                    self._sources.open(source, on_fetched=position.fetched) as stream,
+                ):
+                    self._cleaner.clean(stream, name, target, position)
             except DownloadError as error:
                 missing.note_missing(target, source, str(error))
             except OSError as error:

@@ -88,8 +88,11 @@ class PageTrace:
         if before is after or before == after:
             return
         if operation.kind == "second cut":
-            self.lines = [piece for each in self.lines for piece in _pieces(each)]
+            separators = self._facts.line_separators
+            self.lines = [piece for each in self.lines for piece in _pieces(each, separators)]
             return
+        if operation.kind == "trim":
+            after = _with_blank_ends(before, after)
         edits = operation.kind == "trim" or (operation.step and operation.step.definition.edits)
         record = self._edited if edits else self._kept_or_dropped
         remaining = list(reversed(after))
@@ -110,8 +113,15 @@ class PageTrace:
         return replace(line, left=None, rule=operation.rule, asked=self._verdict is None)
 
 
-def _pieces(line: LineVerdict) -> list[LineVerdict]:
+def _pieces(line: LineVerdict, separators: str) -> list[LineVerdict]:
     """Returns the lines into which the second cut divides a line."""
     if line.left is None:
         return [line]
-    return [LineVerdict(each, each) for each in body_lines.resplit([line.left], body_lines.TWICE)]
+    return [LineVerdict(each, each) for each in body_lines.resplit([line.left], separators)]
+
+
+def _with_blank_ends(before: Sequence[str], after: Sequence[str]) -> list[str]:
+    """Returns the lines of a trimmed text with the blank lines that stood at its ends, as empty lines."""
+    first = next((place for place, line in enumerate(before) if line.strip()), len(before))
+    behind = len(before) - first - len(after)
+    return [*([""] * first), *after, *([""] * behind)]

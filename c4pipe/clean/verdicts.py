@@ -7,6 +7,9 @@ from typing import NamedTuple
 from c4pipe.filters import Guess
 from c4pipe.wet import Page
 
+DROPPED_LANGUAGE = "language.dropped."
+"""The prefix of counters of the pages that the rule `language` drops, by the guessed language; for `report.json`."""
+
 
 @dataclass(frozen=True)
 class Verdict:

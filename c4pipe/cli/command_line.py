@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Sequence
 from difflib import get_close_matches
+from importlib.util import find_spec
 from typing import NoReturn
 
 from c4pipe.cli.parser import Parser
@@ -93,7 +94,7 @@ def _spark_conf(given: Sequence[str]) -> tuple[str, ...]:
 
 def _beam_takes_value(command: Parser, argument: str, following: Sequence[str]) -> bool:
     """Tells whether an option that the command does not know takes the next argument. Raises UsageError: see above."""
-    if not command.takes_runner_options:
+    if not command.takes_runner_options or find_spec("apache_beam") is None:
         _refuse(command, argument)
     from c4pipe.runners import BeamOptions
 
@@ -108,6 +109,8 @@ def _beam_takes_value(command: Parser, argument: str, following: Sequence[str]) 
 def _check_runner_options(command: Parser, given: Sequence[str]) -> None:
     if not command.takes_runner_options:
         raise UsageError(f"{command.name} takes no options for a runner: leave out {given[0]} and the -- before it")
+    if find_spec("apache_beam") is None:  # the check of the runner says so
+        return
     from c4pipe.runners import BeamOptions
 
     options = BeamOptions()

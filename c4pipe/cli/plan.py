@@ -39,14 +39,17 @@ def run(options: argparse.Namespace) -> int:
             raise UsageError(f"{name} {value}: give 1 or more")
 
     from c4pipe.cli.plan_table import plan_table
+    from c4pipe.cli.progress import BAR_SECONDS, ProgressBar
     from c4pipe.corpus import parse_formats
     from c4pipe.jobs import ASSUMPTIONS, Plan, make_plan, plan_clean
     from c4pipe.runners import Progress
 
     formats = parse_formats(options.format)
     cores = options.cores or os.cpu_count() or 1
+    on_terminal = printer().is_terminal
+    progress = Progress(ProgressBar(printer()) if on_terminal else None, note, BAR_SECONDS)
     try:
-        clean = plan_clean(clean_options(options, Path()), Progress(on_note=note))
+        clean = plan_clean(clean_options(options, Path()), progress)
     except UsageError:
         raise
     except C4pipeError as error:  # the list of the crawl's files can't be downloaded
@@ -55,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
         for text in clean.notes:
             note(text)
         say(printer(), f"measuring slices of {format_count(min(options.measure, len(clean.files)), 'file')} ...")
-        plan = make_plan(clean, formats, options.measure, cores)
+        plan = make_plan(clean, formats, options.measure, cores, progress)
     console = printer(sys.stdout)
     console.print(plan_table(plan))
     console.print()

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Callable
 from typing import IO, TYPE_CHECKING
@@ -12,12 +13,16 @@ from c4pipe.runners import Progress, ProgressEvent
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress as RichBar
     from rich.progress import TaskID
 
-_BAR_SECONDS = 0.5
+    from c4pipe.cli.bar_with_line import BarWithLine
+
+BAR_SECONDS = 0.5
+"""Between two looks of a bar at its job."""
+
 _JSON_SECONDS = 1.0
 _LINE_SECONDS = 15.0
+_WAIT = re.compile(r", ((?:waits|[0-9,]+ wait): .*?, next in [0-9]+ s)")
 _GAPS = 4  # columns between the five of a bar
 
 
@@ -29,16 +34,19 @@ def make_progress(options: argparse.Namespace) -> Progress:
         return Progress()
     console = printer()
     if console.is_terminal:
-        return Progress(ProgressBar(console), note, _BAR_SECONDS)
+        return Progress(ProgressBar(console), note, BAR_SECONDS)
     return Progress(show_lines(console), note, _LINE_SECONDS)
 
 
 class ProgressBar:
-    """Shows a bar for each job on a terminal: the bar, the time left, and as many words as fit behind them."""
+    """Shows a bar for each job on a terminal: the bar, the time left, and as many words as fit behind them.
+
+    What the job waits for has a line of its own where it does not fit.
+    """
 
     def __init__(self, console: "Console") -> None:
         self._console = console
-        self._bar: RichBar | None = None
+        self._bar: BarWithLine | None = None
         self._task: TaskID | None = None
 
     def __call__(self, event: ProgressEvent) -> None:
@@ -49,8 +57,11 @@ class ProgressBar:
             self._bar.start()
         clock = _clock(event)
         room = self._console.width - len(event.job) - self._bar_width - len("100%") - len(clock) - _GAPS
-        words = fitted(_words(event), room)
-        self._bar.update(self._task, completed=event.share, clock=clock, words=words)
+        words, wait = _words(event), ""
+        if len(words) > room:
+            words, wait = without_wait(words)
+        self._bar.update(self._task, completed=event.share, clock=clock, words=fitted(words, room))
+        self._bar.below = fitted(wait, self._console.width)
         if event.phase == "end":
             self._bar.stop()
             self._bar = self._task = None
@@ -59,11 +70,12 @@ class ProgressBar:
     def _bar_width(self) -> int:
         return min(30, max(10, self._console.width // 5))
 
-    def _make_bar(self) -> "RichBar":
+    def _make_bar(self) -> "BarWithLine":
         from rich.progress import BarColumn, TextColumn
-        from rich.progress import Progress as RichBar
 
-        return RichBar(
+        from c4pipe.cli.bar_with_line import BarWithLine
+
+        return BarWithLine(
             TextColumn("{task.description}", markup=False),
             BarColumn(self._bar_width),
             TextColumn("{task.percentage:>3.0f}%"),
@@ -78,6 +90,12 @@ def fitted(words: str, room: int) -> str:
     while len(words) > room and words:
         words = words.rpartition(", ")[0]
     return words
+
+
+def without_wait(words: str) -> tuple[str, str]:
+    """Returns words without what they say of waits for a server, and that alone; "" where there is none."""
+    match = _WAIT.search(words)
+    return (words[: match.start()] + words[match.end() :], match[1]) if match else (words, "")
 
 
 def _clock(event: ProgressEvent) -> str:

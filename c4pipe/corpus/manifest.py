@@ -1,9 +1,10 @@
 """The manifest: what a corpus contains and how it was made. It is written last: a folder without it is no corpus."""
 
+import contextlib
 import platform
 import zlib
 from collections.abc import Collection, Mapping, Sequence
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from c4pipe.clean import DROPPED_LANGUAGE
@@ -93,13 +94,19 @@ def make_manifest(
 
 
 def versions() -> dict[str, str]:
-    """Returns the versions of c4pipe, Python and the libraries that affect the output, by name."""
-    return {
+    """Returns the versions of c4pipe, Python and the libraries that affect the output, by name.
+
+    A library that is not installed is left out: a job that needs none of it has the same output without it.
+    """
+    found = {
         "c4pipe": version("c4pipe"),
         "python": platform.python_version(),
         "zlib": zlib.ZLIB_RUNTIME_VERSION,
-        **{library: version(library) for library in _LIBRARIES},
     }
+    for library in _LIBRARIES:
+        with contextlib.suppress(PackageNotFoundError):
+            found[library] = version(library)
+    return found
 
 
 def _is_count(name: str) -> bool:

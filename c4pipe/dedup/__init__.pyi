@@ -1,6 +1,6 @@
 from .dedup_plan import DedupPlan as DedupPlan
+from .dedup_progress import watch_dedup as watch_dedup
 from .publishers import STAGING as STAGING
-from .publishers import publisher as publisher
 from .shard import write_shard as write_shard
 from .shuffle import bucket_bits as bucket_bits
 from .shuffle import group_size as group_size

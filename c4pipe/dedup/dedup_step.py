@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.dedup_plan import DedupPlan
+from c4pipe.dedup.step_tally import StepTally
 from c4pipe.filters import Rows
 from c4pipe.runners import Spill, Step, control_totals
 
@@ -68,9 +69,27 @@ class RowStep(Step):
 class DedupStep(RowStep):
     """A step that knows the whole plan of job 2."""
 
+    tallied: tuple[str, ...] = ()
+    """What the step tallies for the progress of the job, by the names that `dedup_progress` knows."""
+
     def __init__(self, plan: DedupPlan) -> None:
         super().__init__(plan.spill)
         self._plan = plan
+
+    def setup(self) -> None:
+        """Opens the spill folder, and begins the tallies."""
+        super().setup()
+        self._tallies = {name: StepTally(self._spill_folder, name) for name in self.tallied}
+
+    def teardown(self) -> None:
+        """Closes what `setup` opened."""
+        for tally in self._tallies.values():
+            tally.close()
+        super().teardown()
+
+    def _tally(self, name: str, pages: int) -> None:
+        """Notes that so many more pages are handled."""
+        self._tallies[name].add(pages)
 
 
 def step_report(*reports: Mapping[str, Any]) -> tuple[str, Any]:

@@ -18,9 +18,15 @@ from c4pipe.runners import control_totals
 class ReadUrls(DedupStep):
     """(group, files) -> (bucket, packed URL rows)."""
 
+    tallied = ("urls",)
+
     def process(self, element: tuple[int, Files]) -> Iterator[Any]:
         """Reads the URL rows of a group, and sends them to their buckets."""
-        rows = np.concatenate([url_rows(storage_path(path), file) for file, path in element[1]])
+        read = []
+        for file, path in element[1]:
+            read.append(url_rows(storage_path(path), file))
+            self._tally("urls", len(read[-1]))
+        rows = np.concatenate(read)
         rows = rows[np.argsort(rows["hash"], kind="stable")]
         for bucket, packed in shuffle.bucketed(rows, self._plan.url_bits):
             yield "rows", (bucket, self._spill.send(packed))
@@ -44,17 +50,19 @@ class ReadSpans(DedupStep):
     """(group, files and stale rows) -> span rows by bucket; the group's own repeats."""
 
     outputs = ("rows", "repeats", REPORT)
+    tallied = ("spans",)
 
     def process(self, element: tuple[int, Mapping[str, Iterable[Any]]]) -> Iterator[Any]:
         """Reads the span rows of a group, finds its own repeats, and sends the others to their buckets."""
         group, grouped = element
         reports: list[control_totals.Report] = []
         stale = self._receive("stale_captures", grouped["stale"], STALE_ROW, reports)
-        rows = [
-            shuffle.span_rows(pages["page_key"].to_numpy(), file, pages["span_hashes"].combine_chunks())
-            for file, path in files_of(grouped)
-            for pages, _ in read_kept(storage_path(path), ["page_key", "span_hashes"], rows_of(stale, file))
-        ]
+        rows = []
+        for file, path in files_of(grouped):
+            for pages, left_out in read_kept(storage_path(path), ["page_key", "span_hashes"], rows_of(stale, file)):
+                hashes = pages["span_hashes"].combine_chunks()
+                rows.append(shuffle.span_rows(pages["page_key"].to_numpy(), file, hashes))
+                self._tally("spans", len(pages) + left_out)
         # Each group finds its own repeats first: so even the commonest span sends one row a group.
         first, repeats = find_repeats(np.concatenate([np.empty(0, SPAN_ROW), *rows]))
         for bucket, packed in shuffle.bucketed(first, self._plan.span_bits):

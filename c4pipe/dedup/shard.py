@@ -1,6 +1,6 @@
 """A shard: its pages come in batches, and leave as its files."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from c4pipe.corpus import ShardWriter, shard_writer
 from c4pipe.dedup import page_batches, shuffle
@@ -13,7 +13,11 @@ from c4pipe.runners import control_totals
 
 
 def write_shard(
-    batches: Iterable[bytes], shard: tuple[str, str, int, int], output: StoragePath, formats: Sequence[str]
+    batches: Iterable[bytes],
+    shard: tuple[str, str, int, int],
+    output: StoragePath,
+    formats: Sequence[str],
+    on_pages: Callable[[int], None] = lambda pages: None,
 ) -> control_totals.Report:
     """Writes the files of a shard into the publisher's folder.
 
@@ -22,6 +26,7 @@ def write_shard(
         shard: its language, its split, its number, and how many shards the split has.
         output: the folder of the corpus.
         formats: the formats to write.
+        on_pages: gets the number of pages that were written, each time that some are.
 
     Returns a report: control totals, the files, and the profile of the pages. Raises C4pipeError where the files can't
     be written.
@@ -38,6 +43,7 @@ def write_shard(
                 rows = pages.select(shard_writer.SCHEMA.names)
                 writer.write(rows)
                 profiler.add(rows)
+                on_pages(len(rows))
     except OSError as error:
         name = f"shard {number} of {of} ({language}, {split})"
         raise C4pipeError(f"{name} can't be written to {folder}: {error_reason(error, with_path=True)}") from error

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -28,6 +29,7 @@ class FinishPages(DedupStep):
     """(group, files, stale rows, marks and changes) -> (shard, pages), and the removed spans by bucket."""
 
     outputs = ("rows", "removed", REPORT)
+    tallied = ("pages", "finished")
 
     def __init__(self, plan: DedupPlan, shown: Collection[str]) -> None:
         super().__init__(plan)
@@ -89,6 +91,7 @@ class FinishPages(DedupStep):
         with self._finisher.audit(self._plan.keep_dropped, path.name.removesuffix(".parquet")) as dropped:
             for newest, passed_over in read_kept(path, [*PAGE_COLUMNS, "span_hashes"], stale):
                 counts["pages.dropped.stale_capture"] += passed_over
+                self._tally("pages", passed_over)
                 seen.append(newest["page_key"].to_numpy())
                 removals.add(newest, file)
                 for first in range(0, len(newest), _ROWS_AT_ONCE):
@@ -96,6 +99,8 @@ class FinishPages(DedupStep):
                     finished = self._finisher.finish(pages, removals.spans, counts, dropped, shown, removals.kept)
                     removals.add_kept(pages, finished["page_key"].to_numpy(), self._plan.span.get("whitespace", ""))
                     yield finished
+                    self._tally("pages", len(pages))
+                    self._tally("finished", len(finished))
             if dropped:
                 for pages in read_stale(path, ["page_key", "url", "timestamp", "text"], stale):
                     dropped.add_stale(pages)
@@ -130,13 +135,16 @@ class WriteShard(DedupStep):
     """(shard, pages) -> a report. Writes the shard's files into the publisher's folder."""
 
     outputs = (REPORT,)
+    tallied = ("shards",)
 
     def process(self, element: tuple[int, Mapping[str, Iterable[Any]]]) -> Iterator[Any]:
         """Writes the files of one shard."""
         _, grouped = element
         (shard,) = grouped["shard"]
         batches = self._spill.receive(grouped["pages"])
-        yield REPORT, write_shard(batches, shard, storage_path(self._plan.output), self._plan.formats)
+        output = storage_path(self._plan.output)
+        tally = partial(self._tally, "shards")
+        yield REPORT, write_shard(batches, shard, output, self._plan.formats, tally)
 
 
 class Publish(Step):

@@ -4,6 +4,7 @@ from .duplicates import URL_ROW as URL_ROW
 from .duplicates import Rows as Rows
 from .duplicates import find_repeats as find_repeats
 from .duplicates import find_stale_captures as find_stale_captures
+from .english_words import english_words as english_words
 from .language import CLD3_LANGUAGES as CLD3_LANGUAGES
 from .language import UNKNOWN as UNKNOWN
 from .language import Detector as Detector
@@ -13,6 +14,7 @@ from .language import known_languages as known_languages
 from .language import make_detector as make_detector
 from .packed_lines import pack as pack
 from .packed_lines import packed_rule as packed_rule
+from .page_text import PageText as PageText
 from .pages import contains as contains
 from .sentences import SentenceSplitter as SentenceSplitter
 from .sentences import punkt_model as punkt_model

@@ -8,16 +8,19 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from langdetect_rs import DetectorFactory, _core
-from langdetect_rs._seed import seed_state
-from langdetect_rs.detector import MAIL_RE, URL_RE
-from langdetect_rs.utils.ngram import NGram
-
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.native import langdetect_kernel
 
-LANGDETECT_LANGUAGES = tuple(sorted(name.removesuffix(".json") for name in _core.builtin_files()))
-"""The codes of the 55 languages that langdetect knows."""
+# The libraries of detectors are imported when a detector is made: who reads a corpus needs the codes alone.
+
+# fmt: off
+LANGDETECT_LANGUAGES = (
+    "af", "ar", "bg", "bn", "ca", "cs", "cy", "da", "de", "el", "en", "es", "et", "fa", "fi", "fr", "gu", "he", "hi",
+    "hr", "hu", "id", "it", "ja", "kn", "ko", "lt", "lv", "mk", "ml", "mr", "ne", "nl", "no", "pa", "pl", "pt", "ro",
+    "ru", "sk", "sl", "so", "sq", "sv", "sw", "ta", "te", "th", "tl", "tr", "uk", "ur", "vi", "zh-cn", "zh-tw",
+)
+# fmt: on
+"""The codes of the 55 languages that langdetect knows, in the order of their profiles."""
 
 _SEED = 0
 _DRAWS = 1 << 15
@@ -77,24 +80,37 @@ class LanguageDetector:
         """Returns the best guess, or None where the text has no letters to judge by (only digits, for example)."""
         best = self._compiled.guess(text, False) if self._compiled else NotImplemented
         if best is NotImplemented and self._compiled:  # accents are separate characters
-            prepared = NGram.normalize_vi(MAIL_RE.sub(" ", URL_RE.sub(" ", text)))
-            best = self._compiled.guess(prepared, True)
+            best = self._compiled.guess(_join_accents(text), True)
         if best is NotImplemented:
+            from langdetect_rs._seed import seed_state
+
             guesses = self._library.detect_langs(text, seed_state(_SEED))
             return Guess(guesses[0][0], guesses[0][1]) if guesses else None
         return Guess(LANGDETECT_LANGUAGES[best[0]], best[1]) if best else None
 
     @cached_property
     def _library(self) -> Any:
+        from langdetect_rs import DetectorFactory
+
         # Its public loader takes the order from an installed langdetect's folder, if there is one.
         core = DetectorFactory()._core
         core.load_builtin(list(LANGDETECT_LANGUAGES))
         return core
 
 
+def _join_accents(text: str) -> str:
+    """Returns a text as langdetect prepares it: without addresses, accents joined with their letters."""
+    from langdetect_rs.detector import MAIL_RE, URL_RE
+    from langdetect_rs.utils.ngram import NGram
+
+    return str(NGram.normalize_vi(MAIL_RE.sub(" ", URL_RE.sub(" ", text))))
+
+
 @cache
 def _compiled_detector() -> Any:
     """Returns the `Detector` of the C extension, with the profiles of the langdetect package."""
+    from langdetect_rs.utils.ngram import NGram
+
     spec = find_spec("langdetect")  # to import it would cost more than to read its profiles
     assert spec
     assert spec.submodule_search_locations

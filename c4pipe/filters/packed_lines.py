@@ -6,7 +6,7 @@ A rule that is not here, or whose arguments the C extension does not support, ru
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from c4pipe.filters import lines
+from c4pipe.filters import body_lines, lines
 from c4pipe.native import text_kernel
 from c4pipe.wet import Page
 
@@ -21,7 +21,7 @@ _MOST_TEXTS = 64  # phrases or endings that the C extension supports
 
 def pack(page: Page, line_separators: str) -> "_text.Lines | None":
     """Returns the lines of a page as `body_lines.cut` cuts them, or None where the C extension can't hold them."""
-    if text_kernel is None:
+    if text_kernel is None or line_separators in (body_lines.AS_CRAWLED, body_lines.CRAWLED_TWICE):
         return None
     try:
         body = page.body if page.encoded is None else page.encoded

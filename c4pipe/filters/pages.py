@@ -1,4 +1,6 @@
-"""Page rules: each takes one fact about a page (see `recipes.rules.Fact`) and tells whether the page is dropped."""
+"""Page rules: each takes one fact about a page (see `recipes.rule.Fact`), or a number that was counted in it, and tells
+whether the page is dropped.
+"""
 
 from collections.abc import Sequence
 
@@ -53,3 +55,13 @@ def is_listed(bad_word: str | None) -> bool:
 def is_outside(listed: bool) -> bool:
     """Tells whether the page's URL is outside a list of domains or links (paper, 3.4.1)."""
     return not listed
+
+
+def is_below(number: float, at_least: float) -> bool:
+    """Tells whether what was counted in the page is less than `at_least`."""
+    return number < at_least
+
+
+def is_above(number: float, at_most: float) -> bool:
+    """Tells whether what was counted in the page is more than `at_most`."""
+    return number > at_most

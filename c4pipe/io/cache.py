@@ -10,7 +10,8 @@ from c4pipe.io.atomic import AtomicFile, make_folder, naming
 from c4pipe.io.byte_stream import ByteStream
 from c4pipe.io.lock import held
 
-_READ_SIZE = 1 << 20  # bytes
+_READ_SIZE = 1 << 20  # bytes of a file
+_FETCH_SIZE = 1 << 18  # bytes of a download: progress is told after each
 _LONGEST = 240  # characters of a file's name, with room for ".sha256": file systems allow 255 bytes
 
 
@@ -46,7 +47,7 @@ def _save(download: Callable[[], AbstractContextManager[ByteStream]], path: Path
     file, line = AtomicFile(path, f"{label}."), AtomicFile(digest, f"{label}.")
     try:
         with download() as stream, file.path.open("xb") as opened:
-            while data := stream.read(_READ_SIZE):
+            while data := stream.read(_FETCH_SIZE):
                 sha256.update(data)
                 opened.write(data)
         line.path.write_text(f"{sha256.hexdigest()}  {path.name}\n")

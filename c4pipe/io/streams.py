@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -12,6 +12,9 @@ from c4pipe.io.connections import make_pool
 from c4pipe.io.http import Download
 from c4pipe.io.object_store import SCHEMES, ObjectDownload
 from c4pipe.io.retry import DownloadError, NetworkOptions, OnWait
+
+OnFetched = Callable[[int, int | None], None]
+"""Gets the number of bytes of a file that have arrived, and the bytes of the whole file where the server says it."""
 
 
 def is_url(path: str) -> bool:
@@ -39,19 +42,22 @@ class InputOpener:
         self._pool = make_pool()
 
     @contextlib.contextmanager
-    def open(self, path: str, max_size: int | None = None) -> Iterator[ByteStream]:
+    def open(self, path: str, max_size: int | None = None, on_fetched: OnFetched | None = None) -> Iterator[ByteStream]:
         """Opens a path or URL. Raises DownloadError where a URL can't be read, OSError where a file can't.
 
         Args:
             path: the path or URL.
             max_size: the largest number of bytes that is downloaded; None for no limit. A larger file can't be read.
+            on_fetched: gets how far a download into the cache is, each time that bytes arrive.
         """
         cache = self._network.cache
         if is_url(path) and cache is None:
             with self._limited(path, max_size) as stream:
                 yield stream
             return
-        local = cached(cache, path, lambda: self._limited(path, max_size)) if cache and is_url(path) else Path(path)
+        local = Path(path)
+        if cache and is_url(path):
+            local = cached(cache, path, lambda: self._limited(path, max_size, on_fetched))
         with local.open("rb") as file:
             yield file
 
@@ -73,8 +79,9 @@ class InputOpener:
             return b"".join(iter(lambda: download.read(1 << 20), b""))
 
     @contextlib.contextmanager
-    def _limited(self, url: str, max_size: int | None) -> Iterator[ByteStream]:
-        with self._download(url) as stream:
+    def _limited(self, url: str, max_size: int | None, on_fetched: OnFetched | None = None) -> Iterator[ByteStream]:
+        with self._download(url) as download:
+            stream: ByteStream = _WatchedStream(download, on_fetched) if on_fetched else download
             yield stream if max_size is None else _LimitedStream(stream, url, max_size)
 
     def _download(
@@ -83,6 +90,19 @@ class InputOpener:
         if url.startswith(SCHEMES):
             return contextlib.closing(ObjectDownload(url, self._network, first, size, self._on_wait))
         return contextlib.closing(Download(url, self._pool, self._network, first, size, self._on_wait))
+
+
+class _WatchedStream:
+    """A download that tells how far it is."""
+
+    def __init__(self, stream: ByteStream, on_fetched: OnFetched) -> None:
+        self._stream, self._on_fetched, self._size = stream, on_fetched, 0
+
+    def read(self, size: int) -> bytes:
+        data = self._stream.read(size)
+        self._size += len(data)
+        self._on_fetched(self._size, stream_length(self._stream))
+        return data
 
 
 class _LimitedStream:

@@ -64,12 +64,13 @@ def plan_clean(options: CleanOptions, progress: Progress | None = None) -> Clean
     if options.max_missing is not None and options.max_missing < 0:
         raise UsageError(f"--max-missing {options.max_missing}: give 0 or more")
     notes: list[str] = []
-    files = find_inputs(options.inputs, options.selection, _note_wait(progress), notes.append)
+    files = find_inputs(options.inputs, options.selection, note_wait(progress), notes.append)
     lists = recipe_lists.gather_lists(recipe, pinned_lists.lists_dir(options.lists), options.links)
     return CleanPlan(options, recipe, lists, files, tuple(notes))
 
 
-def _note_wait(progress: Progress | None) -> OnWait | None:
+def note_wait(progress: Progress | None) -> OnWait | None:
+    """Returns what tells the user of each wait for a server; None without progress."""
     return (lambda wait: progress.note(f"waits: {wait}")) if progress else None
 
 

@@ -70,6 +70,12 @@ class CorpusPlan:
         counts.pop("pages.cleaned", None)
         return counts
 
+    @property
+    def page_counts(self) -> dict[str, int]:
+        """How many pages the first steps handle, by the names that `watch_dedup` knows."""
+        kept = sum(header.counts.get("pages.cleaned", 0) for header in self.headers)
+        return {"urls": sum(header.rows for header in self.headers), "spans": kept, "pages": kept}
+
     def parameters(self, publication_token: str) -> DedupPlan:
         """Returns the parameters of the steps. Buckets and groups follow from the rows that the work files have."""
         options = self.options

@@ -5,7 +5,7 @@ from typing import Any
 
 from c4pipe.clean import dropped_pages, missing
 from c4pipe.corpus import manifest as manifest_file
-from c4pipe.dedup import STAGING, DedupPlan, dedup_work_files, publish, publisher
+from c4pipe.dedup import STAGING, DedupPlan, dedup_work_files, publish, watch_dedup
 from c4pipe.errors import LostDataError
 from c4pipe.io import only_run
 from c4pipe.jobs.corpus_plan import CorpusPlan
@@ -62,17 +62,13 @@ def _run(plan: CorpusPlan, parameters: DedupPlan, progress: Progress) -> None:
     output, runner, size = plan.options.output, plan.options.runner, parameters.group
     files = list(enumerate(str(path.absolute()) for path in plan.files.values()))
     groups = [(first // size, files[first : first + size]) for first in range(0, len(files), size)]
-    shards = plan.shard_files
-
-    def written() -> int:
-        return publisher(output).written(shards)
-
+    pages = plan.page_counts
     with spill_folder(runner, output.absolute() / STAGING) as spill:
 
         def graph(flow: Flow) -> None:
             dedup_work_files(flow, groups, replace(parameters, spill=spill))
 
-        with progress.wait("dedup", output, len(shards), written):
+        with watch_dedup(progress, output, plan.shard_files, spill, pages):
             run_job(graph, runner, len(groups), progress.runs_as)
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from c4pipe.clean import WetFileCleaner, read_header, work_path
 from c4pipe.corpus import FORMATS
+from c4pipe.display import format_count
 from c4pipe.errors import C4pipeError
 from c4pipe.io import InputOpener, StoragePath, file_sizes, is_url
 from c4pipe.jobs.clean_plan import CleanPlan
@@ -17,7 +18,7 @@ from c4pipe.jobs.corpus_plan import plan_dedup
 from c4pipe.jobs.dedup_job import dedup
 from c4pipe.jobs.options import DedupOptions
 from c4pipe.recipes import LISTS_FOLDER, recipe_lists
-from c4pipe.runners import Progress, RunnerOptions
+from c4pipe.runners import Progress, RunnerOptions, State
 from c4pipe.wet import InputFile
 
 PART = 8 * 1000 * 1000
@@ -107,11 +108,11 @@ def sizes(files: Sequence[InputFile], sources: InputOpener) -> Sizes:
     return Sizes(len(files), tuple(known))
 
 
-def cost(plan: CleanPlan, formats: Sequence[str], count: int, sources: InputOpener) -> Cost:
+def cost(plan: CleanPlan, formats: Sequence[str], count: int, sources: InputOpener, progress: Progress) -> Cost:
     """Cleans and deduplicates a slice of each of `count` files, in this process, and returns what that cost.
 
     The slices are at evenly spread places in their files: in a WET file, pages are sorted by URL, and the first pages
-    differ from the others.
+    differ from the others. `progress` gets how many slices are cleaned.
 
     Raises OSError if a file can't be read, C4pipeError if the slices hold no page.
     """
@@ -120,16 +121,21 @@ def cost(plan: CleanPlan, formats: Sequence[str], count: int, sources: InputOpen
         plan.lists.save(work / LISTS_FOLDER)
         cleaner = WetFileCleaner(plan.recipe, recipe_lists.load_lists(work / LISTS_FOLDER, plan.lists.digests))
         files = spread(plan.files, count)
-        slices = []
-        for number, file in enumerate(files):
-            slices.append(_clean_slice(file, (number + 0.5) / len(files), sources, cleaner, work_path(work, file)))
+        slices: list[_Slice] = []
+
+        def look() -> State:
+            return len(slices) / len(files), f"{len(slices)} of {format_count(len(files), 'slice')} cleaned"
+
+        with progress.show("measure", Path(folder), look):
+            for number, file in enumerate(files):
+                slices.append(_clean_slice(file, (number + 0.5) / len(files), sources, cleaner, work_path(work, file)))
         headers = [read_header(work_path(work, file)) for file in files]
         pages = sum(header.counts.get("pages.read", 0) for header in headers)
         if not pages:
             raise C4pipeError(f"no page was found in {len(files)} slices: are these WET files?")
         before = time.process_time()
         options = DedupOptions((work,), output, tuple(formats), runner=RunnerOptions(workers=1))
-        manifest = dedup(plan_dedup(options), Progress())
+        manifest = dedup(plan_dedup(options), progress)
         return Cost(
             parts=len(files),
             stored=sum(each.stored for each in slices),

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from c4pipe.errors import C4pipeError
 from c4pipe.io import InputOpener
 from c4pipe.jobs import measure
-from c4pipe.jobs.clean_plan import CleanPlan
+from c4pipe.jobs.clean_plan import CleanPlan, note_wait
 from c4pipe.jobs.measure import Cost, Sizes
+from c4pipe.runners import Progress
 
 _TRIES = 4  # few, because a person waits for the answer
 
@@ -56,7 +57,7 @@ class Plan:
         return max(busy, network), network > busy
 
 
-def make_plan(build: CleanPlan, formats: Sequence[str], slices: int, cores: int) -> Plan:
+def make_plan(build: CleanPlan, formats: Sequence[str], slices: int, cores: int, progress: Progress) -> Plan:
     """Measures slices of some of the files, and returns the estimates; those that can't be measured are missing.
 
     Args:
@@ -64,12 +65,13 @@ def make_plan(build: CleanPlan, formats: Sequence[str], slices: int, cores: int)
         formats: names of shard formats.
         slices: how many files to measure a slice of.
         cores: the cores that wall time is estimated for.
+        progress: gets how many slices are measured, and a note for each wait for a server.
     """
     network = build.options.network
-    sources = InputOpener(replace(network, tries=min(_TRIES, network.tries)))
+    sources = InputOpener(replace(network, tries=min(_TRIES, network.tries)), note_wait(progress))
     plan = Plan(cores, len(build.files), bytes_per_second=network.bytes_per_second)
     try:
         plan = replace(plan, sizes=measure.sizes(build.files, sources))
-        return replace(plan, cost=measure.cost(build, formats, slices, sources))
+        return replace(plan, cost=measure.cost(build, formats, slices, sources, progress))
     except (OSError, C4pipeError) as error:
         return replace(plan, problem=str(error))

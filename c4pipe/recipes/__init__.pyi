@@ -7,8 +7,8 @@ from .recipe import Recipe as Recipe
 from .recipe import Step as Step
 from .recipe_lists import LISTS_FOLDER as LISTS_FOLDER
 from .recipe_lists import Lists as Lists
+from .rule import Fact as Fact
 from .rules import RULES as RULES
-from .rules import Fact as Fact
 from .stored_recipe import check_recipe as check_recipe
 from .wording import describe_step as describe_step
 from .wording import parameter_text as parameter_text

@@ -3,7 +3,7 @@
 from typing import Any
 
 from c4pipe.display import suggestion
-from c4pipe.recipes.rules import Rule
+from c4pipe.recipes.rule import Rule
 
 _AT_LEAST_ONE = ("size", "one_in")
 _MOST = 2**31 - 1  # of a whole number
@@ -31,8 +31,9 @@ def parameter_value(rule: Rule, name: str, value: Any) -> Any:
     if isinstance(expected, bool):
         return _checked(value, isinstance(value, bool), f"{entry}: write true or false")
     if isinstance(expected, float):
-        number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
-        return float(_checked(value, number, f"{entry}: give a number from 0 to 1"))
+        most = 1 if expected <= 1 else _MOST
+        number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= most
+        return float(_checked(value, number, f"{entry}: give a number from 0 to {most:,}"))
     least = 1 if name in _AT_LEAST_ONE else 0
     whole = isinstance(value, int) and not isinstance(value, bool) and value >= least
     _checked(value, whole, f"{entry}: give a whole number of at least {least}")

@@ -11,7 +11,8 @@ from typing import Any
 from c4pipe.display import suggestion
 from c4pipe.errors import UsageError
 from c4pipe.filters import UNKNOWN, known_languages
-from c4pipe.recipes.rules import RULES, Rule
+from c4pipe.recipes.rule import Rule
+from c4pipe.recipes.rules import RULES
 
 STAGES = {
     "read": "the record's body",
@@ -41,6 +42,14 @@ class Step:
     def arguments(self) -> dict[str, Any]:
         """The parameters that the rule's function takes."""
         return {name: value for name, value in self.parameters.items() if name not in self.definition.elsewhere}
+
+    def measured(self, fact: Any) -> Any:
+        """Returns the number that the rule compares with its limit, from its fact; the fact where it has no measure."""
+        measure = self.definition.measure
+        if measure is None:
+            return fact
+        given = {name: self.parameters[name] for name in measure.parameters}
+        return measure.function(fact, **measure.constants, **given)
 
 
 def step(rule: str, **parameters: Any) -> Step:
@@ -149,6 +158,14 @@ class Recipe:
     def change(self, rule: str, **parameters: Any) -> "Recipe":
         """Returns the recipe with other parameters of one of its rules. Raises KeyError for an unknown parameter."""
         return self._map(lambda each: step(rule, **{**each.parameters, **parameters}) if each.rule == rule else each)
+
+    def adding(self, stage: str, *new: Step) -> "Recipe":
+        """Returns the recipe with more rules in a stage: behind the others, but before the split for validation."""
+        steps = getattr(self, stage)
+        rules = [each.rule for each in steps]
+        place = rules.index("validation") if "validation" in rules else len(rules)
+        more: Any = {stage: (*steps[:place], *new, *steps[place:])}
+        return replace(self, **more)
 
     def without(self, *rules: str) -> "Recipe":
         """Returns the recipe without some rules. `empty` replaces `few_sentences` and `few_sentences_left`."""

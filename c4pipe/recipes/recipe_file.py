@@ -1,7 +1,8 @@
-"""A user's recipe: a TOML file that names a base, changes parameters and switches rules off.
+"""A user's recipe: a TOML file that names a base, changes parameters and switches rules on and off.
 
 base = "c4"
 off = ["bad_words"]
+on = ["few_stop_words"]
 min_words_per_line = 3         # a parameter that only one rule has; or a table with the name of a rule:
 [no_terminal_punctuation]
 excluded_endings = []
@@ -16,15 +17,16 @@ from c4pipe.display import error_reason, suggestion
 from c4pipe.errors import UsageError
 from c4pipe.recipes.parameter_values import parameter_value
 from c4pipe.recipes.pinned_lists import read_file
-from c4pipe.recipes.recipe import STAGES, Recipe
-from c4pipe.recipes.rules import Rule
+from c4pipe.recipes.recipe import STAGES, Recipe, step
+from c4pipe.recipes.rule import Rule
+from c4pipe.recipes.rules import RULES
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-_KEYS = ("base", "name", "description", "off")
+_KEYS = ("base", "name", "description", "off", "on")
 _NEEDED = ("body_lines", "incomplete", "normalised_url", "stale_capture", "empty")
 _MOST_BYTES = 64 * 1024
 
@@ -67,9 +69,9 @@ class _Reader:
         if base not in self._bases:
             problem = f"unknown base {base!r}" if "base" in values else "no base"
             raise self._error(f"{problem}: name one of {', '.join(self._bases)}" + _meant(values, self._bases))
-        recipe = self._bases[base]
+        off = self._off(self._bases[base], values.get("off", []))
+        recipe = self._with_rules(self._bases[base], values.get("on", []))
         changes = self._changes(recipe, {key: value for key, value in values.items() if key not in _KEYS})
-        off = self._off(recipe, values.get("off", []))
         for rule in changes:
             if rule in off:
                 raise self._error(f"rule {rule} is switched off and has parameters: leave one of them out")
@@ -78,7 +80,7 @@ class _Reader:
         try:
             steps = recipe.without(*off).to_json()
             for stage in STAGES:
-                steps[stage] = [{**step, **changes.get(step["rule"], {})} for step in steps[stage]]
+                steps[stage] = [{**each, **changes.get(each["rule"], {})} for each in steps[stage]]
             changed = Recipe.from_json({**steps, "name": name, "description": description})
             languages = changed.parameters("language").get("languages")
             return changed.with_languages(languages) if languages is not None else changed
@@ -97,7 +99,7 @@ class _Reader:
         return value
 
     def _off(self, recipe: Recipe, off: Any) -> Sequence[str]:
-        known = [step.rule for _, step in recipe.steps() if step.rule not in _NEEDED]
+        known = [each.rule for _, each in recipe.steps() if each.rule not in _NEEDED]
         if not isinstance(off, list):
             raise self._error(f"off = {off!r}: give a list of rules, such as off = [{known[-1]!r}]")
         for rule in off:
@@ -108,8 +110,33 @@ class _Reader:
                 )
         return off
 
+    def _with_rules(self, recipe: Recipe, on: Any) -> Recipe:
+        """Returns the recipe with the rules that are switched on, each with the parameters of the table."""
+        known = [rule for rule in RULES if not recipe.find(rule) and rule not in _NEEDED]
+        if not isinstance(on, list):
+            raise self._error(f"on = {on!r}: give a list of rules, such as on = [{known[-1]!r}]")
+        for number, rule in enumerate(on):
+            if rule not in known or rule in on[:number]:
+                named = isinstance(rule, str) and (recipe.find(rule) or rule in on[:number])
+                why = f"is a rule of {recipe.name} already" if named else "is no rule"
+                raise self._error(
+                    f"on: {rule!r} {why}; rules that can be switched on: {', '.join(known)}"
+                    + suggestion(str(rule), known)
+                )
+        try:
+            for rule in sorted(on, key=list(RULES).index):
+                recipe = recipe.adding(self._stage(rule), step(rule))
+        except UsageError as error:
+            raise self._error(f"on: {rule!r} can't be switched on: {error}") from None
+        return recipe
+
+    def _stage(self, rule: str) -> str:
+        """Returns the stage to which a rule is added."""
+        steps = (each for base in self._bases.values() for each in base.steps())
+        return RULES[rule].stage or next(stage for stage, each in steps if each.rule == rule)
+
     def _changes(self, recipe: Recipe, values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        rules = {step.rule: step.definition for _, step in recipe.steps()}
+        rules = {each.rule: each.definition for _, each in recipe.steps()}
         owners: dict[str, list[str]] = {}
         for rule in rules.values():
             for name in rule.parameters:

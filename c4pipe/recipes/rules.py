@@ -1,78 +1,19 @@
 """The rule table: the one source for filtering, counting, reporting and explaining.
 
-A rule is known by its name, which is also the reason in a verdict and the counter in the funnel.
+A rule is known by its name, which is also the reason in a verdict and the counter in the funnel. The rows of the rules
+that C4 does not have are in `quality_rules`.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from enum import Enum, auto
-from typing import Any, Literal
+from collections.abc import Mapping
 
 from c4pipe.filters import body_lines, find_stale_captures, is_validation, lines, normalise_url, pages, spans
-
-Scope = Literal["page", "line", "corpus"]
+from c4pipe.recipes.quality_rules import MASKS, QUALITY_RULES
+from c4pipe.recipes.rule import Fact, Rule
 
 PAPER = "T5 paper (Raffel et al. 2020), 2.2"
 PAPER_VARIANTS = "T5 paper, 3.4.1"
 TFDS = "TensorFlow Datasets, c4 3.1.0"
 MC4 = "mT5 paper (Xue et al. 2021), 3.1"
-
-
-class Fact(Enum):
-    """What a page rule is given to decide by: one fact about a page. `clean.page_facts` computes each of them."""
-
-    MISSING_FIELDS = auto()
-    """list[str]: which of URL, text and timestamp the page lacks."""
-    LENGTH = auto()
-    """int: characters of the text."""
-    TEXT = auto()
-    """str: the page as crawled before the line rules, the kept lines from then on."""
-    LOWER_TEXT = auto()
-    """str: TEXT in lower case."""
-    LINES = auto()
-    """list[str]: the kept lines."""
-    LANGUAGE_GUESS = auto()
-    """Guess | None: the most probable language of the kept lines."""
-    SENTENCE_COUNT = auto()
-    """int: sentences of the kept lines, or the lines alone where they are enough."""
-    SENTENCES_LEFT = auto()
-    """int: sentences that are left after the removal of repeated spans."""
-    BAD_WORD = auto()
-    """str | None: a listed word for which the page is dropped."""
-    DOMAIN_LISTED = auto()
-    """bool: whether the URL's domain is in the recipe's list of domains."""
-    URL_LISTED = auto()
-    """bool: whether the URL is in the recipe's list of links."""
-
-
-@dataclass(frozen=True)
-class Rule:
-    """One heuristic.
-
-    Attributes:
-        name: the reason for which a page is dropped, and the counter.
-        scope: what the rule judges: a page, a line, or the corpus (all pages together).
-        does: what it does, with its parameters in braces.
-        source: the origin of the rule and its constants.
-        function: the pure function that does it.
-        parameters: their values in the recipe `c4`, or in the first recipe with this rule where `c4` has none.
-        fact: what a page rule's function is given; None for other rules.
-        edits: whether a line rule changes lines instead of dropping them.
-        choices: the allowed values of a parameter, where they are few.
-        elsewhere: parameters that the function does not take: `clean.resources`, `clean.page_facts` or job 2 use them.
-    """
-
-    name: str
-    scope: Scope
-    does: str
-    source: str
-    function: Callable[..., Any]
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    fact: Fact | None = None
-    edits: bool = False
-    choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    elsewhere: tuple[str, ...] = ()
-
 
 _POLICY = (
     "terms of use",
@@ -85,7 +26,8 @@ _POLICY = (
 
 _TABLE = (
     Rule(
-        "body_lines", "line", "cuts the body into lines (separators: {line_separators}), trims them, drops blank ones",
+        "body_lines", "line",
+        "cuts the body into lines (separators: {line_separators}), trims them, drops blank ones (as crawled: neither)",
         "WARC 1.0 (ISO 28500)", body_lines.cut, {"line_separators": "unicode"}, edits=True,
         choices={"line_separators": tuple(body_lines.LINE_SEPARATORS)},
     ),
@@ -152,9 +94,9 @@ _TABLE = (
     ),
     Rule(
         "few_sentences", "page",
-        "drops a page of fewer than {min_sentences} sentences, counted line by line (Punkt model: {model})",
+        "drops a page of fewer than {min_sentences} sentences, counted line by line (model: {model})",
         PAPER, pages.falls_short, {"min_sentences": 3, "model": "language"}, Fact.SENTENCE_COUNT,
-        choices={"model": ("language", "nltk english")}, elsewhere=("model",),
+        choices={"model": ("language", "nltk english", "spacy english")}, elsewhere=("model",),
     ),
     Rule(
         "repeated_span", "corpus",
@@ -230,5 +172,5 @@ _TABLE = (
     ),
 )  # fmt: skip
 
-RULES: Mapping[str, Rule] = {rule.name: rule for rule in _TABLE}
+RULES: Mapping[str, Rule] = {rule.name: rule for rule in (*_TABLE, *QUALITY_RULES, *MASKS)}
 """Every rule by name, in the order of the documentation."""

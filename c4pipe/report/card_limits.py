@@ -40,13 +40,22 @@ def limits(recipe: Recipe, languages: Sequence[str], missing: int) -> Iterator[s
         yield "The rules favour prose. They drop pages of short lines or few sentences."
     if recipe.find("curly_bracket"):
         yield "A page or line with a curly bracket is dropped, and with it most program code."
+    if any(step.definition.measure for _, step in recipe.steps()):
+        yield (
+            "The rules that count something in a whole page were made for text that trafilatura extracts from HTML. "
+            "The text here is that of WET files, with menus and footers, so these rules drop more pages than in the "
+            "corpora that they come from."
+        )
     yield from _sentence_limit(recipe, languages)
     yield _repetition_limit(recipe)
     if recipe.find("domain_not_listed") or recipe.find("url_not_listed"):
         yield "All pages come from a list of domains or links, so the corpus has the subjects of that list."
+    masked = recipe.find("email_address") or recipe.find("public_ip_address")
+    if masked:
+        yield "E-mail or IP addresses were replaced where a pattern finds them. Names and postal addresses stay."
     yield (
-        "Nothing was done about personal data, false or hateful statements, machine-written text, or pages that are "
-        "also in the test sets of benchmarks."
+        f"Nothing was done about {'' if masked else 'personal data, '}false or hateful statements, machine-written "
+        "text, or pages that are also in the test sets of benchmarks."
     )
 
 

@@ -110,7 +110,7 @@ def _pages(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
 def _lines(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
     read = counts.get("lines.read", 0)
     yield FunnelRow("lines", "read", "lines read (pages that reached the line rules)", read, read)
-    for step in (*recipe.read, *recipe.lines):
+    for step in (*recipe.read, *recipe.lines, *recipe.cleaned):
         if step.definition.scope != "line" or step.rule == "body_lines":
             continue
         if step.definition.edits:

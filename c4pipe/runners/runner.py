@@ -50,6 +50,10 @@ def check_runner(options: RunnerOptions) -> None:
             "k8s://https://HOST:6443"
         )
     if options.runner is not None and not options.is_spark:
+        if importlib.util.find_spec("apache_beam") is None:
+            raise UsageError(
+                f"--runner {options.runner} needs Apache Beam, which is not installed: pip install apache-beam"
+            )
         from c4pipe.runners.beam_names import find_runner
 
         find_runner(options)

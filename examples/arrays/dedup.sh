@@ -32,7 +32,7 @@ while [ $((index * files_per_task)) -lt "$files" ]; do
     [ "$expected" -le "$files_per_task" ] || expected=$files_per_task
     case $folder in
     *://*) cleaned=$expected ;;
-    *) cleaned=$(ls "$folder" 2>/dev/null | grep -c -e '\.parquet$' -e '\.missing\.json$') || true ;;
+    *) cleaned=$(find "$folder/" -maxdepth 1 ! -name '.*' '(' -name '*.parquet' -o -name '*.missing.json' ')' 2>/dev/null | grep -c /) || true ;;
     esac
     if [ "$cleaned" -ne "$expected" ]; then
         echo "task $index: $folder has $cleaned of $expected files" >&2

@@ -1,6 +1,7 @@
 """Workers note how far they are in a file, and the run reads the notes: while the file is cleaned, and no longer."""
 
 import io
+import random
 from pathlib import Path
 
 from c4pipe.clean.clean_progress import watch_clean
@@ -19,11 +20,11 @@ def positions(folder: Path) -> dict[str, Position]:
 def test_a_note_is_there_while_the_file_is_cleaned(tmp_path: Path) -> None:
     (tmp_path / "a.wet.gz").write_bytes(bytes(4 * STEP))
     with (tmp_path / "a.wet.gz").open("rb") as stream:
-        writer = PositionWriter(tmp_path / WORK_FILE, stream)
+        writer = PositionWriter(tmp_path / WORK_FILE)
         assert positions(tmp_path) == {}
         for read, pages in ((STEP, 7), (2 * STEP + 5, 12)):
             assert read >= writer.next
-            writer.note(read, pages)
+            writer.note(stream, read, pages)
             assert positions(tmp_path) == {WORK_FILE: Position(read, 4 * STEP, pages)}
         assert writer.next == 3 * STEP + 5
         assert positions(tmp_path)[WORK_FILE].share == (2 * STEP + 5) / (4 * STEP)
@@ -32,14 +33,38 @@ def test_a_note_is_there_while_the_file_is_cleaned(tmp_path: Path) -> None:
     assert list_names(tmp_path) == {"a.wet.gz"}
 
 
+def test_a_download_into_the_cache_is_half_of_a_file(tmp_path: Path) -> None:
+    shares: list[float] = []
+    writer = PositionWriter(tmp_path / WORK_FILE)
+
+    def fetched(size: int, length: int | None) -> None:
+        writer.fetched(size, length)
+        shares.extend(each.share for each in positions(tmp_path).values())
+
+    data = random.Random(1).randbytes(6 * STEP + 100)
+    opener = InputOpener(NetworkOptions(cache=tmp_path / "cache"))
+    with serve({"a": data}) as web:
+        with opener.open(f"{web.url}/a", on_fetched=fetched) as stream:
+            assert shares == sorted(shares)
+            assert (len(set(shares)), shares[-1]) == (7, 0.5)
+            writer.note(stream, 3 * STEP, 5)
+            assert positions(tmp_path)[WORK_FILE] == Position(len(data) + 3 * STEP, 2 * len(data), 5)
+        writer.close()
+        with opener.open(f"{web.url}/a", on_fetched=fetched) as stream:  # no download
+            assert len(set(shares)) == 7
+            assert stream.read(len(data) + 1) == data
+    assert positions(tmp_path) == {}
+
+
 def test_a_note_that_is_not_whole_is_none(tmp_path: Path) -> None:
     (tmp_path / f".{WORK_FILE}.position.tmp").write_bytes(b"1234")
     assert positions(tmp_path) == {}
 
 
 def test_a_store_has_no_notes() -> None:
-    writer = PositionWriter(storage_path("s3://bucket.invalid/work") / WORK_FILE, io.BytesIO())
-    writer.note(STEP, 1)  # asks for nothing
+    writer = PositionWriter(storage_path("s3://bucket.invalid/work") / WORK_FILE)
+    writer.fetched(STEP, STEP)
+    writer.note(io.BytesIO(), STEP, 1)  # asks for nothing
     writer.close()
     assert writer.next == 2 * STEP
 
@@ -62,8 +87,8 @@ def test_files_of_unknown_size_move_the_bar(tmp_path: Path) -> None:
     with watch_clean(Progress(events.append, interval=0.01), tmp_path, {WORK_FILE: 1, "b.wet.gz.parquet": 1}):
         (tmp_path / "a.wet.gz").write_bytes(bytes(4 * STEP))
         with (tmp_path / "a.wet.gz").open("rb") as file:
-            writer = PositionWriter(tmp_path / WORK_FILE, file)
-            writer.note(2 * STEP, 50)
+            writer = PositionWriter(tmp_path / WORK_FILE)
+            writer.note(file, 2 * STEP, 50)
             while not events or events[-1].share == 0:
                 pass
             writer.close()

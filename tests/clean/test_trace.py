@@ -20,7 +20,7 @@ from c4pipe.cli.explain_view import page_json, page_view
 from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.presets import C4, RECIPES, TFDS, find_recipe
 from c4pipe.recipes.recipe import STAGES, Recipe
-from c4pipe.recipes.rules import Fact
+from c4pipe.recipes.rule import Fact
 from c4pipe.wet.page import Page
 from tests.helpers.console import printed
 from tests.helpers.pages import pages_of

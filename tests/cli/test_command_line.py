@@ -13,6 +13,7 @@ from c4pipe.cli import main
 from c4pipe.cli.command_line import parse_command_line, split_command_line
 from c4pipe.errors import UsageError
 from c4pipe.native import kernels
+from c4pipe.runners import RunnerOptions, check_runner
 
 
 def test_options_of_beam_among_those_of_c4pipe() -> None:
@@ -112,3 +113,14 @@ def test_completion_in_a_shell(line: str, completions: list[str], tmp_path: Path
     done = subprocess.run([sys.executable, "-m", "c4pipe"], env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert [each.strip() for each in answers.read_text().split("\n")] == completions
+
+
+def test_without_beam_a_sentence_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "apache_beam", None)
+    given = ["build", "samples/crawl", "--output", "corpus", "--runner", "FlinkRunner"]
+    own, beam = split_command_line(main.make_parser(), [*given, "--", "--flink_master", "x"])
+    assert (own, beam) == (given, ["--flink_master", "x"])
+    with pytest.raises(UsageError, match=r"^--runner FlinkRunner needs Apache Beam, which is not installed: pip "):
+        check_runner(RunnerOptions(runner="FlinkRunner", beam=tuple(beam)))
+    with pytest.raises(UsageError, match=r"^build has no option --wokrers; similar: --workers"):
+        split_command_line(main.make_parser(), ["build", "a.wet", "--wokrers", "2"])

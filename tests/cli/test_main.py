@@ -194,7 +194,7 @@ def test_recipes_shows_all_of_them_side_by_side(capsys: pytest.CaptureFixture[st
     assert [line.split()[0] for line in names.splitlines()] == list(RECIPES)
     rows = {line.split()[0]: line for line in table.splitlines() if line[:1].strip()}
     assert [name for name in rows if name in RULES] == list(RULES)
-    assert rows["few_sentences"].split()[1:] == ["cleaned"] * 9  # four count no sentences
+    assert rows["few_sentences"].split()[1:] == ["cleaned"] * 9 + ["lines"] * 2  # five count no sentences
     assert "min_words_per_line" not in rows  # the same in all
 
 

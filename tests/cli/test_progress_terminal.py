@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from c4pipe.cli.progress import fitted
+from c4pipe.cli.progress import fitted, without_wait
 from tests.helpers.crawls import LISTS, sample_pages
+from tests.helpers.web import serve
 from tests.helpers.wet import wet_bytes
 
 WORDS = "3 of 8 files, 71,000 pages, 12 pages/s, dropped: language 61%, few_sentences 9%"
@@ -33,6 +34,26 @@ WORDS = "3 of 8 files, 71,000 pages, 12 pages/s, dropped: language 61%, few_sent
 )
 def test_the_last_parts_go_first(room: int, shown: str) -> None:
     assert fitted(WORDS, room) == shown
+
+
+@pytest.mark.parametrize(
+    ("words", "rest", "wait"),
+    [
+        (WORDS, WORDS, ""),
+        (
+            "1 of 2 files, waits: x, y from h, try 1 of 8, next in 3 s, 5 pages",
+            "1 of 2 files, 5 pages",
+            "waits: x, y from h, try 1 of 8, next in 3 s",
+        ),
+        (
+            "1 of 2 files, 1,200 wait: x from h, try 1 of 8, next in 3 s",
+            "1 of 2 files",
+            "1,200 wait: x from h, try 1 of 8, next in 3 s",
+        ),
+    ],
+)
+def test_a_wait_is_told_apart(words: str, rest: str, wait: str) -> None:
+    assert without_wait(words) == (rest, wait)
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +77,28 @@ def test_a_terminal_of_some_width(columns: int, one_file: Path, tmp_path: Path) 
     assert any("dropped" in line for line in lines) == (columns > 80)
     assert "100% 0:00:" in lines[-1]
     assert [path.name for path in (tmp_path / "w").iterdir() if path.name.endswith(".tmp")] == []
+
+
+@pytest.mark.slow
+def test_a_download_into_the_cache_moves_the_bar(one_file: Path, tmp_path: Path) -> None:
+    """To the half, before the first page is cleaned; then pages move it on, and it never goes back."""
+    with serve({"one.warc.wet.gz": one_file.read_bytes()}, lambda path, number: "503" if number < 1 else None) as web:
+        command = ["clean", f"{web.url}/one.warc.wet.gz", "--lists", str(LISTS), "--work", str(tmp_path / "w")]
+        lines = frames(
+            on_terminal([*command, "--cache", str(tmp_path / "cache"), "--bandwidth", "2", "--workers", "1"], 80)
+        )
+    assert max(map(len, lines)) <= 80
+    bars = [line for line in lines if line.startswith("clean ")]
+    waits = [line for line in lines if line.startswith("waits: ")]
+    assert waits, "it does not fit behind the bar, so it is below it"
+    assert all(
+        re.fullmatch(r"waits: HTTP status 503 from 127\.0\.0\.1:\d+, try 1 of 8, next in 1 s", each) for each in waits
+    )
+    shares = [int(re.findall(r"(\d+)%", line)[0]) for line in bars]
+    assert shares == sorted(shares)
+    assert {share for share in shares if 5 < share < 50}
+    assert {share for share in shares if 50 < share < 100}
+    assert all(" 0 pages" in line for line, share in zip(bars, shares, strict=True) if 0 < share < 50)
 
 
 def on_terminal(command: list[str], columns: int) -> str:

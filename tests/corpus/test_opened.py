@@ -224,3 +224,8 @@ def test_what_a_manifest_holds(small_corpus: Path) -> None:
     manifest = json.loads((small_corpus / "manifest.json").read_text())
     assert (manifest["format"], manifest["version"]) == ("c4pipe corpus", 3)
     assert manifest["versions"] == manifest_file.versions()
+
+
+def test_a_library_that_is_not_installed_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manifest_file, "_LIBRARIES", ("isal", "a-library-that-is-not-installed"))
+    assert list(manifest_file.versions()) == ["c4pipe", "python", "zlib", "isal"]

@@ -110,7 +110,7 @@ def test_a_rule_has_no_number(path: Path) -> None:
 
 def old_names() -> list[str]:
     """The names that the changelog lists as renamed, but for those that are words of their own, too."""
-    (renamed,) = re.findall(r"^### Renamed\n(.*?)^### ", page("CHANGELOG.md"), re.DOTALL | re.MULTILINE)
+    (renamed,) = re.findall(r"^#### Renamed\n(.*?)^#### ", page("CHANGELOG.md"), re.DOTALL | re.MULTILINE)
     olds = [quote for cells in table_rows(renamed) for quote in quoted(cells[-2])]
     return [old for old in olds if re.fullmatch(r"--[\w-]+|[a-z]+(_[a-z]+)+", old)]
 

@@ -11,10 +11,20 @@ from c4pipe.recipes.recipe import STAGES, Recipe
 from c4pipe.recipes.rules import RULES
 from c4pipe.recipes.wording import parameter_text
 from c4pipe.wet.records import DAMAGE
+from scripts.make_rules_page import rules_page
 from tests.helpers.documents import ROOT, folded, page, quoted, section, table_rows
 
 PAGE = page("docs/rules.md")
 RULE_SECTIONS = dict(re.findall(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", PAGE, re.DOTALL | re.MULTILINE))
+
+
+def test_the_lists_of_the_page_are_made_from_the_rule_table() -> None:
+    assert rules_page(PAGE) == PAGE, "run: python scripts/make_rules_page.py"
+    stale = PAGE.replace("- Parameters: `max_characters` = 190,000", "- Parameters: `max_characters` = 1").replace(
+        "- Source: WARC 1.0 (ISO 28500)\n", ""
+    )
+    assert stale != PAGE
+    assert rules_page(stale) == PAGE
 
 
 def test_the_page_has_each_rule_once() -> None:

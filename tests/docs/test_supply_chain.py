@@ -1,7 +1,10 @@
 """What is installed: versions with hashes for every Python, the same ones everywhere, and nothing beside them."""
 
 import re
+import shutil
+import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -23,9 +26,10 @@ SETS: dict[str, tuple[str, ...]] = {
     "test": ("dev", "parity"),
     "parity": ("parity",),
     "spark": ("spark",),
+    "docs": ("docs",),
     "fuzz": ("fuzz",),
 }
-LOCKS = [*SETS, "build", "audit"]
+LOCKS = [*SETS, "local", "reader", "build", "audit", "release"]
 
 
 def entries(path: Path) -> list[tuple[Requirement, int]]:
@@ -82,6 +86,14 @@ def test_a_lock_has_what_the_project_asks_for(name: str, python: str) -> None:
 
 
 @pytest.mark.parametrize("python", PYTHONS)
+def test_a_local_run_has_all_dependencies_but_beam(python: str) -> None:
+    local, everything = (pins(ROOT / "requirements" / f"{name}.txt", python) for name in ("local", "setup"))
+    assert local.keys() & wanted((), python).keys() == wanted((), python).keys() - {"apache-beam"}
+    assert local.items() <= everything.items()
+    assert not local.keys() & {"apache-beam", "grpcio", "protobuf", "requests"}
+
+
+@pytest.mark.parametrize("python", PYTHONS)
 def test_all_locks_have_the_same_versions(python: str) -> None:
     everything = pins(ROOT / "constraints.txt", python)
     for name in LOCKS:
@@ -107,7 +119,49 @@ def test_nothing_is_downloaded_without_a_hash(path: str) -> None:
 
 
 def test_actions_are_pinned_by_commit() -> None:
-    for file in (ROOT / ".github" / "workflows").glob("audit.yml"):
-        uses = re.findall(r"uses: (\S+)", file.read_text())
-        assert uses
-        assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", each) for each in uses)
+    """Each with its version in words, and each action in one version everywhere."""
+    lines = [
+        line.partition("uses: ")[2]
+        for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+        for line in path.read_text().splitlines()
+        if "uses:" in line
+    ]
+    assert len(lines) > 10
+    assert [line for line in lines if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line)] == []
+    assert len(set(lines)) == len({line.partition("@")[0] for line in lines})
+
+
+def test_only_the_jobs_that_publish_can_write() -> None:
+    allowed = {"wheels.yml": ["id-token"], "site.yml": ["pages", "id-token"]}
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        top, _, jobs = path.read_text().partition("\njobs:\n")
+        assert "\npermissions:\n  contents: read\n" in top
+        assert re.findall(r"(\S+): write", top) == []
+        assert re.findall(r"(\S+): write", jobs) == allowed.get(path.name, [])
+
+
+def test_hooks_download_nothing() -> None:
+    """Their versions are those of the lock: each is a program of .venv, or a script that calls some."""
+    text = (ROOT / ".pre-commit-config.yaml").read_text()
+    assert re.findall(r"repo: (\S+)", text) == ["local"]
+    assert set(re.findall(r"language: (\S+)", text)) == {"system"}
+    entries = re.findall(r"entry: (\S+)", text)
+    assert len(entries) == text.count("- id: ")
+    assert [entry for entry in entries if not entry.startswith((".venv/bin/", "scripts/"))] == []
+    assert all((ROOT / entry).exists() for entry in entries if entry.startswith("scripts/"))
+
+
+def test_the_workflow_builds_a_complete_source_distribution(tmp_path: Path) -> None:
+    """The command is the one in the workflow; it runs in a copy of what it needs."""
+    workflow = (ROOT / ".github" / "workflows" / "wheels.yml").read_text()
+    (code,) = re.findall(r'run: python -c "(.*build_sdist.*)"', workflow)
+    for name in ("pyproject.toml", "README.md", "LICENSE", "scripts", "c4pipe"):
+        source = ROOT / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, tmp_path / name)
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True)
+    (archive,) = (tmp_path / "dist").iterdir()
+    with tarfile.open(archive) as file:
+        names = {name.partition("/")[2] for name in file.getnames()}
+    needed = {path.relative_to(ROOT).as_posix() for path in (ROOT / "c4pipe").rglob("*.[pc]*") if path.is_file()}
+    assert {name for name in needed if not re.search(r"__pycache__|\.so$", name)} <= names
+    assert {"pyproject.toml", "LICENSE", "scripts/c4pipe-boot"} <= names

@@ -8,6 +8,7 @@ A case says what goes in, what comes out and why. What goes in decides how it is
             `lines` the counts of line rules (those that are not zero) and `left` the lines left, the last two
             only where they matter
     fact    the function of the page rule; `drops` tells whether the page falls
+    text    the measure of the page rule and its function; `number` is what it counts, `drops` whether the page falls
     url     `gives` the normalised URL; for `validation`, whether the page is set aside; with `domains` or `links`,
             lists of its own, `drops` tells whether the page falls
     pages   the cleaner, then the corpus rules over all pages; `gives` the lines left of each page, or the
@@ -42,11 +43,13 @@ from c4pipe.dedup.removals import Removals
 from c4pipe.filters import body_lines, spans
 from c4pipe.filters.duplicates import URL_ROW, find_repeats, find_stale_captures
 from c4pipe.filters.language import Guess
+from c4pipe.filters.page_text import PageText
 from c4pipe.filters.urls import capture_hash, normalise_url, url_key, url_md5
 from c4pipe.recipes.presets import C4, RECIPES, TFDS
 from c4pipe.recipes.recipe import Recipe, Step, step
 from c4pipe.recipes.recipe_lists import Lists
-from c4pipe.recipes.rules import RULES, Fact
+from c4pipe.recipes.rule import Fact
+from c4pipe.recipes.rules import RULES
 from c4pipe.runners.local_flow import LocalFlow
 from c4pipe.wet.page import Page
 from tests.helpers.pages import LINES, PROSE, resources_of, unreadable
@@ -139,6 +142,12 @@ def run_fact(given: Setting, case: Case) -> Outcome:
         fact = Guess(*fact) if given.rule == "language" else list(map(text_of, fact))
     drops = RULES[given.rule].function(fact, **given.step.arguments)
     return Outcome(drops, bool(drops))
+
+
+def run_text(given: Setting, case: Case) -> Outcome:
+    number = given.step.measured(PageText(text_of(case["text"])))
+    drops = RULES[given.rule].function(number, **given.step.arguments)
+    return Outcome({"number": pytest.approx(number, rel=1e-12), "drops": drops}, bool(drops))
 
 
 def run_url(given: Setting, case: Case) -> Outcome:
@@ -240,6 +249,7 @@ RUNNERS: dict[str, Callable[[Setting, Case], Outcome]] = {
     "line": run_line,
     "page": run_page,
     "fact": run_fact,
+    "text": run_text,
     "url": run_url,
     "pages": run_pages,
 }
@@ -270,6 +280,8 @@ def expected(case: Case) -> Any:
         return [list(map(text_of, each)) if isinstance(each, list) else each for each in case["gives"]]
     if "line" in case:
         return None if case["gives"] is None else text_of(case["gives"])
+    if "text" in case:
+        return {"number": case["number"], "drops": case["drops"]}
     return case["drops" if "drops" in case else "gives"]
 
 

@@ -51,6 +51,12 @@ def shown_commands(text: str) -> list[str]:
     return [re.sub(r"\s+#.*$", "", line) for line in lines]
 
 
+def indented_commands(text: str) -> list[str]:
+    """The commands of the indented blocks, each as one line, with its comment. Blocks in fences are left out."""
+    outside = re.sub(r"^ *```.*?^ *```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    return re.findall(r"^    (\S.*)$", re.sub(r" *\\\n *", " ", outside), re.MULTILINE)
+
+
 def folded(text: str) -> str:
     """The text with each run of white space as one space."""
     return " ".join(text.split())

@@ -54,7 +54,7 @@ def before_lines(recipe: Recipe) -> set[str]:
 
 def line_rules(recipe: Recipe) -> list[str]:
     """Returns the rules that drop or change lines, in their order."""
-    steps = (*recipe.read, *recipe.lines)
+    steps = (*recipe.read, *recipe.lines, *recipe.cleaned)
     return [each.rule for each in steps if each.definition.scope == "line" and each.rule != "body_lines"]
 
 

@@ -159,6 +159,21 @@ def test_without_a_network_it_says_what_is_not_known(
     assert "c4pipe: not measured: the list of the crawl's files http://127.0.0.1:9/crawl-data" in told.err
 
 
+def test_each_wait_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """For the list of the crawl, for a size, and for a slice."""
+    listing = f"crawl-data/{CRAWL}/wet.paths.gz"
+    with serve(
+        made_crawl(1), lambda path, number: "503" if number in ((0,) if path == listing else (0, 2)) else None
+    ) as web:
+        assert plan(CRAWL, "--source", web.url) == 0
+    host = web.url.removeprefix("http://")
+    lines = [line for line in capsys.readouterr().err.splitlines() if "waits" in line]
+    tries = [(5, 1), (4, 1), (4, 1)]
+    assert lines == [
+        f"c4pipe: waits: HTTP status 503 from {host}, try {number} of {of}, next in 1 s" for of, number in tries
+    ]
+
+
 def test_files_that_cannot_be_had_are_not_measured(capsys: pytest.CaptureFixture[str]) -> None:
     listing = f"crawl-data/{CRAWL}/wet.paths.gz"
     with serve({listing: made_crawl(5)[listing]}) as web:

@@ -33,6 +33,9 @@ from tests.helpers.web_data import SHIPPED, by_data, documents_file
 
 pytestmark = pytest.mark.slow
 
+IP_ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+")
+CITATION = re.compile(r"\[\d*\]|\[edit\]|\[citation needed\]")
+
 Row = dict[str, Any]
 PUBLIC_SUFFIXES = tldextract.TLDExtract(cache_dir=None, suffix_list_urls=())
 
@@ -311,6 +314,43 @@ def test_tfds_mc4_judges_what_dedup_left(build: Callable[..., Corpus]) -> None:
     assert lines.most_common(1)[0][1] == 1
     assert corpus.dropped["bad_words"] < mc4.dropped["bad_words"]  # bad words in lines that went are gone
     assert corpus.dropped["few_long_lines"] == mc4.dropped["few_long_lines"]
+
+
+def test_gopher_keeps_pages_as_crawled(build: Callable[..., Corpus], pages: dict[str, Page]) -> None:
+    corpus = build("gopher")
+    assert corpus.texts == {url: pages[url].body for url in corpus.rows}
+    assert len(corpus.rows) > 200
+    assert {
+        "few_page_words",
+        "few_alphabetic_words",
+        "repeated_lines",
+        "top_2_gram",
+        "language",
+    } <= corpus.dropped.keys()
+    for text in corpus.texts.values():
+        assert len(text.split()) > 40
+        assert len({"the", "be", "to", "of", "and", "that", "have", "with"} & set(text.split())) > 0
+    assert {row["language"] for row in corpus.rows.values()} == {"en"}
+
+
+def test_fineweb_is_a_part_of_gopher_with_fewer_lines(build: Callable[..., Corpus], pages: dict[str, Page]) -> None:
+    gopher, corpus = build("gopher"), build("fineweb")
+    assert corpus.rows.keys() < gopher.rows.keys()
+    assert {"repeated_characters", "few_punctuated_lines", "many_short_lines"} <= corpus.dropped.keys()
+    for url, text in corpus.texts.items():
+        lines = {CITATION.sub("", line) for line in pages[url].lines}
+        assert {line for line in text.split("\n") if "example." not in line and not IP_ADDRESS.search(line)} <= lines
+        assert not re.search(r"javascript|lorem ipsum|privacy policy|\{", text.lower())
+        assert corpus.rows[url]["language_probability"] == gopher.rows[url]["language_probability"]
+
+
+def test_datatrove_c4_keeps_what_the_closest_recipe_file_keeps(build: Callable[..., Corpus]) -> None:
+    """The file has Punkt's sentences instead of spaCy's, and counts words behind citation markers."""
+    path = Path(__file__).resolve().parents[2] / "examples" / "recipes" / "datatrove.toml"
+    corpus, closest = build("datatrove-c4"), build(str(path))
+    both = corpus.rows.keys() & closest.rows.keys()
+    assert len(both) > 0.9 * max(len(corpus.rows), len(closest.rows))
+    assert sum(corpus.texts[url] == closest.texts[url] for url in both) > 0.98 * len(both)
 
 
 @pytest.mark.parametrize("name", ["datatrove", "dolma"])

@@ -10,9 +10,10 @@ from c4pipe.cli import main
 from c4pipe.errors import UsageError
 from c4pipe.filters.spans import cut
 from c4pipe.recipes.presets import C4, RECIPES, TFDS, find_recipe
-from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe import Recipe, step
 from c4pipe.recipes.recipe_file import read_recipe
 from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.recipes.rules import RULES
 from c4pipe.wet.page import Page
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples" / "recipes").glob("*.toml"))
@@ -80,6 +81,40 @@ def test_sentences_start_where_the_text_has_them(tmp_path: Path, sample_lists: L
     ]
 
 
+def test_a_rule_is_switched_on_at_its_place(tmp_path: Path, sample_lists: Lists) -> None:
+    text = 'base = "c4"\non = ["url_not_listed", "many_hashes", "few_stop_words"]\n[few_stop_words]\nat_least = 4'
+    recipe = read(tmp_path, text)
+    assert [each.rule for each in recipe.cleaned] == [
+        *(each.rule for each in C4.cleaned),
+        "many_hashes",
+        "few_stop_words",
+    ]
+    assert [each.rule for each in recipe.final[-2:]] == ["url_not_listed", "validation"]
+    assert recipe.parameters("few_stop_words")["at_least"] == 4
+    lines = [
+        "Old ferries cross rivers every hour. They have done so.",
+        "Nobody remembers the first one, that is certain.",
+    ]
+    page = Page("http://example.com/", "2030-01-01T00:00:00Z", "\n".join(lines))
+    explained = RecipeEvaluator(recipe, RuleResources(recipe, sample_lists)).explain_page(page)
+    assert explained.reason == "few_stop_words"
+    (rule,) = (each for each in explained.rules if each.rule == "few_stop_words")
+    assert rule.fact == "3 of the stop words; at least 4"
+
+
+@pytest.mark.parametrize("base", RECIPES)
+def test_each_rule_can_be_switched_on_that_goes_with_the_base(tmp_path: Path, base: str) -> None:
+    for rule in RULES.keys() - {each.rule for _, each in RECIPES[base].steps()} - {"empty"}:
+        try:
+            recipe = read(tmp_path, f'base = "{base}"\non = ["{rule}"]')
+        except UsageError as error:
+            assert "needs" in str(error)  # noqa: PT017 - such as sentences, where the base removes lines
+            continue
+        assert recipe.find(rule) == step(rule)
+        assert len(list(recipe.steps())) == len(list(RECIPES[base].steps())) + 1
+        assert recipe.fingerprint({}) != RECIPES[base].fingerprint({})
+
+
 def test_the_name_and_the_description_can_be_given(tmp_path: Path) -> None:
     recipe = read(tmp_path, 'base = "tfds"\nname = "ours"\ndescription = "what we train on"')
     assert (recipe.name, recipe.description) == ("ours", "what we train on")
@@ -94,7 +129,7 @@ def test_the_name_and_the_description_can_be_given(tmp_path: Path) -> None:
         ("base = c4", "can't be read"),
         (
             'base = "c4"\nmin_word = 3',
-            "unknown key 'min_word'; known are base, name, description, off; the parameters ",
+            "unknown key 'min_word'; known are base, name, description, off, on; the parameters ",
         ),
         ('base = "c4"\n[few_word]\nmin_words_per_line = 3', "unknown key 'few_word'; known are"),
         ('base = "c4"\n[few_words]\nmin = 3', "rule few_words has no parameter 'min'; it has min_words_per_line"),
@@ -130,6 +165,21 @@ def test_the_name_and_the_description_can_be_given(tmp_path: Path) -> None:
         ('base = "mc4"\nlanguages = ["zh-cn"]', "unknown language 'zh-cn': cld3 knows af,"),
         ('base = "tfds"\nsearched_text = "crawled"', "bad_words runs after dedup"),
         ('base = "c4"\nname = ""', "name = '': give a text in quotes"),
+        ('base = "c4"\non = "few_stop_words"', "on = 'few_stop_words': give a list of rules, such as on = ['"),
+        (
+            'base = "c4"\non = ["few_stop_word"]',
+            "'few_stop_word' is no rule; rules that can be switched on: metadata_line,",
+        ),
+        ('base = "c4"\non = [1]', "on: 1 is no rule; rules that can be switched on: "),
+        ('base = "c4"\non = ["bad_words"]', "on: 'bad_words' is a rule of c4 already"),
+        ('base = "c4"\non = ["many_hashes", "many_hashes"]', "on: 'many_hashes' is a rule of c4 already"),
+        ('base = "c4"\non = ["stale_capture"]', "on: 'stale_capture' is a rule of c4 already"),
+        ('base = "c4"\non = ["few_stop_words"]\n[few_stop_words]\nat_least = 0.5', "give a whole number of at least 0"),
+        ('base = "c4"\non = ["many_hashes"]\n[many_hashes]\nat_most = 2', "at_most = 2: give a number from 0 to 1"),
+        (
+            'base = "c4"\non = ["long_mean_word"]\n[long_mean_word]\nat_most = -1',
+            "give a number from 0 to 2,147,483,647",
+        ),
     ],
 )
 def test_what_is_wrong_is_one_sentence(tmp_path: Path, text: str, told: str) -> None:

@@ -19,6 +19,7 @@ from c4pipe.cli.recipe_table import rules_table
 from c4pipe.errors import UsageError
 from c4pipe.filters.language import CLD3_LANGUAGES, LANGDETECT_LANGUAGES, UNKNOWN, known_languages
 from c4pipe.recipes.presets import C4, MC4, NOBLOCKLIST, RECIPES, TFDS, UNFILTERED, find_recipe
+from c4pipe.recipes.quality_rules import MASKS, QUALITY_RULES
 from c4pipe.recipes.recipe import STAGES, Recipe, Step, step
 from c4pipe.recipes.rules import RULES
 from c4pipe.recipes.wording import parameter_text
@@ -306,6 +307,7 @@ def test_every_rule_is_in_a_recipe() -> None:
 def test_the_rules_of_c4() -> None:
     """All rows of the paper's rules; what is not there belongs to other recipes."""
     others = {"metadata_line", "empty", "domain_not_listed", "url_not_listed", "few_long_lines"}
+    others |= {rule.name for rule in (*QUALITY_RULES, *MASKS)}
     assert {each.rule for _, each in C4.steps()} == RULES.keys() - others
 
 
@@ -323,7 +325,7 @@ def test_steps_of_a_stage_judge_what_the_stage_holds(recipe: Recipe) -> None:
         "readable": {"page"},
         "crawled": {"page"},
         "lines": {"line", "page"},
-        "cleaned": {"page"},
+        "cleaned": {"page", "line"},
         "corpus": {"corpus"},
         "final": {"page", "corpus"},
     }

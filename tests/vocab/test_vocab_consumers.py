@@ -17,6 +17,8 @@ import pytest
 from c4pipe.vocab.sample import BINS, Portion, part_name
 from c4pipe.vocab.sentencepiece_model import SENTINELS
 from c4pipe.vocab.train import Settings, train, with_sentinels
+from tests.helpers.doc_examples import python_blocks
+from tests.helpers.documents import ROOT
 from tests.helpers.web_data import by_data
 
 pytestmark = pytest.mark.consumers
@@ -213,6 +215,40 @@ def test_a_space_before_a_baked_sentinel_is_a_piece(vocabularies: dict[str, Voca
 def test_byte_fallback_knows_everything(vocabularies: dict[str, Vocabulary], lines: list[str]) -> None:
     assert not any(2 in vocabularies["bytes"].ids(line) for line in lines)
     assert any(2 in vocabularies["plain"].ids(line) for line in lines)
+
+
+# The examples of the documentation
+
+
+def _marked(code: str) -> Any:
+    """A code block, skipped where a library has no release for this Python."""
+    none = ("seqio" in code and sys.version_info >= (3, 13)) or (
+        "tensorflow_text" in code and sys.version_info >= (3, 14)
+    )
+    return pytest.param(code, marks=pytest.mark.skipif(none, reason="the library has no release for this Python"))
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # the block for TensorFlow Text opens one
+@pytest.mark.parametrize("code", [_marked(code) for code in python_blocks(ROOT / "docs" / "vocabulary.md")])
+def test_what_the_documentation_shows(
+    code: str, vocabularies: dict[str, Vocabulary], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = vocabularies["plain"]
+    (tmp_path / "spm.model").write_bytes(plain.path.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(compile(code, "vocabulary.md", "exec"), names)
+    loaded = names["vocabulary"]
+    with_end = [*plain.ids("Hello there."), 1]
+    if "seqio" in code:
+        assert [*loaded.encode("Hello there."), 1] == with_end
+    elif "tensorflow_text" in code:
+        assert loaded.tokenize("Hello there.").numpy().tolist() == with_end
+    elif "transformers" in code:
+        assert loaded("Hello there.")["input_ids"] == with_end
+        assert (tmp_path / "folder" / "tokenizer.json").exists()
+    else:
+        assert [*names["ids"], 1] == with_end
 
 
 # seqio

@@ -1,0 +1,185 @@
+"""English words as datatrove's filters count them: the tokens of spaCy's rule-based English tokenizer.
+
+A text is cut at white space. Each chunk loses prefixes and suffixes (punctuation, quotes, units), unless it is a
+special case. What is left is cut at infixes (hyphens, slashes), unless it is a URL. At last, runs of tokens that
+together are a special case are cut as that case says.
+
+Source: spaCy 3.8 (MIT), `tokenizer.pyx` and the tables of `english_patterns`. The code here works on positions, so the
+time for a chunk of a million brackets is linear, and it cuts equal chunks once.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain
+
+from c4pipe.filters import english_patterns as patterns
+from c4pipe.filters.english_exceptions import special_cases
+
+_MOST_CHUNKS = 400_000  # whose tokens are remembered
+_LONGEST_REMEMBERED = 64  # characters of a chunk
+_SPACES_OR_CHUNK = re.compile(r"\s+|\S+")
+
+Tokens = tuple[str, ...]
+
+
+class EnglishWords:
+    """Cuts texts into words as spaCy's English tokenizer does."""
+
+    def __init__(self) -> None:
+        self._special = special_cases()
+        self._longest_special = max(map(len, self._special))
+        self._chunks: dict[str, Tokens] = {}
+        self._with_runs: dict[str, bool] = {}  # chunks in which a run of tokens is cut in another way
+        self._runs = _Runs(self._special, {each: self._affixes(each, False) for each in self._special})
+
+    def words(self, text: str) -> list[str]:
+        """Returns the words of a text: its tokens without white space."""
+        chunks = text.split()
+        found = self._tokens(chunks)
+        if self._with_runs and not self._with_runs.keys().isdisjoint(chunks):
+            return [each for each in self.tokens(text) if not each.isspace()]
+        return list(chain.from_iterable(found))
+
+    def tokens(self, text: str) -> list[str]:
+        """Returns the tokens of a text. White space is a token, except a single space behind a word."""
+        spaced = list(self._with_spaces(text))
+        return self._runs.replace(spaced)
+
+    def sentence_count(self, text: str) -> int:
+        """Returns the number of sentences of a text, as spaCy's sentencizer finds them: it goes by punctuation."""
+        tokens = self.tokens(text)
+        sentences, ended = min(1, len(tokens)), False
+        for token in tokens:
+            ends = token in patterns.ENDS_SENTENCE
+            if ended and not ends and not patterns.is_punctuation(token):
+                sentences, ended = sentences + 1, False
+            elif ends:
+                ended = True
+        return sentences
+
+    def _tokens(self, chunks: Sequence[str]) -> list[Tokens]:
+        try:
+            return [self._chunks[chunk] for chunk in chunks]
+        except KeyError:
+            return [self._chunks.get(chunk) or self._cut(chunk) for chunk in chunks]
+
+    def _cut(self, chunk: str) -> Tokens:
+        """Returns the tokens of a chunk, and remembers them."""
+        tokens = self._special.get(chunk) or self._affixes(chunk, True)
+        has_runs = self._runs.change(tokens)
+        if len(chunk) <= _LONGEST_REMEMBERED or has_runs:
+            if len(self._chunks) >= _MOST_CHUNKS:
+                self._chunks.clear()
+                self._with_runs.clear()
+            self._chunks[chunk] = tokens
+            if has_runs:
+                self._with_runs[chunk] = True
+        return tokens
+
+    def _with_spaces(self, text: str) -> Iterator[tuple[str, bool]]:
+        """Yields each token, and whether a single space belongs to it."""
+        pieces = _SPACES_OR_CHUNK.findall(text)
+        for number, piece in enumerate(pieces):
+            if piece.isspace():
+                is_behind_word = number > 0 and piece[0] == " "
+                if white := piece[1:] if is_behind_word else piece:
+                    yield white, False
+                continue
+            tokens = self._chunks.get(piece) or self._cut(piece)
+            for token in tokens[:-1]:
+                yield token, False
+            yield tokens[-1], number + 1 < len(pieces) and pieces[number + 1][0] == " "
+
+    def _affixes(self, chunk: str, with_special: bool) -> Tokens:
+        """Returns the tokens of a chunk by its prefixes, suffixes and infixes."""
+        start, end = 0, len(chunk)
+        before: list[str] = []
+        behind: list[str] = []
+        while start < end:
+            if with_special and self._is_special(chunk, start, end):
+                break
+            prefix = patterns.prefix_length(chunk, start, end)
+            if prefix and with_special and self._is_special(chunk, start + prefix, end):
+                before.append(chunk[start : start + prefix])
+                start += prefix
+                break
+            suffix = patterns.suffix_length(chunk, start + prefix, end)
+            if suffix and with_special and self._is_special(chunk, start, end - suffix):
+                behind.append(chunk[end - suffix : end])
+                end -= suffix
+                break
+            if not prefix and not suffix:
+                break
+            if prefix:
+                before.append(chunk[start : start + prefix])
+                start += prefix
+            if suffix:
+                behind.append(chunk[end - suffix : end])
+                end -= suffix
+        return (*before, *self._middle(chunk[start:end], with_special), *reversed(behind))
+
+    def _is_special(self, chunk: str, start: int, end: int) -> bool:
+        return 0 < end - start <= self._longest_special and chunk[start:end] in self._special
+
+    def _middle(self, chunk: str, with_special: bool) -> Iterable[str]:
+        """Returns the tokens of a chunk without its affixes."""
+        if not chunk:
+            return ()
+        if with_special and chunk in self._special:
+            return self._special[chunk]
+        if patterns.is_url(chunk):
+            return (chunk,)
+        return patterns.cut_at_infixes(chunk)
+
+
+class _Runs:
+    """Runs of tokens that together are a special case, such as `a`, `.` at the end of `and/or/a.`"""
+
+    def __init__(self, special: Mapping[str, Tokens], cut: Mapping[str, Tokens]) -> None:
+        """Takes the special cases, and the tokens of each by its affixes alone."""
+        self._special = special
+        self._patterns: dict[str, set[Tokens]] = {}  # by first token
+        for each, tokens in cut.items():
+            if patterns.has_affix(each):
+                self._patterns.setdefault(tokens[0], set()).add(tokens)
+
+    def change(self, tokens: Tokens) -> bool:
+        """Tells whether a run of these tokens, with no white space between them, is cut in another way."""
+        return any(
+            self._special.get("".join(tokens[start:end]), tokens[start:end]) != tokens[start:end]
+            for start, end in self._matches(tokens)
+        )
+
+    def replace(self, spaced: Sequence[tuple[str, bool]]) -> list[str]:
+        """Returns tokens, each given with whether a space follows, with the runs cut as the special cases say.
+
+        Of overlapping runs the longest counts, then the first. A run with a space inside stays as it is, but it counts.
+        """
+        tokens = tuple(token for token, _ in spaced)
+        taken: set[int] = set()
+        chosen: dict[int, int] = {}
+        for start, end in sorted(self._matches(tokens), key=lambda span: (span[0] - span[1], span[0])):
+            if start not in taken and end - 1 not in taken:
+                chosen[start] = end
+            taken.update(range(start, end))
+        result: list[str] = []
+        place = 0
+        while place < len(tokens):
+            end = chosen.get(place, place + 1)
+            text = "".join(token + " " * space for token, space in spaced[place : end - 1]) + tokens[end - 1]
+            result += self._special.get(text, tokens[place:end]) if place in chosen else tokens[place:end]
+            place = end
+        return result
+
+    def _matches(self, tokens: Tokens) -> Iterator[tuple[int, int]]:
+        for start, token in enumerate(tokens):
+            for pattern in self._patterns.get(token, ()):
+                if tokens[start : start + len(pattern)] == pattern:
+                    yield start, start + len(pattern)
+
+
+@cache
+def english_words() -> EnglishWords:
+    """Returns the tokenizer of this process."""
+    return EnglishWords()

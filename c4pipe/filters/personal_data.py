@@ -1,0 +1,111 @@
+"""Personal data in lines: e-mail addresses and public IP addresses are replaced.
+
+Source: datatrove 0.10.1, `pii.py`, whose patterns FineWeb used. The search for e-mail addresses goes from one `@` to
+the next, so its time is linear also in a line of many signs.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from ipaddress import IPv4Address, IPv4Network
+from itertools import cycle
+
+_LOCAL = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+/=?^_`{|}~-.")
+_LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_OCTET = "(?:25[0-5]|2[0-4][0-9]|[01]?[0-9][0-9]?)"
+_DOMAIN = re.compile(rf"(?:{_LABEL}\.)+{_LABEL}|\[(?:{_OCTET}\.){{3}}(?:{_OCTET}|[A-Za-z0-9-]*[A-Za-z0-9]:)\]")
+_IP_ADDRESS = re.compile(rf"(?:{_OCTET}\.){{3}}{_OCTET}")
+_WORD = re.compile(r"\w")
+
+# IANA IPv4 Special-Purpose Address Registry: what is not globally reachable. Multicast addresses are.
+_NOT_PUBLIC = tuple(
+    map(
+        IPv4Network,
+        (
+            "0.0.0.0/8",
+            "10.0.0.0/8",
+            "100.64.0.0/10",
+            "127.0.0.0/8",
+            "169.254.0.0/16",
+            "172.16.0.0/12",
+            "192.0.0.0/24",
+            "192.0.2.0/24",
+            "192.168.0.0/16",
+            "198.18.0.0/15",
+            "198.51.100.0/24",
+            "203.0.113.0/24",
+            "240.0.0.0/4",
+        ),
+    )
+)
+_YET_PUBLIC = (IPv4Address("192.0.0.9"), IPv4Address("192.0.0.10"))
+
+
+def mask_email_addresses(lines: Sequence[str], replacements: Sequence[str]) -> list[str]:
+    """Replaces e-mail addresses by `replacements`, in turn; each page begins with the first."""
+    return _masked(lines, "@", _email_addresses, replacements)
+
+
+def mask_ip_addresses(lines: Sequence[str], replacements: Sequence[str]) -> list[str]:
+    """Replaces public IPv4 addresses by `replacements`, in turn; each page begins with the first."""
+    return _masked(lines, ".", _public_ip_addresses, replacements)
+
+
+def _masked(
+    lines: Sequence[str], mark: str, find: Callable[[str], Iterator[tuple[int, int]]], replacements: Sequence[str]
+) -> list[str]:
+    turns = cycle(replacements or ("",))
+    masked = []
+    for line in lines:
+        if mark in line:
+            pieces, place = [], 0
+            for start, end in find(line):
+                pieces += [line[place:start], next(turns)]
+                place = end
+            line = "".join([*pieces, line[place:]])
+        masked.append(line)
+    return masked
+
+
+def _email_addresses(line: str) -> Iterator[tuple[int, int]]:
+    """Yields the places of e-mail addresses."""
+    behind = 0  # the end of the last address
+    at = line.find("@")
+    while at >= 0:
+        start = _local_start(line, behind, at)
+        domain = _DOMAIN.match(line, at + 1) if start < at else None
+        if domain:
+            behind = domain.end()
+            yield start, behind
+        at = line.find("@", max(at + 1, behind))
+
+
+def _local_start(line: str, first: int, at: int) -> int:
+    """Returns where the local part before an `@` begins, not before `first`; `at` if there is none.
+
+    It begins at an end of a word, has no two dots in a row, and none at its ends.
+    """
+    start, place = at, at
+    while (
+        place > first and line[place - 1] in _LOCAL and not (line[place - 1] == "." and line[place : place + 1] in ".@")
+    ):
+        place -= 1
+        if line[place] != "." and _is_word(line, place - 1) != _is_word(line, place):
+            start = place
+    return start
+
+
+def _is_word(line: str, place: int) -> bool:
+    return place >= 0 and bool(_WORD.match(line[place]))
+
+
+def _public_ip_addresses(line: str) -> Iterator[tuple[int, int]]:
+    """Yields the places of public IPv4 addresses."""
+    for found in _IP_ADDRESS.finditer(line):
+        if not re.search(r"(?:^|\.)0[0-9]", found[0]) and is_public(found[0]):
+            yield found.span()
+
+
+def is_public(address: str) -> bool:
+    """Tells whether an IPv4 address is globally reachable."""
+    number = IPv4Address(address)
+    return number in _YET_PUBLIC or not any(number in network for network in _NOT_PUBLIC)

@@ -1,0 +1,77 @@
+"""What the quality filters of Gopher and FineWeb count: each function takes the text of a page and returns a number.
+
+Sources: Gopher (Rae et al. 2021), A.1.1, and FineWeb (Penedo et al. 2024), 3.6, both as datatrove 0.10.1 counts
+(`gopher_quality_filter.py`, `fineweb_quality_filter.py`). A text without words or lines has the number 0, where
+datatrove never comes to the rule or divides by zero.
+"""
+
+from collections.abc import Sequence
+
+from c4pipe.filters.character_sets import TERMINAL_PUNCTUATION, characters
+from c4pipe.filters.page_text import PageText
+
+_SENTENCE_MARKS = tuple(characters(TERMINAL_PUNCTUATION))
+
+
+def word_count(page: PageText) -> int:
+    """Returns the number of words, without those of punctuation alone."""
+    return len(page.lengths)
+
+
+def mean_word_length(page: PageText) -> float:
+    """Returns the mean length of the words, without those of punctuation alone."""
+    return _share(sum(page.lengths), len(page.lengths))
+
+
+def hashes_per_word(page: PageText) -> float:
+    """Returns the number of `#` for each word."""
+    return _share(page.text.count("#"), len(page.words))
+
+
+def ellipses_per_word(page: PageText) -> float:
+    """Returns the number of `...` and `…` for each word."""
+    return _share(page.text.count("...") + page.text.count("…"), len(page.words))
+
+
+def bullet_line_share(page: PageText) -> float:
+    """Returns the share of lines that begin with a bullet or a hyphen."""
+    lines = page.text.splitlines()
+    return _share(sum(line.lstrip().startswith(("•", "-")) for line in lines), len(lines))
+
+
+def ellipsis_line_share(page: PageText) -> float:
+    """Returns the share of lines that end in an ellipsis."""
+    lines = page.text.splitlines()
+    return _share(sum(line.rstrip().endswith(("...", "…")) for line in lines), len(lines))
+
+
+def alphabetic_word_share(page: PageText) -> float:
+    """Returns the share of words with a letter."""
+    with_letter = sum(word.isalpha() or any(map(str.isalpha, word)) for word in page.words)
+    return _share(with_letter, len(page.words))
+
+
+def stop_word_count(page: PageText, stop_words: Sequence[str]) -> int:
+    """Returns how many of the stop words the page has, as they are written."""
+    return len(set(stop_words).intersection(page.words))
+
+
+def punctuated_line_share(page: PageText) -> float:
+    """Returns the share of lines that end in terminal punctuation of any script."""
+    lines = page.filled_lines
+    return _share(sum(line.endswith(_SENTENCE_MARKS) for line in lines), len(lines))
+
+
+def short_line_share(page: PageText, max_characters: int) -> float:
+    """Returns the share of lines of at most `max_characters` characters."""
+    lines = page.filled_lines
+    return _share(sum(len(line) <= max_characters for line in lines), len(lines))
+
+
+def newlines_per_word(page: PageText) -> float:
+    """Returns the number of line ends for each word."""
+    return _share(page.text.count("\n"), len(page.words))
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0

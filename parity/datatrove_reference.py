@@ -1,0 +1,82 @@
+"""What datatrove decides about pages: the installed package's own filters, page by page, as JSON Lines.
+
+    python parity/datatrove_reference.py RECIPE PAGES OUT BAD_WORDS
+
+Runs in an environment that has datatrove, without c4pipe. PAGES has a JSON object for each page, with `url` and `text`.
+OUT gets one for each page: `reason`, as datatrove names it, or null, and `text`, as the filters left it. The language
+is langdetect's, as in c4pipe, where datatrove would download a model of fastText.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from datatrove.data import Document
+from datatrove.pipeline.filters import (
+    C4BadWordsFilter,
+    C4QualityFilter,
+    FineWebQualityFilter,
+    GopherQualityFilter,
+    GopherRepetitionFilter,
+    c4_filters,
+)
+from datatrove.pipeline.filters.base_filter import get_filter_result
+from datatrove.pipeline.formatters import PIIFormatter
+from langdetect import DetectorFactory, LangDetectException, detect_langs
+
+LEAST_PROBABILITY = 0.65
+
+
+class English:
+    """Keeps a page that langdetect takes for English."""
+
+    def filter(self, doc: Document) -> Any:
+        """Returns what a filter of datatrove returns."""
+        try:
+            best = detect_langs(doc.text)[0]
+        except LangDetectException:
+            return False, "language"
+        return (True, None) if best.lang == "en" and best.prob >= LEAST_PROBABILITY else (False, "language")
+
+
+class Masks:
+    """Replaces personal data. Each page begins with the first replacement, so that the order of pages has no effect."""
+
+    def filter(self, doc: Document) -> bool:
+        """Changes the text and keeps the page."""
+        doc.text = PIIFormatter().format(doc.text)
+        return True
+
+
+def filters_of(recipe: str) -> list[Any]:
+    """Returns the filters of a recipe, in their order."""
+    gopher = [English(), GopherRepetitionFilter(), GopherQualityFilter()]
+    return {
+        "gopher": gopher,
+        "fineweb": [*gopher, C4QualityFilter(filter_no_terminal_punct=False), FineWebQualityFilter(), Masks()],
+        "datatrove-c4": [C4QualityFilter(), English(), C4BadWordsFilter()],
+    }[recipe]
+
+
+def main() -> None:
+    """Filters the pages."""
+    recipe, pages, out, bad_words = sys.argv[1:]
+    DetectorFactory.seed = 0
+    c4_filters.cached_asset_path_or_download = lambda *given, **named: bad_words  # the same list, not its download
+    filters = filters_of(recipe)
+    with Path(pages).open(encoding="utf-8") as lines, Path(out).open("w", encoding="utf-8") as rows:
+        for line in lines:
+            page = json.loads(line)
+            doc = Document(text=page["text"], id="", metadata={"url": page["url"], "language": "en"})
+            reason = None
+            for each in filters:
+                kept, reason = get_filter_result(each.filter(doc))
+                if not kept:
+                    reason = reason or type(each).__name__
+                    break
+            rows.write(json.dumps({"reason": reason, "text": doc.text}) + "\n")
+
+
+if __name__ == "__main__":
+    main()

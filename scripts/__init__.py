@@ -1,0 +1,1 @@
+"""What the project runs beside the package. Tests and the site import some of it."""

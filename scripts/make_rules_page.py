@@ -1,0 +1,81 @@
+"""Writes what docs/rules.md has from the rule table and the recipes: the list below each rule's name, and the order.
+
+The text between is written by hand. A rule without a section gets none: its text has to be written first.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from c4pipe.recipes import RECIPES, RULES, STAGES, parameter_text  # noqa: E402 - also in a clone that is not installed
+
+PAGE = ROOT / "docs" / "rules.md"
+SECTION = re.compile(r"(^### `(\w+)`\n\n)((?:- .*\n(?:  .*\n)*)*)", re.MULTILINE)
+ORDER = re.compile(r"^\| stage \|.*\n(?:\|.*\n)+", re.MULTILINE)
+
+
+def rules_page(page: str) -> str:
+    """Returns the page with its lists and its table of stages as the code has them."""
+    listed = SECTION.sub(lambda match: match[1] + "".join(f"- {item}\n" for item in _items(match[2], match[3])), page)
+    return ORDER.sub(lambda _: "".join(_stage_rows()), listed)
+
+
+def _items(name: str, before: str) -> Iterator[str]:
+    rule = RULES[name]
+    yield "Does: " + rule.does.format(**{each: parameter_text(value) for each, value in rule.parameters.items()})
+    yield "Parameters: " + ("; ".join(_parameter(name, each) for each in rule.parameters) or "none")
+    if rule.choices:
+        yield "Allowed: " + "; ".join(f"`{each}`: {worded(values)}" for each, values in rule.choices.items())
+    yield f"Recipes: {_recipes(name)}"
+    yield f"Source: {rule.source}"
+    # the function of the rule, and behind it what was written by hand: others that take part
+    others = re.findall(r"`([^`]+)`", before.partition("- Code: ")[2])[1:]
+    names = [f"{rule.function.__module__}.{rule.function.__qualname__}", *others]
+    yield "Code: " + _quoted(names)
+
+
+def _parameter(name: str, parameter: str) -> str:
+    """A parameter with its value in `c4`, and that in `tfds` where it differs."""
+    value = RULES[name].parameters[parameter]
+    in_tfds = RECIPES["tfds"].parameters(name).get(parameter, value)
+    return f"`{parameter}` = {worded(value)}" + (f" (`tfds`: {worded(in_tfds)})" if in_tfds != value else "")
+
+
+def _recipes(name: str) -> str:
+    """The recipes that have a rule; those that have it not, where they are fewer."""
+    without = [recipe.name for recipe in RECIPES.values() if recipe.find(name) is None]
+    having = [recipe for recipe in RECIPES if recipe not in without]
+    if len(without) < len(having):
+        return " but ".join(["all", *([_quoted(without)] if without else [])])
+    return _quoted(having)
+
+
+def _quoted(names: list[str]) -> str:
+    return ", ".join(f"`{each}`" for each in names)
+
+
+def worded(value: Any) -> str:
+    """A parameter's value in Markdown."""
+    if isinstance(value, tuple):
+        return ", ".join(map(worded, value)) or "none"
+    return f"`{value}`" if isinstance(value, str) else parameter_text(value)
+
+
+def _stage_rows() -> Iterator[str]:
+    yield "| stage | what it looks at | `c4` | `tfds` |\n|---|---|---|---|\n"
+    for stage, looks_at in STAGES.items():
+        yield f"| {stage} | {looks_at} | {_rules_of('c4', stage)} | {_rules_of('tfds', stage)} |\n"
+
+
+def _rules_of(recipe: str, stage: str) -> str:
+    steps: Any = getattr(RECIPES[recipe], stage)
+    return _quoted([step.rule for step in steps]) or "none"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(rules_page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

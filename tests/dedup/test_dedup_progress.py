@@ -1,0 +1,87 @@
+"""The progress of job 2: pages move it within a step and within a shard, forwards only, and it ends with the corpus."""
+
+from pathlib import Path
+
+import pytest
+
+from c4pipe.dedup import page_batches, step_tally, write_steps
+from c4pipe.dedup.dedup_progress import share_done
+from c4pipe.dedup.step_tally import StepTally, read_tallies
+from c4pipe.jobs.corpus_plan import plan_dedup
+from c4pipe.jobs.dedup_job import dedup
+from c4pipe.jobs.options import DedupOptions
+from c4pipe.runners.progress import Progress, ProgressEvent
+from c4pipe.runners.runner_options import RunnerOptions
+from tests.helpers.crawls import SAMPLES, build
+
+PAGES = {"urls": 200, "spans": 100, "pages": 100}
+
+
+@pytest.mark.parametrize(
+    ("done", "share", "words"),
+    [
+        ({}, 0.0, ""),
+        ({"urls": 100}, 0.05, "reads URLs"),
+        ({"urls": 200}, 0.10, "reads URLs"),
+        ({"urls": 200, "spans": 50}, 0.175, "looks for repeats"),
+        ({"urls": 200, "spans": 90, "pages": 10}, 0.30, "finishes pages"),  # the spans are all read, however many
+        ({"urls": 200, "spans": 100, "pages": 900}, 0.75, "finishes pages"),
+        ({"urls": 200, "spans": 100, "pages": 100, "finished": 40, "shards": 10}, 0.8125, "writes shards"),
+        ({"urls": 200, "spans": 100, "pages": 100, "finished": 40, "shards": 40}, 1.0, "writes shards"),
+    ],
+)
+def test_the_share_of_the_steps(done: dict[str, int], share: float, words: str) -> None:
+    reached, told = share_done(done, PAGES)
+    assert (round(reached, 6), told) == (share, words)
+
+
+def test_tallies_of_all_workers_add_up(tmp_path: Path) -> None:
+    folder = tmp_path / "spill"
+    assert read_tallies(str(folder)) == read_tallies("") == {}
+    for pages in (5, 7):
+        tally = StepTally(str(folder), "urls")
+        tally.add(pages)
+        tally.add(pages)
+        tally.close()
+    StepTally(str(folder), "spans").add(1)
+    (folder / "pages-x.tally").write_bytes(b"")  # one that begins just now
+    assert read_tallies(str(folder)) == {"urls": 24, "spans": 1}
+
+
+def test_without_a_folder_nothing_is_written(tmp_path: Path) -> None:
+    StepTally("", "urls").add(5)
+    (tmp_path / "file").touch()
+    StepTally(str(tmp_path / "file" / "spill"), "urls").add(5)  # can't be written: the job goes on
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_pages_move_the_progress_within_a_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build(tmp_path / "work", tmp_path / "first", tuple(map(str, SAMPLES)))
+    monkeypatch.setattr(page_batches, "_CHUNK_ROWS", 10)
+    monkeypatch.setattr(write_steps, "_ROWS_AT_ONCE", 10)
+    options = DedupOptions((tmp_path / "work",), tmp_path / "corpus", runner=RunnerOptions(workers=1))
+    plan = plan_dedup(options)
+    shares: list[tuple[float, str]] = []
+    add = step_tally.StepTally.add
+
+    def watched(self: StepTally, pages: int) -> None:
+        add(self, pages)
+        spill = str(tmp_path / "corpus" / "_building" / "_spill")
+        shares.append(share_done(read_tallies(spill), plan.page_counts))
+
+    monkeypatch.setattr(step_tally.StepTally, "add", watched)
+    events: list[ProgressEvent] = []
+    dedup(plan, Progress(events.append, interval=0.001))
+    assert shares == sorted(shares, key=lambda each: each[0])
+    assert list(dict.fromkeys(words for _, words in shares)) == [
+        "reads URLs",
+        "looks for repeats",
+        "finishes pages",
+        "writes shards",
+    ]
+    written = {share for share, words in shares if words == "writes shards"}
+    assert len(written) >= 4, "two shards, of which one has more than 30 pages"
+    assert max(written) == 1.0
+    assert [event.share for event in events] == sorted(event.share for event in events)
+    assert (events[-1].share, events[-1].words) == (1.0, "2 of 2 files written")
+    assert not (tmp_path / "corpus" / "_building").exists()

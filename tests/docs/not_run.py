@@ -1,0 +1,71 @@
+"""The code blocks of the documentation that no test runs, and why. All others are run: tests/docs/test_code_blocks.py.
+
+An entry is a pattern of pages, a pattern of commands or blocks of Python, and the reason. The commands of c4pipe among
+them are still given to its parser, and Python is compiled (tests/docs/test_pages.py).
+"""
+
+CRAWL = "it reads a crawl of Common Crawl, for hours, from the network"
+NETWORK = "it downloads from the network"
+SPARK = "it needs a Spark cluster; `make spark` does the same on clusters of one machine"
+GOOGLE = "it needs a project of Google Cloud, or Docker; `make dataflow` does what can be done without"
+ARRAY = "it needs Slurm or AWS Batch; tests/docs/test_arrays.py runs both scripts with the variables of each scheduler"
+DEVELOPMENT = "it is for developers of c4pipe: it runs the tests themselves, or takes minutes to hours"
+
+NOT_RUN = (
+    ("*", "c4pipe build *CC-MAIN-*", CRAWL),
+    ("*", "c4pipe clean *CC-MAIN-*", CRAWL),
+    ("*", "c4pipe plan *CC-MAIN-*", CRAWL),
+    ("*", "c4pipe lists fetch *", NETWORK),
+    ("*", "make demo", NETWORK + "; tests/docs/test_readme.py builds the same corpus"),
+    ("*", "git clone *", NETWORK),
+    ("*", "make setup*", NETWORK + "; the tests run in what it installs"),
+    ("docs/tutorial.md", "export PATH=*", "it is for the shell that a user types in; the tests have the path"),
+    ("*", "pip install *", NETWORK),
+    ("docs/arrays.md", "curl *", NETWORK),
+    ("docs/arrays.md", "wc -l files.txt", "files.txt is downloaded"),
+    ("docs/arrays.md", "*sbatch *", ARRAY),
+    ("docs/arrays.md", "aws batch *", ARRAY),
+    ("docs/beam.md", "docker *", GOOGLE),
+    ("docs/beam.md", "gcloud *", GOOGLE),
+    ("docs/beam.md", "python examples/*/launcher.py *", "tests/beam/test_flex_template.py runs it with these options"),
+    (
+        "docs/crawl.md",
+        "c4pipe dedup work *",
+        "it goes on with a work folder of a crawl; the tutorial's build does it too",
+    ),
+    ("docs/dataflow.md", "docker *", GOOGLE),
+    ("docs/dataflow.md", "c4pipe dedup gs://*", GOOGLE),
+    ("docs/dataflow.md", "--project *", "it is a part of the commands above it"),
+    ("docs/flink.md", "mvn *", NETWORK),
+    ("docs/flink.md", "java *", "it needs a Flink cluster; `make flink` does the same on a cluster of one machine"),
+    ("docs/install.md", "cd c4pipe", "it is for the clone of the line above"),
+    ("docs/install.md", "eval *", "it is for the user's shell; tests/cli/test_command_line.py tests the completion"),
+    ("docs/recipes.md", "c4pipe dedup work-*", "it goes on with work folders of two crawls"),
+    ("docs/spark.md", "mvn *", NETWORK),
+    ("docs/spark.md", "java *", SPARK),
+    ("docs/spark.md", "*venv_pack*", SPARK),
+    ("docs/spark.md", "*spark-submit --master*", SPARK),
+    ("docs/spark.md", "c4pipe dedup /shared/*", SPARK),
+    ("docs/spark.md", "import c4pipe*spark*", SPARK),
+    ("docs/spark.md", "from c4pipe.cli.main import run*", SPARK),
+    (
+        "docs/training.md",
+        "c4pipe tokens *2^29",
+        "the sample crawl has 10,454 tokens; tests/tokens/ makes smaller subsets",
+    ),
+    (
+        "docs/training.md",
+        "python examples/pretrain.py *",
+        "tests/docs/test_examples.py runs it, killed and on two hosts, too",
+    ),
+    ("*", "c4pipe vocab corpus/en:10 *", "32,000 pieces need more text than the sample crawl has"),
+    ("docs/vocabulary.md", "c4pipe vocab-report *", "it measures the vocabulary of the command before it"),
+    ("ARCHITECTURE.md", "def drop_capitals*", "it shows what to write into a module of c4pipe"),
+    ("ARCHITECTURE.md", 'Rule("capitals"*', "it shows what to write into a module of c4pipe"),
+    ("CONTRIBUTING.md", "make *", DEVELOPMENT),
+    ("CONTRIBUTING.md", "scripts/*", DEVELOPMENT),
+    ("CONTRIBUTING.md", "python3 scripts/try_wheel.py *", DEVELOPMENT + "; tests/docs/test_wheel.py runs it"),
+    ("CONTRIBUTING.md", ".venv/bin/*", DEVELOPMENT),
+    ("CONTRIBUTING.md", '{"why": *', "it is a golden case, as tests/cases/ has hundreds of"),
+    ("samples/README.md", "*make_samples.py", "it writes into samples/; the command below it compares"),
+)

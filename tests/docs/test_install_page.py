@@ -1,0 +1,94 @@
+"""The page on installing: its table against the project and the locks, and the line for environments that only read."""
+
+import re
+import subprocess
+import sys
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+from tests.docs.test_supply_chain import EXTRAS, PROJECT, pins
+from tests.helpers.documents import ROOT, page, quoted, section, table_rows
+
+INSTALL = page("docs/install.md")
+DEVELOPER_EXTRAS = {"check", "consumers", "dev", "docs", "examples", "fuzz", "parity"}
+PYTHON = "3.11"
+"""The Python of the page's table."""
+
+READ = """
+import sys
+at_start = set(sys.modules)
+from pathlib import Path
+from c4pipe import read
+from c4pipe.objectives import objective
+from c4pipe.objectives.batches import Batches
+from c4pipe.objectives.tokenizer import Tokenizer
+
+corpus, vocabulary = sys.argv[1:]
+pages = list(read.documents(corpus, seed=1))
+assert len(pages) == len(read.random_access(corpus)) == 38
+tokenizer = Tokenizer(Path(vocabulary, "spm.model"))
+documents = read.mix([corpus], seed=1)
+batches = Batches(documents, tokenizer, objective.prefix_lm(tokenizer.ids), size=2)
+assert len(next(iter(batches))["inputs"]) == 2
+print(*{name.partition(".")[0] for name in sys.modules.keys() - at_start} - sys.stdlib_module_names)
+"""
+BROUGHT_BY_PYARROW = {"cloudpickle"}
+"""What pyarrow imports where it is installed."""
+
+
+def rows() -> dict[str, list[str]]:
+    """The rows of the table, by their first cell."""
+    return {cells[0]: cells[1:] for cells in table_rows(section(INSTALL, "What it weighs"))}
+
+
+def packages(name: str) -> int:
+    """The number of packages of a lock, and c4pipe."""
+    return len(pins(ROOT / "requirements" / f"{name}.txt", PYTHON)) + 1
+
+
+def test_the_table_has_each_extra_for_users() -> None:
+    shown = {extra for row in rows() for quote in quoted(row) for extra in re.findall(r"^\[(\w+)\]$", quote)}
+    assert shown == EXTRAS.keys() - DEVELOPER_EXTRAS
+
+
+def test_the_numbers_of_packages_are_those_of_the_locks() -> None:
+    shown = {part: cells[0] for part, cells in rows().items()}
+    assert shown["`pip install .`"] == str(packages("setup"))
+    assert shown["of it, all other"] == str(packages("local"))
+    assert shown["of it, Beam and what it brings"] == str(packages("setup") - packages("local"))
+    assert shown["`[spark]`"] == f"+ {packages('spark') - packages('setup')}"
+    assert shown["[to read only](#only-to-read)"] == str(packages("reader"))
+
+
+def test_the_names_of_wheels_are_those_of_the_project() -> None:
+    names = re.findall(r"c4pipe-([\w.]+)-cp(\d+)-\*\.whl", INSTALL)
+    assert set(names) == {(PROJECT["project"]["version"], PYTHON.replace(".", ""))}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A corpus of the sample crawl and a vocabulary."""
+    folder = tmp_path_factory.mktemp("read")
+    crawl, lists, corpus = ROOT / "samples" / "crawl", ROOT / "samples" / "lists", folder / "corpus"
+    for command in (
+        ["build", crawl, "--lists", lists, "--output", corpus, "--workers", "1", "--quiet"],
+        ["vocab", corpus / "en", "--size", "300", "--output", folder / "vocabulary", "--quiet"],
+    ):
+        given = [sys.executable, "-m", "c4pipe", *map(str, command)]
+        subprocess.run(given, cwd=ROOT, check=True, capture_output=True)
+    return corpus, folder / "vocabulary"
+
+
+@pytest.mark.slow
+def test_reading_imports_the_packages_of_the_line_and_nothing_else(built: tuple[Path, Path]) -> None:
+    (line,) = re.findall(r"^    pip install ((?:[a-z][\w-]+ ?){3,})$", section(INSTALL, "Only to read"), re.MULTILINE)
+    lines = page("requirements/reader.in").splitlines()
+    assert line.split() == [each for each in lines if not each.startswith("#")]
+    command = [sys.executable, "-c", READ, *map(str, built)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    distributions = packages_distributions()
+    imported = {name for module in done.stdout.split() for name in distributions.get(module, [])}
+    assert imported - {"c4pipe"} - BROUGHT_BY_PYARROW == set(line.split())
