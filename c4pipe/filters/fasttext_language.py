@@ -36,8 +36,16 @@ class FastTextDetector:
 
     def guess(self, text: str) -> Guess | None:
         """Returns the most probable label, without `__label__`; None where the model has none for the text."""
+        line = text.replace("\n", " ") + "\n"
+        guesses = self._predict(line, 2)
+        if len(guesses) == 2 and guesses[0][0] == guesses[1][0]:  # which of equal ones is first depends on their number
+            guesses = self._predict(line, -1)
+        return Guess(guesses[0][1].removeprefix(LABEL), guesses[0][0]) if guesses else None
+
+    def _predict(self, line: str, count: int) -> list[tuple[float, str]]:
+        """Returns the most probable labels of a line with their probabilities; -1 for all labels."""
         try:
-            guesses = self._model.predict(text.replace("\n", " ") + "\n", 1, 0.0, "strict")
+            guesses: list[tuple[float, str]] = self._model.predict(line, count, 0.0, "strict")
         except RuntimeError as error:  # its numbers overflow
             raise C4pipeError(f"the fastText language model fails at a text ({error}): give another model") from None
-        return Guess(guesses[0][1].removeprefix(LABEL), guesses[0][0]) if guesses else None
+        return guesses
