@@ -1,6 +1,7 @@
 """fastText models: what they guess, compared with the package itself, and files that are none."""
 
 import random
+import re
 import struct
 import sys
 from pathlib import Path
@@ -106,9 +107,8 @@ def _changed(place: int, form: str, value: float) -> bytes:
 def test_a_file_that_is_no_model(tmp_path: Path, data: bytes, reason: str) -> None:
     path = tmp_path / "model.bin"
     path.write_bytes(data)
-    with pytest.raises(ValueError, match=r"^it") as caught:
+    with pytest.raises(ValueError, match=re.escape(reason)):
         FastTextDetector(path)
-    assert reason in str(caught.value)
 
 
 def test_a_damaged_model_is_refused_or_gives_a_guess(tmp_path: Path) -> None:

@@ -16,7 +16,10 @@ from c4pipe.recipes.language_model import LanguageModel
 from tests.helpers.crawls import LISTS, SAMPLES
 from tests.helpers.language_models import LABELS, SHA256, WORDS, lid176, model_bytes
 
-GOOD = "The sea was cold and grey that day.\nNobody in the harbour spoke until noon.\nThe boats came in one after the other."
+GOOD = (
+    "The sea was cold and grey that day.\nNobody in the harbour spoke until noon.\n"
+    "The boats came in one after the other."
+)
 
 
 @pytest.fixture
@@ -43,7 +46,7 @@ def test_a_corpus_by_a_model(tmp_path: Path, small: Path) -> None:
     assert counts["pages.kept.eng_Latn"] == counts["pages.kept"] > 10
     assert counts["pages.dropped.bad_words"] > 0, "by the list of en"
     pages = list(read.documents(output / "eng_Latn"))
-    assert {page.language for page in pages} == {"eng_Latn"}
+    assert {page["language"] for page in pages} == {"eng_Latn"}
     assert (output / "_work" / "lists" / f"language_model.{digest[:16]}.bin").read_bytes() == small.read_bytes()
 
 
