@@ -16,7 +16,7 @@ _FIELDS = schema.record(
         "ends_sha256": schema.text(),
         "recipe": schema.record({}),  # `_recipe` checks it, once for all files that have the same
         "fingerprint": schema.text(),
-        "lists": schema.mapping(schema.choice("bad_words", "domains", "links"), schema.DIGEST),
+        "lists": schema.mapping(schema.choice("bad_words", "domains", "links", "language_model"), schema.DIGEST),
         "rows": schema.whole(),
         "spans": schema.whole(),
         "text_bytes": _COUNTS,

@@ -1,4 +1,4 @@
-"""The lists that a recipe filters with: from the user's files to the work folder, and from there to job 2.
+"""The lists and the model that a recipe filters with: from the user's files to the work folder, from there to job 2.
 
 `clean` writes the lists that it used to its work folder, named by their digests. The recipe's fingerprint covers the
 digests. So job 2 needs no other files, and can't be given other lists.
@@ -8,6 +8,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import zlib
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,15 +22,18 @@ import numpy.typing as npt
 
 from c4pipe.display import error_reason
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters import domains, normalise_url, url_key
+from c4pipe.filters import domains, normalise_url, two_letter_code, url_key
 from c4pipe.io import AtomicFile, StoragePath, make_folder
 from c4pipe.recipes import pinned_lists
+from c4pipe.recipes.language_model import LanguageModel, find_model
 from c4pipe.recipes.recipe import Recipe
 
 LISTS_FOLDER = "lists"
 """The folder, inside a work folder, of the lists that were used."""
 
 _LINE_CAP = 1 << 20  # characters of a line in a list of links: no page's URL is as long, as headers are smaller
+
+_ENDINGS = {"links": "npy", "language_model": "bin"}
 
 U64 = npt.NDArray[np.uint64]
 
@@ -46,11 +50,13 @@ class Lists:
         bad_words: the listed words of each language, by the first part of its code.
         domains: the allowed subdomains of each listed domain; empty if all are allowed.
         links: the keys of the listed URLs, sorted. Eight bytes each: 20 million links take 160 MB.
+        language_model: the fastText model that detects the language, or None.
     """
 
     bad_words: Mapping[str, Sequence[str]] = field(default_factory=dict)
     domains: Mapping[str, Sequence[str]] = field(default_factory=dict)
     links: U64 = field(default_factory=_no_links)
+    language_model: LanguageModel | None = None
 
     @cached_property
     def digests(self) -> dict[str, str]:
@@ -60,7 +66,8 @@ class Lists:
             "domains": _json(self.domains) if self.domains else b"",
             "links": self.links.tobytes(),
         }
-        return {name: hashlib.sha256(value).hexdigest() for name, value in values.items() if value}
+        digests = {name: hashlib.sha256(value).hexdigest() for name, value in values.items() if value}
+        return digests | ({"language_model": self.language_model.digest} if self.language_model else {})
 
     def has_domain(self, normalised_url: str, any_case: bool) -> bool:
         """Tells whether the domain of a URL is listed; with `any_case`, also where it is written in capitals."""
@@ -83,11 +90,7 @@ class Lists:
                 continue
             target = AtomicFile(path)
             try:
-                with target.path.open("xb") as file:
-                    if name == "links":
-                        np.save(file, self.links)
-                    else:
-                        file.write(_json(getattr(self, name)))
+                self._write(name, target.path)
                 target.publish()
             except OSError as error:
                 if not isinstance(path, Path):
@@ -96,6 +99,18 @@ class Lists:
                 raise C4pipeError(f"{path} can't be written ({error.strerror}): make room or change --work") from error
             finally:
                 target.discard()
+
+    def _write(self, name: str, path: Path) -> None:
+        """Writes a list, or the model, into a new file."""
+        if name == "language_model":
+            assert self.language_model
+            self.language_model.copy(path)
+            return
+        with path.open("xb") as file:
+            if name == "links":
+                np.save(file, self.links)
+            else:
+                file.write(_json(getattr(self, name)))
 
 
 def load_lists(folder: StoragePath, digests: Mapping[str, str]) -> Lists:
@@ -119,6 +134,10 @@ def load_lists(folder: StoragePath, digests: Mapping[str, str]) -> Lists:
 def _load(path: StoragePath, name: str, digest: str) -> Any:
     """Returns the values of a saved list. Raises OSError, or ValueError where its content has another digest."""
     data: Any
+    if name == "language_model":
+        model = LanguageModel(str(path), digest)
+        model.check()
+        return model
     if name == "links":
         data = np.load(path, mmap_mode="r") if isinstance(path, Path) else np.load(io.BytesIO(path.read_bytes()))
         if data.dtype != np.uint64:
@@ -151,23 +170,32 @@ def find_lists(folders: Sequence[StoragePath], digests: Mapping[str, str]) -> Li
 
 
 def _path(folder: StoragePath, name: str, digest: str) -> StoragePath:
-    return folder / f"{name}.{digest[:16]}.{'npy' if name == 'links' else 'json'}"
+    return folder / f"{name}.{digest[:16]}.{_ENDINGS.get(name, 'json')}"
 
 
 def _json(values: Any) -> bytes:
     return json.dumps(values, ensure_ascii=False, sort_keys=True).encode()
 
 
-def gather_lists(recipe: Recipe, folder: Path, links: Sequence[Path]) -> Lists:
+def gather_lists(
+    recipe: Recipe, folder: Path, links: Sequence[Path], language_model: str | os.PathLike[str] | None = None
+) -> Lists:
     """Returns the lists that a recipe needs.
 
     Args:
         recipe: the recipe.
         folder: the folder of the pinned lists.
         links: files of URLs, one a line; those that end in `.gz` are unpacked.
+        language_model: the file of a fastText model, for a recipe whose detector is `fasttext`.
 
-    Raises UsageError if a list is needed and missing, or if links are given to a recipe that does not use them.
+    Raises UsageError if a list or model is needed and missing or can't be used, or if links are given to a recipe that
+    does not use them.
     """
+    by_model = recipe.parameters("language").get("detector") == "fasttext"
+    if by_model and language_model is None:
+        raise UsageError(
+            f"recipe {recipe.name} detects the language by a fastText model: give its file with --language-model FILE"
+        )
     if recipe.find("url_not_listed") and not links:
         raise UsageError(f"recipe {recipe.name} keeps the pages of a list of links: give it with --links FILE")
     if links and not recipe.find("url_not_listed"):
@@ -175,10 +203,12 @@ def gather_lists(recipe: Recipe, folder: Path, links: Sequence[Path]) -> Lists:
             f"--links {links[0]}: recipe {recipe.name} has no rule that uses a list of links: "
             "leave it out, or name another recipe"
         )
+    model = find_model(language_model, recipe) if by_model and language_model is not None else None
     return Lists(
         bad_words=_bad_words(recipe, folder),
         domains=pinned_lists.load_domains(folder) if recipe.find("domain_not_listed") else {},
         links=_links(links, recipe.parameters("normalised_url")["scheme"]) if links else _no_links(),
+        language_model=model,
     )
 
 
@@ -196,7 +226,7 @@ def _list_names(recipe: Recipe) -> dict[str, list[str]]:
     if not asked:
         return {}
     # langdetect knows zh-cn and zh-tw; the lists know zh
-    languages = sorted({each.partition("-")[0] for each in recipe.languages})
+    languages = sorted({two_letter_code(each).partition("-")[0] for each in recipe.languages})
     return {each: pinned_lists.regional(each) if asked["regional_lists"] else [each] for each in languages}
 
 
