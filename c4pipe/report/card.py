@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from c4pipe.corpus import FORMATS, PROBABILITY, SCHEMA
-from c4pipe.filters import UNKNOWN
+from c4pipe.filters import UNKNOWN, two_letter_code
 from c4pipe.recipes import Recipe, describe_step
 from c4pipe.report.card_limits import limits
 from c4pipe.report.funnel import funnel_rows
@@ -83,7 +83,7 @@ def _title(recipe: Recipe, languages: Sequence[str]) -> str:
 
 def _hub_codes(languages: Sequence[str]) -> list[str]:
     """Returns the codes that the Hub has for languages: without regions, and without unknown ones."""
-    codes = {language.partition("-")[0] for language in languages if language != UNKNOWN}
+    codes = {re.split("[-_]", two_letter_code(language))[0] for language in languages if language != UNKNOWN}
     return sorted(_OLD_CODES.get(code, code) for code in codes)
 
 

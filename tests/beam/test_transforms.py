@@ -31,6 +31,7 @@ from c4pipe.errors import UsageError
 from c4pipe.filters import normalise_url
 from tests.helpers.beam_pipelines import IN_MEMORY, collect, run
 from tests.helpers.crawls import LISTS, ROOT, sample_pages
+from tests.helpers.language_models import SHA256, lid176
 
 pytestmark = pytest.mark.beam
 
@@ -66,6 +67,16 @@ def test_what_a_recipe_drops_and_why() -> None:
     kept = collect(lambda pipeline: (pipeline | beam.Create(pages) | CleanPages("c4", lists=LISTS)).kept)
     texts = sorted((page.url, verdict.text, verdict.language) for page, verdict in verdicts if verdict.kept)
     assert sorted((page.url, page.text, page.language) for page in kept) == texts
+
+
+def test_a_corpus_by_a_fasttext_model(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"lists": LISTS, "language_model": lid176()}
+    run(lambda pipeline: pipeline | BuildCorpus(CRAWL, str(tmp_path / "corpus"), **given))
+    built = c4pipe.open_corpus(tmp_path / "corpus").manifest
+    by_command = c4pipe.build_corpus(CRAWL, output=tmp_path / "command", workers=1, **given).manifest
+    assert built["language_model"] == SHA256
+    names = ("recipe", "fingerprint", "language_model", "shards")
+    assert {name: built[name] for name in names} == {name: by_command[name] for name in names}
 
 
 def captures(seed: int) -> Iterator[Page]:

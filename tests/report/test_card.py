@@ -189,6 +189,7 @@ def test_tfrecord_alone_has_no_configs_and_says_so(corpus_in: Callable[[str], Pa
     [
         (["no", "zh-cn", "zh-tw"], ["no", "zh"]),
         (["iw", "und", "bg-Latn"], ["bg", "he"]),
+        (["eng_Latn", "deu_Latn", "quy_Latn"], ["de", "en", "quy"]),
         (["und"], None),
     ],
 )
