@@ -4,38 +4,30 @@
 digests. So job 2 needs no other files, and can't be given other lists.
 """
 
-import gzip
 import hashlib
 import io
 import json
 import zlib
-from array import array
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from c4pipe.display import error_reason
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters import domains, normalise_url, url_key
 from c4pipe.io import AtomicFile, StoragePath, make_folder
-from c4pipe.recipes import pinned_lists
+from c4pipe.recipes import blocked_lists, pinned_lists
+from c4pipe.recipes.hashed_lists import U64, has_key, lines_of, no_keys, sorted_keys
 from c4pipe.recipes.recipe import Recipe
 
 LISTS_FOLDER = "lists"
 """The folder, inside a work folder, of the lists that were used."""
 
-_LINE_CAP = 1 << 20  # characters of a line in a list of links: no page's URL is as long, as headers are smaller
-
-U64 = npt.NDArray[np.uint64]
-
-
-def _no_links() -> U64:
-    return np.empty(0, dtype=np.uint64)
+_HASHED = ("links", "blocked_domains", "blocked_urls")  # stored as numbers, not as JSON
 
 
 @dataclass(frozen=True)
@@ -46,11 +38,18 @@ class Lists:
         bad_words: the listed words of each language, by the first part of its code.
         domains: the allowed subdomains of each listed domain; empty if all are allowed.
         links: the keys of the listed URLs, sorted. Eight bytes each: 20 million links take 160 MB.
+        blocked_domains, blocked_urls: the keys of the blocked domains and host names, and of the blocked URLs, sorted.
+        public_suffixes: the rules of the list of public suffixes.
+        url_words: the words of the rules about words in URLs, by the name of the list.
     """
 
     bad_words: Mapping[str, Sequence[str]] = field(default_factory=dict)
     domains: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    links: U64 = field(default_factory=_no_links)
+    links: U64 = field(default_factory=no_keys)
+    blocked_domains: U64 = field(default_factory=no_keys)
+    blocked_urls: U64 = field(default_factory=no_keys)
+    public_suffixes: Sequence[str] = ()
+    url_words: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @cached_property
     def digests(self) -> dict[str, str]:
@@ -58,7 +57,9 @@ class Lists:
         values: dict[str, bytes] = {
             "bad_words": _json(self.bad_words) if any(self.bad_words.values()) else b"",
             "domains": _json(self.domains) if self.domains else b"",
-            "links": self.links.tobytes(),
+            "public_suffixes": _json(self.public_suffixes) if self.public_suffixes else b"",
+            "url_words": _json(self.url_words) if self.url_words else b"",
+            **{name: getattr(self, name).tobytes() for name in _HASHED},
         }
         return {name: hashlib.sha256(value).hexdigest() for name, value in values.items() if value}
 
@@ -68,8 +69,11 @@ class Lists:
 
     def has_link(self, key: int) -> bool:
         """Tells whether the URL of that key is listed."""
-        place = int(np.searchsorted(self.links, np.uint64(key)))
-        return place < len(self.links) and int(self.links[place]) == key
+        return self.has("links", key)
+
+    def has(self, name: str, key: int) -> bool:
+        """Tells whether a list that is stored as keys, such as `blocked_urls`, has a key."""
+        return has_key(getattr(self, name), key)
 
     def save(self, folder: StoragePath) -> None:
         """Writes the lists into a folder, named by their digests. A list that is there unchanged is not written again.
@@ -84,8 +88,8 @@ class Lists:
             target = AtomicFile(path)
             try:
                 with target.path.open("xb") as file:
-                    if name == "links":
-                        np.save(file, self.links)
+                    if name in _HASHED:
+                        np.save(file, getattr(self, name))
                     else:
                         file.write(_json(getattr(self, name)))
                 target.publish()
@@ -98,8 +102,12 @@ class Lists:
                 target.discard()
 
 
+LIST_NAMES = tuple(each.name for each in fields(Lists))
+"""The names of all lists."""
+
+
 def load_lists(folder: StoragePath, digests: Mapping[str, str]) -> Lists:
-    """Returns the saved lists of these digests. Links on this machine are memory-mapped: all workers share them.
+    """Returns the saved lists of these digests. Keys on this machine are memory-mapped: all workers share them.
 
     Raises UsageError if one is missing, can't be read, or was changed.
     """
@@ -119,7 +127,7 @@ def load_lists(folder: StoragePath, digests: Mapping[str, str]) -> Lists:
 def _load(path: StoragePath, name: str, digest: str) -> Any:
     """Returns the values of a saved list. Raises OSError, or ValueError where its content has another digest."""
     data: Any
-    if name == "links":
+    if name in _HASHED:
         data = np.load(path, mmap_mode="r") if isinstance(path, Path) else np.load(io.BytesIO(path.read_bytes()))
         if data.dtype != np.uint64:
             raise ValueError("it holds other numbers")
@@ -151,7 +159,7 @@ def find_lists(folders: Sequence[StoragePath], digests: Mapping[str, str]) -> Li
 
 
 def _path(folder: StoragePath, name: str, digest: str) -> StoragePath:
-    return folder / f"{name}.{digest[:16]}.{'npy' if name == 'links' else 'json'}"
+    return folder / f"{name}.{digest[:16]}.{'npy' if name in _HASHED else 'json'}"
 
 
 def _json(values: Any) -> bytes:
@@ -163,7 +171,7 @@ def gather_lists(recipe: Recipe, folder: Path, links: Sequence[Path]) -> Lists:
 
     Args:
         recipe: the recipe.
-        folder: the folder of the pinned lists.
+        folder: the folder of the pinned lists, and of the user's lists of blocked URLs.
         links: files of URLs, one a line; those that end in `.gz` are unpacked.
 
     Raises UsageError if a list is needed and missing, or if links are given to a recipe that does not use them.
@@ -178,7 +186,8 @@ def gather_lists(recipe: Recipe, folder: Path, links: Sequence[Path]) -> Lists:
     return Lists(
         bad_words=_bad_words(recipe, folder),
         domains=pinned_lists.load_domains(folder) if recipe.find("domain_not_listed") else {},
-        links=_links(links, recipe.parameters("normalised_url")["scheme"]) if links else _no_links(),
+        links=_links(links, recipe.parameters("normalised_url")["scheme"]) if links else no_keys(),
+        **blocked_lists.load_blocked(recipe, folder),
     )
 
 
@@ -215,26 +224,17 @@ def _bad_words(recipe: Recipe, folder: Path) -> dict[str, tuple[str, ...]]:
 
 
 def _links(paths: Sequence[Path], scheme: str) -> U64:
-    keys = array("Q")
+    links = sorted_keys(url_key(normalise_url(url, scheme)) for url in _urls(paths))
+    if not len(links):
+        raise UsageError(f"--links {paths[0]} holds no URL: one a line is expected")
+    return links
+
+
+def _urls(paths: Iterable[Path]) -> Iterator[str]:
     for path in paths:
         try:
-            with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8", errors="replace") as file:
-                keys.extend(url_key(normalise_url(url, scheme)) for line in _lines(file) if (url := line.strip()))
+            yield from lines_of(path)
         except (OSError, EOFError, zlib.error) as error:
             raise UsageError(
                 f"--links {path} can't be read: {error_reason(error)}; give a text file with one URL a line"
             ) from error
-    if not keys:
-        raise UsageError(f"--links {paths[0]} holds no URL: one a line is expected")
-    links = np.frombuffer(keys, dtype=np.uint64)  # sorted in place: np.unique takes several times the memory
-    links.sort()
-    return links[np.r_[True, links[1:] != links[:-1]]]
-
-
-def _lines(file: TextIO) -> Iterator[str]:
-    """Yields the lines of a file, without those that are longer than any URL of a page: these are never in memory."""
-    at_start = True  # of a line
-    while line := file.readline(_LINE_CAP):
-        if at_start and (line.endswith("\n") or len(line) < _LINE_CAP):
-            yield line
-        at_start = line.endswith("\n")
