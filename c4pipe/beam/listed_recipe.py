@@ -38,7 +38,7 @@ class ListedRecipe:
         Args:
             recipe: a recipe's name, the path of a TOML file, or a recipe.
             languages: the languages to keep; () for the recipe's own.
-            lists: a folder with the bad-words and domain lists; None for the cache that `c4pipe lists fetch` fills.
+            lists: a folder with the word, domain and URL lists; None for the cache that `c4pipe lists fetch` fills.
             links: files of URLs, one a line, for a recipe that keeps the pages of a list of links.
 
         Raises UsageError if the recipe is unknown, or if a list that it needs is not there.
