@@ -68,7 +68,9 @@ def made_crawl(folder: Path, files: int, pages: int) -> list[str]:
     """Writes synthetic WET files of real pages, and returns their paths."""
     tool = SHARED / "tools" / "make_crawl.py"
     if not tool.exists():
-        sys.exit(f"{tool} does not exist: name a folder of WET files with --crawl")
+        sys.exit(
+            f"{tool} does not exist: give WET files and lists, as --crawl tests/data/pages --lists tests/data/lists"
+        )
     arguments = [str(folder), "--files", str(files), "--pages", str(pages)]
     subprocess.run([sys.executable, str(tool), *arguments], check=True, stdout=subprocess.DEVNULL)
     return sorted(map(str, folder.glob("*.wet.gz")))

@@ -2,6 +2,7 @@
 
     python engines/matrix.py [--only NAME,...] [--input PATH ...] [--recipe c4] [--lists DIR]
 
+The input is the sample crawl and the WET files of tests/data, or other files with `--input`.
 Each engine is the real one, started here and ended here: see `clusters.py`. With `:s3` or `:gs` after its name, work
 files and corpus are in a store: see `stores.py`.
 """
@@ -202,7 +203,7 @@ def main() -> None:
     """Prints the table; ends with status 1 where two engines differ."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", metavar="NAME,...", help="these engines alone")
-    parser.add_argument("--input", nargs="+", default=[str(ROOT / "samples" / "crawl")])
+    parser.add_argument("--input", nargs="+", default=[])
     parser.add_argument("--recipe", default="c4")
     parser.add_argument("--lists", default=str(ROOT / "samples" / "lists"))
     parser.add_argument("--short", action="store_true", help="one way of each engine, where its tools are installed")
@@ -214,7 +215,10 @@ def main() -> None:
     names = SHORT if options.short else options.only.split(",") if options.only else [*known, *IN_STORES]
     if unknown := [name for name in names if name.partition(":")[0] not in known]:
         sys.exit(f"--only {','.join(unknown)}: the engines are {', '.join(known)}, and {', '.join(IN_STORES)}")
-    given = [*options.input, "--recipe", options.recipe, "--lists", options.lists, "--shards", "4"]
+    if not options.input:
+        print("engines: no real pages, only those of the project; --input PATH names others", flush=True)
+    inputs = options.input or [str(ROOT / "samples" / "crawl"), str(ROOT / "tests" / "data" / "wet")]
+    given = [*inputs, "--recipe", options.recipe, "--lists", options.lists, "--shards", "4"]
     rows: dict[str, Row] = {}
     folder = Path(tempfile.mkdtemp(prefix="c4pipe-engines-"))
     print(f"{'engine':14}{'pages':>9}{'bytes':>13}  {'corpus':18}{'vocabulary':16}{'s':>8}{'peak MB':>9}", flush=True)

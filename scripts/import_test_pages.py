@@ -24,6 +24,12 @@ FEWEST, MOST = 1500, 9000
 MANUAL_PAGES = {"en": 28, "de": 13, "fr": 30, "es": 18, "ja": 8, "ko": 8, "tr": 8, "zh-cn": 6, "pt-br": 3}
 """How many pages of each language are taken."""
 SQLITE_PAGES = 60
+CHANGED = "Changed: scripts/import_test_pages.py took some pages, turned HTML into text, and replaced their URLs.\n\n"
+HEADS = {
+    "httpd.txt": "Pages of the manual of the Apache HTTP Server, Copyright The Apache Software Foundation, "
+    "under the Apache License 2.0.\n",
+    "sqlite.txt": "Pages of the documentation of SQLite, which is in the public domain.\n",
+}
 
 
 class Blocks(HTMLParser):
@@ -85,7 +91,7 @@ def spread(paths: list[Path], number: int) -> Iterator[tuple[Path, str]]:
 def write(name: str, pages: Iterator[tuple[str, str, str]]) -> None:
     """Writes pages as blocks of URL, language and text."""
     blocks = [f"==== page\nurl: {url}\nlang: {language}\n\n{text}\n\n" for url, language, text in pages]
-    (SOURCE / name).write_text("".join(blocks), encoding="utf-8")
+    (SOURCE / name).write_text("".join([HEADS[name], CHANGED, *blocks]), encoding="utf-8")
     print(f"{name}: {len(blocks)} pages")
 
 

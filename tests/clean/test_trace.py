@@ -18,7 +18,7 @@ from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.verdicts import PageVerdict
 from c4pipe.cli.explain_view import page_json, page_view
 from c4pipe.recipes import recipe_lists
-from c4pipe.recipes.presets import C4, RECIPES, TFDS, find_recipe
+from c4pipe.recipes.presets import C4, TFDS, find_recipe
 from c4pipe.recipes.recipe import STAGES, Recipe, step
 from c4pipe.recipes.rule import Fact
 from c4pipe.recipes.rules import RULES

@@ -28,8 +28,8 @@ TESTS = sorted((ROOT / "tests").rglob("*.py"))
 SAME_IN_EACH_ROOM = {"api", "options", "steps"}
 """These names mean the same in each room: the Python API, the options of a job, the steps of its graph."""
 
-NOT_ROOMS = {"api", "cases", "docs", "helpers", "hostile", "rooms"}
-"""Folders of tests that belong to no room: the public API, golden cases, documentation, hostile input, this one."""
+NOT_ROOMS = {"api", "cases", "data", "docs", "helpers", "hostile", "rooms"}
+"""Folders of tests that belong to no room: the public API, cases, pages, documentation, hostile input, this one."""
 
 
 def relative(path: Path) -> str:
