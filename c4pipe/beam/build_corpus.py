@@ -41,6 +41,7 @@ class BuildCorpus(PageTransform):
         languages: Sequence[str] = (),
         lists: PathArgument | None = None,
         links: Sequence[PathArgument] = (),
+        language_model: PathArgument | None = None,
         files: str | None = None,
         formats: str | Sequence[str] = "parquet",
         shards: int | None = None,
@@ -51,10 +52,11 @@ class BuildCorpus(PageTransform):
         Args:
             patterns: as in `ReadPages`.
             path: the folder of the corpus, as in `WriteCorpus`.
-            recipe: as in `CleanPages`, like `languages`, `lists` and `links`.
+            recipe: as in `CleanPages`, like `languages`, `lists`, `links` and `language_model`.
             languages: the languages to keep.
             lists: the folder with the lists.
             links: files of URLs.
+            language_model: the fastText model.
             files: a slice of a crawl's files, as in `ReadPages`.
             formats: as in `WriteCorpus`.
             shards: as in `WriteCorpus`.
@@ -63,9 +65,9 @@ class BuildCorpus(PageTransform):
         Raises UsageError for an argument that can't be met.
         """
         super().__init__()
-        chosen = choose_recipe(recipe, languages)
+        chosen = choose_recipe(recipe, languages, language_model)
         scheme, _ = chosen.page_keys
-        given: dict[str, Any] = {"lists": lists, "links": links}
+        given: dict[str, Any] = {"lists": lists, "links": links, "language_model": language_model}
         self._read = ReadPages(patterns, files=files)
         self._clean = CleanPages(chosen, **given)
         timestamps = chosen.parameters("incomplete").get("timestamps", "WARC dates")

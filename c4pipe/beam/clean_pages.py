@@ -45,6 +45,7 @@ class CleanPages(PageTransform):
         languages: Sequence[str] = (),
         lists: PathArgument | None = None,
         links: Sequence[PathArgument] = (),
+        language_model: PathArgument | None = None,
     ) -> None:
         """Reads the lists that the recipe needs, on this machine. They go to the workers inside the pipeline.
 
@@ -53,11 +54,13 @@ class CleanPages(PageTransform):
             languages: the languages to keep; () for the recipe's own.
             lists: a folder with the word, domain and URL lists; None for the cache that `c4pipe lists fetch` fills.
             links: files of URLs, one a line, for a recipe that keeps the pages of a list of links.
+            language_model: a fastText model that detects the language; None for the recipe's own detector. It is not
+                inside the pipeline: each worker reads it at the same path, or at the same URL of an object store.
 
         Raises UsageError if the recipe is unknown, or if a list that it needs is not there.
         """
         super().__init__()
-        self._rules = ListedRecipe.choose(recipe, languages, lists, links)
+        self._rules = ListedRecipe.choose(recipe, languages, lists, links, language_model)
 
     def expand(self, pages: beam.PCollection) -> Any:
         """Cleans each page."""

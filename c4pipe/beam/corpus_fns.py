@@ -133,7 +133,7 @@ class BeginCorpus(beam.DoFn):
         corpus_plan.check_shards(layout, text_bytes)
         inputs = sorted((file["name"], file["bytes"], file["ends_sha256"]) for file in element.get("inputs", ()))
         identity = {
-            **corpus_plan.corpus_identity(recipe, self._rules.fingerprint, inputs, options.formats),
+            **corpus_plan.corpus_identity(recipe, self._rules.lists.digests, inputs, options.formats),
             "train_shards": dict(zip(layout.languages, layout.train_shards, strict=True)),
         }
         extensions = [FORMATS[name].extension for name in options.formats]

@@ -32,6 +32,7 @@ class ListedRecipe:
         languages: Sequence[str] = (),
         lists: PathArgument | None = None,
         links: Sequence[PathArgument] = (),
+        language_model: PathArgument | None = None,
     ) -> "ListedRecipe":
         """Returns the recipe that the arguments of a transform name. Reads its lists on this machine.
 
@@ -40,12 +41,15 @@ class ListedRecipe:
             languages: the languages to keep; () for the recipe's own.
             lists: a folder with the word, domain and URL lists; None for the cache that `c4pipe lists fetch` fills.
             links: files of URLs, one a line, for a recipe that keeps the pages of a list of links.
+            language_model: a fastText model that detects the language; None for the recipe's own detector. Each worker
+                reads it at the same path, or at the same URL.
 
         Raises UsageError if the recipe is unknown, or if a list that it needs is not there.
         """
-        chosen = choose_recipe(recipe, languages)
+        chosen = choose_recipe(recipe, languages, language_model)
         folder = pinned_lists.lists_dir(None if lists is None else Path(lists))
-        return cls(chosen, recipe_lists.gather_lists(chosen, folder, [Path(each) for each in links]))
+        paths = [Path(each) for each in links]
+        return cls(chosen, recipe_lists.gather_lists(chosen, folder, paths, language_model))
 
     @property
     def fingerprint(self) -> str:

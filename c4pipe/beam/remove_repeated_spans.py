@@ -66,6 +66,7 @@ class RemoveRepeatedSpans(PageTransform):
         languages: Sequence[str] = (),
         lists: PathArgument | None = None,
         links: Sequence[PathArgument] = (),
+        language_model: PathArgument | None = None,
         buckets: int = 1024,
     ) -> "RemoveRepeatedSpans":
         """Returns the transform that removes spans as a recipe says, then applies the rules of its stage `final`.
@@ -78,7 +79,7 @@ class RemoveRepeatedSpans(PageTransform):
         The other arguments and the errors are those of `CleanPages`.
         """
         transform = cls(buckets=buckets)
-        transform._rules = ListedRecipe.choose(recipe, languages, lists, links)
+        transform._rules = ListedRecipe.choose(recipe, languages, lists, links, language_model)
         return transform
 
     def expand(self, pages: beam.PCollection) -> beam.PCollection:

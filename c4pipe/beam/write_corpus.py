@@ -55,6 +55,7 @@ class WriteCorpus(PageTransform):
         languages: Sequence[str] = (),
         lists: PathArgument | None = None,
         links: Sequence[PathArgument] = (),
+        language_model: PathArgument | None = None,
     ) -> None:
         """Checks what is written where. Nothing is written yet.
 
@@ -68,6 +69,7 @@ class WriteCorpus(PageTransform):
             languages: as in `CleanPages`, for the recipe.
             lists: as in `CleanPages`.
             links: as in `CleanPages`.
+            language_model: as in `CleanPages`.
 
         Raises UsageError for an argument that can't be met.
         """
@@ -78,7 +80,7 @@ class WriteCorpus(PageTransform):
         corpus_plan.check_output(self._folder, self._formats, shards)
         named = recipe is not None
         self._rules = (
-            ListedRecipe.choose(recipe, languages, lists, links)
+            ListedRecipe.choose(recipe, languages, lists, links, language_model)
             if recipe is not None
             else ListedRecipe(_own_pipeline(), Lists())
         )

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.url_lists import UrlLists
-from c4pipe.filters import UNKNOWN, Guess, PageText, SentenceSplitter, english_words, normalise_url, url_key, url_md5
+from c4pipe.filters import (
+    UNKNOWN,
+    Guess,
+    PageText,
+    SentenceSplitter,
+    english_words,
+    normalise_url,
+    two_letter_code,
+    url_key,
+    url_md5,
+)
 from c4pipe.native import lower
 from c4pipe.recipes import Fact
 from c4pipe.wet import Page, text_order
@@ -182,7 +192,7 @@ class PageFacts:
         """
         parameters = self._parameters("bad_words")
         searched = self.body_lower if parameters["searched_text"] == "crawled" else self.text_lower
-        word = self._resources.bad_words(self.language.partition("-")[0]).find(searched)
+        word = self._resources.bad_words(two_letter_code(self.language).partition("-")[0]).find(searched)
         if word is not None and parameters["drop_fraction"] < 1:
             numerator, denominator = float(parameters["drop_fraction"]).as_integer_ratio()
             return None if url_md5(self.normalised_url) % denominator >= numerator else word

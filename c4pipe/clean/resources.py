@@ -15,7 +15,7 @@ class RuleResources:
 
     Attributes:
         recipe: the recipe.
-        lists: its word, domain and link lists.
+        lists: its word, domain and link lists, and its language model.
         any_timestamp: whether any text counts as a timestamp, or only a WARC date.
         language_as_crawled: whether the language is that of the page as crawled, whatever the line rules do.
         scheme: how the recipe removes a URL's scheme (see `filters.urls.normalise_url`).
@@ -36,6 +36,8 @@ class RuleResources:
     def detector(self) -> Detector | None:
         """The language detector, or None where the recipe has no rule `language`."""
         parameters = self.recipe.parameters("language")
+        if self.lists.language_model:
+            return self.lists.language_model.detector()
         return make_detector(parameters["detector"], parameters["min_probability"]) if parameters else None
 
     @cached_property

@@ -64,6 +64,7 @@ class Cleaner:
         languages: Sequence[str] = (),
         lists: str | os.PathLike[str] | None = None,
         links: Sequence[str | os.PathLike[str]] = (),
+        language_model: str | os.PathLike[str] | None = None,
     ) -> None:
         """Reads the lists that the recipe needs.
 
@@ -72,12 +73,14 @@ class Cleaner:
             languages: the languages to keep; () for the recipe's own.
             lists: a folder with the word, domain and URL lists; None for the cache that `c4pipe lists fetch` fills.
             links: files of URLs, one a line, for a recipe that keeps the pages of a list of links.
+            language_model: a fastText model that detects the language; None for the recipe's own detector.
 
         Raises UsageError if the recipe is unknown, or if a list that it needs is not there.
         """
-        self.recipe = choose_recipe(recipe, languages)
+        self.recipe = choose_recipe(recipe, languages, language_model)
         folder = pinned_lists.lists_dir(None if lists is None else Path(lists))
-        self._lists = recipe_lists.gather_lists(self.recipe, folder, [Path(each) for each in links])
+        paths = [Path(each) for each in links]
+        self._lists = recipe_lists.gather_lists(self.recipe, folder, paths, language_model)
         self._url_rule = next(filter(self.recipe.find, _URL_RULES), None)
 
     def __call__(self, text: str, *, url: str | None = None, timestamp: str | None = None) -> TextVerdict:

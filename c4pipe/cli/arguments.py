@@ -113,6 +113,11 @@ def add_recipe(parser: Parser, default: str | None = "c4") -> None:
         metavar="FILE",
         help="file with one URL on each line, for recipes that keep only listed URLs; can be repeated",
     )
+    parser.add_argument(
+        "--language-model",
+        metavar="FILE",
+        help="fastText model that detects the language, such as lid.176.bin (default: the recipe's detector)",
+    )
     parser.add_argument("--languages", metavar="CODE,...", help="languages to keep (default: those of the recipe)")
 
 

@@ -71,9 +71,10 @@ def _of_corpus(options: argparse.Namespace, folder: "StoragePath") -> Iterator[E
     from c4pipe.cli.explain_view import capture_json, capture_view
     from c4pipe.explain import CorpusExplainer
 
-    for name in ("recipe", "languages", "lists", "links"):
+    for name in ("recipe", "languages", "lists", "links", "language_model"):
         if getattr(options, name) is not None:
-            raise UsageError(f"--{name}: the corpus {folder} has a recipe and lists of its own; leave the option out")
+            option = name.replace("_", "-")
+            raise UsageError(f"--{option}: the corpus {folder} has a recipe and lists of its own; leave the option out")
     if options.url is None:
         raise UsageError(f"{folder} is a folder: name a page of the corpus with --url")
     for verdict in CorpusExplainer(folder, options.work or ()).explain(options.url):
@@ -88,9 +89,9 @@ def _of_pages(options: argparse.Namespace) -> Iterator[Explained]:
 
     if options.work:
         raise UsageError(f"--work {options.work[0]}: {options.input} is no corpus, and only a corpus has work folders")
-    recipe = choose_recipe(options.recipe or "c4", languages(options))
+    recipe = choose_recipe(options.recipe or "c4", languages(options), options.language_model)
     pages = find_pages(options.input, options.url, recipe.page_keys[0])
-    lists = recipe_lists.gather_lists(recipe, lists_dir(options.lists), options.links or ())
+    lists = recipe_lists.gather_lists(recipe, lists_dir(options.lists), options.links or (), options.language_model)
     evaluator = RecipeEvaluator(recipe, RuleResources(recipe, lists))
     for page in pages:
         verdict = evaluator.explain_page(page)

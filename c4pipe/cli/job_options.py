@@ -60,6 +60,7 @@ def clean_options(
         languages=languages(options),
         lists=options.lists,
         links=tuple(options.links or ()),
+        language_model=options.language_model,
         selection=Selection(
             source=options.source or COMMON_CRAWL,
             files=parse_slice(options.files) if options.files is not None else None,

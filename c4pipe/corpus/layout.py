@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from c4pipe.errors import UsageError
+from c4pipe.filters import LANGUAGE
 
 SHARD_BYTES = 128 * 1024 * 1024
 """Bytes of text before deduplication for which one shard is planned. A worker holds a whole shard in memory."""
@@ -20,9 +21,6 @@ TRAIN_PER_VALIDATION = 128
 """Train shards for each validation shard, as in the published C4 (1,024 and 8)."""
 
 SPLITS = ("train", "validation")
-
-LANGUAGE = "[A-Za-z][A-Za-z0-9_-]{0,31}"
-"""A regular expression for the code of a language, which is also the name of a folder inside the corpus."""
 
 MAX_SHARDS = 100_000
 """The most train shards of a language: a shard's number has five digits."""

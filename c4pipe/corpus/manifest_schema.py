@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from c4pipe.corpus.layout import LANGUAGE, MAX_SHARDS, Layout
+from c4pipe.corpus.layout import MAX_SHARDS, Layout
 from c4pipe.corpus.shard_writer import FORMATS, shard_name
+from c4pipe.filters import LANGUAGE
 from c4pipe.io import schema
 from c4pipe.recipes import check_recipe
 

@@ -21,7 +21,7 @@ from c4pipe.errors import UsageError
 from c4pipe.io import StoragePath, WebPath, file_sizes, json_file
 from c4pipe.recipes import Recipe
 
-_LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z]+)?")
+_LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]+)*")
 _SHARD = re.compile(r"([^/]+)/c4-(train|validation)-(\d+)-of-(\d+)\..+")
 
 

@@ -1,7 +1,11 @@
-"""The language of a text: by langdetect 1.0.9 with seed 0, or by CLD3 (mC4)."""
+"""The language of a text: by langdetect 1.0.9 with seed 0, or by CLD3 (mC4).
+
+`fasttext_language` has fastText's models.
+"""
 
 import json
 import random
+import re
 import sys
 from functools import cache, cached_property
 from importlib.util import find_spec
@@ -9,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.filters.fasttext_model import LANGUAGE
 from c4pipe.native import langdetect_kernel
 
 # The libraries of detectors are imported when a detector is made: who reads a corpus needs the codes alone.
@@ -42,6 +47,14 @@ CLD3_LANGUAGES = (
 )
 # fmt: on
 """The codes of the languages that CLD3 can return (its `task_context_params.cc`)."""
+
+_TWO_LETTERS = {
+    "ara": "ar", "arb": "ar", "ces": "cs", "cmn": "zh", "dan": "da", "deu": "de", "ekk": "et", "ell": "el", "eng": "en",
+    "epo": "eo", "est": "et", "fas": "fa", "fin": "fi", "fra": "fr", "hin": "hi", "hun": "hu", "ita": "it", "jpn": "ja",
+    "kor": "ko", "mal": "ml", "nld": "nl", "nob": "no", "nor": "no", "pes": "fa", "pol": "pl", "por": "pt", "rus": "ru",
+    "slv": "sl", "spa": "es", "swe": "sv", "tha": "th", "tur": "tr", "zho": "zh",
+}  # fmt: skip
+"""ISO 639-3 codes, which GlotLID and OpenLID use, of the languages that word lists or Punkt have."""
 
 
 class Guess(NamedTuple):
@@ -153,14 +166,35 @@ def _cld3() -> Any:
 
 
 def known_languages(detector: str) -> tuple[str, ...]:
-    """Returns the codes of the languages that a detector, `langdetect` or `cld3`, can return."""
+    """Returns the codes of the languages that a detector can return; none for `fasttext`, whose model has them."""
+    if detector == "fasttext":
+        return ()
     return (*CLD3_LANGUAGES, UNKNOWN) if detector == "cld3" else LANGDETECT_LANGUAGES
+
+
+def knows_language(detector: str, language: str) -> bool:
+    """Tells whether a detector can return this code; for `fasttext`, whether a model can have it as a label."""
+    if detector == "fasttext":
+        return re.fullmatch(LANGUAGE, language) is not None
+    return language in known_languages(detector)
+
+
+def two_letter_code(language: str) -> str:
+    """Returns the ISO 639-1 code of a label such as `eng_Latn`, where word lists or Punkt have that language.
+
+    Any other code is returned as it is.
+    """
+    return _TWO_LETTERS.get(language.partition("_")[0], language)
 
 
 def check_detector(detector: str) -> None:
     """Raises UsageError, with the command that installs it, where a detector is not installed."""
     if detector == "cld3":
         _cld3()
+    elif detector == "fasttext":
+        from c4pipe.filters.fasttext_language import fasttext_class
+
+        fasttext_class()
 
 
 def make_detector(detector: str, min_probability: float) -> Detector:

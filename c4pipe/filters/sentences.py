@@ -7,6 +7,8 @@ from typing import Any
 
 import punkt
 
+from c4pipe.filters.language import two_letter_code
+
 _MODELS = {
     "cs": "czech", "da": "danish", "de": "german", "el": "greek", "en": "english", "es": "spanish",
     "et": "estonian", "fi": "finnish", "fr": "french", "it": "italian", "ml": "malayalam", "nl": "dutch",
@@ -17,7 +19,7 @@ _MODELS = {
 
 def punkt_model(language: str) -> str:
     """Returns the name of the language's Punkt model; `english` where a language has none."""
-    return _MODELS.get(language, "english")
+    return _MODELS.get(two_letter_code(language), "english")
 
 
 class SentenceSplitter:

@@ -49,6 +49,7 @@ def build_corpus(
     languages: str | Sequence[str] = (),
     lists: PathArgument | None = None,
     links: Sequence[PathArgument] = (),
+    language_model: PathArgument | None = None,
     format: str | Sequence[str] = "parquet",
     shards: int | None = None,
     files: str | None = None,
@@ -77,6 +78,7 @@ def build_corpus(
         languages: the languages to keep, as `"en,de"` or a list; () for the recipe's own.
         lists: a folder with the word, domain and URL lists; None for the cache that `c4pipe lists fetch` fills.
         links: files of URLs, one a line, for a recipe that keeps the pages of a list of links.
+        language_model: a fastText model that detects the language; None for the recipe's own detector.
         format: `parquet`, `tfrecord` or `json`, or several, as `"parquet,json"` or a list.
         shards: train shards for each language; None for one for each 128 MiB of text.
         files: a slice of a crawl's files, such as `"0:100"`.
@@ -106,6 +108,7 @@ def build_corpus(
         languages=languages,
         lists=lists,
         links=links,
+        language_model=language_model,
         selection=(source, files, sample),
         bandwidth=bandwidth,
         cache=cache,
@@ -125,6 +128,7 @@ def clean_files(
     languages: str | Sequence[str] = (),
     lists: PathArgument | None = None,
     links: Sequence[PathArgument] = (),
+    language_model: PathArgument | None = None,
     files: str | None = None,
     sample: int | None = None,
     source: str | None = None,
@@ -156,6 +160,7 @@ def clean_files(
         languages=languages,
         lists=lists,
         links=links,
+        language_model=language_model,
         selection=(source, files, sample),
         bandwidth=bandwidth,
         cache=cache,
@@ -209,6 +214,7 @@ def explain_text(
     languages: str | Sequence[str] = (),
     lists: PathArgument | None = None,
     links: Sequence[PathArgument] = (),
+    language_model: PathArgument | None = None,
 ) -> PageVerdict:
     """Returns what each rule of a recipe decides about a text. The command `c4pipe explain`.
 
@@ -223,7 +229,8 @@ def explain_text(
 
     Raises UsageError as `Cleaner` does.
     """
-    return Cleaner(recipe, languages=_codes(languages), lists=lists, links=links).explain(text, url=url)
+    cleaner = Cleaner(recipe, languages=_codes(languages), lists=lists, links=links, language_model=language_model)
+    return cleaner.explain(text, url=url)
 
 
 def _clean_options(
@@ -234,6 +241,7 @@ def _clean_options(
     languages: str | Sequence[str],
     lists: PathArgument | None,
     links: Sequence[PathArgument],
+    language_model: PathArgument | None,
     selection: tuple[str | None, str | None, int | None],
     bandwidth: float | None,
     cache: PathArgument | None,
@@ -252,6 +260,7 @@ def _clean_options(
         languages=_codes(languages),
         lists=None if lists is None else Path(lists),
         links=tuple(map(Path, links)),
+        language_model=language_model,
         selection=Selection(
             COMMON_CRAWL if source is None else source, None if files is None else parse_slice(files), sample, network
         ),

@@ -36,7 +36,7 @@ def plan_build(options: BuildOptions, progress: Progress | None = None) -> Build
     check_output(options.output, options.formats, options.shards)
     plan = plan_clean(options.clean, progress)
     inputs = [(file.name, file.size, None) for file in plan.files]
-    publish.check_folder(options.output, corpus_identity(plan.recipe, plan.fingerprint, inputs, options.formats))
+    publish.check_folder(options.output, corpus_identity(plan.recipe, plan.lists.digests, inputs, options.formats))
     _check_work(plan)
     return BuildPlan(options, plan)
 

@@ -55,7 +55,7 @@ def plan_clean(options: CleanOptions, progress: Progress | None = None) -> Clean
     Raises UsageError for an option that can't be met, C4pipeError if the list of a crawl's files can't be downloaded.
     """
     check_runner(options.runner)
-    recipe = choose_recipe(options.recipe, options.languages)
+    recipe = choose_recipe(options.recipe, options.languages, options.language_model)
     cache = options.network.cache
     if options.work.exists() and not options.work.is_dir():
         raise UsageError(f"--work {options.work} is a file: give a folder")
@@ -65,7 +65,8 @@ def plan_clean(options: CleanOptions, progress: Progress | None = None) -> Clean
         raise UsageError(f"--max-missing {options.max_missing}: give 0 or more")
     notes: list[str] = []
     files = find_inputs(options.inputs, options.selection, note_wait(progress), notes.append)
-    lists = recipe_lists.gather_lists(recipe, pinned_lists.lists_dir(options.lists), options.links)
+    folder = pinned_lists.lists_dir(options.lists)
+    lists = recipe_lists.gather_lists(recipe, folder, options.links, options.language_model)
     return CleanPlan(options, recipe, lists, files, tuple(notes))
 
 

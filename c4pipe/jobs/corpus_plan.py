@@ -51,7 +51,7 @@ class CorpusPlan:
     def identity(self) -> dict[str, Any]:
         """What makes the corpus this one, as JSON values: two corpora of one identity have the same bytes."""
         inputs = [(header.source, header.source_bytes, header.ends_sha256) for header in self.headers]
-        identity = corpus_identity(self.recipe, self.headers[0].fingerprint, inputs, self.options.formats)
+        identity = corpus_identity(self.recipe, self.headers[0].lists, inputs, self.options.formats)
         return {
             **identity,
             "train_shards": dict(zip(self.layout.languages, self.layout.train_shards, strict=True)),
@@ -119,19 +119,29 @@ def plan_dedup(options: DedupOptions) -> CorpusPlan:
 
 
 def corpus_identity(
-    recipe: Recipe, fingerprint: str, inputs: Sequence[tuple[str, int | None, str | None]], formats: Sequence[str]
+    recipe: Recipe,
+    lists: Mapping[str, str],
+    inputs: Sequence[tuple[str, int | None, str | None]],
+    formats: Sequence[str],
 ) -> dict[str, Any]:
     """Returns the part of a corpus' identity that is known before job 1.
 
     Args:
         recipe: the recipe.
-        fingerprint: the recipe's, with its lists.
+        lists: the digests of the recipe's lists, by name.
         inputs: name and bytes of each WET file, and the digest of its ends; None for what is not known yet.
         formats: names of shard formats.
     """
     values: dict[str, Any] = json.loads(json.dumps({"recipe": recipe.to_json(), "formats": list(formats)}))
     files = [{"name": name, "bytes": size, "ends_sha256": digest} for name, size, digest in inputs]
-    return {"recipe": values["recipe"], "fingerprint": fingerprint, "inputs": files, "formats": values["formats"]}
+    model = {"language_model": lists["language_model"]} if "language_model" in lists else {}
+    return {
+        "recipe": values["recipe"],
+        "fingerprint": recipe.fingerprint(lists),
+        **model,
+        "inputs": files,
+        "formats": values["formats"],
+    }
 
 
 def check_output(output: StoragePath, formats: Sequence[str], shards: int | None) -> None:

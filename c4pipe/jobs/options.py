@@ -26,6 +26,7 @@ class CleanOptions:
         languages: the languages to keep; () for the recipe's.
         lists: a folder with the lists of bad words, domains and blocked URLs; None for the user's cache.
         links: files of URLs, for a recipe that keeps the pages of a list of links.
+        language_model: a fastText model that detects the language; None for the recipe's detector.
         selection: which files of a crawl, and from where.
         network: timeouts, retries, bandwidth and cache of downloads.
         max_missing: how many files may be missing because they cannot be downloaded; None for any number but all.
@@ -39,6 +40,7 @@ class CleanOptions:
     languages: tuple[str, ...] = ()
     lists: Path | None = None
     links: tuple[Path, ...] = ()
+    language_model: str | os.PathLike[str] | None = None
     selection: Selection = field(default_factory=Selection)
     network: NetworkOptions = field(default_factory=NetworkOptions)
     max_missing: int | None = None

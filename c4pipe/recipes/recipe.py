@@ -10,7 +10,7 @@ from typing import Any
 
 from c4pipe.display import suggestion
 from c4pipe.errors import UsageError
-from c4pipe.filters import UNKNOWN, known_languages
+from c4pipe.filters import UNKNOWN, known_languages, knows_language
 from c4pipe.recipes.rule import Rule
 from c4pipe.recipes.rules import RULES
 
@@ -147,9 +147,10 @@ class Recipe:
             raise UsageError("no language is named: give one or more codes, such as en,de")
         known = known_languages(detector)
         for language in languages:
-            if language not in known:
+            if not knows_language(detector, language):
+                expected = ", ".join(known) or "labels of its model, such as en or eng_Latn"
                 raise UsageError(
-                    f"unknown language {language!r}: {detector} knows {', '.join(known)}" + suggestion(language, known)
+                    f"unknown language {language!r}: {detector} knows {expected}" + suggestion(language, known)
                 )
         if len(set(languages)) < len(languages):
             raise UsageError(f"a language is named twice: {','.join(languages)}; name each once")

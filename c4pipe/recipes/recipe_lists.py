@@ -1,4 +1,4 @@
-"""The lists that a recipe filters with: from the user's files to the work folder, and from there to job 2.
+"""The lists and the model that a recipe filters with: from the user's files to the work folder, from there to job 2.
 
 `clean` writes the lists that it used to its work folder, named by their digests. The recipe's fingerprint covers the
 digests. So job 2 needs no other files, and can't be given other lists.
@@ -7,6 +7,7 @@ digests. So job 2 needs no other files, and can't be given other lists.
 import hashlib
 import io
 import json
+import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -18,16 +19,18 @@ import numpy as np
 
 from c4pipe.display import error_reason
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters import domains, normalise_url, url_key
+from c4pipe.filters import domains, normalise_url, two_letter_code, url_key
 from c4pipe.io import AtomicFile, StoragePath, make_folder
 from c4pipe.recipes import blocked_lists, pinned_lists
 from c4pipe.recipes.hashed_lists import U64, has_key, lines_of, no_keys, sorted_keys
+from c4pipe.recipes.language_model import LanguageModel, find_model
 from c4pipe.recipes.recipe import Recipe
 
 LISTS_FOLDER = "lists"
 """The folder, inside a work folder, of the lists that were used."""
 
 _HASHED = ("links", "blocked_domains", "blocked_urls")  # stored as numbers, not as JSON
+_ENDINGS = {**dict.fromkeys(_HASHED, "npy"), "language_model": "bin"}
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class Lists:
         blocked_domains, blocked_urls: the keys of the blocked domains and host names, and of the blocked URLs, sorted.
         public_suffixes: the rules of the list of public suffixes.
         url_words: the words of the rules about words in URLs, by the name of the list.
+        language_model: the fastText model that detects the language, or None.
     """
 
     bad_words: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -50,6 +54,7 @@ class Lists:
     blocked_urls: U64 = field(default_factory=no_keys)
     public_suffixes: Sequence[str] = ()
     url_words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    language_model: LanguageModel | None = None
 
     @cached_property
     def digests(self) -> dict[str, str]:
@@ -61,7 +66,8 @@ class Lists:
             "url_words": _json(self.url_words) if self.url_words else b"",
             **{name: getattr(self, name).tobytes() for name in _HASHED},
         }
-        return {name: hashlib.sha256(value).hexdigest() for name, value in values.items() if value}
+        digests = {name: hashlib.sha256(value).hexdigest() for name, value in values.items() if value}
+        return digests | ({"language_model": self.language_model.digest} if self.language_model else {})
 
     def has_domain(self, normalised_url: str, any_case: bool) -> bool:
         """Tells whether the domain of a URL is listed; with `any_case`, also where it is written in capitals."""
@@ -87,11 +93,7 @@ class Lists:
                 continue
             target = AtomicFile(path)
             try:
-                with target.path.open("xb") as file:
-                    if name in _HASHED:
-                        np.save(file, getattr(self, name))
-                    else:
-                        file.write(_json(getattr(self, name)))
+                self._write(name, target.path)
                 target.publish()
             except OSError as error:
                 if not isinstance(path, Path):
@@ -100,6 +102,18 @@ class Lists:
                 raise C4pipeError(f"{path} can't be written ({error.strerror}): make room or change --work") from error
             finally:
                 target.discard()
+
+    def _write(self, name: str, path: Path) -> None:
+        """Writes a list, or the model, into a new file."""
+        if name == "language_model":
+            assert self.language_model
+            self.language_model.copy(path)
+            return
+        with path.open("xb") as file:
+            if name in _HASHED:
+                np.save(file, getattr(self, name))
+            else:
+                file.write(_json(getattr(self, name)))
 
 
 LIST_NAMES = tuple(each.name for each in fields(Lists))
@@ -127,6 +141,10 @@ def load_lists(folder: StoragePath, digests: Mapping[str, str]) -> Lists:
 def _load(path: StoragePath, name: str, digest: str) -> Any:
     """Returns the values of a saved list. Raises OSError, or ValueError where its content has another digest."""
     data: Any
+    if name == "language_model":
+        model = LanguageModel(str(path), digest)
+        model.check()
+        return model
     if name in _HASHED:
         data = np.load(path, mmap_mode="r") if isinstance(path, Path) else np.load(io.BytesIO(path.read_bytes()))
         if data.dtype != np.uint64:
@@ -159,23 +177,32 @@ def find_lists(folders: Sequence[StoragePath], digests: Mapping[str, str]) -> Li
 
 
 def _path(folder: StoragePath, name: str, digest: str) -> StoragePath:
-    return folder / f"{name}.{digest[:16]}.{'npy' if name in _HASHED else 'json'}"
+    return folder / f"{name}.{digest[:16]}.{_ENDINGS.get(name, 'json')}"
 
 
 def _json(values: Any) -> bytes:
     return json.dumps(values, ensure_ascii=False, sort_keys=True).encode()
 
 
-def gather_lists(recipe: Recipe, folder: Path, links: Sequence[Path]) -> Lists:
+def gather_lists(
+    recipe: Recipe, folder: Path, links: Sequence[Path], language_model: str | os.PathLike[str] | None = None
+) -> Lists:
     """Returns the lists that a recipe needs.
 
     Args:
         recipe: the recipe.
         folder: the folder of the pinned lists, and of the user's lists of blocked URLs.
         links: files of URLs, one a line; those that end in `.gz` are unpacked.
+        language_model: the file of a fastText model, for a recipe whose detector is `fasttext`.
 
-    Raises UsageError if a list is needed and missing, or if links are given to a recipe that does not use them.
+    Raises UsageError if a list or model is needed and missing or can't be used, or if links are given to a recipe that
+    does not use them.
     """
+    by_model = recipe.parameters("language").get("detector") == "fasttext"
+    if by_model and language_model is None:
+        raise UsageError(
+            f"recipe {recipe.name} detects the language by a fastText model: give its file with --language-model FILE"
+        )
     if recipe.find("url_not_listed") and not links:
         raise UsageError(f"recipe {recipe.name} keeps the pages of a list of links: give it with --links FILE")
     if links and not recipe.find("url_not_listed"):
@@ -183,10 +210,12 @@ def gather_lists(recipe: Recipe, folder: Path, links: Sequence[Path]) -> Lists:
             f"--links {links[0]}: recipe {recipe.name} has no rule that uses a list of links: "
             "leave it out, or name another recipe"
         )
+    model = find_model(language_model, recipe) if by_model and language_model is not None else None
     return Lists(
         bad_words=_bad_words(recipe, folder),
         domains=pinned_lists.load_domains(folder) if recipe.find("domain_not_listed") else {},
         links=_links(links, recipe.parameters("normalised_url")["scheme"]) if links else no_keys(),
+        language_model=model,
         **blocked_lists.load_blocked(recipe, folder),
     )
 
@@ -205,7 +234,7 @@ def _list_names(recipe: Recipe) -> dict[str, list[str]]:
     if not asked:
         return {}
     # langdetect knows zh-cn and zh-tw; the lists know zh
-    languages = sorted({each.partition("-")[0] for each in recipe.languages})
+    languages = sorted({two_letter_code(each).partition("-")[0] for each in recipe.languages})
     return {each: pinned_lists.regional(each) if asked["regional_lists"] else [each] for each in languages}
 
 

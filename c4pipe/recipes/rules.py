@@ -135,7 +135,7 @@ _TABLE = (
         "with a probability of at least {min_probability}",
         PAPER + "; seed 0: " + TFDS, pages.is_other_language,
         {"detector": "langdetect", "languages": ("en",), "min_probability": 0.99}, Fact.LANGUAGE_GUESS,
-        choices={"detector": ("langdetect", "cld3")}, elsewhere=("detector",),
+        choices={"detector": ("langdetect", "cld3", "fasttext")}, elsewhere=("detector",),
     ),
     Rule(
         "bad_words", "page",

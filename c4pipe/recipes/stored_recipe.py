@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from c4pipe.errors import UsageError
-from c4pipe.filters import known_languages
+from c4pipe.filters import knows_language
 from c4pipe.io import schema
 from c4pipe.recipes.parameter_values import parameter_value
 from c4pipe.recipes.recipe import STAGES, Recipe
@@ -52,8 +52,8 @@ def _check_step(stage: str, step: Mapping[str, Any]) -> None:
         if name != "rule":
             parameter_value(rule, name, value)
     if rule.name == "language":
-        known, languages = known_languages(step["detector"]), step["languages"]
-        if unknown := [each for each in languages if each not in known]:
+        languages = step["languages"]
+        if unknown := [each for each in languages if not knows_language(step["detector"], each)]:
             raise ValueError(f"{step['detector']} knows no language {schema.shown(unknown[0])}")
         if not languages or len(set(languages)) < len(languages):
             raise ValueError("it keeps no language, or one twice")

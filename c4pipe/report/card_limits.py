@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from c4pipe.filters import punkt_model
+from c4pipe.filters import punkt_model, two_letter_code
 from c4pipe.recipes import Recipe, blocked_lists
 
 _DODGE = (
@@ -65,7 +65,7 @@ def limits(recipe: Recipe, languages: Sequence[str], missing: int) -> Iterator[s
 
 
 def _language_limit(detector: str) -> str:
-    name = {"langdetect": "langdetect", "cld3": "CLD3"}[detector]
+    name = {"langdetect": "langdetect", "cld3": "CLD3", "fasttext": "a fastText model"}[detector]
     return (
         f"The language is {name}'s guess for the whole page. Most errors are in short texts, closely related "
         "languages, dialects, and pages in several languages."
@@ -75,7 +75,11 @@ def _language_limit(detector: str) -> str:
 def _sentence_limit(recipe: Recipe, languages: Sequence[str]) -> Iterator[str]:
     models = {recipe.parameters(rule).get("model") for rule in ("few_sentences", "few_sentences_left")} - {None}
     by_language = models == {"language"}
-    english = [each for each in languages if each != "en" and (not by_language or punkt_model(each) == "english")]
+    english = [
+        each
+        for each in languages
+        if two_letter_code(each) != "en" and (not by_language or punkt_model(each) == "english")
+    ]
     if models and english:
         yield f"Punkt's English model also counts the sentences of other languages: {', '.join(english)}."
 

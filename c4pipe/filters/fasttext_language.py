@@ -1,0 +1,51 @@
+"""The language of a text by a fastText model, such as lid.176, GlotLID or OpenLID."""
+
+from pathlib import Path
+from typing import Any
+
+from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.filters.fasttext_model import LABEL, read_labels
+from c4pipe.filters.language import Guess
+
+
+def fasttext_class() -> Any:
+    """Returns the class of models of the package that is installed. Raises UsageError where there is none."""
+    try:
+        from fasttext.FastText import _FastText
+    except ModuleNotFoundError:
+        raise UsageError("a fastText language model needs fastText: run pip install 'c4pipe[fasttext]'") from None
+    return _FastText
+
+
+class FastTextDetector:
+    """A fastText model. The text is given to it as one line, as datatrove 0.10 does.
+
+    Its probabilities are fastText's own, which adds 0.00001 before it rounds: they can be slightly above 1.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Checks the file of a model and loads it.
+
+        Raises UsageError where fastText is not installed, ValueError, with the reason, for a file that is no model,
+        OSError for one that can't be read.
+        """
+        model_class = fasttext_class()
+        read_labels(path)
+        # f: the model itself. The package's own predict() fails with NumPy 2 in some of the packages of this name.
+        self._model = model_class(str(path)).f
+
+    def guess(self, text: str) -> Guess | None:
+        """Returns the most probable label, without `__label__`; None where the model has none for the text."""
+        line = text.replace("\n", " ") + "\n"
+        guesses = self._predict(line, 2)
+        if len(guesses) == 2 and guesses[0][0] == guesses[1][0]:  # which of equal ones is first depends on their number
+            guesses = self._predict(line, -1)
+        return Guess(guesses[0][1].removeprefix(LABEL), guesses[0][0]) if guesses else None
+
+    def _predict(self, line: str, count: int) -> list[tuple[float, str]]:
+        """Returns the most probable labels of a line with their probabilities; -1 for all labels."""
+        try:
+            guesses: list[tuple[float, str]] = self._model.predict(line, count, 0.0, "strict")
+        except RuntimeError as error:  # its numbers overflow
+            raise C4pipeError(f"the fastText language model fails at a text ({error}): give another model") from None
+        return guesses
