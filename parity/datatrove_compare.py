@@ -3,8 +3,9 @@
     python parity/datatrove_compare.py [--data DIR] [--short] [--python PYTHON] [--only RECIPE]
 
 Zero differences are allowed. Both are given the pages of the sample crawl, pages that are made to be hard
-(`hostile.py`, `quality_pages.py`), and real pages. `--short` takes each sixteenth page. datatrove gets an environment
-of its own in the user's cache, as in benchmarks/peers.py, unless `--python` names one.
+(`hostile.py`, `quality_pages.py`), and real pages. The lists of blocked URLs are made of parts of these pages' URLs
+(`blocked_pages.py`). `--short` takes each sixteenth page. datatrove gets an environment of its own in the user's cache,
+as in benchmarks/peers.py, unless `--python` names one.
 """
 
 import argparse
@@ -20,21 +21,24 @@ from typing import NamedTuple
 from compare import HOSTILE, ROOT, SHARED, make_lists, pages
 
 sys.path.insert(0, str(ROOT / "benchmarks"))  # for the environment of datatrove
+import blocked_pages
 import hostile
 import peers
 import quality_pages
 
 from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.resources import RuleResources
+from c4pipe.recipes.blocked_lists import FOLDER
 from c4pipe.recipes.pinned_lists import bad_words_file
-from c4pipe.recipes.presets import RECIPES
+from c4pipe.recipes.presets import find_recipe
 from c4pipe.recipes.recipe_lists import gather_lists
 from c4pipe.wet.page import Page
 
 MADE = 1500  # pages for the quality rules
 SHORT = 16  # each which page
 
-NAMES = ("gopher", "fineweb", "datatrove-c4")
+FINEWEB_URLS = "examples/recipes/fineweb_urls.toml"
+NAMES = ("gopher", "fineweb", "fineweb_urls", "datatrove-c4")
 
 REASONS = {
     "gopher_short_doc": "few_page_words",
@@ -62,6 +66,12 @@ REASONS = {
     "curly_bracket": "curly_bracket",
     "document_removed_with_badwords": "bad_words",
     "language": "language",
+    "domain": "blocked_domain",
+    "subdomain": "blocked_domain",
+    "url": "blocked_url",
+    "hard_blacklisted": "banned_url_word",
+    "soft_blacklisted": "soft_banned_url_words",
+    "blacklisted_subword": "banned_url_subword",
 }
 """datatrove's reasons, and the rules of c4pipe."""
 
@@ -89,7 +99,7 @@ def all_pages(data: Path) -> Iterator[Page]:
 
 def ours(recipe: str, given: Sequence[Page], lists: Path) -> list[Decision]:
     """Returns what c4pipe decides about each page by itself."""
-    chosen = RECIPES[recipe]
+    chosen = find_recipe(str(ROOT / FINEWEB_URLS) if recipe == "fineweb_urls" else recipe)
     evaluator = RecipeEvaluator(chosen, RuleResources(chosen, gather_lists(chosen, lists, ())))
     decisions = []
     for page in given:
@@ -102,7 +112,7 @@ def ours(recipe: str, given: Sequence[Page], lists: Path) -> list[Decision]:
 def theirs(recipe: str, python: Path, given: Path, lists: Path, folder: Path) -> list[Decision]:
     """Returns what datatrove's filters decide about each page, in a process of their own."""
     script, out = Path(__file__).with_name("datatrove_reference.py"), folder / f"{recipe}.jsonl"
-    command = [python, script, recipe, given, out, lists / str(bad_words_file("en"))]
+    command = [python, script, recipe, given, out, lists / str(bad_words_file("en")), lists / FOLDER]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"datatrove failed:\n{done.stderr[-4000:]}")
@@ -141,6 +151,7 @@ def main() -> int:
         lists = make_lists(folder / "lists")
         readable = [page for page in all_pages(arguments.data) if page.url and page.body.strip() and page.captured]
         given = readable[:: SHORT if arguments.short else 1]
+        blocked_pages.write_lists(lists, [page.url for page in given])
         rows = (json.dumps({"url": page.url, "text": page.body}) for page in given)
         (folder / "pages.jsonl").write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
         for recipe in [arguments.only] if arguments.only else NAMES:

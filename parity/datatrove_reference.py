@@ -1,8 +1,9 @@
 """What datatrove decides about pages: the installed package's own filters, page by page, as JSON Lines.
 
-    python parity/datatrove_reference.py RECIPE PAGES OUT BAD_WORDS
+    python parity/datatrove_reference.py RECIPE PAGES OUT BAD_WORDS BLOCKED
 
 Runs in an environment that has datatrove, without c4pipe. PAGES has a JSON object for each page, with `url` and `text`.
+BLOCKED is a folder with the lists of the URL filter and a list of public suffixes, which would be downloaded.
 OUT gets one for each page: `reason`, as datatrove names it, or null, and `text`, as the filters left it. The language
 is langdetect's, as in c4pipe, where datatrove would download a model of fastText.
 """
@@ -19,11 +20,13 @@ from datatrove.pipeline.filters import (
     FineWebQualityFilter,
     GopherQualityFilter,
     GopherRepetitionFilter,
+    URLFilter,
     c4_filters,
 )
 from datatrove.pipeline.filters.base_filter import get_filter_result
 from datatrove.pipeline.formatters import PIIFormatter
 from langdetect import DetectorFactory, LangDetectException, detect_langs
+from tldextract import TLDExtract
 
 LEAST_PROBABILITY = 0.65
 
@@ -49,22 +52,43 @@ class Masks:
         return True
 
 
-def filters_of(recipe: str) -> list[Any]:
+def url_filter(blocked: Path) -> URLFilter:
+    """Returns the filter of URLs, with the lists of a folder in place of its own."""
+    names = ("domains", "urls", "banned_words", "banned_subwords", "soft_banned_words")
+    domains, urls, words, subwords, soft = (
+        (blocked / name).read_text(encoding="utf-8").splitlines(keepends=True) for name in names
+    )
+    made = URLFilter(
+        extra_domains=domains,
+        extra_urls=urls,
+        banned_words=words,
+        banned_subwords=subwords,
+        soft_banned_words=soft,
+        use_integrated_lists=False,
+    )
+    suffixes = (blocked / "public_suffix_list.dat").absolute().as_uri()
+    made.tldextractor = TLDExtract(cache_dir=None, suffix_list_urls=(suffixes,), fallback_to_snapshot=False)
+    return made
+
+
+def filters_of(recipe: str, blocked: Path) -> list[Any]:
     """Returns the filters of a recipe, in their order."""
     gopher = [English(), GopherRepetitionFilter(), GopherQualityFilter()]
+    fineweb = [*gopher, C4QualityFilter(filter_no_terminal_punct=False), FineWebQualityFilter(), Masks()]
     return {
         "gopher": gopher,
-        "fineweb": [*gopher, C4QualityFilter(filter_no_terminal_punct=False), FineWebQualityFilter(), Masks()],
+        "fineweb": fineweb,
+        "fineweb_urls": [url_filter(blocked), *fineweb],
         "datatrove-c4": [C4QualityFilter(), English(), C4BadWordsFilter()],
     }[recipe]
 
 
 def main() -> None:
     """Filters the pages."""
-    recipe, pages, out, bad_words = sys.argv[1:]
+    recipe, pages, out, bad_words, blocked = sys.argv[1:]
     DetectorFactory.seed = 0
     c4_filters.cached_asset_path_or_download = lambda *given, **named: bad_words  # the same list, not its download
-    filters = filters_of(recipe)
+    filters = filters_of(recipe, Path(blocked))
     with Path(pages).open(encoding="utf-8") as lines, Path(out).open("w", encoding="utf-8") as rows:
         for line in lines:
             page = json.loads(line)

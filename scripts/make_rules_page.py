@@ -52,7 +52,7 @@ def _recipes(name: str) -> str:
     having = [recipe for recipe in RECIPES if recipe not in without]
     if len(without) < len(having):
         return " but ".join(["all", *([_quoted(without)] if without else [])])
-    return _quoted(having)
+    return _quoted(having) or "none; a recipe file switches it on"
 
 
 def _quoted(names: list[str]) -> str:

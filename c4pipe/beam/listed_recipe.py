@@ -39,7 +39,7 @@ class ListedRecipe:
         Args:
             recipe: a recipe's name, the path of a TOML file, or a recipe.
             languages: the languages to keep; () for the recipe's own.
-            lists: a folder with the bad-words and domain lists; None for the cache that `c4pipe lists fetch` fills.
+            lists: a folder with the word, domain and URL lists; None for the cache that `c4pipe lists fetch` fills.
             links: files of URLs, one a line, for a recipe that keeps the pages of a list of links.
             language_model: a fastText model that detects the language; None for the recipe's own detector. Each worker
                 reads it at the same path, or at the same URL.

@@ -85,6 +85,23 @@ def _link(value: bool, facts: PageFacts, step: Step, dropped: bool) -> str:
     return f"{facts.normalised_url} is {'' if value else 'not '}in the list of links"
 
 
+def _blocked_domain(value: str | None, facts: PageFacts, step: Step, dropped: bool) -> str:
+    return f"the domain of {facts.page.url} is not blocked" if value is None else f"{value} is blocked"
+
+
+def _blocked_url(value: bool, facts: PageFacts, step: Step, dropped: bool) -> str:
+    return f"{facts.page.url} is {'' if value else 'not '}blocked"
+
+
+def _url_word(value: str | None, facts: PageFacts, step: Step, dropped: bool) -> str:
+    return "the URL has no banned word" if value is None else f"the URL has {parameter_text([value])}"
+
+
+def _url_words(value: Sequence[str], facts: PageFacts, step: Step, dropped: bool) -> str:
+    words = f": {parameter_text(value)}" if value else ""
+    return f"the URL has {number(len(value), 'soft-banned word')}{words}; fewer than {step.parameters['min_words']:,}"
+
+
 def _number(value: PageText, facts: PageFacts, step: Step, dropped: bool) -> str:
     measure = step.definition.measure
     assert measure is not None  # what is counted in a text is a number
@@ -106,6 +123,11 @@ _WORDS: Mapping[Fact, Callable[[Any, PageFacts, Step, bool], str]] = {
     Fact.BAD_WORD: _bad_word,
     Fact.DOMAIN_LISTED: _domain,
     Fact.URL_LISTED: _link,
+    Fact.BLOCKED_DOMAIN: _blocked_domain,
+    Fact.BLOCKED_URL: _blocked_url,
+    Fact.BANNED_URL_WORD: _url_word,
+    Fact.SOFT_BANNED_URL_WORDS: _url_words,
+    Fact.BANNED_URL_SUBWORD: _url_word,
     Fact.PAGE_TEXT: _number,
 }
 """For each fact the function that puts it into words, from its value, the page, the rule and whether the page is

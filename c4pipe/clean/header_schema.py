@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from c4pipe.io import schema
-from c4pipe.recipes import Recipe, check_recipe
+from c4pipe.recipes import LIST_NAMES, Recipe, check_recipe
 
 _COUNTS = schema.mapping(schema.text(), schema.whole())
 _FIELDS = schema.record(
@@ -16,7 +16,7 @@ _FIELDS = schema.record(
         "ends_sha256": schema.text(),
         "recipe": schema.record({}),  # `_recipe` checks it, once for all files that have the same
         "fingerprint": schema.text(),
-        "lists": schema.mapping(schema.choice("bad_words", "domains", "links", "language_model"), schema.DIGEST),
+        "lists": schema.mapping(schema.choice(*LIST_NAMES), schema.DIGEST),
         "rows": schema.whole(),
         "spans": schema.whole(),
         "text_bytes": _COUNTS,

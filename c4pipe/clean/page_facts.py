@@ -6,6 +6,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.url_lists import UrlLists
 from c4pipe.filters import (
     UNKNOWN,
     Guess,
@@ -208,6 +209,11 @@ class PageFacts:
         """Whether the URL is in the recipe's list of links."""
         return self._resources.lists.has_link(url_key(self.normalised_url))
 
+    @property
+    def url_lists(self) -> UrlLists:
+        """The lists of the URL rules."""
+        return self._resources.url_lists
+
     def _parameters(self, rule: str) -> Mapping[str, Any]:
         return self._resources.recipe.parameters(rule)
 
@@ -232,6 +238,11 @@ _READERS: Mapping[Fact, FactReader] = {
     Fact.BAD_WORD: lambda facts: facts.bad_word,
     Fact.DOMAIN_LISTED: lambda facts: facts.domain_listed,
     Fact.URL_LISTED: lambda facts: facts.url_listed,
+    Fact.BLOCKED_DOMAIN: lambda facts: facts.url_lists.blocked_domain(facts.page.url),
+    Fact.BLOCKED_URL: lambda facts: facts.url_lists.is_blocked(facts.page.url),
+    Fact.BANNED_URL_WORD: lambda facts: facts.url_lists.banned_word(facts.page.url),
+    Fact.SOFT_BANNED_URL_WORDS: lambda facts: facts.url_lists.soft_banned_words(facts.page.url),
+    Fact.BANNED_URL_SUBWORD: lambda facts: facts.url_lists.banned_subword(facts.page.url),
     Fact.PAGE_TEXT: lambda facts: facts.page_text,
 }
 

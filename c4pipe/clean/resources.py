@@ -5,6 +5,7 @@ Each is loaded when it is first used. Nothing here knows a page: all functions t
 
 from functools import cached_property
 
+from c4pipe.clean.url_lists import UrlLists
 from c4pipe.filters import BadWords, Detector, SentenceSplitter, make_detector
 from c4pipe.recipes import Lists, Recipe
 
@@ -38,6 +39,11 @@ class RuleResources:
         if self.lists.language_model:
             return self.lists.language_model.detector()
         return make_detector(parameters["detector"], parameters["min_probability"]) if parameters else None
+
+    @cached_property
+    def url_lists(self) -> UrlLists:
+        """The lists of the URL rules."""
+        return UrlLists(self.lists, self.recipe.parameters("blocked_domain").get("any_case", False))
 
     def sentence_splitter(self, language: str, as_nltk: bool = False) -> SentenceSplitter:
         """Returns the sentence splitter of a language; with `as_nltk`, one that decides as NLTK does."""

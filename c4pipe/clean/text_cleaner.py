@@ -11,7 +11,7 @@ from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.verdicts import PageVerdict
 from c4pipe.errors import UsageError
-from c4pipe.recipes import Lists, Recipe, choose_recipe, pinned_lists, recipe_lists
+from c4pipe.recipes import Lists, Recipe, blocked_lists, choose_recipe, pinned_lists, recipe_lists
 from c4pipe.wet import Page
 
 PLACEHOLDER_URL = "https://page.example/"
@@ -20,7 +20,7 @@ PLACEHOLDER_URL = "https://page.example/"
 PLACEHOLDER_TIMESTAMP = "1970-01-01T00:00:00Z"
 """The timestamp of a text that has none. No rule looks at its value."""
 
-_URL_RULES = ("domain_not_listed", "url_not_listed")
+_URL_RULES = ("domain_not_listed", "url_not_listed", *blocked_lists.URL_RULES)
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Cleaner:
         Args:
             recipe: a recipe's name, the path of a TOML file, or a recipe.
             languages: the languages to keep; () for the recipe's own.
-            lists: a folder with the bad-words and domain lists; None for the cache that `c4pipe lists fetch` fills.
+            lists: a folder with the word, domain and URL lists; None for the cache that `c4pipe lists fetch` fills.
             links: files of URLs, one a line, for a recipe that keeps the pages of a list of links.
             language_model: a fastText model that detects the language; None for the recipe's own detector.
 

@@ -101,7 +101,10 @@ def add_recipe(parser: Parser, default: str | None = "c4") -> None:
         "--recipe", default=default, metavar="NAME", help="a recipe, or the path of a TOML file (default: c4)"
     ).completer = complete_recipe  # type: ignore[attr-defined]  # argcomplete looks for it
     parser.add_argument(
-        "--lists", type=Path, metavar="DIR", help="folder of the bad-words and domain lists (default: the user's cache)"
+        "--lists",
+        type=Path,
+        metavar="DIR",
+        help="folder of the lists of bad words, domains and blocked URLs (default: the user's cache)",
     )
     parser.add_argument(
         "--links",

@@ -1,4 +1,5 @@
 from .bad_words import BadWords as BadWords
+from .domains import host_of as host_of
 from .duplicates import SPAN_ROW as SPAN_ROW
 from .duplicates import URL_ROW as URL_ROW
 from .duplicates import Rows as Rows
@@ -21,6 +22,8 @@ from .packed_lines import pack as pack
 from .packed_lines import packed_rule as packed_rule
 from .page_text import PageText as PageText
 from .pages import contains as contains
+from .public_suffixes import PublicSuffixes as PublicSuffixes
+from .public_suffixes import suffix_rules as suffix_rules
 from .sentences import SentenceSplitter as SentenceSplitter
 from .sentences import punkt_model as punkt_model
 from .spans import U64 as U64
@@ -30,6 +33,9 @@ from .spans import remove_spans as remove_spans
 from .spans import span_hashes as span_hashes
 from .spans import unit_hashes as unit_hashes
 from .spans import units_of as units_of
+from .url_words import find_subword as find_subword
+from .url_words import find_words as find_words
+from .url_words import word_form as word_form
 from .urls import capture_hash as capture_hash
 from .urls import is_validation as is_validation
 from .urls import normalise_url as normalise_url

@@ -21,7 +21,7 @@ def is_listed(normalised_url: str, domains: Mapping[str, Sequence[str]], any_cas
         any_case: whether capitals of a host name count as small letters. TensorFlow Datasets leaves them, and the list
             has none.
     """
-    host = _host(normalised_url)
+    host = host_of(normalised_url)
     labels = (host.lower() if any_case else host).split(".")
     # A URL may have a hundred thousand labels, and looking up every end would take quadratic time.
     for first in range(max(0, len(labels) - _MAX_LABELS), len(labels) - 1):
@@ -31,7 +31,7 @@ def is_listed(normalised_url: str, domains: Mapping[str, Sequence[str]], any_cas
     return False
 
 
-def _host(url: str) -> str:
+def host_of(url: str) -> str:
     """Returns the host name in a text as tldextract, of TensorFlow Datasets, finds it; "" for an IPv6 address."""
     scheme, slashes, rest = url.partition("//")
     if slashes and (not scheme or (len(scheme) > 1 and scheme[-1] == ":" and _SCHEME.issuperset(scheme[:-1]))):

@@ -47,14 +47,24 @@ def is_empty(lines: Sequence[str]) -> bool:
     return not lines
 
 
-def is_listed(bad_word: str | None) -> bool:
-    """Tells whether the page has a listed word."""
-    return bad_word is not None
+def is_listed(found: str | None) -> bool:
+    """Tells whether the page has a listed word, or a listed domain."""
+    return found is not None
 
 
 def is_outside(listed: bool) -> bool:
     """Tells whether the page's URL is outside a list of domains or links (paper, 3.4.1)."""
     return not listed
+
+
+def is_inside(listed: bool) -> bool:
+    """Tells whether the page's URL is in a list of blocked ones."""
+    return listed
+
+
+def has_words(words: Sequence[str], min_words: int) -> bool:
+    """Tells whether at least `min_words` listed words were found."""
+    return len(words) >= min_words
 
 
 def is_below(number: float, at_least: float) -> bool:

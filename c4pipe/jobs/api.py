@@ -76,7 +76,7 @@ def build_corpus(
         work: the folder for work files; None for `_work` in the output folder.
         recipe: a recipe's name, the path of a TOML file, or a recipe.
         languages: the languages to keep, as `"en,de"` or a list; () for the recipe's own.
-        lists: a folder with the bad-words and domain lists; None for the cache that `c4pipe lists fetch` fills.
+        lists: a folder with the word, domain and URL lists; None for the cache that `c4pipe lists fetch` fills.
         links: files of URLs, one a line, for a recipe that keeps the pages of a list of links.
         language_model: a fastText model that detects the language; None for the recipe's own detector.
         format: `parquet`, `tfrecord` or `json`, or several, as `"parquet,json"` or a list.

@@ -24,7 +24,7 @@ class CleanOptions:
         work: the folder for work files.
         recipe: a recipe's name, the path of a TOML file, or a recipe.
         languages: the languages to keep; () for the recipe's.
-        lists: a folder with the bad-words and domain lists; None for the user's cache.
+        lists: a folder with the lists of bad words, domains and blocked URLs; None for the user's cache.
         links: files of URLs, for a recipe that keeps the pages of a list of links.
         language_model: a fastText model that detects the language; None for the recipe's detector.
         selection: which files of a crawl, and from where.

@@ -5,6 +5,7 @@ from .presets import find_recipe as find_recipe
 from .recipe import STAGES as STAGES
 from .recipe import Recipe as Recipe
 from .recipe import Step as Step
+from .recipe_lists import LIST_NAMES as LIST_NAMES
 from .recipe_lists import LISTS_FOLDER as LISTS_FOLDER
 from .recipe_lists import Lists as Lists
 from .rule import Fact as Fact

@@ -4,42 +4,33 @@
 digests. So job 2 needs no other files, and can't be given other lists.
 """
 
-import gzip
 import hashlib
 import io
 import json
 import os
 import zlib
-from array import array
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from c4pipe.display import error_reason
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters import domains, normalise_url, two_letter_code, url_key
 from c4pipe.io import AtomicFile, StoragePath, make_folder
-from c4pipe.recipes import pinned_lists
+from c4pipe.recipes import blocked_lists, pinned_lists
+from c4pipe.recipes.hashed_lists import U64, has_key, lines_of, no_keys, sorted_keys
 from c4pipe.recipes.language_model import LanguageModel, find_model
 from c4pipe.recipes.recipe import Recipe
 
 LISTS_FOLDER = "lists"
 """The folder, inside a work folder, of the lists that were used."""
 
-_LINE_CAP = 1 << 20  # characters of a line in a list of links: no page's URL is as long, as headers are smaller
-
-_ENDINGS = {"links": "npy", "language_model": "bin"}
-
-U64 = npt.NDArray[np.uint64]
-
-
-def _no_links() -> U64:
-    return np.empty(0, dtype=np.uint64)
+_HASHED = ("links", "blocked_domains", "blocked_urls")  # stored as numbers, not as JSON
+_ENDINGS = {**dict.fromkeys(_HASHED, "npy"), "language_model": "bin"}
 
 
 @dataclass(frozen=True)
@@ -50,12 +41,19 @@ class Lists:
         bad_words: the listed words of each language, by the first part of its code.
         domains: the allowed subdomains of each listed domain; empty if all are allowed.
         links: the keys of the listed URLs, sorted. Eight bytes each: 20 million links take 160 MB.
+        blocked_domains, blocked_urls: the keys of the blocked domains and host names, and of the blocked URLs, sorted.
+        public_suffixes: the rules of the list of public suffixes.
+        url_words: the words of the rules about words in URLs, by the name of the list.
         language_model: the fastText model that detects the language, or None.
     """
 
     bad_words: Mapping[str, Sequence[str]] = field(default_factory=dict)
     domains: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    links: U64 = field(default_factory=_no_links)
+    links: U64 = field(default_factory=no_keys)
+    blocked_domains: U64 = field(default_factory=no_keys)
+    blocked_urls: U64 = field(default_factory=no_keys)
+    public_suffixes: Sequence[str] = ()
+    url_words: Mapping[str, Sequence[str]] = field(default_factory=dict)
     language_model: LanguageModel | None = None
 
     @cached_property
@@ -64,7 +62,9 @@ class Lists:
         values: dict[str, bytes] = {
             "bad_words": _json(self.bad_words) if any(self.bad_words.values()) else b"",
             "domains": _json(self.domains) if self.domains else b"",
-            "links": self.links.tobytes(),
+            "public_suffixes": _json(self.public_suffixes) if self.public_suffixes else b"",
+            "url_words": _json(self.url_words) if self.url_words else b"",
+            **{name: getattr(self, name).tobytes() for name in _HASHED},
         }
         digests = {name: hashlib.sha256(value).hexdigest() for name, value in values.items() if value}
         return digests | ({"language_model": self.language_model.digest} if self.language_model else {})
@@ -75,8 +75,11 @@ class Lists:
 
     def has_link(self, key: int) -> bool:
         """Tells whether the URL of that key is listed."""
-        place = int(np.searchsorted(self.links, np.uint64(key)))
-        return place < len(self.links) and int(self.links[place]) == key
+        return self.has("links", key)
+
+    def has(self, name: str, key: int) -> bool:
+        """Tells whether a list that is stored as keys, such as `blocked_urls`, has a key."""
+        return has_key(getattr(self, name), key)
 
     def save(self, folder: StoragePath) -> None:
         """Writes the lists into a folder, named by their digests. A list that is there unchanged is not written again.
@@ -107,14 +110,18 @@ class Lists:
             self.language_model.copy(path)
             return
         with path.open("xb") as file:
-            if name == "links":
-                np.save(file, self.links)
+            if name in _HASHED:
+                np.save(file, getattr(self, name))
             else:
                 file.write(_json(getattr(self, name)))
 
 
+LIST_NAMES = tuple(each.name for each in fields(Lists))
+"""The names of all lists."""
+
+
 def load_lists(folder: StoragePath, digests: Mapping[str, str]) -> Lists:
-    """Returns the saved lists of these digests. Links on this machine are memory-mapped: all workers share them.
+    """Returns the saved lists of these digests. Keys on this machine are memory-mapped: all workers share them.
 
     Raises UsageError if one is missing, can't be read, or was changed.
     """
@@ -138,7 +145,7 @@ def _load(path: StoragePath, name: str, digest: str) -> Any:
         model = LanguageModel(str(path), digest)
         model.check()
         return model
-    if name == "links":
+    if name in _HASHED:
         data = np.load(path, mmap_mode="r") if isinstance(path, Path) else np.load(io.BytesIO(path.read_bytes()))
         if data.dtype != np.uint64:
             raise ValueError("it holds other numbers")
@@ -184,7 +191,7 @@ def gather_lists(
 
     Args:
         recipe: the recipe.
-        folder: the folder of the pinned lists.
+        folder: the folder of the pinned lists, and of the user's lists of blocked URLs.
         links: files of URLs, one a line; those that end in `.gz` are unpacked.
         language_model: the file of a fastText model, for a recipe whose detector is `fasttext`.
 
@@ -207,8 +214,9 @@ def gather_lists(
     return Lists(
         bad_words=_bad_words(recipe, folder),
         domains=pinned_lists.load_domains(folder) if recipe.find("domain_not_listed") else {},
-        links=_links(links, recipe.parameters("normalised_url")["scheme"]) if links else _no_links(),
+        links=_links(links, recipe.parameters("normalised_url")["scheme"]) if links else no_keys(),
         language_model=model,
+        **blocked_lists.load_blocked(recipe, folder),
     )
 
 
@@ -245,26 +253,17 @@ def _bad_words(recipe: Recipe, folder: Path) -> dict[str, tuple[str, ...]]:
 
 
 def _links(paths: Sequence[Path], scheme: str) -> U64:
-    keys = array("Q")
+    links = sorted_keys(url_key(normalise_url(url, scheme)) for url in _urls(paths))
+    if not len(links):
+        raise UsageError(f"--links {paths[0]} holds no URL: one a line is expected")
+    return links
+
+
+def _urls(paths: Iterable[Path]) -> Iterator[str]:
     for path in paths:
         try:
-            with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8", errors="replace") as file:
-                keys.extend(url_key(normalise_url(url, scheme)) for line in _lines(file) if (url := line.strip()))
+            yield from lines_of(path)
         except (OSError, EOFError, zlib.error) as error:
             raise UsageError(
                 f"--links {path} can't be read: {error_reason(error)}; give a text file with one URL a line"
             ) from error
-    if not keys:
-        raise UsageError(f"--links {paths[0]} holds no URL: one a line is expected")
-    links = np.frombuffer(keys, dtype=np.uint64)  # sorted in place: np.unique takes several times the memory
-    links.sort()
-    return links[np.r_[True, links[1:] != links[:-1]]]
-
-
-def _lines(file: TextIO) -> Iterator[str]:
-    """Yields the lines of a file, without those that are longer than any URL of a page: these are never in memory."""
-    at_start = True  # of a line
-    while line := file.readline(_LINE_CAP):
-        if at_start and (line.endswith("\n") or len(line) < _LINE_CAP):
-            yield line
-        at_start = line.endswith("\n")

@@ -33,6 +33,16 @@ class Fact(Enum):
     """bool: whether the URL's domain is in the recipe's list of domains."""
     URL_LISTED = auto()
     """bool: whether the URL is in the recipe's list of links."""
+    BLOCKED_DOMAIN = auto()
+    """str | None: the registered domain or host name of the URL that is blocked."""
+    BLOCKED_URL = auto()
+    """bool: whether the URL is blocked."""
+    BANNED_URL_WORD = auto()
+    """str | None: a banned word of the URL."""
+    SOFT_BANNED_URL_WORDS = auto()
+    """list[str]: the soft-banned words of the URL."""
+    BANNED_URL_SUBWORD = auto()
+    """str | None: a banned text in the letters and digits of the URL."""
     PAGE_TEXT = auto()
     """PageText: the kept lines as one text, with its words."""
 

@@ -1,7 +1,7 @@
 """The rule table: the one source for filtering, counting, reporting and explaining.
 
 A rule is known by its name, which is also the reason in a verdict and the counter in the funnel. The rows of the rules
-that C4 does not have are in `quality_rules`.
+that C4 does not have are in `quality_rules` and `url_rules`.
 """
 
 from collections.abc import Mapping
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from c4pipe.filters import body_lines, find_stale_captures, is_validation, lines, normalise_url, pages, spans
 from c4pipe.recipes.quality_rules import MASKS, QUALITY_RULES
 from c4pipe.recipes.rule import Fact, Rule
+from c4pipe.recipes.url_rules import URL_RULES
 
 PAPER = "T5 paper (Raffel et al. 2020), 2.2"
 PAPER_VARIANTS = "T5 paper, 3.4.1"
@@ -172,5 +173,5 @@ _TABLE = (
     ),
 )  # fmt: skip
 
-RULES: Mapping[str, Rule] = {rule.name: rule for rule in (*_TABLE, *QUALITY_RULES, *MASKS)}
+RULES: Mapping[str, Rule] = {rule.name: rule for rule in (*_TABLE, *QUALITY_RULES, *MASKS, *URL_RULES)}
 """Every rule by name, in the order of the documentation."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from c4pipe.filters import punkt_model, two_letter_code
-from c4pipe.recipes import Recipe
+from c4pipe.recipes import Recipe, blocked_lists
 
 _DODGE = (
     "[Dodge et al. 2021](https://aclanthology.org/2021.emnlp-main.98/), *Documenting Large Webtext Corpora: A Case "
@@ -50,6 +50,11 @@ def limits(recipe: Recipe, languages: Sequence[str], missing: int) -> Iterator[s
     yield _repetition_limit(recipe)
     if recipe.find("domain_not_listed") or recipe.find("url_not_listed"):
         yield "All pages come from a list of domains or links, so the corpus has the subjects of that list."
+    if any(map(recipe.find, blocked_lists.URL_RULES)):
+        yield (
+            "Pages were dropped by lists of domains, URLs or words that were given to the build. Such lists have "
+            "errors. A word in a URL says little about a page: pages on health or law are dropped, too."
+        )
     masked = recipe.find("email_address") or recipe.find("public_ip_address")
     if masked:
         yield "E-mail or IP addresses were replaced where a pattern finds them. Names and postal addresses stay."

@@ -18,9 +18,10 @@ from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.verdicts import PageVerdict
 from c4pipe.cli.explain_view import page_json, page_view
 from c4pipe.recipes import recipe_lists
-from c4pipe.recipes.presets import C4, RECIPES, TFDS, find_recipe
-from c4pipe.recipes.recipe import STAGES, Recipe
+from c4pipe.recipes.presets import C4, TFDS, find_recipe
+from c4pipe.recipes.recipe import STAGES, Recipe, step
 from c4pipe.recipes.rule import Fact
+from c4pipe.recipes.rules import RULES
 from c4pipe.wet.page import Page
 from tests.helpers.console import printed
 from tests.helpers.pages import pages_of
@@ -78,7 +79,7 @@ def test_sample_pages_are_explained_as_they_are_cleaned(
     resources = c4_tools if recipe is C4 else tfds_tools
     evaluator = RecipeEvaluator(recipe, resources)
     explained = [assert_as_cleaned(page, evaluator) for page in pages_of(*sorted(CRAWL.glob("*.gz")))]
-    rules = {step.rule for _, step in recipe.steps() if step.definition.scope == "page"}
+    rules = {each.rule for _, each in recipe.steps() if each.definition.scope == "page"}
     if recipe is C4:
         assert {each.reason for each in explained} == rules - {"few_sentences_left"} | {None}
 
@@ -180,7 +181,7 @@ def test_the_final_stage_is_explained_as_it_is_applied(
     recipe: Recipe, c4_tools: RuleResources, tfds_tools: RuleResources
 ) -> None:
     evaluator = RecipeEvaluator(recipe, c4_tools if recipe is C4 else tfds_tools)
-    rules = [step.rule for step in recipe.final]
+    rules = [each.rule for each in recipe.final]
     sentences = "The old mill is open. It is closed on Monday. You can buy a gronkle of bread there on all other days."
     german = "Der Hund ging nach Hause. Er war sehr müde. Die Katze blieb noch lange dort."
     reasons = set()
@@ -227,8 +228,8 @@ def test_a_line_that_occurs_twice_has_one_fate(c4_tools: RuleResources) -> None:
 def test_each_fact_can_be_read_and_has_its_words(fact: Fact, c4_tools: RuleResources) -> None:
     text = "Lorem ipsum {and more}."
     facts = PageFacts(page_of(text), c4_tools, [text])
-    step = next(step for recipe in RECIPES.values() for _, step in recipe.steps() if step.definition.fact is fact)
+    example = step(next(name for name, rule in RULES.items() if rule.fact is fact))
     for stage in STAGES:
         fact_reader(fact, stage)(facts)
         for dropped in (True, False):
-            assert fact_in_words(facts, step, stage, dropped)
+            assert fact_in_words(facts, example, stage, dropped)

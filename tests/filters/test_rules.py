@@ -9,8 +9,8 @@ A case says what goes in, what comes out and why. What goes in decides how it is
             only where they matter
     fact    the function of the page rule; `drops` tells whether the page falls
     text    the measure of the page rule and its function; `number` is what it counts, `drops` whether the page falls
-    url     `gives` the normalised URL; for `validation`, whether the page is set aside; with `domains` or `links`,
-            lists of its own, `drops` tells whether the page falls
+    url     `gives` the normalised URL; for `validation`, whether the page is set aside; with lists of its own
+            (`domains`, `links`, `blocked`, `words`), `drops` tells whether the page falls
     pages   the cleaner, then the corpus rules over all pages; `gives` the lines left of each page, or the
             rule that dropped it
 
@@ -45,6 +45,7 @@ from c4pipe.filters.duplicates import URL_ROW, find_repeats, find_stale_captures
 from c4pipe.filters.language import Guess
 from c4pipe.filters.page_text import PageText
 from c4pipe.filters.urls import capture_hash, normalise_url, url_key, url_md5
+from c4pipe.recipes.hashed_lists import sorted_keys
 from c4pipe.recipes.presets import C4, RECIPES, TFDS
 from c4pipe.recipes.recipe import Recipe, Step, step
 from c4pipe.recipes.recipe_lists import Lists
@@ -56,6 +57,7 @@ from tests.helpers.pages import LINES, PROSE, resources_of, unreadable
 
 CASES = Path(__file__).parents[1] / "cases"
 FILES = (*RULES, "order", "tfds")
+WORD_LISTS = ("banned_words", "soft_banned_words", "banned_subwords")
 LINE_STEPS = {
     f"{recipe.name}: {each.rule}": each
     for recipe in (C4, TFDS)
@@ -157,7 +159,14 @@ def run_url(given: Setting, case: Case) -> Outcome:
         return Outcome(url, url != case["url"])
     if "drops" in case:
         links = sorted({url_key(normalise_url(link, scheme)) for link in case.get("links", [])})
-        lists = Lists(domains=case.get("domains", {}), links=np.array(links, dtype=np.uint64))
+        lists = Lists(
+            domains=case.get("domains", {}),
+            links=np.array(links, dtype=np.uint64),
+            blocked_domains=sorted_keys(map(url_key, case.get("blocked", []))),
+            blocked_urls=sorted_keys(map(url_key, case.get("blocked", []))),
+            public_suffixes=["com", "uk", "co.uk", "*.ck", "!www.ck", "香港", "公司.香港"],
+            url_words={name: case.get("words", []) for name in WORD_LISTS},
+        )
         facts = PageFacts(Page(case["url"], "", ""), RuleResources(given.recipe, lists), [])
         drops = drops_by_fact(given.rule, facts)
         return Outcome(drops, drops)
@@ -169,7 +178,7 @@ def drops_by_fact(rule: str, facts: PageFacts) -> bool:
     """Applies a page rule to a page whose line rules began."""
     fact = RULES[rule].fact
     assert fact is not None
-    dropped: bool = RULES[rule].function(fact_reader(fact, "final")(facts))
+    dropped: bool = RULES[rule].function(fact_reader(fact, "final")(facts), **step(rule).arguments)
     return dropped
 
 

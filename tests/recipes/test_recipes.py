@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -22,8 +23,10 @@ from c4pipe.recipes.presets import C4, MC4, NOBLOCKLIST, RECIPES, TFDS, UNFILTER
 from c4pipe.recipes.quality_rules import MASKS, QUALITY_RULES
 from c4pipe.recipes.recipe import STAGES, Recipe, Step, step
 from c4pipe.recipes.rules import RULES
+from c4pipe.recipes.url_rules import URL_RULES
 from c4pipe.recipes.wording import parameter_text
 
+EXAMPLES = Path(__file__).parents[2] / "examples" / "recipes"
 LISTS = {"bad_words": "12ab", "domains": "34cd"}
 SPANS, TEXT = RULES["few_sentences_left"].choices["count"]
 """How `few_sentences_left` counts: remaining sentences, or Punkt over the whole text."""
@@ -301,13 +304,17 @@ def test_only_the_language_is_judged_twice(recipe: Recipe) -> None:
 
 
 def test_every_rule_is_in_a_recipe() -> None:
-    assert {each.rule for recipe in RECIPES.values() for _, each in recipe.steps()} == RULES.keys()
+    """The rules that need lists of the user's are in a recipe file, the others in recipes that can be named."""
+    named = {each.rule for recipe in RECIPES.values() for _, each in recipe.steps()}
+    in_file = {each.rule for _, each in find_recipe(str(EXAMPLES / "fineweb_urls.toml")).steps()}
+    assert named == RULES.keys() - {rule.name for rule in URL_RULES}
+    assert named | in_file == RULES.keys()
 
 
 def test_the_rules_of_c4() -> None:
     """All rows of the paper's rules; what is not there belongs to other recipes."""
     others = {"metadata_line", "empty", "domain_not_listed", "url_not_listed", "few_long_lines"}
-    others |= {rule.name for rule in (*QUALITY_RULES, *MASKS)}
+    others |= {rule.name for rule in (*QUALITY_RULES, *MASKS, *URL_RULES)}
     assert {each.rule for _, each in C4.steps()} == RULES.keys() - others
 
 

@@ -1,0 +1,49 @@
+"""The lists of the URL rules, ready to be searched with the URL of a page."""
+
+from functools import cached_property
+
+from c4pipe.filters import PublicSuffixes, find_subword, find_words, host_of, url_key
+from c4pipe.recipes import Lists
+
+
+class UrlLists:
+    """Finds what is listed of a URL as crawled."""
+
+    def __init__(self, lists: Lists, any_case: bool) -> None:
+        """Takes the lists of a recipe; with `any_case`, capitals of a host name count as small letters."""
+        self._lists = lists
+        self._any_case = any_case
+        self._banned = frozenset(lists.url_words.get("banned_words", ()))
+        self._soft = frozenset(lists.url_words.get("soft_banned_words", ()))
+        self._subwords = lists.url_words.get("banned_subwords", ())
+
+    @cached_property
+    def _suffixes(self) -> PublicSuffixes:
+        return PublicSuffixes(self._lists.public_suffixes)
+
+    def blocked_domain(self, url: str) -> str | None:
+        """Returns the registered domain of a URL, or its whole host name, if that is blocked; else None.
+
+        A host without a registered domain, such as an IP address, is never blocked.
+        """
+        host = host_of(url)
+        host = host.lower() if self._any_case else host
+        domain = self._suffixes.registered_domain(host)
+        names = dict.fromkeys((domain, host)) if domain else ()
+        return next((name for name in names if self._lists.has("blocked_domains", url_key(name))), None)
+
+    def is_blocked(self, url: str) -> bool:
+        """Tells whether the URL itself is blocked."""
+        return self._lists.has("blocked_urls", url_key(url))
+
+    def banned_word(self, url: str) -> str | None:
+        """Returns a banned word of a URL; None where it has none."""
+        return next(iter(find_words(url, self._banned)), None)
+
+    def soft_banned_words(self, url: str) -> list[str]:
+        """Returns the soft-banned words of a URL, sorted."""
+        return find_words(url, self._soft)
+
+    def banned_subword(self, url: str) -> str | None:
+        """Returns a banned text that is in the letters and digits of a URL; None where it has none."""
+        return find_subword(url, self._subwords)

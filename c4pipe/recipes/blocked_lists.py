@@ -1,0 +1,107 @@
+"""The lists of the URL rules: the user's own, in the folder `blocked` of the lists folder. c4pipe ships none.
+
+A list is a file, or several: `blocked/domains`, or `blocked/adult/domains` beside `blocked/gambling/domains`, as the
+blacklists of the university of Toulouse (UT1) are laid out. A name can end in `.txt`, `.gz` or `.txt.gz`.
+"""
+
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from c4pipe.display import error_reason
+from c4pipe.errors import UsageError
+from c4pipe.filters import suffix_rules, url_key, word_form
+from c4pipe.recipes.hashed_lists import lines_of, sorted_keys
+from c4pipe.recipes.pinned_lists import read_file
+from c4pipe.recipes.recipe import Recipe
+
+FOLDER = "blocked"
+"""The folder of the lists, in a lists folder."""
+
+PUBLIC_SUFFIXES = "public_suffix_list.dat"
+"""The file, in the folder of the lists, by which registered domains are found."""
+
+_FILES = {"blocked_domain": "domains", "blocked_url": "urls"}
+_WORD_FILES = {
+    "banned_url_word": "banned_words",
+    "soft_banned_url_words": "soft_banned_words",
+    "banned_url_subword": "banned_subwords",
+}
+URL_RULES = (*_FILES, *_WORD_FILES)
+"""The rules that have a list in the folder."""
+
+_ENDS = ("", ".txt", ".gz", ".txt.gz")
+_UNREADABLE = (OSError, EOFError, zlib.error)
+
+
+def load_blocked(recipe: Recipe, folder: Path) -> dict[str, Any]:
+    """Returns the lists of the URL rules that a recipe has, by their names in `recipe_lists.Lists`.
+
+    Args:
+        recipe: the recipe.
+        folder: the lists folder.
+
+    Raises UsageError if a list is missing, can't be read or has no entry.
+    """
+    lists: dict[str, Any] = {}
+    for rule, name in _FILES.items():
+        if recipe.find(rule):
+            lists[f"blocked_{name}"] = sorted_keys(map(url_key, _entries(recipe, folder, rule, name)))
+    if recipe.find("blocked_domain"):
+        lists["public_suffixes"] = _public_suffixes(recipe, folder)
+    words = {
+        name: sorted({word for entry in _entries(recipe, folder, rule, name) if (word := word_form(entry))})
+        for rule, name in _WORD_FILES.items()
+        if recipe.find(rule)
+    }
+    for rule, name in _WORD_FILES.items():
+        if words.get(name) == []:
+            raise UsageError(
+                f"{_needs(recipe, rule)}: no entry of {name} in {folder / FOLDER} has an ASCII letter or digit"
+            )
+    return {**lists, **({"url_words": words} if words else {})}
+
+
+def _needs(recipe: Recipe, rule: str) -> str:
+    return f"recipe {recipe.name} has the rule {rule}, which needs a list of yours"
+
+
+def _entries(recipe: Recipe, folder: Path, rule: str, name: str) -> Iterator[str]:
+    """Yields the entries of a list: one a line, without blank lines and comments."""
+    blocked = folder / FOLDER
+    paths = [path for end in _ENDS for path in (blocked / f"{name}{end}", *sorted(blocked.glob(f"*/{name}{end}")))]
+    files = [path for path in paths if path.exists()]
+    if not files:
+        raise UsageError(
+            f"{_needs(recipe, rule)}: put a file {name}, one entry a line, into {blocked} or a folder in it, "
+            "name another lists folder with --lists DIR, or leave out the rule"
+        )
+    empty = True
+    for path in files:
+        try:
+            for line in lines_of(path):
+                if not line.startswith("#"):
+                    empty = False
+                    yield line.removeprefix("\ufeff")  # the byte-order mark
+        except _UNREADABLE as error:
+            raise UsageError(
+                f"the list {path} can't be read: {error_reason(error)}; give a text file with one entry a line"
+            ) from error
+    if empty:
+        raise UsageError(f"{_needs(recipe, rule)}: {files[0]} has no entry; one a line is expected")
+
+
+def _public_suffixes(recipe: Recipe, folder: Path) -> list[str]:
+    path = folder / FOLDER / PUBLIC_SUFFIXES
+    how_to_get = "download https://publicsuffix.org/list/public_suffix_list.dat to that place"
+    try:
+        rules = suffix_rules(read_file(path).decode("utf-8-sig"))
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"recipe {recipe.name} has the rule blocked_domain, which needs the list of public suffixes {path} "
+            f"({error_reason(error)}): {how_to_get}"
+        ) from None
+    if not rules:
+        raise UsageError(f"the list of public suffixes {path} has no suffix: {how_to_get}")
+    return sorted(set(rules))

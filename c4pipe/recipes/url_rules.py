@@ -1,0 +1,37 @@
+"""The rows of the rule table for blocked domains, URLs and words in URLs. Their lists are the user's.
+
+No recipe has them: a recipe file switches them on. They stand in the order of datatrove.
+"""
+
+from c4pipe.filters import pages
+from c4pipe.recipes.rule import Fact, Rule
+
+_SOURCE = "FineWeb (Penedo et al. 2024), 3.3; as in datatrove 0.10.1, url_filter.py"
+_STAGE = "readable"  # before everything else, as in FineWeb; another capture of the URL can take the page's place
+
+URL_RULES = (
+    Rule(
+        "blocked_domain", "page",
+        "drops a page of which the registered domain or the whole host name is blocked (hosts in any case: {any_case})",
+        _SOURCE, pages.is_listed, {"any_case": False}, Fact.BLOCKED_DOMAIN, elsewhere=("any_case",), stage=_STAGE,
+    ),
+    Rule(
+        "blocked_url", "page", "drops a page whose URL, as crawled, is blocked",
+        _SOURCE, pages.is_inside, fact=Fact.BLOCKED_URL, stage=_STAGE,
+    ),
+    Rule(
+        "banned_url_word", "page", "drops a page whose URL has a banned word, as a whole word",
+        _SOURCE, pages.is_listed, fact=Fact.BANNED_URL_WORD, stage=_STAGE,
+    ),
+    Rule(
+        "soft_banned_url_words", "page",
+        "drops a page whose URL has at least {min_words} different soft-banned words, as whole words",
+        _SOURCE, pages.has_words, {"min_words": 2}, Fact.SOFT_BANNED_URL_WORDS, stage=_STAGE,
+    ),
+    Rule(
+        "banned_url_subword", "page",
+        "drops a page whose URL has a banned text in its letters and digits, in any case, also inside words",
+        _SOURCE, pages.is_listed, fact=Fact.BANNED_URL_SUBWORD, stage=_STAGE,
+    ),
+)  # fmt: skip
+"""The rules on URLs that FineWeb has and c4pipe's recipes leave to recipe files."""
