@@ -41,14 +41,14 @@ def check_runner(options: RunnerOptions) -> None:
 
     Raises UsageError for a runner that there is not, that is not installed, or an option that this runner has not.
     """
-    if options.is_spark and importlib.util.find_spec("pyspark") is None:
-        raise UsageError("--runner spark needs PySpark, which is not installed: pip install 'c4pipe[spark]'")
     master = options.spark_master
     if master is not None and not _SPARK_MASTER.fullmatch(master):
         raise UsageError(
             f"--spark-master {master} is no master of Spark: give one such as local[2], spark://HOST:7077, yarn or "
             "k8s://https://HOST:6443"
         )
+    if options.is_spark and importlib.util.find_spec("pyspark") is None:
+        raise UsageError("--runner spark needs PySpark, which is not installed: pip install 'c4pipe[spark]'")
     if options.runner is not None and not options.is_spark:
         if importlib.util.find_spec("apache_beam") is None:
             raise UsageError(

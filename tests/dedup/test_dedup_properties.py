@@ -28,6 +28,7 @@ from tests.helpers.dedup_oracle import (
     crawls,
     deduplicated,
     digests,
+    joining_crawl,
     line_crawls,
     line_oracle,
     oracle,
@@ -49,6 +50,7 @@ from tests.helpers.dedup_oracle import (
 @example(random_crawl(10), 1)
 @example(random_crawl(11, files=5, captures=60), 3)
 @example(random_crawl(12, files=2, captures=30), 2)
+@example(joining_crawl(), 1)
 def test_as_the_rules_say(crawl: Crawl, shards: int) -> None:
     expected, counts = oracle(crawl)
     event(f"edited and kept: {counts['pages.edited.repeated_span'] > counts['pages.dropped.few_sentences_left']}")

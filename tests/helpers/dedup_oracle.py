@@ -115,9 +115,16 @@ def oracle(crawl: Crawl, keep: str = "one") -> tuple[Corpus, Counter[str]]:
     needed = keeper_oracle.needed_by(keepers, 3) if keep == "one" else Counter()
     others = {place for span, found in places.items() for place in found if place != keepers[span]}
     removed = {unit for place in others for unit in keeper_oracle.units_at(place, 3) if not needed[unit]}
+    joined: Counter[tuple[str, ...]] = Counter()  # in the corpus, of sentences that did not follow each other before
     for key, page in sorted(newest.items()):
         gone = {unit for where, unit in removed if where == key}
         left = len(page.sentences) - len(gone)
+        rest = [unit for unit in range(len(page.sentences)) if unit not in gone]
+        joined.update(
+            tuple(units[key][unit] for unit in rest[at : at + 3])
+            for at in range(len(rest) - 2)
+            if rest[at + 2] - rest[at] > 2
+        )
         if page.lines and (left >= 3 or not gone):
             split = split_of(normalise_url(page.url))
             corpus[page.language, split].append(replace(page, lines=without(page.lines, gone)).row)
@@ -130,6 +137,7 @@ def oracle(crawl: Crawl, keep: str = "one") -> tuple[Corpus, Counter[str]]:
     if keep == "one":
         counts["spans.repeated"] = len(places)
         counts["spans.doubled"] = len(keeper_oracle.doubled(places, keepers, 3))
+        counts["spans.joined"] = sum(times - (span not in places) for span, times in joined.items())
     counts["pages.dropped.stale_capture"] = stale_captures(crawl)
     counts["units.newest"] = sum(len(page.sentences) for page in newest.values())
     counts["units.kept"] = counts["units.newest"] - sum(n for name, n in counts.items() if name.startswith("units.d"))
@@ -334,6 +342,16 @@ def conflicting_captures(files: int) -> list[list[Capture]]:
         for number, page in enumerate(CONFLICTS)
     ]
     return [made[number::files] for number in range(files)]
+
+
+def joining_crawl() -> dict[str, list[Capture]]:
+    """A crawl in which removal puts sentences together that are a repeated span, twice."""
+    shapes = ([[0, 0, 0, 0], [0]], [[0, 0, 3], [0], [0], [0, 0, 0]], [[4], [0, 0, 0, 0, 0], [0, 3]])
+    made = [
+        Capture(URLS[url], TIMES[0], in_lines([[(each, " ") for each in line] for line in shape]))
+        for url, shape in zip((0, 24, 13), shapes, strict=True)  # which page is first depends on their URLs
+    ]
+    return {NAMES[0]: made, NAMES[1]: [], NAMES[2]: []}
 
 
 # --- running it ------------------------------------------------------------------------------------------
