@@ -83,7 +83,7 @@ def _entries(recipe: Recipe, folder: Path, rule: str, name: str) -> Iterator[str
             for line in lines_of(path):
                 if not line.startswith("#"):
                     empty = False
-                    yield line.removeprefix("\ufeff")  # the byte-order mark
+                    yield line
         except _UNREADABLE as error:
             raise UsageError(
                 f"the list {path} can't be read: {error_reason(error)}; give a text file with one entry a line"

@@ -36,11 +36,11 @@ def sorted_keys(keys: Iterable[int]) -> U64:
 
 
 def lines_of(path: Path) -> Iterator[str]:
-    """Yields the lines of a text file that are not blank, stripped; a file that ends in `.gz` is unpacked.
+    """Yields the lines of a text file that are not blank, stripped, without a byte-order mark; `.gz` is unpacked.
 
     Raises OSError, EOFError or zlib.error for a file that can't be read.
     """
-    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8", errors="replace") as file:
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8-sig", errors="replace") as file:
         for line in _short_lines(file):
             if stripped := line.strip():
                 yield stripped

@@ -3,6 +3,7 @@
 Each quality rule compares one number, which is counted in the text of the page, with a limit.
 """
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from c4pipe.filters import pages, personal_data, repetition, word_statistics
@@ -17,31 +18,30 @@ _STOP_WORDS = ("the", "be", "to", "of", "and", "that", "have", "with")
 
 def _below(name: str, does: str, source: str, measure: Measure, at_least: float, **more: Any) -> Rule:
     """Returns a rule that drops a page whose number is too small; `more` are parameters of the measure."""
-    given = {"at_least": at_least, **more}
-    return Rule(
-        name,
-        "page",
-        does,
-        source,
-        pages.is_below,
-        given,
-        Fact.PAGE_TEXT,
-        elsewhere=tuple(more),
-        measure=measure,
-        stage="cleaned",
-    )
+    return _limited(name, does, source, measure, pages.is_below, {"at_least": at_least}, more)
 
 
 def _above(name: str, does: str, source: str, measure: Measure, at_most: float, **more: Any) -> Rule:
     """Returns a rule that drops a page whose number is too large; `more` are parameters of the measure."""
-    given = {"at_most": at_most, **more}
+    return _limited(name, does, source, measure, pages.is_above, {"at_most": at_most}, more)
+
+
+def _limited(
+    name: str,
+    does: str,
+    source: str,
+    measure: Measure,
+    drops: Callable[..., bool],
+    limit: Mapping[str, float],
+    more: Mapping[str, Any],
+) -> Rule:
     return Rule(
         name,
         "page",
         does,
         source,
-        pages.is_above,
-        given,
+        drops,
+        {**limit, **more},
         Fact.PAGE_TEXT,
         elsewhere=tuple(more),
         measure=measure,

@@ -10,7 +10,9 @@ from c4pipe.clean.resources import RuleResources
 from c4pipe.filters import domains
 from c4pipe.filters.bad_words import BadWords
 from c4pipe.filters.body_lines import LINE_SEPARATORS, cut, resplit
+from c4pipe.filters.english_words import english_words
 from c4pipe.filters.language import LanguageDetector
+from c4pipe.filters.personal_data import mask_email_addresses, mask_ip_addresses
 from c4pipe.filters.sentences import SentenceSplitter
 from c4pipe.filters.urls import normalise_url
 from c4pipe.recipes.presets import RECIPES
@@ -45,6 +47,17 @@ UNITS = (
     *("a", " a", "a\u2028", "1", "[", "[1", "[12]", "[edit", "[citation needed]", "javascrip", "terms of us"),
     *(". ", "...", "…", '"', "\u2003a", "\u0130", "WARC", "Content-"),
 )
+
+
+@pytest.mark.parametrize("unit", ["a@", "@", "a@a.", "a.", "a-", "1.", "1.1.1.1"])
+def test_masks_of_personal_data_take_linear_time(unit: str) -> None:
+    for mask in (mask_email_addresses, mask_ip_addresses):
+        assert_linear(lambda text, mask=mask: mask([text], ("x",)), repeated(unit), 2**16)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("unit", ["(", "'", "aX(", "...", "a/", "http://a", "don't", ":)", "a-"])
+def test_finding_english_words_takes_linear_time(unit: str) -> None:
+    assert_linear(english_words().words, repeated(unit), 2**13)
 
 
 @pytest.mark.parametrize("recipe", ["c4", "tfds"])
