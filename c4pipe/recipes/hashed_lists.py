@@ -21,8 +21,13 @@ def no_keys() -> U64:
 
 def has_key(keys: U64, key: int) -> bool:
     """Tells whether a hash is among sorted ones."""
+    return find_key(keys, key) is not None
+
+
+def find_key(keys: U64, key: int) -> int | None:
+    """Returns the place of a hash among sorted ones, or None."""
     place = int(np.searchsorted(keys, np.uint64(key)))
-    return place < len(keys) and int(keys[place]) == key
+    return place if place < len(keys) and int(keys[place]) == key else None
 
 
 def sorted_keys(keys: Iterable[int]) -> U64:
