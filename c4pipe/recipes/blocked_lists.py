@@ -23,7 +23,7 @@ FOLDER = "blocked"
 PUBLIC_SUFFIXES = "public_suffix_list.dat"
 """The file, in the folder of the lists, by which registered domains are found."""
 
-_FILES = {"blocked_domain": "domains", "blocked_url": "urls"}
+_KEYED = {"blocked_domain": "domains", "blocked_url": "urls"}
 _WORD_FILES = {
     "banned_url_word": "banned_words",
     "soft_banned_url_words": "soft_banned_words",
@@ -32,7 +32,7 @@ _WORD_FILES = {
 OPT_OUTS, ROBOTS = "opt_outs", "robots.npy"
 """The lists of opt-outs in the folder: the user's own, and the one that `c4pipe lists robots` writes."""
 
-URL_RULES = (*_FILES, *_WORD_FILES)
+URL_RULES = (*_KEYED, *_WORD_FILES)
 """The rules of URLs that have a list in the folder."""
 
 OPT_OUT_RULES = ("opted_out", "robots_refused")
@@ -52,7 +52,7 @@ def load_blocked(recipe: Recipe, folder: Path) -> dict[str, Any]:
     Raises UsageError if a list is missing, can't be read or has no entry.
     """
     lists: dict[str, Any] = {}
-    for rule, name in _FILES.items():
+    for rule, name in _KEYED.items():
         if recipe.find(rule):
             lists[f"blocked_{name}"] = sorted_keys(map(url_key, _entries(_needs(recipe, rule), folder, name)))
     if recipe.find("blocked_domain"):
@@ -69,10 +69,13 @@ def load_blocked(recipe: Recipe, folder: Path) -> dict[str, Any]:
             )
     if recipe.find("opted_out"):
         lists["opt_outs"] = load_opt_outs(folder, _needs(recipe, "opted_out"))
-    if recipe.find("robots_refused"):
-        lists["robots"] = load_robots(
-            folder, _needs(recipe, "robots_refused"), recipe.parameters("robots_refused")["agents"]
-        )
+    if refused := recipe.find("robots_refused"):
+        agents = refused.parameters["agents"]
+        if not agents:
+            raise UsageError(
+                f"recipe {recipe.name}: robots_refused has no agents: name one, such as CCBot, or leave it out"
+            )
+        lists["robots"] = load_robots(folder, _needs(recipe, "robots_refused"), agents)
     return {**lists, **({"url_words": words} if words else {})}
 
 
@@ -131,8 +134,7 @@ def _needs(recipe: Recipe, rule: str) -> str:
 def _entries(needs: str, folder: Path, name: str) -> Iterator[str]:
     """Yields the entries of a list: one a line, without blank lines and comments."""
     blocked = folder / FOLDER
-    paths = [path for end in _ENDS for path in (blocked / f"{name}{end}", *sorted(blocked.glob(f"*/{name}{end}")))]
-    files = [path for path in paths if path.exists()]
+    files = _files(blocked, name)
     if not files:
         raise UsageError(
             f"{needs}: put a file {name}, one entry a line, into {blocked} or a folder in it, "
@@ -151,6 +153,17 @@ def _entries(needs: str, folder: Path, name: str) -> Iterator[str]:
             ) from error
     if empty:
         raise UsageError(f"{needs}: {files[0]} has no entry; one a line is expected")
+
+
+def _files(blocked: Path, name: str) -> list[Path]:
+    """Returns the files of a list."""
+    paths = [path for end in _ENDS for path in (blocked / f"{name}{end}", *sorted(blocked.glob(f"*/{name}{end}")))]
+    return [path for path in paths if path.exists()]
+
+
+def has_opt_outs(folder: Path) -> bool:
+    """Tells whether a lists folder has a list of opt-outs."""
+    return bool(_files(folder / FOLDER, OPT_OUTS))
 
 
 def _public_suffixes(recipe: Recipe, folder: Path) -> list[str]:
