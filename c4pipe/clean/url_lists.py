@@ -67,7 +67,9 @@ class UrlLists:
 
     def opt_out(self, url: str) -> str | None:
         """Returns the entry of the list of opt-outs that covers a URL; None where none does."""
-        return next((each for each in covering_entries(url) if self._lists.has("opt_outs", url_key(each))), None)
+        entries = list(covering_entries(url))
+        place = self._lists.first_opt_out([url_key(entry) for entry in entries])
+        return None if place is None else entries[place]
 
     def robots_refusal(self, url: str) -> tuple[str, RobotsRule] | None:
         """Returns the first of the crawlers that robots.txt refuses a URL to, and the rule; None where it allows it."""

@@ -120,15 +120,13 @@ def _write(path: Path, agents: Sequence[str], parts: Sequence[Path]) -> Counter[
     sizes = np.zeros(len(numbers), np.uint64)
     for part in parts:
         some, their_sizes = read_part(part, "numbers", "sizes")
-        used = np.isin(some, numbers)
-        sizes[np.searchsorted(numbers, some[used])] = their_sizes[used]
+        used, at = _listed(some, numbers)
+        sizes[at] = their_sizes[used]
     target = AtomicFile(path)
     try:
         writer = RobotsWriter(Path(str(target.path)), agents, keys, places.astype(np.uint64), sizes)
-        for number, text in _texts(parts):
-            place = int(np.searchsorted(numbers, np.uint64(number)))
-            if place < len(numbers) and int(numbers[place]) == number:
-                writer.add(place, text)
+        for place, text in _texts(parts, numbers):
+            writer.add(place, text)
         writer.close()
         target.publish()
     except OSError as error:
@@ -166,11 +164,24 @@ def _after_redirects(rows: Rows) -> Rows:
     return texts
 
 
-def _texts(parts: Sequence[Path]) -> Iterator[tuple[int, bytes]]:
-    """Yields the texts of all parts, with their hashes."""
+def _texts(parts: Sequence[Path], numbers: Rows) -> Iterator[tuple[int, bytes]]:
+    """Yields the texts of all parts whose hash is among sorted ones, each once, with the place of its hash."""
+    written = np.zeros(len(numbers), np.bool_)
     for part in parts:
-        numbers, sizes, texts = read_part(part, "numbers", "sizes", "texts")
-        data, start = texts.tobytes(), 0
-        for number, size in zip(numbers.tolist(), sizes.tolist(), strict=True):
-            yield number, data[start : start + size]
-            start += size
+        some, sizes, texts = read_part(part, "numbers", "sizes", "texts")
+        used, places = _listed(some, numbers)
+        ends = np.cumsum(sizes, dtype=np.int64)
+        new = ~written[places]
+        written[places] = True
+        data = texts.tobytes()
+        for place, index in zip(places[new].tolist(), used[new].tolist(), strict=True):
+            yield place, data[ends[index] - int(sizes[index]) : ends[index]]
+
+
+def _listed(some: Rows, numbers: Rows) -> tuple[Rows, Rows]:
+    """Returns the places of those hashes that are among sorted ones, and their places there."""
+    if not len(numbers):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    places = np.minimum(np.searchsorted(numbers, some), len(numbers) - 1)
+    used = np.flatnonzero(numbers[places] == some)
+    return used, places[used]

@@ -22,7 +22,7 @@ from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters import domains, normalise_url, two_letter_code, url_key
 from c4pipe.io import AtomicFile, StoragePath, make_folder
 from c4pipe.recipes import blocked_lists, pinned_lists
-from c4pipe.recipes.hashed_lists import U64, has_key, lines_of, no_keys, sorted_keys
+from c4pipe.recipes.hashed_lists import U64, first_listed, has_key, lines_of, no_keys, sorted_keys
 from c4pipe.recipes.language_model import LanguageModel, find_model
 from c4pipe.recipes.recipe import Recipe
 
@@ -86,6 +86,10 @@ class Lists:
     def has(self, name: str, key: int) -> bool:
         """Tells whether a list that is stored as keys, such as `blocked_urls`, has a key."""
         return has_key(getattr(self, name), key)
+
+    def first_opt_out(self, keys: Sequence[int]) -> int | None:
+        """Returns the place of the first of some keys that the list of opt-outs has; None where it has none."""
+        return first_listed(self.opt_outs, keys)
 
     def save(self, folder: StoragePath) -> None:
         """Writes the lists into a folder, named by their digests. A list that is there unchanged is not written again.

@@ -24,6 +24,7 @@ class RobotsList:
 
     def __init__(self, words: U64) -> None:
         """Takes the array. Raises ValueError where it is none that `write_robots` wrote."""
+        words = np.asarray(words)  # a slice of a memmap takes ten times as long
         if len(words) < _HEAD or int(words[0]) != _MAGIC:
             raise ValueError("it is no list that `c4pipe lists robots` wrote")
         self.size, named = int(words[1]), int(words[2])
@@ -91,7 +92,7 @@ class RobotsWriter:
         self._file[_HEAD : _HEAD + len(keys)] = keys
         self._file[_HEAD + len(keys) : _HEAD + 2 * len(keys)] = self._places[texts] if len(keys) else 0
         self._file[words - len(named) // _WORD : words] = np.frombuffer(named, np.uint64)
-        self._texts = self._file[words:].view(np.uint8)
+        self._texts = np.asarray(self._file)[words:].view(np.uint8)  # a slice of a memmap takes ten times as long
 
     def add(self, number: int, text: bytes) -> None:
         """Writes the text of a number."""
