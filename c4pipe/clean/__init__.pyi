@@ -18,6 +18,7 @@ from .steps import CleanWetFile as CleanWetFile
 from .text_cleaner import PLACEHOLDER_TIMESTAMP as PLACEHOLDER_TIMESTAMP
 from .text_cleaner import PLACEHOLDER_URL as PLACEHOLDER_URL
 from .text_cleaner import Cleaner as Cleaner
+from .url_lists import UrlLists as UrlLists
 from .verdicts import DROPPED_LANGUAGE as DROPPED_LANGUAGE
 from .verdicts import LineVerdict as LineVerdict
 from .verdicts import PageVerdict as PageVerdict

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from c4pipe.clean.page_facts import PageFacts, fact_reader
-from c4pipe.filters import Guess, PageText
+from c4pipe.filters import Guess, PageText, RobotsRule, robots_url
 from c4pipe.recipes import Fact, Step, parameter_text
 
 OPEN = "all pages together decide"
@@ -102,6 +102,17 @@ def _url_words(value: Sequence[str], facts: PageFacts, step: Step, dropped: bool
     return f"the URL has {number(len(value), 'soft-banned word')}{words}; fewer than {step.parameters['min_words']:,}"
 
 
+def _opt_out(value: str | None, facts: PageFacts, step: Step, dropped: bool) -> str:
+    return "no entry of the list covers the URL" if value is None else f"the entry {value} covers the URL"
+
+
+def _robots(value: tuple[str, RobotsRule] | None, facts: PageFacts, step: Step, dropped: bool) -> str:
+    if value is None:
+        return "no known robots.txt refuses the URL to " + parameter_text(step.parameters["agents"])
+    agent, rule = value
+    return f"{robots_url(facts.page.url)} refuses it to {agent}: {rule}"
+
+
 def _number(value: PageText, facts: PageFacts, step: Step, dropped: bool) -> str:
     measure = step.definition.measure
     assert measure is not None  # what is counted in a text is a number
@@ -128,6 +139,8 @@ _WORDS: Mapping[Fact, Callable[[Any, PageFacts, Step, bool], str]] = {
     Fact.BANNED_URL_WORD: _url_word,
     Fact.SOFT_BANNED_URL_WORDS: _url_words,
     Fact.BANNED_URL_SUBWORD: _url_word,
+    Fact.OPT_OUT: _opt_out,
+    Fact.ROBOTS_REFUSAL: _robots,
     Fact.PAGE_TEXT: _number,
 }
 """For each fact the function that puts it into words, from its value, the page, the rule and whether the page is

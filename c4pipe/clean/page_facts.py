@@ -243,6 +243,8 @@ _READERS: Mapping[Fact, FactReader] = {
     Fact.BANNED_URL_WORD: lambda facts: facts.url_lists.banned_word(facts.page.url),
     Fact.SOFT_BANNED_URL_WORDS: lambda facts: facts.url_lists.soft_banned_words(facts.page.url),
     Fact.BANNED_URL_SUBWORD: lambda facts: facts.url_lists.banned_subword(facts.page.url),
+    Fact.OPT_OUT: lambda facts: facts.url_lists.opt_out(facts.page.url),
+    Fact.ROBOTS_REFUSAL: lambda facts: facts.url_lists.robots_refusal(facts.page.url),
     Fact.PAGE_TEXT: lambda facts: facts.page_text,
 }
 

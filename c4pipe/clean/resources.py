@@ -43,7 +43,8 @@ class RuleResources:
     @cached_property
     def url_lists(self) -> UrlLists:
         """The lists of the URL rules."""
-        return UrlLists(self.lists, self.recipe.parameters("blocked_domain").get("any_case", False))
+        any_case = self.recipe.parameters("blocked_domain").get("any_case", False)
+        return UrlLists(self.lists, any_case, self.recipe.parameters("robots_refused").get("agents", ()))
 
     def sentence_splitter(self, language: str, as_nltk: bool = False) -> SentenceSplitter:
         """Returns the sentence splitter of a language; with `as_nltk`, one that decides as NLTK does."""

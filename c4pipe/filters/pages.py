@@ -47,8 +47,8 @@ def is_empty(lines: Sequence[str]) -> bool:
     return not lines
 
 
-def is_listed(found: str | None) -> bool:
-    """Tells whether the page has a listed word, or a listed domain."""
+def is_listed(found: object) -> bool:
+    """Tells whether the page has a listed word, or its URL a listed domain, opt-out or refusal: anything but None."""
     return found is not None
 
 

@@ -18,3 +18,4 @@ from .options import bytes_per_worker as bytes_per_worker
 from .plan import ASSUMPTIONS as ASSUMPTIONS
 from .plan import Plan as Plan
 from .plan import make_plan as make_plan
+from .robots_job import list_robots as list_robots

@@ -8,6 +8,8 @@ from .recipe import Step as Step
 from .recipe_lists import LIST_NAMES as LIST_NAMES
 from .recipe_lists import LISTS_FOLDER as LISTS_FOLDER
 from .recipe_lists import Lists as Lists
+from .robots_list import RobotsList as RobotsList
+from .robots_list import RobotsWriter as RobotsWriter
 from .rule import Fact as Fact
 from .rules import RULES as RULES
 from .stored_recipe import check_recipe as check_recipe

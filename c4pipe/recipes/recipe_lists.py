@@ -22,14 +22,14 @@ from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters import domains, normalise_url, two_letter_code, url_key
 from c4pipe.io import AtomicFile, StoragePath, make_folder
 from c4pipe.recipes import blocked_lists, pinned_lists
-from c4pipe.recipes.hashed_lists import U64, has_key, lines_of, no_keys, sorted_keys
+from c4pipe.recipes.hashed_lists import U64, first_listed, has_key, lines_of, no_keys, sorted_keys
 from c4pipe.recipes.language_model import LanguageModel, find_model
 from c4pipe.recipes.recipe import Recipe
 
 LISTS_FOLDER = "lists"
 """The folder, inside a work folder, of the lists that were used."""
 
-_HASHED = ("links", "blocked_domains", "blocked_urls")  # stored as numbers, not as JSON
+_HASHED = ("links", "blocked_domains", "blocked_urls", "opt_outs", "robots")  # stored as numbers, not as JSON
 _ENDINGS = {**dict.fromkeys(_HASHED, "npy"), "language_model": "bin"}
 
 
@@ -44,6 +44,8 @@ class Lists:
         blocked_domains, blocked_urls: the keys of the blocked domains and host names, and of the blocked URLs, sorted.
         public_suffixes: the rules of the list of public suffixes.
         url_words: the words of the rules about words in URLs, by the name of the list.
+        opt_outs: the keys of the entries of the list of opt-outs, sorted.
+        robots: the rules of robots.txt files (see `robots_list`).
         language_model: the fastText model that detects the language, or None.
     """
 
@@ -54,6 +56,8 @@ class Lists:
     blocked_urls: U64 = field(default_factory=no_keys)
     public_suffixes: Sequence[str] = ()
     url_words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    opt_outs: U64 = field(default_factory=no_keys)
+    robots: U64 = field(default_factory=no_keys)
     language_model: LanguageModel | None = None
 
     @cached_property
@@ -64,9 +68,11 @@ class Lists:
             "domains": _json(self.domains) if self.domains else b"",
             "public_suffixes": _json(self.public_suffixes) if self.public_suffixes else b"",
             "url_words": _json(self.url_words) if self.url_words else b"",
-            **{name: getattr(self, name).tobytes() for name in _HASHED},
         }
         digests = {name: hashlib.sha256(value).hexdigest() for name, value in values.items() if value}
+        for name in _HASHED:
+            if len(keys := getattr(self, name)):
+                digests[name] = hashlib.sha256(keys).hexdigest()
         return digests | ({"language_model": self.language_model.digest} if self.language_model else {})
 
     def has_domain(self, normalised_url: str, any_case: bool) -> bool:
@@ -80,6 +86,10 @@ class Lists:
     def has(self, name: str, key: int) -> bool:
         """Tells whether a list that is stored as keys, such as `blocked_urls`, has a key."""
         return has_key(getattr(self, name), key)
+
+    def first_opt_out(self, keys: Sequence[int]) -> int | None:
+        """Returns the place of the first of some keys that the list of opt-outs has; None where it has none."""
+        return first_listed(self.opt_outs, keys)
 
     def save(self, folder: StoragePath) -> None:
         """Writes the lists into a folder, named by their digests. A list that is there unchanged is not written again.

@@ -43,6 +43,10 @@ class Fact(Enum):
     """list[str]: the soft-banned words of the URL."""
     BANNED_URL_SUBWORD = auto()
     """str | None: a banned text in the letters and digits of the URL."""
+    OPT_OUT = auto()
+    """str | None: the entry of the list of opt-outs that covers the URL."""
+    ROBOTS_REFUSAL = auto()
+    """tuple[str, RobotsRule] | None: a crawler that robots.txt refuses the URL to, and the rule of that file."""
     PAGE_TEXT = auto()
     """PageText: the kept lines as one text, with its words."""
 

@@ -55,6 +55,11 @@ def limits(recipe: Recipe, languages: Sequence[str], missing: int) -> Iterator[s
             "Pages were dropped by lists of domains, URLs or words that were given to the build. Such lists have "
             "errors. A word in a URL says little about a page: pages on health or law are dropped, too."
         )
+    if any(map(recipe.find, blocked_lists.OPT_OUT_RULES)):
+        yield (
+            "Pages were dropped by lists of opt-outs that were given to the build, as they were on that day. An opt-"
+            "out that the lists do not have, or that came later, has no effect."
+        )
     masked = recipe.find("email_address") or recipe.find("public_ip_address")
     if masked:
         yield "E-mail or IP addresses were replaced where a pattern finds them. Names and postal addresses stay."

@@ -190,9 +190,11 @@ def test_recipes_shows_every_rule_and_its_source(capsys: pytest.CaptureFixture[s
 
 
 def test_recipes_shows_the_rules_that_only_a_recipe_file_has(capsys: pytest.CaptureFixture[str]) -> None:
-    path = Path(__file__).parents[2] / "examples" / "recipes" / "fineweb_urls.toml"
-    assert main.main(["recipes", "fineweb", str(path)]) == 0
-    rows = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines() if line[:1].strip()}
+    folder = Path(__file__).parents[2] / "examples" / "recipes"
+    rows: dict[str, list[str]] = {}
+    for base, file in (("fineweb", "fineweb_urls.toml"), ("c4", "opt_outs.toml")):
+        assert main.main(["recipes", base, str(folder / file)]) == 0
+        rows |= {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines() if line[:1].strip()}
     assert [rows[rule.name] for rule in URL_RULES] == [[rule.name, "readable"] for rule in URL_RULES]
 
 

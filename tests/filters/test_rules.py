@@ -10,7 +10,7 @@ A case says what goes in, what comes out and why. What goes in decides how it is
     fact    the function of the page rule; `drops` tells whether the page falls
     text    the measure of the page rule and its function; `number` is what it counts, `drops` whether the page falls
     url     `gives` the normalised URL; for `validation`, whether the page is set aside; with lists of its own
-            (`domains`, `links`, `blocked`, `words`), `drops` tells whether the page falls
+            (`domains`, `links`, `blocked`, `words`, `opt_outs`, `robots`), `drops` tells whether the page falls
     pages   the cleaner, then the corpus rules over all pages; `gives` the lines left of each page, or the
             rule that dropped it
 
@@ -43,6 +43,7 @@ from c4pipe.dedup.removals import Removals
 from c4pipe.filters import body_lines, spans
 from c4pipe.filters.duplicates import URL_ROW, find_repeats, find_stale_captures
 from c4pipe.filters.language import Guess
+from c4pipe.filters.opt_outs import opt_out_entry
 from c4pipe.filters.page_text import PageText
 from c4pipe.filters.urls import capture_hash, normalise_url, url_key, url_md5
 from c4pipe.recipes.hashed_lists import sorted_keys
@@ -54,6 +55,7 @@ from c4pipe.recipes.rules import RULES
 from c4pipe.runners.local_flow import LocalFlow
 from c4pipe.wet.page import Page
 from tests.helpers.pages import LINES, PROSE, resources_of, unreadable
+from tests.helpers.robots import robots_words
 
 CASES = Path(__file__).parents[1] / "cases"
 FILES = (*RULES, "order", "tfds")
@@ -165,9 +167,12 @@ def run_url(given: Setting, case: Case) -> Outcome:
             blocked_domains=sorted_keys(map(url_key, case.get("blocked", []))),
             blocked_urls=sorted_keys(map(url_key, case.get("blocked", []))),
             public_suffixes=["com", "uk", "co.uk", "*.ck", "!www.ck", "香港", "公司.香港"],
+            opt_outs=sorted_keys(url_key(opt_out_entry(each)) for each in case.get("opt_outs", [])),
+            robots=robots_words(case.get("robots", {}), ["CCBot"]),
             url_words={name: case.get("words", []) for name in WORD_LISTS},
         )
-        facts = PageFacts(Page(case["url"], "", ""), RuleResources(given.recipe, lists), [])
+        recipe = given.recipe if given.recipe.find(given.rule) else given.recipe.adding("readable", given.step)
+        facts = PageFacts(Page(case["url"], "", ""), RuleResources(recipe, lists), [])
         drops = drops_by_fact(given.rule, facts)
         return Outcome(drops, drops)
     result = RULES[given.rule].function(url, **given.step.arguments)

@@ -306,7 +306,8 @@ def test_only_the_language_is_judged_twice(recipe: Recipe) -> None:
 def test_every_rule_is_in_a_recipe() -> None:
     """The rules that need lists of the user's are in a recipe file, the others in recipes that can be named."""
     named = {each.rule for recipe in RECIPES.values() for _, each in recipe.steps()}
-    in_file = {each.rule for _, each in find_recipe(str(EXAMPLES / "fineweb_urls.toml")).steps()}
+    files = [find_recipe(str(EXAMPLES / f"{name}.toml")) for name in ("fineweb_urls", "opt_outs")]
+    in_file = {each.rule for recipe in files for _, each in recipe.steps()}
     assert named == RULES.keys() - {rule.name for rule in URL_RULES}
     assert named | in_file == RULES.keys()
 
