@@ -16,7 +16,7 @@ wrong places: its `text` is null.
 import gzip
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -49,24 +49,20 @@ class English(BaseTagger):
         return DocResult(doc=doc, spans=[Span(0, len(doc.text), "en", best.prob if best.lang == "en" else 0.0)])
 
 
-def mix(documents: Path, output: Path) -> None:
-    """Runs the mixer of configs/c4-replication over tagged documents."""
+def mix(documents: Path, output: Path, taggers: Sequence[str]) -> None:
+    """Runs the mixer of configs/c4-replication over documents that some of its taggers have seen."""
 
     def excluding(name: str, test: str) -> str:
         return f"$.attributes[?(@.{name} && @.{name}[0] && @.{name}[0][2] {test})]"
 
+    by_language = [excluding(f"{LANGUAGE}__{LANGUAGE}__en", f"< {LEAST_PROBABILITY}")] if LANGUAGE in taggers else []
+    by_page = [excluding(f"{C4}__{C4}__{name}", "> 0.5") for name in ATTRIBUTES]
     stream = {
         "name": "pages",
         "documents": [str(documents)],
         "output": {"path": str(output), "max_size_in_bytes": 10**12, "discard_fields": ["attributes"]},
-        "attributes": [C4, LANGUAGE],
-        "filter": {
-            "include": [],
-            "exclude": [
-                excluding(f"{LANGUAGE}__{LANGUAGE}__en", f"< {LEAST_PROBABILITY}"),
-                *(excluding(f"{C4}__{C4}__{name}", "> 0.5") for name in ATTRIBUTES),
-            ],
-        },
+        "attributes": list(taggers),
+        "filter": {"include": [], "exclude": [*by_language, *by_page]},
         "span_replacement": [
             {"span": f"$.attributes.{C4}__{C4}__{name}", "min_score": 0.5, "replacement": ""} for name in SPANS
         ],
@@ -75,15 +71,15 @@ def mix(documents: Path, output: Path) -> None:
     mixer({"streams": [stream], "work_dir": work, "processes": 1})
 
 
-def tag_and_mix(pages: Iterable[str], folder: Path) -> tuple[Path, Path]:
-    """Runs tagger and mixer over the texts of pages; returns the folders of the attributes and of the documents."""
+def tag_and_mix(pages: Iterable[str], folder: Path, taggers: Sequence[str] = (C4, LANGUAGE)) -> tuple[Path, Path]:
+    """Runs taggers and mixer over the texts of pages; returns the folders of the attributes and of the documents."""
     documents, mixed = folder / "in" / "documents" / "pages.jsonl.gz", folder / "mixed"
     documents.parent.mkdir(parents=True)
     with gzip.open(documents, "wt", encoding="utf-8", compresslevel=1) as file:
         for place, text in enumerate(pages):
             file.write(json.dumps({"id": str(place), "text": text, "source": "pages"}) + "\n")
-    create_and_run_tagger([str(documents)], [C4, LANGUAGE], debug=True)
-    mix(documents, mixed)
+    create_and_run_tagger([str(documents)], list(taggers), debug=True)
+    mix(documents, mixed, taggers)
     return folder / "in" / "attributes", mixed
 
 
