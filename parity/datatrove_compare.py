@@ -138,10 +138,11 @@ def ours(recipe: str, given: Sequence[Page], lists: Path) -> list[Decision]:
 def theirs(recipe: str, python: Path, given: Path, lists: Path, folder: Path) -> list[Decision]:
     """Returns what the filters of datatrove or Dolma decide about each page, in a process of their own."""
     peer, out = PEERS[recipe], folder / f"{recipe}.jsonl"
-    command = [python, Path(__file__).with_name(f"{peer}_reference.py")]
-    command += (
-        [given, out] if peer == "dolma" else [recipe, given, out, lists / str(bad_words_file("en")), lists / FOLDER]
-    )
+    script = Path(__file__).with_name(f"{peer}_reference.py")
+    arguments: list[str | Path] = [given, out]
+    if peer == "datatrove":
+        arguments = [recipe, *arguments, lists / str(bad_words_file("en")), lists / FOLDER]
+    command = [python, script, *arguments]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{peer} failed:\n{done.stderr[-4000:]}")
