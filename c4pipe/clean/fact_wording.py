@@ -73,7 +73,7 @@ def _bad_word(value: str | None, facts: PageFacts, step: Step, dropped: bool) ->
     if value is not None:
         return f"it has {parameter_text([value])}"
     return "it has no listed word" + (
-        "" if step.parameters["drop_fraction"] == 1 else ", or is in the fraction of such pages that is kept"
+        "" if step.parameters.get("drop_fraction", 1) == 1 else ", or is in the fraction of such pages that is kept"
     )
 
 
@@ -132,6 +132,7 @@ _WORDS: Mapping[Fact, Callable[[Any, PageFacts, Step, bool], str]] = {
     Fact.SENTENCE_COUNT: _sentences,
     Fact.SENTENCES_LEFT: _sentences_left,
     Fact.BAD_WORD: _bad_word,
+    Fact.BAD_TOKEN: _bad_word,
     Fact.DOMAIN_LISTED: _domain,
     Fact.URL_LISTED: _link,
     Fact.BLOCKED_DOMAIN: _blocked_domain,

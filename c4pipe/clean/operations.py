@@ -98,7 +98,7 @@ def _operations(recipe: Recipe, stage: str) -> Iterator[Operation]:
         elif step.definition.scope == "corpus":
             yield Operation(step.rule, stage, _keep, "corpus rule", step)
         elif step.rule != "body_lines":  # that one cuts the body before all others
-            yield Operation(step.rule, stage, _line_rule(step), "line rule", step)
+            yield Operation(step.rule, stage, _line_rule(step, separators), "line rule", step)
 
 
 def _keep(facts: PageFacts, counts: LineCounts) -> bool:
@@ -160,10 +160,12 @@ def _page_rule(step: Step, stage: str) -> Apply:
     return apply_to_number if step.definition.measure else apply
 
 
-def _line_rule(step: Step) -> Apply:
+def _line_rule(step: Step, separators: str) -> Apply:
     """Returns the operation of a line rule: changes the lines and counts the changes."""
     name, edits = step.rule, step.definition.edits
-    function = partial(step.definition.function, **step.arguments)
+    function: Callable[[list[str]], list[str]] = partial(step.definition.function, **step.arguments)
+    if separators == body_lines.AS_CRAWLED and not edits:
+        function = partial(_judge_trimmed, function)
     phrases = step.arguments.get("phrases", ())
     compiled = packed_rule(name, step.arguments)
 
@@ -184,3 +186,10 @@ def _line_rule(step: Step) -> Apply:
         return False
 
     return apply
+
+
+def _judge_trimmed(function: Callable[[list[str]], list[str]], lines: list[str]) -> list[str]:
+    """Returns the untrimmed lines that a line rule keeps if it sees them trimmed. Equal lines have one fate."""
+    trimmed = [line.strip() for line in lines]
+    kept = set(function(trimmed))
+    return [line for line, judged in zip(lines, trimmed, strict=True) if judged in kept]

@@ -198,6 +198,10 @@ class PageFacts:
             return None if url_md5(self.normalised_url) % denominator >= numerator else word
         return word
 
+    def bad_token(self, lower: str) -> str | None:
+        """A listed word between white space, or a listed phrase, of a lower-case text of the page, or None."""
+        return self._resources.bad_tokens.find(lower)
+
     @property
     def domain_listed(self) -> bool:
         """Whether the URL's domain is in the recipe's list of domains."""
@@ -236,6 +240,7 @@ _READERS: Mapping[Fact, FactReader] = {
     Fact.SENTENCE_COUNT: lambda facts: facts.sentence_count,
     Fact.SENTENCES_LEFT: lambda facts: facts.sentences_left,
     Fact.BAD_WORD: lambda facts: facts.bad_word,
+    Fact.BAD_TOKEN: lambda facts: facts.bad_token(facts.text_lower),
     Fact.DOMAIN_LISTED: lambda facts: facts.domain_listed,
     Fact.URL_LISTED: lambda facts: facts.url_listed,
     Fact.BLOCKED_DOMAIN: lambda facts: facts.url_lists.blocked_domain(facts.page.url),
@@ -251,6 +256,7 @@ _READERS: Mapping[Fact, FactReader] = {
 _AS_CRAWLED: Mapping[Fact, FactReader] = {
     Fact.TEXT: lambda facts: facts.body,
     Fact.LOWER_TEXT: lambda facts: facts.body_lower,
+    Fact.BAD_TOKEN: lambda facts: facts.bad_token(facts.body_lower),
 }
 """The facts that differ before the line rules."""
 

@@ -46,6 +46,8 @@ class UrlLists:
         host = host_of(url)
         host = host.lower() if self._any_case else host
         domain = self._suffixes.registered_domain(host)
+        if host == f".{domain}":  # tldextract, of datatrove, leaves out an empty subdomain
+            host = domain
         names = dict.fromkeys((domain, host)) if domain else ()
         return next((name for name in names if self._lists.has("blocked_domains", url_key(name))), None)
 

@@ -1,3 +1,4 @@
+from .bad_words import BadTokens as BadTokens
 from .bad_words import BadWords as BadWords
 from .domains import host_of as host_of
 from .duplicates import SPAN_ROW as SPAN_ROW

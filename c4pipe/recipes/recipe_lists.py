@@ -39,6 +39,7 @@ class Lists:
 
     Attributes:
         bad_words: the listed words of each language, by the first part of its code.
+        bad_tokens: the listed words and phrases of the rule `bad_token`.
         domains: the allowed subdomains of each listed domain; empty if all are allowed.
         links: the keys of the listed URLs, sorted. Eight bytes each: 20 million links take 160 MB.
         blocked_domains, blocked_urls: the keys of the blocked domains and host names, and of the blocked URLs, sorted.
@@ -50,6 +51,7 @@ class Lists:
     """
 
     bad_words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    bad_tokens: Sequence[str] = ()
     domains: Mapping[str, Sequence[str]] = field(default_factory=dict)
     links: U64 = field(default_factory=no_keys)
     blocked_domains: U64 = field(default_factory=no_keys)
@@ -65,6 +67,7 @@ class Lists:
         """The SHA-256 of each list that is not empty, by name."""
         values: dict[str, bytes] = {
             "bad_words": _json(self.bad_words) if any(self.bad_words.values()) else b"",
+            "bad_tokens": _json(self.bad_tokens) if self.bad_tokens else b"",
             "domains": _json(self.domains) if self.domains else b"",
             "public_suffixes": _json(self.public_suffixes) if self.public_suffixes else b"",
             "url_words": _json(self.url_words) if self.url_words else b"",
@@ -223,6 +226,7 @@ def gather_lists(
     model = find_model(language_model, recipe) if by_model and language_model is not None else None
     return Lists(
         bad_words=_bad_words(recipe, folder),
+        bad_tokens=pinned_lists.load_bad_words(folder, pinned_lists.DOLMA_ENGLISH) if recipe.find("bad_token") else (),
         domains=pinned_lists.load_domains(folder) if recipe.find("domain_not_listed") else {},
         links=_links(links, recipe.parameters("normalised_url")["scheme"]) if links else no_keys(),
         language_model=model,
@@ -233,6 +237,8 @@ def gather_lists(
 def needed_lists(recipe: Recipe) -> tuple[pinned_lists.PinnedList, ...]:
     """Returns the pinned lists that a recipe needs."""
     paths = {pinned_lists.bad_words_file(name) for names in _list_names(recipe).values() for name in names}
+    if recipe.find("bad_token"):
+        paths.add(pinned_lists.bad_words_file(pinned_lists.DOLMA_ENGLISH))
     if recipe.find("domain_not_listed"):
         paths.add(pinned_lists.REALNEWS)
     return tuple(each for each in pinned_lists.PINNED if each.path in paths)

@@ -29,6 +29,8 @@ class Fact(Enum):
     """int: sentences that are left after the removal of repeated spans."""
     BAD_WORD = auto()
     """str | None: a listed word for which the page is dropped."""
+    BAD_TOKEN = auto()
+    """str | None: a listed word between white space, or a listed phrase; where it is searched is as for TEXT."""
     DOMAIN_LISTED = auto()
     """bool: whether the URL's domain is in the recipe's list of domains."""
     URL_LISTED = auto()

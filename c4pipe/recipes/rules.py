@@ -15,6 +15,7 @@ PAPER = "T5 paper (Raffel et al. 2020), 2.2"
 PAPER_VARIANTS = "T5 paper, 3.4.1"
 TFDS = "TensorFlow Datasets, c4 3.1.0"
 MC4 = "mT5 paper (Xue et al. 2021), 3.1"
+DOLMA = "Dolma 1.2.1, tagger c4_v2 (taggers/c4.py) and configs/c4-replication/mixer.yaml"
 
 _POLICY = (
     "terms of use",
@@ -170,6 +171,15 @@ _TABLE = (
     Rule(
         "few_long_lines", "page", "keeps a page of at least {min_lines} lines of {min_characters} characters",
         MC4, pages.has_few_long_lines, {"min_lines": 3, "min_characters": 200}, Fact.LINES,
+    ),
+    Rule(
+        "javascript_page", "page", "drops a page that has one of {phrases}, in any case",
+        DOLMA, pages.contains, {"phrases": ("javascript",)}, Fact.LOWER_TEXT,
+    ),
+    Rule(
+        "bad_token", "page",
+        "drops a page that has a listed word between white space, or a listed phrase anywhere, in any case",
+        DOLMA + "; list: English LDNOOBW at the commit that Dolma has", pages.is_listed, fact=Fact.BAD_TOKEN,
     ),
 )  # fmt: skip
 

@@ -21,7 +21,7 @@ def limits(recipe: Recipe, languages: Sequence[str], missing: int) -> Iterator[s
     """
     if missing:
         yield f"{missing:,} of the requested WET files could not be fetched."
-    if recipe.find("bad_words"):
+    if recipe.find("bad_words") or recipe.find("bad_token"):
         yield (
             "The list of bad words removes more than it is meant to: text by and about minorities is dropped more "
             f"often than other text, and so is text on health and law. See {_DODGE}. A language without a list is "

@@ -160,23 +160,27 @@ def run_url(given: Setting, case: Case) -> Outcome:
     if given.rule == "normalised_url":
         return Outcome(url, url != case["url"])
     if "drops" in case:
-        links = sorted({url_key(normalise_url(link, scheme)) for link in case.get("links", [])})
-        lists = Lists(
-            domains=case.get("domains", {}),
-            links=np.array(links, dtype=np.uint64),
-            blocked_domains=sorted_keys(map(url_key, case.get("blocked", []))),
-            blocked_urls=sorted_keys(map(url_key, case.get("blocked", []))),
-            public_suffixes=["com", "uk", "co.uk", "*.ck", "!www.ck", "香港", "公司.香港"],
-            opt_outs=sorted_keys(url_key(opt_out_entry(each)) for each in case.get("opt_outs", [])),
-            robots=robots_words(case.get("robots", {}), ["CCBot"]),
-            url_words={name: case.get("words", []) for name in WORD_LISTS},
-        )
         recipe = given.recipe if given.recipe.find(given.rule) else given.recipe.adding("readable", given.step)
-        facts = PageFacts(Page(case["url"], "", ""), RuleResources(recipe, lists), [])
+        facts = PageFacts(Page(case["url"], "", ""), RuleResources(recipe, lists_of(case, scheme)), [])
         drops = drops_by_fact(given.rule, facts)
         return Outcome(drops, drops)
     result = RULES[given.rule].function(url, **given.step.arguments)
     return Outcome(result, bool(result))
+
+
+def lists_of(case: Case, scheme: str = "start") -> Lists:
+    """The lists that a case brings for the rules on URLs."""
+    links = sorted({url_key(normalise_url(link, scheme)) for link in case.get("links", [])})
+    return Lists(
+        domains=case.get("domains", {}),
+        links=np.array(links, dtype=np.uint64),
+        blocked_domains=sorted_keys(map(url_key, case.get("blocked", []))),
+        blocked_urls=sorted_keys(map(url_key, case.get("blocked", []))),
+        public_suffixes=["com", "uk", "co.uk", "*.ck", "!www.ck", "香港", "公司.香港"],
+        opt_outs=sorted_keys(url_key(opt_out_entry(each)) for each in case.get("opt_outs", [])),
+        robots=robots_words(case.get("robots", {}), ["CCBot"]),
+        url_words={name: case.get("words", []) for name in WORD_LISTS},
+    )
 
 
 def drops_by_fact(rule: str, facts: PageFacts) -> bool:
