@@ -12,7 +12,9 @@ from c4pipe.filters import (
     Guess,
     PageText,
     SentenceSplitter,
+    SharedNgrams,
     english_words,
+    ngram_words,
     normalise_url,
     two_letter_code,
     url_key,
@@ -199,6 +201,13 @@ class PageFacts:
         return word
 
     @property
+    def shared_ngrams(self) -> SharedNgrams | None:
+        """What the kept lines share with an evaluation example, if it is enough for `evaluation_overlap`."""
+        parameters = self._parameters("evaluation_overlap")
+        known = self._resources.evaluation_ngrams
+        return known.most_shared(ngram_words(self.text), parameters["min_ngrams"], parameters["min_share"])
+
+    @property
     def domain_listed(self) -> bool:
         """Whether the URL's domain is in the recipe's list of domains."""
         any_case: bool = self._parameters("domain_not_listed").get("any_case", True)
@@ -244,6 +253,7 @@ _READERS: Mapping[Fact, FactReader] = {
     Fact.SOFT_BANNED_URL_WORDS: lambda facts: facts.url_lists.soft_banned_words(facts.page.url),
     Fact.BANNED_URL_SUBWORD: lambda facts: facts.url_lists.banned_subword(facts.page.url),
     Fact.PAGE_TEXT: lambda facts: facts.page_text,
+    Fact.SHARED_NGRAMS: lambda facts: facts.shared_ngrams,
 }
 
 _AS_CRAWLED: Mapping[Fact, FactReader] = {

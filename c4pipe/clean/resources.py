@@ -6,7 +6,7 @@ Each is loaded when it is first used. Nothing here knows a page: all functions t
 from functools import cached_property
 
 from c4pipe.clean.url_lists import UrlLists
-from c4pipe.filters import BadWords, Detector, SentenceSplitter, make_detector
+from c4pipe.filters import BadWords, Detector, ExampleNgrams, SentenceSplitter, make_detector
 from c4pipe.recipes import Lists, Recipe
 
 
@@ -44,6 +44,12 @@ class RuleResources:
     def url_lists(self) -> UrlLists:
         """The lists of the URL rules."""
         return UrlLists(self.lists, self.recipe.parameters("blocked_domain").get("any_case", False))
+
+    @cached_property
+    def evaluation_ngrams(self) -> ExampleNgrams:
+        """The n-grams of the examples of `evaluation_overlap`."""
+        examples = [example.encode().split(b"\n") for example in self.lists.evaluation_examples]
+        return ExampleNgrams(examples, self.recipe.parameters("evaluation_overlap")["ngram"])
 
     def sentence_splitter(self, language: str, as_nltk: bool = False) -> SentenceSplitter:
         """Returns the sentence splitter of a language; with `as_nltk`, one that decides as NLTK does."""

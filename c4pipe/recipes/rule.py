@@ -45,6 +45,8 @@ class Fact(Enum):
     """str | None: a banned text in the letters and digits of the URL."""
     PAGE_TEXT = auto()
     """PageText: the kept lines as one text, with its words."""
+    SHARED_NGRAMS = auto()
+    """SharedNgrams | None: what the kept lines have in common with an evaluation example, if it is enough."""
 
 
 @dataclass(frozen=True)
