@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from c4pipe.filters.spans import U64
 from c4pipe.filters.word_ngrams import BATCH_BYTES, I64, WordRows
@@ -64,7 +65,7 @@ class ExampleNgrams:
         self._hashes = hashes[is_new]
 
     @cached_property
-    def _marks(self) -> tuple[np.uint64, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+    def _marks(self) -> tuple[np.uint64, npt.NDArray[np.bool_]]:
         """A table in which the first bits of each hash are marked, and by how much to shift a hash to get them."""
         bits = min(_MOST_MARK_BITS, (_MARKS_FOR_EACH * len(self._hashes)).bit_length())
         marks, shift = np.zeros(1 << bits, bool), np.uint64(64 - bits)
@@ -112,6 +113,11 @@ class ExampleNgrams:
         at = np.repeat(self._first[ngrams] - before, counts) + np.arange(int(counts.sum()))
         order = np.argsort(self._places[at], kind="stable")
         return self._owners[at][order], self._places[at][order]
+
+    def coverage(self, found: npt.NDArray[np.bool_]) -> I64:
+        """Returns how many n-grams of each example were found, given whether each n-gram was."""
+        counts = np.diff(self._first)
+        return np.bincount(self._owners[np.repeat(found, counts)], minlength=len(self.totals))
 
     def words_at(self, place: int, ngrams: int) -> bytes:
         """Returns the words of consecutive n-grams, the first of them at a place."""
