@@ -204,6 +204,8 @@ class PageFacts:
     def shared_ngrams(self) -> SharedNgrams | None:
         """What the kept lines share with an evaluation example, if it is enough for `evaluation_overlap`."""
         parameters = self._parameters("evaluation_overlap")
+        if not parameters:
+            return None
         known = self._resources.evaluation_ngrams
         return known.most_shared(ngram_words(self.text), parameters["min_ngrams"], parameters["min_share"])
 

@@ -42,11 +42,13 @@ class FindSharedNgrams(Step):
         self._examples, self._sizes, self._max_pages = examples, tuple(sizes), max_pages
 
     def setup(self) -> None:
+        """Sorts the n-grams of the examples."""
         rows = json.loads(Path(self._examples).read_text("utf-8"))
         examples = [[field.encode() for field in fields] for fields in rows]
         self._known = [ExampleNgrams(examples, size) for size in self._sizes]
 
     def process(self, element: tuple[Shard, str]) -> Sequence[tuple[str, Any]]:
+        """Searches a shard."""
         shard, target = element
         pages = [np.zeros(len(known), np.int64) for known in self._known]  # that have each n-gram, so far
         tables = [HITS.empty_table()]
