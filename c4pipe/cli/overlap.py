@@ -24,14 +24,13 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--fields",
         type=_names,
-        default=(),
         metavar="NAME,...",
         help="the fields of JSON Lines to take (default: all texts of a line)",
     )
     parser.add_argument(
         "--ngrams",
         type=_numbers,
-        default=(8, 13),
+        default="8,13",
         metavar="N,...",
         help="how many words an n-gram has; several sizes are counted apart (default: 8,13)",
     )
@@ -70,7 +69,7 @@ def run(options: argparse.Namespace) -> None:
             corpus=options.corpus,
             against=tuple(options.against),
             ngrams=options.ngrams,
-            fields=options.fields,
+            fields=options.fields or (),
             max_pages=options.max_pages,
             output=options.output,
             workers=options.workers,
