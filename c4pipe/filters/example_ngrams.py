@@ -48,6 +48,7 @@ class ExampleNgrams:
         places, owners = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for number, (chunk, rows) in enumerate(zip(chunks, self._rows, strict=True)):
             first, some = rows.ngrams(size)
+            rows.release()
             hashes.append(some)
             places.append(first + (number << 32))
             owners.append(np.array([example for example, _ in chunk], np.int64)[rows.texts[first]])
@@ -92,6 +93,9 @@ class ExampleNgrams:
         shift, marks = self._marks
         maybe = np.flatnonzero(marks[(hashes >> shift).astype(np.int64)])
         low = np.searchsorted(self._hashes, hashes[maybe])
+        equal = np.flatnonzero(low < len(self))
+        equal = equal[self._hashes[low[equal]] == hashes[maybe[equal]]]
+        low, maybe = low[equal], maybe[equal]
         high = np.searchsorted(self._hashes, hashes[maybe], side="right")
         found = [
             (word, ngram)
