@@ -18,11 +18,12 @@ import numpy as np
 from c4pipe.corpus import Corpus, Shard, open_language
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.filters import ExampleNgrams
-from c4pipe.io import StoragePath, make_folder, storage_path
+from c4pipe.io import StoragePath, storage_path
 from c4pipe.jobs.overlap_matches import (
     ExampleNames,
     Match,
     check_output,
+    make_output_folder,
     page_counts,
     shard_matches,
     write_matches,
@@ -133,7 +134,7 @@ def find_overlap(
         progress: is called about once a second with a `ProgressEvent`, in a thread of its own.
 
     Raises UsageError for an argument that can't be met, before any page is read; C4pipeError where a shard can't be
-    read.
+    read, or the matches can't be written.
     """
     options = OverlapOptions(
         corpus=os.fspath(corpus),
@@ -171,7 +172,7 @@ def overlap(options: OverlapOptions, progress: Progress) -> Overlap:
             "or a smaller number with --ngrams"
         )
     if options.output is not None:
-        make_folder(options.output.parent)
+        make_output_folder(options.output)
     with tempfile.TemporaryDirectory(prefix="c4pipe-overlap-") as folder:
         hits = _find(corpus, examples.texts, options, progress, Path(folder))
         found = _overlap(options, examples, known, hits)

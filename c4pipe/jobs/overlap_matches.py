@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from c4pipe.errors import UsageError
+from c4pipe.display import error_reason
+from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters import I64, ExampleNgrams
-from c4pipe.io import AtomicFile, StoragePath, naming, sign_footer
+from c4pipe.io import AtomicFile, StoragePath, make_folder, naming, sign_footer
 
 ENDINGS = (".parquet", ".jsonl", ".jsonl.gz")
 """How the name of a file of matches can end."""
@@ -111,18 +112,28 @@ def _longest(ngrams: ExampleNgrams, places: I64) -> bytes:
 
 
 def check_output(path: StoragePath) -> None:
-    """Raises UsageError for the path of a file of matches whose name has no known ending."""
+    """Raises UsageError for the path of a file of matches whose name has no known ending, or that is a folder."""
     if not path.name.endswith(ENDINGS):
         raise UsageError(f"--output {path} ends in none of {', '.join(ENDINGS)}: name a file with one of these endings")
     if path.is_dir():
         raise UsageError(f"--output {path} is a folder: name a file in it, such as {path / 'matches.jsonl'}")
 
 
+def make_output_folder(path: StoragePath) -> None:
+    """Makes the folder of a file of matches. Raises UsageError where that is not possible."""
+    try:
+        make_folder(path.parent)
+    except OSError as error:
+        raise UsageError(
+            f"--output {path} can't be written: {error_reason(error)}; name a file in another folder"
+        ) from error
+
+
 def write_matches(matches: Sequence[Match], path: StoragePath) -> None:
     """Writes matches as Parquet, JSON Lines, or gzipped JSON Lines, by the file's name.
 
     The file appears complete or not at all; its bytes depend on the matches, and on the versions of pyarrow and zlib.
-    Raises OSError.
+    Raises C4pipeError where it can't be written.
     """
     file = AtomicFile(path)
     try:
@@ -133,6 +144,8 @@ def write_matches(matches: Sequence[Match], path: StoragePath) -> None:
             else:
                 file.path.write_bytes(_json_lines(matches, zipped=path.name.endswith(".gz")))
         file.publish()
+    except OSError as error:
+        raise C4pipeError(f"{path} can't be written: {error_reason(error)}; name another file with --output") from error
     finally:
         file.discard()
 

@@ -59,19 +59,24 @@ def _texts_of_line(where: str, line: str, fields: Sequence[str]) -> list[str]:
     if not isinstance(row, dict):
         raise UsageError(f"{where} is no JSON object: give JSON Lines, with one example on each line")
     if missing := [name for name in fields if name not in row]:
-        raise UsageError(f"{where} has no field {missing[0]!r}, but {short(', '.join(row), 200) or 'none'}")
+        known = short(", ".join(row), 200) or "none"
+        raise UsageError(
+            f"{where} has no field {missing[0]!r}, but {known}: give others with --fields, or leave it out"
+        )
     return list(_texts([row[name] for name in fields] if fields else row))
 
 
 def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for each in value.values():
-            yield from _texts(each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _texts(each)
+    """Yields the texts in a value of JSON, in their order, however deep they are."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, dict):
+            waiting += reversed(each.values())
+        elif isinstance(each, list):
+            waiting += reversed(each)
 
 
 def load_examples(recipe: Recipe, folder: Path) -> tuple[str, ...]:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from c4pipe.cli import main
+from c4pipe.recipes.overlap_rules import OVERLAP_RULES
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.rules import RULES
-from c4pipe.recipes.overlap_rules import OVERLAP_RULES
 from c4pipe.recipes.url_rules import URL_RULES
 
 ROOT = Path(__file__).resolve().parents[2]
