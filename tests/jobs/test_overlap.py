@@ -153,8 +153,12 @@ def test_an_ngram_on_many_pages_is_ignored_and_counted(tmp_path: Path, capsys: p
     assert "ignored: 9 n-grams of 8 words, on more than 10 pages\n" in capsys.readouterr().out
 
 
-def test_hits_of_a_common_ngram_do_not_grow_with_the_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    corpus = made_corpus(tmp_path, [f"the same eight words are on each page {number}" for number in range(200)])
+@pytest.mark.parametrize("pages", [11, 200])
+def test_hits_of_a_common_ngram_do_not_grow_with_the_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pages: int
+) -> None:
+    texts = [f"the same eight words are on each page {number}" for number in range(pages)]
+    corpus = made_corpus(tmp_path, texts, shards=1)
     monkeypatch.setattr(overlap_step, "BATCH_BYTES", 100)
     rows: list[int] = []
     read_hits = overlap_step.read_hits
@@ -172,8 +176,8 @@ def note(table: Any, rows: list[int]) -> Any:
     return table
 
 
-def made_corpus(folder: Path, texts: list[str]) -> Path:
-    """A corpus of pages with these texts in two shards."""
+def made_corpus(folder: Path, texts: list[str], shards: int = 2) -> Path:
+    """A corpus of pages with these texts."""
     records = [
         f"WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: https://example.com/{number}\r\n"
         f"WARC-Date: 2030-01-01T00:00:00Z\r\nContent-Length: {len(text.encode())}\r\n\r\n{text}\r\n\r\n"
@@ -181,7 +185,7 @@ def made_corpus(folder: Path, texts: list[str]) -> Path:
     ]
     (folder / "made.wet").write_text("".join(records), newline="")
     (folder / "all.toml").write_text('base = "unfiltered"\noff = ["language"]\n')
-    more = ["--recipe", str(folder / "all.toml"), "--shards", "2", "--workers", "1", "--quiet"]
+    more = ["--recipe", str(folder / "all.toml"), "--shards", str(shards), "--workers", "1", "--quiet"]
     assert main.main(["build", str(folder / "made.wet"), *more, "--output", str(folder / "corpus")]) == 0
     return folder / "corpus"
 
