@@ -30,7 +30,7 @@ class SharedNgrams:
 
 
 class ExampleNgrams:
-    """All n-grams of some examples. It takes about 60 bytes of memory for each word of the examples, and their text.
+    """All n-grams of some examples. It takes about 100 bytes of memory for each word of the examples while it is made.
 
     An n-gram that several examples have is one n-gram with several places. n-grams are numbered by their hashes.
 
