@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from c4pipe.clean.page_facts import PageFacts, fact_reader
-from c4pipe.filters import Guess, PageText, RobotsRule, robots_url
+from c4pipe.filters import Guess, PageText, RobotsRule, SharedNgrams, robots_url
 from c4pipe.recipes import Fact, Step, parameter_text
 
 OPEN = "all pages together decide"
@@ -113,6 +113,13 @@ def _robots(value: tuple[str, RobotsRule] | None, facts: PageFacts, step: Step, 
     return f"{robots_url(facts.page.url)} refuses it to {agent}: {rule}"
 
 
+def _shared_ngrams(value: SharedNgrams | None, facts: PageFacts, step: Step, dropped: bool) -> str:
+    if value is None:
+        return "it shares too little with each evaluation example"
+    places = f"{value.shared:,} of {number(value.total, 'n-gram')} of an evaluation example"
+    return f"it has {places}; the first: {parameter_text([value.text])}"
+
+
 def _number(value: PageText, facts: PageFacts, step: Step, dropped: bool) -> str:
     measure = step.definition.measure
     assert measure is not None  # what is counted in a text is a number
@@ -143,6 +150,7 @@ _WORDS: Mapping[Fact, Callable[[Any, PageFacts, Step, bool], str]] = {
     Fact.OPT_OUT: _opt_out,
     Fact.ROBOTS_REFUSAL: _robots,
     Fact.PAGE_TEXT: _number,
+    Fact.SHARED_NGRAMS: _shared_ngrams,
 }
 """For each fact the function that puts it into words, from its value, the page, the rule and whether the page is
 dropped."""

@@ -12,7 +12,9 @@ from c4pipe.filters import (
     Guess,
     PageText,
     SentenceSplitter,
+    SharedNgrams,
     english_words,
+    ngram_words,
     normalise_url,
     two_letter_code,
     url_key,
@@ -203,6 +205,15 @@ class PageFacts:
         return self._resources.bad_tokens.find(lower)
 
     @property
+    def shared_ngrams(self) -> SharedNgrams | None:
+        """What the kept lines share with an evaluation example, if it is enough for `evaluation_overlap`."""
+        parameters = self._parameters("evaluation_overlap")
+        if not parameters:
+            return None
+        known = self._resources.evaluation_ngrams
+        return known.most_shared(ngram_words(self.text), parameters["min_ngrams"], parameters["min_share"])
+
+    @property
     def domain_listed(self) -> bool:
         """Whether the URL's domain is in the recipe's list of domains."""
         any_case: bool = self._parameters("domain_not_listed").get("any_case", True)
@@ -251,6 +262,7 @@ _READERS: Mapping[Fact, FactReader] = {
     Fact.OPT_OUT: lambda facts: facts.url_lists.opt_out(facts.page.url),
     Fact.ROBOTS_REFUSAL: lambda facts: facts.url_lists.robots_refusal(facts.page.url),
     Fact.PAGE_TEXT: lambda facts: facts.page_text,
+    Fact.SHARED_NGRAMS: lambda facts: facts.shared_ngrams,
 }
 
 _AS_CRAWLED: Mapping[Fact, FactReader] = {

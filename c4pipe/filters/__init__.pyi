@@ -7,6 +7,8 @@ from .duplicates import Rows as Rows
 from .duplicates import find_repeats as find_repeats
 from .duplicates import find_stale_captures as find_stale_captures
 from .english_words import english_words as english_words
+from .example_ngrams import ExampleNgrams as ExampleNgrams
+from .example_ngrams import SharedNgrams as SharedNgrams
 from .fasttext_language import FastTextDetector as FastTextDetector
 from .fasttext_model import LANGUAGE as LANGUAGE
 from .fasttext_model import read_labels as read_labels
@@ -54,3 +56,7 @@ from .urls import normalise_url as normalise_url
 from .urls import page_key as page_key
 from .urls import url_key as url_key
 from .urls import url_md5 as url_md5
+from .word_ngrams import BATCH_BYTES as BATCH_BYTES
+from .word_ngrams import I64 as I64
+from .word_ngrams import WordRows as WordRows
+from .word_ngrams import ngram_words as ngram_words

@@ -15,6 +15,12 @@ from .options import BuildOptions as BuildOptions
 from .options import CleanOptions as CleanOptions
 from .options import DedupOptions as DedupOptions
 from .options import bytes_per_worker as bytes_per_worker
+from .overlap_job import FileOverlap as FileOverlap
+from .overlap_job import Overlap as Overlap
+from .overlap_job import OverlapOptions as OverlapOptions
+from .overlap_job import find_overlap as find_overlap
+from .overlap_job import overlap as overlap
+from .overlap_matches import Match as Match
 from .plan import ASSUMPTIONS as ASSUMPTIONS
 from .plan import Plan as Plan
 from .plan import make_plan as make_plan

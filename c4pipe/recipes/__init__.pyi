@@ -1,4 +1,5 @@
 from .choose import choose_recipe as choose_recipe
+from .evaluation_lists import read_examples as read_examples
 from .pinned_lists import lists_dir as lists_dir
 from .presets import RECIPES as RECIPES
 from .presets import find_recipe as find_recipe

@@ -21,7 +21,7 @@ from c4pipe.display import error_reason
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters import domains, normalise_url, two_letter_code, url_key
 from c4pipe.io import AtomicFile, StoragePath, make_folder
-from c4pipe.recipes import blocked_lists, pinned_lists
+from c4pipe.recipes import blocked_lists, evaluation_lists, pinned_lists
 from c4pipe.recipes.hashed_lists import U64, first_listed, has_key, lines_of, no_keys, sorted_keys
 from c4pipe.recipes.language_model import LanguageModel, find_model
 from c4pipe.recipes.recipe import Recipe
@@ -47,6 +47,7 @@ class Lists:
         url_words: the words of the rules about words in URLs, by the name of the list.
         opt_outs: the keys of the entries of the list of opt-outs, sorted.
         robots: the rules of robots.txt files (see `robots_list`).
+        evaluation_examples: the words of the examples of `evaluation_overlap`.
         language_model: the fastText model that detects the language, or None.
     """
 
@@ -60,6 +61,7 @@ class Lists:
     url_words: Mapping[str, Sequence[str]] = field(default_factory=dict)
     opt_outs: U64 = field(default_factory=no_keys)
     robots: U64 = field(default_factory=no_keys)
+    evaluation_examples: Sequence[str] = ()
     language_model: LanguageModel | None = None
 
     @cached_property
@@ -71,6 +73,7 @@ class Lists:
             "domains": _json(self.domains) if self.domains else b"",
             "public_suffixes": _json(self.public_suffixes) if self.public_suffixes else b"",
             "url_words": _json(self.url_words) if self.url_words else b"",
+            "evaluation_examples": _json(self.evaluation_examples) if self.evaluation_examples else b"",
         }
         digests = {name: hashlib.sha256(value).hexdigest() for name, value in values.items() if value}
         for name in _HASHED:
@@ -204,7 +207,7 @@ def gather_lists(
 
     Args:
         recipe: the recipe.
-        folder: the folder of the pinned lists, and of the user's lists of blocked URLs.
+        folder: the folder of the pinned lists, and of the user's lists of blocked URLs and evaluation examples.
         links: files of URLs, one a line; those that end in `.gz` are unpacked.
         language_model: the file of a fastText model, for a recipe whose detector is `fasttext`.
 
@@ -230,6 +233,7 @@ def gather_lists(
         domains=pinned_lists.load_domains(folder) if recipe.find("domain_not_listed") else {},
         links=_links(links, recipe.parameters("normalised_url")["scheme"]) if links else no_keys(),
         language_model=model,
+        evaluation_examples=evaluation_lists.load_examples(recipe, folder),
         **blocked_lists.load_blocked(recipe, folder),
     )
 

@@ -51,6 +51,8 @@ class Fact(Enum):
     """tuple[str, RobotsRule] | None: a crawler that robots.txt refuses the URL to, and the rule of that file."""
     PAGE_TEXT = auto()
     """PageText: the kept lines as one text, with its words."""
+    SHARED_NGRAMS = auto()
+    """SharedNgrams | None: what the kept lines have in common with an evaluation example, if it is enough."""
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,13 @@
 """The rule table: the one source for filtering, counting, reporting and explaining.
 
 A rule is known by its name, which is also the reason in a verdict and the counter in the funnel. The rows of the rules
-that C4 does not have are in `quality_rules` and `url_rules`.
+that C4 does not have are in `quality_rules`, `url_rules` and `overlap_rules`.
 """
 
 from collections.abc import Mapping
 
 from c4pipe.filters import body_lines, find_stale_captures, is_validation, lines, normalise_url, pages, spans
+from c4pipe.recipes.overlap_rules import OVERLAP_RULES
 from c4pipe.recipes.quality_rules import MASKS, QUALITY_RULES
 from c4pipe.recipes.rule import Fact, Rule
 from c4pipe.recipes.url_rules import URL_RULES
@@ -183,5 +184,5 @@ _TABLE = (
     ),
 )  # fmt: skip
 
-RULES: Mapping[str, Rule] = {rule.name: rule for rule in (*_TABLE, *QUALITY_RULES, *MASKS, *URL_RULES)}
+RULES: Mapping[str, Rule] = {rule.name: rule for rule in (*_TABLE, *QUALITY_RULES, *MASKS, *URL_RULES, *OVERLAP_RULES)}
 """Every rule by name, in the order of the documentation."""

@@ -63,9 +63,15 @@ def limits(recipe: Recipe, languages: Sequence[str], missing: int) -> Iterator[s
     masked = recipe.find("email_address") or recipe.find("public_ip_address")
     if masked:
         yield "E-mail or IP addresses were replaced where a pattern finds them. Names and postal addresses stay."
+    if recipe.find("evaluation_overlap"):
+        yield (
+            "Pages that share text with the evaluation examples that were given to the build were dropped. Other "
+            "examples, translations and other wordings of them can be in the corpus."
+        )
     yield (
         f"Nothing was done about {'' if masked else 'personal data, '}false or hateful statements, machine-written "
-        "text, or pages that are also in the test sets of benchmarks."
+        f"text, or pages that are also in {'other' if recipe.find('evaluation_overlap') else 'the'} test sets of "
+        "benchmarks."
     )
 
 

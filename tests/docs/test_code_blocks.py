@@ -31,7 +31,7 @@ RUN_BY = {
 }
 """The test that runs all Python blocks of a page."""
 
-AFTER_TUTORIAL = ("docs/explain.md", "docs/recipes.md", "docs/training.md", "samples/README.md")
+AFTER_TUTORIAL = ("docs/explain.md", "docs/overlap.md", "docs/recipes.md", "docs/training.md", "samples/README.md")
 """Pages whose commands are for a user who has followed the tutorial: they use its corpora."""
 
 FENCES = {"", "python", "text", "toml"}

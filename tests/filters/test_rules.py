@@ -9,6 +9,8 @@ A case says what goes in, what comes out and why. What goes in decides how it is
             only where they matter
     fact    the function of the page rule; `drops` tells whether the page falls
     text    the measure of the page rule and its function; `number` is what it counts, `drops` whether the page falls
+    examples    the function of `evaluation_overlap` with these examples, each a list of fields, on `page_text`, with
+            `parameters`; `gives` the n-gram that is shown, and how many of how many n-grams are shared
     url     `gives` the normalised URL; for `validation`, whether the page is set aside; with lists of its own
             (`domains`, `links`, `blocked`, `words`, `opt_outs`, `robots`), `drops` tells whether the page falls
     pages   the cleaner, then the corpus rules over all pages; `gives` the lines left of each page, or the
@@ -25,6 +27,7 @@ tfds.json has cases of recipe `tfds`, of the `rule` that each names, where the t
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,6 +49,7 @@ from c4pipe.filters.language import Guess
 from c4pipe.filters.opt_outs import opt_out_entry
 from c4pipe.filters.page_text import PageText
 from c4pipe.filters.urls import capture_hash, normalise_url, url_key, url_md5
+from c4pipe.filters.word_ngrams import ngram_words
 from c4pipe.recipes.hashed_lists import sorted_keys
 from c4pipe.recipes.presets import C4, RECIPES, TFDS
 from c4pipe.recipes.recipe import Recipe, Step, step
@@ -152,6 +156,20 @@ def run_text(given: Setting, case: Case) -> Outcome:
     number = given.step.measured(PageText(text_of(case["text"])))
     drops = RULES[given.rule].function(number, **given.step.arguments)
     return Outcome({"number": pytest.approx(number, rel=1e-12), "drops": drops}, bool(drops))
+
+
+def run_examples(given: Setting, case: Case) -> Outcome:
+    parameters = step(given.rule, **case.get("parameters", {}))
+    examples = ["\n".join(ngram_words(field).decode() for field in fields) for fields in case["examples"]]
+    recipe = given.recipe.adding("cleaned", parameters)
+    facts = PageFacts(
+        page_of({"text": ""}),
+        RuleResources(recipe, Lists(evaluation_examples=examples)),
+        text_of(case["page_text"]).split("\n"),
+    )
+    shared = fact_reader(Fact.SHARED_NGRAMS, "cleaned")(facts)
+    drops = bool(parameters.definition.function(shared, **parameters.arguments))
+    return Outcome({"gives": list(astuple(shared)) if shared else None, "drops": drops}, drops)
 
 
 def run_url(given: Setting, case: Case) -> Outcome:
@@ -268,6 +286,7 @@ RUNNERS: dict[str, Callable[[Setting, Case], Outcome]] = {
     "page": run_page,
     "fact": run_fact,
     "text": run_text,
+    "examples": run_examples,
     "url": run_url,
     "pages": run_pages,
 }
@@ -296,6 +315,8 @@ def expected(case: Case) -> Any:
         return {**result, **({"left": list(map(text_of, case["left"]))} if "left" in case else {})}
     if "pages" in case:
         return [list(map(text_of, each)) if isinstance(each, list) else each for each in case["gives"]]
+    if "examples" in case:
+        return {"gives": case["gives"], "drops": case["drops"]}
     if "line" in case:
         return None if case["gives"] is None else text_of(case["gives"])
     if "text" in case:

@@ -215,5 +215,5 @@ def test_the_examples_can_be_read(path: Path) -> None:
     assert recipe.fingerprint({}) not in {each.fingerprint({}) for each in RECIPES.values()}
 
 
-def test_there_is_an_example_of_each_tool() -> None:
-    assert [path.stem for path in EXAMPLES] == ["datatrove", "fineweb_urls", "opt_outs"]
+def test_there_is_an_example_of_each_tool_and_of_each_kind_of_list() -> None:
+    assert [path.stem for path in EXAMPLES] == ["c4_evaluation_overlap", "datatrove", "fineweb_urls", "opt_outs"]
