@@ -1,5 +1,6 @@
 """The facts about a page that the rules decide by. Each is computed when it is first needed."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
@@ -139,6 +140,11 @@ class PageFacts:
         detector = self._resources.detector
         return detector.guess(self.text) if detector else Guess(UNKNOWN, 0.0)
 
+    def language_labels(self, most: int) -> list[Guess]:
+        """Returns the most probable languages of the text, `most` at most; none without the rule `language`."""
+        detector = self._resources.detector
+        return detector.labels(self.text, most) if detector else []
+
     @property
     def language(self) -> str:
         """The code of the guessed language; `und` where there is no guess."""
@@ -173,6 +179,14 @@ class PageFacts:
         if parameters["count"] == "punkt on the whole text":
             return self._splitter(parameters["model"]).count(self.text, parameters["min_sentences"])
         return len(self.sentence_starts) if self._units_left is None else self._units_left
+
+    @property
+    def all_sentences_left(self) -> int:
+        """The number of sentences for `few_sentences_left`, counted to the end."""
+        parameters = self._parameters("few_sentences_left")
+        if parameters["count"] == "punkt on the whole text":
+            return self._splitter(parameters["model"]).count(self.text, sys.maxsize)
+        return self.sentences_left
 
     @cached_property
     def unit_starts(self) -> Sequence[int]:
