@@ -48,7 +48,7 @@ _MODULES = {
     "build_corpus": "c4pipe.jobs.api",
     "clean_files": "c4pipe.jobs.api",
     "dedup_files": "c4pipe.jobs.api",
-    "explain_text": "c4pipe.jobs.api",
+    "explain_text": "c4pipe.jobs.text_api",
     "open_corpus": "c4pipe.corpus.opened",
     "train_vocabulary": "c4pipe.vocab.api",
 }

@@ -158,7 +158,9 @@ def _open(path: StoragePath) -> tuple[pq.ParquetFile, AnnotatedHeader]:
         recipe = checked_annotation(values, file.metadata.num_rows)
         if not file.schema_arrow.equals(annotated_schema(recipe, values["language_labels"])):
             raise ValueError("its columns are not those of its header")
-    return file, AnnotatedHeader(**{each.name: values[each.name] for each in fields(AnnotatedHeader)} | {"recipe": recipe})
+    return file, AnnotatedHeader(
+        **{each.name: values[each.name] for each in fields(AnnotatedHeader)} | {"recipe": recipe}
+    )
 
 
 @contextlib.contextmanager

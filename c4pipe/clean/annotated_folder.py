@@ -7,7 +7,7 @@ from typing import Any
 
 from c4pipe.clean.annotated_file import AnnotatedHeader, read_annotated_header
 from c4pipe.clean.annotation_columns import annotated_schema
-from c4pipe.errors import DamagedFileError, UsageError
+from c4pipe.errors import UsageError
 from c4pipe.io import StoragePath, list_names, read_checked_json, schema, storage_path, write_checked_json
 from c4pipe.recipes import Recipe
 
@@ -91,22 +91,21 @@ def _described(manifest: Mapping[str, Any]) -> str:
     return f"{name!a} ({manifest['fingerprint']}; {manifest['language_labels']} language labels)".replace("'", "")
 
 
-def is_annotated(annotate: Annotate, source: str, fingerprint: str) -> bool:
-    """Tells whether the annotated file of a WET file (its name) is there and whole, by its header.
+def check_annotated_file(annotate: Annotate, source: str, fingerprint: str, ends_sha256: str) -> None:
+    """Checks the annotated file of a WET file (its name), by its header, against the fingerprint and the file's ends.
 
-    Raises UsageError where it is of another recipe, other lists or other labels.
+    Raises UsageError where it is of another recipe, other lists, other labels or another WET file, DamagedFileError
+    where it is damaged.
     """
     path = annotate.path(source)
-    try:
-        header = read_annotated_header(path)
-    except DamagedFileError:
-        return False
+    header = read_annotated_header(path)
     if (header.fingerprint, header.language_labels) != (fingerprint, annotate.labels):
         raise UsageError(
             f"{path} was annotated with recipe {header.recipe.name} ({header.fingerprint}; {header.language_labels} "
             f"language labels), and this run has {fingerprint} and {annotate.labels}: give another --annotate folder"
         )
-    return True
+    if header.ends_sha256 != ends_sha256:
+        raise UsageError(f"{path} was made from another input than its work file: give another --annotate folder")
 
 
 def write_manifest(

@@ -186,7 +186,7 @@ class CountedStream:
 class WetSource:
     """The pages of a WET file, from its start (a `PageSource`)."""
 
-    operations = None
+    operations: tuple[Operation, ...] | None = None
 
     def __init__(self, stream: ByteStream, name: str) -> None:
         """Takes the file, gzipped or not, at its start, and its name."""

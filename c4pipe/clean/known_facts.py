@@ -1,9 +1,9 @@
 """What the columns of an annotated file say about its pages that also holds for another recipe.
 
 What takes long to find out is taken from the columns where it must be the same: the guessed language, the numbers that
-are counted in the text, and the number of sentences. A rule of the other recipe then compares it with its own limit. For
-that, the same operations must have made the text that the rule sees, and the value must not depend on anything else. All
-other rules look at the text again.
+are counted in the text, and the number of sentences. A rule of the other recipe then compares it with its own limit.
+For that, the same operations must have made the text that the rule sees, and the value must not depend on anything
+else. All other rules look at the text again.
 """
 
 import json

@@ -14,10 +14,12 @@ from c4pipe.cli.parser import Command, Parser
 def add_arguments(parser: Parser) -> None:
     """Adds the arguments of the command to its parser."""
     arguments.add_inputs(parser)
+    arguments.add_input_kind(parser)
     arguments.add_missing(parser)
     arguments.add_work(parser, required=True)
     arguments.add_recipe(parser)
     arguments.add_keep_dropped(parser)
+    arguments.add_annotate(parser)
     arguments.add_runner(parser)
 
 

@@ -48,7 +48,7 @@ def clean_options(
 ) -> "CleanOptions":
     """Returns the options of job 1. Raises UsageError for values that can't be used."""
     from c4pipe.io import NetworkOptions
-    from c4pipe.jobs import CleanOptions, bytes_per_worker
+    from c4pipe.jobs import CleanOptions, bytes_per_worker, make_annotate
     from c4pipe.wet import COMMON_CRAWL, Selection, parse_slice
 
     rate = bytes_per_worker(options.bandwidth, options.workers)
@@ -71,6 +71,8 @@ def clean_options(
         max_missing=options.max_missing,
         keep_dropped=keep_dropped,
         runner=runner_options(options),
+        input_kind=options.input_kind,
+        annotate=make_annotate(options.annotate, options.language_labels),
     )
 
 
