@@ -1,3 +1,4 @@
+from .annotated_folder import MOST_LABELS as MOST_LABELS
 from .annotated_folder import Annotate as Annotate
 from .annotated_folder import annotated_path as annotated_path
 from .annotated_folder import check_annotated as check_annotated

@@ -70,8 +70,6 @@ def check_annotated(annotate: Annotate, recipe: Recipe, fingerprint: str) -> Non
     folder = storage_path(annotate.folder)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"--annotate {folder} is a file: give a folder")
-    if not 0 <= annotate.labels <= MOST_LABELS:
-        raise UsageError(f"--language-labels {annotate.labels}: give 1 to {MOST_LABELS}")
     if annotate.labels and not recipe.find("language"):
         raise UsageError(f"--language-labels needs the rule language, which recipe {recipe.name} has not: leave it out")
     manifest = read_manifest(folder)

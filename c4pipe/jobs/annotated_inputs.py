@@ -57,7 +57,7 @@ def find_annotated(folders: Sequence[str]) -> AnnotatedInputs:
     for name in folders:
         folder = storage_path(name)
         if not folder.is_dir():
-            raise UsageError(f"input {name!r} is no folder: give a folder that c4pipe clean --annotate wrote")
+            raise UsageError(f"input {name!r}: it is no folder: give one that c4pipe clean --annotate wrote")
         manifest = annotated_folder.read_manifest(folder)
         if manifest is None:
             raise UsageError(

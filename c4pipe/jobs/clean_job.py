@@ -144,8 +144,9 @@ def _check_missing(plan: CleanPlan, state: WorkState) -> None:
     limit = plan.options.max_missing
     names = {*(file.name for file in state.missing), *(note["name"] for note in plan.absent)}
     errors = [values["error"] for values in missing.missing_files([plan.work]) if values["name"] in names]
-    if len(errors) > (len(plan.files) - 1 if limit is None else limit):
-        raise C4pipeError(f"{len(errors)} of {len(plan.files)} files could not be downloaded: {errors[0]}")
+    count = len(plan.files) + len(plan.absent)
+    if len(errors) > (count - 1 if limit is None else limit):
+        raise C4pipeError(f"{len(errors)} of {count} files could not be downloaded: {errors[0]}")
     for error in errors:
         LOG.warning("missing: %s", error)
 

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from c4pipe.clean import Annotate, KeepDropped
+from c4pipe.clean import MOST_LABELS, Annotate, KeepDropped
 from c4pipe.errors import UsageError
 from c4pipe.io import NetworkOptions, StoragePath, storage_path
 from c4pipe.recipes import Recipe
@@ -123,12 +123,12 @@ def make_annotate(folder: str | os.PathLike[str] | None, labels: int | None) -> 
         folder: the folder for them, or None.
         labels: the number of languages in the column `language_labels`; None for no such column.
 
-    Raises UsageError for a number without a folder, and for one below 1.
+    Raises UsageError for a number without a folder, and for one out of range.
     """
     if folder is None:
         if labels is not None:
             raise UsageError(f"--language-labels {labels} is for annotated files: give --annotate, too")
         return None
-    if labels is not None and labels < 1:
-        raise UsageError(f"--language-labels {labels}: give 1 or more")
+    if labels is not None and not 1 <= labels <= MOST_LABELS:
+        raise UsageError(f"--language-labels {labels}: give 1 to {MOST_LABELS}")
     return Annotate(str(storage_path(os.fspath(folder)).absolute()), labels or 0)
