@@ -11,8 +11,8 @@ from c4pipe.errors import UsageError
 from c4pipe.io import StoragePath, list_names, read_checked_json, schema, storage_path, write_checked_json
 from c4pipe.recipes import Recipe
 
-MANIFEST = "annotated.json"
-"""The manifest of an annotated folder. A folder without it is not complete."""
+MANIFEST = "_annotated.json"
+"""The manifest of an annotated folder. A folder without it is not complete. Arrow leaves out names that begin so."""
 
 MOST_LABELS = 20
 """The most languages of a page that can be asked for."""

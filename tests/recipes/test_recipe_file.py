@@ -216,4 +216,4 @@ def test_the_examples_can_be_read(path: Path) -> None:
 
 
 def test_there_is_an_example_of_each_tool() -> None:
-    assert [path.stem for path in EXAMPLES] == ["datatrove", "dolma", "fineweb_urls"]
+    assert [path.stem for path in EXAMPLES] == ["datatrove", "dolma", "fineweb_urls", "five_sentences"]
