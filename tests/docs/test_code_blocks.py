@@ -156,8 +156,8 @@ def test_the_tutorial_and_the_pages_for_those_who_followed_it(tmp_path: Path) ->
         assert commands(name)
         followed(name, tmp_path, printed)
     (code,) = python_blocks(ROOT / "docs" / "thresholds.md")  # of the pages that its commands have annotated
-    (tmp_path / "numbers.py").write_text(code)
-    assert run(tmp_path, "python numbers.py").splitlines() == expected_lines(code)
+    (tmp_path / "thresholds.py").write_text(code)
+    assert run(tmp_path, "python thresholds.py").splitlines() == expected_lines(code)
 
 
 def test_outputs_are_shown_behind_their_commands() -> None:
