@@ -12,6 +12,7 @@ import pytest
 import c4pipe
 from c4pipe.clean import annotated_file, annotated_folder
 from c4pipe.cli import main
+from c4pipe.io import sign_footer
 from tests.helpers.crawls import LISTS, SAMPLES
 from tests.helpers.s3 import store_of
 from tests.helpers.web import serve
@@ -20,11 +21,11 @@ QUIET = ["--quiet", "--workers", "1"]
 Files = dict[str, bytes]
 
 
-def run(*arguments: str | Path) -> int:
+def run(*arguments: object) -> int:
     return main.main([*map(str, arguments), *QUIET])
 
 
-def sentence(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
+def sentence(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     """What a command says that fails."""
     capsys.readouterr()
     assert run(*arguments) in (1, 2)
@@ -258,3 +259,28 @@ def test_the_corpus_is_no_place_for_annotated_pages(tmp_path: Path, capsys: pyte
     work = ["--lists", LISTS, "--work", tmp_path / "work"]
     assert "is also --work" in sentence(capsys, "clean", *SAMPLES, *work, "--annotate", tmp_path / "work")
     assert not (tmp_path / "corpus").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"recipe": {}},
+        {"fingerprint": "x"},
+        {"rows": 1},
+        {"language_labels": -1},
+        {"language_labels": 0},
+        {"damage": []},
+    ],
+    ids=str,
+)
+def test_a_false_header_is_one_sentence(
+    change: dict[str, object], copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file can come from anyone: its header must be one that c4pipe writes, and its columns those of its recipe."""
+    path = copy / f"{SAMPLES[1].name}.parquet"
+    table, header = pq.read_table(path), json.loads(pq.read_metadata(path).metadata[annotated_file.HEADER_KEY])
+    metadata = {annotated_file.HEADER_KEY: json.dumps(header | change).encode()}
+    pq.write_table(table.replace_schema_metadata(metadata), path)
+    sign_footer(path)
+    says = sentence(capsys, "build", "--from", "annotated", copy, "--lists", LISTS, "--output", tmp_path / "corpus")
+    assert "can't be read as an annotated file: " in says
