@@ -203,6 +203,7 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return small_crawl(tmp_path_factory.mktemp("crawl"))
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(source=st.sampled_from(["fineweb", "gopher", "c4"]), recipe=recipes())
 def test_any_recipe_makes_the_same_work_file_of_annotated_pages(

@@ -93,6 +93,7 @@ def test_real_pages(web_data: Path, tmp_path: Path) -> None:
     assert corpus_files(tmp_path / "from") == corpus_files(tmp_path / "direct")
 
 
+@pytest.mark.slow
 def test_workers_order_and_a_second_run_have_no_effect(annotated: Path, tmp_path: Path) -> None:
     options = ["--lists", LISTS, "--work", tmp_path / "work", "--annotate", tmp_path / "pages"]
     command = ["clean", *reversed(SAMPLES), *options, "--language-labels", "3", "--quiet", "--workers", "2"]
