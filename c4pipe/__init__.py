@@ -50,7 +50,7 @@ _MODULES = {
     "build_corpus": "c4pipe.jobs.api",
     "clean_files": "c4pipe.jobs.api",
     "dedup_files": "c4pipe.jobs.api",
-    "explain_text": "c4pipe.jobs.api",
+    "explain_text": "c4pipe.jobs.text_api",
     "find_overlap": "c4pipe.jobs.overlap_job",
     "open_corpus": "c4pipe.corpus.opened",
     "train_vocabulary": "c4pipe.vocab.api",

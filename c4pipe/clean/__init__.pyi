@@ -1,3 +1,8 @@
+from .annotated_folder import MOST_LABELS as MOST_LABELS
+from .annotated_folder import Annotate as Annotate
+from .annotated_folder import annotated_path as annotated_path
+from .annotated_folder import check_annotated as check_annotated
+from .annotated_folder import check_annotated_file as check_annotated_file
 from .clean_progress import watch_clean as watch_clean
 from .dropped_pages import DROPPED_FOLDER as DROPPED_FOLDER
 from .dropped_pages import DroppedWriter as DroppedWriter

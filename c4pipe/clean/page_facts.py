@@ -1,5 +1,6 @@
 """The facts about a page that the rules decide by. Each is computed when it is first needed."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
@@ -141,6 +142,11 @@ class PageFacts:
         detector = self._resources.detector
         return detector.guess(self.text) if detector else Guess(UNKNOWN, 0.0)
 
+    def language_labels(self, most: int) -> list[Guess]:
+        """Returns the most probable languages of the text, `most` at most; none without the rule `language`."""
+        detector = self._resources.detector
+        return detector.labels(self.text, most) if detector else []
+
     @property
     def language(self) -> str:
         """The code of the guessed language; `und` where there is no guess."""
@@ -149,8 +155,7 @@ class PageFacts:
     @cached_property
     def sentence_starts(self) -> list[int]:
         """The starts of the sentences, in characters of the text; each line is split by itself."""
-        model = self._parameters("few_sentences").get("model", "")
-        return self._splitter(model).starts(self.lines)
+        return self._splitter(self._parameters("few_sentences").get("model", "")).starts(self.lines)
 
     @property
     def sentence_count(self) -> int:
@@ -175,6 +180,14 @@ class PageFacts:
         if parameters["count"] == "punkt on the whole text":
             return self._splitter(parameters["model"]).count(self.text, parameters["min_sentences"])
         return len(self.sentence_starts) if self._units_left is None else self._units_left
+
+    @property
+    def all_sentences_left(self) -> int:
+        """The number of sentences for `few_sentences_left`, counted to the end."""
+        parameters = self._parameters("few_sentences_left")
+        if parameters["count"] == "punkt on the whole text":
+            return self._splitter(parameters["model"]).count(self.text, sys.maxsize)
+        return self.sentences_left
 
     @cached_property
     def unit_starts(self) -> Sequence[int]:
