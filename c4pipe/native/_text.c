@@ -790,6 +790,143 @@ static PyObject *span_hashes(PyObject *Py_UNUSED(unused), PyObject *args)
     return made;
 }
 
+/* N-grams of words: see filters/repetition.py */
+
+typedef struct {
+    uint64_t hash;
+    Py_ssize_t place, count; /* of the first word of the first such n-gram; how many there are, 0 for a free slot */
+} Slot;
+
+typedef struct {
+    const byte *text;  /* the words with nothing between them, `width` bytes a character */
+    Py_ssize_t *ends;  /* 0, and the end of each word, in characters */
+    Py_ssize_t words;
+    int width;
+    Slot *slots;
+    size_t mask;       /* of slots, a power of two less one */
+    uint64_t seed;
+} Ngrams;
+
+/* Whoever writes a page can't know the seed, so can't write n-grams that have one hash. */
+static int read_ngrams(PyObject *args, Ngrams *self, Py_ssize_t *size)
+{
+    PyObject *words, *joined;
+    memset(self, 0, sizeof *self);
+    if (!PyArg_ParseTuple(args, "O!Un", &PyList_Type, &words, &joined, size))
+        return -1;
+    Py_ssize_t count = PyList_GET_SIZE(words), length = PyUnicode_GET_LENGTH(joined), end = 0;
+    self->text = PyUnicode_DATA(joined);
+    self->width = PyUnicode_KIND(joined);
+    self->words = count;
+    self->seed = (uint64_t)PyObject_Hash(joined);
+    self->mask = 15;
+    while (self->mask < 2 * (size_t)count)
+        self->mask = 2 * self->mask + 1;
+    self->ends = PyMem_New(Py_ssize_t, count + 1);
+    self->slots = PyMem_Calloc(self->mask + 1, sizeof(Slot));
+    if (!self->ends || !self->slots) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    self->ends[0] = 0;
+    for (Py_ssize_t each = 0; each < count; each++) {
+        PyObject *word = PyList_GET_ITEM(words, each);
+        Py_ssize_t letters = PyUnicode_Check(word) ? PyUnicode_GET_LENGTH(word) : length + 1;
+        if (letters > length - end) {
+            PyErr_SetString(PyExc_ValueError, "the words are not those of the text");
+            return -1;
+        }
+        self->ends[each + 1] = end += letters;
+    }
+    if (*size < 1 || *size > count)
+        *size = count + 1; /* there is no n-gram */
+    return 0;
+}
+
+static void free_ngrams(Ngrams *self)
+{
+    PyMem_Free(self->ends);
+    PyMem_Free(self->slots);
+}
+
+static inline Py_ssize_t ngram_length(const Ngrams *self, Py_ssize_t place, Py_ssize_t size)
+{
+    return self->ends[place + size] - self->ends[place];
+}
+
+/* Whether two n-grams are equal as texts, and with `cuts` also word by word. */
+static int same_ngram(const Ngrams *self, Py_ssize_t first, Py_ssize_t second, Py_ssize_t size, int cuts)
+{
+    Py_ssize_t length = ngram_length(self, first, size);
+    if (length != ngram_length(self, second, size) ||
+        memcmp(self->text + self->ends[first] * self->width, self->text + self->ends[second] * self->width,
+               length * self->width))
+        return 0;
+    for (Py_ssize_t each = 1; cuts && each < size; each++)
+        if (ngram_length(self, first, each) != ngram_length(self, second, each))
+            return 0;
+    return 1;
+}
+
+/* Counts the n-gram at `place`, and returns its slot. */
+static Slot *count_ngram(Ngrams *self, Py_ssize_t place, Py_ssize_t size, int cuts)
+{
+    const byte *at = self->text + self->ends[place] * self->width;
+    Py_ssize_t left = ngram_length(self, place, size) * self->width;
+    uint64_t hash = self->seed ^ (uint64_t)left, more = 0;
+    for (; left >= 8; at += 8, left -= 8) {
+        memcpy(&more, at, 8);
+        hash = mix(hash ^ more);
+    }
+    for (more = 0; left > 0; left--)
+        more = more << 8 | *at++;
+    for (Py_ssize_t each = 1; cuts && each < size; each++)
+        more = (more + ngram_length(self, place, each)) * 0x9E3779B97F4A7C15u;
+    hash = mix(hash ^ more);
+    for (size_t slot = hash & self->mask;; slot = (slot + 1) & self->mask) {
+        Slot *found = &self->slots[slot];
+        if (!found->count) {
+            found->hash = hash;
+            found->place = place;
+        } else if (found->hash != hash || !same_ngram(self, found->place, place, size, cuts)) {
+            continue;
+        }
+        found->count++;
+        return found;
+    }
+}
+
+static PyObject *top_ngram(PyObject *Py_UNUSED(unused), PyObject *args)
+{
+    Ngrams self;
+    Slot top = {0, 0, 0};
+    Py_ssize_t size, characters = 0;
+    int failed = read_ngrams(args, &self, &size) < 0;
+    for (Py_ssize_t place = 0; !failed && place + size <= self.words; place++) {
+        Slot *slot = count_ngram(&self, place, size, 1);
+        if (slot->count > top.count || (slot->count == top.count && slot->place < top.place))
+            top = *slot;
+    }
+    if (top.count)
+        characters = (ngram_length(&self, top.place, size) + size - 1) * top.count;
+    free_ngrams(&self);
+    return failed ? NULL : PyLong_FromSsize_t(characters);
+}
+
+static PyObject *repeated_ngrams(PyObject *Py_UNUSED(unused), PyObject *args)
+{
+    Ngrams self;
+    Py_ssize_t size, characters = 0;
+    int failed = read_ngrams(args, &self, &size) < 0;
+    for (Py_ssize_t place = 0; !failed && place + size <= self.words;) {
+        int is_repeat = count_ngram(&self, place, size, 0)->count > 1;
+        characters += is_repeat ? ngram_length(&self, place, size) : 0;
+        place += is_repeat ? size : 1;
+    }
+    free_ngrams(&self);
+    return failed ? NULL : PyLong_FromSsize_t(characters);
+}
+
 /* Words that a text may have: see filters/bad_words.py */
 
 #define LONGEST_WORD 64
@@ -930,6 +1067,10 @@ static PyMethodDef functions[] = {
      "Returns the units of a text (starts in characters, the first 0) in lower case, trimmed or with white space "
      "folded, in UTF-8; None where Python has to."},
     {"span_hashes", span_hashes, METH_VARARGS, "Returns the hashes of spans of `size` units, from those of the units."},
+    {"top_ngram", top_ngram, METH_VARARGS,
+     "Returns the characters that the most frequent n-gram takes with its spaces, of words, them joined, and a size."},
+    {"repeated_ngrams", repeated_ngrams, METH_VARARGS,
+     "Returns the characters of n-grams that occurred before, of words, them joined, and a size."},
     {0},
 };
 
@@ -957,7 +1098,7 @@ static PyModuleDef_Slot slots[] = {{Py_mod_exec, execute}, {0, NULL}};
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "c4pipe.native._text",
-    .m_doc = "Line rules, lower case, units, span hashes and words, for bulk.",
+    .m_doc = "Line rules, lower case, units, span hashes, n-grams and words, for bulk.",
     .m_methods = functions,
     .m_slots = slots,
 };
