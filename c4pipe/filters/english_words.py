@@ -9,7 +9,7 @@ time for a chunk of a million brackets is linear, and it cuts equal chunks once.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
 
@@ -29,15 +29,15 @@ class EnglishWords:
     def __init__(self) -> None:
         self._special = special_cases()
         self._longest_special = max(map(len, self._special))
-        self._chunks: dict[str, Tokens] = {}
+        self._chunks = _Chunks(self._cut)
         self._with_runs: dict[str, bool] = {}  # chunks in which a run of tokens is cut in another way
         self._runs = _Runs(self._special, {each: self._affixes(each, False) for each in self._special})
 
     def words(self, text: str) -> list[str]:
         """Returns the words of a text: its tokens without white space."""
         chunks = text.split()
-        found = self._tokens(chunks)
-        if self._with_runs and not self._with_runs.keys().isdisjoint(chunks):
+        found = list(map(self._chunks.__getitem__, chunks))
+        if self._has_runs(chunks):
             return [each for each in self.tokens(text) if not each.isspace()]
         return list(chain.from_iterable(found))
 
@@ -58,16 +58,18 @@ class EnglishWords:
                 ended = True
         return sentences
 
-    def _tokens(self, chunks: Sequence[str]) -> list[Tokens]:
-        try:
-            return [self._chunks[chunk] for chunk in chunks]
-        except KeyError:
-            return [self._chunks.get(chunk) or self._cut(chunk) for chunk in chunks]
+    def _has_runs(self, chunks: Sequence[str]) -> bool:
+        return bool(self._with_runs) and not self._with_runs.keys().isdisjoint(chunks)
 
     def _cut(self, chunk: str) -> Tokens:
         """Returns the tokens of a chunk, and remembers them."""
-        tokens = self._special.get(chunk) or self._affixes(chunk, True)
-        has_runs = self._runs.change(tokens)
+        tokens = self._special.get(chunk)
+        plain = None if tokens else patterns.plain_word(chunk)
+        if plain and plain[0] not in self._special:
+            tokens, has_runs = plain, False
+        else:
+            tokens = tokens or self._affixes(chunk, True)
+            has_runs = self._runs.change(tokens)
         if len(chunk) <= _LONGEST_REMEMBERED or has_runs:
             if len(self._chunks) >= _MOST_CHUNKS:
                 self._chunks.clear()
@@ -86,7 +88,7 @@ class EnglishWords:
                 if white := piece[1:] if is_behind_word else piece:
                     yield white, False
                 continue
-            tokens = self._chunks.get(piece) or self._cut(piece)
+            tokens = self._chunks[piece]
             for token in tokens[:-1]:
                 yield token, False
             yield tokens[-1], number + 1 < len(pieces) and pieces[number + 1][0] == " "
@@ -131,6 +133,17 @@ class EnglishWords:
         if patterns.is_url(chunk):
             return (chunk,)
         return patterns.cut_at_infixes(chunk)
+
+
+class _Chunks(dict[str, Tokens]):
+    """The tokens of chunks. Those of a new chunk come from a function, which may remember them here."""
+
+    def __init__(self, cut: Callable[[str], Tokens]) -> None:
+        super().__init__()
+        self._cut = cut
+
+    def __missing__(self, chunk: str) -> Tokens:
+        return self._cut(chunk)
 
 
 class _Runs:
