@@ -77,6 +77,8 @@ _HOST = re.compile(
     re.DOTALL,
 )
 
+_SENTENCE_END = re.compile(f"[{character_class(SENTENCE_ENDS)}]")
+
 ENDS_SENTENCE = frozenset(characters(SENTENCE_ENDS))
 """The tokens after which a sentence may begin."""
 
@@ -148,6 +150,12 @@ def is_url(chunk: str) -> bool:
         starts.add(place + 1)
         place = chunk.find("@", place + 1)
     return any(_HOST.match(chunk, each) for each in starts)
+
+
+def has_one_sentence(text: str) -> bool:
+    """Tells whether only punctuation is at and behind the first mark in a text that may end a sentence."""
+    found = _SENTENCE_END.search(text)
+    return not found or is_punctuation(text[found.start() :])
 
 
 def is_punctuation(token: str) -> bool:

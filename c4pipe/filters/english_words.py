@@ -44,10 +44,12 @@ class EnglishWords:
     def tokens(self, text: str) -> list[str]:
         """Returns the tokens of a text. White space is a token, except a single space behind a word."""
         spaced = list(self._with_spaces(text))
-        return self._runs.replace(spaced)
+        return self._runs.replace(spaced) if self._has_runs(text.split()) else [token for token, _ in spaced]
 
     def sentence_count(self, text: str) -> int:
         """Returns the number of sentences of a text, as spaCy's sentencizer finds them: it goes by punctuation."""
+        if patterns.has_one_sentence(text):
+            return min(1, len(text))
         tokens = self.tokens(text)
         sentences, ended = min(1, len(tokens)), False
         for token in tokens:

@@ -1,13 +1,46 @@
 """A page's text with its words: what rules count."""
 
 import re
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from c4pipe.filters.character_sets import OTHER_PUNCTUATION, TERMINAL_PUNCTUATION, characters
 from c4pipe.filters.english_words import english_words
+from c4pipe.native import text_kernel
 
 _PARAGRAPHS = re.compile(r"\n{2,}")
-_PUNCTUATION = characters(f"{TERMINAL_PUNCTUATION} {OTHER_PUNCTUATION}")
+
+PUNCTUATION = characters(f"{TERMINAL_PUNCTUATION} {OTHER_PUNCTUATION}")
+"""What datatrove takes for punctuation."""
+
+
+
+class WordCounts(NamedTuple):
+    """What words consist of.
+
+    Attributes:
+        with_letter: how many words have a letter.
+        with_more: how many have more than punctuation.
+        characters: of the words that have more than punctuation.
+    """
+
+    with_letter: int
+    with_more: int
+    characters: int
+
+
+def count_words(words: Sequence[str], punctuation: str) -> tuple[int, int, int]:
+    """Returns the `WordCounts` of words, as a plain tuple; `punctuation` is a text of all its characters."""
+    with_letter = sum(word.isalpha() or any(map(str.isalpha, word)) for word in words)
+    lengths = [len(word) for word in words if word.isalnum() or word.strip(punctuation)]
+    return with_letter, len(lengths), sum(lengths)
+
+
+# In C where it was compiled: the same numbers.
+_count_words: Callable[[list[str], str], tuple[int, int, int]] = (
+    text_kernel.count_words if text_kernel else count_words
+)
 
 
 class PageText:
@@ -31,9 +64,9 @@ class PageText:
         return "".join(self.words)
 
     @cached_property
-    def lengths(self) -> list[int]:
-        """The lengths of the words that have more than punctuation."""
-        return [len(word) for word in self.words if word.isalnum() or word.strip(_PUNCTUATION)]
+    def word_counts(self) -> WordCounts:
+        """What the words consist of."""
+        return WordCounts(*_count_words(self.words, PUNCTUATION))
 
     @cached_property
     def filled_lines(self) -> list[str]:

@@ -15,12 +15,12 @@ _SENTENCE_MARKS = tuple(characters(TERMINAL_PUNCTUATION))
 
 def word_count(page: PageText) -> int:
     """Returns the number of words, without those of punctuation alone."""
-    return len(page.lengths)
+    return page.word_counts.with_more
 
 
 def mean_word_length(page: PageText) -> float:
     """Returns the mean length of the words, without those of punctuation alone."""
-    return _share(sum(page.lengths), len(page.lengths))
+    return _share(page.word_counts.characters, page.word_counts.with_more)
 
 
 def hashes_per_word(page: PageText) -> float:
@@ -47,8 +47,7 @@ def ellipsis_line_share(page: PageText) -> float:
 
 def alphabetic_word_share(page: PageText) -> float:
     """Returns the share of words with a letter."""
-    with_letter = sum(word.isalpha() or any(map(str.isalpha, word)) for word in page.words)
-    return _share(with_letter, len(page.words))
+    return _share(page.word_counts.with_letter, len(page.words))
 
 
 def stop_word_count(page: PageText, stop_words: Sequence[str]) -> int:

@@ -793,8 +793,7 @@ static PyObject *span_hashes(PyObject *Py_UNUSED(unused), PyObject *args)
 /* N-grams of words: see filters/repetition.py */
 
 typedef struct {
-    uint64_t hash;
-    Py_ssize_t place, count; /* of the first word of the first such n-gram; how many there are, 0 for a free slot */
+    uint32_t hash, first; /* one half of the hash; behind the first word of the first such n-gram, 0 in a free slot */
 } Slot;
 
 typedef struct {
@@ -814,6 +813,10 @@ static int read_ngrams(PyObject *args, Ngrams *self, Py_ssize_t *size)
     memset(self, 0, sizeof *self);
     if (!PyArg_ParseTuple(args, "O!Un", &PyList_Type, &words, &joined, size))
         return -1;
+    if (PyList_GET_SIZE(words) >= UINT32_MAX) {
+        PyErr_SetString(PyExc_OverflowError, "a text of fewer words is needed");
+        return -1;
+    }
     Py_ssize_t count = PyList_GET_SIZE(words), length = PyUnicode_GET_LENGTH(joined), end = 0;
     self->text = PyUnicode_DATA(joined);
     self->width = PyUnicode_KIND(joined);
@@ -868,47 +871,55 @@ static int same_ngram(const Ngrams *self, Py_ssize_t first, Py_ssize_t second, P
     return 1;
 }
 
-/* Counts the n-gram at `place`, and returns its slot. */
-static Slot *count_ngram(Ngrams *self, Py_ssize_t place, Py_ssize_t size, int cuts)
+/* Returns the place of the first n-gram that is equal to the one at `place`, of those that were asked for. */
+static Py_ssize_t first_ngram(Ngrams *self, Py_ssize_t place, Py_ssize_t size, int cuts)
 {
     const byte *at = self->text + self->ends[place] * self->width;
-    Py_ssize_t left = ngram_length(self, place, size) * self->width;
-    uint64_t hash = self->seed ^ (uint64_t)left, more = 0;
-    for (; left >= 8; at += 8, left -= 8) {
-        memcpy(&more, at, 8);
+    Py_ssize_t bytes = ngram_length(self, place, size) * self->width, done = 0;
+    uint64_t hash = self->seed ^ (uint64_t)bytes, more = 0;
+    for (; done + 8 < bytes; done += 8) {
+        memcpy(&more, at + done, 8);
         hash = mix(hash ^ more);
     }
-    for (more = 0; left > 0; left--)
-        more = more << 8 | *at++;
+    if (bytes >= 8)
+        memcpy(&more, at + bytes - 8, 8);
+    else
+        for (; done < bytes; done++)
+            more = more << 8 | at[done];
     for (Py_ssize_t each = 1; cuts && each < size; each++)
         more = (more + ngram_length(self, place, each)) * 0x9E3779B97F4A7C15u;
     hash = mix(hash ^ more);
     for (size_t slot = hash & self->mask;; slot = (slot + 1) & self->mask) {
         Slot *found = &self->slots[slot];
-        if (!found->count) {
-            found->hash = hash;
-            found->place = place;
-        } else if (found->hash != hash || !same_ngram(self, found->place, place, size, cuts)) {
-            continue;
+        if (!found->first) {
+            found->hash = hash >> 32;
+            found->first = place + 1;
+            return place;
         }
-        found->count++;
-        return found;
+        if (found->hash == hash >> 32 && same_ngram(self, found->first - 1, place, size, cuts))
+            return found->first - 1;
     }
 }
 
 static PyObject *top_ngram(PyObject *Py_UNUSED(unused), PyObject *args)
 {
     Ngrams self;
-    Slot top = {0, 0, 0};
-    Py_ssize_t size, characters = 0;
+    Py_ssize_t size, top = 0, characters = 0;
     int failed = read_ngrams(args, &self, &size) < 0;
-    for (Py_ssize_t place = 0; !failed && place + size <= self.words; place++) {
-        Slot *slot = count_ngram(&self, place, size, 1);
-        if (slot->count > top.count || (slot->count == top.count && slot->place < top.place))
-            top = *slot;
+    uint32_t *counts = failed ? NULL : PyMem_Calloc(self.words + 1, sizeof(uint32_t));
+    if (!failed && !counts) {
+        PyErr_NoMemory();
+        failed = 1;
     }
-    if (top.count)
-        characters = (ngram_length(&self, top.place, size) + size - 1) * top.count;
+    for (Py_ssize_t place = 0; !failed && place + size <= self.words; place++) {
+        Py_ssize_t first = first_ngram(&self, place, size, 1);
+        uint32_t count = ++counts[first];
+        if (count > counts[top] || (count == counts[top] && first < top))
+            top = first;
+    }
+    if (!failed && counts[top])
+        characters = (ngram_length(&self, top, size) + size - 1) * counts[top];
+    PyMem_Free(counts);
     free_ngrams(&self);
     return failed ? NULL : PyLong_FromSsize_t(characters);
 }
@@ -919,12 +930,48 @@ static PyObject *repeated_ngrams(PyObject *Py_UNUSED(unused), PyObject *args)
     Py_ssize_t size, characters = 0;
     int failed = read_ngrams(args, &self, &size) < 0;
     for (Py_ssize_t place = 0; !failed && place + size <= self.words;) {
-        int is_repeat = count_ngram(&self, place, size, 0)->count > 1;
+        int is_repeat = first_ngram(&self, place, size, 0) < place;
         characters += is_repeat ? ngram_length(&self, place, size) : 0;
         place += is_repeat ? size : 1;
     }
     free_ngrams(&self);
     return failed ? NULL : PyLong_FromSsize_t(characters);
+}
+
+/* What words consist of: see filters/word_statistics.py */
+
+static PyObject *count_words(PyObject *Py_UNUSED(unused), PyObject *args)
+{
+    PyObject *words, *punctuation;
+    Py_ssize_t with_letter = 0, with_more = 0, characters = 0;
+    if (!PyArg_ParseTuple(args, "O!U", &PyList_Type, &words, &punctuation))
+        return NULL;
+    Py_ssize_t marks = PyUnicode_GET_LENGTH(punctuation);
+    byte is_mark[128]; /* of ASCII; others are looked up */
+    for (Py_UCS4 character = 0; character < 128; character++)
+        is_mark[character] = PyUnicode_FindChar(punctuation, character, 0, marks, 1) >= 0;
+    for (Py_ssize_t each = 0; each < PyList_GET_SIZE(words); each++) {
+        PyObject *word = PyList_GET_ITEM(words, each);
+        if (!PyUnicode_Check(word)) {
+            PyErr_SetString(PyExc_TypeError, "a list of str is needed");
+            return NULL;
+        }
+        int kind = PyUnicode_KIND(word), has_letter = 0, is_mixed = 0, is_alphanumeric = 1;
+        Py_ssize_t length = PyUnicode_GET_LENGTH(word);
+        for (Py_ssize_t at = 0; at < length && !(has_letter && is_mixed); at++) {
+            Py_UCS4 character = PyUnicode_READ(kind, PyUnicode_DATA(word), at);
+            int is_letter = Py_UNICODE_ISALPHA(character);
+            has_letter |= is_letter;
+            is_alphanumeric &= is_letter || Py_UNICODE_ISALNUM(character);
+            is_mixed |= character < 128 ? !is_mark[character]
+                                        : PyUnicode_FindChar(punctuation, character, 0, marks, 1) == -1;
+        }
+        int has_more = length && (is_mixed || is_alphanumeric);
+        with_letter += has_letter;
+        with_more += has_more;
+        characters += has_more ? length : 0;
+    }
+    return Py_BuildValue("nnn", with_letter, with_more, characters);
 }
 
 /* Words that a text may have: see filters/bad_words.py */
@@ -1067,6 +1114,9 @@ static PyMethodDef functions[] = {
      "Returns the units of a text (starts in characters, the first 0) in lower case, trimmed or with white space "
      "folded, in UTF-8; None where Python has to."},
     {"span_hashes", span_hashes, METH_VARARGS, "Returns the hashes of spans of `size` units, from those of the units."},
+    {"count_words", count_words, METH_VARARGS,
+     "Returns, of a list of words and a text of punctuation, the number of words with a letter, the number of words "
+     "with more than punctuation, and the characters of these."},
     {"top_ngram", top_ngram, METH_VARARGS,
      "Returns the characters that the most frequent n-gram takes with its spaces, of words, them joined, and a size."},
     {"repeated_ngrams", repeated_ngrams, METH_VARARGS,
