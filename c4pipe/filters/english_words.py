@@ -43,8 +43,8 @@ class EnglishWords:
 
     def tokens(self, text: str) -> list[str]:
         """Returns the tokens of a text. White space is a token, except a single space behind a word."""
-        spaced = list(self._with_spaces(text))
-        return self._runs.replace(spaced) if self._has_runs(text.split()) else [token for token, _ in spaced]
+        tokens, spaced = self._with_spaces(text)
+        return self._runs.replace(tokens, spaced) if self._has_runs(text.split()) else tokens
 
     def sentence_count(self, text: str) -> int:
         """Returns the number of sentences of a text, as spaCy's sentencizer finds them: it goes by punctuation."""
@@ -81,19 +81,19 @@ class EnglishWords:
                 self._with_runs[chunk] = True
         return tokens
 
-    def _with_spaces(self, text: str) -> Iterator[tuple[str, bool]]:
-        """Yields each token, and whether a single space belongs to it."""
-        pieces = _SPACES_OR_CHUNK.findall(text)
-        for number, piece in enumerate(pieces):
-            if piece.isspace():
-                is_behind_word = number > 0 and piece[0] == " "
-                if white := piece[1:] if is_behind_word else piece:
-                    yield white, False
+    def _with_spaces(self, text: str) -> tuple[list[str], set[int]]:
+        """Returns the tokens, with white space among them, and the places of those behind which a space belongs."""
+        tokens: list[str] = []
+        spaced: set[int] = set()
+        for piece in _SPACES_OR_CHUNK.findall(text):
+            if not piece.isspace():
+                tokens += self._chunks[piece]
                 continue
-            tokens = self._chunks[piece]
-            for token in tokens[:-1]:
-                yield token, False
-            yield tokens[-1], number + 1 < len(pieces) and pieces[number + 1][0] == " "
+            if is_behind_word := bool(tokens) and piece[0] == " ":
+                spaced.add(len(tokens) - 1)
+            if len(piece) > is_behind_word:
+                tokens.append(piece[is_behind_word:])
+        return tokens, spaced
 
     def _affixes(self, chunk: str, with_special: bool) -> Tokens:
         """Returns the tokens of a chunk by its prefixes, suffixes and infixes."""
@@ -166,31 +166,31 @@ class _Runs:
             for start, end in self._matches(tokens)
         )
 
-    def replace(self, spaced: Sequence[tuple[str, bool]]) -> list[str]:
-        """Returns tokens, each given with whether a space follows, with the runs cut as the special cases say.
+    def replace(self, tokens: list[str], spaced: set[int]) -> list[str]:
+        """Returns tokens with the runs cut as the special cases say; a space follows those at the places `spaced`.
 
         Of overlapping runs the longest counts, then the first. A run with a space inside stays as it is, but it counts.
         """
-        tokens = tuple(token for token, _ in spaced)
         taken: set[int] = set()
-        chosen: dict[int, int] = {}
+        chosen: list[tuple[int, int]] = []
         for start, end in sorted(self._matches(tokens), key=lambda span: (span[0] - span[1], span[0])):
             if start not in taken and end - 1 not in taken:
-                chosen[start] = end
+                chosen.append((start, end))
             taken.update(range(start, end))
         result: list[str] = []
         place = 0
-        while place < len(tokens):
-            end = chosen.get(place, place + 1)
-            text = "".join(token + " " * space for token, space in spaced[place : end - 1]) + tokens[end - 1]
-            result += self._special.get(text, tokens[place:end]) if place in chosen else tokens[place:end]
+        for start, end in sorted(chosen):
+            run = tokens[start:end]
+            has_space = not spaced.isdisjoint(range(start, end - 1))
+            result += tokens[place:start]
+            result += run if has_space else self._special.get("".join(run), run)
             place = end
-        return result
+        return result + tokens[place:]
 
-    def _matches(self, tokens: Tokens) -> Iterator[tuple[int, int]]:
+    def _matches(self, tokens: Sequence[str]) -> Iterator[tuple[int, int]]:
         for start, token in enumerate(tokens):
             for pattern in self._patterns.get(token, ()):
-                if tokens[start : start + len(pattern)] == pattern:
+                if tuple(tokens[start : start + len(pattern)]) == pattern:
                     yield start, start + len(pattern)
 
 
