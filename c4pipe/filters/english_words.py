@@ -9,12 +9,14 @@ time for a chunk of a million brackets is linear, and it cuts equal chunks once.
 """
 
 import re
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import chain
+from itertools import accumulate, chain
 
 from c4pipe.filters import english_patterns as patterns
 from c4pipe.filters.english_exceptions import special_cases
+from c4pipe.native import text_kernel
 
 _MOST_CHUNKS = 400_000  # whose tokens are remembered
 _LONGEST_REMEMBERED = 64  # characters of a chunk
@@ -31,6 +33,7 @@ class EnglishWords:
         self._longest_special = max(map(len, self._special))
         self._chunks = _Chunks(self._cut)
         self._with_runs: dict[str, bool] = {}  # chunks in which a run of tokens is cut in another way
+        self._plain = text_kernel.Words(tuple(filter(str.isascii, self._special))) if text_kernel else None
         self._runs = _Runs(self._special, {each: self._affixes(each, False) for each in self._special})
 
     def words(self, text: str) -> list[str]:
@@ -40,6 +43,14 @@ class EnglishWords:
         if self._has_runs(chunks):
             return [each for each in self.tokens(text) if not each.isspace()]
         return list(chain.from_iterable(found))
+
+    def joined_words(self, text: str) -> tuple[str, memoryview]:
+        """Returns the words of a text with nothing between them, and where they begin and end: 0, and each end."""
+        cut = self._plain.cut(text, self._chunks, self._with_runs) if self._plain else None
+        if cut:
+            return cut[0], memoryview(cut[1]).cast("q")
+        words = self.words(text)
+        return "".join(words), memoryview(array("q", accumulate(map(len, words), initial=0)))
 
     def tokens(self, text: str) -> list[str]:
         """Returns the tokens of a text. White space is a token, except a single space behind a word."""

@@ -1,8 +1,9 @@
 """A page's text with its words: what rules count."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 from c4pipe.filters.character_sets import OTHER_PUNCTUATION, TERMINAL_PUNCTUATION, characters
@@ -30,15 +31,32 @@ class WordCounts(NamedTuple):
     characters: int
 
 
-def count_words(words: Sequence[str], punctuation: str) -> tuple[int, int, int]:
-    """Returns the `WordCounts` of words, as a plain tuple; `punctuation` is a text of all its characters."""
+class JoinedWords(NamedTuple):
+    """The words of a text.
+
+    Attributes:
+        text: the words with nothing between them.
+        ends: where they begin and end in it: 0, and the end of each word, in characters.
+    """
+
+    text: str
+    ends: memoryview
+
+    def words(self) -> list[str]:
+        """Returns the words."""
+        return [self.text[start:end] for start, end in pairwise(self.ends)]
+
+
+def count_words(joined: str, ends: memoryview, punctuation: str) -> tuple[int, int, int]:
+    """Returns the `WordCounts` of `JoinedWords`, as plain tuples; `punctuation` is a text of all its characters."""
+    words = JoinedWords(joined, ends).words()
     with_letter = sum(word.isalpha() or any(map(str.isalpha, word)) for word in words)
     lengths = [len(word) for word in words if word.isalnum() or word.strip(punctuation)]
     return with_letter, len(lengths), sum(lengths)
 
 
 # In C where it was compiled: the same numbers.
-_count_words: Callable[[list[str], str], tuple[int, int, int]] = (
+_count_words: Callable[[str, memoryview, str], tuple[int, int, int]] = (
     text_kernel.count_words if text_kernel else count_words
 )
 
@@ -54,19 +72,19 @@ class PageText:
         self.text = text
 
     @cached_property
-    def words(self) -> list[str]:
+    def joined_words(self) -> JoinedWords:
         """The words, as spaCy's English tokenizer finds them: punctuation marks are words, too."""
-        return english_words().words(self.text)
+        return JoinedWords(*english_words().joined_words(self.text))
 
-    @cached_property
-    def joined_words(self) -> str:
-        """The words with nothing between them."""
-        return "".join(self.words)
+    @property
+    def word_number(self) -> int:
+        """The number of words."""
+        return len(self.joined_words.ends) - 1
 
     @cached_property
     def word_counts(self) -> WordCounts:
         """What the words consist of."""
-        return WordCounts(*_count_words(self.words, PUNCTUATION))
+        return WordCounts(*_count_words(*self.joined_words, PUNCTUATION))
 
     @cached_property
     def filled_lines(self) -> list[str]:

@@ -5,10 +5,9 @@ counts (`gopher_repetition_filter.py`, `fineweb_quality_filter.py`).
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Iterable
 
-from c4pipe.filters.page_text import PageText
+from c4pipe.filters.page_text import JoinedWords, PageText
 from c4pipe.native import text_kernel
 
 def repeated_paragraphs(page: PageText) -> float:
@@ -42,7 +41,7 @@ def top_ngram(page: PageText, size: int) -> float:
 
     Of equally frequent n-grams the first counts. Overlapping occurrences count each, so the share can be above 1.
     """
-    return _of_text(_top_ngram(page.words, page.joined_words, size), page)
+    return _of_text(_top_ngram(*page.joined_words, size), page)
 
 
 def repeated_ngrams(page: PageText, size: int) -> float:
@@ -50,17 +49,18 @@ def repeated_ngrams(page: PageText, size: int) -> float:
 
     N-grams are compared without spaces.
     """
-    return _of_text(_repeated_ngrams(page.words, page.joined_words, size), page)
+    return _of_text(_repeated_ngrams(*page.joined_words, size), page)
 
 
-def count_top_ngram(words: Sequence[str], joined: str, size: int) -> int:
+def count_top_ngram(joined: str, ends: memoryview, size: int) -> int:
     """Returns the characters that the most frequent n-gram takes with its spaces.
 
     Args:
-        words: the words of a text.
-        joined: them with nothing between them.
+        joined: the words with nothing between them.
+        ends: where they begin and end, as in `JoinedWords`.
         size: of an n-gram, in words.
     """
+    words = JoinedWords(joined, ends).words()
     ngrams = Counter(zip(*(words[start:] for start in range(size)), strict=False))
     if not ngrams:
         return 0
@@ -68,9 +68,8 @@ def count_top_ngram(words: Sequence[str], joined: str, size: int) -> int:
     return (sum(map(len, top)) + size - 1) * ngrams[top]
 
 
-def count_repeated_ngrams(words: Sequence[str], joined: str, size: int) -> int:
+def count_repeated_ngrams(joined: str, ends: memoryview, size: int) -> int:
     """Returns the characters of n-grams that occurred before; the arguments are those of `count_top_ngram`."""
-    ends = [0, *accumulate(map(len, words))]
     seen: set[str] = set()
     repeated = place = 0
     while place + size < len(ends):
@@ -85,7 +84,7 @@ def count_repeated_ngrams(words: Sequence[str], joined: str, size: int) -> int:
 
 
 # In C where it was compiled: the same numbers.
-_Count = Callable[[list[str], str, int], int]
+_Count = Callable[[str, memoryview, int], int]
 _top_ngram: _Count = text_kernel.top_ngram if text_kernel else count_top_ngram
 _repeated_ngrams: _Count = text_kernel.repeated_ngrams if text_kernel else count_repeated_ngrams
 

@@ -798,7 +798,7 @@ typedef struct {
 
 typedef struct {
     const byte *text;  /* the words with nothing between them, `width` bytes a character */
-    Py_ssize_t *ends;  /* 0, and the end of each word, in characters */
+    int64_t *ends;     /* 0, and the end of each word, in characters */
     Py_ssize_t words;
     int width;
     Slot *slots;
@@ -806,43 +806,53 @@ typedef struct {
     uint64_t seed;
 } Ngrams;
 
+/* Copies the ends of words, after a look whether they are those of `joined`; NULL after an error. */
+static int64_t *read_ends(PyObject *joined, Py_buffer given, Py_ssize_t *words)
+{
+    Py_ssize_t count = given.len / sizeof(int64_t);
+    int64_t *ends = PyMem_Malloc((count + 1) * sizeof(int64_t));
+    if (!ends) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    memcpy(ends, given.buf, count * sizeof(int64_t));
+    int is_valid = count > 0 && count <= UINT32_MAX && !ends[0] && ends[count - 1] == PyUnicode_GET_LENGTH(joined);
+    for (Py_ssize_t each = 1; is_valid && each < count; each++)
+        is_valid = ends[each - 1] <= ends[each];
+    if (!is_valid) {
+        PyErr_SetString(PyExc_ValueError, "the ends are not those of words of the text");
+        PyMem_Free(ends);
+        return NULL;
+    }
+    *words = count - 1;
+    return ends;
+}
+
 /* Whoever writes a page can't know the seed, so can't write n-grams that have one hash. */
 static int read_ngrams(PyObject *args, Ngrams *self, Py_ssize_t *size)
 {
-    PyObject *words, *joined;
+    PyObject *joined;
+    Py_buffer ends;
     memset(self, 0, sizeof *self);
-    if (!PyArg_ParseTuple(args, "O!Un", &PyList_Type, &words, &joined, size))
+    if (!PyArg_ParseTuple(args, "Uy*n", &joined, &ends, size))
         return -1;
-    if (PyList_GET_SIZE(words) >= UINT32_MAX) {
-        PyErr_SetString(PyExc_OverflowError, "a text of fewer words is needed");
+    self->ends = read_ends(joined, ends, &self->words);
+    PyBuffer_Release(&ends);
+    if (!self->ends)
         return -1;
-    }
-    Py_ssize_t count = PyList_GET_SIZE(words), length = PyUnicode_GET_LENGTH(joined), end = 0;
     self->text = PyUnicode_DATA(joined);
     self->width = PyUnicode_KIND(joined);
-    self->words = count;
     self->seed = (uint64_t)PyObject_Hash(joined);
     self->mask = 15;
-    while (self->mask < 2 * (size_t)count)
+    while (self->mask < 2 * (size_t)self->words)
         self->mask = 2 * self->mask + 1;
-    self->ends = PyMem_New(Py_ssize_t, count + 1);
     self->slots = PyMem_Calloc(self->mask + 1, sizeof(Slot));
-    if (!self->ends || !self->slots) {
+    if (!self->slots) {
         PyErr_NoMemory();
         return -1;
     }
-    self->ends[0] = 0;
-    for (Py_ssize_t each = 0; each < count; each++) {
-        PyObject *word = PyList_GET_ITEM(words, each);
-        Py_ssize_t letters = PyUnicode_Check(word) ? PyUnicode_GET_LENGTH(word) : length + 1;
-        if (letters > length - end) {
-            PyErr_SetString(PyExc_ValueError, "the words are not those of the text");
-            return -1;
-        }
-        self->ends[each + 1] = end += letters;
-    }
-    if (*size < 1 || *size > count)
-        *size = count + 1; /* there is no n-gram */
+    if (*size < 1 || *size > self->words)
+        *size = self->words + 1; /* there is no n-gram */
     return 0;
 }
 
@@ -942,35 +952,38 @@ static PyObject *repeated_ngrams(PyObject *Py_UNUSED(unused), PyObject *args)
 
 static PyObject *count_words(PyObject *Py_UNUSED(unused), PyObject *args)
 {
-    PyObject *words, *punctuation;
-    Py_ssize_t with_letter = 0, with_more = 0, characters = 0;
-    if (!PyArg_ParseTuple(args, "O!U", &PyList_Type, &words, &punctuation))
+    PyObject *joined, *punctuation;
+    Py_buffer given;
+    Py_ssize_t with_letter = 0, with_more = 0, characters = 0, words = 0;
+    if (!PyArg_ParseTuple(args, "Uy*U", &joined, &given, &punctuation))
         return NULL;
+    int64_t *ends = read_ends(joined, given, &words);
+    PyBuffer_Release(&given);
+    if (!ends)
+        return NULL;
+    int kind = PyUnicode_KIND(joined);
+    const void *text = PyUnicode_DATA(joined);
     Py_ssize_t marks = PyUnicode_GET_LENGTH(punctuation);
     byte is_mark[128]; /* of ASCII; others are looked up */
     for (Py_UCS4 character = 0; character < 128; character++)
         is_mark[character] = PyUnicode_FindChar(punctuation, character, 0, marks, 1) >= 0;
-    for (Py_ssize_t each = 0; each < PyList_GET_SIZE(words); each++) {
-        PyObject *word = PyList_GET_ITEM(words, each);
-        if (!PyUnicode_Check(word)) {
-            PyErr_SetString(PyExc_TypeError, "a list of str is needed");
-            return NULL;
-        }
-        int kind = PyUnicode_KIND(word), has_letter = 0, is_mixed = 0, is_alphanumeric = 1;
-        Py_ssize_t length = PyUnicode_GET_LENGTH(word);
-        for (Py_ssize_t at = 0; at < length && !(has_letter && is_mixed); at++) {
-            Py_UCS4 character = PyUnicode_READ(kind, PyUnicode_DATA(word), at);
+    for (Py_ssize_t each = 0; each < words; each++) {
+        int has_letter = 0, is_mixed = 0, is_alphanumeric = 1;
+        for (int64_t at = ends[each]; at < ends[each + 1] && !(has_letter && is_mixed); at++) {
+            Py_UCS4 character = PyUnicode_READ(kind, text, at);
             int is_letter = Py_UNICODE_ISALPHA(character);
             has_letter |= is_letter;
             is_alphanumeric &= is_letter || Py_UNICODE_ISALNUM(character);
             is_mixed |= character < 128 ? !is_mark[character]
                                         : PyUnicode_FindChar(punctuation, character, 0, marks, 1) == -1;
         }
+        int64_t length = ends[each + 1] - ends[each];
         int has_more = length && (is_mixed || is_alphanumeric);
         with_letter += has_letter;
         with_more += has_more;
         characters += has_more ? length : 0;
     }
+    PyMem_Free(ends);
     return Py_BuildValue("nnn", with_letter, with_more, characters);
 }
 
@@ -1092,7 +1105,142 @@ static PyObject *words_in(Words *self, PyObject *given)
     return found;
 }
 
+/* English words: see filters/english_words.py */
+
+typedef struct {
+    int64_t *at;
+    Py_ssize_t count, room;
+} Ends;
+
+static int add_end(Ends *ends, int64_t end)
+{
+    if (ends->count == ends->room) {
+        Py_ssize_t room = ends->room ? ends->room * 2 : 256;
+        int64_t *at = PyMem_Realloc(ends->at, room * sizeof(int64_t));
+        if (!at) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        ends->at = at;
+        ends->room = room;
+    }
+    ends->at[ends->count++] = end;
+    return 0;
+}
+
+/* Whether ASCII letters are one of the words. */
+static int has_word(const Words *self, const byte *letters, Py_ssize_t size)
+{
+    Piece word = {letters, size};
+    uint64_t hash = 0;
+    if (size > self->longest || !(self->ends[letters[0] << 4 | letters[size - 1] >> 3] >> (letters[size - 1] & 7) & 1))
+        return 0;
+    for (Py_ssize_t each = 0; each < size; each++)
+        hash = step(hash, letters[each]);
+    return self->table[place_of(self, word, hash)].at != NULL;
+}
+
+#define LONGEST_UNIT 4
+
+/* The length of the first token of a chunk of ASCII letters and digits with at most one mark behind them, which is the
+ * second token; 0 for another chunk, for one of the words, and where a unit may be behind a number. */
+static Py_ssize_t plain_word(const Words *special, int kind, const void *text, Py_ssize_t start, Py_ssize_t end)
+{
+    byte letters[LONGEST_WORD];
+    Py_ssize_t size = end - start, body = 0, letters_behind = PY_SSIZE_T_MIN;
+    if (size > LONGEST_WORD)
+        return 0;
+    for (; body < size; body++) {
+        Py_UCS4 each = PyUnicode_READ(kind, text, start + body);
+        if (!in_word(each) || each == '_')
+            break;
+        letters[body] = each;
+        letters_behind = each <= '9' ? 0 : letters_behind + 1;
+    }
+    if (!body || size - body > 1 || (letters_behind > 0 && letters_behind <= LONGEST_UNIT))
+        return 0;
+    if (body < size) {
+        Py_UCS4 mark = PyUnicode_READ(kind, text, start + body);
+        byte last = letters[body - 1];
+        int is_upper = last >= 'A' && last <= 'Z' && (body < 2 || letters[body - 2] < 'A' || letters[body - 2] > 'Z');
+        if (!mark || mark >= 128 || !strchr(",;:!?)]\".", (int)mark) || (mark == '.' && is_upper))
+            return 0;
+        letters[body] = mark;
+    }
+    return has_word(special, letters, body) || (body < size && has_word(special, letters, size)) ? 0 : body;
+}
+
+/* Adds the ends of a chunk's tokens, which `chunks` has; 1 where the chunk is one of `runs`, -1 after an error. */
+static int add_tokens(Ends *ends, PyObject *chunk, PyObject *chunks, PyObject *runs)
+{
+    PyObject *tokens = chunk ? PyObject_GetItem(chunks, chunk) : NULL;
+    if (!tokens)
+        return -1;
+    int64_t start = ends->at[ends->count - 1], end = start;
+    int failed = !PyTuple_Check(tokens);
+    for (Py_ssize_t each = 0; !failed && each < PyTuple_GET_SIZE(tokens); each++) {
+        PyObject *token = PyTuple_GET_ITEM(tokens, each);
+        failed = !PyUnicode_Check(token);
+        end += failed ? 0 : PyUnicode_GET_LENGTH(token);
+        if (!failed && add_end(ends, end) < 0) {
+            Py_DECREF(tokens);
+            return -1;
+        }
+    }
+    Py_DECREF(tokens);
+    if (failed || end - start != PyUnicode_GET_LENGTH(chunk)) {
+        PyErr_SetString(PyExc_ValueError, "the tokens are not those of the chunk");
+        return -1;
+    }
+    return PySequence_Contains(runs, chunk);
+}
+
+static PyObject *cut_words(Words *self, PyObject *args)
+{
+    PyObject *given, *chunks, *runs, *made = NULL;
+    Ends ends = {0};
+    if (!PyArg_ParseTuple(args, "UOO", &given, &chunks, &runs))
+        return NULL;
+    int kind = PyUnicode_KIND(given), answer = add_end(&ends, 0);
+    const byte *text = PyUnicode_DATA(given);
+    Py_ssize_t length = PyUnicode_GET_LENGTH(given), filled = 0, at = 0;
+    byte *joined = PyMem_Malloc(length ? length * kind : 1);
+    if (!joined) {
+        PyErr_NoMemory();
+        answer = -1;
+    }
+    while (!answer) {
+        while (at < length && Py_UNICODE_ISSPACE(PyUnicode_READ(kind, text, at)))
+            at++;
+        Py_ssize_t start = at;
+        while (at < length && !Py_UNICODE_ISSPACE(PyUnicode_READ(kind, text, at)))
+            at++;
+        if (start == at)
+            break;
+        memcpy(joined + filled * kind, text + start * kind, (at - start) * kind);
+        filled += at - start;
+        Py_ssize_t first = plain_word(self, kind, text, start, at);
+        if (first) {
+            answer = add_end(&ends, filled - (at - start) + first);
+            answer = !answer && first < at - start ? add_end(&ends, filled) : answer;
+        } else {
+            PyObject *chunk = PyUnicode_Substring(given, start, at);
+            answer = add_tokens(&ends, chunk, chunks, runs);
+            Py_XDECREF(chunk);
+        }
+    }
+    if (!answer)
+        made = Py_BuildValue("(Ny#)", PyUnicode_FromKindAndData(kind, joined, filled), (char *)ends.at,
+                             ends.count * (Py_ssize_t)sizeof(int64_t));
+    PyMem_Free(joined);
+    PyMem_Free(ends.at);
+    return answer > 0 ? Py_NewRef(Py_None) : made;
+}
+
 static PyMethodDef words_methods[] = {
+    {"cut", (PyCFunction)cut_words, METH_VARARGS,
+     "Returns the words of an English text with nothing between them, and their ends as 64-bit numbers. These words are "
+     "special cases; a mapping has the tokens of chunks that are not plain. None where one is in a set of others."},
     {"words_in", (PyCFunction)words_in, METH_O, "Returns the set of words that a text has between other ASCII ones."},
     {0},
 };
@@ -1115,12 +1263,12 @@ static PyMethodDef functions[] = {
      "folded, in UTF-8; None where Python has to."},
     {"span_hashes", span_hashes, METH_VARARGS, "Returns the hashes of spans of `size` units, from those of the units."},
     {"count_words", count_words, METH_VARARGS,
-     "Returns, of a list of words and a text of punctuation, the number of words with a letter, the number of words "
-     "with more than punctuation, and the characters of these."},
+     "Returns, of joined words, their ends and a text of punctuation, the number of words with a letter, the number of "
+     "words with more than punctuation, and the characters of these."},
     {"top_ngram", top_ngram, METH_VARARGS,
-     "Returns the characters that the most frequent n-gram takes with its spaces, of words, them joined, and a size."},
+     "Returns the characters that the most frequent n-gram takes with its spaces, of joined words, their ends and a size."},
     {"repeated_ngrams", repeated_ngrams, METH_VARARGS,
-     "Returns the characters of n-grams that occurred before, of words, them joined, and a size."},
+     "Returns the characters of n-grams that occurred before, of joined words, their ends and a size."},
     {0},
 };
 
