@@ -32,7 +32,7 @@ class EnglishWords:
         self._special = special_cases()
         self._longest_special = max(map(len, self._special))
         self._chunks = _Chunks(self._cut)
-        self._with_runs: dict[str, bool] = {}  # chunks in which a run of tokens is cut in another way
+        self._with_runs: dict[str, Tokens] = {}  # chunks in which a run of tokens is cut in another way: how
         self._plain = text_kernel.Words(tuple(filter(str.isascii, self._special))) if text_kernel else None
         self._runs = _Runs(self._special, {each: self._affixes(each, False) for each in self._special})
 
@@ -41,7 +41,11 @@ class EnglishWords:
         chunks = text.split()
         found = list(map(self._chunks.__getitem__, chunks))
         if self._has_runs(chunks):
-            return [each for each in self.tokens(text) if not each.isspace()]
+            places = [place for place, chunk in enumerate(chunks) if chunk in self._with_runs]
+            if any(self._runs.cross(found, place) for place in places):
+                return [each for each in self.tokens(text) if not each.isspace()]
+            for place in places:
+                found[place] = self._with_runs[chunks[place]]
         return list(chain.from_iterable(found))
 
     def joined_words(self, text: str) -> tuple[str, memoryview]:
@@ -89,7 +93,7 @@ class EnglishWords:
                 self._with_runs.clear()
             self._chunks[chunk] = tokens
             if has_runs:
-                self._with_runs[chunk] = True
+                self._with_runs[chunk] = tuple(self._runs.replace(list(tokens), set()))
         return tokens
 
     def _with_spaces(self, text: str) -> tuple[list[str], set[int]]:
@@ -169,6 +173,7 @@ class _Runs:
         for each, tokens in cut.items():
             if patterns.has_affix(each):
                 self._patterns.setdefault(tokens[0], set()).add(tokens)
+        self._longest = max(len(each) for run in self._patterns.values() for each in run)
 
     def change(self, tokens: Tokens) -> bool:
         """Tells whether a run of these tokens, with no white space between them, is cut in another way."""
@@ -176,6 +181,15 @@ class _Runs:
             self._special.get("".join(tokens[start:end]), tokens[start:end]) != tokens[start:end]
             for start, end in self._matches(tokens)
         )
+
+    def cross(self, chunks: Sequence[Tokens], place: int) -> bool:
+        """Tells whether a run may begin or end in the chunk at a place and go on in another one, given their tokens."""
+        most = self._longest
+        before = [*chain.from_iterable(each[-most:] for each in chunks[max(0, place - most) : place])][-most:]
+        behind = [*chain.from_iterable(each[:most] for each in chunks[place + 1 : place + 1 + most])][:most]
+        start, end = len(before), len(before) + len(chunks[place])
+        matches = self._matches([*before, *chunks[place], *behind])
+        return any(first < start < last or first < end < last for first, last in matches)
 
     def replace(self, tokens: list[str], spaced: set[int]) -> list[str]:
         """Returns tokens with the runs cut as the special cases say; a space follows those at the places `spaced`.
