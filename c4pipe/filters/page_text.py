@@ -16,7 +16,6 @@ PUNCTUATION = characters(f"{TERMINAL_PUNCTUATION} {OTHER_PUNCTUATION}")
 """What datatrove takes for punctuation."""
 
 
-
 class WordCounts(NamedTuple):
     """What words consist of.
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from c4pipe.filters.page_text import JoinedWords, PageText
 from c4pipe.native import text_kernel
 
+
 def repeated_paragraphs(page: PageText) -> float:
     """Returns the share of paragraphs that are equal to an earlier one. Blank lines separate paragraphs."""
     return _repeats(page.paragraphs)[0] / len(page.paragraphs)
