@@ -32,6 +32,7 @@ def joined(words: list[str]) -> tuple[str, memoryview]:
 
 
 @given(TEXTS)
+@example("5g 10km. 3rd Im. dont AB. A. d93f0c81. word, (word")
 @example("A run (foo): and e.g.Cefiro, Mr.ZIP it's 10km. Im. d93f0c81. 5g")
 @example("x" * 70 + ". ＡＢ１２ 3rd")
 def test_words_are_those_of_python(text: str) -> None:
@@ -41,6 +42,7 @@ def test_words_are_those_of_python(text: str) -> None:
 
 
 @given(WORDS, st.integers(-1, 12))
+@example(["aaa", "b", "b", "aaa"], 1)  # both twice: the first counts
 def test_ngrams_are_those_of_python(words: list[str], size: int) -> None:
     assert text_kernel is not None
     given_words = joined(words)
@@ -52,6 +54,7 @@ def test_ngrams_are_those_of_python(words: list[str], size: int) -> None:
 
 
 @given(st.one_of(WORDS, TEXTS.map(str.split)))
+@example(["\uff11", "", ".", "a.", "_"])  # a digit that is among the punctuation
 def test_counts_are_those_of_python(words: list[str]) -> None:
     assert text_kernel is not None
     assert text_kernel.count_words(*joined(words), PUNCTUATION) == page_text.count_words(*joined(words), PUNCTUATION)
