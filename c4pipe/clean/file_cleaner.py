@@ -18,7 +18,7 @@ from c4pipe.clean.worker_notes import NoteWriter
 from c4pipe.filters import capture_hash, is_validation, page_hashes, page_key, span_hashes, url_key
 from c4pipe.io import ByteStream, EndsDigest, StoragePath
 from c4pipe.recipes import RULES, Lists, Recipe
-from c4pipe.wet import Damage, Page, QuarantineWriter, read_pages
+from c4pipe.wet import Damage, Page, QuarantineWriter, SkippedRecord, page_reader
 
 
 class WetFileCleaner:
@@ -37,6 +37,7 @@ class WetFileCleaner:
         self._lists = lists
         self._keep_dropped = keep_dropped
         self._evaluator = RecipeEvaluator(recipe, RuleResources(recipe, lists))
+        self._read_pages = page_reader(recipe.extraction)
 
     def clean(
         self, stream: ByteStream, source: str, target: StoragePath, position: PositionWriter | None = None
@@ -68,10 +69,12 @@ class WetFileCleaner:
         ):
             writer = WorkWriter(target)
             try:
-                for item in read_pages(counted):
+                for item in self._read_pages(counted):
                     if isinstance(item, Damage):
                         counts[f"damage.{item.kind}"] += 1
                         quarantine.add(item)
+                    elif isinstance(item, SkippedRecord):
+                        counts[f"records.skipped.{item.kind}"] += 1
                     else:
                         watch.page = item
                         verdict, facts = self._add(item, writer, counts)

@@ -48,6 +48,23 @@ def add_inputs(parser: Parser) -> None:
     parser.add_argument("--cache", type=Path, metavar="DIR", help="keep downloaded files in this folder")
 
 
+def add_input_kind(parser: Parser) -> None:
+    """Adds what the inputs are, and how text is made of them."""
+    parser.add_argument(
+        "--from",
+        dest="input_kind",
+        default="wet",
+        metavar="KIND",
+        help="what the inputs are: wet (text), or warc (HTML) (default: wet)",
+    )
+    parser.add_argument(
+        "--extract",
+        metavar="HOW",
+        help="for --from warc: the text of a page is all of it, its main content by resiliparse (main), or what "
+        "trafilatura finds (default: all)",
+    )
+
+
 def add_missing(parser: Parser) -> None:
     """Adds what to do about files that can't be downloaded."""
     parser.add_argument(

@@ -71,6 +71,8 @@ def clean_options(
         max_missing=options.max_missing,
         keep_dropped=keep_dropped,
         runner=runner_options(options),
+        input_kind=options.input_kind,
+        extract=options.extract,
     )
 
 

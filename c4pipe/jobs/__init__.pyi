@@ -15,6 +15,7 @@ from .options import BuildOptions as BuildOptions
 from .options import CleanOptions as CleanOptions
 from .options import DedupOptions as DedupOptions
 from .options import bytes_per_worker as bytes_per_worker
+from .options import check_input_kind as check_input_kind
 from .plan import ASSUMPTIONS as ASSUMPTIONS
 from .plan import Plan as Plan
 from .plan import make_plan as make_plan

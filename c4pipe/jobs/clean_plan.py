@@ -6,10 +6,10 @@ from functools import cached_property
 from c4pipe.clean import missing, work_path
 from c4pipe.errors import UsageError
 from c4pipe.io import OnWait, StoragePath, list_names
-from c4pipe.jobs.options import CleanOptions
+from c4pipe.jobs.options import CleanOptions, check_input_kind
 from c4pipe.recipes import Lists, Recipe, choose_recipe, pinned_lists, recipe_lists
 from c4pipe.runners import Progress, check_runner
-from c4pipe.wet import InputFile, find_inputs
+from c4pipe.wet import InputFile, choose_extraction, find_inputs
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,8 @@ def plan_clean(options: CleanOptions, progress: Progress | None = None) -> Clean
     """
     check_runner(options.runner)
     recipe = choose_recipe(options.recipe, options.languages, options.language_model)
+    check_input_kind(options.input_kind)
+    recipe = recipe.with_extraction(choose_extraction(options.input_kind, options.extract))
     cache = options.network.cache
     if options.work.exists() and not options.work.is_dir():
         raise UsageError(f"--work {options.work} is a file: give a folder")
@@ -64,7 +66,7 @@ def plan_clean(options: CleanOptions, progress: Progress | None = None) -> Clean
     if options.max_missing is not None and options.max_missing < 0:
         raise UsageError(f"--max-missing {options.max_missing}: give 0 or more")
     notes: list[str] = []
-    files = find_inputs(options.inputs, options.selection, note_wait(progress), notes.append)
+    files = find_inputs(options.inputs, options.selection, note_wait(progress), notes.append, options.input_kind)
     folder = pinned_lists.lists_dir(options.lists)
     lists = recipe_lists.gather_lists(recipe, folder, options.links, options.language_model)
     return CleanPlan(options, recipe, lists, files, tuple(notes))

@@ -8,11 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from c4pipe.clean import KeepDropped
+from c4pipe.display import suggestion
 from c4pipe.errors import UsageError
 from c4pipe.io import NetworkOptions, StoragePath
 from c4pipe.recipes import Recipe
 from c4pipe.runners import RunnerOptions
 from c4pipe.wet import Selection
+
+INPUT_KINDS = ("wet", "warc")
+"""What the inputs can be: WET files, which have the text of pages, or WARC files, which have their HTML."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,8 @@ class CleanOptions:
         max_missing: how many files may be missing because they cannot be downloaded; None for any number but all.
         keep_dropped: which dropped pages are kept, and where; None to keep none.
         runner: what runs the job.
+        input_kind: what the inputs are, one of INPUT_KINDS.
+        extract: how text is made from the HTML of WARC files (`wet.EXTRACTORS`); None for all text of a page.
     """
 
     inputs: tuple[str, ...]
@@ -46,6 +52,8 @@ class CleanOptions:
     max_missing: int | None = None
     keep_dropped: KeepDropped | None = None
     runner: RunnerOptions = field(default_factory=RunnerOptions)
+    input_kind: str = "wet"
+    extract: str | None = None
 
 
 @dataclass(frozen=True)
@@ -90,6 +98,12 @@ class BuildOptions:
         """The options of job 2."""
         clean = self.clean
         return DedupOptions((clean.work,), self.output, self.formats, self.shards, clean.runner, clean.keep_dropped)
+
+
+def check_input_kind(kind: str) -> None:
+    """Raises UsageError for a kind that is none of INPUT_KINDS."""
+    if kind not in INPUT_KINDS:
+        raise UsageError(f"--from {kind}: c4pipe reads {', '.join(INPUT_KINDS)}" + suggestion(kind, INPUT_KINDS))
 
 
 def bytes_per_worker(megabytes: float | None, workers: int | None) -> float | None:

@@ -73,7 +73,8 @@ _ALL_LANGUAGES = step("language", languages=(*CLD3_LANGUAGES, UNKNOWN), **_CLD3)
 
 
 def _variant(base: Recipe, name: str, description: str, **stages: tuple[Step, ...]) -> Recipe:
-    return replace(base, name=name, description=description, **stages)
+    changed: Any = {"name": name, "description": description, **stages}
+    return replace(base, **changed)
 
 
 def _insert(steps: tuple[Step, ...], new: Step, before: str) -> tuple[Step, ...]:
