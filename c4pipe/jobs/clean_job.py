@@ -112,12 +112,12 @@ def _verify(plan: CleanPlan) -> dict[str, int]:
 
 
 def _other_kind(plan: CleanPlan) -> str:
-    """Returns words for WARC files that were read as WET files, or the other way round; "" for none."""
+    """Returns what to do about WARC files that were read as WET files, or the other way round; "" for none."""
     is_warc = plan.options.input_kind == "warc"
     other = WET_ENDINGS if is_warc else WARC_ENDINGS
     if not any(file.name.endswith(other) for file in plan.files):
         return ""
-    return " Leave out --from warc for WET files." if is_warc else " Give --from warc for WARC files."
+    return "leave out --from warc, for these are WET files" if is_warc else "give --from warc, for these are WARC files"
 
 
 def _check_missing(plan: CleanPlan, state: WorkState) -> None:

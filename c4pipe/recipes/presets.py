@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 from pathlib import Path
 
 from c4pipe.display import suggestion

@@ -22,7 +22,8 @@ class FunnelRow:
         section: what is counted. `records` are those of WARC files. `units` are those of repeated spans: sentences or
             lines; `spans` are repeated spans.
         kind: `read` (the first row of a section), `skipped` (records that are no page), `dropped` or `changed` (by one
-            rule), `kept` (what a section ends with), `part` (a part of the row above, such as the pages of one language), `damage`.
+            rule), `kept` (what a section ends with), `part` (a part of the row above, such as the pages of one
+            language), `damage`.
         name: the rule, or the words for any other row.
         number: how many; never negative.
         whole: the number of the section's first row, of which `number` is a share; 0 for damage.

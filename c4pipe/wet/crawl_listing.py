@@ -58,5 +58,6 @@ def _paths(listing: bytes, name: str, endings: tuple[str, ...]) -> list[str]:
     paths = [line.strip() for line in listing.decode("utf-8", "replace").splitlines() if line.strip()]
     for path in paths:
         if ".." in path.split("/") or path.startswith("/") or not path.endswith(endings):
-            raise C4pipeError(f"{name} is no list of files that end in {' or '.join(endings)}: it has {path[:200]!r}")
+            kind = endings[0].removeprefix(".").upper()
+            raise C4pipeError(f"{name} is no list of {kind} files: it has {path[:200]!r}")
     return paths

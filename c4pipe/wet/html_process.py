@@ -11,7 +11,7 @@ import struct
 import subprocess
 import sys
 import weakref
-from typing import BinaryIO, NamedTuple
+from typing import IO, NamedTuple
 
 from c4pipe.errors import C4pipeError
 from c4pipe.wet.html_charset import decode_html
@@ -21,7 +21,7 @@ CPU_SECONDS = 20.0
 """CPU seconds that the text of one page may take: more than a hundred times what resiliparse needs for a real page."""
 
 MEMORY = 2 * 1024**3
-"""Bytes of address space that the process may have, on Linux."""
+"""Bytes of address space that the process may have, on Linux: four times what hostile pages of 5 MB need."""
 
 _REQUEST = struct.Struct("<II")  # bytes of the charset's name, bytes of the page
 _ANSWER = struct.Struct("<BI")  # status, bytes of the text
@@ -44,10 +44,10 @@ class ExtractedText(NamedTuple):
 class TextExtractor:
     """Extracts the text of pages, one after the other. The process starts with the first page."""
 
-    def __init__(self, extraction: str, cpu_seconds: float = CPU_SECONDS) -> None:
-        """Takes an extraction (see `find_extraction`), and the CPU seconds that a page may take."""
+    def __init__(self, extraction: str, cpu_seconds: float = CPU_SECONDS, memory: int = MEMORY) -> None:
+        """Takes an extraction (see `find_extraction`), the CPU seconds of a page, and the bytes of the process."""
         self._extraction = extraction
-        self._cpu_seconds = cpu_seconds
+        self._limits = [str(cpu_seconds), str(memory)]
         self._process: subprocess.Popen[bytes] | None = None
 
     def extract(self, html: bytes, charset: str) -> ExtractedText | None:
@@ -73,7 +73,7 @@ class TextExtractor:
         return None
 
     def _start(self) -> "subprocess.Popen[bytes]":
-        command = [sys.executable, "-m", __name__, self._extraction, str(self._cpu_seconds)]
+        command = [sys.executable, "-m", __name__, self._extraction, *self._limits]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         process = subprocess.Popen(
             command,
@@ -104,14 +104,13 @@ class TextExtractor:
         return _read_answer(process.stdout)
 
 
-def _read_answer(stream: BinaryIO | object) -> tuple[int, bytes] | None:
+def _read_answer(stream: IO[bytes]) -> tuple[int, bytes] | None:
     """Returns status and text of an answer; None where the process ended before its end."""
-    read = stream.read  # type: ignore[union-attr]
-    head = read(_ANSWER.size)
+    head = stream.read(_ANSWER.size)
     if len(head) < _ANSWER.size:
         return None
     status, size = _ANSWER.unpack(head)
-    text = read(size)
+    text = stream.read(size)
     return (status, text) if len(text) == size else None
 
 
@@ -125,7 +124,7 @@ def _stop(process: "subprocess.Popen[bytes]") -> None:
 
 
 def main() -> None:
-    """Answers the requests on standard input. The arguments are an extraction and the CPU seconds of a page."""
+    """Answers the requests on standard input. The arguments are an extraction and the two limits."""
     wanted, cpu_seconds = sys.argv[1], float(sys.argv[2])
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
@@ -137,7 +136,7 @@ def main() -> None:
     except (C4pipeError, ImportError) as error:
         _answer(answers, _FAILED, str(error).encode())
         return
-    _limit_memory()
+    _limit_memory(int(sys.argv[3]))
     _answer(answers, _DONE, b"")
     while len(head := sys.stdin.buffer.read(_REQUEST.size)) == _REQUEST.size:
         label_size, size = _REQUEST.unpack(head)
@@ -155,14 +154,14 @@ def main() -> None:
         _answer(answers, status, text)
 
 
-def _limit_memory() -> None:
+def _limit_memory(size: int) -> None:
     if sys.platform == "linux":
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (size, size))
 
 
-def _answer(stream: BinaryIO, status: int, text: bytes) -> None:
+def _answer(stream: IO[bytes], status: int, text: bytes) -> None:
     stream.write(_ANSWER.pack(status, len(text)) + text)
     stream.flush()
 

@@ -2,7 +2,7 @@
 
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple
 
 BODY_CAP = 16 * 1024 * 1024
@@ -15,6 +15,9 @@ _FOLD = re.compile(r"\r?\n[ \t]+")
 _CHARSET = re.compile(r"""charset\s*=\s*["']?([^\s"';,]{1,40})""", re.IGNORECASE)
 _CHUNK = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\n]{0,999})?\r?\n")  # RFC 9112, 7.1
 _CHUNK_END = re.compile(rb"\r?\n")
+_MOST_CODINGS = 4  # some archives inflate to themselves
+_READ = 16 * 1024  # bytes that are inflated at once: each of many small members copies the bytes behind it
+_PIECE = 1 << 20  # bytes that are decoded at once
 _UNREADABLE = ("zstd", "compress", "x-compress", "dcb", "dcz", "exi")  # of the registry, without a decoder here
 
 
@@ -81,6 +84,8 @@ def decode_body(fields: dict[str, str], body: bytes) -> tuple[bytes, bool]:
     if "chunked" in fields.get("transfer-encoding", "").lower():
         body, is_whole = _join_chunks(body)
     codings = [each.strip() for each in fields.get("content-encoding", "").lower().split(",")]
+    if len(codings) > _MOST_CODINGS:
+        raise EncodingError(f"{len(codings)} codings")
     for coding in reversed(codings):
         if coding in _UNREADABLE:
             raise EncodingError(coding)
@@ -124,31 +129,32 @@ def _decode(body: bytes, coding: str) -> tuple[bytes, bool]:
 
 
 def _gzip(body: bytes) -> Iterator[bytes]:
-    while body.startswith(b"\x1f\x8b"):
-        inflater = zlib.decompressobj(31)
-        yield from _inflated(inflater, body)
-        body = inflater.unused_data
-        if not body:
-            return
-    raise EncodingError("gzip")
+    place = 0
+    while body.startswith(b"\x1f\x8b", place):  # several members are one body; what follows them is ignored
+        place = yield from _inflated(zlib.decompressobj(31), body, place)
+    if not place:
+        raise EncodingError("it is no gzip")
 
 
 def _deflate(body: bytes) -> Iterator[bytes]:
     """Yields the pieces of a body in zlib's format, as the standard has it, or without its header, as some send it."""
     has_header = len(body) > 1 and body[0] & 15 == 8 and (body[0] << 8 | body[1]) % 31 == 0  # RFC 1950, 2.2
-    yield from _inflated(zlib.decompressobj(15 if has_header else -15), body)
+    yield from _inflated(zlib.decompressobj(15 if has_header else -15), body, 0)
 
 
-def _inflated(inflater: "zlib._Decompress", body: bytes) -> Iterator[bytes]:
+def _inflated(inflater: "zlib._Decompress", body: bytes, place: int) -> Generator[bytes, None, int]:
+    """Yields the pieces of what begins at a place, and returns the place behind it."""
     while not inflater.eof:
+        data = body[place : place + _READ]
         try:
-            piece = inflater.decompress(body, 1 << 20)
+            piece = inflater.decompress(data, _PIECE)
         except zlib.error as error:
             raise EncodingError(str(error)) from None
-        if not piece and not inflater.eof:
+        if not data and not piece and not inflater.eof:
             raise EncodingError("it is cut off")
+        place += len(data) - len(inflater.unconsumed_tail) - len(inflater.unused_data)
         yield piece
-        body = inflater.unconsumed_tail
+    return place
 
 
 def _brotli(body: bytes) -> Iterator[bytes]:
@@ -157,7 +163,7 @@ def _brotli(body: bytes) -> Iterator[bytes]:
     decoder = brotli.Decompressor()
     while not decoder.is_finished():
         try:
-            piece = decoder.process(body, output_buffer_limit=1 << 20)
+            piece = decoder.process(body, output_buffer_limit=_PIECE)
         except brotli.error as error:
             raise EncodingError(str(error)) from None
         if not piece and not decoder.is_finished():

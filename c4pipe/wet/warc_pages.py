@@ -27,9 +27,7 @@ SKIPPED = {
 
 _NO_PAGE = ("warcinfo", "request", "metadata", "revisit")
 _HTML = ("text/html", "application/xhtml+xml")
-_HTML_START = re.compile(
-    rb"\s*(?:<!--.{0,999}?-->\s*)*<(?:!doctype\s+html|html|head|body|title|meta|div|p|h1)[\s>/]", re.I
-)
+_HTML_START = re.compile(rb"\s*(?:<!--[^>]{0,999}>\s*)?<(?:!doctype\s+html|html|head|body|title)[\s>]", re.IGNORECASE)
 
 
 class SkippedRecord(NamedTuple):
