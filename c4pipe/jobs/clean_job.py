@@ -105,9 +105,8 @@ def _verify(plan: CleanPlan) -> dict[str, int]:
         for path in work_files:  # otherwise they would block a run with the right inputs
             path.unlink()
         files = "the input file" if count == 1 else f"the {count:,} input files"
-        raise C4pipeError(
-            f"no page was found in {files}: are these {plan.recipe.input_format} files?{_other_kind(plan)}"
-        )
+        question = f"are these {plan.recipe.input_format} files?"
+        raise C4pipeError(f"no page was found in {files}: {_other_kind(plan) or question}")
     return counts
 
 

@@ -2,6 +2,7 @@
 
 import codecs
 import re
+from functools import lru_cache
 
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _META = re.compile(rb"""<meta[\s/][^>]{0,999}?charset\s*=\s*["']?\s*([^\s"'/>;]{1,40})""", re.IGNORECASE)
@@ -28,11 +29,13 @@ def decode_html(data: bytes, charset: str) -> tuple[str, bool]:
 
 def _declared(data: bytes) -> str | None:
     """Returns the encoding of the `meta` element. Who can read it in ASCII does not read UTF-16."""
-    match = _META.search(_COMMENT.sub(b"", data[:_META_BYTES]))
+    start = data[:_META_BYTES]
+    match = _META.search(_COMMENT.sub(b"", start) if b"<!--" in start else start)
     encoding = _known(match[1].decode("ascii", "replace")) if match else None
     return "utf-8" if encoding and encoding.startswith("utf-16") else encoding
 
 
+@lru_cache(maxsize=1024)
 def _known(label: str) -> str | None:
     """Returns Python's name of the encoding that a label of the web stands for, or None for no known one."""
     from resiliparse.parse.encoding import map_encoding_to_html5
