@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 from pathlib import Path
+from typing import Any
 
 from c4pipe.display import suggestion
 from c4pipe.errors import UsageError

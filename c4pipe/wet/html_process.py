@@ -5,15 +5,18 @@ resiliparse busy for 15 seconds, one of 10 MB for an hour.
 """
 
 import contextlib
+import mmap
 import os
 import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import weakref
 from typing import IO, NamedTuple
 
 from c4pipe.errors import C4pipeError
+from c4pipe.wet.damage import RECORD_CAP
 from c4pipe.wet.html_charset import decode_html
 from c4pipe.wet.html_text import find_extraction, load_extractor
 
@@ -26,7 +29,6 @@ MEMORY = 2 * 1024**3
 _REQUEST = struct.Struct("<II")  # bytes of the charset's name, bytes of the page
 _ANSWER = struct.Struct("<BI")  # status, bytes of the text
 _DONE, _REPLACED, _FAILED = range(3)
-_PIPE = 1 << 20  # bytes; Linux' default of 64 KiB makes both processes wait for each other
 
 
 class ExtractedText(NamedTuple):
@@ -49,18 +51,23 @@ class TextExtractor:
         self._extraction = extraction
         self._limits = [str(cpu_seconds), str(memory)]
         self._process: subprocess.Popen[bytes] | None = None
+        # Memory of both processes: HTML through a pipe would cost a third more CPU.
+        self._file = _memory_file(RECORD_CAP)
+        weakref.finalize(self, os.close, self._file)
+        self._shared = mmap.mmap(self._file, RECORD_CAP)
 
     def extract(self, html: bytes, charset: str) -> ExtractedText | None:
         """Returns the text of a page; None where it can't be extracted within the limits.
 
         Args:
-            html: the bytes of the page.
+            html: the bytes of the page, at most RECORD_CAP.
             charset: the character encoding that the HTTP header names, or "".
 
         Raises C4pipeError where this machine has not the libraries of the extraction.
         """
         label = charset.encode("ascii", "replace")
-        request = _REQUEST.pack(len(label), len(html)) + label + html
+        request = _REQUEST.pack(len(label), len(html)) + label
+        self._shared[: len(html)] = html
         for _ in range(2):
             process = self._process or self._start()
             answer = self._ask(process, request)
@@ -73,7 +80,7 @@ class TextExtractor:
         return None
 
     def _start(self) -> "subprocess.Popen[bytes]":
-        command = [sys.executable, "-m", __name__, self._extraction, *self._limits]
+        command = [sys.executable, "-m", __name__, self._extraction, *self._limits, str(self._file)]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         process = subprocess.Popen(
             command,
@@ -81,7 +88,7 @@ class TextExtractor:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=environment,
-            pipesize=_PIPE if sys.platform == "linux" else -1,
+            pass_fds=[self._file],
         )
         assert process.stdout
         answer = _read_answer(process.stdout)
@@ -104,6 +111,17 @@ class TextExtractor:
         return _read_answer(process.stdout)
 
 
+def _memory_file(size: int) -> int:
+    """Returns the descriptor of a file without a name, which two processes can map."""
+    if sys.platform == "linux":
+        descriptor = os.memfd_create("html")
+    else:
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    os.ftruncate(descriptor, size)
+    return descriptor
+
+
 def _read_answer(stream: IO[bytes]) -> tuple[int, bytes] | None:
     """Returns status and text of an answer; None where the process ended before its end."""
     head = stream.read(_ANSWER.size)
@@ -124,7 +142,7 @@ def _stop(process: "subprocess.Popen[bytes]") -> None:
 
 
 def main() -> None:
-    """Answers the requests on standard input. The arguments are an extraction and the two limits."""
+    """Answers the requests on standard input. The arguments are an extraction, two limits and a file."""
     wanted, cpu_seconds = sys.argv[1], float(sys.argv[2])
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no answer
@@ -137,11 +155,12 @@ def main() -> None:
         _answer(answers, _FAILED, str(error).encode())
         return
     _limit_memory(int(sys.argv[3]))
+    shared = mmap.mmap(int(sys.argv[4]), RECORD_CAP, access=mmap.ACCESS_READ)
     _answer(answers, _DONE, b"")
     while len(head := sys.stdin.buffer.read(_REQUEST.size)) == _REQUEST.size:
         label_size, size = _REQUEST.unpack(head)
         label = sys.stdin.buffer.read(label_size).decode("ascii", "replace")
-        data = sys.stdin.buffer.read(size)
+        data = shared[:size]
         signal.setitimer(signal.ITIMER_PROF, cpu_seconds)  # its signal ends the process, also inside a library
         try:
             html, is_valid = decode_html(data, label)

@@ -5,8 +5,7 @@ import zlib
 from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple
 
-BODY_CAP = 16 * 1024 * 1024
-"""Bytes of the largest body that is decoded: as many as a record may have."""
+from c4pipe.wet.damage import RECORD_CAP
 
 _HEAD_CAP = 256 * 1024  # bytes of the largest head
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
@@ -26,7 +25,7 @@ class EncodingError(ValueError):
 
 
 class TooLargeError(ValueError):
-    """A body is larger than BODY_CAP when it is decoded."""
+    """A body is larger than RECORD_CAP when it is decoded."""
 
 
 class Head(NamedTuple):
@@ -78,7 +77,7 @@ def decode_body(fields: dict[str, str], body: bytes) -> tuple[bytes, bool]:
         fields: the header fields of the response by lower-case name.
         body: as it is in the record.
 
-    Raises EncodingError where nothing can be decoded, TooLargeError where the result is larger than BODY_CAP.
+    Raises EncodingError where nothing can be decoded, TooLargeError where the result is larger than RECORD_CAP.
     """
     is_whole = True
     if "chunked" in fields.get("transfer-encoding", "").lower():
@@ -92,7 +91,7 @@ def decode_body(fields: dict[str, str], body: bytes) -> tuple[bytes, bool]:
         if body and coding in _DECODERS:
             body, ended = _decode(body, coding)
             is_whole = is_whole and ended
-    if len(body) > BODY_CAP:
+    if len(body) > RECORD_CAP:
         raise TooLargeError
     return body, is_whole
 
@@ -119,7 +118,7 @@ def _decode(body: bytes, coding: str) -> tuple[bytes, bool]:
     try:
         for piece in _DECODERS[coding](body):
             decoded += piece
-            if len(decoded) > BODY_CAP:
+            if len(decoded) > RECORD_CAP:
                 raise TooLargeError
         is_whole = True
     except EncodingError:

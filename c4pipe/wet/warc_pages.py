@@ -65,7 +65,7 @@ def read_warc_pages(stream: ByteStream, extractor: Extractor) -> Iterator[Page |
                 yield _lost("http_header", record, offset)
             yield SkippedRecord(kind or "damaged")
             continue
-        for part in _response(fields, head, bytes(record[head.start :]), offset, extractor):
+        for part in _response(fields, head, bytes(memoryview(record)[head.start :]), offset, extractor):
             if isinstance(part, Damage):
                 yield part
             elif part is None:

@@ -5,7 +5,6 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,9 @@ def html_of(text: str) -> str:
     """Returns a page of HTML that has a text, with what pages have around it."""
     escaped = text.replace("&", "&amp;").replace("<", "&lt;")
     body = "".join(f"<p>{line}</p>\n" for line in escaped.splitlines())
-    return f"<!doctype html><html><head><title>A title</title></head><body>{MENU}{body}<script>x()</script></body></html>"
+    return (
+        f"<!doctype html><html><head><title>A title</title></head><body>{MENU}{body}<script>x()</script></body></html>"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +75,8 @@ def shards(corpus: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory, crawl: Path) -> Iterator[Any]:
-    yield build(crawl, tmp_path_factory.mktemp("built") / "corpus")
+def built(tmp_path_factory: pytest.TempPathFactory, crawl: Path) -> Any:
+    return build(crawl, tmp_path_factory.mktemp("built") / "corpus")
 
 
 def test_the_records_are_counted_in_the_funnel_and_the_report(built: Any, captures: Captures) -> None:
@@ -185,7 +186,7 @@ def test_files_of_the_other_kind_are_named(crawl: Path, tmp_path: Path) -> None:
         build(tmp_path / "a.wet.gz", tmp_path / "o")
     with pytest.raises(UsageError, match=r"no file whose name ends in \.warc or \.warc\.gz"):
         build(tmp_path, tmp_path / "o")
-    with pytest.raises(UsageError, match="--from wart: c4pipe reads wet, warc.*; did you mean 'warc'"):
+    with pytest.raises(UsageError, match=r"--from wart: c4pipe reads wet, warc.*; did you mean 'warc'"):
         build(crawl, tmp_path / "o", input_kind="wart")
 
 

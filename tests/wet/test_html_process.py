@@ -111,7 +111,7 @@ def test_an_extraction_names_the_versions() -> None:
     assert choose_extraction("wet", None) == ""
     assert choose_extraction("warc", None) == find_extraction("all")
     assert describe_extraction("main: resiliparse 2.0.1") == "the main content of its HTML (by resiliparse 2.0.1)"
-    with pytest.raises(UsageError, match="--extract mian: .*did you mean .main"):
+    with pytest.raises(UsageError, match=r"--extract mian: .*did you mean .main"):
         choose_extraction("warc", "mian")
     with pytest.raises(UsageError, match="--extract main is for WARC files"):
         choose_extraction("wet", "main")
@@ -120,11 +120,15 @@ def test_an_extraction_names_the_versions() -> None:
 def test_a_missing_library_is_one_sentence(tmp_path: Path) -> None:
     code = "from c4pipe.wet.html_text import find_extraction; find_extraction('main')"
     hidden = "import importlib.metadata as m, sys; real = m.version\n"
-    hidden += "def version(name):\n    if name == 'resiliparse': raise m.PackageNotFoundError(name)\n    return real(name)\n"
+    hidden += (
+        "def version(name):\n    if name == 'resiliparse': raise m.PackageNotFoundError(name)\n    return real(name)\n"
+    )
     outcome = subprocess.run(
         [sys.executable, "-c", f"{hidden}m.version = version\n{code}"], capture_output=True, text=True, check=False
     )
-    expected = "WARC files need resiliparse to extract text by 'main': install it with python -m pip install 'c4pipe[warc]'"
+    expected = (
+        "WARC files need resiliparse to extract text by 'main': install it with python -m pip install 'c4pipe[warc]'"
+    )
     assert outcome.stderr.splitlines()[-1] == f"c4pipe.errors.UsageError: {expected}"
     assert html_process.CPU_SECONDS > 5
     assert html_text.DEFAULT_EXTRACTOR in EXTRACTORS

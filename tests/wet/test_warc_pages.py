@@ -6,7 +6,6 @@ import json
 import time
 import zlib
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import brotli
@@ -28,8 +27,8 @@ CASES = json.loads((Path(__file__).parents[1] / "cases" / "warc_records.json").r
 
 
 @pytest.fixture(scope="module")
-def extractor() -> Iterator[TextExtractor]:
-    yield TextExtractor(find_extraction("all"))
+def extractor() -> TextExtractor:
+    return TextExtractor(find_extraction("all"))
 
 
 def read(extractor: TextExtractor, data: bytes) -> tuple[list[Page], Counter[str]]:
@@ -162,5 +161,5 @@ def test_any_record_is_counted_once(data: bytes) -> None:
             return None
 
     items = list(read_warc_pages(io.BytesIO(warc_bytes([record("response", {}, data)])), NoText()))
-    assert [item.kind for item in items if isinstance(item, SkippedRecord)][0] == "warcinfo"
+    assert next(item.kind for item in items if isinstance(item, SkippedRecord)) == "warcinfo"
     assert sum(not isinstance(item, Damage) for item in items) == 2
