@@ -79,7 +79,7 @@ def _check_items(items: list[Page | Damage]) -> None:
         if isinstance(item, Damage):
             assert item.kind in DAMAGE
         else:
-            assert item.size <= records.RECORD_CAP
+            assert item.size <= vars(records)["RECORD_CAP"]  # a small one
             assert "\n" not in item.url
             item.body.encode()
 

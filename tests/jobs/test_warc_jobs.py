@@ -152,7 +152,7 @@ def test_other_text_needs_another_folder(built: Any, crawl: Path, tmp_path: Path
         c4pipe.clean_files(crawl, work=work, input_kind="warc", extract="main", lists=LISTS, workers=1)
     other = c4pipe.clean_files(crawl, work=tmp_path / "main", input_kind="warc", extract="main", lists=LISTS, workers=1)
     assert other.counts["bytes.read"] < built.counts["bytes.read"]
-    single = {"input_kind": "warc", "lists": LISTS, "workers": 1}
+    single: dict[str, Any] = {"input_kind": "warc", "lists": LISTS, "workers": 1}
     c4pipe.clean_files(crawl / "a.warc.gz", work=tmp_path / "a", extract="all", **single)
     c4pipe.clean_files(crawl / "b.warc.gz", work=tmp_path / "b", extract="main", **single)
     with pytest.raises(UsageError, match=r"text by all: .*text by main: .*a corpus has one recipe"):

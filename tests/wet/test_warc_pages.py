@@ -7,6 +7,7 @@ import time
 import zlib
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import brotli
 import pytest
@@ -58,7 +59,7 @@ def test_a_page_is_what_a_wet_file_has_of_it(extractor: TextExtractor) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["why"] for case in CASES])
-def test_records_are_pages_or_are_counted(extractor: TextExtractor, case: dict[str, str]) -> None:
+def test_records_are_pages_or_are_counted(extractor: TextExtractor, case: dict[str, Any]) -> None:
     if "type" in case:
         made = record(case["type"], case.get("fields", {}), case.get("body", "").encode())
     else:
