@@ -24,8 +24,9 @@ from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.wet import gzip_members, records
+from c4pipe.wet.damage import DAMAGE, Damage
 from c4pipe.wet.page import Page
-from c4pipe.wet.records import DAMAGE, Damage, read_pages
+from c4pipe.wet.records import read_pages
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples"
 _RECORD = b"WARC/1.0\r\n"
@@ -81,7 +82,7 @@ def _check_items(items: list[Page | Damage]) -> None:
         if isinstance(item, Damage):
             assert item.kind in DAMAGE
         else:
-            assert item.size <= records.RECORD_CAP
+            assert item.size <= vars(records)["RECORD_CAP"]  # a small one
             assert "\n" not in item.url
             item.body.encode()
 

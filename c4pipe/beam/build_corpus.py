@@ -14,6 +14,7 @@ from c4pipe.beam.remove_repeated_spans import RemoveRepeatedSpans
 from c4pipe.beam.stage_reports import PageTransform
 from c4pipe.beam.write_corpus import WriteCorpus
 from c4pipe.recipes import choose_recipe
+from c4pipe.wet import choose_extraction
 
 
 class BuildCorpus(PageTransform):
@@ -46,6 +47,8 @@ class BuildCorpus(PageTransform):
         formats: str | Sequence[str] = "parquet",
         shards: int | None = None,
         buckets: int = 1024,
+        input_kind: str = "wet",
+        extract: str | None = None,
     ) -> None:
         """Takes the arguments of the transforms that it is made of.
 
@@ -61,14 +64,17 @@ class BuildCorpus(PageTransform):
             formats: as in `WriteCorpus`.
             shards: as in `WriteCorpus`.
             buckets: as in `RemoveRepeatedSpans`.
+            input_kind: as in `ReadPages`, like `extract`.
+            extract: what the text of a page in a WARC file is.
 
         Raises UsageError for an argument that can't be met.
         """
         super().__init__()
         chosen = choose_recipe(recipe, languages, language_model)
+        chosen = chosen.with_extraction(choose_extraction(input_kind, extract))
         scheme, _ = chosen.page_keys
         given: dict[str, Any] = {"lists": lists, "links": links, "language_model": language_model}
-        self._read = ReadPages(patterns, files=files)
+        self._read = ReadPages(patterns, files=files, input_kind=input_kind, extract=extract)
         self._clean = CleanPages(chosen, **given)
         timestamps = chosen.parameters("incomplete").get("timestamps", "WARC dates")
         self._newest = KeepNewest(scheme, timestamps=timestamps, buckets=buckets)

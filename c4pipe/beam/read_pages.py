@@ -1,4 +1,4 @@
-"""`ReadPages`: WET files to pages."""
+"""`ReadPages`: WET or WARC files to pages."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -12,12 +12,22 @@ from c4pipe.beam.stage_reports import REPORT, CountingFn, PageTransform
 from c4pipe.clean import file_cleaner
 from c4pipe.errors import C4pipeError
 from c4pipe.io import InputOpener, NetworkOptions
+from c4pipe.jobs import CRAWL_KINDS, check_input_kind
 from c4pipe.runners import Report
-from c4pipe.wet import Damage, InputFile, Selection, find_inputs, parse_slice, read_pages
+from c4pipe.wet import (
+    Damage,
+    InputFile,
+    Selection,
+    SkippedRecord,
+    choose_extraction,
+    find_inputs,
+    page_reader,
+    parse_slice,
+)
 
 
 class ReadPages(PageTransform):
-    """Reads the pages of WET files, gzipped or not: the root of a pipeline.
+    """Reads the pages of WET or WARC files, gzipped or not: the root of a pipeline.
 
     The files are listed when the transform is applied. Damage in a file never ends it: it is counted
     (`damage/<kind>`), and reading continues after it. A file that can't be read fails the pipeline with C4pipeError.
@@ -31,28 +41,41 @@ class ReadPages(PageTransform):
     ...     _ = pages | beam.combiners.Count.Globally() | beam.Map(print)
     71
 
-    Metrics: `pages_read`, `bytes_read`, `damage/<kind>`.
+    Metrics: `pages_read`, `bytes_read`, `damage/<kind>`, and of WARC files `records_skipped/<kind>`.
     """
 
-    def __init__(self, patterns: PathArgument | Sequence[PathArgument], *, files: str | None = None) -> None:
+    def __init__(
+        self,
+        patterns: PathArgument | Sequence[PathArgument],
+        *,
+        files: str | None = None,
+        input_kind: str = "wet",
+        extract: str | None = None,
+    ) -> None:
         """Takes the inputs; nothing is read yet.
 
         Args:
             patterns: crawls (`CC-MAIN-2019-18`) or WET files, gzipped or not: URLs, paths, globs, folders, `@list` of
                 these. One, or a list of them. The workers must be able to read what they name.
             files: a slice of a crawl's files, such as `"0:100"`; None for all.
+            input_kind: `wet` for WET files, `warc` for WARC files.
+            extract: with `input_kind="warc"`: what the text of a page is: `all` (also None), `main` or `trafilatura`.
+
+        Raises UsageError for an unknown kind or text, or where a library for it is not installed.
         """
         super().__init__()
         given = [patterns] if isinstance(patterns, str | os.PathLike) else patterns
         self._patterns = tuple(os.fspath(each) for each in given)
         self._files = files
+        check_input_kind(input_kind, CRAWL_KINDS)
+        self._kind, self._extraction = input_kind, choose_extraction(input_kind, extract)
 
     def expand(self, root: Any) -> beam.PCollection:
         """Lists the files, and adds a task for each. Raises UsageError where a pattern names no file."""
         selection = Selection(files=None if self._files is None else parse_slice(self._files))
-        files = find_inputs(self._patterns, selection)
+        files = find_inputs(self._patterns, selection, kind=self._kind)
         tasks = root | "Files" >> beam.Create([tuple(file) for file in files]) | "Spread" >> beam.Reshuffle()
-        read = beam.ParDo(_ReadFile()).with_output_types(Page, **{REPORT: Report})
+        read = beam.ParDo(_ReadFile(self._extraction)).with_output_types(Page, **{REPORT: Report})
         return (tasks | "Read" >> read.with_outputs(REPORT, main="pages")).pages
 
     def display_data(self) -> dict[str, Any]:
@@ -67,17 +90,25 @@ class ReadPages(PageTransform):
 class _ReadFile(CountingFn):
     """(path, name and size of a file) -> its pages."""
 
+    def __init__(self, extraction: str) -> None:
+        super().__init__()
+        self._extraction = extraction
+
     def setup(self) -> None:
         self._opener = InputOpener(NetworkOptions())
+        self._read_pages = page_reader(self._extraction)
 
     def process(self, element: tuple[str, str, int | None]) -> Iterator[Page]:
         file = InputFile(*element)
         try:
             with self._opener.open(file.path) as stream:
                 counted = file_cleaner.CountedStream(stream)
-                for item in read_pages(counted):
+                for item in self._read_pages(counted):
                     if isinstance(item, Damage):
                         self._counts[f"damage.{item.kind}"] += 1
+                        continue
+                    if isinstance(item, SkippedRecord):
+                        self._counts[f"records.skipped.{item.kind}"] += 1
                         continue
                     self._counts["pages.read"] += 1
                     self._counts["bytes.read"] += item.size

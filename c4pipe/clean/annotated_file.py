@@ -28,6 +28,7 @@ HEADER_KEY = b"c4pipe_annotated"
 _GROUP_BYTES = 32 * 1024 * 1024  # text of a row group, which limits the memory of writer and reader
 _GROUP_ROWS = 64 * 1024
 _DICTIONARIES = ["reason", "language"]
+_OF_FILE = ("damage.", "records.skipped.")  # counters of a file, which its pages do not tell
 _UNREADABLE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
 """What Arrow raises for a file that is missing or damaged."""
 
@@ -46,7 +47,7 @@ class AnnotatedHeader:
         language_labels: how many languages the column `language_labels` has; 0 for no such column.
         c4pipe: the release of c4pipe that applied the rules.
         rows: the number of pages.
-        damage: the counters of damage in the WET file, by name.
+        damage: the counters of damage and of skipped records in the file, by name.
     """
 
     source: str
@@ -97,7 +98,7 @@ class AnnotatedWriter:
             language_labels=self._labels,
             c4pipe=version("c4pipe"),
             rows=self._rows,
-            damage={name: number for name, number in sorted(counts.items()) if name.startswith("damage.")},
+            damage={name: number for name, number in sorted(counts.items()) if name.startswith(_OF_FILE)},
         )
         values = {each.name: getattr(header, each.name) for each in fields(header)} | {"recipe": self._recipe.to_json()}
         self._writer.add_key_value_metadata({HEADER_KEY: json.dumps({"version": VERSION, **values}).encode()})

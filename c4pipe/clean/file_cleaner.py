@@ -3,6 +3,7 @@
 import contextlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from c4pipe.clean.worker_notes import NoteWriter
 from c4pipe.filters import capture_hash, is_validation, page_hashes, page_key, span_hashes, url_key
 from c4pipe.io import ByteStream, EndsDigest, StoragePath
 from c4pipe.recipes import RULES, Lists, Recipe
-from c4pipe.wet import Damage, Page, QuarantineWriter, read_pages
+from c4pipe.wet import Damage, Page, PageReader, QuarantineWriter, SkippedRecord, page_reader
 
 
 class WetFileCleaner:
@@ -70,7 +71,7 @@ class WetFileCleaner:
 
         Raises OSError where the WET file can't be read or the work file can't be written; `target` does not exist then.
         """
-        self._clean(WetSource(stream, source), target, position or PositionWriter(target))
+        self._clean(CrawlSource(stream, source, self._read_pages), target, position or PositionWriter(target))
 
     def clean_annotated(self, path: StoragePath, target: StoragePath) -> None:
         """Writes the work file `target` of a WET file as `clean` does, given the annotated file that was made of it.
@@ -81,6 +82,10 @@ class WetFileCleaner:
         """
         source = AnnotatedSource(path, self._evaluator, self._lists.digests, known=self._annotate is None)
         self._clean(source, target, PositionWriter(target))
+
+    @cached_property
+    def _read_pages(self) -> PageReader:
+        return page_reader(self._recipe.extraction)
 
     def _clean(self, source: PageSource, target: StoragePath, position: PositionWriter) -> None:
         counts: Counter[str] = Counter(source.damage)
@@ -101,6 +106,8 @@ class WetFileCleaner:
                     if isinstance(item, Damage):
                         counts[f"damage.{item.kind}"] += 1
                         quarantine.add(item)
+                    elif isinstance(item, SkippedRecord):
+                        counts[f"records.skipped.{item.kind}"] += 1
                     else:
                         watch.page = item
                         operations = annotated.begin() if annotated else source.operations
@@ -183,26 +190,27 @@ class CountedStream:
         return data
 
 
-class WetSource:
-    """The pages of a WET file, from its start (a `PageSource`)."""
+class CrawlSource:
+    """The pages of a WET or WARC file, from its start (a `PageSource`)."""
 
     operations: tuple[Operation, ...] | None = None
 
-    def __init__(self, stream: ByteStream, name: str) -> None:
-        """Takes the file, gzipped or not, at its start, and its name."""
+    def __init__(self, stream: ByteStream, name: str, read_pages: PageReader) -> None:
+        """Takes the file, gzipped or not, at its start, its name, and what reads its pages."""
         self.name = name
         self.damage: Mapping[str, int] = {}
         self._stream = stream
         self._counted = CountedStream(stream)
+        self._read_pages = read_pages
 
     @property
     def size(self) -> int:
         """How many bytes were read so far."""
         return self._counted.size
 
-    def items(self) -> Iterator[Page | Damage]:
-        """Yields the pages in their order, and the damage."""
-        return read_pages(self._counted)
+    def items(self) -> Iterator[Page | Damage | SkippedRecord]:
+        """Yields the pages in their order, the damage, and the records that are no page."""
+        return self._read_pages(self._counted)
 
     def ends_sha256(self) -> str:
         """Returns the digest of the ends of what was read."""

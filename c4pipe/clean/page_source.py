@@ -9,7 +9,7 @@ from c4pipe.clean.file_positions import PositionWriter
 from c4pipe.clean.known_facts import KnownFacts
 from c4pipe.clean.operations import Operation
 from c4pipe.io import StoragePath
-from c4pipe.wet import Damage, Page
+from c4pipe.wet import Damage, Page, SkippedRecord
 
 _COLUMNS = ("url", "timestamp", "text", "bytes")
 
@@ -31,8 +31,11 @@ class PageSource(Protocol):
     def size(self) -> int:
         """How many bytes of the WET file, as it is stored, were read so far; all of them at the end."""
 
-    def items(self) -> Iterator[Page | Damage]:
-        """Yields the pages in their order, and the damage. A page is to be evaluated before the next one is read."""
+    def items(self) -> Iterator[Page | Damage | SkippedRecord]:
+        """Yields pages in their order, damage, and records that are no page.
+
+        A page is to be evaluated before the next one is read.
+        """
 
     def ends_sha256(self) -> str:
         """Returns the digest of the ends of the WET file; at the end of `items`."""

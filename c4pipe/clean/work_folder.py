@@ -122,7 +122,12 @@ def read_headers(files: Mapping[str, StoragePath]) -> dict[str, WorkHeader]:
 
 def describe(header: WorkHeader) -> str:
     """Returns the recipe, languages and fingerprint of a work file in a few words."""
-    return f"{header.recipe.name} ({','.join(header.recipe.languages)}; {header.fingerprint})"
+    return _describe(header.recipe, header.fingerprint)
+
+
+def _describe(recipe: Recipe, fingerprint: str) -> str:
+    text = f"; text by {recipe.extraction}" if recipe.extraction else ""
+    return f"{recipe.name} ({','.join(recipe.languages)}{text}; {fingerprint})"
 
 
 def check_done(
@@ -142,7 +147,7 @@ def check_done(
     if header.fingerprint != fingerprint:
         raise UsageError(
             f"{path} was cleaned with recipe {describe(header)}, and this run has recipe "
-            f"{recipe.name} ({','.join(recipe.languages)}; {fingerprint}): give another --work folder"
+            f"{_describe(recipe, fingerprint)}: give another --work folder"
         )
     if source_bytes is not None and header.source_bytes != source_bytes:
         raise UsageError(

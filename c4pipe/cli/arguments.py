@@ -49,14 +49,16 @@ def add_inputs(parser: Parser) -> None:
 
 
 def add_input_kind(parser: Parser) -> None:
-    """Adds what the inputs are."""
+    """Adds what the inputs are, and how text is made of them."""
     parser.add_argument(
         "--from",
         dest="input_kind",
         default="wet",
         metavar="KIND",
-        help="what INPUT is: wet (WET files), or annotated (folders that --annotate wrote) (default: wet)",
+        help="what INPUT is: wet (WET files, which have text), warc (WARC files, which have HTML), or annotated "
+        "(folders that --annotate wrote) (default: wet)",
     )
+    add_extract(parser)
 
 
 def add_annotate(parser: Parser) -> None:
@@ -71,6 +73,28 @@ def add_annotate(parser: Parser) -> None:
         type=whole_number,
         metavar="N",
         help="with --annotate: write the N most probable languages of each page, too",
+    )
+
+
+def add_crawl_kind(parser: Parser) -> None:
+    """Adds what the files of a crawl are, and how text is made of them."""
+    parser.add_argument(
+        "--from",
+        dest="input_kind",
+        default="wet",
+        metavar="KIND",
+        help="what the inputs are: wet (text), or warc (HTML) (default: wet)",
+    )
+    add_extract(parser)
+
+
+def add_extract(parser: Parser) -> None:
+    """Adds how text is made of HTML."""
+    parser.add_argument(
+        "--extract",
+        metavar="HOW",
+        help="for --from warc: the text of a page is all of it, its main content by resiliparse (main), or what "
+        "trafilatura finds (default: all)",
     )
 
 

@@ -26,9 +26,9 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "input",
         metavar="INPUT",
-        help="the text of a page in a file (- for standard input), a WET file, or the folder of a corpus",
+        help="the text of a page in a file (- for standard input), a WET or WARC file, or the folder of a corpus",
     )
-    parser.add_argument("--url", metavar="URL", help="URL of the page; needed for a WET file and for a corpus")
+    parser.add_argument("--url", metavar="URL", help="URL of the page; needed for a WET or WARC file and for a corpus")
     parser.add_argument(
         "--work",
         action="append",
@@ -36,6 +36,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="DIR",
         help="work folder of the corpus; can be repeated (default: INPUT/_work)",
     )
+    arguments.add_crawl_kind(parser)
     parser.add_argument("--json", action="store_true", help="print JSON, one page on each line, without shortening")
     arguments.add_recipe(parser, default=None)  # a corpus has its own
 
@@ -58,10 +59,10 @@ def _corpus(text: str) -> "StoragePath | None":
     """Returns the folder that the input names, or None for a text or a WET file."""
     from c4pipe.explain import STANDARD_INPUT
     from c4pipe.io import SCHEMES, storage_path
-    from c4pipe.wet import WET_ENDINGS
+    from c4pipe.wet import WARC_ENDINGS, WET_ENDINGS
 
     on_the_web = "://" in text and not text.startswith(SCHEMES)
-    if text == STANDARD_INPUT or text.endswith(WET_ENDINGS) or on_the_web:
+    if text == STANDARD_INPUT or text.endswith(WET_ENDINGS + WARC_ENDINGS) or on_the_web:
         return None
     folder = storage_path(text)
     return folder if folder.is_dir() else None
@@ -75,6 +76,8 @@ def _of_corpus(options: argparse.Namespace, folder: "StoragePath") -> Iterator[E
         if getattr(options, name) is not None:
             option = name.replace("_", "-")
             raise UsageError(f"--{option}: the corpus {folder} has a recipe and lists of its own; leave the option out")
+    if options.input_kind != "wet" or options.extract is not None:
+        raise UsageError(f"--from and --extract: the corpus {folder} knows how its text was made; leave them out")
     if options.url is None:
         raise UsageError(f"{folder} is a folder: name a page of the corpus with --url")
     for verdict in CorpusExplainer(folder, options.work or ()).explain(options.url):
@@ -85,12 +88,16 @@ def _of_pages(options: argparse.Namespace) -> Iterator[Explained]:
     from c4pipe.clean import RecipeEvaluator, RuleResources
     from c4pipe.cli.explain_view import page_json, page_view
     from c4pipe.explain import find_pages
+    from c4pipe.jobs import CRAWL_KINDS, check_input_kind
     from c4pipe.recipes import choose_recipe, lists_dir, recipe_lists
+    from c4pipe.wet import choose_extraction
 
     if options.work:
         raise UsageError(f"--work {options.work[0]}: {options.input} is no corpus, and only a corpus has work folders")
     recipe = choose_recipe(options.recipe or "c4", languages(options), options.language_model)
-    pages = find_pages(options.input, options.url, recipe.page_keys[0])
+    check_input_kind(options.input_kind, CRAWL_KINDS)
+    extraction = choose_extraction(options.input_kind, options.extract)
+    pages = find_pages(options.input, options.url, recipe.page_keys[0], extraction)
     lists = recipe_lists.gather_lists(recipe, lists_dir(options.lists), options.links or (), options.language_model)
     evaluator = RecipeEvaluator(recipe, RuleResources(recipe, lists))
     for page in pages:

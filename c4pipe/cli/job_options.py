@@ -81,8 +81,9 @@ def clean_options(
         max_missing=options.max_missing,
         keep_dropped=keep_dropped,
         runner=runner_options(options),
-        input_kind=getattr(options, "input_kind", "wet"),  # plan has no such option
+        input_kind=options.input_kind,
         annotate=annotate,
+        extract=options.extract,
     )
 
 

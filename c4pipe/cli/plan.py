@@ -17,6 +17,7 @@ from c4pipe.errors import C4pipeError, UsageError
 def add_arguments(parser: Parser) -> None:
     """Adds the arguments of the command to its parser."""
     arguments.add_inputs(parser)
+    arguments.add_crawl_kind(parser)
     arguments.add_format(parser)
     arguments.add_recipe(parser)
     parser.set_defaults(workers=1, max_missing=None, quiet=True, json_progress=False)
@@ -41,9 +42,10 @@ def run(options: argparse.Namespace) -> int:
     from c4pipe.cli.plan_table import plan_table
     from c4pipe.cli.progress import BAR_SECONDS, ProgressBar
     from c4pipe.corpus import parse_formats
-    from c4pipe.jobs import ASSUMPTIONS, Plan, make_plan, plan_clean
+    from c4pipe.jobs import ASSUMPTIONS, CRAWL_KINDS, Plan, check_input_kind, make_plan, plan_clean
     from c4pipe.runners import Progress
 
+    check_input_kind(options.input_kind, CRAWL_KINDS)
     formats = parse_formats(options.format)
     cores = options.cores or os.cpu_count() or 1
     on_terminal = printer().is_terminal

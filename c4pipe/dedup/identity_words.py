@@ -34,6 +34,8 @@ def _recipes(there: Recipe, now: Recipe) -> str:
         return f"{there.name} there, {now.name} now"
     if there.languages != now.languages:
         return f"{now.name} for {_several(there.languages)} there, for {_several(now.languages)} now"
+    if there.extraction != now.extraction:
+        return f"text by {there.extraction or 'WET files'} there, by {now.extraction or 'WET files'} now"
     for stage, step in now.steps():
         before = next((each for each in getattr(there, stage) if each.rule == step.rule), None)
         if before is None:

@@ -135,12 +135,18 @@ def _row(shard: Shard, key: int, recipe: Recipe) -> int | None:
     return None
 
 
+def _options(recipe: Recipe) -> str:
+    """Returns the options by which `explain` reads a file as the recipe's corpus was made."""
+    return f" --from warc --extract {recipe.extraction.partition(':')[0]}" if recipe.extraction else ""
+
+
 class _Work:
     """The work files of a corpus, in the order in which deduplication reads them."""
 
     def __init__(self, corpus: Corpus, folder: StoragePath, folders: Sequence[StoragePath]) -> None:
         self._corpus, self._folder = corpus, folder
         self._recipe = corpus.recipe
+        self._from = _options(self._recipe)
         self._folders = folders
         work_files = {name.removesuffix(".parquet"): path for name, path in find_work_files(folders).items()}
         self._names = [each["name"] for each in corpus.manifest["inputs"]]
@@ -172,9 +178,10 @@ class _Work:
             missing = len(self._corpus.manifest["missing"])
             raise UsageError(
                 f"the work files of {self._corpus.path} have no page of {url}: it was in none of the "
-                f"{number(len(self._names), 'WET file')}"
+                f"{number(len(self._names), f'{self._recipe.input_format} file')}"
                 + (f" ({missing:,} more were missing)" if missing else "")
-                + ", or a rule dropped it as unreadable; run c4pipe explain on its WET file to see which"
+                + f", or a rule dropped it as unreadable; run c4pipe explain{self._from} on its "
+                f"{self._recipe.input_format} file to see which"
             )
         captures = (newest[0], *stale)
         return [self._explain(url, each, newest[0], len(captures)) for each in captures]
@@ -190,7 +197,7 @@ class _Work:
         is_tombstone = page["page_key"] is None
         age = RuleVerdict("corpus", "stale_capture", not is_newest, fact, asked=not is_tombstone)
         if is_tombstone:
-            note = f"Its work file does not say which: run c4pipe explain on {source} with this --url."
+            note = f"Its work file does not say which: run c4pipe explain{self._from} on {source} with this --url."
             return CaptureVerdict(url, timestamp, JOB_1, source, rules=(age,), note=note)
         if not is_newest:
             return CaptureVerdict(page["url"], timestamp, age.rule, source, rules=(age,))

@@ -1,4 +1,4 @@
-"""Finds the pages that a user wants explained: in a text file, or in a WET file by their URL."""
+"""Finds the pages that a user wants explained: in a text file, or in a WET or WARC file by their URL."""
 
 import sys
 import zlib
@@ -8,7 +8,7 @@ from c4pipe.clean import PLACEHOLDER_TIMESTAMP, PLACEHOLDER_URL
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters import normalise_url
 from c4pipe.io import DownloadError, InputOpener, NetworkOptions, is_url
-from c4pipe.wet import RECORD_CAP, WET_ENDINGS, Page, read_pages
+from c4pipe.wet import RECORD_CAP, WARC_ENDINGS, WET_ENDINGS, Damage, Page, page_reader
 
 STANDARD_INPUT = "-"
 
@@ -26,18 +26,21 @@ _BINARY = {
 _TRIES = 4  # few: a user is waiting
 
 
-def find_pages(path: str, url: str | None, scheme: str) -> list[Page]:
-    """Returns the pages of a WET file that are captures of a URL, or the one page of a text file.
+def find_pages(path: str, url: str | None, scheme: str, extraction: str = "") -> list[Page]:
+    """Returns the pages of a WET or WARC file that are captures of a URL, or the one page of a text file.
 
     Args:
-        path: a file, the URL of a WET file, or `-` for a text on standard input.
-        url: the URL as it was crawled; if the WET file has no such page, pages with the same normalised URL are found.
+        path: a file, the URL of a WET or WARC file, or `-` for a text on standard input.
+        url: the URL as it was crawled; if the file has no such page, pages with the same normalised URL are found.
         scheme: how the recipe normalises URLs (see `normalise_url`).
+        extraction: how text is made from the HTML of a WARC file; "" for a WET file or a text.
 
     Raises UsageError where the file or the page does not exist, C4pipeError or OSError where it can't be read.
     """
     if path != STANDARD_INPUT and _is_wet(path):
-        return _captures(path, url, scheme)
+        return _captures(path, url, scheme, extraction)
+    if extraction:
+        raise UsageError(f"{path} is no WARC file: leave out --from warc")
     data = _text(path)
     if len(data) > RECORD_CAP:
         raise UsageError(f"{path} has more than {RECORD_CAP:,} bytes, which no page of a WET file has")
@@ -53,7 +56,7 @@ def _is_wet(path: str) -> bool:
         raise UsageError(f"{path}: there is no such file; give a text, a WET file, a corpus, or - for standard input")
     if not Path(path).is_file():
         raise UsageError(f"{path} is no regular file: give the text on standard input, with - as the input")
-    if path.endswith(WET_ENDINGS):
+    if path.endswith(WET_ENDINGS + WARC_ENDINGS):
         return True
     with Path(path).open("rb") as file:
         start = file.read(_START)
@@ -89,17 +92,18 @@ def _text(path: str) -> bytes:
         return file.read(RECORD_CAP + 1)
 
 
-def _captures(path: str, url: str | None, scheme: str) -> list[Page]:
+def _captures(path: str, url: str | None, scheme: str, extraction: str) -> list[Page]:
+    kind = "WARC" if extraction else "WET"
     if url is None:
-        raise UsageError(f"{path} is a WET file: give the URL of one of its pages with --url")
+        raise UsageError(f"{path} is a {kind} file: give the URL of one of its pages with --url")
     wanted = normalise_url(url, scheme)
     read = damaged = 0
     captures: list[Page] = []
     try:
         with InputOpener(NetworkOptions(tries=_TRIES)).open(path) as stream:
-            for item in read_pages(stream):
+            for item in page_reader(extraction)(stream):
                 if not isinstance(item, Page):
-                    damaged += 1
+                    damaged += isinstance(item, Damage)
                     continue
                 read += 1
                 if normalise_url(item.url, scheme) == wanted:
@@ -108,5 +112,7 @@ def _captures(path: str, url: str | None, scheme: str) -> list[Page]:
         raise C4pipeError(str(error)) from error
     if not captures:
         damage = f" ({damaged:,} damaged places could not be read)" if damaged else ""
-        raise UsageError(f"none of the {read:,} pages of {path} has the URL {url}{damage}: is it in another WET file?")
+        raise UsageError(
+            f"none of the {read:,} pages of {path} has the URL {url}{damage}: is it in another {kind} file?"
+        )
     return [page for page in captures if page.url == url] or captures

@@ -10,10 +10,12 @@ from .dedup_job import dedup as dedup
 from .logs import log_to as log_to
 from .measure import Cost as Cost
 from .measure import Sizes as Sizes
+from .options import CRAWL_KINDS as CRAWL_KINDS
 from .options import BuildOptions as BuildOptions
 from .options import CleanOptions as CleanOptions
 from .options import DedupOptions as DedupOptions
 from .options import bytes_per_worker as bytes_per_worker
+from .options import check_input_kind as check_input_kind
 from .options import make_annotate as make_annotate
 from .overlap_job import FileOverlap as FileOverlap
 from .overlap_job import Overlap as Overlap

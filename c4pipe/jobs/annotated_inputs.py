@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from c4pipe.clean import annotated_folder, annotated_path
 from c4pipe.errors import UsageError
 from c4pipe.io import StoragePath, storage_path
-from c4pipe.jobs.options import INPUT_KINDS, CleanOptions
+from c4pipe.jobs.options import CleanOptions
 from c4pipe.wet import COMMON_CRAWL, InputFile
 
 
@@ -18,17 +18,17 @@ class AnnotatedInputs:
         files: the annotated files, with the names and sizes of their WET files, in the order of the names.
         ends: the digest of the ends of each WET file, by its name.
         missing: notes of the WET files that could not be downloaded, in the order of the names.
+        extraction: how their text was made from HTML; "" for the text of WET files.
     """
 
     files: tuple[InputFile, ...]
     ends: Mapping[str, str]
     missing: tuple[Mapping[str, str], ...]
+    extraction: str
 
 
-def check_input_kind(options: CleanOptions) -> None:
-    """Raises UsageError for an unknown kind of input, and for options that annotated folders have not."""
-    if options.input_kind not in INPUT_KINDS:
-        raise UsageError(f"--from {options.input_kind}: give {' or '.join(INPUT_KINDS)}")
+def check_annotated_options(options: CleanOptions) -> None:
+    """Raises UsageError for options that annotated folders have not."""
     if options.input_kind != "annotated":
         return
     selection, network = options.selection, options.network
@@ -49,11 +49,13 @@ def find_annotated(folders: Sequence[str]) -> AnnotatedInputs:
     Args:
         folders: paths of folders, or URLs of folders in a store.
 
-    Raises UsageError for a folder that is not complete, or is none, and for a WET file that is in two of them.
+    Raises UsageError for a folder that is not complete, or is none, for a WET file that is in two of them, and for
+    folders whose text was made in different ways.
     """
     files: dict[str, InputFile] = {}
     ends: dict[str, str] = {}
     missing: dict[str, Mapping[str, str]] = {}
+    extractions: dict[str, StoragePath] = {}
     for name in folders:
         folder = storage_path(name)
         if not folder.is_dir():
@@ -66,6 +68,7 @@ def find_annotated(folders: Sequence[str]) -> AnnotatedInputs:
             )
         if not manifest["files"]:
             raise UsageError(f"{folder} has no annotated file: give another folder")
+        extractions.setdefault(manifest["recipe"].get("extraction", ""), folder)
         for file in manifest["files"]:
             path = str(annotated_path(folder, file["name"]))
             other = files.setdefault(file["name"], InputFile(path, file["name"], file["bytes"]))
@@ -73,8 +76,11 @@ def find_annotated(folders: Sequence[str]) -> AnnotatedInputs:
                 raise UsageError(f"{other.path} and {path} have the pages of one WET file: leave one folder out")
             ends[file["name"]] = file["ends_sha256"]
         missing |= {each["name"]: each for each in manifest["missing"]}
+    if len(extractions) > 1:
+        ways = ", and ".join(f"{folder} has text by {way or 'WET files'}" for way, folder in extractions.items())
+        raise UsageError(f"{ways}: build a corpus of each")
     absent = tuple(missing[name] for name in sorted(missing.keys() - files.keys()))
-    return AnnotatedInputs(tuple(files[name] for name in sorted(files)), ends, absent)
+    return AnnotatedInputs(tuple(files[name] for name in sorted(files)), ends, absent, next(iter(extractions), ""))
 
 
 def check_annotate_folder(options: CleanOptions, output: StoragePath | None = None) -> None:

@@ -3,28 +3,20 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from c4pipe.clean import (
-    DROPPED_FOLDER,
-    WORK_FOLDER,
-    Annotate,
-    KeepDropped,
-    missing,
-    parse_dropped_share,
-)
-from c4pipe.corpus import Corpus, open_corpus, parse_formats
-from c4pipe.io import NetworkOptions, StoragePath, storage_path
+from c4pipe.clean import WORK_FOLDER, missing
+from c4pipe.corpus import Corpus, open_corpus
+from c4pipe.io import StoragePath, storage_path
+from c4pipe.jobs import api_arguments
+from c4pipe.jobs.api_arguments import PathArgument
 from c4pipe.jobs.build_job import build, plan_build
 from c4pipe.jobs.clean_job import clean
 from c4pipe.jobs.clean_plan import plan_clean
 from c4pipe.jobs.corpus_plan import plan_dedup
 from c4pipe.jobs.dedup_job import dedup
-from c4pipe.jobs.options import BuildOptions, CleanOptions, DedupOptions, bytes_per_worker, make_annotate
-from c4pipe.jobs.text_api import PathArgument, language_codes
+from c4pipe.jobs.options import BuildOptions, DedupOptions, make_annotate
 from c4pipe.recipes import Recipe
 from c4pipe.runners import Progress, ProgressEvent, RunnerOptions
-from c4pipe.wet import COMMON_CRAWL, Selection, parse_slice
 
 ProgressCallback = Callable[[ProgressEvent], None]
 """Is called about once a second with how far a job is, in a thread of its own."""
@@ -65,6 +57,7 @@ def build_corpus(
     max_missing: int | None = None,
     keep_dropped: float | None = None,
     input_kind: str = "wet",
+    extract: str | None = None,
     annotate: PathArgument | None = None,
     language_labels: int | None = None,
     runner: str | None = None,
@@ -79,7 +72,8 @@ def build_corpus(
     The same call after an interruption goes on from there; after its end, it returns the finished corpus at once.
 
     Args:
-        inputs: crawls (`CC-MAIN-2019-18`) or WET files, gzipped or not: URLs, paths, globs, folders, `@list` of these.
+        inputs: crawls (`CC-MAIN-2019-18`) or WET or WARC files, gzipped or not: URLs, paths, globs, folders,
+            `@list` of these.
         output: the folder for the corpus: a path, or a URL that begins with s3://, gs:// or hdfs://.
         work: the folder for work files; None for `_work` in the output folder.
         recipe: a recipe's name, the path of a TOML file, or a recipe.
@@ -96,7 +90,8 @@ def build_corpus(
         cache: a folder that keeps downloaded files; None to keep none.
         max_missing: how many files may be missing because they can't be downloaded; None for any number but all.
         keep_dropped: keep the dropped pages of this share of the URLs, from 0 to 1, for audits; None to keep none.
-        input_kind: `wet`; or `annotated`, if `inputs` are folders that `annotate` wrote.
+        input_kind: `wet` for WET files, `warc` for WARC files, `annotated` for folders that `annotate` wrote.
+        extract: with `input_kind="warc"`: what the text of a page is: `all` (also None), `main` or `trafilatura`.
         annotate: a folder for all pages, with what each rule decides about each; None to write none.
         language_labels: with `annotate`, how many of the most probable languages are written; None for none.
         runner: None for this machine, `spark`, or a runner of Apache Beam, such as `FlinkRunner`.
@@ -112,7 +107,7 @@ def build_corpus(
     and its subclass LostDataError if the runner lost data.
     """
     folder = storage_path(os.fspath(output))
-    clean_options = _clean_options(
+    clean_options = api_arguments.clean_options(
         inputs=inputs,
         work=folder / WORK_FOLDER if work is None else storage_path(os.fspath(work)),
         recipe=recipe,
@@ -124,12 +119,12 @@ def build_corpus(
         bandwidth=bandwidth,
         cache=cache,
         max_missing=max_missing,
-        keep_dropped=_keep_dropped(keep_dropped, folder),
-        input_kind=input_kind,
+        keep_dropped=api_arguments.keep_dropped(keep_dropped, folder),
         annotate=make_annotate(annotate, language_labels),
         runner=RunnerOptions.of_arguments(runner, workers, spark_master, spark_conf, beam),
+        text=(input_kind, extract),
     )
-    build(plan_build(BuildOptions(clean_options, folder, _formats(format), shards)), Progress(progress))
+    build(plan_build(BuildOptions(clean_options, folder, api_arguments.formats(format), shards)), Progress(progress))
     return open_corpus(folder)
 
 
@@ -150,6 +145,7 @@ def clean_files(
     max_missing: int | None = None,
     keep_dropped: float | None = None,
     input_kind: str = "wet",
+    extract: str | None = None,
     annotate: PathArgument | None = None,
     language_labels: int | None = None,
     runner: str | None = None,
@@ -169,7 +165,7 @@ def clean_files(
     The other arguments and the errors are those of `build_corpus`.
     """
     folder = storage_path(os.fspath(work))
-    options = _clean_options(
+    options = api_arguments.clean_options(
         inputs=inputs,
         work=folder,
         recipe=recipe,
@@ -181,10 +177,10 @@ def clean_files(
         bandwidth=bandwidth,
         cache=cache,
         max_missing=max_missing,
-        keep_dropped=_keep_dropped(keep_dropped, folder),
-        input_kind=input_kind,
+        keep_dropped=api_arguments.keep_dropped(keep_dropped, folder),
         annotate=make_annotate(annotate, language_labels),
         runner=RunnerOptions.of_arguments(runner, workers, spark_master, spark_conf, beam),
+        text=(input_kind, extract),
     )
     counts = clean(plan_clean(options), Progress(progress))
     return CleanResult(folder, counts, tuple(missing.missing_files([folder])))
@@ -213,69 +209,12 @@ def dedup_files(
     """
     folder = storage_path(os.fspath(output))
     options = DedupOptions(
-        work=tuple(map(storage_path, _strings(work))),
+        work=tuple(map(storage_path, api_arguments.strings(work))),
         output=folder,
-        formats=_formats(format),
+        formats=api_arguments.formats(format),
         shards=shards,
         runner=RunnerOptions.of_arguments(runner, workers, spark_master, spark_conf, beam),
-        keep_dropped=_keep_dropped(keep_dropped, folder),
+        keep_dropped=api_arguments.keep_dropped(keep_dropped, folder),
     )
     dedup(plan_dedup(options), Progress(progress))
     return open_corpus(folder)
-
-
-def _clean_options(
-    *,
-    inputs: PathArgument | Sequence[PathArgument],
-    work: StoragePath,
-    recipe: PathArgument | Recipe,
-    languages: str | Sequence[str],
-    lists: PathArgument | None,
-    links: Sequence[PathArgument],
-    language_model: PathArgument | None,
-    selection: tuple[str | None, str | None, int | None],
-    bandwidth: float | None,
-    cache: PathArgument | None,
-    max_missing: int | None,
-    keep_dropped: KeepDropped | None,
-    input_kind: str,
-    annotate: Annotate | None,
-    runner: RunnerOptions,
-) -> CleanOptions:
-    source, files, sample = selection
-    network = NetworkOptions(
-        bytes_per_second=bytes_per_worker(bandwidth, runner.workers), cache=None if cache is None else Path(cache)
-    )
-    return CleanOptions(
-        inputs=tuple(_strings(inputs)),
-        work=work,
-        recipe=recipe,
-        languages=language_codes(languages),
-        lists=None if lists is None else Path(lists),
-        links=tuple(map(Path, links)),
-        language_model=language_model,
-        selection=Selection(
-            COMMON_CRAWL if source is None else source, None if files is None else parse_slice(files), sample, network
-        ),
-        network=network,
-        max_missing=max_missing,
-        keep_dropped=keep_dropped,
-        runner=runner,
-        input_kind=input_kind,
-        annotate=annotate,
-    )
-
-
-def _keep_dropped(share: float | None, folder: StoragePath) -> KeepDropped | None:
-    return (
-        None if share is None else KeepDropped(parse_dropped_share(str(share)), str(folder.absolute() / DROPPED_FOLDER))
-    )
-
-
-def _formats(formats: str | Sequence[str]) -> tuple[str, ...]:
-    return parse_formats(formats if isinstance(formats, str) else ",".join(formats))
-
-
-def _strings(paths: PathArgument | Sequence[PathArgument]) -> list[str]:
-    """Returns one or several paths as strings."""
-    return [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]

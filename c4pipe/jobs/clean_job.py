@@ -23,7 +23,7 @@ from c4pipe.jobs.dropped_notes import note_unaudited
 from c4pipe.jobs.logs import LOG, key_values
 from c4pipe.recipes import LISTS_FOLDER
 from c4pipe.runners import Flow, Progress, control_totals, run_job
-from c4pipe.wet import InputFile
+from c4pipe.wet import WARC_ENDINGS, WET_ENDINGS, InputFile
 
 
 def clean(plan: CleanPlan, progress: Progress) -> dict[str, int]:
@@ -135,8 +135,18 @@ def _verify(plan: CleanPlan) -> dict[str, int]:
         for path in work_files:  # otherwise they would block a run with the right inputs
             path.unlink()
         files = "the input file" if count == 1 else f"the {count:,} input files"
-        raise C4pipeError(f"no page was found in {files}: are these WET files?")
+        question = f"are these {plan.recipe.input_format} files?"
+        raise C4pipeError(f"no page was found in {files}: {_other_kind(plan) or question}")
     return counts
+
+
+def _other_kind(plan: CleanPlan) -> str:
+    """Returns what to do about WARC files that were read as WET files, or the other way round; "" for none."""
+    is_warc = plan.options.input_kind == "warc"
+    other = WET_ENDINGS if is_warc else WARC_ENDINGS
+    if not any(file.name.endswith(other) for file in plan.files):
+        return ""
+    return "leave out --from warc, for these are WET files" if is_warc else "give --from warc, for these are WARC files"
 
 
 def _check_missing(plan: CleanPlan, state: WorkState) -> None:

@@ -132,7 +132,7 @@ def cost(plan: CleanPlan, formats: Sequence[str], count: int, sources: InputOpen
         headers = [read_header(work_path(work, file)) for file in files]
         pages = sum(header.counts.get("pages.read", 0) for header in headers)
         if not pages:
-            raise C4pipeError(f"no page was found in {len(files)} slices: are these WET files?")
+            raise C4pipeError(f"no page was found in {len(files)} slices: are these {plan.recipe.input_format} files?")
         before = time.process_time()
         options = DedupOptions((work,), output, tuple(formats), runner=RunnerOptions(workers=1))
         manifest = dedup(plan_dedup(options), progress)

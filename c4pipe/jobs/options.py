@@ -4,18 +4,24 @@
 """
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from c4pipe.clean import MOST_LABELS, Annotate, KeepDropped
+from c4pipe.display import suggestion
 from c4pipe.errors import UsageError
 from c4pipe.io import NetworkOptions, StoragePath, storage_path
 from c4pipe.recipes import Recipe
 from c4pipe.runners import RunnerOptions
 from c4pipe.wet import Selection
 
-INPUT_KINDS = ("wet", "annotated")
-"""What inputs can be: WET files, or annotated folders that were made of them (`clean.annotated_folder`)."""
+INPUT_KINDS = ("wet", "warc", "annotated")
+"""What the inputs can be: WET files, which have the text of pages; WARC files, which have their HTML; annotated folders
+that were made of such files (`clean.annotated_folder`)."""
+
+CRAWL_KINDS = INPUT_KINDS[:2]
+"""What the files of a crawl can be."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,7 @@ class CleanOptions:
         runner: what runs the job.
         input_kind: what the inputs are, one of INPUT_KINDS.
         annotate: where all pages are written with the decisions of all rules; None for nowhere.
+        extract: how text is made from the HTML of WARC files (`wet.EXTRACTORS`); None for all text of a page.
     """
 
     inputs: tuple[str, ...]
@@ -54,6 +61,7 @@ class CleanOptions:
     runner: RunnerOptions = field(default_factory=RunnerOptions)
     input_kind: str = "wet"
     annotate: Annotate | None = None
+    extract: str | None = None
 
 
 @dataclass(frozen=True)
@@ -98,6 +106,12 @@ class BuildOptions:
         """The options of job 2."""
         clean = self.clean
         return DedupOptions((clean.work,), self.output, self.formats, self.shards, clean.runner, clean.keep_dropped)
+
+
+def check_input_kind(kind: str, kinds: Sequence[str] = INPUT_KINDS) -> None:
+    """Raises UsageError for a kind of input that is none of `kinds`."""
+    if kind not in kinds:
+        raise UsageError(f"--from {kind}: give {', '.join(kinds[:-1])} or {kinds[-1]}" + suggestion(kind, kinds))
 
 
 def bytes_per_worker(megabytes: float | None, workers: int | None) -> float | None:

@@ -1,13 +1,10 @@
 """The filters on a text as a function, for Python: `c4pipe.explain_text`."""
 
-import os
 from collections.abc import Sequence
 
 from c4pipe.clean import Cleaner, PageVerdict
+from c4pipe.jobs.api_arguments import PathArgument, codes
 from c4pipe.recipes import Recipe
-
-PathArgument = str | os.PathLike[str]
-"""A path of this machine; as a string also a URL of an object store."""
 
 
 def explain_text(
@@ -33,13 +30,5 @@ def explain_text(
 
     Raises UsageError as `Cleaner` does.
     """
-    cleaner = Cleaner(
-        recipe, languages=language_codes(languages), lists=lists, links=links, language_model=language_model
-    )
+    cleaner = Cleaner(recipe, languages=codes(languages), lists=lists, links=links, language_model=language_model)
     return cleaner.explain(text, url=url)
-
-
-def language_codes(languages: str | Sequence[str]) -> tuple[str, ...]:
-    """Returns the codes of languages that are given as `"en,de"` or as a list."""
-    codes = languages.split(",") if isinstance(languages, str) else languages
-    return tuple(code.strip() for code in codes)

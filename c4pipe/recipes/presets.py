@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from c4pipe.display import suggestion
 from c4pipe.errors import UsageError
@@ -73,7 +74,8 @@ _ALL_LANGUAGES = step("language", languages=(*CLD3_LANGUAGES, UNKNOWN), **_CLD3)
 
 
 def _variant(base: Recipe, name: str, description: str, **stages: tuple[Step, ...]) -> Recipe:
-    return replace(base, name=name, description=description, **stages)
+    changed: Any = {"name": name, "description": description, **stages}
+    return replace(base, **changed)
 
 
 def _insert(steps: tuple[Step, ...], new: Step, before: str) -> tuple[Step, ...]:

@@ -69,6 +69,7 @@ class Recipe:
         name: its name.
         description: one line about it.
         read, readable, crawled, lines, cleaned, corpus, final: the rules of each stage, in their order.
+        extraction: how the text of pages is made from HTML (see `wet.find_extraction`); "" for the text of WET files.
 
     Raises UsageError where its rules contradict each other.
     """
@@ -82,6 +83,7 @@ class Recipe:
     cleaned: tuple[Step, ...]
     corpus: tuple[Step, ...]
     final: tuple[Step, ...]
+    extraction: str = ""
 
     def __post_init__(self) -> None:
         bad_words = self.find("bad_words")
@@ -135,6 +137,11 @@ class Recipe:
         """The languages that the recipe keeps, in their order; `und` where it has no rule `language`."""
         return tuple(self.parameters("language").get("languages", (UNKNOWN,)))
 
+    @property
+    def input_format(self) -> str:
+        """The format of the files that the pages come from, as it is shown: `WET` or `WARC`."""
+        return "WARC" if self.extraction else "WET"
+
     def with_languages(self, languages: Sequence[str]) -> "Recipe":
         """Returns the recipe with other languages to keep.
 
@@ -155,6 +162,10 @@ class Recipe:
         if len(set(languages)) < len(languages):
             raise UsageError(f"a language is named twice: {','.join(languages)}; name each once")
         return self.change("language", languages=tuple(languages))
+
+    def with_extraction(self, extraction: str) -> "Recipe":
+        """Returns the recipe for text that is made from HTML in this way, or for that of WET files ("")."""
+        return replace(self, extraction=extraction)
 
     def change(self, rule: str, **parameters: Any) -> "Recipe":
         """Returns the recipe with other parameters of one of its rules. Raises KeyError for an unknown parameter."""
@@ -190,6 +201,7 @@ class Recipe:
         return {
             "name": self.name,
             "description": self.description,
+            **({"extraction": self.extraction} if self.extraction else {}),
             **{stage: [{"rule": each.rule, **each.parameters} for each in getattr(self, stage)] for stage in STAGES},
         }
 
@@ -199,12 +211,18 @@ class Recipe:
         return cls(
             values["name"],
             values["description"],
+            extraction=values.get("extraction", ""),
             **{stage: tuple(step(**_frozen(each)) for each in values[stage]) for stage in STAGES},
         )
 
     def fingerprint(self, lists: Mapping[str, str]) -> str:
-        """Returns a short hash of the rules, their parameters and order, and the digests of the lists they use."""
+        """Returns a short hash of the rules, their parameters and order, and the digests of the lists they use.
+
+        For text from HTML, of the extraction, too.
+        """
         rules = {stage: self.to_json()[stage] for stage in STAGES}
+        if self.extraction:
+            rules["extraction"] = self.extraction
         text = json.dumps([rules, dict(lists)], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

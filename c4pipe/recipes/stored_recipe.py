@@ -17,6 +17,8 @@ _MOST_STEPS = 100  # of a stage
 def check_recipe(value: Any, place: str) -> None:
     """Checks a recipe, given as JSON values. Raises ValueError for one that `Recipe.to_json` would not return."""
     _RECIPE(value, place)
+    if "extraction" in value:
+        _EXTRACTION(value["extraction"], f"{place}.extraction")
     try:
         for name in ("name", "description"):
             if not value[name].isprintable() or not value[name].strip():
@@ -59,5 +61,6 @@ def _check_step(stage: str, step: Mapping[str, Any]) -> None:
             raise ValueError("it keeps no language, or one twice")
 
 
+_EXTRACTION = schema.text(r"[a-z]+: [\w.+-]+ [\w.+!-]+(, [\w.+-]+ [\w.+!-]+){0,9}", "an extractor with its libraries")
 _STEPS = schema.sequence(schema.record({"rule": schema.text()}))
 _RECIPE = schema.record({"name": schema.text(), "description": schema.text(), **dict.fromkeys(STAGES, _STEPS)})

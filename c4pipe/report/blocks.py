@@ -139,14 +139,16 @@ def funnel_chart(caption: str, what: str, rows: Iterable[FunnelRow], notes: Mapp
         scale = 1 / row.whole if row.whole else 0.0
         if row.kind == "changed":
             bar, number = Bar(0.0), f"{row.signed} changed"
-        elif row.kind == "dropped":
+        elif row.kind in ("dropped", "skipped"):
             left -= row.number
             bar, number = Bar(row.number * scale, left * scale, "dropped"), row.signed
         else:
             left = row.number
             bar, number = Bar(row.number * scale), row.signed
         note, link = notes.get(row.name, ("", ""))
-        table_rows.append(Row(row.name, (number, row.percent), bar, note, link, total=not row.is_rule))
+        table_rows.append(
+            Row(row.name, (number, row.percent), bar, note, link, total=not row.is_rule and row.kind != "skipped")
+        )
     return Table(caption, ("step", what, "%"), table_rows, chart=f"of all {what}")
 
 

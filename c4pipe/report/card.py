@@ -16,6 +16,7 @@ from c4pipe.recipes import Recipe, describe_step
 from c4pipe.report.card_limits import limits
 from c4pipe.report.funnel import funnel_rows
 from c4pipe.report.rendering import render
+from c4pipe.wet import describe_extraction
 
 NAME = "README.md"
 
@@ -58,6 +59,7 @@ def render_card(manifest: Mapping[str, Any], opt_outs: Mapping[str, Any] = Mappi
         pages=counts.get("pages.kept", 0),
         bytes=counts.get("bytes.kept", 0),
         recipe=recipe,
+        extraction=describe_extraction(recipe.extraction) if recipe.extraction else "",
         rules=[(step.rule, describe_step(step), step.definition.source) for _, step in recipe.steps()],
         funnel=funnel_rows(recipe, counts),
         stored=dict(sorted(stored.items())),

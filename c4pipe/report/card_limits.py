@@ -17,10 +17,10 @@ def limits(recipe: Recipe, languages: Sequence[str], missing: int) -> Iterator[s
     Args:
         recipe: the recipe of the corpus. A limit that comes from a rule is named where the recipe has that rule.
         languages: codes of the languages that have pages.
-        missing: how many of the WET files could not be fetched.
+        missing: how many of the input files could not be fetched.
     """
     if missing:
-        yield f"{missing:,} of the requested WET files could not be fetched."
+        yield f"{missing:,} of the requested {recipe.input_format} files could not be fetched."
     if recipe.find("bad_words") or recipe.find("bad_token"):
         yield (
             "The list of bad words removes more than it is meant to: text by and about minorities is dropped more "
@@ -41,11 +41,7 @@ def limits(recipe: Recipe, languages: Sequence[str], missing: int) -> Iterator[s
     if recipe.find("curly_bracket"):
         yield "A page or line with a curly bracket is dropped, and with it most program code."
     if any(step.definition.measure for _, step in recipe.steps()):
-        yield (
-            "The rules that count something in a whole page were made for text that trafilatura extracts from HTML. "
-            "The text here is that of WET files, with menus and footers, so these rules drop more pages than in the "
-            "corpora that they come from."
-        )
+        yield _extraction_limit(recipe.extraction)
     yield from _sentence_limit(recipe, languages)
     yield _repetition_limit(recipe)
     if recipe.find("domain_not_listed") or recipe.find("url_not_listed"):
@@ -72,6 +68,22 @@ def limits(recipe: Recipe, languages: Sequence[str], missing: int) -> Iterator[s
         f"Nothing was done about {'' if masked else 'personal data, '}false or hateful statements, machine-written "
         f"text, or pages that are also in {'other' if recipe.find('evaluation_overlap') else 'the'} test sets of "
         "benchmarks."
+    )
+
+
+def _extraction_limit(extraction: str) -> str:
+    made_for = "The rules that count something in a whole page were made for text that trafilatura extracts from HTML. "
+    if extraction.startswith("trafilatura"):
+        return (
+            f"{made_for}So is the text here. But no page was compared with those before it (`deduplicate`), and other "
+            "versions of trafilatura find other text."
+        )
+    if extraction.startswith("main"):
+        return f"{made_for}The text here is what resiliparse finds, so these rules drop other pages."
+    text = "all text of a page" if extraction else "that of WET files"
+    return (
+        f"{made_for}The text here is {text}, with menus and footers, so these rules drop more pages than in the "
+        "corpora that they come from."
     )
 
 

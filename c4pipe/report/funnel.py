@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from c4pipe.recipes import Recipe
-from c4pipe.wet import DAMAGE
+from c4pipe.wet import DAMAGE, SKIPPED
 
-Section = Literal["pages", "lines", "units", "spans", "bytes", "damage"]
-Kind = Literal["read", "dropped", "changed", "kept", "part", "damage"]
+Section = Literal["records", "pages", "lines", "units", "spans", "bytes", "damage"]
+Kind = Literal["read", "skipped", "dropped", "changed", "kept", "part", "damage"]
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,11 @@ class FunnelRow:
     """One row of a funnel.
 
     Attributes:
-        section: what is counted. `units` are those of repeated spans: sentences or lines; `spans` are repeated spans.
-        kind: `read` (the first row of a section), `dropped` or `changed` (by one rule), `kept` (what a section ends
-            with), `part` (a part of the row above, such as the pages of one language), `damage`.
+        section: what is counted. `records` are those of WARC files. `units` are those of repeated spans: sentences or
+            lines; `spans` are repeated spans.
+        kind: `read` (the first row of a section), `skipped` (records that are no page), `dropped` or `changed` (by one
+            rule), `kept` (what a section ends with), `part` (a part of the row above, such as the pages of one
+            language), `damage`.
         name: the rule, or the words for any other row.
         number: how many; never negative.
         whole: the number of the section's first row, of which `number` is a share; 0 for damage.
@@ -46,7 +48,7 @@ class FunnelRow:
     @property
     def signed(self) -> str:
         """The number with thousands separators, negative where it was dropped."""
-        return f"{-self.number if self.kind == 'dropped' else self.number:,}"
+        return f"{-self.number if self.kind in ('dropped', 'skipped') else self.number:,}"
 
     @property
     def percent(self) -> str:
@@ -64,6 +66,7 @@ def funnel_rows(recipe: Recipe, counts: Mapping[str, int]) -> list[FunnelRow]:
         counts: the counters of `clean`, or of a whole corpus (`counts` of its manifest).
     """
     return [
+        *_records(recipe, counts),
         *_pages(recipe, counts),
         *_lines(recipe, counts),
         *_units(recipe, counts),
@@ -81,6 +84,20 @@ def percent(part: int, whole: int) -> str:
 def unit_name(recipe: Recipe) -> str:
     """Returns what repeated spans consist of, in the plural: `sentences` or `lines`."""
     return f"{recipe.parameters('repeated_span').get('unit', 'sentence')}s"
+
+
+def _records(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
+    """Yields the rows of the records of WARC files. The number of each kind that is no page is there if it is not 0."""
+    if not recipe.extraction:
+        return
+    pages = counts.get("pages.read", 0)
+    skipped = {kind: counts.get(f"records.skipped.{kind}", 0) for kind in SKIPPED}
+    records = pages + sum(skipped.values())
+    yield FunnelRow("records", "read", "records read", records, records)
+    for kind, number in skipped.items():
+        if number:
+            yield FunnelRow("records", "skipped", kind, number, records)
+    yield FunnelRow("records", "kept", "pages", pages, records)
 
 
 def _pages(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:

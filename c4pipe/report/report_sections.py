@@ -23,7 +23,7 @@ from c4pipe.report.funnel import FunnelRow, funnel_rows, percent, unit_name
 from c4pipe.report.report_input import ReportInput
 from c4pipe.report.report_languages import dropped_languages, languages, lengths, tokens
 from c4pipe.report.report_opt_outs import opt_outs
-from c4pipe.wet import DAMAGE
+from c4pipe.wet import DAMAGE, SKIPPED, describe_extraction
 
 WORDING_SIZE = 600
 """Characters that are shown of a recipe's description and of a rule's."""
@@ -39,7 +39,7 @@ def report_sections(report: ReportInput) -> list[Section]:
     by_rule = report_examples.examples_by_rule(recipe, report.manifest["counts"], examples)
     borderline = report_examples.borderline_examples(recipe, report.profile, examples)
     sections = [
-        Section("pages", "Pages", [_page_funnel(report, funnel), _byte_funnel(funnel)]),
+        Section("pages", "Pages", [*_record_funnel(funnel), _page_funnel(report, funnel), _byte_funnel(funnel)]),
         Section("lines", "Lines and sentences", [_line_funnel(report, funnel), *_unit_funnel(report, funnel)]),
         Section("examples", "Examples for each rule", list(by_rule)),
         Section("passed", "Pages that just passed", list(borderline)),
@@ -61,6 +61,13 @@ def report_sections(report: ReportInput) -> list[Section]:
 def _page_funnel(report: ReportInput, funnel: Iterable[FunnelRow]) -> Table:
     rows = [row for row in funnel if row.section == "pages" and row.kind != "part"]
     return funnel_chart("A page counts for the first rule that drops it.", "pages", rows, _rule_notes(report))
+
+
+def _record_funnel(funnel: Iterable[FunnelRow]) -> Iterator[Table]:
+    rows = [row for row in funnel if row.section == "records"]
+    if rows:
+        notes = {kind: (meaning, "") for kind, meaning in SKIPPED.items()}
+        yield funnel_chart("The records of the WARC files", "records", rows, notes)
 
 
 def _line_funnel(report: ReportInput, funnel: Iterable[FunnelRow]) -> Table:
@@ -156,8 +163,11 @@ def _months(report: ReportInput) -> Iterator[Table]:
 
 def _inputs(report: ReportInput) -> Iterator[Block]:
     inputs, missing = report.manifest["inputs"], report.manifest["missing"]
-    yield Paragraph(f"{len(inputs):,} WET files of {sum(file['bytes'] for file in inputs):,} bytes in total.")
-    yield from _input_list(inputs)
+    kind = report.recipe.input_format
+    yield Paragraph(f"{len(inputs):,} {kind} files of {sum(file['bytes'] for file in inputs):,} bytes in total.")
+    if report.recipe.extraction:
+        yield Paragraph(f"The text of a page is {describe_extraction(report.recipe.extraction)}.")
+    yield from _input_list(inputs, kind)
     damage = [
         Row(kind, (f"{report.count(f'damage.{kind}'):,}",), note=meaning)
         for kind, meaning in DAMAGE.items()
@@ -170,13 +180,13 @@ def _inputs(report: ReportInput) -> Iterator[Block]:
     if missing:
         first = f"; the first {_MISSING}" if len(missing) > _MISSING else ""
         yield TextTable(
-            f"{len(missing):,} more WET files could not be fetched{first}",
+            f"{len(missing):,} more {kind} files could not be fetched{first}",
             ("file", "error"),
             [(short(file["name"], 200), short(file["error"], 300)) for file in missing[:_MISSING]],
         )
 
 
-def _input_list(inputs: Sequence[Mapping[str, Any]]) -> Iterator[Lines]:
+def _input_list(inputs: Sequence[Mapping[str, Any]], kind: str) -> Iterator[Lines]:
     """Yields the names of the inputs with their bytes: all of them, unless they are more than a page can have."""
     lines, size = [], 0
     for file in inputs:
@@ -188,7 +198,9 @@ def _input_list(inputs: Sequence[Mapping[str, Any]]) -> Iterator[Lines]:
     if left:
         lines.append(f"and {left:,} more, which manifest.json lists")
     if lines:
-        yield Lines("All WET files" if not left else f"The first {len(lines) - 1:,} WET files", "bytes, name", lines)
+        yield Lines(
+            f"All {kind} files" if not left else f"The first {len(lines) - 1:,} {kind} files", "bytes, name", lines
+        )
 
 
 def _rules(report: ReportInput) -> TextTable:

@@ -55,7 +55,7 @@ def _facts(report: ReportInput) -> dict[str, str]:
         "of pages read": f"{percent(kept, report.count('pages.read'))} %",
         "text kept": _size(report.count("bytes.kept")),
         "languages": f"{len({name.partition('/')[0] for name in report.profile['pages']}):,}",
-        "WET files": f"{len(report.manifest['inputs']):,}",
+        f"{report.recipe.input_format} files": f"{len(report.manifest['inputs']):,}",
     }
 
 

@@ -1,4 +1,11 @@
+from .damage import DAMAGE as DAMAGE
+from .damage import RECORD_CAP as RECORD_CAP
+from .damage import Damage as Damage
+from .html_text import EXTRACTORS as EXTRACTORS
+from .html_text import choose_extraction as choose_extraction
+from .html_text import describe_extraction as describe_extraction
 from .inputs import COMMON_CRAWL as COMMON_CRAWL
+from .inputs import WARC_ENDINGS as WARC_ENDINGS
 from .inputs import WET_ENDINGS as WET_ENDINGS
 from .inputs import InputFile as InputFile
 from .inputs import Selection as Selection
@@ -8,11 +15,11 @@ from .page import Page as Page
 from .page import split_newlines as split_newlines
 from .page import text_order as text_order
 from .page import trimmed as trimmed
+from .page_reader import PageReader as PageReader
+from .page_reader import page_reader as page_reader
 from .quarantine import QuarantineWriter as QuarantineWriter
-from .records import DAMAGE as DAMAGE
-from .records import RECORD_CAP as RECORD_CAP
-from .records import Damage as Damage
 from .records import read_pages as read_pages
-from .robots_records import SKIPPED as SKIPPED
 from .robots_records import RobotsRecord as RobotsRecord
 from .robots_records import read_robots as read_robots
+from .warc_pages import SKIPPED as SKIPPED
+from .warc_pages import SkippedRecord as SkippedRecord

@@ -1,20 +1,25 @@
-"""Finds the WET files that a user names: crawls, URLs, paths, globs, folders, and lists of these."""
+"""Finds the WET or WARC files that a user names: crawls, URLs, paths, globs, folders, and lists of these."""
 
 import os
 import re
-import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from glob import glob, has_magic
 from pathlib import Path
 from typing import NamedTuple
 
 from c4pipe.display import error_reason, format_count
-from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.io import SCHEMES, ByteStream, InputOpener, NetworkOptions, OnWait, is_url, list_objects
+from c4pipe.errors import UsageError
+from c4pipe.io import SCHEMES, NetworkOptions, OnWait, is_url, list_objects
+from c4pipe.wet.crawl_listing import crawl_paths
 
 WET_ENDINGS = (".wet", ".wet.gz")
 """The endings of WET files that are searched in folders; a path or glob may name any file."""
+
+WARC_ENDINGS = (".warc", ".warc.gz")
+"""The endings of WARC files that are searched in folders."""
+
+_ENDINGS = {"wet": WET_ENDINGS, "warc": WARC_ENDINGS}
 
 COMMON_CRAWL = "https://data.commoncrawl.org"
 """The default address of crawls: Common Crawl's public server."""
@@ -22,8 +27,6 @@ COMMON_CRAWL = "https://data.commoncrawl.org"
 _NAME_THEM = "give another folder, or name the files themselves"
 _CRAWL = re.compile(r"CC-MAIN-[0-9]{4}(?:-[0-9]{2,4})?(?:-[0-9]{2})?")
 _NAME = re.compile(r"[\w][\w.@+=, -]{0,254}")
-_LISTING_CAP = 64 * 1024 * 1024  # bytes of a wet.paths, packed or unpacked: a crawl's is 10 MB
-_READ_SIZE = 1 << 20  # bytes
 _LONGEST = 230  # bytes of a name: file systems allow 255, and ".quarantine.jsonl" and the like are added
 
 
@@ -98,6 +101,7 @@ def find_inputs(
     selection: Selection | None = None,
     on_wait: OnWait | None = None,
     on_note: Callable[[str], None] = lambda text: None,
+    kind: str = "wet",
 ) -> tuple[InputFile, ...]:
     """Returns the files that some inputs name, each once, in the order of their names.
 
@@ -107,11 +111,12 @@ def find_inputs(
         selection: which files of a crawl; None for all.
         on_wait: gets each wait of the download of a crawl's list; without it, waits are logged.
         on_note: is called with a sentence where a crawl has fewer files than are selected.
+        kind: `wet` or `warc`: which files are searched in crawls and folders.
 
     Raises UsageError if an input names no file, or if two files have one name; C4pipeError if a crawl's list can't be
     downloaded.
     """
-    finder = _Finder(selection or Selection(), on_wait, on_note)
+    finder = _Finder(selection or Selection(), on_wait, on_note, kind)
     paths: dict[str, str] = {}
     for pattern in patterns:
         for path in finder.expand(pattern):
@@ -154,8 +159,9 @@ def _name(path: str) -> str:
 
 
 class _Finder:
-    def __init__(self, selection: Selection, on_wait: OnWait | None, on_note: Callable[[str], None]) -> None:
+    def __init__(self, selection: Selection, on_wait: OnWait | None, on_note: Callable[[str], None], kind: str) -> None:
         self._selection = selection
+        self._kind, self._endings = kind, _ENDINGS[kind]
         self._on_wait, self._on_note = on_wait, on_note
         self.crawls = 0
         self._sizes: dict[str, int] = {}  # of objects in folders of stores
@@ -181,7 +187,7 @@ class _Finder:
                 "copy it to one of these"
             )
         else:
-            yield from map(str, _local(pattern))
+            yield from map(str, _local(pattern, self._endings))
 
     def _list(self, name: str) -> Iterator[str]:
         try:
@@ -201,67 +207,29 @@ class _Finder:
             sizes = {
                 url: size
                 for url, size in list_objects(folder, self._selection.network)
-                if _is_wet(url.rpartition("/")[2])
+                if _is_input(url.rpartition("/")[2], self._endings)
             }
         except (OSError, ValueError) as error:
             raise UsageError(f"input {folder!r} can't be listed: {error_reason(error)}") from None
         if not sizes:
             raise UsageError(
-                f"the folder {folder} has no file whose name ends in {' or '.join(WET_ENDINGS)}: {_NAME_THEM}"
+                f"the folder {folder} has no file whose name ends in {' or '.join(self._endings)}: {_NAME_THEM}"
             )
         self._sizes.update(sizes)
         yield from sizes
 
     def _crawl(self, crawl: str) -> Iterator[str]:
-        listing = f"{self._selection.source.rstrip('/')}/crawl-data/{crawl}/wet.paths.gz"
-        paths = _paths(_listing(listing, self._selection.network, self._on_wait), listing)
+        listing = f"{self._selection.source.rstrip('/')}/crawl-data/{crawl}/{self._kind}.paths.gz"
+        paths = crawl_paths(listing, self._endings, self._selection.network, self._on_wait)
         if sentence := self._selection.surplus(paths, crawl):
             self._on_note(sentence)
         for path in self._selection.of(paths, crawl):
             yield f"{self._selection.source.rstrip('/')}/{path}"
 
 
-def _listing(listing: str, network: NetworkOptions, on_wait: OnWait | None) -> bytes:
-    """Returns the unpacked list of a crawl's files. Raises C4pipeError where it can't be read, is cut or has no end."""
-    try:
-        # Few tries, since the user waits: a wrong address is reported within half a minute.
-        opener = InputOpener(replace(network, tries=min(5, network.tries)), on_wait)
-        with opener.open(listing, _LISTING_CAP) as stream:
-            return _unpack(stream)
-    except (OSError, ValueError, zlib.error) as error:
-        reason = error_reason(error, with_path=True).removeprefix(f"{listing}: ")
-        if "HTTP status 404" in reason or isinstance(error, FileNotFoundError):
-            raise UsageError(
-                f"there is no such crawl as {listing.split('/')[-2]}: {listing} does not exist; "
-                "the crawls are listed at https://commoncrawl.org/get-started"
-            ) from error
-        raise C4pipeError(f"the list of the crawl's files {listing} can't be downloaded: {reason}") from error
-
-
-def _unpack(stream: ByteStream) -> bytes:
-    """Returns the content of a gzipped list. Raises ValueError where it is too large or cut, zlib.error if damaged."""
-    unpacker, unpacked = zlib.decompressobj(31), bytearray()
-    while not unpacker.eof:
-        data = stream.read(_READ_SIZE)
-        unpacked += unpacker.decompress(data, _LISTING_CAP + 1 - len(unpacked))
-        if len(unpacked) > _LISTING_CAP:
-            raise ValueError(f"it is larger than {_LISTING_CAP:,} bytes, and a crawl's list has about ten million")
-        if not data and not unpacker.eof:
-            raise ValueError("it is cut off")
-    return bytes(unpacked)
-
-
-def _paths(listing: bytes, name: str) -> list[str]:
-    paths = [line.strip() for line in listing.decode("utf-8", "replace").splitlines() if line.strip()]
-    for path in paths:
-        if ".." in path.split("/") or path.startswith("/") or not path.endswith(WET_ENDINGS):
-            raise C4pipeError(f"{name} is no list of WET files: it has {path[:200]!r}")
-    return paths
-
-
-def _is_wet(name: str) -> bool:
-    """Tells whether a name in a folder is that of a WET file; `._*` are macOS' notes on other files."""
-    return name.endswith(WET_ENDINGS) and not name.startswith("._")
+def _is_input(name: str, endings: tuple[str, ...]) -> bool:
+    """Tells whether a name in a folder is that of an input; `._*` are macOS' notes on other files."""
+    return name.endswith(endings) and not name.startswith("._")
 
 
 def _meant(pattern: str) -> str:
@@ -273,13 +241,13 @@ def _meant(pattern: str) -> str:
     return ""
 
 
-def _local(pattern: str) -> list[Path]:
+def _local(pattern: str, endings: tuple[str, ...]) -> list[Path]:
     path = Path(pattern)
     if path.is_dir():
-        paths = [each for each in path.rglob("*") if _is_wet(each.name) and each.is_file()]
+        paths = [each for each in path.rglob("*") if _is_input(each.name, endings) and each.is_file()]
         if not paths:
             raise UsageError(
-                f"the folder {pattern} has no file whose name ends in {' or '.join(WET_ENDINGS)}: {_NAME_THEM}"
+                f"the folder {pattern} has no file whose name ends in {' or '.join(endings)}: {_NAME_THEM}"
             )
         return paths
     if path.is_file():

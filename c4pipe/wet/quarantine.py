@@ -4,7 +4,7 @@ import json
 from typing import TextIO
 
 from c4pipe.io import AtomicFile, StoragePath, naming
-from c4pipe.wet.records import Damage
+from c4pipe.wet.damage import Damage
 
 MOST = 10_000
 """Lines of a quarantine file, at most. Its last line counts the rest, so a hostile file can't fill the disk."""

@@ -1,4 +1,4 @@
-"""Reads the pages of a WET file. Damage never ends a file: it is reported, and reading continues after it.
+"""Reads the records of a WET or WARC file. Damage never ends a file: it is reported, and reading continues after it.
 
 A record has a version line, headers by name (in any order and any case), a blank line, a body of Content-Length bytes,
 and two newlines (WARC 1.0, ISO 28500). Where a record is different, the reader searches for the start of the next one.
@@ -6,38 +6,13 @@ and two newlines (WARC 1.0, ISO 28500). Where a record is different, the reader 
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from c4pipe.io import ByteStream
+from c4pipe.wet.damage import HEADER_CAP, RECORD_CAP, Damage
 from c4pipe.wet.gzip_members import FIRST_BYTES, Gap, inflate, is_version
 from c4pipe.wet.page import Page
 from c4pipe.wet.record_end import is_whole
 from c4pipe.wet.record_header import NO_BYTES, Header, parse_header
-
-RECORD_CAP = 16 * 1024 * 1024
-"""Bytes of the largest body that is read: more than eighty times the characters that rule `too_long` lets pass."""
-
-HEADER_CAP = 256 * 1024
-"""Bytes of the largest header block that is read."""
-
-DAMAGE = {
-    "gzip_corrupt": "a gzip member can't be inflated, or is cut off before the next one; its records are lost",
-    "gzip_cut": "the file ends inside a gzip member",
-    "gzip_junk": "bytes between gzip members belong to none; they are skipped",
-    "empty_file": "the file has no record",
-    "junk": "bytes belong to no record; they are skipped",
-    "header_cut": "a header block ends before its blank line; the record is lost",
-    "header_too_large": f"a header block is larger than {HEADER_CAP:,} bytes; the record is lost",
-    "lf_header": "lines of a header block end in LF instead of CRLF; the record is read",
-    "bad_header": "a header block has lines without a colon; they are skipped",
-    "missing_header": "a record has no WARC-Type (it is skipped) or no Content-Length (it ends at the next record)",
-    "doubled_header": "a header block has one header twice with two values; the first value counts",
-    "bad_length": "Content-Length is wrong; the record ends where the next one begins, or with the file",
-    "record_cut": "the body of a record is cut off; the record is lost",
-    "record_too_large": f"the body of a record is larger than {RECORD_CAP:,} bytes; the record is lost",
-    "not_utf8": "a header block or a page has bytes that are not UTF-8; they are read as U+FFFD",
-}
-"""The kinds of damage: what is wrong, and what the reader does about it."""
 
 _VERSION = rb"[Ww][Aa][Rr][Cc]/(?:1\.[0-9]|0\.1[78])[ \t]{0,9}\r?\n"  # 0.17, 0.18: drafts of 1.0 with the same records
 _START = _VERSION + rb"(?=(?i:WARC|Content)-[A-Za-z-]{1,99}[ \t]{0,9}:)"
@@ -49,22 +24,13 @@ _NEWLINES = re.compile(rb"[\r\n]*")
 _END_OF_RECORD = re.compile(rb"(?:\r\n\r\n|\n\n)")
 
 
-class Damage(NamedTuple):
-    """Damage in a WET file: its kind, its place, and the bytes that were lost.
+def read_records(stream: ByteStream) -> Iterator[tuple[dict[str, str], bytearray, int] | Damage]:
+    """Yields (header fields by lower-case name, body, offset) for each record of a WARC file, and Damage.
 
-    Attributes:
-        kind: a key of DAMAGE.
-        offset: inflated bytes of the file before the damage, or before its record if it is in a record. The bytes that
-            a gap lost (see `gzip_members.Gap`) are not counted.
-        length: bytes lost or skipped from the offset on; 0 if all was read. For header lines that are skipped:
-            their bytes without line ends, which come later in the record.
-        first: the first of these bytes, FIRST_BYTES at most.
+    The offset is in inflated bytes. Memory stays under a few RECORD_CAP for any file.
+    Raises OSError if the stream can't be read, nothing else.
     """
-
-    kind: str
-    offset: int
-    length: int = 0
-    first: bytes = b""
+    return _RecordReader(stream).read()
 
 
 def read_pages(stream: ByteStream) -> Iterator[Page | Damage]:
@@ -78,7 +44,7 @@ def read_pages(stream: ByteStream) -> Iterator[Page | Damage]:
     Raises OSError if the stream can't be read, nothing else.
     """
     position = 0
-    for item in RecordReader(stream).read():
+    for item in read_records(stream):
         if isinstance(item, Damage):
             yield item
             continue
@@ -95,7 +61,7 @@ def read_pages(stream: ByteStream) -> Iterator[Page | Damage]:
         position += 1
 
 
-class RecordReader:
+class _RecordReader:
     """Reads records from the inflated bytes of a file. `buffer` has those that are read but not consumed.
 
     Attributes:

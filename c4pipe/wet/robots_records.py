@@ -7,8 +7,9 @@ from typing import NamedTuple
 from urllib.parse import urljoin
 
 from c4pipe.io import ByteStream
+from c4pipe.wet.damage import Damage
 from c4pipe.wet.page import microseconds
-from c4pipe.wet.records import Damage, RecordReader
+from c4pipe.wet.records import read_records
 
 _MOST = 1 << 20  # bytes of a body that are decoded: twice what counts of a robots.txt
 _STATUS = re.compile(rb"HTTP/[0-9.]{1,9} +([0-9]{3})(?![0-9])", re.IGNORECASE)
@@ -48,7 +49,7 @@ def read_robots(stream: ByteStream) -> Iterator[RobotsRecord | str | Damage]:
 
     Records of other types (request, warcinfo, ...) are skipped. Raises OSError if the stream can't be read.
     """
-    for item in RecordReader(stream).read():
+    for item in read_records(stream):
         if isinstance(item, Damage):
             yield item
             continue

@@ -17,7 +17,7 @@ from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.corpus.shard_writer import SCHEMA as SHARD_SCHEMA
 from c4pipe.recipes.rules import RULES
-from c4pipe.wet.records import DAMAGE
+from c4pipe.wet.damage import DAMAGE
 from tests.helpers.documents import ROOT, first_quotes, page, quoted, section, table_rows
 
 PAGE = page("docs/formats.md")

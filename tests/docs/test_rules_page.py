@@ -10,7 +10,7 @@ from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe import STAGES, Recipe
 from c4pipe.recipes.rules import RULES
 from c4pipe.recipes.wording import parameter_text
-from c4pipe.wet.records import DAMAGE
+from c4pipe.wet.damage import DAMAGE
 from scripts.make_rules_page import rules_page
 from tests.helpers.documents import ROOT, folded, page, quoted, section, table_rows
 

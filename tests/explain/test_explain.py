@@ -29,8 +29,8 @@ from c4pipe.filters.urls import normalise_url
 from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.presets import C4
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.wet.damage import RECORD_CAP
 from c4pipe.wet.page import Page
-from c4pipe.wet.records import RECORD_CAP
 from tests.helpers.console import printed
 from tests.helpers.pages import pages_of
 from tests.helpers.web import serve

@@ -13,7 +13,8 @@ from tests.helpers.wet_reading import ALL, A
 BOMB = """
 import io, re, sys, time, zlib
 from pathlib import Path
-from c4pipe.wet.records import Damage, read_pages
+from c4pipe.wet.damage import Damage
+from c4pipe.wet.records import read_pages
 
 def peak():  # in kB; getrusage's would be the parent's
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])

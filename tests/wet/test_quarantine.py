@@ -20,9 +20,10 @@ from c4pipe.clean.work_reader import read_header
 from c4pipe.recipes.presets import UNFILTERED
 from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.wet import quarantine
+from c4pipe.wet.damage import DAMAGE, Damage
 from c4pipe.wet.gzip_members import FIRST_BYTES
 from c4pipe.wet.quarantine import MOST, QuarantineWriter, quarantine_file
-from c4pipe.wet.records import DAMAGE, Damage, read_pages
+from c4pipe.wet.records import read_pages
 from tests.helpers.streams import Failing
 from tests.helpers.web_data import by_data
 from tests.helpers.wet import record

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from c4pipe.wet import records
+from c4pipe.wet.damage import DAMAGE, Damage
 from c4pipe.wet.page import Page
-from c4pipe.wet.records import DAMAGE, Damage, read_pages
+from c4pipe.wet.records import read_pages
 from tests.helpers.web_data import REAL, SHIPPED, folders
 from tests.helpers.wet import record
 
