@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from c4pipe.clean import PAGE_COLUMNS, Example, SmallestKeys, examples, find_work_files, read_kept, read_stale
@@ -12,11 +13,13 @@ from c4pipe.dedup import finish, page_batches, publish, shuffle
 from c4pipe.dedup.dedup_plan import DedupPlan
 from c4pipe.dedup.dedup_step import REPORT, DedupStep, files_of, rows_of, step_report
 from c4pipe.dedup.finish import PageFinisher
+from c4pipe.dedup.near_pages import PAIR
 from c4pipe.dedup.removals import JOINED, REPEAT, Removals
 from c4pipe.dedup.repeats import joined_copies, most_repeated, with_texts
 from c4pipe.dedup.shard import write_shard
 from c4pipe.dedup.shuffle import STALE_ROW
 from c4pipe.dedup.span_places import MARKS, PLACE
+from c4pipe.filters import Rows
 from c4pipe.io import StoragePath, storage_path
 from c4pipe.recipes import Recipe, recipe_lists
 from c4pipe.runners import Step, control_totals
@@ -48,6 +51,7 @@ class FinishPages(DedupStep):
         counts = Counter[str]()
         reports: list[control_totals.Report] = []
         stale = self._receive("stale_captures", grouped["stale"], STALE_ROW, reports)
+        near = self._receive("near_duplicates", grouped.get("near", ()), PAIR, reports)
         marks = self._receive("marks", grouped["marks"], MARKS, reports)
         changes = self._receive("changes", grouped.get("changes", ()), PLACE, reports)
         removals = Removals(marks, changes, self._plan.span.get("size", 1))
@@ -56,8 +60,8 @@ class FinishPages(DedupStep):
         held: list[pa.Table] = []
         for file, path in files_of(grouped):
             shown = SmallestKeys() if path in self._shown else None
-            rows = rows_of(stale, file)
-            for pages in self._finish_file(file, storage_path(path), rows, removals, counts, seen, shown):
+            rows, near_here = rows_of(stale, file), near[near["file"] == file]
+            for pages in self._finish_file(file, storage_path(path), rows, near_here, removals, counts, seen, shown):
                 held.append(pages)
                 if sum(pages.nbytes for pages in held) >= _HELD_BYTES:
                     yield from self._send(held, reports)
@@ -79,6 +83,7 @@ class FinishPages(DedupStep):
         file: int,
         path: StoragePath,
         stale: Any,
+        near: Rows,
         removals: Removals,
         counts: Counter[str],
         seen: list[Any],
@@ -89,7 +94,11 @@ class FinishPages(DedupStep):
         Adds to the counts, to the removals, to `shown`, and to `seen` the keys of the pages.
         """
         with self._finisher.audit(self._plan.keep_dropped, path.name.removesuffix(".parquet")) as dropped:
-            for newest, passed_over in read_kept(path, [*PAGE_COLUMNS, "span_hashes"], stale):
+            if len(near):
+                counts["pages.dropped.near_duplicate"] += len(near)
+                counts["pages.dropped.stale_capture"] -= len(near)  # both are among the rows that are passed over
+            dropped_rows = np.r_[stale, near["row"]]
+            for newest, passed_over in read_kept(path, [*PAGE_COLUMNS, "span_hashes"], dropped_rows):
                 counts["pages.dropped.stale_capture"] += passed_over
                 self._tally("pages", passed_over)
                 seen.append(newest["page_key"].to_numpy())

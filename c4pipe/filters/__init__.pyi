@@ -18,6 +18,7 @@ from .language import known_languages as known_languages
 from .language import knows_language as knows_language
 from .language import make_detector as make_detector
 from .language import two_letter_code as two_letter_code
+from .minhash import U16 as U16
 from .packed_lines import pack as pack
 from .packed_lines import packed_rule as packed_rule
 from .page_text import PageText as PageText
