@@ -21,6 +21,22 @@ BAND_ROW = np.dtype([("hash", "<u8"), ("signature", "<u4"), *_PAGE])
 PAIR = np.dtype([*_PAGE, *((f"first_{name}", kind) for name, kind in _PAGE)])
 """Two pages of a cluster, or that may be of one: the later and the first, in their order. 40 bytes."""
 
+STAY = np.dtype([("page", "<u8"), ("file", "<u4"), ("row", "<u4"), ("pages", "<u4"), ("group", "<u4")])
+"""A page that stays: its key, file and row; how many pages a group drops for it, and the number of that group."""
+
+NEAR_SHUFFLES = {
+    "bands": "bands of signatures, to their bucket",
+    "copies": "pages with the signature of another page of their group, to their group",
+    "candidates": "pages that share a band, to the group of the later page",
+    "pairs": "pages to compare, to the group of the first page",
+    "signatures": "signatures to compare, to the group of the first page",
+    "clusters": "pages of one cluster, to the groups of both",
+    "near_duplicates": "pages that are nearly the same as another, to their group",
+    "staying": "pages that stay, to their group",
+    "stayed": "pages that stay, to the groups that drop a page for them",
+}
+"""The shuffles of the rule `near_duplicate`: by name, what each carries and where to."""
+
 NEIGHBOURS = 4
 """With how many of the pages that share a band, in the order of their signatures, a page is compared."""
 
@@ -124,9 +140,9 @@ def unique_pairs(pairs: Rows) -> Rows:
     return pairs[_starts(pairs["page"], pairs["first_page"])]
 
 
-def similarities(one: U16, other: U16, numbers: int) -> npt.NDArray[np.float64]:
-    """Returns the share of equal minima of pairs of signatures, which have that many numbers."""
-    equal: npt.NDArray[np.float64] = (one[:, :numbers] == other[:, :numbers]).sum(axis=1) / numbers
+def similarities(one: U16, other: U16) -> npt.NDArray[np.float64]:
+    """Returns the share of equal minima of pairs of signatures: a row of each array is one."""
+    equal: npt.NDArray[np.float64] = (one == other).mean(axis=1)
     return equal
 
 
@@ -169,6 +185,18 @@ def choose(clusters: Rows, copies: Rows, is_own: npt.NDArray[np.bool_]) -> tuple
         copies[name][follows] = own[name][found[follows]]
     dropped = np.concatenate([own, copies])
     return dropped[np.argsort(dropped["page"])], unsettled
+
+
+def staying(dropped: Rows, group: int) -> Rows:
+    """Returns a STAY row of each page that stays, given the PAIRs of a group's pages to drop."""
+    order = np.argsort(dropped["first_page"], kind="stable")
+    new = np.flatnonzero(_starts(dropped["first_page"][order]))
+    first = dropped[order[new]]
+    rows = np.empty(len(new), STAY)
+    for name in ("page", "file", "row"):
+        rows[name] = first[f"first_{name}"]
+    rows["pages"], rows["group"] = np.diff(np.r_[new, len(order)]), group
+    return rows
 
 
 def components(one: Index, other: Index, number: int) -> Index:

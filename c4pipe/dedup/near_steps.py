@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from c4pipe.clean import row_groups
-from c4pipe.dedup import near_pages, shuffle
+from c4pipe.dedup import near_finish, near_pages, shuffle
 from c4pipe.dedup.dedup_plan import DedupPlan
 from c4pipe.dedup.dedup_step import REPORT, DedupStep, Files, files_of, rows_of, step_report
-from c4pipe.dedup.near_pages import BAND_ROW, NEAR_PAGE, PAIR
+from c4pipe.dedup.near_pages import BAND_ROW, NEAR_PAGE, PAIR, STAY
 from c4pipe.dedup.shuffle import STALE_ROW
 from c4pipe.filters import U16, Rows
 from c4pipe.io import storage_path
@@ -30,7 +31,7 @@ Grouped = tuple[int, Mapping[str, Iterable[Any]]]
 """The number of a group of files, and what it received, by the name of its collection."""
 
 
-def find_near_duplicates(flow: Flow, files: Any, stale: Any, plan: DedupPlan) -> tuple[Any, list[Any]]:
+def find_near_duplicates(flow: Flow, files: Any, stale: Any, plan: DedupPlan) -> tuple[Any, Any, list[Any]]:
     """Adds the steps that find pages which are nearly the same as another one.
 
     Args:
@@ -40,7 +41,8 @@ def find_near_duplicates(flow: Flow, files: Any, stale: Any, plan: DedupPlan) ->
         plan: the parameters of the steps.
 
     Returns:
-        (group, packed PAIRs) of each page to drop, with the page that stays in its place; the reports of the steps.
+        (group, packed PAIRs) of each page to drop, with the page that stays in its place; (group, the pages that stay,
+        see `near_finish`); the reports of the steps.
     """
     read = flow.do("Read bands", flow.join("Stale captures to bands", files=files, stale=stale), ReadBands(plan))
     found = flow.do("Find candidates", flow.group("Group bands", read["rows"]), FindCandidates(plan))
@@ -55,7 +57,9 @@ def find_near_duplicates(flow: Flow, files: Any, stale: Any, plan: DedupPlan) ->
         reports.append(connected[REPORT])
     last = flow.join("Clusters to their group", clusters=connected["rows"], copies=read["copies"])
     dropped = flow.do("Choose pages", last, ChoosePages(plan))
-    return dropped["rows"], [*reports, dropped[REPORT]]
+    asked = flow.join("Pages that stay to their group", files=files, staying=dropped["staying"])
+    named = flow.do("Name pages that stay", asked, NamePages(plan))
+    return dropped["rows"], named["rows"], [*reports, dropped[REPORT], named[REPORT]]
 
 
 class _NearStep(DedupStep):
@@ -182,7 +186,7 @@ class CompareSignatures(_NearStep):
         similar = np.zeros(len(pairs), bool)
         for start in range(0, len(pairs), _PAIRS_AT_ONCE):
             some = slice(start, start + _PAIRS_AT_ONCE)
-            shares = near_pages.similarities(minima[of_page[some]], later["minima"][place[some]], self._numbers)
+            shares = near_pages.similarities(minima[of_page[some]], later["minima"][place[some], : self._numbers])
             similar[some] = shares >= self._plan.near["min_similarity"]
         yield from self._to_both(pairs[similar], reports)
         counts = {"near_duplicates.compared": len(pairs), "near_duplicates.similar": int(similar.sum())}
@@ -201,17 +205,45 @@ class ConnectPages(_NearStep):
 
 
 class ChoosePages(_NearStep):
-    """(group, pairs of its clusters, its copies) -> a pair of each page to drop with the page that stays."""
+    """(group, pairs of its clusters, its copies) -> a pair of each page to drop with the page that stays; and these."""
+
+    outputs = ("rows", "staying", REPORT)
 
     def process(self, element: Grouped) -> Iterator[Any]:
-        """Chooses the pages of a group that are dropped."""
+        """Chooses the pages of a group that are dropped, and asks the groups of the pages that stay for their names."""
         group, grouped = element
         reports: list[control_totals.Report] = []
         clusters = self._receive("clusters", grouped["clusters"], PAIR, reports)
         copies = self._receive("copies", grouped["copies"], PAIR, reports)
         dropped, unsettled = near_pages.choose(clusters, copies, self._groups(clusters["file"]) == group)
-        for block in self._to_groups(
-            "near_duplicates", dropped, np.full(len(dropped), group), PAIR, reports, readers=2
-        ):
+        own = np.full(len(dropped), group)
+        for block in self._to_groups("near_duplicates", dropped, own, PAIR, reports, readers=2):
             yield "rows", block
+        staying = near_pages.staying(dropped, group)
+        for block in self._to_groups("staying", staying, self._groups(staying["file"]), STAY, reports):
+            yield "staying", block
         yield step_report(*reports, {"near_duplicates.unsettled": unsettled} if unsettled else {})
+
+
+class NamePages(_NearStep):
+    """(group, files and rows of pages that stay) -> (group, Arrow stream of pages that stay); the largest clusters."""
+
+    def process(self, element: Grouped) -> Iterator[Any]:
+        """Reads URL and signature of the pages that stay, for the groups that drop a page for them."""
+        _, grouped = element
+        reports: list[control_totals.Report] = []
+        rows = self._receive("staying", grouped["staying"], STAY, reports)
+        clusters = []
+        for file, path in files_of(grouped):
+            here = rows[rows["file"] == file]
+            numbers, of_page = np.unique(here["row"], return_inverse=True)
+            pages = near_finish.read_staying(storage_path(path), numbers)
+            sizes = 1 + np.bincount(of_page, here["pages"], len(numbers)).astype(np.int64)
+            for number in np.lexsort((pages["page_key"].to_numpy(), -sizes))[: near_finish.MOST].tolist():
+                page = pages.slice(number, 1).to_pylist()[0]
+                clusters.append({"pages": int(sizes[number]), "key": page["page_key"], "url": page["url"]})
+            for group in np.unique(here["group"]).tolist():
+                named = pages.take(pa.array(of_page[here["group"] == group]))
+                reports.append(control_totals.sent("stayed", shuffle.totals(named["page_key"].to_numpy())))
+                yield "rows", (group, self._spill.send(near_finish.encode(named)))
+        yield step_report(*reports, {"near_clusters": clusters} if clusters else {})

@@ -107,13 +107,6 @@ def spans_to_remove(places: Rows) -> dict[int, list[int]]:
 SHUFFLES = {
     "urls": "captures of URLs, to their bucket",
     "stale_captures": "captures that are not the newest, to their file",
-    "bands": "bands of signatures, to their bucket",
-    "copies": "pages with the signature of another page of their group, to their group",
-    "candidates": "pages that share a band, to the group of the later page",
-    "pairs": "pages to compare, to the group of the first page",
-    "signatures": "signatures to compare, to the group of the first page",
-    "clusters": "pages of one cluster, to the groups of both",
-    "near_duplicates": "pages that are nearly the same as another, to their group",
     "spans": "spans, to their bucket",
     "repeated_spans": "repeated spans, to the group of their page",
     "marks": "repeated spans that stay or go, to the group of their page",

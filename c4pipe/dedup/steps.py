@@ -30,9 +30,10 @@ def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: Dedu
     url_buckets = flow.group("Group URLs", urls["rows"])
     stale = flow.do("Find stale captures", url_buckets, FindStaleCaptures(plan))
     near: dict[str, Any] = {}
+    stayed: dict[str, Any] = {}
     near_reports: list[Any] = []
     if plan.near:
-        near["near"], near_reports = find_near_duplicates(flow, files, stale["rows"], plan)
+        near["near"], stayed["stayed"], near_reports = find_near_duplicates(flow, files, stale["rows"], plan)
     stale_by_group = flow.join("Stale captures to their group", files=files, stale=stale["rows"], **near)
     spans = flow.do("Read spans", stale_by_group, ReadSpans(plan))
     span_buckets = flow.group("Group spans", spans["rows"])
@@ -43,7 +44,7 @@ def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: Dedu
         marks["marks"], marks["changes"], keeper_reports = choose_keepers(
             flow, marks["marks"], plan.spill, plan.span["size"]
         )
-    marked = flow.join("Marks to their group", files=files, stale=stale["rows"], **near, **marks)
+    marked = flow.join("Marks to their group", files=files, stale=stale["rows"], **near, **stayed, **marks)
     pages = flow.do("Finish pages", marked, FinishPages(plan, shown))
     removed = flow.group("Group removed spans", pages["removed"])
     repeats = flow.do("Count removed spans", removed, CountRepeats(plan))
