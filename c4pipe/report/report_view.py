@@ -26,7 +26,14 @@ def render_report(
     """
     recipe = Recipe.from_json(manifest["recipe"])
     report = ReportInput(
-        manifest, recipe, data["profile"], data["examples"], data["repeats"], data["dropped_languages"], tokens
+        manifest,
+        recipe,
+        data["profile"],
+        data["examples"],
+        data["repeats"],
+        data["dropped_languages"],
+        tokens,
+        data.get("near_duplicates", ()),
     )
     return render(
         NAME,
