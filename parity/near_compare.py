@@ -29,6 +29,7 @@ from c4pipe.wet.writer import write_wet
 
 RECIPE = 'base = "unfiltered"\noff = ["language"]\non = ["near_duplicate"]\nmin_similarity = {}\n'
 SHARES = (0.0, 0.005, 0.01, 0.02, 0.03, 0.05)  # of the words of a copy that are replaced
+LONGEST = 150_000  # characters: below the limit of too_long
 SHORT = 8  # each which page
 
 
@@ -39,7 +40,7 @@ def all_pages(data: Path, short: bool) -> Iterator[Page]:
     rng = random.Random(3)
     for number, page in enumerate(pages(files)):
         text = cleaner(page.body).text
-        if text and number % (SHORT if short else 1) == 0:
+        if 0 < len(text) < LONGEST and number % (SHORT if short else 1) == 0:
             for copy in range(rng.choice((1, 1, 2, 4))):
                 body = changed(text, rng) if copy else text
                 url = f"https://site{number % 9}.example/{number}/{copy}"

@@ -1,6 +1,6 @@
 """Draws docs/near_duplicates.svg: how probable it is that two pages share a band, by their similarity.
 
-    python scripts/make_near_curve.py
+python scripts/make_near_curve.py
 """
 
 from pathlib import Path

@@ -54,8 +54,9 @@ class NearDuplicates:
                 yield pages.drop_columns(["minima"]).append_column("fact", pa.array(self._facts(pages), pa.string()))
 
     def _facts(self, pages: pa.Table) -> list[str]:
-        keys = pages["page_key"].to_numpy()
-        stays = self._pairs["first_page"][np.searchsorted(self._pairs["page"], keys)]
+        stays = self._pairs["first_page"][np.searchsorted(self._pairs["page"], pages["page_key"].to_numpy())]
+        if not np.isin(stays, self._keys).all():  # the runner lost pages: the control totals tell, nothing is published
+            return [""] * len(pages)
         staying = self._staying.take(pa.array(np.searchsorted(self._keys, stays)))
         shares = similarities(_matrix(pages), _matrix(staying))
         pairs = zip(staying["url"].to_pylist(), shares.tolist(), strict=True)

@@ -177,6 +177,7 @@ class CompareSignatures(_NearStep):
         pairs = self._receive("pairs", grouped["pairs"], PAIR, reports)
         later = self._receive("signatures", grouped["signatures"], self._signature, reports)
         later = later[np.argsort(later["page"])]
+        pairs = pairs[np.isin(pairs["page"], later["page"])]  # all, unless the runner lost some: the totals tell that
         _, index, of_page = np.unique(pairs["first_page"], return_index=True, return_inverse=True)
         first = np.empty(len(index), NEAR_PAGE)
         for name in NEAR_PAGE.names or ():

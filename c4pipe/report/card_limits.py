@@ -97,6 +97,4 @@ def _repetition_limit(recipe: Recipe) -> str:
     size, unit = repeated["size"], repeated["unit"]
     what = f"{size} {unit}s in a row" if size > 1 else f"a {unit}"
     copies = "One page of several near copies stays, by an estimate" if near else "Near copies stay"
-    return (
-        f"Only exact repeats of {what} are removed. {copies}, and a text can have a gap where a repeat was removed."
-    )
+    return f"Only exact repeats of {what} are removed. {copies}, and a text can have a gap where a repeat was removed."
