@@ -157,9 +157,11 @@ def test_damage_is_named(
             table = whole(data)
             if not next(left, False):
                 return table
-            return {lose: table.slice(1), repeat: pa.concat_tables([table, table])}.get(
-                damage, table.set_column(0, table.schema.field(0), [table["page_key"].to_numpy() ^ np.uint64(1)])
-            )
+            if damage is lose:
+                return table.slice(1)
+            if damage is repeat:
+                return pa.concat_tables([table, table])
+            return table.set_column(0, table.schema.field(0), [table["page_key"].to_numpy() ^ np.uint64(1)])
 
         monkeypatch.setattr(near_finish, "decode", spoiled_decode)
     else:

@@ -118,7 +118,8 @@ def test_groups_that_tell_each_other_find_the_clusters(
     for _ in range(8):
         here = [pairs[(pairs["file"] == group) | (pairs["first_file"] == group)] for group in range(groups)]
         pairs = np.concatenate([near_pages.connect(each) for each in here])
-    dropped, stays = {}, {}
+    dropped: dict[int, int] = {}
+    stays: dict[int, int] = {}
     for group in range(groups):
         mine = pairs[(pairs["file"] == group) | (pairs["first_file"] == group)]
         chosen, unsettled = near_pages.choose(mine, np.empty(0, PAIR), mine["file"] == group)
