@@ -48,10 +48,10 @@ SCHEMA = pa.schema(
 
 NEAR_COLUMNS = [
     pa.field("band_hashes", pa.list_(pa.uint64())),
-    pa.field("minima", pa.list_(pa.uint16())),
+    pa.field("minima", pa.binary()),
     pa.field("characters", pa.uint32()),
 ]
-"""Further columns where the recipe has the rule `near_duplicate`. The lists of a page without n-grams are empty."""
+"""Further columns where the recipe has the rule `near_duplicate`. Those of a page without n-grams are empty."""
 
 PAGE_COLUMNS = [name for name in SCHEMA.names if name not in ("url_key", "captured", "tie", "span_hashes")]
 """The columns that deduplication needs to write a page to the corpus."""
@@ -227,7 +227,7 @@ class WorkWriter:
         }
         if "minima" in self._schema.names:
             columns["band_hashes"] = _lists([page.band_hashes if page else () for page in pages], np.uint64)
-            columns["minima"] = _lists([page.minima if page else () for page in pages], np.uint16)
+            columns["minima"] = pa.array([bytes(page.minima) if page else b"" for page in pages], pa.binary())
         for field in self._schema:
             if field.name not in columns:
                 values = [getattr(page, field.name) if page else None for page in pages]

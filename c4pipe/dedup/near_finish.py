@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from c4pipe.clean import EXAMPLES_PER_FILE, Example, make_example, read_stale, row_groups
-from c4pipe.dedup.near_pages import similarities
+from c4pipe.dedup.near_pages import minima_of, similarities
 from c4pipe.filters import Rows
 from c4pipe.io import StoragePath
 
@@ -16,7 +16,7 @@ STAYING = pa.schema(
     [
         pa.field("page_key", pa.uint64(), nullable=False),
         pa.field("url", pa.string(), nullable=False),
-        pa.field("minima", pa.list_(pa.uint16()), nullable=False),
+        pa.field("minima", pa.binary(), nullable=False),
     ]
 )
 """A page that stays, as the groups get to know it that drop a page for it."""
@@ -58,7 +58,7 @@ class NearDuplicates:
         if not np.isin(stays, self._keys).all():  # the runner lost pages: the control totals tell, nothing is published
             return [""] * len(pages)
         staying = self._staying.take(pa.array(np.searchsorted(self._keys, stays)))
-        shares = similarities(_matrix(pages), _matrix(staying))
+        shares = similarities(minima_of(pages["minima"]), minima_of(staying["minima"]))
         pairs = zip(staying["url"].to_pylist(), shares.tolist(), strict=True)
         return [f"{url} stays; the estimated similarity is {share:.2f}" for url, share in pairs]
 
@@ -70,12 +70,6 @@ class NearDuplicates:
             for pages in self.pages(path, mine["row"])
             for page in pages.to_pylist()
         ]
-
-
-def _matrix(pages: pa.Table) -> npt.NDArray[np.uint16]:
-    column = pages["minima"].combine_chunks()
-    minima: npt.NDArray[np.uint16] = column.flatten().to_numpy().reshape(len(pages), -1)
-    return minima
 
 
 def read_staying(path: StoragePath, rows: npt.NDArray[np.uint32]) -> pa.Table:

@@ -140,6 +140,15 @@ def unique_pairs(pairs: Rows) -> Rows:
     return pairs[_starts(pairs["page"], pairs["first_page"])]
 
 
+def minima_of(column: pa.ChunkedArray) -> U16:
+    """Returns the minima of pages that have some, from the column `minima` of a work file: a row for each page."""
+    array = column.combine_chunks()
+    if not len(array):
+        return np.empty((0, 0), np.uint16)
+    ends = np.frombuffer(array.buffers()[1], np.int32)[array.offset : array.offset + len(array) + 1] // 2
+    return np.frombuffer(array.buffers()[2], "<u2")[ends[0] : ends[-1]].reshape(len(array), -1)
+
+
 def similarities(one: U16, other: U16) -> npt.NDArray[np.float64]:
     """Returns the share of equal minima of pairs of signatures: a row of each array is one."""
     equal: npt.NDArray[np.float64] = (one == other).mean(axis=1)

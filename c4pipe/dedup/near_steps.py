@@ -88,9 +88,8 @@ class _NearStep(DedupStep):
             rows, first = pages["row"][wanted], 0
             for table in row_groups(storage_path(path), ["minima"]) if len(wanted) else ():
                 here = (rows >= first) & (rows < first + len(table))
-                column = table["minima"].combine_chunks()
-                starts, values = column.offsets.to_numpy()[rows[here] - first], column.values.to_numpy()
-                minima[wanted[here]] = values[starts[:, None] + np.arange(self._numbers)]
+                if here.any():
+                    minima[wanted[here]] = near_pages.minima_of(table["minima"].take(pa.array(rows[here] - first)))
                 first += len(table)
         return minima
 

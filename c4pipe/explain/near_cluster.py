@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 
 from c4pipe.clean import read_kept
 from c4pipe.dedup import near_pages
-from c4pipe.filters import U16
 from c4pipe.io import StoragePath
 
 _COLUMNS = ["url_key", "page_key", "url", "band_hashes", "minima", "characters"]
@@ -45,20 +44,24 @@ def staying_page(
         near: the parameters of the rule `near_duplicate`.
     """
     found = _pages(files, stale, lambda pages: np.flatnonzero(pages["page_key"].to_numpy() == np.uint64(page_key)))
-    if not len(found) or not len(found["minima"][0]):
+    if not len(found) or not found["minima"][0].as_py():
         return None
-    own, new = _minima(found)[:1], found
+    own, new = near_pages.minima_of(found["minima"])[:1], found
     while len(new):
-        bands, signatures = new["band_hashes"].combine_chunks().flatten().to_numpy(), _minima(new)
+        bands, signatures = (
+            new["band_hashes"].combine_chunks().flatten().to_numpy(),
+            near_pages.minima_of(new["minima"]),
+        )
         sharing = _pages(files, stale, lambda pages, bands=bands: _with_band(pages, bands))
         best = np.array(
-            [near_pages.similarities(signatures, each[None]).max() for each in _minima(sharing)], np.float64
+            [near_pages.similarities(signatures, each[None]).max() for each in near_pages.minima_of(sharing["minima"])],
+            np.float64,
         )
         known = np.isin(sharing["page_key"].to_numpy(), found["page_key"].to_numpy())
         new = sharing.filter(pa.array((best >= near["min_similarity"]) & ~known))
         found = pa.concat_tables([found, new])
     first = found.sort_by([("characters", "descending"), ("page_key", "ascending")]).slice(0, 1)
-    (share,) = near_pages.similarities(own, _minima(first)).tolist()
+    (share,) = near_pages.similarities(own, near_pages.minima_of(first["minima"])).tolist()
     return NearPage(first["page_key"][0].as_py(), first["url"][0].as_py(), share)
 
 
@@ -76,8 +79,3 @@ def _pages(files: Sequence[StoragePath], stale: Sequence[Any], choose: Any) -> p
 def _with_band(pages: pa.Table, bands: Any) -> Any:
     column = pages["band_hashes"].combine_chunks()
     return np.unique(pc.list_parent_indices(column).to_numpy()[np.isin(column.flatten().to_numpy(), bands)])
-
-
-def _minima(pages: pa.Table) -> U16:
-    minima: U16 = pages["minima"].combine_chunks().flatten().to_numpy().reshape(len(pages), -1)
-    return minima

@@ -94,7 +94,7 @@ def band_hashes(signature: U64, bands: int) -> U64:
 
 def short_minima(signature: U64) -> U16:
     """Returns the last 16 bits of each minimum: enough to compare signatures, in a quarter of the bytes."""
-    return signature.astype(np.uint16)
+    return signature.astype("<u2")
 
 
 @cache
