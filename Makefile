@@ -14,10 +14,10 @@ help:
 	@echo "make site      build the documentation as a site: build/site/index.html"
 	@echo "make check     lint, types, imports, and the unit tests, without TensorFlow: a few minutes"
 	@echo "make test      lint, types, imports, all tests, parity, and the short test of the engines"
-	@echo "make parity    compare c4pipe with TensorFlow Datasets and datatrove, page by page"
+	@echo "make parity    compare c4pipe with TensorFlow Datasets, datatrove and Dolma, page by page"
 	@echo "make engines   build the same corpus on Spark, Flink and Prism, on this machine (or make spark, flink, prism)"
 	@echo "make dataflow  test the jobs that Beam would send to Dataflow, and the package for its workers"
-	@echo "make bench     measure throughput, alone and beside TensorFlow Datasets and datatrove"
+	@echo "make bench     measure throughput, alone and beside TensorFlow Datasets, datatrove and Dolma"
 	@echo "make fuzz      give damaged bytes to the reader and the rules, for FUZZ_SECONDS (60)"
 	@echo "make clean     delete .venv and everything that was built"
 

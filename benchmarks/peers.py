@@ -1,4 +1,4 @@
-"""What c4pipe takes beside others that make C4: TensorFlow Datasets and datatrove, on the same WET files.
+"""What c4pipe takes beside TensorFlow Datasets, datatrove and Dolma, on the same WET files.
 
     python benchmarks/peers.py [--files 4] [--pages 5000] [--crawl DIR] [--lists DIR] [--only NAME,...] [--write]
 
@@ -8,6 +8,7 @@ measured. `--write` also puts the table into results.md. Measure on an idle mach
 """
 
 import argparse
+import gzip
 import json
 import os
 import platform
@@ -33,8 +34,16 @@ TFDS = ("tensorflow-datasets", "tensorflow-cpu", "langdetect", "nltk")
 DATATROVE = """
 import sys
 from datatrove.executor import LocalPipelineExecutor
-from datatrove.pipeline.filters import C4BadWordsFilter, C4QualityFilter, c4_filters
+from datatrove.pipeline.filters import (
+    C4BadWordsFilter,
+    C4QualityFilter,
+    FineWebQualityFilter,
+    GopherQualityFilter,
+    GopherRepetitionFilter,
+    c4_filters,
+)
 from datatrove.pipeline.filters.base_filter import BaseFilter
+from datatrove.pipeline.formatters import PIIFormatter
 from datatrove.pipeline.readers import WarcReader
 from datatrove.pipeline.writers import JsonlWriter
 from langdetect import DetectorFactory, LangDetectException, detect_langs
@@ -49,14 +58,43 @@ class English(BaseFilter):
             return False, "unknown"
         return best.lang == "en" and best.prob >= 0.99
 
-crawl, bad_words, out = sys.argv[1:]
+crawl, bad_words, out, recipe = sys.argv[1:]
 DetectorFactory.seed = 0
 c4_filters.cached_asset_path_or_download = lambda *given, **named: bad_words  # the same list, not its download
-filters = [C4QualityFilter(), English(), C4BadWordsFilter()]
+gopher = [GopherRepetitionFilter(), GopherQualityFilter()]
+filters = {
+    "c4": lambda: [C4QualityFilter(), English(), C4BadWordsFilter()],
+    "gopher": lambda: gopher,
+    "fineweb": lambda: [
+        *gopher, C4QualityFilter(filter_no_terminal_punct=False), FineWebQualityFilter(), PIIFormatter()
+    ],
+    "datatrove-c4": lambda: [C4QualityFilter()],
+}[recipe]()
 steps = [WarcReader(crawl, glob_pattern="*.wet.gz", recursive=False), *filters, JsonlWriter(out, compression=None)]
 LocalPipelineExecutor(steps, tasks=1, workers=1, logging_dir=f"{out}/logs").run()
 """
-"""datatrove's own steps, and langdetect in the order of TensorFlow Datasets: after the lines, before the bad words."""
+"""datatrove's own steps. In `c4`, langdetect is in the order of TensorFlow Datasets: after the lines, before the bad
+words."""
+
+DOLMA = """
+import sys
+from pathlib import Path
+from warcio.archiveiterator import ArchiveIterator
+
+parity, out, *files = sys.argv[1:]
+sys.path.insert(0, parity)
+from dolma_reference import C4, tag_and_mix
+
+def texts():
+    for file in files:
+        with open(file, "rb") as stream:
+            for record in ArchiveIterator(stream):
+                if record.rec_type == "conversion":
+                    yield record.content_stream().read().decode("utf-8", "replace")
+
+tag_and_mix(texts(), Path(out), [C4])
+"""
+"""Pages of WET files as Dolma's documents, and its own tagger and mixer."""
 
 NOTES = """
 - All numbers are of whole processes, with their start-up. CPU includes all child processes; memory is that of the
@@ -69,6 +107,11 @@ NOTES = """
   page), and it splits sentences with spaCy by punctuation, its default for English. It skips pages that libmagic does
   not recognise as plain text (about 1 in 100). It writes JSON Lines, not compressed.
 - `clean` writes the pages that passed job 1, before dedup.
+- `clean-gopher`, `clean-fineweb`, `clean-datatrove-c4` and `clean-dolma-c4`, beside the rows of the same filters: no
+  language is detected on either side, and `datatrove-c4` is without bad words, which need the language. Otherwise the
+  filters are those that `make parity` compares. Pages of all languages meet them.
+- `dolma-c4`: warcio reads the WET files; Dolma's tagger `c4_v2` and its mixer run in one process each, with the files
+  between them packed at level 1. Dolma keeps pages that lose all their lines, c4pipe drops them.
 """
 
 
@@ -107,6 +150,17 @@ def c4pipe(job: str, recipe: str, workers: int) -> Callable[[Trial], list[str]]:
     return command
 
 
+def clean_without(recipe: str, *off: str) -> Callable[[Trial], list[str]]:
+    """Returns how to make the command of `clean` with a recipe without some of its rules."""
+
+    def command(trial: Trial) -> list[str]:
+        file = trial.folder / "recipe.toml"
+        file.write_text(f"base = {json.dumps(recipe)}\noff = {json.dumps(off)}\n")
+        return c4pipe("clean", str(file), 1)(trial)
+
+    return command
+
+
 def decode(trial: Trial) -> list[str]:
     """Returns the command that merely decompresses and decodes."""
     return [sys.executable, "-c", DECODE, *trial.files]
@@ -120,13 +174,24 @@ def tfds(trial: Trial) -> list[str]:
     return [sys.executable, str(reference), "en", str(trial.folder / "out.jsonl"), str(trial.lists), *trial.files]
 
 
-def datatrove(trial: Trial) -> list[str]:
-    """Returns the command of datatrove in its environment."""
-    from c4pipe.recipes.pinned_lists import bad_words_file
+def datatrove(recipe: str) -> Callable[[Trial], list[str]]:
+    """Returns how to make the command of datatrove in its environment, with the filters of a recipe."""
 
-    python = environment("datatrove")
-    bad_words = trial.lists / str(bad_words_file("en"))
-    return [str(python), "-c", DATATROVE, str(Path(trial.files[0]).parent), str(bad_words), str(trial.folder / "out")]
+    def command(trial: Trial) -> list[str]:
+        from c4pipe.recipes.pinned_lists import bad_words_file
+
+        given = [str(Path(trial.files[0]).parent), str(trial.lists / str(bad_words_file("en")))]
+        return [str(environment("datatrove")), "-c", DATATROVE, *given, str(trial.folder / "out"), recipe]
+
+    return command
+
+
+def dolma(trial: Trial) -> list[str]:
+    """Returns the command of Dolma in its environment."""
+    if sys.version_info >= (3, 13):
+        raise NotMeasured("Dolma has no release for this Python")
+    parity = str(HERE.parent / "parity")
+    return [str(environment("dolma")), "-c", DOLMA, parity, str(trial.folder / "out"), *trial.files]
 
 
 def environment(name: str) -> Path:
@@ -173,6 +238,11 @@ def json_pages(folder: Path, output: str) -> int:
     return sum(path.read_bytes().count(b"\n") for path in folder.rglob("*.jsonl"))
 
 
+def mixed_pages(folder: Path, output: str) -> int:
+    """Counts the lines of packed JSON Lines that Dolma's mixer wrote."""
+    return sum(gzip.decompress(path.read_bytes()).count(b"\n") for path in folder.rglob("mixed/*.gz"))
+
+
 PEERS = {
     "decode": Peer("decompress and decode", decode, lambda folder, output: int(output.split()[0])),
     "build-tfds": Peer("c4pipe build --recipe tfds, 1 worker", c4pipe("build", "tfds", 1), corpus_pages),
@@ -181,7 +251,17 @@ PEERS = {
     "clean-tfds": Peer("c4pipe clean --recipe tfds, 1 worker", c4pipe("clean", "tfds", 1), work_pages),
     "clean-c4": Peer("c4pipe clean, 1 worker", c4pipe("clean", "c4", 1), work_pages),
     "tfds": Peer("TensorFlow Datasets", tfds, json_pages),
-    "datatrove": Peer("datatrove, without dedup", datatrove, json_pages),
+    "datatrove": Peer("datatrove, without dedup", datatrove("c4"), json_pages),
+    "clean-gopher": Peer("c4pipe clean --recipe gopher", clean_without("gopher", "language"), work_pages),
+    "gopher": Peer("datatrove, Gopher's filters", datatrove("gopher"), json_pages),
+    "clean-fineweb": Peer("c4pipe clean --recipe fineweb", clean_without("fineweb", "language"), work_pages),
+    "fineweb": Peer("datatrove, FineWeb's filters", datatrove("fineweb"), json_pages),
+    "clean-datatrove-c4": Peer(
+        "c4pipe clean --recipe datatrove-c4", clean_without("datatrove-c4", "language", "bad_words"), work_pages
+    ),
+    "datatrove-c4": Peer("datatrove, C4QualityFilter", datatrove("datatrove-c4"), json_pages),
+    "clean-dolma-c4": Peer("c4pipe clean --recipe dolma-c4", clean_without("dolma-c4", "language"), work_pages),
+    "dolma-c4": Peer("Dolma, c4_v2 and its mixer", dolma, mixed_pages),
 }
 
 GOALS = (
@@ -190,6 +270,7 @@ GOALS = (
     ("wall", "build-tfds-2", "build-tfds", "at most", 0.6),
     ("cpu", "clean-tfds", "decode", "at most", 8),
     ("cpu", "clean-c4", "decode", "at most", 8),
+    *(("cpu", name, f"clean-{name}", "at least", 20) for name in ("gopher", "fineweb", "datatrove-c4", "dolma-c4")),
 )
 """A figure, of one peer over that of another, and its bound."""
 
@@ -253,10 +334,13 @@ def machine() -> str:
 def versions(rows: Mapping[str, Row]) -> str:
     """Returns what ran: Python, and the packages that matter to the figures."""
     ours = [*OURS, *TFDS] if isinstance(rows.get("tfds"), tuple) else OURS
-    given = (REQUIREMENTS / "datatrove.in").read_text().splitlines()
-    theirs = [line for line in given if line[:1].isalpha()] if isinstance(rows.get("datatrove"), tuple) else ()
     used = [f"Python {platform.python_version()}", *(f"{name}=={version(name)}" for name in ours)]
-    return "- " + ", ".join(used) + ("; for datatrove: " + ", ".join(theirs) if theirs else "")
+    line = "- " + ", ".join(used)
+    for peer, names in (("datatrove", ("datatrove", "gopher", "fineweb", "datatrove-c4")), ("dolma", ("dolma-c4",))):
+        if any(isinstance(rows.get(name), tuple) for name in names):
+            given = (REQUIREMENTS / f"{peer}.in").read_text().splitlines()
+            line += f"; for {peer}: " + ", ".join(each.partition(" ;")[0] for each in given if each[:1].isalpha())
+    return line
 
 
 def parse() -> argparse.Namespace:

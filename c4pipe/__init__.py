@@ -5,6 +5,7 @@ clean_files        job 1 alone: WET files to work files
 dedup_files        job 2 alone: work files to a corpus
 open_corpus        a finished corpus: its manifest, counts and shards
 Cleaner            the filters of a recipe on any text
+find_overlap       what a corpus shares with evaluation examples
 explain_text       what each rule of a recipe decides about a text
 train_vocabulary   a SentencePiece vocabulary from corpora and other text
 Recipe             the rules of a corpus, with their parameters and their order
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from c4pipe.clean import Cleaner
     from c4pipe.corpus import open_corpus
-    from c4pipe.jobs import build_corpus, clean_files, dedup_files, explain_text
+    from c4pipe.jobs import build_corpus, clean_files, dedup_files, explain_text, find_overlap
     from c4pipe.recipes import Recipe
     from c4pipe.vocab import train_vocabulary
 
@@ -38,6 +39,7 @@ __all__ = [
     "clean_files",
     "dedup_files",
     "explain_text",
+    "find_overlap",
     "open_corpus",
     "train_vocabulary",
 ]
@@ -48,7 +50,8 @@ _MODULES = {
     "build_corpus": "c4pipe.jobs.api",
     "clean_files": "c4pipe.jobs.api",
     "dedup_files": "c4pipe.jobs.api",
-    "explain_text": "c4pipe.jobs.api",
+    "explain_text": "c4pipe.jobs.text_api",
+    "find_overlap": "c4pipe.jobs.overlap_job",
     "open_corpus": "c4pipe.corpus.opened",
     "train_vocabulary": "c4pipe.vocab.api",
 }

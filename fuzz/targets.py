@@ -8,11 +8,14 @@ import io
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.file_cleaner import count_page
 from c4pipe.clean.resources import RuleResources
+from c4pipe.filters import english_words
+from c4pipe.filters.page_text import PUNCTUATION, count_words
 from c4pipe.filters.spans import cut, span_hashes, unit_hashes
 from c4pipe.filters.urls import is_validation, url_key, url_md5
 from c4pipe.native import text_kernel
@@ -177,6 +180,15 @@ def check_native(data: bytes) -> None:
     units = text_kernel.unit_texts(text, starts, bool(number % 2))
     assert units is None or len(units) == len(starts)
     text_kernel.Words(("frizzle", "bum", "a_b")).words_in(text)
+    joined, ends = english_words().joined_words(text)
+    assert joined == "".join(text.split())
+    for size in (2, number % 16, 10):
+        top, repeated = (count(joined, ends, size) for count in (text_kernel.top_ngram, text_kernel.repeated_ngrams))
+        assert 0 <= repeated <= len(joined)
+        assert (top > 0) == (0 < size < len(ends))
+    assert text_kernel.count_words(joined, ends, PUNCTUATION) == count_words(joined, ends, PUNCTUATION)
+    with suppress(ValueError):  # bytes are seldom the ends of words
+        text_kernel.repeated_ngrams(text, memoryview(data), number)
 
 
 def reader_seeds() -> list[bytes]:

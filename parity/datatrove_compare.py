@@ -1,15 +1,17 @@
-"""c4pipe's recipes of other corpora against datatrove itself, page for page: the same verdict, reason and text.
+"""c4pipe's recipes of other corpora against datatrove and Dolma, page for page: the same verdict, reason and text.
 
-    python parity/datatrove_compare.py [--data DIR] [--short] [--python PYTHON] [--only RECIPE]
+    python parity/datatrove_compare.py [--data DIR] [--short] [--only RECIPE]
 
 Zero differences are allowed. Both are given the pages of the sample crawl, pages that are made to be hard
-(`hostile.py`, `quality_pages.py`), and real pages. The lists of blocked URLs are made of parts of these pages' URLs
-(`blocked_pages.py`). `--short` takes each sixteenth page. datatrove gets an environment of its own in the user's cache,
-as in benchmarks/peers.py, unless `--python` names one.
+(`hostile.py`, `quality_pages.py`), real pages, and a crawl that is made of all their lines (`made_crawl.py`). The lists
+of blocked URLs are made of parts of these pages' URLs (`blocked_pages.py`). The list of bad words of `dolma-c4` is that
+of the installed Dolma. `--short` takes each sixteenth page. datatrove and Dolma get environments of their own in the
+user's cache, as in benchmarks/peers.py.
 """
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -18,27 +20,37 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from compare import HOSTILE, ROOT, SHARED, make_lists, pages
+from compare import HOSTILE, ROOT, SHARED, make_lists, pages, shipped_files
 
-sys.path.insert(0, str(ROOT / "benchmarks"))  # for the environment of datatrove
+sys.path.insert(0, str(ROOT / "benchmarks"))  # for the environments of the peers
 import blocked_pages
 import hostile
+import made_crawl
 import peers
 import quality_pages
 
 from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.resources import RuleResources
 from c4pipe.recipes.blocked_lists import FOLDER
-from c4pipe.recipes.pinned_lists import bad_words_file
+from c4pipe.recipes.pinned_lists import DOLMA_ENGLISH, bad_words_file, show
 from c4pipe.recipes.presets import find_recipe
 from c4pipe.recipes.recipe_lists import gather_lists
 from c4pipe.wet.page import Page
 
 MADE = 1500  # pages for the quality rules
+MADE_CRAWL = 4000  # pages made of lines of the others
 SHORT = 16  # each which page
 
 FINEWEB_URLS = "examples/recipes/fineweb_urls.toml"
-NAMES = ("gopher", "fineweb", "fineweb_urls", "datatrove-c4")
+PEERS = {
+    "gopher": "datatrove",
+    "fineweb": "datatrove",
+    "fineweb_urls": "datatrove",
+    "datatrove-c4": "datatrove",
+    "dolma-c4": "dolma",
+}
+"""The recipes, and whose filters each has."""
+NO_DOLMA = (3, 13)  # the first Python for which Dolma has no release
 
 REASONS = {
     "gopher_short_doc": "few_page_words",
@@ -72,29 +84,43 @@ REASONS = {
     "hard_blacklisted": "banned_url_word",
     "soft_blacklisted": "soft_banned_url_words",
     "blacklisted_subword": "banned_url_subword",
+    "has_curly_brace": "curly_bracket",
+    "has_lorem_ipsum": "lorem_ipsum",
+    "has_javascript": "javascript_page",
+    "has_naughty_word": "bad_token",
+    "empty": "empty",
 }
-"""datatrove's reasons, and the rules of c4pipe."""
+"""The reasons of datatrove and Dolma, and the rules of c4pipe."""
 
 # A page with both, on two lines: datatrove names that of the first line, c4pipe the first rule.
 EITHER = {"lorem_ipsum", "curly_bracket"}
 
 
 class Decision(NamedTuple):
-    """What is decided about a page: the rule that drops it, or None, and the text of a page that is kept."""
+    """What is decided about a page: the rule that drops it, or None, and the text of a page that is kept.
+
+    A page that is kept has no text where the peer's text is known to be wrong.
+    """
 
     reason: str | None
     text: str | None
 
 
-def all_pages(data: Path) -> Iterator[Page]:
-    """Yields the pages to compare."""
-    yield from pages(sorted((ROOT / "samples/crawl").glob("*.wet.gz")))
+def all_pages(data: Path, listed: Sequence[str]) -> Iterator[Page]:
+    """Yields the pages to compare; some of the made ones have listed words."""
+    samples = list(pages(sorted((ROOT / "samples/crawl").glob("*.wet.gz"))))
+    yield from samples
     yield from hostile.pages(HOSTILE)
     yield from quality_pages.pages(MADE)
+    sources = samples
     if data.is_dir():
-        yield from pages(sorted([*data.glob("wet/*.wet.gz"), *data.glob("pages/*.wet.gz")]))
+        real = list(pages(sorted([*data.glob("wet/*.wet.gz"), *data.glob("pages/*.wet.gz")])))
+        yield from real
+        sources = [*samples, *real]
     else:
         print(f"real pages are NOT compared: {data} does not exist")
+        sources = [*samples, *pages(shipped_files())]
+    yield from made_crawl.pages(MADE_CRAWL, sources, listed)
 
 
 def ours(recipe: str, given: Sequence[Page], lists: Path) -> list[Decision]:
@@ -110,12 +136,16 @@ def ours(recipe: str, given: Sequence[Page], lists: Path) -> list[Decision]:
 
 
 def theirs(recipe: str, python: Path, given: Path, lists: Path, folder: Path) -> list[Decision]:
-    """Returns what datatrove's filters decide about each page, in a process of their own."""
-    script, out = Path(__file__).with_name("datatrove_reference.py"), folder / f"{recipe}.jsonl"
-    command = [python, script, recipe, given, out, lists / str(bad_words_file("en")), lists / FOLDER]
+    """Returns what the filters of datatrove or Dolma decide about each page, in a process of their own."""
+    peer, out = PEERS[recipe], folder / f"{recipe}.jsonl"
+    script = Path(__file__).with_name(f"{peer}_reference.py")
+    arguments: list[str | Path] = [given, out]
+    if peer == "datatrove":
+        arguments = [recipe, *arguments, lists / str(bad_words_file("en")), lists / FOLDER]
+    command = [python, script, *arguments]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
     if done.returncode:
-        raise SystemExit(f"datatrove failed:\n{done.stderr[-4000:]}")
+        raise SystemExit(f"{peer} failed:\n{done.stderr[-4000:]}")
     rows = map(json.loads, out.read_text(encoding="utf-8").splitlines())
     reasons = ((row["reason"], row["text"]) for row in rows)
     return [Decision(None, text) if reason is None else Decision(REASONS[reason], None) for reason, text in reasons]
@@ -125,12 +155,53 @@ def differences(given: Sequence[Page], first: Sequence[Decision], second: Sequen
     """Returns a line for each page about which the two decide otherwise."""
     lines = []
     for page, mine, other in zip(given, first, second, strict=True):
-        if mine != other and not {mine.reason, other.reason} <= EITHER:
-            what = (
-                "the text" if mine.reason == other.reason else f"{mine.reason or 'kept'}, not {other.reason or 'kept'}"
-            )
-            lines.append(f"{page.url[:200]!r}: {what}")
+        same = mine.reason == other.reason if other.text is None else mine == other
+        if same or {mine.reason, other.reason} <= EITHER:
+            continue
+        what = "the text" if mine.reason == other.reason else f"{mine.reason or 'kept'}, not {other.reason or 'kept'}"
+        lines.append(f"{page.url[:200]!r}: {what}")
     return lines
+
+
+def environments(recipes: Sequence[str]) -> dict[str, Path]:
+    """Returns the Pythons of the peers of some recipes. One that has no release for this Python is left out."""
+    found = {}
+    for name in dict.fromkeys(PEERS[recipe] for recipe in recipes):
+        if name == "dolma" and sys.version_info >= NO_DOLMA:
+            print(f"Dolma is NOT compared: it has no release for Python {sys.version_info[0]}.{sys.version_info[1]}")
+            continue
+        try:
+            found[name] = peers.environment(name)
+        except peers.NotMeasured as error:
+            raise SystemExit(f"{name} can't be compared: {error}") from None
+    return found
+
+
+def add_dolma_list(lists: Path, python: Path) -> list[str]:
+    """Copies the installed Dolma's list of bad words into a lists folder, and returns its entries."""
+    (source,) = python.parents[1].glob("lib/python*/site-packages/dolma/data/naughty_words_en.txt")
+    target = lists / str(bad_words_file(DOLMA_ENGLISH))
+    shutil.copyfile(source, target)
+    if {each.path: status for each, status in show(lists)}[str(bad_words_file(DOLMA_ENGLISH))] != "ok":
+        raise SystemExit("the installed Dolma has another list of bad words than the one that c4pipe pins")
+    return target.read_text(encoding="utf-8").splitlines()
+
+
+def compare(recipe: str, python: Path, given: Sequence[Page], lists: Path, folder: Path) -> int:
+    """Compares one recipe over pages, which are also in `pages.jsonl`; returns the number of pages that differ."""
+    other = theirs(recipe, python, folder / "pages.jsonl", lists, folder)
+    differing = differences(given, ours(recipe, given, lists), other)
+    reasons = Counter(each.reason for each in other)
+    without_text = sum(each == (None, None) for each in other)
+    print(
+        f"{recipe}: {len(given):,} pages compared with {PEERS[recipe]}, {reasons[None]:,} kept, "
+        f"{len(reasons) - (None in reasons)} reasons, {len(differing):,} differences"
+        + (f", {without_text} kept pages without its text" if without_text else ""),
+        flush=True,
+    )
+    for line in differing[:20]:
+        print(f"{recipe}: {line}", file=sys.stderr)
+    return len(differing)
 
 
 def main() -> int:
@@ -138,34 +209,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=SHARED / "data")
     parser.add_argument("--short", action="store_true", help=f"each {SHORT}th page")
-    parser.add_argument("--python", type=Path, help="a Python that has datatrove")
-    parser.add_argument("--only", choices=NAMES, help="one recipe")
+    parser.add_argument("--only", choices=PEERS, help="one recipe")
     arguments = parser.parse_args()
-    try:
-        python = arguments.python or peers.environment("datatrove")
-    except peers.NotMeasured as error:
-        raise SystemExit(f"datatrove can't be compared: {error}") from None
-    wrong = 0
+    recipes = [arguments.only] if arguments.only else list(PEERS)
+    pythons = environments(recipes)
     with TemporaryDirectory() as name:
         folder = Path(name)
         lists = make_lists(folder / "lists")
-        readable = [page for page in all_pages(arguments.data) if page.url and page.body.strip() and page.captured]
+        listed = add_dolma_list(lists, pythons["dolma"]) if "dolma" in pythons else []
+        made = all_pages(arguments.data, listed)
+        readable = [page for page in made if page.url and page.body.strip() and page.captured]
         given = readable[:: SHORT if arguments.short else 1]
         blocked_pages.write_lists(lists, [page.url for page in given])
         rows = (json.dumps({"url": page.url, "text": page.body}) for page in given)
         (folder / "pages.jsonl").write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
-        for recipe in [arguments.only] if arguments.only else NAMES:
-            other = theirs(recipe, python, folder / "pages.jsonl", lists, folder)
-            differing = differences(given, ours(recipe, given, lists), other)
-            wrong += len(differing)
-            reasons = Counter(each.reason for each in other)
-            print(
-                f"{recipe}: {len(given):,} pages compared with datatrove, {reasons[None]:,} kept, "
-                f"{len(reasons) - (None in reasons)} reasons, {len(differing):,} differences",
-                flush=True,
-            )
-            for line in differing[:20]:
-                print(f"{recipe}: {line}", file=sys.stderr)
+        compared = [recipe for recipe in recipes if PEERS[recipe] in pythons]
+        wrong = sum(compare(each, pythons[PEERS[each]], given, lists, folder) for each in compared)
     return 1 if wrong else 0
 
 

@@ -1,4 +1,4 @@
-"""Pages for the comparison with datatrove, near the limits of the quality rules: repeats, marks, odd words."""
+"""Pages for the comparison with peers, near the limits of the quality rules: repeats, marks, odd words."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ _WORDS = (
     "we're Dr. e.g. U.S. 1,234 3.5km #tag well-known and/or Mr. cannot gonna o'clock (so) \"yes\" ‘no’ — … ... 😀 "
     "café naïve"
 )
-_ODD = (
+ODD = (
     "lorem ipsum",
     "{",
     "javascript",
@@ -33,7 +33,7 @@ def pages(number: int, seed: int = 0) -> Iterator[Page]:
     """Yields English pages, each with one of several faults in some measure."""
     chance = random.Random(seed)
     for place in range(number):
-        text = chance.choice(_FAULTS)(_lines(chance), chance)
+        text = chance.choice(FAULTS)(_lines(chance), chance)
         yield Page(f"https://example.com/quality/{place}", "2030-01-01T00:00:00Z", text)
 
 
@@ -44,7 +44,7 @@ def _lines(chance: random.Random) -> list[str]:
 def _sentence(chance: random.Random) -> str:
     words = chance.choices(_WORDS.split(), k=chance.randint(2, 25))
     if chance.random() < 0.01:
-        words.insert(chance.randrange(len(words)), chance.choice(_ODD))
+        words.insert(chance.randrange(len(words)), chance.choice(ODD))
     return " ".join(words) + chance.choice(_ENDS)
 
 
@@ -87,4 +87,4 @@ def _words(lines: list[str], chance: random.Random) -> str:
     return "\n".join(" ".join(map(change, line.split())) for line in lines)
 
 
-_FAULTS = (_plain, _repeated, _repeated, _ngrams, _marks, _marks, _short, _words)
+FAULTS = (_plain, _repeated, _repeated, _ngrams, _marks, _marks, _short, _words)

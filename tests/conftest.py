@@ -11,7 +11,7 @@ from hypothesis import settings
 from c4pipe.clean.resources import RuleResources
 from c4pipe.cli import main
 from c4pipe.corpus import shard_writer
-from c4pipe.recipes.pinned_lists import load_bad_words
+from c4pipe.recipes.pinned_lists import DOLMA_ENGLISH, load_bad_words
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe_lists import Lists
 from tests.helpers import web_data as web_data_folders
@@ -70,7 +70,8 @@ def moto() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def sample_lists() -> Lists:
     """The five made-up bad words of the sample crawl, for English."""
-    return Lists(bad_words={"en": load_bad_words(ROOT / "samples" / "lists", "en")})
+    folder = ROOT / "samples" / "lists"
+    return Lists(bad_words={"en": load_bad_words(folder, "en")}, bad_tokens=load_bad_words(folder, DOLMA_ENGLISH))
 
 
 @pytest.fixture(scope="session")

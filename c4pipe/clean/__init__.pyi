@@ -1,3 +1,8 @@
+from .annotated_folder import MOST_LABELS as MOST_LABELS
+from .annotated_folder import Annotate as Annotate
+from .annotated_folder import annotated_path as annotated_path
+from .annotated_folder import check_annotated as check_annotated
+from .annotated_folder import check_annotated_file as check_annotated_file
 from .clean_progress import watch_clean as watch_clean
 from .dropped_pages import DROPPED_FOLDER as DROPPED_FOLDER
 from .dropped_pages import DroppedWriter as DroppedWriter
@@ -18,6 +23,7 @@ from .steps import CleanWetFile as CleanWetFile
 from .text_cleaner import PLACEHOLDER_TIMESTAMP as PLACEHOLDER_TIMESTAMP
 from .text_cleaner import PLACEHOLDER_URL as PLACEHOLDER_URL
 from .text_cleaner import Cleaner as Cleaner
+from .url_lists import UrlLists as UrlLists
 from .verdicts import DROPPED_LANGUAGE as DROPPED_LANGUAGE
 from .verdicts import LineVerdict as LineVerdict
 from .verdicts import PageVerdict as PageVerdict

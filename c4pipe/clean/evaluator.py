@@ -1,7 +1,9 @@
 """The one evaluator of recipes: applies the rules to a page, with or without a trace of what each rule does."""
 
+from collections.abc import Iterable
+
 from c4pipe.clean.fact_wording import NOTHING_LEFT, fact_in_words
-from c4pipe.clean.operations import evaluate, operations_of
+from c4pipe.clean.operations import Operation, evaluate, operations_of
 from c4pipe.clean.page_facts import PageFacts, reads_page_as_crawled
 from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.trace import PageTrace
@@ -19,6 +21,7 @@ class RecipeEvaluator:
 
     Attributes:
         recipe: the recipe.
+        operations: what is done to a page, one after the other; corpus rules are not among them.
     """
 
     def __init__(self, recipe: Recipe, resources: RuleResources) -> None:
@@ -28,14 +31,19 @@ class RecipeEvaluator:
         self._line_separators: str = recipe.parameters("body_lines")["line_separators"]
         self._traced = operations_of(recipe)
         self._traced_final = tuple(each for each in self._traced if each.stage == "final")
-        self._operations = tuple(each for each in self._traced if each.kind != "corpus rule")
-        self._final = tuple(each for each in self._operations if each.stage == "final")
+        self.operations = tuple(each for each in self._traced if each.kind != "corpus rule")
+        self._final = tuple(each for each in self.operations if each.stage == "final")
         self._final_has_language = any(each.rule == "language" for each in self._final)
 
-    def clean(self, page: Page) -> tuple[Verdict, PageFacts]:
-        """Returns the verdict on a page as crawled, and its facts with the lines that the rules kept."""
+    def clean(self, page: Page, operations: Iterable[Operation] | None = None) -> tuple[Verdict, PageFacts]:
+        """Returns the verdict on a page as crawled, and its facts with the lines that the rules kept.
+
+        Args:
+            page: the page.
+            operations: those of this evaluator, each perhaps with an `apply` of the caller's own; None for its own.
+        """
         facts = self._facts(page)
-        return evaluate(self._operations, facts), facts
+        return evaluate(self.operations if operations is None else operations, facts), facts
 
     def finish(self, url: str, text: str, units_left: int) -> FinalVerdict:
         """Returns what the stage `final` decides about a page that job 2 removed text from.
@@ -82,7 +90,7 @@ class RecipeEvaluator:
         if verdict.lines_read is not None and not facts.line_count:
             return NOTHING_LEFT, facts.body
         stage, rule = verdict.stage, verdict.reason
-        step = next(each.step for each in self._operations if each.step and (each.stage, each.rule) == (stage, rule))
+        step = next(each.step for each in self.operations if each.step and (each.stage, each.rule) == (stage, rule))
         assert stage
         assert step.definition.fact
         crawled = reads_page_as_crawled(step.definition.fact, stage)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from c4pipe.clean.page_facts import PageFacts, fact_reader
-from c4pipe.filters import Guess, PageText
+from c4pipe.filters import Guess, PageText, RobotsRule, SharedNgrams, robots_url
 from c4pipe.recipes import Fact, Step, parameter_text
 
 OPEN = "all pages together decide"
@@ -73,7 +73,7 @@ def _bad_word(value: str | None, facts: PageFacts, step: Step, dropped: bool) ->
     if value is not None:
         return f"it has {parameter_text([value])}"
     return "it has no listed word" + (
-        "" if step.parameters["drop_fraction"] == 1 else ", or is in the fraction of such pages that is kept"
+        "" if step.parameters.get("drop_fraction", 1) == 1 else ", or is in the fraction of such pages that is kept"
     )
 
 
@@ -102,6 +102,24 @@ def _url_words(value: Sequence[str], facts: PageFacts, step: Step, dropped: bool
     return f"the URL has {number(len(value), 'soft-banned word')}{words}; fewer than {step.parameters['min_words']:,}"
 
 
+def _opt_out(value: str | None, facts: PageFacts, step: Step, dropped: bool) -> str:
+    return "no entry of the list covers the URL" if value is None else f"the entry {value} covers the URL"
+
+
+def _robots(value: tuple[str, RobotsRule] | None, facts: PageFacts, step: Step, dropped: bool) -> str:
+    if value is None:
+        return "no known robots.txt refuses the URL to " + parameter_text(step.parameters["agents"])
+    agent, rule = value
+    return f"{robots_url(facts.page.url)} refuses it to {agent}: {rule}"
+
+
+def _shared_ngrams(value: SharedNgrams | None, facts: PageFacts, step: Step, dropped: bool) -> str:
+    if value is None:
+        return "it shares too little with each evaluation example"
+    places = f"{value.shared:,} of {number(value.total, 'n-gram')} of an evaluation example"
+    return f"it has {places}; the first: {parameter_text([value.text])}"
+
+
 def _number(value: PageText, facts: PageFacts, step: Step, dropped: bool) -> str:
     measure = step.definition.measure
     assert measure is not None  # what is counted in a text is a number
@@ -121,6 +139,7 @@ _WORDS: Mapping[Fact, Callable[[Any, PageFacts, Step, bool], str]] = {
     Fact.SENTENCE_COUNT: _sentences,
     Fact.SENTENCES_LEFT: _sentences_left,
     Fact.BAD_WORD: _bad_word,
+    Fact.BAD_TOKEN: _bad_word,
     Fact.DOMAIN_LISTED: _domain,
     Fact.URL_LISTED: _link,
     Fact.BLOCKED_DOMAIN: _blocked_domain,
@@ -128,7 +147,10 @@ _WORDS: Mapping[Fact, Callable[[Any, PageFacts, Step, bool], str]] = {
     Fact.BANNED_URL_WORD: _url_word,
     Fact.SOFT_BANNED_URL_WORDS: _url_words,
     Fact.BANNED_URL_SUBWORD: _url_word,
+    Fact.OPT_OUT: _opt_out,
+    Fact.ROBOTS_REFUSAL: _robots,
     Fact.PAGE_TEXT: _number,
+    Fact.SHARED_NGRAMS: _shared_ngrams,
 }
 """For each fact the function that puts it into words, from its value, the page, the rule and whether the page is
 dropped."""

@@ -2,14 +2,19 @@
 
 import contextlib
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
+from c4pipe.clean.annotated_folder import Annotate
+from c4pipe.clean.annotator import annotation_writer
 from c4pipe.clean.dropped_pages import KeepDropped, dropped_writer
 from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.examples import CleanExamples
 from c4pipe.clean.file_positions import PositionWriter
+from c4pipe.clean.operations import Operation
 from c4pipe.clean.page_facts import PageFacts
+from c4pipe.clean.page_source import AnnotatedSource, PageSource
 from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.slow_watch import SlowLimits, SlowWatch
 from c4pipe.clean.verdicts import DROPPED_LANGUAGE, Verdict
@@ -30,12 +35,22 @@ class WetFileCleaner:
         lists: Lists,
         keep_dropped: KeepDropped | None = None,
         slow_limits: SlowLimits | None = None,
+        annotate: Annotate | None = None,
     ) -> None:
-        """Takes the recipe, its lists, which dropped pages are kept (None for no pages), and what takes long."""
+        """Takes the recipe and its lists, which pages are written besides the work file, and what takes long.
+
+        Args:
+            recipe: the recipe.
+            lists: its lists.
+            keep_dropped: which dropped pages are kept; None for no pages.
+            slow_limits: what takes long; None for the defaults.
+            annotate: where all pages are written with the decisions of all rules; None for nowhere.
+        """
         self._slow_limits = slow_limits or SlowLimits()
         self._recipe = recipe
         self._lists = lists
         self._keep_dropped = keep_dropped
+        self._annotate = annotate
         self._evaluator = RecipeEvaluator(recipe, RuleResources(recipe, lists))
 
     def clean(
@@ -43,8 +58,9 @@ class WetFileCleaner:
     ) -> None:
         """Writes the work file `target` of a WET file; the file appears when it is complete.
 
-        The quarantine file, the examples and the file of dropped pages appear before it. Where the file or a page takes
-        far longer than its size explains, a note appears in the folder of the target (see `worker_notes`).
+        The quarantine file, the examples, and the files of dropped and annotated pages appear before it. Where the file
+        or a page takes far longer than its size explains, a note appears in the folder of the target (see
+        `worker_notes`).
 
         Args:
             stream: the WET file, gzipped or not, at its start.
@@ -54,45 +70,65 @@ class WetFileCleaner:
 
         Raises OSError where the WET file can't be read or the work file can't be written; `target` does not exist then.
         """
-        counts: Counter[str] = Counter()
-        counted = CountedStream(stream)
-        audit = dropped_writer(self._keep_dropped, source, "clean", self._evaluator)
+        self._clean(WetSource(stream, source), target, position or PositionWriter(target))
+
+    def clean_annotated(self, path: StoragePath, target: StoragePath) -> None:
+        """Writes the work file `target` of a WET file as `clean` does, given the annotated file that was made of it.
+
+        Known facts are not used where the pages are annotated again: then all rules are applied.
+
+        Raises UsageError where the annotated file is damaged, and OSError as `clean`.
+        """
+        source = AnnotatedSource(path, self._evaluator, self._lists.digests, known=self._annotate is None)
+        self._clean(source, target, PositionWriter(target))
+
+    def _clean(self, source: PageSource, target: StoragePath, position: PositionWriter) -> None:
+        counts: Counter[str] = Counter(source.damage)
+        audit = dropped_writer(self._keep_dropped, source.name, "clean", self._evaluator)
+        annotations = annotation_writer(self._annotate, source.name, self._evaluator, self._lists.digests)
         examples = CleanExamples(self._evaluator)
-        position = position or PositionWriter(target)
-        watch = SlowWatch(source, counted, NoteWriter(target, source).slow, self._slow_limits)
+        watch = SlowWatch(source.name, source, NoteWriter(target, source.name).slow, self._slow_limits)
         with (
             contextlib.closing(position),
-            QuarantineWriter(target, source) as quarantine,
+            QuarantineWriter(target, source.name) as quarantine,
             audit as dropped,
+            annotations as annotated,
             watch,
         ):
             writer = WorkWriter(target, work_schema(self._recipe))
             try:
-                for item in read_pages(counted):
+                for item in source.items():
                     if isinstance(item, Damage):
                         counts[f"damage.{item.kind}"] += 1
                         quarantine.add(item)
                     else:
                         watch.page = item
-                        verdict, facts = self._add(item, writer, counts)
+                        operations = annotated.begin() if annotated else source.operations
+                        verdict, facts = self._add(item, writer, counts, operations)
                         examples.add(item, verdict, facts)
                         if dropped:
                             dropped.add_cleaned(verdict, facts)
+                        if annotated:
+                            annotated.add(item, verdict, facts)
                         watch.page = None
-                    if counted.size >= position.next:
-                        position.note(stream, counted.size, counts["pages.read"])
+                    if source.size >= position.next:
+                        source.note(position, counts["pages.read"])
                 quarantine.finish()
                 examples.write(target)
                 if dropped:
                     dropped.finish()
-                ends = counted.ends.hexdigest()
-                writer.finish(source, counted.size, self._recipe, self._lists.digests, counts, ends)
+                ends = source.ends_sha256()
+                if annotated:
+                    annotated.finish(source.name, source.size, ends, counts)
+                writer.finish(source.name, source.size, self._recipe, self._lists.digests, counts, ends)
             except BaseException:
                 writer.discard()
                 raise
 
-    def _add(self, page: Page, writer: WorkWriter, counts: Counter[str]) -> tuple[Verdict, PageFacts]:
-        verdict, facts = self._evaluator.clean(page)
+    def _add(
+        self, page: Page, writer: WorkWriter, counts: Counter[str], operations: Iterable[Operation] | None
+    ) -> tuple[Verdict, PageFacts]:
+        verdict, facts = self._evaluator.clean(page, operations)
         count_page(page, verdict, facts, counts)
         if verdict.readable:
             assert facts.captured is not None  # a page without a timestamp is not readable
@@ -150,6 +186,36 @@ class CountedStream:
         self.size += len(data)
         self.ends.update(data)
         return data
+
+
+class WetSource:
+    """The pages of a WET file, from its start (a `PageSource`)."""
+
+    operations: tuple[Operation, ...] | None = None
+
+    def __init__(self, stream: ByteStream, name: str) -> None:
+        """Takes the file, gzipped or not, at its start, and its name."""
+        self.name = name
+        self.damage: Mapping[str, int] = {}
+        self._stream = stream
+        self._counted = CountedStream(stream)
+
+    @property
+    def size(self) -> int:
+        """How many bytes were read so far."""
+        return self._counted.size
+
+    def items(self) -> Iterator[Page | Damage]:
+        """Yields the pages in their order, and the damage."""
+        return read_pages(self._counted)
+
+    def ends_sha256(self) -> str:
+        """Returns the digest of the ends of what was read."""
+        return self._counted.ends.hexdigest()
+
+    def note(self, position: PositionWriter, pages: int) -> None:
+        """Notes the position in the file, given the number of pages so far."""
+        position.note(self._stream, self.size, pages)
 
 
 _LINE_COUNTERS = {name: f"lines.{'edited' if rule.edits else 'dropped'}.{name}" for name, rule in RULES.items()}

@@ -60,8 +60,11 @@ class PositionWriter:
 
     def note(self, stream: ByteStream, read: int, pages: int) -> None:
         """Writes the position in a stream. To be called where `read` has come to `next`, which this moves on."""
+        self.note_share(read, (stream_length(stream) if self._path else None) or 0, pages)
+
+    def note_share(self, read: int, length: int, pages: int) -> None:
+        """Writes the position in a file of a length, as `note` does; 0 for a length that is not known."""
         self.next = read + STEP
-        length = stream_length(stream) if self._path else None
         self._write(self._fetched + read, self._fetched + length if length else 0, pages)
 
     def _write(self, read: int, length: int, pages: int) -> None:

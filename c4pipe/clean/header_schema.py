@@ -26,6 +26,20 @@ _FIELDS = schema.record(
         "counts": _COUNTS,
     }
 )
+_ANNOTATION = schema.record(
+    {
+        "source": schema.FILE_NAME,
+        "source_bytes": schema.whole(),
+        "ends_sha256": schema.text(),
+        "recipe": schema.record({}),
+        "fingerprint": schema.text(),
+        "lists": schema.mapping(schema.choice(*LIST_NAMES), schema.DIGEST),
+        "language_labels": schema.whole(),
+        "c4pipe": schema.text(),
+        "rows": schema.whole(),
+        "damage": _COUNTS,
+    }
+)
 
 
 def checked_recipe(values: Mapping[str, Any], rows: int, columns: pa.Schema) -> Recipe:
@@ -46,6 +60,20 @@ def checked_recipe(values: Mapping[str, Any], rows: int, columns: pa.Schema) -> 
         raise ValueError("its recipe or lists are not those of its fingerprint")
     if unknown := values["text_bytes"].keys() - recipe.languages:
         raise ValueError(f"text_bytes has the language {min(unknown)[:60]!a}, which its recipe does not keep")
+    return recipe
+
+
+def checked_annotation(values: Mapping[str, Any], rows: int) -> Recipe:
+    """Checks the header of an annotated file of this version, as JSON values, and returns its recipe.
+
+    Raises ValueError for a header that `AnnotatedWriter.finish` would not write into a file with these rows.
+    """
+    _ANNOTATION(values, "")
+    if rows != values["rows"]:
+        raise ValueError("its rows are not those of its header")
+    recipe, fingerprint = _recipe(json.dumps(values["recipe"]), json.dumps(values["lists"]))
+    if fingerprint != values["fingerprint"]:
+        raise ValueError("its recipe or lists are not those of its fingerprint")
     return recipe
 
 

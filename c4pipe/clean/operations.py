@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from operator import ne
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from c4pipe.clean.page_facts import PageFacts, fact_reader
+from c4pipe.clean.page_facts import FactReader, PageFacts, fact_reader
 from c4pipe.clean.verdicts import Verdict
 from c4pipe.filters import body_lines, contains, packed_rule
 from c4pipe.recipes import STAGES, Recipe, Step
@@ -98,7 +98,7 @@ def _operations(recipe: Recipe, stage: str) -> Iterator[Operation]:
         elif step.definition.scope == "corpus":
             yield Operation(step.rule, stage, _keep, "corpus rule", step)
         elif step.rule != "body_lines":  # that one cuts the body before all others
-            yield Operation(step.rule, stage, _line_rule(step), "line rule", step)
+            yield Operation(step.rule, stage, _line_rule(step, separators), "line rule", step)
 
 
 def _keep(facts: PageFacts, counts: LineCounts) -> bool:
@@ -143,27 +143,44 @@ def _has_no_lines(facts: PageFacts, counts: LineCounts) -> bool:
     return not facts.line_count
 
 
-def _page_rule(step: Step, stage: str) -> Apply:
-    """Returns the operation of a page rule: whether the rule's function drops a page with this fact or number."""
+class PageRule(NamedTuple):
+    """A page rule with its parameters, in two parts.
+
+    Attributes:
+        value: returns what the rule's function is given: the rule's fact, or the number that is counted in it.
+        drops: the rule's function: whether a page with this value is dropped.
+    """
+
+    value: FactReader
+    drops: Callable[[Any], bool]
+
+
+def page_rule(step: Step, stage: str) -> PageRule:
+    """Returns a page rule of a stage in its two parts."""
     fact = step.definition.fact
     assert fact is not None  # of the rule table's page rules each has one
     read, drops = fact_reader(fact, stage), partial(step.definition.function, **step.arguments)
+    if not step.definition.measure:
+        return PageRule(read, drops)
+    return PageRule(lambda facts: step.measured(read(facts)), drops)
+
+
+def _page_rule(step: Step, stage: str) -> Apply:
+    """Returns the operation of a page rule: whether the rule's function drops a page with this fact or number."""
+    value, drops = page_rule(step, stage)
 
     def apply(facts: PageFacts, counts: LineCounts) -> bool:
-        dropped: bool = drops(read(facts))
-        return dropped
+        return drops(value(facts))
 
-    def apply_to_number(facts: PageFacts, counts: LineCounts) -> bool:
-        dropped: bool = drops(step.measured(read(facts)))
-        return dropped
-
-    return apply_to_number if step.definition.measure else apply
+    return apply
 
 
-def _line_rule(step: Step) -> Apply:
+def _line_rule(step: Step, separators: str) -> Apply:
     """Returns the operation of a line rule: changes the lines and counts the changes."""
     name, edits = step.rule, step.definition.edits
-    function = partial(step.definition.function, **step.arguments)
+    function: Callable[[list[str]], list[str]] = partial(step.definition.function, **step.arguments)
+    if separators == body_lines.AS_CRAWLED and not edits:
+        function = partial(_judge_trimmed, function)
     phrases = step.arguments.get("phrases", ())
     compiled = packed_rule(name, step.arguments)
 
@@ -184,3 +201,10 @@ def _line_rule(step: Step) -> Apply:
         return False
 
     return apply
+
+
+def _judge_trimmed(function: Callable[[list[str]], list[str]], lines: list[str]) -> list[str]:
+    """Returns the untrimmed lines that a line rule keeps if it sees them trimmed. Equal lines have one fate."""
+    trimmed = [line.strip() for line in lines]
+    kept = set(function(trimmed))
+    return [line for line, judged in zip(lines, trimmed, strict=True) if judged in kept]

@@ -1,5 +1,6 @@
 """The facts about a page that the rules decide by. Each is computed when it is first needed."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
@@ -12,7 +13,9 @@ from c4pipe.filters import (
     Guess,
     PageText,
     SentenceSplitter,
+    SharedNgrams,
     english_words,
+    ngram_words,
     normalise_url,
     two_letter_code,
     url_key,
@@ -139,6 +142,11 @@ class PageFacts:
         detector = self._resources.detector
         return detector.guess(self.text) if detector else Guess(UNKNOWN, 0.0)
 
+    def language_labels(self, most: int) -> list[Guess]:
+        """Returns the most probable languages of the text, `most` at most; none without the rule `language`."""
+        detector = self._resources.detector
+        return detector.labels(self.text, most) if detector else []
+
     @property
     def language(self) -> str:
         """The code of the guessed language; `und` where there is no guess."""
@@ -147,8 +155,7 @@ class PageFacts:
     @cached_property
     def sentence_starts(self) -> list[int]:
         """The starts of the sentences, in characters of the text; each line is split by itself."""
-        model = self._parameters("few_sentences").get("model", "")
-        return self._splitter(model).starts(self.lines)
+        return self._splitter(self._parameters("few_sentences").get("model", "")).starts(self.lines)
 
     @property
     def sentence_count(self) -> int:
@@ -174,6 +181,14 @@ class PageFacts:
             return self._splitter(parameters["model"]).count(self.text, parameters["min_sentences"])
         return len(self.sentence_starts) if self._units_left is None else self._units_left
 
+    @property
+    def all_sentences_left(self) -> int:
+        """The number of sentences for `few_sentences_left`, counted to the end."""
+        parameters = self._parameters("few_sentences_left")
+        if parameters["count"] == "punkt on the whole text":
+            return self._splitter(parameters["model"]).count(self.text, sys.maxsize)
+        return self.sentences_left
+
     @cached_property
     def unit_starts(self) -> Sequence[int]:
         """The starts of the units of `repeated_span`, in characters of the text; empty without that rule."""
@@ -197,6 +212,19 @@ class PageFacts:
             numerator, denominator = float(parameters["drop_fraction"]).as_integer_ratio()
             return None if url_md5(self.normalised_url) % denominator >= numerator else word
         return word
+
+    def bad_token(self, lower: str) -> str | None:
+        """A listed word between white space, or a listed phrase, of a lower-case text of the page, or None."""
+        return self._resources.bad_tokens.find(lower)
+
+    @property
+    def shared_ngrams(self) -> SharedNgrams | None:
+        """What the kept lines share with an evaluation example, if it is enough for `evaluation_overlap`."""
+        parameters = self._parameters("evaluation_overlap")
+        if not parameters:
+            return None
+        known = self._resources.evaluation_ngrams
+        return known.most_shared(ngram_words(self.text), parameters["min_ngrams"], parameters["min_share"])
 
     @property
     def domain_listed(self) -> bool:
@@ -236,6 +264,7 @@ _READERS: Mapping[Fact, FactReader] = {
     Fact.SENTENCE_COUNT: lambda facts: facts.sentence_count,
     Fact.SENTENCES_LEFT: lambda facts: facts.sentences_left,
     Fact.BAD_WORD: lambda facts: facts.bad_word,
+    Fact.BAD_TOKEN: lambda facts: facts.bad_token(facts.text_lower),
     Fact.DOMAIN_LISTED: lambda facts: facts.domain_listed,
     Fact.URL_LISTED: lambda facts: facts.url_listed,
     Fact.BLOCKED_DOMAIN: lambda facts: facts.url_lists.blocked_domain(facts.page.url),
@@ -243,12 +272,16 @@ _READERS: Mapping[Fact, FactReader] = {
     Fact.BANNED_URL_WORD: lambda facts: facts.url_lists.banned_word(facts.page.url),
     Fact.SOFT_BANNED_URL_WORDS: lambda facts: facts.url_lists.soft_banned_words(facts.page.url),
     Fact.BANNED_URL_SUBWORD: lambda facts: facts.url_lists.banned_subword(facts.page.url),
+    Fact.OPT_OUT: lambda facts: facts.url_lists.opt_out(facts.page.url),
+    Fact.ROBOTS_REFUSAL: lambda facts: facts.url_lists.robots_refusal(facts.page.url),
     Fact.PAGE_TEXT: lambda facts: facts.page_text,
+    Fact.SHARED_NGRAMS: lambda facts: facts.shared_ngrams,
 }
 
 _AS_CRAWLED: Mapping[Fact, FactReader] = {
     Fact.TEXT: lambda facts: facts.body,
     Fact.LOWER_TEXT: lambda facts: facts.body_lower,
+    Fact.BAD_TOKEN: lambda facts: facts.bad_token(facts.body_lower),
 }
 """The facts that differ before the line rules."""
 

@@ -6,7 +6,7 @@ Each is loaded when it is first used. Nothing here knows a page: all functions t
 from functools import cached_property
 
 from c4pipe.clean.url_lists import UrlLists
-from c4pipe.filters import BadWords, Detector, SentenceSplitter, make_detector
+from c4pipe.filters import BadTokens, BadWords, Detector, ExampleNgrams, SentenceSplitter, make_detector
 from c4pipe.recipes import Lists, Recipe
 
 
@@ -43,7 +43,19 @@ class RuleResources:
     @cached_property
     def url_lists(self) -> UrlLists:
         """The lists of the URL rules."""
-        return UrlLists(self.lists, self.recipe.parameters("blocked_domain").get("any_case", False))
+        any_case = self.recipe.parameters("blocked_domain").get("any_case", False)
+        return UrlLists(self.lists, any_case, self.recipe.parameters("robots_refused").get("agents", ()))
+
+    @cached_property
+    def bad_tokens(self) -> BadTokens:
+        """The listed words of the rule `bad_token`."""
+        return BadTokens(self.lists.bad_tokens)
+
+    @cached_property
+    def evaluation_ngrams(self) -> ExampleNgrams:
+        """The n-grams of the examples of `evaluation_overlap`."""
+        examples = [example.encode().split(b"\n") for example in self.lists.evaluation_examples]
+        return ExampleNgrams(examples, self.recipe.parameters("evaluation_overlap")["ngram"])
 
     def sentence_splitter(self, language: str, as_nltk: bool = False) -> SentenceSplitter:
         """Returns the sentence splitter of a language; with `as_nltk`, one that decides as NLTK does."""

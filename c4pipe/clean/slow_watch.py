@@ -33,7 +33,8 @@ class SlowLimits:
 
 
 class _Counted(Protocol):
-    size: int  # bytes that were read so far
+    @property
+    def size(self) -> int: ...  # bytes that were read so far
 
 
 class SlowWatch:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from c4pipe.clean import missing
+from c4pipe.clean.annotated_folder import Annotate
 from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.file_positions import PositionWriter
@@ -29,6 +30,8 @@ class CleanWetFile(Step):
         digests: Mapping[str, str],
         network: NetworkOptions,
         keep_dropped: KeepDropped | None = None,
+        annotate: Annotate | None = None,
+        input_kind: str = "wet",
     ) -> None:
         """Takes what a worker needs.
 
@@ -38,9 +41,13 @@ class CleanWetFile(Step):
             digests: the SHA-256 of each list, by name.
             network: how downloads are made and repeated.
             keep_dropped: which dropped pages are kept; None for no pages.
+            annotate: where all pages are written with the decisions of all rules; None for nowhere.
+            input_kind: what the inputs are: `wet`, or `annotated` for annotated files that were made of WET files.
         """
         self._network = network
         self._keep_dropped = keep_dropped
+        self._annotate = annotate
+        self._input_kind = input_kind
         self._recipe = recipe.to_json()
         self._lists = str(lists)
         self._digests = dict(digests)
@@ -48,7 +55,9 @@ class CleanWetFile(Step):
     def setup(self) -> None:
         """Loads the lists and the resources of the recipe."""
         lists = recipe_lists.load_lists(storage_path(self._lists), self._digests)
-        self._cleaner = WetFileCleaner(Recipe.from_json(self._recipe), lists, self._keep_dropped)
+        self._cleaner = WetFileCleaner(
+            Recipe.from_json(self._recipe), lists, self._keep_dropped, annotate=self._annotate
+        )
         self._sources = InputOpener(self._network, lambda wait: self._notes.wait(wait))
 
     def process(self, element: tuple[str, str]) -> Iterable[tuple[str, Any]]:
@@ -57,20 +66,27 @@ class CleanWetFile(Step):
         Raises C4pipeError where the file can't be read or its work file can't be written.
         """
         source, target = element[0], storage_path(element[1])
-        name = source.rpartition("/")[2]
+        name = target.name.removesuffix(".parquet")
         self._notes = NoteWriter(target, name)
-        if not target.exists():
-            position = PositionWriter(target)
-            try:
-                with (
-                    contextlib.closing(position),
-                    self._sources.open(source, on_fetched=position.fetched) as stream,
-                ):
-                    self._cleaner.clean(stream, name, target, position)
-            except DownloadError as error:
-                missing.note_missing(target, source, str(error))
-            except OSError as error:
-                raise C4pipeError(
-                    f"{source} can't be cleaned into {target}: {error_reason(error, with_path=True)}"
-                ) from error
+        if target.exists() and (self._annotate is None or self._annotate.path(name).exists()):
+            return ()
+        try:
+            if self._input_kind == "annotated":
+                self._cleaner.clean_annotated(storage_path(source), target)
+            else:
+                self._clean_wet(source, name, target)
+        except DownloadError as error:
+            missing.note_missing(target, source, str(error))
+        except OSError as error:
+            raise C4pipeError(
+                f"{source} can't be cleaned into {target}: {error_reason(error, with_path=True)}"
+            ) from error
         return ()
+
+    def _clean_wet(self, source: str, name: str, target: StoragePath) -> None:
+        position = PositionWriter(target)
+        with (
+            contextlib.closing(position),
+            self._sources.open(source, on_fetched=position.fetched) as stream,
+        ):
+            self._cleaner.clean(stream, name, target, position)

@@ -20,7 +20,7 @@ PLACEHOLDER_URL = "https://page.example/"
 PLACEHOLDER_TIMESTAMP = "1970-01-01T00:00:00Z"
 """The timestamp of a text that has none. No rule looks at its value."""
 
-_URL_RULES = ("domain_not_listed", "url_not_listed", *blocked_lists.URL_RULES)
+_URL_RULES = ("domain_not_listed", "url_not_listed", *blocked_lists.URL_RULES, *blocked_lists.OPT_OUT_RULES)
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,32 @@ def add_inputs(parser: Parser) -> None:
     parser.add_argument("--cache", type=Path, metavar="DIR", help="keep downloaded files in this folder")
 
 
+def add_input_kind(parser: Parser) -> None:
+    """Adds what the inputs are."""
+    parser.add_argument(
+        "--from",
+        dest="input_kind",
+        default="wet",
+        metavar="KIND",
+        help="what INPUT is: wet (WET files), or annotated (folders that --annotate wrote) (default: wet)",
+    )
+
+
+def add_annotate(parser: Parser) -> None:
+    """Adds the folder for annotated pages."""
+    parser.add_argument(
+        "--annotate",
+        metavar="DIR",
+        help="also write every page to this folder, with what each rule decides about it, for --from annotated",
+    )
+    parser.add_argument(
+        "--language-labels",
+        type=whole_number,
+        metavar="N",
+        help="with --annotate: write the N most probable languages of each page, too",
+    )
+
+
 def add_missing(parser: Parser) -> None:
     """Adds what to do about files that can't be downloaded."""
     parser.add_argument(

@@ -4,7 +4,7 @@ import argparse
 import time
 
 from c4pipe.cli import arguments
-from c4pipe.cli.job_options import clean_options, keep_dropped, refuse_job_file
+from c4pipe.cli.job_options import annotate, clean_options, keep_dropped, refuse_job_file
 from c4pipe.cli.outcome import corpus_status, print_corpus
 from c4pipe.cli.parser import Command, Parser
 
@@ -12,11 +12,13 @@ from c4pipe.cli.parser import Command, Parser
 def add_arguments(parser: Parser) -> None:
     """Adds the arguments of the command to its parser."""
     arguments.add_inputs(parser)
+    arguments.add_input_kind(parser)
     arguments.add_missing(parser)
     arguments.add_corpus(parser)
     arguments.add_work(parser, required=False)
     arguments.add_recipe(parser)
     arguments.add_keep_dropped(parser)
+    arguments.add_annotate(parser)
     arguments.add_runner(parser)
 
 
@@ -29,7 +31,8 @@ def run(options: argparse.Namespace) -> int:
 
     started = time.monotonic()
     refuse_job_file(options, "build has two: use clean, then dedup")
-    clean = clean_options(options, options.work or options.output / WORK_FOLDER, keep_dropped(options, options.output))
+    work = options.work or options.output / WORK_FOLDER
+    clean = clean_options(options, work, keep_dropped(options, options.output), annotate(options))
     progress = make_progress(options)
     plan = plan_build(BuildOptions(clean, options.output, parse_formats(options.format), options.shards), progress)
     manifest = build(plan, progress)

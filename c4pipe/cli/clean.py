@@ -6,7 +6,7 @@ import time
 
 from c4pipe.cli import arguments
 from c4pipe.cli.console import printer, say
-from c4pipe.cli.job_options import clean_options, keep_dropped
+from c4pipe.cli.job_options import annotate, clean_options, keep_dropped
 from c4pipe.cli.outcome import report_missing, report_nothing_kept
 from c4pipe.cli.parser import Command, Parser
 
@@ -14,10 +14,12 @@ from c4pipe.cli.parser import Command, Parser
 def add_arguments(parser: Parser) -> None:
     """Adds the arguments of the command to its parser."""
     arguments.add_inputs(parser)
+    arguments.add_input_kind(parser)
     arguments.add_missing(parser)
     arguments.add_work(parser, required=True)
     arguments.add_recipe(parser)
     arguments.add_keep_dropped(parser)
+    arguments.add_annotate(parser)
     arguments.add_runner(parser)
 
 
@@ -30,7 +32,8 @@ def run(options: argparse.Namespace) -> int:
 
     started = time.monotonic()
     progress = make_progress(options)
-    plan = plan_clean(clean_options(options, options.work, keep_dropped(options, options.work)), progress)
+    dropped = keep_dropped(options, options.work)
+    plan = plan_clean(clean_options(options, options.work, dropped, annotate(options)), progress)
     counts = clean(plan, progress)
     if not options.quiet:
         console = printer(sys.stdout)

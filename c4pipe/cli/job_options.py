@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from c4pipe.errors import UsageError
 
 if TYPE_CHECKING:
-    from c4pipe.clean import KeepDropped
+    from c4pipe.clean import Annotate, KeepDropped
     from c4pipe.io import StoragePath
     from c4pipe.jobs import CleanOptions, DedupOptions
     from c4pipe.runners import RunnerOptions
@@ -43,8 +43,18 @@ def keep_dropped(options: argparse.Namespace, folder: "StoragePath") -> "KeepDro
     return KeepDropped(parse_dropped_share(options.keep_dropped), str(folder.absolute() / DROPPED_FOLDER))
 
 
+def annotate(options: argparse.Namespace) -> "Annotate | None":
+    """Returns where annotated pages are written; None for nowhere. Raises UsageError for values that can't be used."""
+    from c4pipe.jobs import make_annotate
+
+    return make_annotate(options.annotate, options.language_labels)
+
+
 def clean_options(
-    options: argparse.Namespace, work: "StoragePath", keep_dropped: "KeepDropped | None" = None
+    options: argparse.Namespace,
+    work: "StoragePath",
+    keep_dropped: "KeepDropped | None" = None,
+    annotate: "Annotate | None" = None,
 ) -> "CleanOptions":
     """Returns the options of job 1. Raises UsageError for values that can't be used."""
     from c4pipe.io import NetworkOptions
@@ -71,6 +81,8 @@ def clean_options(
         max_missing=options.max_missing,
         keep_dropped=keep_dropped,
         runner=runner_options(options),
+        input_kind=getattr(options, "input_kind", "wet"),  # plan has no such option
+        annotate=annotate,
     )
 
 

@@ -1,13 +1,15 @@
-"""The command `lists`: the bad-words and domain lists that recipes use."""
+"""The command `lists`: the lists that recipes use."""
 
 import argparse
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from c4pipe.cli import arguments
 from c4pipe.cli.job_options import languages
 from c4pipe.cli.parser import Command, Parser
 from c4pipe.display import format_count, visible
+from c4pipe.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +20,21 @@ if TYPE_CHECKING:
 def add_arguments(parser: Parser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.add_argument(
-        "action", choices=("fetch", "show"), help="fetch: download the pinned lists; show: print which are downloaded"
+        "action",
+        choices=("fetch", "show", "robots"),
+        help="fetch: download the pinned lists; show: print which are downloaded; "
+        "robots: make the list of the rule robots_refused from WARC files of robots.txt",
+    )
+    parser.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="for robots: robotstxt WARC files of a crawl: URLs, paths, globs, or @FILE with one of these on each line",
+    )
+    parser.add_argument(
+        "--agents",
+        metavar="NAME,...",
+        help="for robots: the crawlers whose rules count, such as CCBot,GPTBot (default: CCBot)",
     )
     parser.add_argument("--lists", type=Path, metavar="DIR", help="folder of the lists (default: the user's cache)")
     parser.add_argument(
@@ -32,12 +48,17 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--source", metavar="URL", help="a mirror to download from (default: https://raw.githubusercontent.com)"
     )
+    arguments.add_workers(parser)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Downloads the lists, or prints which are downloaded."""
+    """Downloads the lists, prints which are downloaded, or makes the list of robots.txt files."""
     from c4pipe.recipes import pinned_lists
 
+    _check(options)
+    if options.action == "robots":
+        _list_robots(options)
+        return
     wanted = _wanted(options)
     folder = options.lists or pinned_lists.cache_dir()
     if options.action == "fetch":
@@ -51,6 +72,38 @@ def run(options: argparse.Namespace) -> None:
         print(f"  {status:13}  {pinned.path:42}  {pinned.commit[:8]}  {pinned.sha256[:12]}")
 
 
+def _check(options: argparse.Namespace) -> None:
+    """Raises UsageError for arguments that another action takes."""
+    is_robots = options.action == "robots"
+    if is_robots and not options.files:
+        raise UsageError(
+            "lists robots: no file is named: give robotstxt WARC files of a crawl (see c4pipe lists --help)"
+        )
+    if not is_robots and (options.files or options.agents):
+        raise UsageError(f"lists {options.action} takes no files and no --agents: only lists robots reads WARC files")
+    others = {"--recipe": options.recipe, "--languages": options.languages, "--source": options.source}
+    for name, value in others.items():
+        if is_robots and value is not None:
+            raise UsageError(f"lists robots takes no {name}: leave it out")
+
+
+def _list_robots(options: argparse.Namespace) -> None:
+    from c4pipe.cli.progress import make_progress
+    from c4pipe.jobs import list_robots
+    from c4pipe.recipes import pinned_lists
+    from c4pipe.runners import RunnerOptions
+
+    agents = [each.strip() for each in (options.agents or "CCBot").split(",")]
+    runner = RunnerOptions(workers=options.workers)
+    folder = options.lists or pinned_lists.cache_dir()
+    summary = list_robots(options.files, agents, folder, runner, make_progress(options))
+    if options.quiet:
+        return
+    for name, count in sorted(summary.counts.items()):
+        print(f"  {name:28} {count:>15,}")
+    print(visible(f"list: {summary.path} ({format_count(summary.path.stat().st_size, 'byte')})"))
+
+
 def _wanted(options: argparse.Namespace) -> "Sequence[pinned_lists.PinnedList]":
     """Returns the lists that `--recipe` and `--languages` name, or all."""
     from c4pipe.recipes import choose_recipe, pinned_lists, recipe_lists
@@ -62,8 +115,11 @@ def _wanted(options: argparse.Namespace) -> "Sequence[pinned_lists.PinnedList]":
 
 COMMAND = Command(
     "lists",
-    "download the bad-words and domain lists, or show them",
+    "download the bad-words and domain lists, show them, or make that of robots.txt files",
     add_arguments,
     run,
-    examples=("c4pipe lists fetch --recipe c4",),
+    examples=(
+        "c4pipe lists fetch --recipe c4",
+        "c4pipe lists robots robotstxt/*.warc.gz --agents CCBot,GPTBot --lists lists",
+    ),
 )

@@ -2,6 +2,9 @@
 
 import argparse
 import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 from c4pipe.cli import arguments
 from c4pipe.cli.console import printer, say
@@ -13,18 +16,26 @@ from c4pipe.errors import UsageError
 def add_arguments(parser: Parser) -> None:
     """Adds the arguments of the command to its parser."""
     parser.add_argument("corpus", type=arguments.path_or_url, metavar="CORPUS", help="folder of a finished corpus")
+    parser.add_argument(
+        "--opt-outs",
+        type=Path,
+        metavar="DIR",
+        help="a lists folder: also count which pages its lists of opt-outs and of robots.txt files would refuse",
+    )
     arguments.add_workers(parser)
 
 
 def run(options: argparse.Namespace) -> None:
     """Writes `report.html` of a corpus; where it has no `report.json`, also that, from its shards.
 
+    With `--opt-outs`, also `opt_outs.json` and the dataset card.
+
     Raises UsageError where the folder is no corpus, or its shards are needed and can't be read.
     """
     from c4pipe.cli.progress import make_progress
     from c4pipe.corpus import manifest, open_corpus
     from c4pipe.io import only_run, write_text
-    from c4pipe.report import rebuild_data, report_data, report_view
+    from c4pipe.report import card, count_opt_outs, read_opt_outs, rebuild_data, report_data, report_view
     from c4pipe.tokens import count
 
     folder = options.corpus.absolute()
@@ -32,14 +43,29 @@ def run(options: argparse.Namespace) -> None:
     if corpus_manifest is None:
         raise UsageError(f"{options.corpus} has no {manifest.MANIFEST}: give the folder of a finished corpus")
     with only_run(folder):
+        if options.opt_outs is not None:
+            runner, progress = runner_options(options), make_progress(options)
+            count_opt_outs(open_corpus(folder), folder, options.opt_outs, runner, progress)
         data = report_data.read(folder)
         if data is None:
             rebuild_data(open_corpus(folder), folder, runner_options(options), make_progress(options))
             data = report_data.read(folder) or {}
         tokens = count.counted_totals(folder)
-        write_text(folder / report_view.NAME, report_view.render_report(corpus_manifest, data, tokens))
+        refused = read_opt_outs(folder)
+        if options.opt_outs is not None:
+            write_text(folder / card.NAME, card.render_card(corpus_manifest, refused))
+        write_text(folder / report_view.NAME, report_view.render_report(corpus_manifest, data, tokens, refused))
     if not options.quiet:
+        if options.opt_outs is not None:
+            _print_refused(refused, corpus_manifest["counts"].get("pages.kept", 0))
         say(printer(sys.stdout), f"report: {options.corpus / report_view.NAME}")
+
+
+def _print_refused(opt_outs: Mapping[str, Any], pages: int) -> None:
+    """Prints how many pages of a corpus are refused, by reason."""
+    for name, refused in opt_outs["refused"].items():
+        line = f"{name}: {refused['pages']:,} of {pages:,} pages, {refused['bytes']:,} bytes of text"
+        say(printer(sys.stdout), line)
 
 
 COMMAND = Command("report", "write report.html of a corpus", add_arguments, run, examples=("c4pipe report corpus",))

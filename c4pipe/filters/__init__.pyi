@@ -1,3 +1,4 @@
+from .bad_words import BadTokens as BadTokens
 from .bad_words import BadWords as BadWords
 from .domains import host_of as host_of
 from .duplicates import SPAN_ROW as SPAN_ROW
@@ -6,6 +7,8 @@ from .duplicates import Rows as Rows
 from .duplicates import find_repeats as find_repeats
 from .duplicates import find_stale_captures as find_stale_captures
 from .english_words import english_words as english_words
+from .example_ngrams import ExampleNgrams as ExampleNgrams
+from .example_ngrams import SharedNgrams as SharedNgrams
 from .fasttext_language import FastTextDetector as FastTextDetector
 from .fasttext_model import LANGUAGE as LANGUAGE
 from .fasttext_model import read_labels as read_labels
@@ -19,12 +22,23 @@ from .language import knows_language as knows_language
 from .language import make_detector as make_detector
 from .language import two_letter_code as two_letter_code
 from .minhash import U16 as U16
+from .opt_outs import covering_entries as covering_entries
+from .opt_outs import opt_out_entry as opt_out_entry
 from .packed_lines import pack as pack
 from .packed_lines import packed_rule as packed_rule
 from .page_text import PageText as PageText
 from .pages import contains as contains
 from .public_suffixes import PublicSuffixes as PublicSuffixes
 from .public_suffixes import suffix_rules as suffix_rules
+from .robots import REFUSE_ALL as REFUSE_ALL
+from .robots import RobotsRule as RobotsRule
+from .robots import compared_path as compared_path
+from .robots import deciding_rule as deciding_rule
+from .robots import decode_rules as decode_rules
+from .robots import encode_rules as encode_rules
+from .robots import parse_robots as parse_robots
+from .robots import resource_url as resource_url
+from .robots import robots_url as robots_url
 from .sentences import SentenceSplitter as SentenceSplitter
 from .sentences import punkt_model as punkt_model
 from .spans import U64 as U64
@@ -43,3 +57,7 @@ from .urls import normalise_url as normalise_url
 from .urls import page_key as page_key
 from .urls import url_key as url_key
 from .urls import url_md5 as url_md5
+from .word_ngrams import BATCH_BYTES as BATCH_BYTES
+from .word_ngrams import I64 as I64
+from .word_ngrams import WordRows as WordRows
+from .word_ngrams import ngram_words as ngram_words

@@ -1,4 +1,4 @@
-"""Listed words and phrases, found as whole words in any case (rule `bad_words`)."""
+"""Listed words and phrases, found as whole words (rule `bad_words`) or between white space (rule `bad_token`)."""
 
 import re
 import unicodedata
@@ -43,6 +43,23 @@ class BadWords:
             for word in self._words_in(lower):
                 candidates += self._by_word[word]
         return min((word for word in candidates if _has(lower, word, self._flanked, self._in_word)), default=None)
+
+
+class BadTokens:
+    """Listed words and phrases, found as Dolma finds them: a word between white space, a phrase anywhere.
+
+    So a word before a comma does not count, and a phrase counts inside of longer words.
+    """
+
+    def __init__(self, entries: Iterable[str]) -> None:
+        """Takes the entries, in lower case. One with a blank is a phrase."""
+        self._words = frozenset(entry for entry in entries if " " not in entry)
+        self._phrases = sorted(entry for entry in entries if " " in entry)
+
+    def find(self, lower: str) -> str | None:
+        """Returns a listed word of the lower-case text, else a listed phrase, the first by alphabet, or None."""
+        words = self._words.intersection(lower.split())
+        return min(words) if words else next((phrase for phrase in self._phrases if phrase in lower), None)
 
 
 def _finder(words: tuple[str, ...]) -> Callable[[str], set[str]]:

@@ -16,6 +16,9 @@ the stage `lines` and the later ones."""
 RESPLIT_STAGES = {TWICE: "crawled", CRAWLED_TWICE: "lines"}
 """The stage that begins with the second cut."""
 
+FIRST_CUTS = {TWICE: "newlines", CRAWLED_TWICE: AS_CRAWLED}
+"""Which separators are the first of two."""
+
 
 def cut(page: Page, line_separators: str) -> list[str]:
     """Returns the lines of a page, trimmed, without blank ones.

@@ -9,12 +9,14 @@ time for a chunk of a million brackets is linear, and it cuts equal chunks once.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import chain
+from itertools import accumulate, chain
 
 from c4pipe.filters import english_patterns as patterns
 from c4pipe.filters.english_exceptions import special_cases
+from c4pipe.native import text_kernel
 
 _MOST_CHUNKS = 400_000  # whose tokens are remembered
 _LONGEST_REMEMBERED = 64  # characters of a chunk
@@ -29,25 +31,40 @@ class EnglishWords:
     def __init__(self) -> None:
         self._special = special_cases()
         self._longest_special = max(map(len, self._special))
-        self._chunks: dict[str, Tokens] = {}
-        self._with_runs: dict[str, bool] = {}  # chunks in which a run of tokens is cut in another way
+        self._chunks = _Chunks(self._cut)
+        self._with_runs: dict[str, Tokens] = {}  # chunks in which a run of tokens is cut in another way: how
+        self._plain = text_kernel.Words(tuple(filter(str.isascii, self._special))) if text_kernel else None
         self._runs = _Runs(self._special, {each: self._affixes(each, False) for each in self._special})
 
     def words(self, text: str) -> list[str]:
         """Returns the words of a text: its tokens without white space."""
         chunks = text.split()
-        found = self._tokens(chunks)
-        if self._with_runs and not self._with_runs.keys().isdisjoint(chunks):
-            return [each for each in self.tokens(text) if not each.isspace()]
+        found = list(map(self._chunks.__getitem__, chunks))
+        if self._has_runs(chunks):
+            places = [place for place, chunk in enumerate(chunks) if chunk in self._with_runs]
+            if any(self._runs.cross(found, place) for place in places):
+                return [each for each in self.tokens(text) if not each.isspace()]
+            for place in places:
+                found[place] = self._with_runs[chunks[place]]
         return list(chain.from_iterable(found))
+
+    def joined_words(self, text: str) -> tuple[str, memoryview]:
+        """Returns the words of a text with nothing between them, and where they begin and end: 0, and each end."""
+        cut = self._plain.cut(text, self._chunks, self._with_runs) if self._plain else None
+        if cut:
+            return cut[0], memoryview(cut[1]).cast("q")
+        words = self.words(text)
+        return "".join(words), memoryview(array("q", accumulate(map(len, words), initial=0)))
 
     def tokens(self, text: str) -> list[str]:
         """Returns the tokens of a text. White space is a token, except a single space behind a word."""
-        spaced = list(self._with_spaces(text))
-        return self._runs.replace(spaced)
+        tokens, spaced = self._with_spaces(text)
+        return self._runs.replace(tokens, spaced) if self._has_runs(text.split()) else tokens
 
     def sentence_count(self, text: str) -> int:
         """Returns the number of sentences of a text, as spaCy's sentencizer finds them: it goes by punctuation."""
+        if patterns.has_one_sentence(text):
+            return min(1, len(text))
         tokens = self.tokens(text)
         sentences, ended = min(1, len(tokens)), False
         for token in tokens:
@@ -58,38 +75,40 @@ class EnglishWords:
                 ended = True
         return sentences
 
-    def _tokens(self, chunks: Sequence[str]) -> list[Tokens]:
-        try:
-            return [self._chunks[chunk] for chunk in chunks]
-        except KeyError:
-            return [self._chunks.get(chunk) or self._cut(chunk) for chunk in chunks]
+    def _has_runs(self, chunks: Sequence[str]) -> bool:
+        return bool(self._with_runs) and not self._with_runs.keys().isdisjoint(chunks)
 
     def _cut(self, chunk: str) -> Tokens:
         """Returns the tokens of a chunk, and remembers them."""
-        tokens = self._special.get(chunk) or self._affixes(chunk, True)
-        has_runs = self._runs.change(tokens)
+        tokens = self._special.get(chunk)
+        plain = None if tokens else patterns.plain_word(chunk)
+        if plain and plain[0] not in self._special:
+            tokens, has_runs = plain, False
+        else:
+            tokens = tokens or self._affixes(chunk, True)
+            has_runs = self._runs.change(tokens)
         if len(chunk) <= _LONGEST_REMEMBERED or has_runs:
             if len(self._chunks) >= _MOST_CHUNKS:
                 self._chunks.clear()
                 self._with_runs.clear()
             self._chunks[chunk] = tokens
             if has_runs:
-                self._with_runs[chunk] = True
+                self._with_runs[chunk] = tuple(self._runs.replace(list(tokens), set()))
         return tokens
 
-    def _with_spaces(self, text: str) -> Iterator[tuple[str, bool]]:
-        """Yields each token, and whether a single space belongs to it."""
-        pieces = _SPACES_OR_CHUNK.findall(text)
-        for number, piece in enumerate(pieces):
-            if piece.isspace():
-                is_behind_word = number > 0 and piece[0] == " "
-                if white := piece[1:] if is_behind_word else piece:
-                    yield white, False
+    def _with_spaces(self, text: str) -> tuple[list[str], set[int]]:
+        """Returns the tokens, with white space among them, and the places of those behind which a space belongs."""
+        tokens: list[str] = []
+        spaced: set[int] = set()
+        for piece in _SPACES_OR_CHUNK.findall(text):
+            if not piece.isspace():
+                tokens += self._chunks[piece]
                 continue
-            tokens = self._chunks.get(piece) or self._cut(piece)
-            for token in tokens[:-1]:
-                yield token, False
-            yield tokens[-1], number + 1 < len(pieces) and pieces[number + 1][0] == " "
+            if is_behind_word := bool(tokens) and piece[0] == " ":
+                spaced.add(len(tokens) - 1)
+            if len(piece) > is_behind_word:
+                tokens.append(piece[is_behind_word:])
+        return tokens, spaced
 
     def _affixes(self, chunk: str, with_special: bool) -> Tokens:
         """Returns the tokens of a chunk by its prefixes, suffixes and infixes."""
@@ -133,6 +152,17 @@ class EnglishWords:
         return patterns.cut_at_infixes(chunk)
 
 
+class _Chunks(dict[str, Tokens]):
+    """The tokens of chunks. Those of a new chunk come from a function, which may remember them here."""
+
+    def __init__(self, cut: Callable[[str], Tokens]) -> None:
+        super().__init__()
+        self._cut = cut
+
+    def __missing__(self, chunk: str) -> Tokens:
+        return self._cut(chunk)
+
+
 class _Runs:
     """Runs of tokens that together are a special case, such as `a`, `.` at the end of `and/or/a.`"""
 
@@ -143,6 +173,7 @@ class _Runs:
         for each, tokens in cut.items():
             if patterns.has_affix(each):
                 self._patterns.setdefault(tokens[0], set()).add(tokens)
+        self._longest = max(len(each) for run in self._patterns.values() for each in run)
 
     def change(self, tokens: Tokens) -> bool:
         """Tells whether a run of these tokens, with no white space between them, is cut in another way."""
@@ -151,31 +182,40 @@ class _Runs:
             for start, end in self._matches(tokens)
         )
 
-    def replace(self, spaced: Sequence[tuple[str, bool]]) -> list[str]:
-        """Returns tokens, each given with whether a space follows, with the runs cut as the special cases say.
+    def cross(self, chunks: Sequence[Tokens], place: int) -> bool:
+        """Tells whether a run may begin or end in the chunk at a place and go on in another one, given their tokens."""
+        most = self._longest
+        before = [*chain.from_iterable(each[-most:] for each in chunks[max(0, place - most) : place])][-most:]
+        behind = [*chain.from_iterable(each[:most] for each in chunks[place + 1 : place + 1 + most])][:most]
+        start, end = len(before), len(before) + len(chunks[place])
+        matches = self._matches([*before, *chunks[place], *behind])
+        return any(first < start < last or first < end < last for first, last in matches)
+
+    def replace(self, tokens: list[str], spaced: set[int]) -> list[str]:
+        """Returns tokens with the runs cut as the special cases say; a space follows those at the places `spaced`.
 
         Of overlapping runs the longest counts, then the first. A run with a space inside stays as it is, but it counts.
         """
-        tokens = tuple(token for token, _ in spaced)
         taken: set[int] = set()
-        chosen: dict[int, int] = {}
+        chosen: list[tuple[int, int]] = []
         for start, end in sorted(self._matches(tokens), key=lambda span: (span[0] - span[1], span[0])):
             if start not in taken and end - 1 not in taken:
-                chosen[start] = end
+                chosen.append((start, end))
             taken.update(range(start, end))
         result: list[str] = []
         place = 0
-        while place < len(tokens):
-            end = chosen.get(place, place + 1)
-            text = "".join(token + " " * space for token, space in spaced[place : end - 1]) + tokens[end - 1]
-            result += self._special.get(text, tokens[place:end]) if place in chosen else tokens[place:end]
+        for start, end in sorted(chosen):
+            run = tokens[start:end]
+            has_space = not spaced.isdisjoint(range(start, end - 1))
+            result += tokens[place:start]
+            result += run if has_space else self._special.get("".join(run), run)
             place = end
-        return result
+        return result + tokens[place:]
 
-    def _matches(self, tokens: Tokens) -> Iterator[tuple[int, int]]:
+    def _matches(self, tokens: Sequence[str]) -> Iterator[tuple[int, int]]:
         for start, token in enumerate(tokens):
             for pattern in self._patterns.get(token, ()):
-                if tokens[start : start + len(pattern)] == pattern:
+                if tuple(tokens[start : start + len(pattern)]) == pattern:
                     yield start, start + len(pattern)
 
 

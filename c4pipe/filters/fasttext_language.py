@@ -42,6 +42,12 @@ class FastTextDetector:
             guesses = self._predict(line, -1)
         return Guess(guesses[0][1].removeprefix(LABEL), guesses[0][0]) if guesses else None
 
+    def labels(self, text: str, most: int) -> list[Guess]:
+        """Returns the most probable labels, without `__label__`, `most` at most, the best first."""
+        # of all: which of equal ones is first depends on the number that is asked for
+        guesses = self._predict(text.replace("\n", " ") + "\n", -1)
+        return [Guess(label.removeprefix(LABEL), probability) for probability, label in guesses[:most]]
+
     def _predict(self, line: str, count: int) -> list[tuple[float, str]]:
         """Returns the most probable labels of a line with their probabilities; -1 for all labels."""
         try:

@@ -75,6 +75,12 @@ class Detector(Protocol):
     def guess(self, text: str) -> Guess | None:
         """Returns the best guess, or None where the text has no letters to judge by (only digits, for example)."""
 
+    def labels(self, text: str, most: int) -> list[Guess]:
+        """Returns the most probable languages, `most` at most, the best first; none where `guess` returns None.
+
+        A detector leaves out languages that are not probable: langdetect those below 0.1.
+        """
+
 
 class LanguageDetector:
     """langdetect with a fixed seed and a fixed order of its language profiles.
@@ -95,11 +101,15 @@ class LanguageDetector:
         if best is NotImplemented and self._compiled:  # accents are separate characters
             best = self._compiled.guess(_join_accents(text), True)
         if best is NotImplemented:
-            from langdetect_rs._seed import seed_state
-
-            guesses = self._library.detect_langs(text, seed_state(_SEED))
-            return Guess(guesses[0][0], guesses[0][1]) if guesses else None
+            return next(iter(self.labels(text, 1)), None)
         return Guess(LANGDETECT_LANGUAGES[best[0]], best[1]) if best else None
+
+    def labels(self, text: str, most: int) -> list[Guess]:
+        """Returns the languages with a probability above 0.1, `most` at most, the best first. It does so without C."""
+        from langdetect_rs._seed import seed_state
+
+        guesses = self._library.detect_langs(text, seed_state(_SEED)) or ()
+        return [Guess(language, probability) for language, probability in guesses[:most]]
 
     @cached_property
     def _library(self) -> Any:
@@ -153,6 +163,14 @@ class Cld3Detector:
         result = self._identifier.FindLanguage(text)
         certain = result.is_reliable and result.probability >= self._min_probability
         return Guess(result.language if certain else UNKNOWN, result.probability)
+
+    def labels(self, text: str, most: int) -> list[Guess]:
+        """Returns the languages of the parts of the text, `most` at most, the most frequent first, also uncertain ones.
+
+        Several scripts in a text make several parts.
+        """
+        results = self._identifier.FindTopNMostFreqLangs(text, most)
+        return [Guess(each.language, each.probability) for each in results if each.language != UNKNOWN]
 
 
 def _cld3() -> Any:

@@ -1,12 +1,63 @@
 """A page's text with its words: what rules count."""
 
+import re
+from collections.abc import Callable
 from functools import cached_property
-from itertools import accumulate
+from itertools import pairwise
+from typing import NamedTuple
 
 from c4pipe.filters.character_sets import OTHER_PUNCTUATION, TERMINAL_PUNCTUATION, characters
 from c4pipe.filters.english_words import english_words
+from c4pipe.native import text_kernel
 
-_PUNCTUATION = characters(f"{TERMINAL_PUNCTUATION} {OTHER_PUNCTUATION}")
+_PARAGRAPHS = re.compile(r"\n{2,}")
+
+PUNCTUATION = characters(f"{TERMINAL_PUNCTUATION} {OTHER_PUNCTUATION}")
+"""What datatrove takes for punctuation."""
+
+
+class WordCounts(NamedTuple):
+    """What words consist of.
+
+    Attributes:
+        with_letter: how many words have a letter.
+        with_more: how many have more than punctuation.
+        characters: of the words that have more than punctuation.
+    """
+
+    with_letter: int
+    with_more: int
+    characters: int
+
+
+class JoinedWords(NamedTuple):
+    """The words of a text.
+
+    Attributes:
+        text: the words with nothing between them.
+        ends: where they begin and end in it: 0, and the end of each word, in characters.
+    """
+
+    text: str
+    ends: memoryview
+
+    def words(self) -> list[str]:
+        """Returns the words."""
+        return [self.text[start:end] for start, end in pairwise(self.ends)]
+
+
+def count_words(joined: str, ends: memoryview, punctuation: str) -> tuple[int, int, int]:
+    """Returns the `WordCounts` of `JoinedWords`, as plain tuples; `punctuation` is a text of all its characters."""
+    words = JoinedWords(joined, ends).words()
+    with_letter = sum(word.isalpha() or any(map(str.isalpha, word)) for word in words)
+    lengths = [len(word) for word in words if word.isalnum() or word.strip(punctuation)]
+    return with_letter, len(lengths), sum(lengths)
+
+
+# In C where it was compiled: the same numbers.
+_count_words: Callable[[str, memoryview, str], tuple[int, int, int]] = (
+    text_kernel.count_words if text_kernel else count_words
+)
 
 
 class PageText:
@@ -20,26 +71,35 @@ class PageText:
         self.text = text
 
     @cached_property
-    def words(self) -> list[str]:
+    def joined_words(self) -> JoinedWords:
         """The words, as spaCy's English tokenizer finds them: punctuation marks are words, too."""
-        return english_words().words(self.text)
+        return JoinedWords(*english_words().joined_words(self.text))
+
+    @property
+    def word_number(self) -> int:
+        """The number of words."""
+        return len(self.joined_words.ends) - 1
 
     @cached_property
-    def joined_words(self) -> str:
-        """The words with nothing between them."""
-        return "".join(self.words)
-
-    @cached_property
-    def word_ends(self) -> list[int]:
-        """Where the words begin and end in `joined_words`: 0, and the end of each word."""
-        return [0, *accumulate(map(len, self.words))]
-
-    @cached_property
-    def lengths(self) -> list[int]:
-        """The lengths of the words that have more than punctuation."""
-        return [len(word) for word in self.words if word.isalnum() or word.strip(_PUNCTUATION)]
+    def word_counts(self) -> WordCounts:
+        """What the words consist of."""
+        return WordCounts(*_count_words(*self.joined_words, PUNCTUATION))
 
     @cached_property
     def filled_lines(self) -> list[str]:
         r"""The lines between `\n` that are not blank."""
         return [line for line in self.text.split("\n") if line.strip()]
+
+    @cached_property
+    def lines(self) -> list[str]:
+        r"""The lines between runs of `\n`: an empty one at an end of the text where `\n` is there."""
+        filled = [line for line in self.text.split("\n") if line]
+        if not filled:
+            return ["", ""] if self.text else [""]
+        return [""] * self.text.startswith("\n") + filled + [""] * self.text.endswith("\n")
+
+    @cached_property
+    def paragraphs(self) -> list[str]:
+        r"""The paragraphs of the text, without white space at its ends: what is between two or more `\n`."""
+        text = self.text.strip()
+        return _PARAGRAPHS.split(text) if "\n\n" in text else [text]

@@ -4,6 +4,7 @@ whether the page is dropped.
 
 from collections.abc import Sequence
 
+from c4pipe.filters.example_ngrams import SharedNgrams
 from c4pipe.filters.language import UNKNOWN, Guess
 
 
@@ -47,9 +48,14 @@ def is_empty(lines: Sequence[str]) -> bool:
     return not lines
 
 
-def is_listed(found: str | None) -> bool:
-    """Tells whether the page has a listed word, or a listed domain."""
+def is_listed(found: object) -> bool:
+    """Tells whether the page has a listed word, or its URL a listed domain, opt-out or refusal: anything but None."""
     return found is not None
+
+
+def is_contaminated(shared: SharedNgrams | None) -> bool:
+    """Tells whether the page shares n-grams with an evaluation example (GPT-3 paper, appendix C)."""
+    return shared is not None
 
 
 def is_outside(listed: bool) -> bool:

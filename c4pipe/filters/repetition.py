@@ -4,36 +4,31 @@ Sources: Gopher (Rae et al. 2021), A.1.1 and table A1, and FineWeb (Penedo et al
 counts (`gopher_repetition_filter.py`, `fineweb_quality_filter.py`).
 """
 
-import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from c4pipe.filters.page_text import PageText
-
-_PARAGRAPHS = re.compile(r"\n{2,}")
-_LINES = re.compile(r"\n+")
+from c4pipe.filters.page_text import JoinedWords, PageText
+from c4pipe.native import text_kernel
 
 
 def repeated_paragraphs(page: PageText) -> float:
     """Returns the share of paragraphs that are equal to an earlier one. Blank lines separate paragraphs."""
-    paragraphs = _PARAGRAPHS.split(page.text.strip())
-    return _repeats(paragraphs)[0] / len(paragraphs)
+    return _repeats(page.paragraphs)[0] / len(page.paragraphs)
 
 
 def repeated_paragraph_characters(page: PageText) -> float:
     """Returns the share of characters in paragraphs that are equal to an earlier one."""
-    return _of_text(_repeats(_PARAGRAPHS.split(page.text.strip()))[1], page)
+    return _of_text(_repeats(page.paragraphs)[1], page)
 
 
 def repeated_lines(page: PageText) -> float:
     """Returns the share of lines that are equal to an earlier one. Blank lines do not count, except at the ends."""
-    lines = _LINES.split(page.text)
-    return _repeats(lines)[0] / len(lines)
+    return _repeats(page.lines)[0] / len(page.lines)
 
 
 def repeated_line_characters(page: PageText) -> float:
     """Returns the share of characters in lines that are equal to an earlier one."""
-    return _of_text(_repeats(_LINES.split(page.text))[1], page)
+    return _of_text(_repeats(page.lines)[1], page)
 
 
 def repeated_characters_of_lines(page: PageText) -> float:
@@ -47,11 +42,7 @@ def top_ngram(page: PageText, size: int) -> float:
 
     Of equally frequent n-grams the first counts. Overlapping occurrences count each, so the share can be above 1.
     """
-    ngrams = Counter(zip(*(page.words[start:] for start in range(size)), strict=False))
-    if not ngrams:
-        return 0.0
-    top = max(ngrams, key=ngrams.__getitem__)
-    return _of_text((sum(map(len, top)) + size - 1) * ngrams[top], page)
+    return _of_text(_top_ngram(*page.joined_words, size), page)
 
 
 def repeated_ngrams(page: PageText, size: int) -> float:
@@ -59,22 +50,44 @@ def repeated_ngrams(page: PageText, size: int) -> float:
 
     N-grams are compared without spaces.
     """
-    ends = page.word_ends
-    ngrams = [page.joined_words[start:end] for start, end in zip(ends, ends[size:], strict=False)]
-    counts = Counter(ngrams)
-    if len(counts) == len(ngrams):
-        return 0.0
+    return _of_text(_repeated_ngrams(*page.joined_words, size), page)
+
+
+def count_top_ngram(joined: str, ends: memoryview, size: int) -> int:
+    """Returns the characters that the most frequent n-gram takes with its spaces.
+
+    Args:
+        joined: the words with nothing between them.
+        ends: where they begin and end, as in `JoinedWords`.
+        size: of an n-gram, in words.
+    """
+    words = JoinedWords(joined, ends).words()
+    ngrams = Counter(zip(*(words[start:] for start in range(size)), strict=False))
+    if not ngrams:
+        return 0
+    top = max(ngrams, key=ngrams.__getitem__)
+    return (sum(map(len, top)) + size - 1) * ngrams[top]
+
+
+def count_repeated_ngrams(joined: str, ends: memoryview, size: int) -> int:
+    """Returns the characters of n-grams that occurred before; the arguments are those of `count_top_ngram`."""
     seen: set[str] = set()
-    repeated = free = 0
-    for place in (place for place, count in enumerate(map(counts.__getitem__, ngrams)) if count > 1):
-        if place < free:
-            continue
-        if ngrams[place] in seen:
-            repeated += len(ngrams[place])
-            free = place + size
+    repeated = place = 0
+    while place + size < len(ends):
+        ngram = joined[ends[place] : ends[place + size]]
+        if ngram in seen:
+            repeated += len(ngram)
+            place += size
         else:
-            seen.add(ngrams[place])
-    return _of_text(repeated, page)
+            seen.add(ngram)
+            place += 1
+    return repeated
+
+
+# In C where it was compiled: the same numbers.
+_Count = Callable[[str, memoryview, int], int]
+_top_ngram: _Count = text_kernel.top_ngram if text_kernel else count_top_ngram
+_repeated_ngrams: _Count = text_kernel.repeated_ngrams if text_kernel else count_repeated_ngrams
 
 
 def _repeats(texts: Iterable[str]) -> tuple[int, int]:

@@ -15,22 +15,22 @@ _SENTENCE_MARKS = tuple(characters(TERMINAL_PUNCTUATION))
 
 def word_count(page: PageText) -> int:
     """Returns the number of words, without those of punctuation alone."""
-    return len(page.lengths)
+    return page.word_counts.with_more
 
 
 def mean_word_length(page: PageText) -> float:
     """Returns the mean length of the words, without those of punctuation alone."""
-    return _share(sum(page.lengths), len(page.lengths))
+    return _share(page.word_counts.characters, page.word_counts.with_more)
 
 
 def hashes_per_word(page: PageText) -> float:
     """Returns the number of `#` for each word."""
-    return _share(page.text.count("#"), len(page.words))
+    return _share(page.text.count("#"), page.word_number)
 
 
 def ellipses_per_word(page: PageText) -> float:
     """Returns the number of `...` and `…` for each word."""
-    return _share(page.text.count("...") + page.text.count("…"), len(page.words))
+    return _share(page.text.count("...") + page.text.count("…"), page.word_number)
 
 
 def bullet_line_share(page: PageText) -> float:
@@ -47,13 +47,12 @@ def ellipsis_line_share(page: PageText) -> float:
 
 def alphabetic_word_share(page: PageText) -> float:
     """Returns the share of words with a letter."""
-    with_letter = sum(word.isalpha() or any(map(str.isalpha, word)) for word in page.words)
-    return _share(with_letter, len(page.words))
+    return _share(page.word_counts.with_letter, page.word_number)
 
 
 def stop_word_count(page: PageText, stop_words: Sequence[str]) -> int:
     """Returns how many of the stop words the page has, as they are written."""
-    return len(set(stop_words).intersection(page.words))
+    return len(set(stop_words).intersection(page.joined_words.words()))
 
 
 def punctuated_line_share(page: PageText) -> float:
@@ -70,7 +69,7 @@ def short_line_share(page: PageText, max_characters: int) -> float:
 
 def newlines_per_word(page: PageText) -> float:
     """Returns the number of line ends for each word."""
-    return _share(page.text.count("\n"), len(page.words))
+    return _share(page.text.count("\n"), page.word_number)
 
 
 def _share(part: int, whole: int) -> float:

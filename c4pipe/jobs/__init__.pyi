@@ -1,7 +1,6 @@
 from .api import build_corpus as build_corpus
 from .api import clean_files as clean_files
 from .api import dedup_files as dedup_files
-from .api import explain_text as explain_text
 from .build_job import build as build
 from .build_job import plan_build as plan_build
 from .clean_job import clean as clean
@@ -15,6 +14,15 @@ from .options import BuildOptions as BuildOptions
 from .options import CleanOptions as CleanOptions
 from .options import DedupOptions as DedupOptions
 from .options import bytes_per_worker as bytes_per_worker
+from .options import make_annotate as make_annotate
+from .overlap_job import FileOverlap as FileOverlap
+from .overlap_job import Overlap as Overlap
+from .overlap_job import OverlapOptions as OverlapOptions
+from .overlap_job import find_overlap as find_overlap
+from .overlap_job import overlap as overlap
+from .overlap_matches import Match as Match
 from .plan import ASSUMPTIONS as ASSUMPTIONS
 from .plan import Plan as Plan
 from .plan import make_plan as make_plan
+from .robots_job import list_robots as list_robots
+from .text_api import explain_text as explain_text

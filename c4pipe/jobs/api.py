@@ -5,7 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from c4pipe.clean import DROPPED_FOLDER, WORK_FOLDER, Cleaner, KeepDropped, PageVerdict, missing, parse_dropped_share
+from c4pipe.clean import (
+    DROPPED_FOLDER,
+    WORK_FOLDER,
+    Annotate,
+    KeepDropped,
+    missing,
+    parse_dropped_share,
+)
 from c4pipe.corpus import Corpus, open_corpus, parse_formats
 from c4pipe.io import NetworkOptions, StoragePath, storage_path
 from c4pipe.jobs.build_job import build, plan_build
@@ -13,13 +20,11 @@ from c4pipe.jobs.clean_job import clean
 from c4pipe.jobs.clean_plan import plan_clean
 from c4pipe.jobs.corpus_plan import plan_dedup
 from c4pipe.jobs.dedup_job import dedup
-from c4pipe.jobs.options import BuildOptions, CleanOptions, DedupOptions, bytes_per_worker
+from c4pipe.jobs.options import BuildOptions, CleanOptions, DedupOptions, bytes_per_worker, make_annotate
+from c4pipe.jobs.text_api import PathArgument, language_codes
 from c4pipe.recipes import Recipe
 from c4pipe.runners import Progress, ProgressEvent, RunnerOptions
 from c4pipe.wet import COMMON_CRAWL, Selection, parse_slice
-
-PathArgument = str | os.PathLike[str]
-"""A path of this machine; as a string also a URL of an object store."""
 
 ProgressCallback = Callable[[ProgressEvent], None]
 """Is called about once a second with how far a job is, in a thread of its own."""
@@ -59,6 +64,9 @@ def build_corpus(
     cache: PathArgument | None = None,
     max_missing: int | None = None,
     keep_dropped: float | None = None,
+    input_kind: str = "wet",
+    annotate: PathArgument | None = None,
+    language_labels: int | None = None,
     runner: str | None = None,
     workers: int | None = None,
     spark_master: str | None = None,
@@ -88,6 +96,9 @@ def build_corpus(
         cache: a folder that keeps downloaded files; None to keep none.
         max_missing: how many files may be missing because they can't be downloaded; None for any number but all.
         keep_dropped: keep the dropped pages of this share of the URLs, from 0 to 1, for audits; None to keep none.
+        input_kind: `wet`; or `annotated`, if `inputs` are folders that `annotate` wrote.
+        annotate: a folder for all pages, with what each rule decides about each; None to write none.
+        language_labels: with `annotate`, how many of the most probable languages are written; None for none.
         runner: None for this machine, `spark`, or a runner of Apache Beam, such as `FlinkRunner`.
         workers: processes on this machine; None for one a core.
         spark_master: with `runner="spark"`: the master, such as `local[2]`; None for Spark's own setting.
@@ -114,6 +125,8 @@ def build_corpus(
         cache=cache,
         max_missing=max_missing,
         keep_dropped=_keep_dropped(keep_dropped, folder),
+        input_kind=input_kind,
+        annotate=make_annotate(annotate, language_labels),
         runner=RunnerOptions.of_arguments(runner, workers, spark_master, spark_conf, beam),
     )
     build(plan_build(BuildOptions(clean_options, folder, _formats(format), shards)), Progress(progress))
@@ -136,6 +149,9 @@ def clean_files(
     cache: PathArgument | None = None,
     max_missing: int | None = None,
     keep_dropped: float | None = None,
+    input_kind: str = "wet",
+    annotate: PathArgument | None = None,
+    language_labels: int | None = None,
     runner: str | None = None,
     workers: int | None = None,
     spark_master: str | None = None,
@@ -166,6 +182,8 @@ def clean_files(
         cache=cache,
         max_missing=max_missing,
         keep_dropped=_keep_dropped(keep_dropped, folder),
+        input_kind=input_kind,
+        annotate=make_annotate(annotate, language_labels),
         runner=RunnerOptions.of_arguments(runner, workers, spark_master, spark_conf, beam),
     )
     counts = clean(plan_clean(options), Progress(progress))
@@ -206,33 +224,6 @@ def dedup_files(
     return open_corpus(folder)
 
 
-def explain_text(
-    text: str,
-    *,
-    url: str | None = None,
-    recipe: PathArgument | Recipe = "c4",
-    languages: str | Sequence[str] = (),
-    lists: PathArgument | None = None,
-    links: Sequence[PathArgument] = (),
-    language_model: PathArgument | None = None,
-) -> PageVerdict:
-    """Returns what each rule of a recipe decides about a text. The command `c4pipe explain`.
-
-    Args:
-        text: the text of a page.
-        url: where it is from; recipes that look at URLs need it.
-
-    The other arguments are those of `build_corpus`. To explain many texts, use the method `explain` of one `Cleaner`.
-
-    Returns a verdict with `reason` (the rule that drops the text, or None), `rules` (the decision of each page rule),
-    `lines` (what the line rules do to each line) and `text` (what they leave).
-
-    Raises UsageError as `Cleaner` does.
-    """
-    cleaner = Cleaner(recipe, languages=_codes(languages), lists=lists, links=links, language_model=language_model)
-    return cleaner.explain(text, url=url)
-
-
 def _clean_options(
     *,
     inputs: PathArgument | Sequence[PathArgument],
@@ -247,6 +238,8 @@ def _clean_options(
     cache: PathArgument | None,
     max_missing: int | None,
     keep_dropped: KeepDropped | None,
+    input_kind: str,
+    annotate: Annotate | None,
     runner: RunnerOptions,
 ) -> CleanOptions:
     source, files, sample = selection
@@ -257,7 +250,7 @@ def _clean_options(
         inputs=tuple(_strings(inputs)),
         work=work,
         recipe=recipe,
-        languages=_codes(languages),
+        languages=language_codes(languages),
         lists=None if lists is None else Path(lists),
         links=tuple(map(Path, links)),
         language_model=language_model,
@@ -268,6 +261,8 @@ def _clean_options(
         max_missing=max_missing,
         keep_dropped=keep_dropped,
         runner=runner,
+        input_kind=input_kind,
+        annotate=annotate,
     )
 
 
@@ -279,11 +274,6 @@ def _keep_dropped(share: float | None, folder: StoragePath) -> KeepDropped | Non
 
 def _formats(formats: str | Sequence[str]) -> tuple[str, ...]:
     return parse_formats(formats if isinstance(formats, str) else ",".join(formats))
-
-
-def _codes(languages: str | Sequence[str]) -> tuple[str, ...]:
-    codes = languages.split(",") if isinstance(languages, str) else languages
-    return tuple(code.strip() for code in codes)
 
 
 def _strings(paths: PathArgument | Sequence[PathArgument]) -> list[str]:

@@ -7,6 +7,7 @@ from c4pipe.clean import is_work_file
 from c4pipe.dedup import publish
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io import list_names
+from c4pipe.jobs.annotated_inputs import check_annotate_folder
 from c4pipe.jobs.clean_job import clean
 from c4pipe.jobs.clean_plan import CleanPlan, plan_clean
 from c4pipe.jobs.corpus_plan import check_output, corpus_identity, plan_dedup
@@ -34,6 +35,7 @@ def plan_build(options: BuildOptions, progress: Progress | None = None) -> Build
     Raises UsageError for an option that can't be met, and if the folders hold something else: before any work is done.
     """
     check_output(options.output, options.formats, options.shards)
+    check_annotate_folder(options.clean, options.output)
     plan = plan_clean(options.clean, progress)
     inputs = [(file.name, file.size, None) for file in plan.files]
     publish.check_folder(options.output, corpus_identity(plan.recipe, plan.lists.digests, inputs, options.formats))

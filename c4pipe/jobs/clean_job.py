@@ -1,11 +1,13 @@
 """Job 1, `clean`: WET files to work files. It plans, runs and verifies."""
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from c4pipe.clean import (
     CleanWetFile,
     WorkHeader,
+    annotated_folder,
     clear_abandoned,
     dropped_pages,
     missing,
@@ -14,7 +16,7 @@ from c4pipe.clean import (
     worker_notes,
 )
 from c4pipe.errors import C4pipeError, LostDataError
-from c4pipe.io import is_url, only_run
+from c4pipe.io import is_url, only_run, storage_path
 from c4pipe.jobs.clean_plan import CleanPlan, WorkState, work_state
 from c4pipe.jobs.done_files import check_state
 from c4pipe.jobs.dropped_notes import note_unaudited
@@ -36,13 +38,17 @@ def clean(plan: CleanPlan, progress: Progress) -> dict[str, int]:
     """
     for text in plan.notes:
         progress.note(text)
-    with only_run(plan.options.work):
+    with only_run(plan.options.work), _only_annotation(plan):
         state = _prepare(plan, progress)
         _note_dropped(plan, state, progress)
         tasks = _largest_first((*state.missing, *state.open))
         if tasks:
             _run(plan, tasks, progress)
+        for note in plan.absent:
+            target = plan.target(InputFile(note["path"], note["name"], None))
+            missing.note_missing(target, note["path"], note["error"])
         counts = _verify(plan)
+        _finish_annotation(plan)
         LOG.info("clean: %s", key_values(counts))
         return counts
 
@@ -51,6 +57,8 @@ def _prepare(plan: CleanPlan, progress: Progress) -> WorkState:
     """Makes the work folder ready, and returns how far it is: records of missing files are removed for a new try."""
     clear_abandoned(plan.work)
     clear_abandoned(plan.work / LISTS_FOLDER)
+    if plan.options.annotate:
+        clear_abandoned(storage_path(plan.options.annotate.folder))
     plan.lists.save(plan.work / LISTS_FOLDER)
     state = check_state(plan, progress)
     for file in state.missing:
@@ -66,6 +74,22 @@ def _note_dropped(plan: CleanPlan, state: WorkState, progress: Progress) -> None
         note_unaudited(keep, [file.name for file in state.done], "clean", progress)
 
 
+def _only_annotation(plan: CleanPlan) -> contextlib.AbstractContextManager[None]:
+    """Locks the annotated folder of a plan, if it has one."""
+    annotate = plan.options.annotate
+    return only_run(storage_path(annotate.folder)) if annotate else contextlib.nullcontext()
+
+
+def _finish_annotation(plan: CleanPlan) -> None:
+    """Writes the manifest of the annotated folder, now that all of its files are there."""
+    annotate, state = plan.options.annotate, work_state(plan)
+    if annotate:
+        names = {file.name for file in state.missing}
+        notes = [*plan.absent, *(each for each in missing.missing_files([plan.work]) if each["name"] in names)]
+        sources = [file.name for file in state.done]
+        annotated_folder.write_manifest(annotate, plan.recipe, plan.fingerprint, sources, notes)
+
+
 def _largest_first(files: Iterable[InputFile]) -> list[InputFile]:
     """Returns the files in the order of their tasks: workers that take the largest first end at the same time."""
     return sorted(files, key=lambda file: (-(file.size or 0), file.name))
@@ -79,7 +103,13 @@ def _run(plan: CleanPlan, files: list[InputFile], progress: Progress) -> None:
 
     def graph(flow: Flow) -> None:
         step = CleanWetFile(
-            plan.recipe, plan.work / LISTS_FOLDER, plan.lists.digests, options.network, options.keep_dropped
+            plan.recipe,
+            plan.work / LISTS_FOLDER,
+            plan.lists.digests,
+            options.network,
+            options.keep_dropped,
+            options.annotate,
+            options.input_kind,
         )
         flow.do("Clean WET file", flow.create("WET files", tasks), step)
 
@@ -112,10 +142,11 @@ def _verify(plan: CleanPlan) -> dict[str, int]:
 def _check_missing(plan: CleanPlan, state: WorkState) -> None:
     """Logs the missing files. Raises C4pipeError if there are more than the options allow."""
     limit = plan.options.max_missing
-    names = {file.name for file in state.missing}
+    names = {*(file.name for file in state.missing), *(note["name"] for note in plan.absent)}
     errors = [values["error"] for values in missing.missing_files([plan.work]) if values["name"] in names]
-    if len(errors) > (len(plan.files) - 1 if limit is None else limit):
-        raise C4pipeError(f"{len(errors)} of {len(plan.files)} files could not be downloaded: {errors[0]}")
+    count = len(plan.files) + len(plan.absent)
+    if len(errors) > (count - 1 if limit is None else limit):
+        raise C4pipeError(f"{len(errors)} of {count} files could not be downloaded: {errors[0]}")
     for error in errors:
         LOG.warning("missing: %s", error)
 

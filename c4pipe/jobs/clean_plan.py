@@ -1,11 +1,13 @@
 """The plan of job 1: the recipe, its lists and the WET files that the options name, checked and looked up."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
-from c4pipe.clean import missing, work_path
+from c4pipe.clean import check_annotated, missing, work_path
 from c4pipe.errors import UsageError
-from c4pipe.io import OnWait, StoragePath, list_names
+from c4pipe.io import OnWait, StoragePath, list_names, storage_path
+from c4pipe.jobs.annotated_inputs import AnnotatedInputs, check_annotate_folder, check_input_kind, find_annotated
 from c4pipe.jobs.options import CleanOptions
 from c4pipe.recipes import Lists, Recipe, choose_recipe, pinned_lists, recipe_lists
 from c4pipe.runners import Progress, check_runner
@@ -22,6 +24,8 @@ class CleanPlan:
         lists: the lists that the recipe needs.
         files: the files to clean, by name.
         notes: sentences that the user should know before the job runs.
+        ends: the digests of the ends of WET files, by name, where their annotated files are the inputs.
+        absent: notes of the WET files that could not be downloaded when they were to be annotated.
     """
 
     options: CleanOptions
@@ -29,6 +33,8 @@ class CleanPlan:
     lists: Lists
     files: tuple[InputFile, ...]
     notes: tuple[str, ...] = ()
+    ends: Mapping[str, str] = field(default_factory=dict)
+    absent: tuple[Mapping[str, str], ...] = ()
 
     @cached_property
     def work(self) -> StoragePath:
@@ -55,6 +61,8 @@ def plan_clean(options: CleanOptions, progress: Progress | None = None) -> Clean
     Raises UsageError for an option that can't be met, C4pipeError if the list of a crawl's files can't be downloaded.
     """
     check_runner(options.runner)
+    check_input_kind(options)
+    check_annotate_folder(options)
     recipe = choose_recipe(options.recipe, options.languages, options.language_model)
     cache = options.network.cache
     if options.work.exists() and not options.work.is_dir():
@@ -64,10 +72,17 @@ def plan_clean(options: CleanOptions, progress: Progress | None = None) -> Clean
     if options.max_missing is not None and options.max_missing < 0:
         raise UsageError(f"--max-missing {options.max_missing}: give 0 or more")
     notes: list[str] = []
-    files = find_inputs(options.inputs, options.selection, note_wait(progress), notes.append)
+    if options.input_kind == "annotated":
+        found = find_annotated(options.inputs)
+    else:
+        wet = find_inputs(options.inputs, options.selection, note_wait(progress), notes.append)
+        found = AnnotatedInputs(wet, {}, ())
     folder = pinned_lists.lists_dir(options.lists)
     lists = recipe_lists.gather_lists(recipe, folder, options.links, options.language_model)
-    return CleanPlan(options, recipe, lists, files, tuple(notes))
+    plan = CleanPlan(options, recipe, lists, found.files, tuple(notes), found.ends, found.missing)
+    if options.annotate:
+        check_annotated(options.annotate, recipe, plan.fingerprint)
+    return plan
 
 
 def note_wait(progress: Progress | None) -> OnWait | None:
@@ -80,7 +95,7 @@ class WorkState:
     """How far a work folder is: each file of a plan is in one of these.
 
     Attributes:
-        done: files that have a work file.
+        done: files that have a work file, and an annotated file where that is asked for.
         missing: files without one that are recorded as missing: they could not be downloaded.
         open: files that have neither.
     """
@@ -91,12 +106,14 @@ class WorkState:
 
 
 def work_state(plan: CleanPlan) -> WorkState:
-    """Returns how far the work folder of a plan is, by one look at its names."""
+    """Returns how far the folders of a plan are, by one look at the names in them."""
     present = list_names(plan.work)
+    annotate = plan.options.annotate
+    annotated = list_names(storage_path(annotate.folder)) if annotate else set()
     done, absent, open_files = [], [], []
     for file in plan.files:
         target = plan.target(file)
-        if target.name in present:
+        if target.name in present and (annotate is None or annotate.path(file.name).name in annotated):
             done.append(file)
         elif missing.missing_note(target).name in present:
             absent.append(file)

@@ -5,7 +5,15 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from c4pipe.clean import check_done, check_ends, check_pages, examples, read_header, set_aside
+from c4pipe.clean import (
+    check_annotated_file,
+    check_done,
+    check_ends,
+    check_pages,
+    examples,
+    read_header,
+    set_aside,
+)
 from c4pipe.errors import C4pipeError, DamagedFileError
 from c4pipe.io import InputOpener, StoragePath, digest_ends
 from c4pipe.jobs.clean_plan import CleanPlan, WorkState, work_state
@@ -45,11 +53,15 @@ def _damage(plan: CleanPlan, inputs: InputOpener, file: InputFile) -> tuple[Stor
         header = read_header(target)
         check_done(target, header, file.size, plan.recipe, plan.fingerprint)
         if file.size is not None:
-            check_ends(target, header, _ends(inputs, file.path, file.size))
+            ends = plan.ends.get(file.name) or _ends(inputs, file.path, file.size)
+            check_ends(target, header, ends)
         if isinstance(target, Path):
             check_pages(target)
             suspect = examples.examples_file(target)
             examples.read_examples(target)
+        if plan.options.annotate:
+            suspect = plan.options.annotate.path(file.name)
+            check_annotated_file(plan.options.annotate, file.name, plan.fingerprint, header.ends_sha256)
     except DamagedFileError as error:
         return suspect, error
     return None

@@ -7,12 +7,15 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from c4pipe.clean import KeepDropped
+from c4pipe.clean import MOST_LABELS, Annotate, KeepDropped
 from c4pipe.errors import UsageError
-from c4pipe.io import NetworkOptions, StoragePath
+from c4pipe.io import NetworkOptions, StoragePath, storage_path
 from c4pipe.recipes import Recipe
 from c4pipe.runners import RunnerOptions
 from c4pipe.wet import Selection
+
+INPUT_KINDS = ("wet", "annotated")
+"""What inputs can be: WET files, or annotated folders that were made of them (`clean.annotated_folder`)."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,8 @@ class CleanOptions:
     """Job 1: WET files to work files.
 
     Attributes:
-        inputs: crawls, URLs, paths, globs, folders and lists of WET files (see `wet.inputs.find_inputs`).
+        inputs: crawls, URLs, paths, globs, folders and lists of WET files (see `wet.inputs.find_inputs`); or annotated
+            folders.
         work: the folder for work files.
         recipe: a recipe's name, the path of a TOML file, or a recipe.
         languages: the languages to keep; () for the recipe's.
@@ -32,6 +36,8 @@ class CleanOptions:
         max_missing: how many files may be missing because they cannot be downloaded; None for any number but all.
         keep_dropped: which dropped pages are kept, and where; None to keep none.
         runner: what runs the job.
+        input_kind: what the inputs are, one of INPUT_KINDS.
+        annotate: where all pages are written with the decisions of all rules; None for nowhere.
     """
 
     inputs: tuple[str, ...]
@@ -46,6 +52,8 @@ class CleanOptions:
     max_missing: int | None = None
     keep_dropped: KeepDropped | None = None
     runner: RunnerOptions = field(default_factory=RunnerOptions)
+    input_kind: str = "wet"
+    annotate: Annotate | None = None
 
 
 @dataclass(frozen=True)
@@ -106,3 +114,21 @@ def bytes_per_worker(megabytes: float | None, workers: int | None) -> float | No
     if not megabytes > 0:
         raise UsageError(f"--bandwidth {megabytes}: give megabytes a second, more than 0")
     return megabytes * 1e6 / (workers or os.cpu_count() or 1)
+
+
+def make_annotate(folder: str | os.PathLike[str] | None, labels: int | None) -> Annotate | None:
+    """Returns where annotated files are written; None for nowhere.
+
+    Args:
+        folder: the folder for them, or None.
+        labels: the number of languages in the column `language_labels`; None for no such column.
+
+    Raises UsageError for a number without a folder, and for one out of range.
+    """
+    if folder is None:
+        if labels is not None:
+            raise UsageError(f"--language-labels {labels} is for annotated files: give --annotate, too")
+        return None
+    if labels is not None and not 1 <= labels <= MOST_LABELS:
+        raise UsageError(f"--language-labels {labels}: give 1 to {MOST_LABELS}")
+    return Annotate(str(storage_path(os.fspath(folder)).absolute()), labels or 0)

@@ -790,6 +790,203 @@ static PyObject *span_hashes(PyObject *Py_UNUSED(unused), PyObject *args)
     return made;
 }
 
+/* N-grams of words: see filters/repetition.py */
+
+typedef struct {
+    uint32_t hash, first; /* one half of the hash; behind the first word of the first such n-gram, 0 in a free slot */
+} Slot;
+
+typedef struct {
+    const byte *text;  /* the words with nothing between them, `width` bytes a character */
+    int64_t *ends;     /* 0, and the end of each word, in characters */
+    Py_ssize_t words;
+    int width;
+    Slot *slots;
+    size_t mask;       /* of slots, a power of two less one */
+    uint64_t seed;
+} Ngrams;
+
+/* Copies the ends of words, after a look whether they are those of `joined`; NULL after an error. */
+static int64_t *read_ends(PyObject *joined, Py_buffer given, Py_ssize_t *words)
+{
+    Py_ssize_t count = given.len / sizeof(int64_t);
+    int64_t *ends = PyMem_Malloc((count + 1) * sizeof(int64_t));
+    if (!ends) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    memcpy(ends, given.buf, count * sizeof(int64_t));
+    int is_valid = count > 0 && count <= UINT32_MAX && !ends[0] && ends[count - 1] == PyUnicode_GET_LENGTH(joined);
+    for (Py_ssize_t each = 1; is_valid && each < count; each++)
+        is_valid = ends[each - 1] <= ends[each];
+    if (!is_valid) {
+        PyErr_SetString(PyExc_ValueError, "the ends are not those of words of the text");
+        PyMem_Free(ends);
+        return NULL;
+    }
+    *words = count - 1;
+    return ends;
+}
+
+/* Whoever writes a page can't know the seed, so can't write n-grams that have one hash. */
+static int read_ngrams(PyObject *args, Ngrams *self, Py_ssize_t *size)
+{
+    PyObject *joined;
+    Py_buffer ends;
+    memset(self, 0, sizeof *self);
+    if (!PyArg_ParseTuple(args, "Uy*n", &joined, &ends, size))
+        return -1;
+    self->ends = read_ends(joined, ends, &self->words);
+    PyBuffer_Release(&ends);
+    if (!self->ends)
+        return -1;
+    self->text = PyUnicode_DATA(joined);
+    self->width = PyUnicode_KIND(joined);
+    self->seed = (uint64_t)PyObject_Hash(joined);
+    self->mask = 15;
+    while (self->mask < 2 * (size_t)self->words)
+        self->mask = 2 * self->mask + 1;
+    self->slots = PyMem_Calloc(self->mask + 1, sizeof(Slot));
+    if (!self->slots) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    if (*size < 1 || *size > self->words)
+        *size = self->words + 1; /* there is no n-gram */
+    return 0;
+}
+
+static void free_ngrams(Ngrams *self)
+{
+    PyMem_Free(self->ends);
+    PyMem_Free(self->slots);
+}
+
+static inline Py_ssize_t ngram_length(const Ngrams *self, Py_ssize_t place, Py_ssize_t size)
+{
+    return self->ends[place + size] - self->ends[place];
+}
+
+/* Whether two n-grams are equal as texts, and with `cuts` also word by word. */
+static int same_ngram(const Ngrams *self, Py_ssize_t first, Py_ssize_t second, Py_ssize_t size, int cuts)
+{
+    Py_ssize_t length = ngram_length(self, first, size);
+    if (length != ngram_length(self, second, size) ||
+        memcmp(self->text + self->ends[first] * self->width, self->text + self->ends[second] * self->width,
+               length * self->width))
+        return 0;
+    for (Py_ssize_t each = 1; cuts && each < size; each++)
+        if (ngram_length(self, first, each) != ngram_length(self, second, each))
+            return 0;
+    return 1;
+}
+
+/* Returns the place of the first n-gram that is equal to the one at `place`, of those that were asked for. */
+static Py_ssize_t first_ngram(Ngrams *self, Py_ssize_t place, Py_ssize_t size, int cuts)
+{
+    const byte *at = self->text + self->ends[place] * self->width;
+    Py_ssize_t bytes = ngram_length(self, place, size) * self->width, done = 0;
+    uint64_t hash = self->seed ^ (uint64_t)bytes, more = 0;
+    for (; done + 8 < bytes; done += 8) {
+        memcpy(&more, at + done, 8);
+        hash = mix(hash ^ more);
+    }
+    if (bytes >= 8)
+        memcpy(&more, at + bytes - 8, 8);
+    else
+        for (; done < bytes; done++)
+            more = more << 8 | at[done];
+    for (Py_ssize_t each = 1; cuts && each < size; each++)
+        more = (more + ngram_length(self, place, each)) * 0x9E3779B97F4A7C15u;
+    hash = mix(hash ^ more);
+    for (size_t slot = hash & self->mask;; slot = (slot + 1) & self->mask) {
+        Slot *found = &self->slots[slot];
+        if (!found->first) {
+            found->hash = hash >> 32;
+            found->first = place + 1;
+            return place;
+        }
+        if (found->hash == hash >> 32 && same_ngram(self, found->first - 1, place, size, cuts))
+            return found->first - 1;
+    }
+}
+
+static PyObject *top_ngram(PyObject *Py_UNUSED(unused), PyObject *args)
+{
+    Ngrams self;
+    Py_ssize_t size, top = 0, characters = 0;
+    int failed = read_ngrams(args, &self, &size) < 0;
+    uint32_t *counts = failed ? NULL : PyMem_Calloc(self.words + 1, sizeof(uint32_t));
+    if (!failed && !counts) {
+        PyErr_NoMemory();
+        failed = 1;
+    }
+    for (Py_ssize_t place = 0; !failed && place + size <= self.words; place++) {
+        Py_ssize_t first = first_ngram(&self, place, size, 1);
+        uint32_t count = ++counts[first];
+        if (count > counts[top] || (count == counts[top] && first < top))
+            top = first;
+    }
+    if (!failed && counts[top])
+        characters = (ngram_length(&self, top, size) + size - 1) * counts[top];
+    PyMem_Free(counts);
+    free_ngrams(&self);
+    return failed ? NULL : PyLong_FromSsize_t(characters);
+}
+
+static PyObject *repeated_ngrams(PyObject *Py_UNUSED(unused), PyObject *args)
+{
+    Ngrams self;
+    Py_ssize_t size, characters = 0;
+    int failed = read_ngrams(args, &self, &size) < 0;
+    for (Py_ssize_t place = 0; !failed && place + size <= self.words;) {
+        int is_repeat = first_ngram(&self, place, size, 0) < place;
+        characters += is_repeat ? ngram_length(&self, place, size) : 0;
+        place += is_repeat ? size : 1;
+    }
+    free_ngrams(&self);
+    return failed ? NULL : PyLong_FromSsize_t(characters);
+}
+
+/* What words consist of: see filters/word_statistics.py */
+
+static PyObject *count_words(PyObject *Py_UNUSED(unused), PyObject *args)
+{
+    PyObject *joined, *punctuation;
+    Py_buffer given;
+    Py_ssize_t with_letter = 0, with_more = 0, characters = 0, words = 0;
+    if (!PyArg_ParseTuple(args, "Uy*U", &joined, &given, &punctuation))
+        return NULL;
+    int64_t *ends = read_ends(joined, given, &words);
+    PyBuffer_Release(&given);
+    if (!ends)
+        return NULL;
+    int kind = PyUnicode_KIND(joined);
+    const void *text = PyUnicode_DATA(joined);
+    Py_ssize_t marks = PyUnicode_GET_LENGTH(punctuation);
+    byte is_mark[128]; /* of ASCII; others are looked up */
+    for (Py_UCS4 character = 0; character < 128; character++)
+        is_mark[character] = PyUnicode_FindChar(punctuation, character, 0, marks, 1) >= 0;
+    for (Py_ssize_t each = 0; each < words; each++) {
+        int has_letter = 0, is_mixed = 0, is_alphanumeric = 1;
+        for (int64_t at = ends[each]; at < ends[each + 1] && !(has_letter && is_mixed); at++) {
+            Py_UCS4 character = PyUnicode_READ(kind, text, at);
+            int is_letter = Py_UNICODE_ISALPHA(character);
+            has_letter |= is_letter;
+            is_alphanumeric &= is_letter || Py_UNICODE_ISALNUM(character);
+            is_mixed |= character < 128 ? !is_mark[character]
+                                        : PyUnicode_FindChar(punctuation, character, 0, marks, 1) == -1;
+        }
+        int64_t length = ends[each + 1] - ends[each];
+        int has_more = length && (is_mixed || is_alphanumeric);
+        with_letter += has_letter;
+        with_more += has_more;
+        characters += has_more ? length : 0;
+    }
+    PyMem_Free(ends);
+    return Py_BuildValue("nnn", with_letter, with_more, characters);
+}
+
 /* Words that a text may have: see filters/bad_words.py */
 
 #define LONGEST_WORD 64
@@ -908,7 +1105,142 @@ static PyObject *words_in(Words *self, PyObject *given)
     return found;
 }
 
+/* English words: see filters/english_words.py */
+
+typedef struct {
+    int64_t *at;
+    Py_ssize_t count, room;
+} Ends;
+
+static int add_end(Ends *ends, int64_t end)
+{
+    if (ends->count == ends->room) {
+        Py_ssize_t room = ends->room ? ends->room * 2 : 256;
+        int64_t *at = PyMem_Realloc(ends->at, room * sizeof(int64_t));
+        if (!at) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        ends->at = at;
+        ends->room = room;
+    }
+    ends->at[ends->count++] = end;
+    return 0;
+}
+
+/* Whether ASCII letters are one of the words. */
+static int has_word(const Words *self, const byte *letters, Py_ssize_t size)
+{
+    Piece word = {letters, size};
+    uint64_t hash = 0;
+    if (size > self->longest || !(self->ends[letters[0] << 4 | letters[size - 1] >> 3] >> (letters[size - 1] & 7) & 1))
+        return 0;
+    for (Py_ssize_t each = 0; each < size; each++)
+        hash = step(hash, letters[each]);
+    return self->table[place_of(self, word, hash)].at != NULL;
+}
+
+#define LONGEST_UNIT 4
+
+/* The length of the first token of a chunk of ASCII letters and digits with at most one mark behind them, which is the
+ * second token; 0 for another chunk, for one of the words, and where a unit may be behind a number. */
+static Py_ssize_t plain_word(const Words *special, int kind, const void *text, Py_ssize_t start, Py_ssize_t end)
+{
+    byte letters[LONGEST_WORD];
+    Py_ssize_t size = end - start, body = 0, letters_behind = PY_SSIZE_T_MIN;
+    if (size > LONGEST_WORD)
+        return 0;
+    for (; body < size; body++) {
+        Py_UCS4 each = PyUnicode_READ(kind, text, start + body);
+        if (!in_word(each) || each == '_')
+            break;
+        letters[body] = each;
+        letters_behind = each <= '9' ? 0 : letters_behind + 1;
+    }
+    if (!body || size - body > 1 || (letters_behind > 0 && letters_behind <= LONGEST_UNIT))
+        return 0;
+    if (body < size) {
+        Py_UCS4 mark = PyUnicode_READ(kind, text, start + body);
+        byte last = letters[body - 1];
+        int is_upper = last >= 'A' && last <= 'Z' && (body < 2 || letters[body - 2] < 'A' || letters[body - 2] > 'Z');
+        if (!mark || mark >= 128 || !strchr(",;:!?)]\".", (int)mark) || (mark == '.' && is_upper))
+            return 0;
+        letters[body] = mark;
+    }
+    return has_word(special, letters, body) || (body < size && has_word(special, letters, size)) ? 0 : body;
+}
+
+/* Adds the ends of a chunk's tokens, which `chunks` has; 1 where the chunk is one of `runs`, -1 after an error. */
+static int add_tokens(Ends *ends, PyObject *chunk, PyObject *chunks, PyObject *runs)
+{
+    PyObject *tokens = chunk ? PyObject_GetItem(chunks, chunk) : NULL;
+    if (!tokens)
+        return -1;
+    int64_t start = ends->at[ends->count - 1], end = start;
+    int failed = !PyTuple_Check(tokens);
+    for (Py_ssize_t each = 0; !failed && each < PyTuple_GET_SIZE(tokens); each++) {
+        PyObject *token = PyTuple_GET_ITEM(tokens, each);
+        failed = !PyUnicode_Check(token);
+        end += failed ? 0 : PyUnicode_GET_LENGTH(token);
+        if (!failed && add_end(ends, end) < 0) {
+            Py_DECREF(tokens);
+            return -1;
+        }
+    }
+    Py_DECREF(tokens);
+    if (failed || end - start != PyUnicode_GET_LENGTH(chunk)) {
+        PyErr_SetString(PyExc_ValueError, "the tokens are not those of the chunk");
+        return -1;
+    }
+    return PySequence_Contains(runs, chunk);
+}
+
+static PyObject *cut_words(Words *self, PyObject *args)
+{
+    PyObject *given, *chunks, *runs, *made = NULL;
+    Ends ends = {0};
+    if (!PyArg_ParseTuple(args, "UOO", &given, &chunks, &runs))
+        return NULL;
+    int kind = PyUnicode_KIND(given), answer = add_end(&ends, 0);
+    const byte *text = PyUnicode_DATA(given);
+    Py_ssize_t length = PyUnicode_GET_LENGTH(given), filled = 0, at = 0;
+    byte *joined = PyMem_Malloc(length ? length * kind : 1);
+    if (!joined) {
+        PyErr_NoMemory();
+        answer = -1;
+    }
+    while (!answer) {
+        while (at < length && Py_UNICODE_ISSPACE(PyUnicode_READ(kind, text, at)))
+            at++;
+        Py_ssize_t start = at;
+        while (at < length && !Py_UNICODE_ISSPACE(PyUnicode_READ(kind, text, at)))
+            at++;
+        if (start == at)
+            break;
+        memcpy(joined + filled * kind, text + start * kind, (at - start) * kind);
+        filled += at - start;
+        Py_ssize_t first = plain_word(self, kind, text, start, at);
+        if (first) {
+            answer = add_end(&ends, filled - (at - start) + first);
+            answer = !answer && first < at - start ? add_end(&ends, filled) : answer;
+        } else {
+            PyObject *chunk = PyUnicode_Substring(given, start, at);
+            answer = add_tokens(&ends, chunk, chunks, runs);
+            Py_XDECREF(chunk);
+        }
+    }
+    if (!answer)
+        made = Py_BuildValue("(Ny#)", PyUnicode_FromKindAndData(kind, joined, filled), (char *)ends.at,
+                             ends.count * (Py_ssize_t)sizeof(int64_t));
+    PyMem_Free(joined);
+    PyMem_Free(ends.at);
+    return answer > 0 ? Py_NewRef(Py_None) : made;
+}
+
 static PyMethodDef words_methods[] = {
+    {"cut", (PyCFunction)cut_words, METH_VARARGS,
+     "Returns the words of an English text with nothing between them, and their ends as 64-bit numbers. These words are "
+     "special cases; a mapping has the tokens of chunks that are not plain. None where one is in a set of others."},
     {"words_in", (PyCFunction)words_in, METH_O, "Returns the set of words that a text has between other ASCII ones."},
     {0},
 };
@@ -930,6 +1262,13 @@ static PyMethodDef functions[] = {
      "Returns the units of a text (starts in characters, the first 0) in lower case, trimmed or with white space "
      "folded, in UTF-8; None where Python has to."},
     {"span_hashes", span_hashes, METH_VARARGS, "Returns the hashes of spans of `size` units, from those of the units."},
+    {"count_words", count_words, METH_VARARGS,
+     "Returns, of joined words, their ends and a text of punctuation, the number of words with a letter, the number of "
+     "words with more than punctuation, and the characters of these."},
+    {"top_ngram", top_ngram, METH_VARARGS,
+     "Returns the characters that the most frequent n-gram takes with its spaces, of joined words, their ends and a size."},
+    {"repeated_ngrams", repeated_ngrams, METH_VARARGS,
+     "Returns the characters of n-grams that occurred before, of joined words, their ends and a size."},
     {0},
 };
 
@@ -957,7 +1296,7 @@ static PyModuleDef_Slot slots[] = {{Py_mod_exec, execute}, {0, NULL}};
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "c4pipe.native._text",
-    .m_doc = "Line rules, lower case, units, span hashes and words, for bulk.",
+    .m_doc = "Line rules, lower case, units, span hashes, n-grams and words, for bulk.",
     .m_methods = functions,
     .m_slots = slots,
 };

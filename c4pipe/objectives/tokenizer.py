@@ -23,21 +23,29 @@ class Tokenizer:
         sha256: the SHA-256 of the model's file in hex.
     """
 
-    def __init__(self, model: StoragePath) -> None:
+    def __init__(self, model: StoragePath, sentinels: int | None = None) -> None:
         """Loads a model.
 
         Args:
-            model: the model's file, such as the `spm.model` that `c4pipe vocab` writes.
+            model: the model's file, such as the `spm.model` that `c4pipe vocab` writes, or that of T5 or mT5.
+            sentinels: the number of sentinels behind the pieces of a file that has none; None for T5's 100. A file that
+                ends with sentinels has its own number.
 
-        Raises UsageError where it is no SentencePiece model, or has no piece for the end of a sequence.
+        Raises UsageError where it is no SentencePiece model, has no piece for the end of a sequence, or has another
+        number of sentinels.
         """
         self._model = load_model(model)
         self.sha256 = self._model.sha256
         if self._model.eos_id < 0:
             raise UsageError(f"{model} has no piece for the end of a sequence: train a model with c4pipe vocab")
-        size = self._model.size
-        has_sentinels = self._model.pieces[-1] == "<extra_id_0>"
-        self.ids = Ids(size if has_sentinels else size + SENTINELS, SENTINELS, eos=self._model.eos_id)
+        in_file = _sentinels_at_end(self._model.pieces)
+        if in_file and sentinels not in (None, in_file):
+            raise UsageError(
+                f"{model} has {in_file} sentinels, and sentinels={sentinels}: leave it out, or give a model without any"
+            )
+        count = in_file or (SENTINELS if sentinels is None else sentinels)
+        size = self._model.size + (0 if in_file else count)
+        self.ids = Ids(size, count, eos=self._model.eos_id, first=self._model.first_ordinary)
 
     def encode(self, texts: Sequence[str]) -> Rows:
         """Returns the ids of texts, one row for each, without an end of sequence. It uses one core."""
@@ -58,3 +66,13 @@ class Tokenizer:
     @property
     def _pieces(self) -> list[str]:
         return self._model.pieces + [""] * (self.ids.size - self._model.size)
+
+
+def _sentinels_at_end(pieces: Sequence[str]) -> int:
+    """Returns the number of sentinels that end a vocabulary: `<extra_id_1>`, `<extra_id_0>`.
+
+    The models of T5 and mT5 have `▁` before each of them, as their trainer took them for words.
+    """
+    names = (piece.removeprefix("▁") for piece in reversed(pieces))
+    matches = (name == f"<extra_id_{number}>" for number, name in enumerate(names))
+    return sum(1 for _ in itertools.takewhile(bool, matches))

@@ -1,4 +1,5 @@
 from .choose import choose_recipe as choose_recipe
+from .evaluation_lists import read_examples as read_examples
 from .pinned_lists import lists_dir as lists_dir
 from .presets import RECIPES as RECIPES
 from .presets import find_recipe as find_recipe
@@ -8,6 +9,8 @@ from .recipe import Step as Step
 from .recipe_lists import LIST_NAMES as LIST_NAMES
 from .recipe_lists import LISTS_FOLDER as LISTS_FOLDER
 from .recipe_lists import Lists as Lists
+from .robots_list import RobotsList as RobotsList
+from .robots_list import RobotsWriter as RobotsWriter
 from .rule import Fact as Fact
 from .rules import RULES as RULES
 from .stored_recipe import check_recipe as check_recipe

@@ -1,8 +1,9 @@
 """The lists that C4 filters with: bad words per language, and the RealNews domains.
 
 The bad words are LDNOOBW's "List of Dirty, Naughty, Obscene, and Otherwise Bad Words" (CC-BY-4.0); as in C4, English
-is from another commit than the other languages. The domains are Grover's (Apache-2.0). All are pinned by commit and
-SHA-256, so they are the same in every run. c4pipe ships none of them: `fetch` downloads them into a folder.
+is from another commit than the other languages. Dolma's English is from the commit of the others. The domains are
+Grover's (Apache-2.0). All are pinned by commit and SHA-256, so they are the same in every run. c4pipe ships none of
+them: `fetch` downloads them into a folder.
 """
 
 import errno
@@ -85,10 +86,18 @@ class PinnedList:
     sha256: str
 
 
+DOLMA_ENGLISH = "en@5faf2ba4"
+"""What `load_bad_words` takes for the English list of Dolma, in place of a language."""
+_DOLMA_ENGLISH_SHA256 = "af851ecef1d5f212caba17339b12ac39cc2fef7d78c74876f67237644fcee8bd"
+
 _BAD_WORDS = {
     lang: PinnedList(f"ldnoobw/{lang}.{commit[:8]}", f"{_LDNOOBW}/{commit}/{lang}", commit, sha256)
     for lang, sha256 in _BAD_WORDS_SHA256.items()
     for commit in [_ENGLISH_COMMIT if lang == "en" else _OTHERS_COMMIT]
+} | {
+    DOLMA_ENGLISH: PinnedList(
+        f"ldnoobw/en.{_OTHERS_COMMIT[:8]}", f"{_LDNOOBW}/{_OTHERS_COMMIT}/en", _OTHERS_COMMIT, _DOLMA_ENGLISH_SHA256
+    )
 }
 PINNED: tuple[PinnedList, ...] = (
     *_BAD_WORDS.values(),

@@ -7,7 +7,7 @@ from pathlib import Path
 from c4pipe.display import suggestion
 from c4pipe.errors import UsageError
 from c4pipe.filters import CLD3_LANGUAGES, UNKNOWN
-from c4pipe.recipes.quality_presets import DATATROVE_C4, FINEWEB_RECIPE, GOPHER_RECIPE
+from c4pipe.recipes.quality_presets import DATATROVE_C4, DOLMA_C4, FINEWEB_RECIPE, GOPHER_RECIPE
 from c4pipe.recipes.recipe import Recipe, Step, step
 
 C4 = Recipe(
@@ -180,7 +180,7 @@ RECIPES: Mapping[str, Recipe] = {
     for recipe in (
         *(C4, C4_2019, C4_LITERAL, NOBLOCKLIST, UNFILTERED, REALNEWSLIKE, WEBTEXTLIKE, MC4),
         *(TFDS, TFDS_UNFILTERED, TFDS_REALNEWSLIKE, TFDS_WEBTEXTLIKE, TFDS_MC4),
-        *(GOPHER_RECIPE, FINEWEB_RECIPE, DATATROVE_C4),
+        *(GOPHER_RECIPE, FINEWEB_RECIPE, DATATROVE_C4, DOLMA_C4),
     )
 }
 """The recipes of c4pipe, by name."""

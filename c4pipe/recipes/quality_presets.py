@@ -1,7 +1,7 @@
-"""The recipes of other corpora: Gopher, FineWeb, and C4 as datatrove filters it.
+"""The recipes of other corpora: Gopher, FineWeb, and C4 as datatrove and as Dolma filter it.
 
-Each holds datatrove's filters, decision for decision, over the text of WET files. parity/datatrove_compare.py compares
-them with the installed package.
+Each holds the filters of datatrove or Dolma, decision for decision, over the text of WET files.
+parity/datatrove_compare.py compares them with the installed packages.
 """
 
 from c4pipe.recipes.quality_rules import FINEWEB, GOPHER, GOPHER_REPETITION, MASKS, QUALITY_RULES
@@ -68,6 +68,27 @@ DATATROVE_C4 = Recipe(
             exempt=("ja:sm", "ja:グロ", "ja:女の子", "zh:性"),
         ),
     ),
+    corpus=_URLS,
+    final=(step("validation"),),
+)
+DOLMA_C4 = Recipe(
+    name="dolma-c4",
+    description="C4 as Dolma 1.2.1 filters it: tagger c4_v2 with the mixer of its c4-replication",
+    read=(step("body_lines", line_separators="as crawled"),),
+    readable=(step("incomplete"),),
+    # In the order of the mixer's filters. They look at the page as crawled.
+    crawled=(
+        step("language", min_probability=0.5),
+        step("curly_bracket"),
+        step("lorem_ipsum"),
+        step("javascript_page"),
+        step("bad_token"),
+    ),
+    lines=(
+        step("no_terminal_punctuation", endings=(".", "?", "!", '"'), excluded_endings=()),
+        step("few_words", min_words_per_line=3),
+    ),
+    cleaned=(),
     corpus=_URLS,
     final=(step("validation"),),
 )

@@ -21,15 +21,15 @@ from c4pipe.display import error_reason
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters import domains, normalise_url, two_letter_code, url_key
 from c4pipe.io import AtomicFile, StoragePath, make_folder
-from c4pipe.recipes import blocked_lists, pinned_lists
-from c4pipe.recipes.hashed_lists import U64, has_key, lines_of, no_keys, sorted_keys
+from c4pipe.recipes import blocked_lists, evaluation_lists, pinned_lists
+from c4pipe.recipes.hashed_lists import U64, first_listed, has_key, lines_of, no_keys, sorted_keys
 from c4pipe.recipes.language_model import LanguageModel, find_model
 from c4pipe.recipes.recipe import Recipe
 
 LISTS_FOLDER = "lists"
 """The folder, inside a work folder, of the lists that were used."""
 
-_HASHED = ("links", "blocked_domains", "blocked_urls")  # stored as numbers, not as JSON
+_HASHED = ("links", "blocked_domains", "blocked_urls", "opt_outs", "robots")  # stored as numbers, not as JSON
 _ENDINGS = {**dict.fromkeys(_HASHED, "npy"), "language_model": "bin"}
 
 
@@ -39,21 +39,29 @@ class Lists:
 
     Attributes:
         bad_words: the listed words of each language, by the first part of its code.
+        bad_tokens: the listed words and phrases of the rule `bad_token`.
         domains: the allowed subdomains of each listed domain; empty if all are allowed.
         links: the keys of the listed URLs, sorted. Eight bytes each: 20 million links take 160 MB.
         blocked_domains, blocked_urls: the keys of the blocked domains and host names, and of the blocked URLs, sorted.
         public_suffixes: the rules of the list of public suffixes.
         url_words: the words of the rules about words in URLs, by the name of the list.
+        opt_outs: the keys of the entries of the list of opt-outs, sorted.
+        robots: the rules of robots.txt files (see `robots_list`).
+        evaluation_examples: the words of the examples of `evaluation_overlap`.
         language_model: the fastText model that detects the language, or None.
     """
 
     bad_words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    bad_tokens: Sequence[str] = ()
     domains: Mapping[str, Sequence[str]] = field(default_factory=dict)
     links: U64 = field(default_factory=no_keys)
     blocked_domains: U64 = field(default_factory=no_keys)
     blocked_urls: U64 = field(default_factory=no_keys)
     public_suffixes: Sequence[str] = ()
     url_words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    opt_outs: U64 = field(default_factory=no_keys)
+    robots: U64 = field(default_factory=no_keys)
+    evaluation_examples: Sequence[str] = ()
     language_model: LanguageModel | None = None
 
     @cached_property
@@ -61,12 +69,16 @@ class Lists:
         """The SHA-256 of each list that is not empty, by name."""
         values: dict[str, bytes] = {
             "bad_words": _json(self.bad_words) if any(self.bad_words.values()) else b"",
+            "bad_tokens": _json(self.bad_tokens) if self.bad_tokens else b"",
             "domains": _json(self.domains) if self.domains else b"",
             "public_suffixes": _json(self.public_suffixes) if self.public_suffixes else b"",
             "url_words": _json(self.url_words) if self.url_words else b"",
-            **{name: getattr(self, name).tobytes() for name in _HASHED},
+            "evaluation_examples": _json(self.evaluation_examples) if self.evaluation_examples else b"",
         }
         digests = {name: hashlib.sha256(value).hexdigest() for name, value in values.items() if value}
+        for name in _HASHED:
+            if len(keys := getattr(self, name)):
+                digests[name] = hashlib.sha256(keys).hexdigest()
         return digests | ({"language_model": self.language_model.digest} if self.language_model else {})
 
     def has_domain(self, normalised_url: str, any_case: bool) -> bool:
@@ -80,6 +92,10 @@ class Lists:
     def has(self, name: str, key: int) -> bool:
         """Tells whether a list that is stored as keys, such as `blocked_urls`, has a key."""
         return has_key(getattr(self, name), key)
+
+    def first_opt_out(self, keys: Sequence[int]) -> int | None:
+        """Returns the place of the first of some keys that the list of opt-outs has; None where it has none."""
+        return first_listed(self.opt_outs, keys)
 
     def save(self, folder: StoragePath) -> None:
         """Writes the lists into a folder, named by their digests. A list that is there unchanged is not written again.
@@ -191,7 +207,7 @@ def gather_lists(
 
     Args:
         recipe: the recipe.
-        folder: the folder of the pinned lists, and of the user's lists of blocked URLs.
+        folder: the folder of the pinned lists, and of the user's lists of blocked URLs and evaluation examples.
         links: files of URLs, one a line; those that end in `.gz` are unpacked.
         language_model: the file of a fastText model, for a recipe whose detector is `fasttext`.
 
@@ -213,9 +229,11 @@ def gather_lists(
     model = find_model(language_model, recipe) if by_model and language_model is not None else None
     return Lists(
         bad_words=_bad_words(recipe, folder),
+        bad_tokens=pinned_lists.load_bad_words(folder, pinned_lists.DOLMA_ENGLISH) if recipe.find("bad_token") else (),
         domains=pinned_lists.load_domains(folder) if recipe.find("domain_not_listed") else {},
         links=_links(links, recipe.parameters("normalised_url")["scheme"]) if links else no_keys(),
         language_model=model,
+        evaluation_examples=evaluation_lists.load_examples(recipe, folder),
         **blocked_lists.load_blocked(recipe, folder),
     )
 
@@ -223,6 +241,8 @@ def gather_lists(
 def needed_lists(recipe: Recipe) -> tuple[pinned_lists.PinnedList, ...]:
     """Returns the pinned lists that a recipe needs."""
     paths = {pinned_lists.bad_words_file(name) for names in _list_names(recipe).values() for name in names}
+    if recipe.find("bad_token"):
+        paths.add(pinned_lists.bad_words_file(pinned_lists.DOLMA_ENGLISH))
     if recipe.find("domain_not_listed"):
         paths.add(pinned_lists.REALNEWS)
     return tuple(each for each in pinned_lists.PINNED if each.path in paths)

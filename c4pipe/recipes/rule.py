@@ -29,6 +29,8 @@ class Fact(Enum):
     """int: sentences that are left after the removal of repeated spans."""
     BAD_WORD = auto()
     """str | None: a listed word for which the page is dropped."""
+    BAD_TOKEN = auto()
+    """str | None: a listed word between white space, or a listed phrase; where it is searched is as for TEXT."""
     DOMAIN_LISTED = auto()
     """bool: whether the URL's domain is in the recipe's list of domains."""
     URL_LISTED = auto()
@@ -43,8 +45,14 @@ class Fact(Enum):
     """list[str]: the soft-banned words of the URL."""
     BANNED_URL_SUBWORD = auto()
     """str | None: a banned text in the letters and digits of the URL."""
+    OPT_OUT = auto()
+    """str | None: the entry of the list of opt-outs that covers the URL."""
+    ROBOTS_REFUSAL = auto()
+    """tuple[str, RobotsRule] | None: a crawler that robots.txt refuses the URL to, and the rule of that file."""
     PAGE_TEXT = auto()
     """PageText: the kept lines as one text, with its words."""
+    SHARED_NGRAMS = auto()
+    """SharedNgrams | None: what the kept lines have in common with an evaluation example, if it is enough."""
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,13 @@
 """The rule table: the one source for filtering, counting, reporting and explaining.
 
 A rule is known by its name, which is also the reason in a verdict and the counter in the funnel. The rows of the rules
-that C4 does not have are in `quality_rules` and `url_rules`.
+that C4 does not have are in `quality_rules`, `url_rules` and `overlap_rules`.
 """
 
 from collections.abc import Mapping
 
 from c4pipe.filters import body_lines, find_stale_captures, is_validation, lines, minhash, normalise_url, pages, spans
+from c4pipe.recipes.overlap_rules import OVERLAP_RULES
 from c4pipe.recipes.quality_rules import MASKS, QUALITY_RULES
 from c4pipe.recipes.rule import Fact, Rule
 from c4pipe.recipes.url_rules import URL_RULES
@@ -16,6 +17,7 @@ PAPER_VARIANTS = "T5 paper, 3.4.1"
 TFDS = "TensorFlow Datasets, c4 3.1.0"
 FINEWEB_DUPLICATES = "FineWeb (Penedo et al. 2024), 3.4; signatures as in datatrove 0.10.1, minhash.py"
 MC4 = "mT5 paper (Xue et al. 2021), 3.1"
+DOLMA = "Dolma 1.2.1, tagger c4_v2 (taggers/c4.py) and configs/c4-replication/mixer.yaml"
 
 _POLICY = (
     "terms of use",
@@ -179,7 +181,16 @@ _TABLE = (
         "few_long_lines", "page", "keeps a page of at least {min_lines} lines of {min_characters} characters",
         MC4, pages.has_few_long_lines, {"min_lines": 3, "min_characters": 200}, Fact.LINES,
     ),
+    Rule(
+        "javascript_page", "page", "drops a page that has one of {phrases}, in any case",
+        DOLMA, pages.contains, {"phrases": ("javascript",)}, Fact.LOWER_TEXT,
+    ),
+    Rule(
+        "bad_token", "page",
+        "drops a page that has a listed word between white space, or a listed phrase anywhere, in any case",
+        DOLMA + "; list: English LDNOOBW at the commit that Dolma has", pages.is_listed, fact=Fact.BAD_TOKEN,
+    ),
 )  # fmt: skip
 
-RULES: Mapping[str, Rule] = {rule.name: rule for rule in (*_TABLE, *QUALITY_RULES, *MASKS, *URL_RULES)}
+RULES: Mapping[str, Rule] = {rule.name: rule for rule in (*_TABLE, *QUALITY_RULES, *MASKS, *URL_RULES, *OVERLAP_RULES)}
 """Every rule by name, in the order of the documentation."""

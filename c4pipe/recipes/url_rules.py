@@ -1,6 +1,6 @@
-"""The rows of the rule table for blocked domains, URLs and words in URLs. Their lists are the user's.
+"""The rows of the rule table for blocked domains, URLs and words in URLs, and for opt-outs. Their lists are the user's.
 
-No recipe has them: a recipe file switches them on. They stand in the order of datatrove.
+No recipe has them: a recipe file switches them on. The first five stand in the order of datatrove.
 """
 
 from c4pipe.filters import pages
@@ -33,5 +33,14 @@ URL_RULES = (
         "drops a page whose URL has a banned text in its letters and digits, in any case, also inside words",
         _SOURCE, pages.is_listed, fact=Fact.BANNED_URL_SUBWORD, stage=_STAGE,
     ),
+    Rule(
+        "opted_out", "page", "drops a page whose host, or a path on it, is in a list of opt-outs",
+        "the user's list", pages.is_listed, fact=Fact.OPT_OUT, stage=_STAGE,
+    ),
+    Rule(
+        "robots_refused", "page",
+        "drops a page that the robots.txt of its host, in the user's list, refuses to one of {agents}",
+        "RFC 9309", pages.is_listed, {"agents": ("CCBot",)}, Fact.ROBOTS_REFUSAL, elsewhere=("agents",), stage=_STAGE,
+    ),
 )  # fmt: skip
-"""The rules on URLs that FineWeb has and c4pipe's recipes leave to recipe files."""
+"""The rules on URLs that recipe files switch on: those of FineWeb, and opt-outs."""

@@ -7,6 +7,7 @@ https://huggingface.co/docs/hub/datasets-manual-configuration for `configs`. The
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from c4pipe.corpus import FORMATS, PROBABILITY, SCHEMA
@@ -33,8 +34,13 @@ _FIELDS = {
 }
 
 
-def render_card(manifest: Mapping[str, Any]) -> str:
-    """Returns the dataset card of a corpus, in Markdown, given its manifest (see `manifest.make_manifest`)."""
+def render_card(manifest: Mapping[str, Any], opt_outs: Mapping[str, Any] = MappingProxyType({})) -> str:
+    """Returns the dataset card of a corpus, in Markdown.
+
+    Args:
+        manifest: of the corpus (see `manifest.make_manifest`).
+        opt_outs: the content of its `opt_outs.json`; empty where its opt-outs are not counted.
+    """
     recipe, counts, inputs = Recipe.from_json(manifest["recipe"]), manifest["counts"], manifest["inputs"]
     best_format = next(name for name in (*_LOADED, *manifest["formats"]) if name in manifest["formats"])
     extension = FORMATS[best_format].extension
@@ -62,6 +68,7 @@ def render_card(manifest: Mapping[str, Any]) -> str:
         format=best_format,
         example=_example(pages, extension),
         versions=manifest["versions"],
+        opt_outs=opt_outs,
         limits=limits(recipe, languages, len(manifest["missing"])),
     )
 

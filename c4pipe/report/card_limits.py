@@ -21,7 +21,7 @@ def limits(recipe: Recipe, languages: Sequence[str], missing: int) -> Iterator[s
     """
     if missing:
         yield f"{missing:,} of the requested WET files could not be fetched."
-    if recipe.find("bad_words"):
+    if recipe.find("bad_words") or recipe.find("bad_token"):
         yield (
             "The list of bad words removes more than it is meant to: text by and about minorities is dropped more "
             f"often than other text, and so is text on health and law. See {_DODGE}. A language without a list is "
@@ -55,12 +55,23 @@ def limits(recipe: Recipe, languages: Sequence[str], missing: int) -> Iterator[s
             "Pages were dropped by lists of domains, URLs or words that were given to the build. Such lists have "
             "errors. A word in a URL says little about a page: pages on health or law are dropped, too."
         )
+    if any(map(recipe.find, blocked_lists.OPT_OUT_RULES)):
+        yield (
+            "Pages were dropped by lists of opt-outs that were given to the build, as they were on that day. An opt-"
+            "out that the lists do not have, or that came later, has no effect."
+        )
     masked = recipe.find("email_address") or recipe.find("public_ip_address")
     if masked:
         yield "E-mail or IP addresses were replaced where a pattern finds them. Names and postal addresses stay."
+    if recipe.find("evaluation_overlap"):
+        yield (
+            "Pages that share text with the evaluation examples that were given to the build were dropped. Other "
+            "examples, translations and other wordings of them can be in the corpus."
+        )
     yield (
         f"Nothing was done about {'' if masked else 'personal data, '}false or hateful statements, machine-written "
-        "text, or pages that are also in the test sets of benchmarks."
+        f"text, or pages that are also in {'other' if recipe.find('evaluation_overlap') else 'the'} test sets of "
+        "benchmarks."
     )
 
 

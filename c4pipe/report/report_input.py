@@ -19,6 +19,7 @@ class ReportInput:
         repeats: the most repeated spans: `text`, `times`, `domains` of each.
         dropped_languages: pages that the rule `language` dropped, by language.
         tokens: `documents` and `tokens` by language and split, as `tokens.json` has them; empty where none are counted.
+        opt_outs: the content of `opt_outs.json`; empty where opt-outs were not counted.
         near_duplicates: the largest clusters of pages that are nearly the same: `pages`, and the `url` that stays.
     """
 
@@ -29,6 +30,7 @@ class ReportInput:
     repeats: Sequence[Mapping[str, Any]]
     dropped_languages: Mapping[str, int]
     tokens: Mapping[str, Mapping[str, Mapping[str, int]]]
+    opt_outs: Mapping[str, Any]
     near_duplicates: Sequence[Mapping[str, Any]] = ()
 
     def count(self, name: str) -> int:

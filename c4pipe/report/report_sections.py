@@ -22,6 +22,7 @@ from c4pipe.report.blocks import (
 from c4pipe.report.funnel import FunnelRow, funnel_rows, percent, unit_name
 from c4pipe.report.report_input import ReportInput
 from c4pipe.report.report_languages import dropped_languages, languages, lengths, tokens
+from c4pipe.report.report_opt_outs import opt_outs
 from c4pipe.wet import DAMAGE
 
 WORDING_SIZE = 600
@@ -47,6 +48,7 @@ def report_sections(report: ReportInput) -> list[Section]:
         Section("lengths", "Lengths", list(lengths(report))),
         Section("tokens", "Tokens", list(tokens(report))),
         Section("domains", "Domains", list(_domains(report))),
+        Section("opt-outs", "Opt-outs", list(opt_outs(report))),
         Section("duplicates", "Duplicates", list(_duplicates(report))),
         Section("months", "Capture dates", list(_months(report))),
         Section("inputs", "Inputs", list(_inputs(report))),

@@ -15,7 +15,10 @@ NAME = "report.html"
 
 
 def render_report(
-    manifest: Mapping[str, Any], data: Mapping[str, Any], tokens: Mapping[str, Any] = MappingProxyType({})
+    manifest: Mapping[str, Any],
+    data: Mapping[str, Any],
+    tokens: Mapping[str, Any] = MappingProxyType({}),
+    opt_outs: Mapping[str, Any] = MappingProxyType({}),
 ) -> str:
     """Returns the report of a corpus as HTML. The same manifest and data give the same text.
 
@@ -23,6 +26,7 @@ def render_report(
         manifest: the corpus' manifest.
         data: the content of its `report.json` (see `report_data.make`).
         tokens: the `totals` of its `tokens.json`; empty where its tokens are not counted.
+        opt_outs: the content of its `opt_outs.json`; empty where its opt-outs are not counted.
     """
     recipe = Recipe.from_json(manifest["recipe"])
     report = ReportInput(
@@ -33,6 +37,7 @@ def render_report(
         data["repeats"],
         data["dropped_languages"],
         tokens,
+        opt_outs,
         data.get("near_duplicates", ()),
     )
     return render(

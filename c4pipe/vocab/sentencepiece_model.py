@@ -50,6 +50,13 @@ class SentencePieceModel:
         return scores
 
     @property
+    def first_ordinary(self) -> int:
+        """The first id that is neither a control piece nor the unknown piece nor a byte nor unused."""
+        model = self._processor
+        tests = (model.is_control, model.is_unknown, model.is_byte, model.is_unused)
+        return next((n for n in range(self.size) if not any(test(n) for test in tests)), self.size)
+
+    @property
     def text_pieces(self) -> int:
         """The number of pieces that can occur in text: all but control pieces and the unknown piece."""
         processor = self._processor

@@ -13,3 +13,6 @@ from .records import DAMAGE as DAMAGE
 from .records import RECORD_CAP as RECORD_CAP
 from .records import Damage as Damage
 from .records import read_pages as read_pages
+from .robots_records import SKIPPED as SKIPPED
+from .robots_records import RobotsRecord as RobotsRecord
+from .robots_records import read_robots as read_robots

@@ -78,7 +78,7 @@ def read_pages(stream: ByteStream) -> Iterator[Page | Damage]:
     Raises OSError if the stream can't be read, nothing else.
     """
     position = 0
-    for item in _RecordReader(stream).read():
+    for item in RecordReader(stream).read():
         if isinstance(item, Damage):
             yield item
             continue
@@ -95,7 +95,7 @@ def read_pages(stream: ByteStream) -> Iterator[Page | Damage]:
         position += 1
 
 
-class _RecordReader:
+class RecordReader:
     """Reads records from the inflated bytes of a file. `buffer` has those that are read but not consumed.
 
     Attributes:

@@ -23,6 +23,7 @@ PUBLIC = [
     "clean_files",
     "dedup_files",
     "explain_text",
+    "find_overlap",
     "open_corpus",
     "train_vocabulary",
 ]

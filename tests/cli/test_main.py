@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from c4pipe.cli import main
+from c4pipe.recipes.overlap_rules import OVERLAP_RULES
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.rules import RULES
 from c4pipe.recipes.url_rules import URL_RULES
@@ -190,9 +191,11 @@ def test_recipes_shows_every_rule_and_its_source(capsys: pytest.CaptureFixture[s
 
 
 def test_recipes_shows_the_rules_that_only_a_recipe_file_has(capsys: pytest.CaptureFixture[str]) -> None:
-    path = Path(__file__).parents[2] / "examples" / "recipes" / "fineweb_urls.toml"
-    assert main.main(["recipes", "fineweb", str(path)]) == 0
-    rows = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines() if line[:1].strip()}
+    folder = Path(__file__).parents[2] / "examples" / "recipes"
+    rows: dict[str, list[str]] = {}
+    for base, file in (("fineweb", "fineweb_urls.toml"), ("c4", "opt_outs.toml")):
+        assert main.main(["recipes", base, str(folder / file)]) == 0
+        rows |= {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines() if line[:1].strip()}
     assert [rows[rule.name] for rule in URL_RULES] == [[rule.name, "readable"] for rule in URL_RULES]
 
 
@@ -201,7 +204,7 @@ def test_recipes_shows_all_of_them_side_by_side(capsys: pytest.CaptureFixture[st
     names, table, _ = capsys.readouterr().out.split("\n\n")
     assert [line.split()[0] for line in names.splitlines()] == list(RECIPES)
     rows = {line.split()[0]: line for line in table.splitlines() if line[:1].strip()}
-    in_files = {rule.name for rule in URL_RULES}  # their lists are the user's
+    in_files = {rule.name for rule in (*URL_RULES, *OVERLAP_RULES)}  # their lists are the user's
     assert [name for name in rows if name in RULES] == [name for name in RULES if name not in in_files]
     assert rows["few_sentences"].split()[1:] == ["cleaned"] * 9 + ["lines"] * 2  # five count no sentences
     assert "min_words_per_line" not in rows  # the same in all

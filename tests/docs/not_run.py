@@ -41,6 +41,12 @@ NOT_RUN = (
     ("docs/install.md", "cd c4pipe", "it is for the clone of the line above"),
     ("docs/install.md", "eval *", "it is for the user's shell; tests/cli/test_command_line.py tests the completion"),
     ("docs/recipes.md", "c4pipe dedup work-*", "it goes on with work folders of two crawls"),
+    ("docs/recipes.md", "c4pipe lists robots *", "the robots.txt files of a crawl are downloaded first"),
+    (
+        "docs/recipes.md",
+        "c4pipe report corpus --opt-outs *",
+        "tests/recipes/test_opt_outs.py makes the lists and runs it",
+    ),
     ("docs/spark.md", "mvn *", NETWORK),
     ("docs/spark.md", "java *", SPARK),
     ("docs/spark.md", "*venv_pack*", SPARK),
@@ -48,6 +54,7 @@ NOT_RUN = (
     ("docs/spark.md", "c4pipe dedup /shared/*", SPARK),
     ("docs/spark.md", "import c4pipe*spark*", SPARK),
     ("docs/spark.md", "from c4pipe.cli.main import run*", SPARK),
+    ("docs/thresholds.md", "duckdb *", "DuckDB is not installed for tests; the Python of the page asks Arrow the same"),
     (
         "docs/training.md",
         "c4pipe tokens *2^29",

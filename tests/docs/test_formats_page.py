@@ -9,6 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from c4pipe.clean import work_folder
+from c4pipe.clean.annotated_file import HEADER_KEY
+from c4pipe.clean.annotated_folder import MANIFEST
 from c4pipe.clean.work_file import SCHEMA as WORK_SCHEMA
 from c4pipe.clean.work_file import VERSION as WORK_VERSION
 from c4pipe.cli import main
@@ -70,6 +72,25 @@ def test_each_field_of_a_work_file_is_described(corpus: Path) -> None:
     text = PAGE.partition("`c4pipe`, with a JSON object:")[2].partition("\n## ")[0]
     assert first_quotes(text) == set(header)
     assert f"| `version` | of this layout: {WORK_VERSION}." in text
+
+
+def test_each_column_and_field_of_annotated_pages_is_described(tmp_path: Path) -> None:
+    crawl, lists = ROOT / "samples" / "crawl", ROOT / "samples" / "lists"
+    folders = ["--work", str(tmp_path / "work"), "--annotate", str(tmp_path / "pages"), "--language-labels", "2"]
+    assert main.main(["clean", str(crawl), "--lists", str(lists), *folders, "--workers", "1", "--quiet"]) == 0
+    text = section(PAGE, "Annotated pages")
+    rows = {quoted(cells[0])[0]: cells[1] for cells in table_rows(text) if len(cells) == 3 and quoted(cells[0])}
+    table = pq.read_table(tmp_path / "pages")
+    kinds = ("_fired", "_number", "_lines")
+    for field in table.schema:
+        name = next((f"<rule>{kind}" for kind in kinds if field.name.endswith(kind)), field.name)
+        if name != "language_labels":
+            assert str(field.type) in rows[name].split(" or ")
+    assert set(rows) - set(table.column_names) == {f"<rule>{kind}" for kind in kinds}
+    header = json.loads(pq.read_metadata(next((tmp_path / "pages").glob("*.parquet"))).metadata[HEADER_KEY])
+    manifest_values = json.loads((tmp_path / "pages" / MANIFEST).read_text())
+    names = {*header, *manifest_values, *manifest_values["files"][0], *manifest_values["columns"][0]}
+    assert [name for name in names if f"`{name}`" not in text] == []
 
 
 def test_each_field_of_the_report_is_described(corpus: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from c4pipe.filters.bad_words import BadWords, _has, _in_word, _in_word_or_mark
+from c4pipe.filters.bad_words import BadTokens, BadWords, _has, _in_word, _in_word_or_mark
 
 
 def test_characters_of_words_are_those_of_regular_expressions() -> None:
@@ -59,3 +59,15 @@ def test_with_marks_as_letters_nothing_else_changes(text: str, word: str) -> Non
     lettered = "".join("x" if unicodedata.category(each).startswith("M") else each for each in text)
     expected = _has(lettered, word, True, _in_word)
     assert (BadWords([word], "en", marks=True).find(text) == word) == expected
+
+
+@given(st.text("ab ,.\n\u00a0", max_size=14), st.sets(st.text("ab,", min_size=1, max_size=2) | st.just("a b")))
+@example("a, b", {"a"})
+@example("ba ba", {"a b"})
+def test_tokens_and_phrases_are_those_of_dolma(text: str, entries: set[str]) -> None:
+    """As taggers/c4.py of Dolma 1.2.1 looks for them."""
+    words, phrases = {each for each in entries if " " not in each}, {each for each in entries if " " in each}
+    expected = any(word in words for word in text.split()) or any(phrase in text for phrase in phrases)
+    found = BadTokens(entries).find(text)
+    assert (found is not None) == expected
+    assert found is None or found in entries

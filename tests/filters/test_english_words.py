@@ -22,7 +22,8 @@ from c4pipe.filters.character_sets import (
     characters,
 )
 from c4pipe.filters.english_exceptions import special_cases
-from c4pipe.filters.english_words import EnglishWords
+from c4pipe.filters.english_patterns import plain_word
+from c4pipe.filters.english_words import EnglishWords, english_words
 
 RECORDED: list[dict[str, Any]] = json.loads(Path(__file__).with_name("english_words.json").read_text(encoding="utf-8"))
 _PIECES = [
@@ -49,6 +50,51 @@ def test_words_are_the_text_without_white_space(text: str) -> None:
     tokenizer = EnglishWords()
     assert "".join(tokenizer.words(text)) == "".join(text.split())
     assert [each for each in tokenizer.tokens(text) if not each.isspace()] == tokenizer.words(text)
+
+
+@given(TEXTS)
+def test_runs_in_one_chunk_are_cut_as_in_the_whole_text(text: str) -> None:
+    tokenizer = english_words()
+    whole = tokenizer._runs.replace(*tokenizer._with_spaces(text))
+    assert tokenizer.words(text) == [each for each in whole if not each.isspace()]
+
+
+@given(st.from_regex(r"\A[a-cA-C0-2kKmg]{1,6}[,;:!?)\]\".']{0,2}\Z"))
+def test_plain_words_are_cut_as_other_chunks(chunk: str) -> None:
+    tokenizer = english_words()
+    plain = plain_word(chunk)
+    if plain and plain[0] not in tokenizer._special and chunk not in tokenizer._special:
+        assert plain == tokenizer._affixes(chunk, True)
+        assert not tokenizer._runs.change(plain)
+
+
+@pytest.mark.parametrize(
+    ("chunk", "tokens"),
+    [
+        ("word", ("word",)),
+        ("word.", ("word", ".")),
+        ("ABC.", ("ABC", ".")),
+        ("A.", None),
+        ("2014,", ("2014", ",")),
+        ("10km", None),
+        ("10kmx", ("10kmx",)),
+        ("10m.", None),
+        ("word..", None),
+        ("(word", None),
+        ("", None),
+        (".", None),
+        ("é", None),
+    ],
+)
+def test_plain_words(chunk: str, tokens: tuple[str, ...] | None) -> None:
+    assert plain_word(chunk) == tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "count"), [("", 0), (" ", 1), ("One.", 1), ("One!?)", 1), ("One. ", 1), ("One.  ", 2), ("One. B", 2)]
+)
+def test_sentences_that_end_with_the_text(text: str, count: int) -> None:
+    assert EnglishWords().sentence_count(text) == count
 
 
 def test_a_memory_of_other_texts_changes_nothing() -> None:

@@ -45,6 +45,15 @@ def test_each_guess_is_that_of_the_package(detector: FastTextDetector) -> None:
     assert {"en", "de"} <= {guess.language for guess in guesses if guess}
 
 
+def test_the_most_probable_labels(detector: FastTextDetector) -> None:
+    text = "The boats came in.\nLes bateaux sont rentrés."
+    labels = detector.labels(text, 4)
+    assert labels[0] == detector.guess(text)
+    assert [each.probability for each in labels] == sorted((each.probability for each in labels), reverse=True)
+    assert len({each.language for each in labels}) == 4
+    assert {"en", "fr"} <= {each.language for each in labels}
+
+
 def test_the_labels_of_lid176() -> None:
     labels = read_labels(lid176())
     assert len(labels) == len(set(labels)) == 176

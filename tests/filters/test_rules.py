@@ -9,8 +9,10 @@ A case says what goes in, what comes out and why. What goes in decides how it is
             only where they matter
     fact    the function of the page rule; `drops` tells whether the page falls
     text    the measure of the page rule and its function; `number` is what it counts, `drops` whether the page falls
+    examples    the function of `evaluation_overlap` with these examples, each a list of fields, on `page_text`, with
+            `parameters`; `gives` the n-gram that is shown, and how many of how many n-grams are shared
     url     `gives` the normalised URL; for `validation`, whether the page is set aside; with lists of its own
-            (`domains`, `links`, `blocked`, `words`), `drops` tells whether the page falls
+            (`domains`, `links`, `blocked`, `words`, `opt_outs`, `robots`), `drops` tells whether the page falls
     pages   the cleaner, then the corpus rules over all pages; `gives` the lines left of each page, or the
             rule that dropped it
 
@@ -25,6 +27,7 @@ tfds.json has cases of recipe `tfds`, of the `rule` that each names, where the t
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,8 +46,10 @@ from c4pipe.dedup.removals import Removals
 from c4pipe.filters import body_lines, minhash, spans
 from c4pipe.filters.duplicates import URL_ROW, find_repeats, find_stale_captures
 from c4pipe.filters.language import Guess
+from c4pipe.filters.opt_outs import opt_out_entry
 from c4pipe.filters.page_text import PageText
 from c4pipe.filters.urls import capture_hash, normalise_url, url_key, url_md5
+from c4pipe.filters.word_ngrams import ngram_words
 from c4pipe.recipes.hashed_lists import sorted_keys
 from c4pipe.recipes.presets import C4, RECIPES, TFDS
 from c4pipe.recipes.recipe import Recipe, Step, step
@@ -54,6 +59,7 @@ from c4pipe.recipes.rules import RULES
 from c4pipe.runners.local_flow import LocalFlow
 from c4pipe.wet.page import Page
 from tests.helpers.pages import LINES, PROSE, resources_of, unreadable
+from tests.helpers.robots import robots_words
 
 CASES = Path(__file__).parents[1] / "cases"
 FILES = (*RULES, "order", "tfds")
@@ -152,26 +158,47 @@ def run_text(given: Setting, case: Case) -> Outcome:
     return Outcome({"number": pytest.approx(number, rel=1e-12), "drops": drops}, bool(drops))
 
 
+def run_examples(given: Setting, case: Case) -> Outcome:
+    parameters = step(given.rule, **case.get("parameters", {}))
+    examples = ["\n".join(ngram_words(field).decode() for field in fields) for fields in case["examples"]]
+    recipe = given.recipe.adding("cleaned", parameters)
+    facts = PageFacts(
+        page_of({"text": ""}),
+        RuleResources(recipe, Lists(evaluation_examples=examples)),
+        text_of(case["page_text"]).split("\n"),
+    )
+    shared = fact_reader(Fact.SHARED_NGRAMS, "cleaned")(facts)
+    drops = bool(parameters.definition.function(shared, **parameters.arguments))
+    return Outcome({"gives": list(astuple(shared)) if shared else None, "drops": drops}, drops)
+
+
 def run_url(given: Setting, case: Case) -> Outcome:
     scheme = given.recipe.parameters("normalised_url")["scheme"]
     url = normalise_url(case["url"], scheme)
     if given.rule == "normalised_url":
         return Outcome(url, url != case["url"])
     if "drops" in case:
-        links = sorted({url_key(normalise_url(link, scheme)) for link in case.get("links", [])})
-        lists = Lists(
-            domains=case.get("domains", {}),
-            links=np.array(links, dtype=np.uint64),
-            blocked_domains=sorted_keys(map(url_key, case.get("blocked", []))),
-            blocked_urls=sorted_keys(map(url_key, case.get("blocked", []))),
-            public_suffixes=["com", "uk", "co.uk", "*.ck", "!www.ck", "香港", "公司.香港"],
-            url_words={name: case.get("words", []) for name in WORD_LISTS},
-        )
-        facts = PageFacts(Page(case["url"], "", ""), RuleResources(given.recipe, lists), [])
+        recipe = given.recipe if given.recipe.find(given.rule) else given.recipe.adding("readable", given.step)
+        facts = PageFacts(Page(case["url"], "", ""), RuleResources(recipe, lists_of(case, scheme)), [])
         drops = drops_by_fact(given.rule, facts)
         return Outcome(drops, drops)
     result = RULES[given.rule].function(url, **given.step.arguments)
     return Outcome(result, bool(result))
+
+
+def lists_of(case: Case, scheme: str = "start") -> Lists:
+    """The lists that a case brings for the rules on URLs."""
+    links = sorted({url_key(normalise_url(link, scheme)) for link in case.get("links", [])})
+    return Lists(
+        domains=case.get("domains", {}),
+        links=np.array(links, dtype=np.uint64),
+        blocked_domains=sorted_keys(map(url_key, case.get("blocked", []))),
+        blocked_urls=sorted_keys(map(url_key, case.get("blocked", []))),
+        public_suffixes=["com", "uk", "co.uk", "*.ck", "!www.ck", "香港", "公司.香港"],
+        opt_outs=sorted_keys(url_key(opt_out_entry(each)) for each in case.get("opt_outs", [])),
+        robots=robots_words(case.get("robots", {}), ["CCBot"]),
+        url_words={name: case.get("words", []) for name in WORD_LISTS},
+    )
 
 
 def drops_by_fact(rule: str, facts: PageFacts) -> bool:
@@ -268,6 +295,7 @@ RUNNERS: dict[str, Callable[[Setting, Case], Outcome]] = {
     "page": run_page,
     "fact": run_fact,
     "text": run_text,
+    "examples": run_examples,
     "url": run_url,
     "pages": run_pages,
     "alike": run_alike,
@@ -297,6 +325,8 @@ def expected(case: Case) -> Any:
         return {**result, **({"left": list(map(text_of, case["left"]))} if "left" in case else {})}
     if "pages" in case:
         return [list(map(text_of, each)) if isinstance(each, list) else each for each in case["gives"]]
+    if "examples" in case:
+        return {"gives": case["gives"], "drops": case["drops"]}
     if "line" in case:
         return None if case["gives"] is None else text_of(case["gives"])
     if "text" in case:

@@ -288,6 +288,49 @@ def test_tokenizer(tokenizer: Tokenizer) -> None:
     assert len(tokenizer.word_starts) == len(tokenizer.sentence_ends) == 500
 
 
+def with_last_pieces(model_file: Path, pieces: list[str], target: Path) -> Path:
+    """Writes a copy of a model with user-defined pieces behind its own."""
+    data = model_file.read_bytes()  # a message of Protocol Buffers: repeated fields can be added behind it
+    for name in map(str.encode, pieces):
+        piece = bytes([0x0A, len(name)]) + name + b"\x15\0\0\0\0\x18\x04"  # .piece, .score = 0.0, USER_DEFINED
+        data += bytes([0x0A, len(piece)]) + piece
+    target.write_bytes(data)
+    return target
+
+
+@pytest.mark.parametrize("prefix", ["", "▁"], ids=["c4pipe", "as T5 and mT5"])
+@pytest.mark.parametrize("count", [2, 100, 128])
+def test_sentinels_of_the_file_are_found(prefix: str, count: int, model_file: Path, tmp_path: Path) -> None:
+    pieces = [f"{prefix}<extra_id_{number}>" for number in reversed(range(count))]
+    file = with_last_pieces(model_file, pieces, tmp_path / "spm.model")
+    ids = Tokenizer(file).ids
+    assert (ids.size, ids.sentinels) == (400 + count, count)
+    assert Tokenizer(file, sentinels=count).ids == ids
+    with pytest.raises(UsageError, match=f"has {count} sentinels, and sentinels=64: leave it out"):
+        Tokenizer(file, sentinels=64)
+    model = sentencepiece.SentencePieceProcessor(model_file=str(file))
+    assert [model.id_to_piece(ids.size - 1 - number) for number in range(count)] == pieces[::-1]
+
+
+def test_the_number_of_sentinels_is_a_choice(model_file: Path) -> None:
+    tokenizer = Tokenizer(model_file, sentinels=300)
+    assert (tokenizer.ids.size, tokenizer.ids.sentinels, len(tokenizer.word_starts)) == (700, 300, 700)
+    with pytest.raises(UsageError, match="with 1 sentinels"):
+        Tokenizer(model_file, sentinels=1)
+
+
+@pytest.mark.parametrize("settings", [{}, {"unk_id": 0, "pad_id": 1, "eos_id": 2}, {"byte_fallback": True}])
+def test_the_first_ordinary_piece_is_text(settings: dict[str, Any], texts: list[str], tmp_path: Path) -> None:
+    lines = [line for text in texts for line in text.split("\n")]
+    given = {**Settings(600, coverage=0.99).parameters(), "minloglevel": 2, **settings}
+    sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(lines), model_prefix=str(tmp_path / "spm"), **given)
+    model = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "spm.model"))
+    first = Tokenizer(tmp_path / "spm.model").ids.first
+    assert first == (259 if "byte_fallback" in settings else 3)
+    assert not any(test(first) for test in (model.is_control, model.is_unknown, model.is_byte))
+    assert all(model.is_control(n) or model.is_unknown(n) or model.is_byte(n) for n in range(first))
+
+
 def test_the_page_shows_code_that_works(
     model_file: Path,
     small_corpus: Path,

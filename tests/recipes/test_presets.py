@@ -353,10 +353,15 @@ def test_datatrove_c4_keeps_what_the_closest_recipe_file_keeps(build: Callable[.
     assert sum(corpus.texts[url] == closest.texts[url] for url in both) > 0.98 * len(both)
 
 
-@pytest.mark.parametrize("name", ["datatrove", "dolma"])
-def test_recipe_files_of_other_tools_keep_other_pages(name: str, build: Callable[..., Corpus]) -> None:
-    path = Path(__file__).resolve().parents[2] / "examples" / "recipes" / f"{name}.toml"
-    c4, corpus = build("c4"), build(str(path))
+@pytest.mark.parametrize(
+    ("name", "recipe", "ends"),
+    [("datatrove", "examples/recipes/datatrove.toml", ".?!\"'"), ("dolma-c4", "dolma-c4", '.?!"')],
+)
+def test_the_c4_of_other_tools_keeps_other_pages(
+    name: str, recipe: str, ends: str, build: Callable[..., Corpus]
+) -> None:
+    root = Path(__file__).resolve().parents[2]
+    c4, corpus = build("c4"), build(str(root / recipe) if recipe.endswith(".toml") else recipe)
     assert corpus.rows.keys() - c4.rows.keys()
     assert c4.rows.keys() - corpus.rows.keys()
     made = manifest.read_manifest(corpus.folder)
@@ -364,8 +369,26 @@ def test_recipe_files_of_other_tools_keep_other_pages(name: str, build: Callable
     assert made["recipe"]["name"] == name
     headers = [json.loads(pq.read_metadata(each).metadata[b"c4pipe"]) for each in corpus.folder.glob("_work/*.parquet")]
     assert {header["fingerprint"] for header in headers} == {made["fingerprint"]}
-    ends = {line[-1] for text in corpus.texts.values() for line in text.split("\n")}
-    assert ends <= set(".?!\"'" if name == "datatrove" else '.?!"')
+    assert {line.strip()[-1] for text in corpus.texts.values() for line in text.split("\n")} <= set(ends)
+
+
+def test_dolma_c4_keeps_lines_as_crawled(build: Callable[..., Corpus], pages: dict[str, Page], web_data: Path) -> None:
+    """What Dolma's code says of a page, in a few lines, is true of each page of the corpus."""
+    corpus = build("dolma-c4")
+    words = set((web_data / "lists" / "ldnoobw" / "en.5faf2ba4").read_text(encoding="utf-8").splitlines())
+    phrases = {each for each in words if " " in each}
+    assert len(corpus.rows) > by_data(web_data, shipped=50, real=250)
+    for url, text in corpus.texts.items():
+        lower = pages[url].body.lower()
+        assert not any(each in lower for each in ("{", "lorem ipsum", "javascript", *phrases))
+        assert words.isdisjoint(lower.split())
+        kept = [
+            line
+            for line in pages[url].body.split("\n")
+            if line.strip().endswith((".", "?", "!", '"')) and len(line.split()) >= 3
+        ]
+        assert text.split("\n") == kept
+    assert {"curly_bracket", "javascript_page", "bad_token", "language", "empty"} <= corpus.dropped.keys()
 
 
 @pytest.mark.parametrize("recipe", [C4, TFDS], ids=lambda recipe: recipe.name)

@@ -221,5 +221,6 @@ def test_the_examples_can_be_read(path: Path) -> None:
     assert recipe.fingerprint({}) not in {each.fingerprint({}) for each in RECIPES.values()}
 
 
-def test_there_is_an_example_of_each_tool() -> None:
-    assert [path.stem for path in EXAMPLES] == ["datatrove", "dolma", "fineweb_urls"]
+def test_there_is_an_example_of_each_tool_and_of_each_kind_of_list() -> None:
+    names = ["c4_evaluation_overlap", "datatrove", "fineweb_urls", "five_sentences", "opt_outs"]
+    assert [path.stem for path in EXAMPLES] == names

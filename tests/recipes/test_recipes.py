@@ -19,6 +19,7 @@ from rich.console import Console
 from c4pipe.cli.recipe_table import rules_table
 from c4pipe.errors import UsageError
 from c4pipe.filters.language import CLD3_LANGUAGES, LANGDETECT_LANGUAGES, UNKNOWN, known_languages
+from c4pipe.recipes.overlap_rules import OVERLAP_RULES
 from c4pipe.recipes.presets import C4, MC4, NOBLOCKLIST, RECIPES, TFDS, UNFILTERED, find_recipe
 from c4pipe.recipes.quality_rules import MASKS, QUALITY_RULES
 from c4pipe.recipes.recipe import STAGES, Recipe, Step, step
@@ -306,15 +307,18 @@ def test_only_the_language_is_judged_twice(recipe: Recipe) -> None:
 def test_every_rule_is_in_a_recipe() -> None:
     """The rules that need lists of the user's are in a recipe file, the others in recipes that can be named."""
     named = {each.rule for recipe in RECIPES.values() for _, each in recipe.steps()}
-    in_file = {each.rule for _, each in find_recipe(str(EXAMPLES / "fineweb_urls.toml")).steps()}
-    assert named == RULES.keys() - {rule.name for rule in URL_RULES}
+    names = ("fineweb_urls", "opt_outs", "c4_evaluation_overlap")
+    files = [find_recipe(str(EXAMPLES / f"{name}.toml")) for name in names]
+    in_file = {each.rule for recipe in files for _, each in recipe.steps()}
+    assert named == RULES.keys() - {rule.name for rule in (*URL_RULES, *OVERLAP_RULES)}
     assert named | in_file == RULES.keys()
 
 
 def test_the_rules_of_c4() -> None:
     """All rows of the paper's rules; what is not there belongs to other recipes."""
     others = {"metadata_line", "empty", "domain_not_listed", "url_not_listed", "few_long_lines", "near_duplicate"}
-    others |= {rule.name for rule in (*QUALITY_RULES, *MASKS, *URL_RULES)}
+    others |= {"javascript_page", "bad_token"}  # Dolma's
+    others |= {rule.name for rule in (*QUALITY_RULES, *MASKS, *URL_RULES, *OVERLAP_RULES)}
     assert {each.rule for _, each in C4.steps()} == RULES.keys() - others
 
 

@@ -1,0 +1,201 @@
+"""robots.txt as RFC 9309 describes it: which rules a file has for some crawlers, and which rule decides about a URL."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+SIZE_CAP = 500 * 1024
+"""Bytes of a robots.txt that count (RFC 9309, 2.5, asks for no fewer). A line that is cut there does not."""
+
+_LINE_ENDS = re.compile("\r\n|\r|\n")
+_ESCAPE = re.compile("%[0-9A-Fa-f]{2}|[^!#$&'()*+,/:;=?@A-Za-z0-9._~%\\[\\]-]")
+_UNRESERVED = re.compile("[A-Za-z0-9._~-]")
+_IN_QUERY = {"%2F": "/", "%3A": ":", "%3F": "?", "%40": "@"}  # RFC 3986, 3.4: they need no escape in a query
+_PORTS = {"http": 80, "https": 443}
+_HOST_END = re.compile(r"[/?#\\]")
+
+
+class RobotsRule(NamedTuple):
+    """One rule of a robots.txt.
+
+    Attributes:
+        allows: whether it is `Allow`.
+        pattern: its path pattern, with escapes as `compared_path` has them.
+    """
+
+    allows: bool
+    pattern: str
+
+    def __str__(self) -> str:
+        return f"{'Allow' if self.allows else 'Disallow'}: {self.pattern}"
+
+
+REFUSE_ALL = (RobotsRule(False, "/"),)
+"""The rules of a host whose robots.txt can't be had because of its server (RFC 9309, 2.3.1.4)."""
+
+
+def robots_url(url: str) -> str:
+    """Returns the URL of the robots.txt that decides about a URL: of its scheme, host and port; "" where none does."""
+    authority = _authority(url)
+    return f"{authority}/robots.txt" if authority else ""
+
+
+def resource_url(url: str) -> str:
+    """Returns a URL in the form of `robots_url`, with its own path: for one that has or refers to a robots.txt."""
+    authority = _authority(url)
+    return f"{authority}{compared_path(url)}" if authority else ""
+
+
+def _authority(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    scheme = scheme.lower()
+    if scheme not in _PORTS:
+        return ""
+    host, port = _HOST_END.split(rest, maxsplit=1)[0].rpartition("@")[2], ""
+    if match := re.fullmatch("(.*?):([0-9]*)", host):
+        host, port = match.groups()
+    host = ascii_host(host)
+    if port and int(port[:6]) != _PORTS[scheme]:
+        host += f":{int(port[:6])}"
+    return f"{scheme}://{host}" if host else ""
+
+
+def ascii_host(host: str) -> str:
+    """Returns a host name in small letters, without a last dot, with labels of other scripts in Punycode."""
+    host = host.strip().rstrip(".").lower()
+    if host.isascii():
+        return host
+    try:
+        return host.encode("idna").decode("ascii")
+    except UnicodeError:  # no name that DNS can have
+        return host
+
+
+def compared_path(url: str) -> str:
+    """Returns the path and query of a URL as they are compared (RFC 9309, 2.2.2).
+
+    Escapes of letters, digits and `-._~` are decoded, other escapes have capitals, and what can't stand in a URL is
+    escaped. In a query, `/`, `:`, `?` and `@` are not escaped. `*` and `$` are escaped: patterns use them.
+    """
+    rest = url.partition("://")[2]
+    start = _HOST_END.search(rest)
+    path = rest[start.start() :].partition("#")[0] if start else ""
+    path = path if path.startswith("/") else f"/{path}"
+    return _escaped(path).replace("*", "%2A").replace("$", "%24")
+
+
+def _escaped(text: str) -> str:
+    path, mark, query = text.partition("?")
+    return _ESCAPE.sub(_in_path, path) + mark + _ESCAPE.sub(_in_query, query)
+
+
+def _in_path(match: re.Match[str]) -> str:
+    found = match[0]
+    if found[0] != "%" or len(found) == 1:
+        return "".join(f"%{byte:02X}" for byte in found.encode("utf-8", "surrogateescape"))
+    character = chr(int(found[1:], 16))
+    return character if _UNRESERVED.fullmatch(character) else found.upper()
+
+
+def _in_query(match: re.Match[str]) -> str:
+    escaped = _in_path(match)
+    return _IN_QUERY.get(escaped, escaped)
+
+
+def parse_robots(body: bytes, agents: Sequence[str]) -> dict[str, tuple[RobotsRule, ...]]:
+    """Returns the rules of a robots.txt for each crawler that it refuses something, in the order of their weight.
+
+    The groups of a crawler are merged. A crawler without a group gets those of `*`.
+
+    Args:
+        body: the file; what comes after SIZE_CAP does not count.
+        agents: product tokens, such as `CCBot`, in any case.
+    """
+    if len(body) > SIZE_CAP:
+        body = body[: max(body.rfind(b"\n", 0, SIZE_CAP), body.rfind(b"\r", 0, SIZE_CAP)) + 1]
+    # A byte that is not UTF-8 stays one byte, which is escaped.
+    groups = _groups(body.decode("utf-8", "surrogateescape").removeprefix("\ufeff"))
+    rules = {agent: by_weight(groups.get(agent.lower(), groups.get("*", ()))) for agent in agents}
+    return {agent: each for agent, each in rules.items() if not all(rule.allows for rule in each)}
+
+
+def _groups(text: str) -> dict[str, list[RobotsRule]]:
+    """Returns the rules by the product token, in small letters, of the groups that have them."""
+    groups: dict[str, list[RobotsRule]] = {}
+    tokens: list[str] = []
+    has_rules = False
+    for field, value in _fields(text):
+        if field == "user-agent":
+            tokens, has_rules = ([] if has_rules else tokens), False
+            token = re.split(r"[/\s]", value.lower(), maxsplit=1)[0]
+            groups.setdefault(token, [])
+            tokens.append(token)
+        elif field in ("allow", "disallow"):
+            has_rules = True
+            if value.startswith(("/", "*")):  # no other pattern matches the start of a path
+                for token in tokens:
+                    groups[token].append(RobotsRule(field == "allow", _escaped(value)))
+    return groups
+
+
+def _fields(text: str) -> Iterator[tuple[str, str]]:
+    """Yields (field in small letters, value) of the lines, without comments."""
+    for line in _LINE_ENDS.split(text):
+        field, colon, value = line.partition("#")[0].partition(":")
+        if colon:
+            yield field.strip().lower(), value.strip()
+
+
+def by_weight(rules: Iterable[RobotsRule]) -> tuple[RobotsRule, ...]:
+    """Returns rules, each once, so that the first one that matches decides: the longest, then `Allow`."""
+    return tuple(sorted(set(rules), key=lambda rule: (-len(rule.pattern), not rule.allows, rule.pattern)))
+
+
+def deciding_rule(rules: Iterable[RobotsRule], path: str) -> RobotsRule | None:
+    """Returns the rule that decides about a path, as `compared_path` returns it; None where no rule matches.
+
+    Args:
+        rules: in the order of `by_weight`.
+        path: with its query. `/robots.txt` itself is always allowed.
+    """
+    return None if path == "/robots.txt" else next((rule for rule in rules if matches(rule.pattern, path)), None)
+
+
+def matches(pattern: str, path: str) -> bool:
+    """Tells whether a pattern matches the start of a path; `*` stands for any characters, `$` for the end."""
+    is_whole = pattern.endswith("$")
+    first, *others = (pattern[:-1] if is_whole else pattern).replace("$", "%24").split("*")
+    if not path.startswith(first):
+        return False
+    if not others:
+        return not is_whole or path == first
+    place = len(first)
+    for text in others[:-1] if is_whole else others:  # each as early as it can be: in linear time
+        place = path.find(text, place)
+        if place < 0:
+            return False
+        place += len(text)
+    return not is_whole or (path.endswith(others[-1]) and len(path) - len(others[-1]) >= place)
+
+
+def encode_rules(rules: Mapping[str, Sequence[RobotsRule]]) -> str:
+    """Returns the rules of crawlers as a text, in which crawlers with the same rules share them; "" for none."""
+    agents_by_rules: dict[tuple[RobotsRule, ...], list[str]] = {}
+    for agent in sorted(rules):
+        agents_by_rules.setdefault(tuple(rules[agent]), []).append(agent)
+    blocks = []
+    for each, agents in agents_by_rules.items():
+        lines = [("+" if rule.allows else "-") + rule.pattern for rule in each]
+        blocks.append("\n".join([",".join(agents), *lines]))
+    return "\n\n".join(blocks)
+
+
+@lru_cache(maxsize=64)
+def decode_rules(text: str) -> dict[str, tuple[RobotsRule, ...]]:
+    """Returns the rules of which `encode_rules` returned this text."""
+    rules = {}
+    for block in text.split("\n\n") if text else ():
+        agents, *lines = block.split("\n")
+        rules.update(dict.fromkeys(agents.split(","), tuple(RobotsRule(line[0] == "+", line[1:]) for line in lines)))
+    return rules

@@ -1,0 +1,98 @@
+"""Annotated folders as inputs of job 1: which WET files they stand for."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from c4pipe.clean import annotated_folder, annotated_path
+from c4pipe.errors import UsageError
+from c4pipe.io import StoragePath, storage_path
+from c4pipe.jobs.options import INPUT_KINDS, CleanOptions
+from c4pipe.wet import COMMON_CRAWL, InputFile
+
+
+@dataclass(frozen=True)
+class AnnotatedInputs:
+    """What annotated folders have.
+
+    Attributes:
+        files: the annotated files, with the names and sizes of their WET files, in the order of the names.
+        ends: the digest of the ends of each WET file, by its name.
+        missing: notes of the WET files that could not be downloaded, in the order of the names.
+    """
+
+    files: tuple[InputFile, ...]
+    ends: Mapping[str, str]
+    missing: tuple[Mapping[str, str], ...]
+
+
+def check_input_kind(options: CleanOptions) -> None:
+    """Raises UsageError for an unknown kind of input, and for options that annotated folders have not."""
+    if options.input_kind not in INPUT_KINDS:
+        raise UsageError(f"--from {options.input_kind}: give {' or '.join(INPUT_KINDS)}")
+    if options.input_kind != "annotated":
+        return
+    selection, network = options.selection, options.network
+    for name, given in {
+        "--files": selection.files is not None,
+        "--sample": selection.sample is not None,
+        "--source": selection.source != COMMON_CRAWL,
+        "--bandwidth": network.bytes_per_second is not None,
+        "--cache": network.cache is not None,
+    }.items():
+        if given:
+            raise UsageError(f"{name} is for WET files, and --from annotated downloads none: leave it out")
+
+
+def find_annotated(folders: Sequence[str]) -> AnnotatedInputs:
+    """Returns what annotated folders have, by their manifests.
+
+    Args:
+        folders: paths of folders, or URLs of folders in a store.
+
+    Raises UsageError for a folder that is not complete, or is none, and for a WET file that is in two of them.
+    """
+    files: dict[str, InputFile] = {}
+    ends: dict[str, str] = {}
+    missing: dict[str, Mapping[str, str]] = {}
+    for name in folders:
+        folder = storage_path(name)
+        if not folder.is_dir():
+            raise UsageError(f"input {name!r}: it is no folder: give one that c4pipe clean --annotate wrote")
+        manifest = annotated_folder.read_manifest(folder)
+        if manifest is None:
+            raise UsageError(
+                f"{folder} has no {annotated_folder.MANIFEST}, so it is no complete annotated folder: run the same "
+                "c4pipe command with --annotate again, or give another folder"
+            )
+        if not manifest["files"]:
+            raise UsageError(f"{folder} has no annotated file: give another folder")
+        for file in manifest["files"]:
+            path = str(annotated_path(folder, file["name"]))
+            other = files.setdefault(file["name"], InputFile(path, file["name"], file["bytes"]))
+            if other.path != path:
+                raise UsageError(f"{other.path} and {path} have the pages of one WET file: leave one folder out")
+            ends[file["name"]] = file["ends_sha256"]
+        missing |= {each["name"]: each for each in manifest["missing"]}
+    absent = tuple(missing[name] for name in sorted(missing.keys() - files.keys()))
+    return AnnotatedInputs(tuple(files[name] for name in sorted(files)), ends, absent)
+
+
+def check_annotate_folder(options: CleanOptions, output: StoragePath | None = None) -> None:
+    """Raises UsageError where annotated files are to be written into a folder that has other files.
+
+    Args:
+        options: the options of job 1.
+        output: the folder of the corpus, which takes no other folders; None without one.
+    """
+    if options.annotate is None:
+        return
+    folder = storage_path(options.annotate.folder).absolute()
+    inputs = options.inputs if options.input_kind == "annotated" else ()
+    others = {"--work": options.work, "--output": output, **{f"input {name!r}": storage_path(name) for name in inputs}}
+    for what, other in others.items():
+        if other is not None and other.absolute() == folder:
+            raise UsageError(f"--annotate {options.annotate.folder} is also {what}: give a folder of its own")
+    if output is not None and str(folder).startswith(f"{output.absolute()}/"):
+        raise UsageError(
+            f"--annotate {options.annotate.folder} is inside the folder of the corpus: give a folder outside of it"
+        )

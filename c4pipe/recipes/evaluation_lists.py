@@ -1,0 +1,106 @@
+"""Evaluation examples: how their files are read, and those of the rule `evaluation_overlap`.
+
+The examples of the rule are the user's own, in the folder `evaluation` of the lists folder, or in folders in it. A file
+of JSON Lines has an example on each line, and so has one of plain text. c4pipe ships none.
+"""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from c4pipe.display import error_reason, short
+from c4pipe.errors import UsageError
+from c4pipe.filters import ngram_words
+from c4pipe.recipes.recipe import Recipe
+
+FOLDER = "evaluation"
+"""The folder of the examples, in a lists folder."""
+
+_JSON_LINES = (".jsonl", ".ndjson", ".json")
+_KNOWN = (*_JSON_LINES, ".txt")
+_UNREADABLE = (OSError, EOFError, zlib.error, UnicodeDecodeError)
+
+
+def read_examples(path: Path, fields: Sequence[str] = ()) -> Iterator[tuple[int, tuple[bytes, ...]]]:
+    """Yields the examples of a file: the number of the line, from 1, and the words of each field.
+
+    Args:
+        path: a file of JSON Lines, if its name ends in .jsonl, .ndjson or .json, or else of plain text; `.gz` is
+            unpacked.
+        fields: the fields of JSON Lines to take; () for all texts of a line, also those inside of lists and objects.
+
+    Words are in the form of `ngram_words`; fields without a word are left out, blank lines are no examples.
+
+    Raises UsageError where the file can't be read, or a line is not an object with these fields.
+    """
+    name = path.name.removesuffix(".gz")
+    is_json = name.endswith(_JSON_LINES)
+    try:
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8-sig", newline="\n") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    texts = _texts_of_line(f"{path}, line {number:,}", line, fields) if is_json else [line]
+                    yield number, tuple(filter(None, map(ngram_words, texts)))
+    except _UNREADABLE as error:
+        raise UsageError(
+            f"the examples {path} can't be read: {error_reason(error)}; give JSON Lines or plain text in UTF-8"
+        ) from error
+
+
+def _texts_of_line(where: str, line: str, fields: Sequence[str]) -> list[str]:
+    """Returns the texts of a line of JSON. Raises UsageError, with the place, where it lacks a field."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        row = None
+    if not isinstance(row, dict):
+        raise UsageError(f"{where} is no JSON object: give JSON Lines, with one example on each line")
+    if missing := [name for name in fields if name not in row]:
+        known = short(", ".join(row), 200) or "none"
+        raise UsageError(
+            f"{where} has no field {missing[0]!r}, but {known}: give others with --fields, or leave it out"
+        )
+    return list(_texts([row[name] for name in fields] if fields else row))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yields the texts in a value of JSON, in their order, however deep they are."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, dict):
+            waiting += reversed(each.values())
+        elif isinstance(each, list):
+            waiting += reversed(each)
+
+
+def load_examples(recipe: Recipe, folder: Path) -> tuple[str, ...]:
+    r"""Returns the examples of the rule `evaluation_overlap`, each once, sorted: words, with `\n` between two fields.
+
+    Args:
+        recipe: the recipe; without that rule it has no examples.
+        folder: the lists folder.
+
+    Raises UsageError where there is no example that is long enough, or a file can't be read.
+    """
+    size = recipe.parameters("evaluation_overlap").get("ngram")
+    if size is None:
+        return ()
+    needs = f"recipe {recipe.name} has the rule evaluation_overlap, which needs evaluation examples of yours"
+    paths = sorted(path for path in (folder / FOLDER).rglob("*") if path.is_file() and not path.name.startswith("."))
+    if not paths:
+        raise UsageError(
+            f"{needs}: put files of JSON Lines or plain text, one example a line, into {folder / FOLDER}, "
+            "name another lists folder with --lists DIR, or leave out the rule"
+        )
+    if other := [path for path in paths if not path.name.removesuffix(".gz").endswith(_KNOWN)]:
+        raise UsageError(f"{needs}: {other[0]} ends in none of {', '.join(_KNOWN)}: rename it, or move it away")
+    examples = {b"\n".join(words).decode() for path in paths for _, words in read_examples(path)}
+    if not any(field.count(" ") >= size - 1 for example in examples for field in example.split("\n") if field):
+        raise UsageError(f"{needs}: no text of {folder / FOLDER} has {size} words; give longer ones or lower ngram")
+    return tuple(sorted(examples - {""}))

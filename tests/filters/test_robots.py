@@ -1,0 +1,135 @@
+"""Which rule of a robots.txt decides about a URL (RFC 9309), beside a plain oracle; the entries of opt-outs."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from c4pipe.filters.opt_outs import MOST_SEGMENTS, covering_entries, opt_out_entry
+from c4pipe.filters.robots import (
+    SIZE_CAP,
+    RobotsRule,
+    compared_path,
+    deciding_rule,
+    decode_rules,
+    encode_rules,
+    matches,
+    parse_robots,
+    resource_url,
+    robots_url,
+)
+
+PATTERNS = st.text("ab*$/", max_size=8).map("/".__add__)
+SHORT = st.text("a*", max_size=2).map("/".__add__)  # often of one length
+PATHS = st.text("ab/", max_size=12).map("/".__add__)
+NAMES = st.sampled_from(["ccbot", "CCBot/2.0", "gptbot", "*"])
+LINES = st.one_of(
+    NAMES.map("User-agent: {}".format),
+    st.tuples(st.sampled_from(["Allow", "Disallow"]), SHORT).map(": ".join),
+    st.sampled_from(["", "# comment", "Crawl-delay: 3", "no field"]),
+)
+
+
+def oracle_matches(pattern: str, path: str) -> bool:
+    """By a regular expression; `$` inside a pattern is itself, which no path here has."""
+    body = pattern.removesuffix("$")
+    expression = ".*".join(map(re.escape, body.split("*")))
+    return re.match(expression + (r"\Z" if pattern.endswith("$") else ""), path, re.DOTALL) is not None
+
+
+def oracle_allows(lines: list[str], agent: str, path: str) -> bool:
+    """As RFC 9309, 2.2, says it: the rules of all groups of the agent, the longest match, then Allow."""
+    rules: dict[str, list[tuple[int, bool]]] = {}
+    names: list[str] = []
+    in_names = False
+    for line in lines:
+        field, _, value = line.partition(": ")
+        if field == "User-agent":
+            names = [*names, value] if in_names else [value]
+            in_names = True
+            rules.setdefault(value.split("/")[0].lower(), [])
+        elif field in ("Allow", "Disallow"):
+            in_names = False
+            for name in names:
+                if oracle_matches(value, path):
+                    rules[name.split("/")[0].lower()].append((len(value), field == "Allow"))
+    own = rules.get(agent, rules.get("*", []))
+    return max(own)[1] if own else True
+
+
+@given(PATTERNS, PATHS)
+def test_a_pattern_matches_as_a_regular_expression_does(pattern: str, path: str) -> None:
+    assert matches(pattern, path) == oracle_matches(pattern, path)
+
+
+@given(st.lists(LINES, max_size=12), PATHS, st.sampled_from(["\n", "\r\n", "\r"]))
+def test_the_longest_match_of_all_groups_decides(lines: list[str], path: str, end: str) -> None:
+    rules = parse_robots(end.join(lines).encode(), ["ccbot", "gptbot"])
+    for agent in ("ccbot", "gptbot"):
+        decided = deciding_rule(rules.get(agent, ()), path)
+        assert (decided is None or decided.allows) == oracle_allows(lines, agent, path)
+
+
+@given(st.lists(LINES, max_size=12))
+def test_rules_can_be_stored(lines: list[str]) -> None:
+    rules = parse_robots("\n".join(lines).encode(), ["ccbot", "gptbot", "*"])
+    assert decode_rules(encode_rules(rules)) == rules
+
+
+@given(st.text())
+def test_any_url_has_one_compared_form(text: str) -> None:
+    path = compared_path(f"https://example.com/{text}")
+    assert path.isascii()
+    assert path.startswith("/")
+    assert compared_path(f"https://example.com{path}") == path
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_robots_txt(data: bytes) -> None:
+    rules = parse_robots(b"User-agent: *\nDisallow: /" + data, ["ccbot"])
+    assert decode_rules(encode_rules(rules)) == rules
+
+
+def test_what_comes_after_500_kibibytes_does_not_count() -> None:
+    start = b"User-agent: *\nDisallow: /a\n"
+    filled = start + b"#" * (SIZE_CAP - len(start) - 20)
+    assert parse_robots(filled + b"\nDisallow: /b\n", ["x"])["x"] == (RobotsRule(False, "/a"), RobotsRule(False, "/b"))
+    # The line that is cut in two would refuse more than it was written for.
+    assert parse_robots(filled + b"\nDisallow: /" + b"b" * 20, ["x"])["x"] == (RobotsRule(False, "/a"),)
+
+
+def test_a_pattern_of_many_wildcards_takes_linear_time() -> None:
+    assert not matches("/" + "*a" * 50_000 + "b$", "/" + "a" * 100_000)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("http://user@EXAMPLE.com:80/a", "http://example.com/robots.txt"),
+        ("https://example.com.:8443?a", "https://example.com:8443/robots.txt"),
+        ("https://bücher.example/a", "https://xn--bcher-kva.example/robots.txt"),
+        ("https://[::1]:8443/a", "https://[::1]:8443/robots.txt"),
+        ("ftp://example.com/a", ""),
+        ("https:///a", ""),
+        ("example.com", ""),
+    ],
+)
+def test_the_robots_txt_of_a_url(url: str, expected: str) -> None:
+    assert robots_url(url) == expected
+    assert resource_url(robots_url(url)) == expected
+
+
+@pytest.mark.parametrize("entry", ["/blog", "a b.example", "example.com/a?b=c", "example.com" + "/a" * 17, "https://"])
+def test_an_entry_that_is_no_host_with_a_path(entry: str) -> None:
+    with pytest.raises(ValueError, match="it"):
+        opt_out_entry(entry)
+
+
+@given(st.lists(st.sampled_from(["a", "b", "example"]), min_size=1, max_size=5), st.text("ab/", max_size=30))
+def test_an_entry_covers_its_own_urls_and_those_below(labels: list[str], path: str) -> None:
+    entry = opt_out_entry(f"{'.'.join(labels)}/{path.strip('/')}") if path.count("/") < MOST_SEGMENTS else ""
+    if entry:
+        assert entry in covering_entries(f"https://{entry}")
+        assert entry in covering_entries(f"http://www.{entry}/more?query")
+        assert entry not in covering_entries(f"http://www{entry}x")

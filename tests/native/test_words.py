@@ -1,0 +1,108 @@
+"""English words, their counts and their n-grams in C: what Python gives, for any text and in linear time."""
+
+import time
+from array import array
+from collections.abc import Mapping
+from itertools import accumulate, pairwise
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from c4pipe.filters import page_text, repetition
+from c4pipe.filters.english_exceptions import special_cases
+from c4pipe.filters.english_words import EnglishWords
+from c4pipe.filters.page_text import PUNCTUATION
+from c4pipe.native import text_kernel
+
+pytestmark = pytest.mark.skipif(text_kernel is None, reason="the C extension was not compiled")
+
+ODD = "\u3000\u2028\x85\x1c\x00ÄéßΣ中\uff11😀𐐀\ud800"
+PIECES = [*special_cases(), *"abXY019.,:;!?'\")]-_°", *ODD, "10km.", "a1b2c3d.", "AB.", "and/or/a", "(x):", *"    \n"]
+TEXTS = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=20).map("".join)
+WORDS = st.lists(
+    st.sampled_from(["a", "aa", "aaa", "b", "", "é", "中", "😀", "longer than eight", "1", "…"]), max_size=40
+)
+ENGLISH = EnglishWords()
+
+
+def joined(words: list[str]) -> tuple[str, memoryview]:
+    return "".join(words), memoryview(array("q", accumulate(map(len, words), initial=0)))
+
+
+@given(TEXTS)
+@example("5g 10km. 3rd dont AB. A. d93f0c81. word, (word")
+@example("A run (foo): and e.g.Cefiro, Mr.ZIP it's 10km. Im. d93f0c81. 5g")
+@example("x" * 70 + ". ＡＢ１２ 3rd")
+def test_words_are_those_of_python(text: str) -> None:
+    together, ends = ENGLISH.joined_words(text)
+    assert [together[start:end] for start, end in pairwise(ends)] == ENGLISH.words(text)
+    assert together == "".join(text.split())
+
+
+@given(WORDS, st.integers(-1, 12))
+@example(["aaa", "b", "b", "aaa"], 1)  # both twice: the first counts
+def test_ngrams_are_those_of_python(words: list[str], size: int) -> None:
+    assert text_kernel is not None
+    given_words = joined(words)
+    if size > 0:
+        assert text_kernel.top_ngram(*given_words, size) == repetition.count_top_ngram(*given_words, size)
+        assert text_kernel.repeated_ngrams(*given_words, size) == repetition.count_repeated_ngrams(*given_words, size)
+    else:
+        assert text_kernel.top_ngram(*given_words, size) == text_kernel.repeated_ngrams(*given_words, size) == 0
+
+
+@given(st.one_of(WORDS, TEXTS.map(str.split)))
+@example(["\uff11", "", ".", "a.", "_"])  # a digit that is among the punctuation
+def test_counts_are_those_of_python(words: list[str]) -> None:
+    assert text_kernel is not None
+    assert text_kernel.count_words(*joined(words), PUNCTUATION) == page_text.count_words(*joined(words), PUNCTUATION)
+
+
+@pytest.mark.parametrize(
+    "ends", [[], [1], [0], [0, 4], [0, 2], [0, 2, 1, 3], [0, -1, 3], [-1, 3], [0, 2**63 - 1, 3], [0, 3, 4]]
+)
+def test_ends_that_are_not_those_of_the_text(ends: list[int]) -> None:
+    assert text_kernel is not None
+    wrong = memoryview(array("q", ends))
+    with pytest.raises(ValueError, match="not those of words"):
+        text_kernel.top_ngram("abc", wrong, 2)
+    with pytest.raises(ValueError, match="not those of words"):
+        text_kernel.repeated_ngrams("abc", wrong, 2)
+    with pytest.raises(ValueError, match="not those of words"):
+        text_kernel.count_words("abc", wrong, ".")
+
+
+@pytest.mark.parametrize("tokens", [("a",), ("a/b", ""), ("a/bc",), ("a", 1), (), ["a/b"], None])
+def test_tokens_that_are_not_those_of_the_chunk(tokens: Any) -> None:
+    assert text_kernel is not None
+    words = text_kernel.Words(("dont",))
+    if tokens == ("a/b", ""):  # an empty token is none of spaCy's, but does no harm
+        cut = words.cut("x a/b", {"a/b": tokens}, ())
+        assert cut is not None
+        assert list(memoryview(cut[1]).cast("q")) == [0, 1, 4, 4]
+        return
+    with pytest.raises(ValueError, match="not those of the chunk"):
+        words.cut("x a/b", {"a/b": tokens}, ())
+
+
+def test_errors_of_the_mapping_are_raised() -> None:
+    assert text_kernel is not None
+    words, none = text_kernel.Words(("dont",)), dict[str, tuple[str, ...]]()
+    with pytest.raises(KeyError, match="dont"):
+        words.cut("x dont", none, ())
+    assert words.cut("plain 2a5511, AB.", none, ()) is not None
+    tokens: Mapping[str, tuple[str, ...]] = {"a:": ("a:",)}
+    assert words.cut("a a:b", {**tokens, "a:b": ("a:b",)}, {"a:b"}) is None
+
+
+@pytest.mark.parametrize("word", ["a", "aaaaaaaaab", "😀"])
+def test_time_is_linear_for_equal_words(word: str) -> None:
+    assert text_kernel is not None
+    words = joined([word] * 400_000)
+    start = time.process_time()
+    for size in (2, 10):
+        assert text_kernel.top_ngram(*words, size) == (len(word) * size + size - 1) * (400_000 - size + 1)
+        assert text_kernel.repeated_ngrams(*words, size) > 0
+    assert time.process_time() - start < 5

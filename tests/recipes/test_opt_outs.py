@@ -1,0 +1,185 @@
+"""Opt-outs end to end: what a corpus lacks, what explain, diff, report and card say, and what a finished corpus has."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from c4pipe.clean.text_cleaner import Cleaner
+from c4pipe.cli import main
+from c4pipe.corpus import manifest
+from c4pipe.errors import UsageError
+from c4pipe.recipes.presets import find_recipe
+from c4pipe.recipes.recipe_lists import find_lists, gather_lists
+from tests.helpers.robots import response
+
+ROOT = Path(__file__).parents[2]
+CRAWL = ROOT / "samples" / "crawl"
+ROBOTS = 'base = "unfiltered"\non = ["robots_refused"]\n[robots_refused]\n'
+REFUSED = "https://kitchen.example.com/bread/plain-white-loaf"
+
+
+@pytest.fixture
+def lists(tmp_path: Path) -> Path:
+    """A lists folder with both lists."""
+    robots = {"kitchen.example.com": "User-agent: *\nDisallow: /bread\n", "garden.example.net": "Disallow: /\n"}
+    path = tmp_path / "robots.warc.gz"
+    path.write_bytes(b"".join(response(f"https://{host}/robots.txt", body) for host, body in robots.items()))
+    command = ["lists", "robots", str(path), "--agents", "CCBot,GPTBot", "--lists", str(tmp_path / "lists")]
+    assert main.main([*command, "--workers", "1", "--quiet"]) == 0
+    (tmp_path / "lists" / "blocked" / "opt_outs.txt").write_text("# ours\nexample.net\n\nshop.example.com/bags\n")
+    return tmp_path / "lists"
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    """A recipe file of both rules and no other filter."""
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        'base = "unfiltered"\non = ["opted_out", "robots_refused"]\n[robots_refused]\nagents = ["GPTBot"]\n'
+    )
+    return path
+
+
+def build(recipe: str | Path, output: Path, *options: str) -> Path:
+    command = ["build", str(CRAWL), "--recipe", str(recipe), "--output", str(output), "--quiet", *options]
+    assert main.main(command) == 0
+    return output
+
+
+def pages_of(corpus: Path) -> dict[str, int]:
+    """The URLs of a corpus, with the bytes of their texts."""
+    rows = [row for path in corpus.glob("[!_]*/*.parquet") for row in pq.read_table(path).to_pylist()]
+    return {row["url"]: len(row["text"].encode()) for row in rows}
+
+
+def is_opted_out(url: str) -> bool:
+    """Whether the list of opt-outs has a URL of the samples, by simple means."""
+    return url.split("/")[2].endswith("example.net") or url.startswith("https://shop.example.com/bags")
+
+
+def test_a_corpus_lacks_what_is_refused(
+    lists: Path, recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = pages_of(build("unfiltered", tmp_path / "all", "--workers", "1"))
+    corpus = build(recipe, tmp_path / "corpus", "--workers", "2", "--lists", str(lists))
+    after = pages_of(corpus)
+    lost = {url for url in before if is_opted_out(url) or url == REFUSED}
+    assert before.keys() - after.keys() == lost
+    assert REFUSED in lost
+    assert len(lost) > 10
+    read = manifest.read_manifest(corpus)
+    assert read is not None
+    assert read["counts"]["pages.dropped.robots_refused"] == 1
+    digests = gather_lists(find_recipe(str(recipe)), lists, ()).digests
+    assert set(digests) == {"opt_outs", "robots"}
+    assert read["fingerprint"] == find_recipe(str(recipe)).fingerprint(digests)
+    assert find_lists([corpus / "_work"], digests).digests == digests
+    for name in ("README.md", "report.html"):
+        text = (corpus / name).read_text(encoding="utf-8")
+        assert [rule for rule in ("opted_out", "robots_refused") if rule not in text] == []
+    assert "lists of opt-outs that were given to the build" in (corpus / "README.md").read_text(encoding="utf-8")
+    capsys.readouterr()
+    assert main.main(["diff", str(tmp_path / "all"), str(corpus), "--json"]) == 0
+    differing = capsys.readouterr().out
+    assert [rule for rule in ("opted_out", "robots_refused") if rule not in differing] == []
+
+
+def test_explain_shows_the_entry_and_the_line(lists: Path, recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wet = next(CRAWL.glob("*-00000.warc.wet.gz"))
+    assert main.main(["explain", str(wet), "--url", REFUSED, "--recipe", str(recipe), "--lists", str(lists)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "https://kitchen.example.com/robots.txt refuses it to GPTBot: Disallow: /bread" in shown
+    cleaner = Cleaner(recipe, lists=lists)
+    rules = str(cleaner.explain("Some text.", url="https://shop.example.com/bags/1").rules)
+    assert "the entry shop.example.com/bags covers the URL" in rules
+    assert cleaner("Some text.", url="https://shop.example.com/bagshot").kept
+    with pytest.raises(UsageError, match="give url="):
+        cleaner("Some text.")
+
+
+def test_a_finished_corpus_says_what_would_be_refused(
+    lists: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    corpus = build("unfiltered", tmp_path / "all", "--workers", "1", "--shards", "3")
+    card, data = (corpus / "README.md").read_bytes(), (corpus / "manifest.json").read_bytes()
+    pages = pages_of(corpus)
+    capsys.readouterr()
+    command = ["report", str(corpus), "--opt-outs", str(lists)]
+    assert main.main([*command, "--workers", "1"]) == 0
+    refused = {
+        "opted_out": [url for url in pages if is_opted_out(url)],
+        "robots_refused, ccbot": [REFUSED],
+        "robots_refused, gptbot": [REFUSED],
+        "together": [url for url in pages if is_opted_out(url) or url == REFUSED],
+    }
+    written = (corpus / "opt_outs.json").read_bytes()
+    content = json.loads(written)
+    sums = {name: {"pages": len(urls), "bytes": sum(map(pages.get, urls))} for name, urls in refused.items()}  # type: ignore[arg-type]
+    assert content["refused"] == sums
+    assert sum(host["pages"] for host in content["hosts"]) == sums["together"]["pages"]
+    line = (
+        f"opted_out: {sums['opted_out']['pages']} of {len(pages)} pages, {sums['opted_out']['bytes']:,} bytes of text"
+    )
+    assert line in capsys.readouterr().out
+    assert main.main([*command, "--workers", "2", "--quiet"]) == 0
+    assert (corpus / "opt_outs.json").read_bytes() == written
+    report = (corpus / "report.html").read_text(encoding="utf-8")
+    assert 'id="opt-outs"' in report
+    assert "kitchen.<wbr>example" in report
+    new_card = (corpus / "README.md").read_text(encoding="utf-8")
+    assert f"| opted\\_out | {sums['opted_out']['pages']} |" in new_card.replace("opted_out", "opted\\_out")
+    start, end = new_card.index("## Opt-outs"), new_card.index("## Known limits")
+    assert (new_card[:start] + new_card[end:]).encode() == card
+    assert (corpus / "manifest.json").read_bytes() == data
+    assert main.main(["report", str(corpus), "--quiet"]) == 0  # the counts stay
+    assert (corpus / "report.html").read_text(encoding="utf-8") == report
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"robots.npy": None}, "c4pipe lists robots"),
+        ({"opt_outs.txt": None}, "put a file opt_outs"),
+        ({"opt_outs.txt": "example.com?a\n"}, "blocked_url"),
+        ({"opt_outs.txt": "/blog\n"}, "has no host name"),
+        ({"../../mine.toml": ROBOTS + 'agents = ["Bot"]'}, "the crawler Bot"),
+        ({"../../mine.toml": ROBOTS + "agents = []"}, "no agents"),
+    ],
+    ids=["no robots", "no opt-outs", "query", "no host", "another agent", "no agent"],
+)  # fmt: skip
+def test_a_list_that_is_missing_or_wrong_is_said_before_any_work(
+    change: dict[str, str | None],
+    says: str,
+    lists: Path,
+    recipe: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name, text in change.items():
+        path = lists / "blocked" / name
+        path.write_text(text) if text else path.unlink()
+    command = ["build", str(CRAWL), "--recipe", str(recipe), "--lists", str(lists), "--output", str(tmp_path / "c")]
+    assert main.main(command) == 2
+    said = capsys.readouterr().err.strip()
+    assert says in said
+    assert len(said.splitlines()) == 1
+    assert not (tmp_path / "c").exists()
+
+
+def test_a_report_needs_a_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corpus = build("unfiltered", tmp_path / "all", "--workers", "1")
+    assert main.main(["report", str(corpus), "--opt-outs", str(tmp_path)]) == 2
+    said = capsys.readouterr().err.strip()
+    assert "put a file opt_outs there" in said.splitlines()[-1]
+    assert not (corpus / "opt_outs.json").exists()
+
+
+@pytest.mark.parametrize("runner", [pytest.param("DirectRunner", marks=pytest.mark.beam)])
+def test_beam_gives_the_same_corpus(runner: str, lists: Path, recipe: Path, tmp_path: Path) -> None:
+    here = build(recipe, tmp_path / "here", "--workers", "1", "--lists", str(lists))
+    beam = build(recipe, tmp_path / "beam", "--runner", runner, "--lists", str(lists))
+    shards = [path.relative_to(here) for path in sorted(here.glob("[!_]*/*.parquet"))]
+    assert [(beam / path).read_bytes() for path in shards] == [(here / path).read_bytes() for path in shards]
+    assert shards
