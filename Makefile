@@ -68,6 +68,7 @@ test: .venv/test.stamp
 parity: .venv/parity.stamp
 	.venv/bin/python parity/compare.py
 	.venv/bin/python parity/datatrove_compare.py $(DATATROVE)
+	.venv/bin/python parity/near_compare.py $(DATATROVE)
 
 engines-short: .venv/spark.stamp
 	.venv/bin/python engines/matrix.py --short

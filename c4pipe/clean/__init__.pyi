@@ -30,6 +30,7 @@ from .verdicts import PageVerdict as PageVerdict
 from .verdicts import RuleVerdict as RuleVerdict
 from .work_file import PAGE_COLUMNS as PAGE_COLUMNS
 from .work_file import WorkHeader as WorkHeader
+from .work_file import work_schema as work_schema
 from .work_folder import WORK_FOLDER as WORK_FOLDER
 from .work_folder import check_complete as check_complete
 from .work_folder import check_done as check_done

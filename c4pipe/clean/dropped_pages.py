@@ -139,6 +139,17 @@ class DroppedWriter:
                 lines = page["text"].count("\n") + 1
                 self._add(DroppedPage(page["url"], page["timestamp"], "stale_capture", fact, page["text"], lines))
 
+    def add_near(self, pages: pa.Table) -> None:
+        """Adds the pages in the share that another page is nearly the same as.
+
+        Columns: `url`, `timestamp`, `text` and `fact`.
+        """
+        for page in pages.to_pylist():
+            url, text = page["url"], page["text"]
+            if self._keep.takes(url_key(normalise_url(url, self._scheme))):
+                lines = text.count("\n") + 1
+                self._add(DroppedPage(url, page["timestamp"], "near_duplicate", page["fact"], text, lines))
+
     def add_finished(self, pages: pa.Table) -> None:
         """Adds the pages in the share that the stage `final` dropped, as `PageFinisher` edited them."""
         for page in pages.to_pylist():

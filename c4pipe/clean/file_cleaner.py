@@ -19,9 +19,9 @@ from c4pipe.clean.page_source import AnnotatedSource, PageSource
 from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.slow_watch import SlowLimits, SlowWatch
 from c4pipe.clean.verdicts import DROPPED_LANGUAGE, Verdict
-from c4pipe.clean.work_file import KeptPage, WorkWriter, utf8_size
+from c4pipe.clean.work_file import KeptPage, WorkWriter, utf8_size, work_schema
 from c4pipe.clean.worker_notes import NoteWriter
-from c4pipe.filters import capture_hash, is_validation, page_hashes, page_key, span_hashes, url_key
+from c4pipe.filters import capture_hash, is_validation, minhash, page_hashes, page_key, span_hashes, url_key
 from c4pipe.io import ByteStream, EndsDigest, StoragePath
 from c4pipe.recipes import RULES, Lists, Recipe
 from c4pipe.wet import Damage, Page, PageReader, QuarantineWriter, SkippedRecord, page_reader
@@ -100,7 +100,7 @@ class WetFileCleaner:
             annotations as annotated,
             watch,
         ):
-            writer = WorkWriter(target)
+            writer = WorkWriter(target, work_schema(self._recipe))
             try:
                 for item in source.items():
                     if isinstance(item, Damage):
@@ -160,6 +160,9 @@ def kept_page(recipe: Recipe, facts: PageFacts, final: str | None) -> KeptPage:
     spans = np.empty(0, dtype=np.uint64)
     if span:
         spans = span_hashes(page_hashes(facts.text, starts, span["whitespace"]), span["size"])
+    near, signature = recipe.find("near_duplicate"), np.empty(0, np.uint64)
+    if near and not final:
+        signature = minhash.minima(facts.text, **near.arguments)
     return KeptPage(
         page_key=page_key(page.url, facts.normalised_url, by_md5),
         url=page.url,
@@ -171,6 +174,8 @@ def kept_page(recipe: Recipe, facts: PageFacts, final: str | None) -> KeptPage:
         dropped=final,
         unit_starts=starts,
         span_hashes=spans,
+        band_hashes=minhash.band_hashes(signature, near.parameters["bands"] if near else 1),
+        minima=minhash.short_minima(signature),
     )
 
 

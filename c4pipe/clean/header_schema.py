@@ -5,6 +5,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import pyarrow as pa
+
+from c4pipe.clean.work_file import work_schema
 from c4pipe.io import schema
 from c4pipe.recipes import LIST_NAMES, Recipe, check_recipe
 
@@ -39,20 +42,20 @@ _ANNOTATION = schema.record(
 )
 
 
-def checked_recipe(values: Mapping[str, Any], rows: int, has_columns: bool) -> Recipe:
+def checked_recipe(values: Mapping[str, Any], rows: int, columns: pa.Schema) -> Recipe:
     """Checks the header of a work file of this version, and returns its recipe.
 
     Args:
         values: the header as JSON values.
         rows: the number of rows of the file.
-        has_columns: whether the file has the columns of a work file.
+        columns: the columns of the file.
 
     Raises ValueError for a header that `WorkWriter.finish` would not write into a file with these rows and columns.
     """
     _FIELDS(values, "")
-    if rows != values["rows"] or not has_columns:
-        raise ValueError("its rows or columns are not those of a work file with its header")
     recipe, fingerprint = _recipe(json.dumps(values["recipe"]), json.dumps(values["lists"]))
+    if rows != values["rows"] or not columns.equals(work_schema(recipe)):
+        raise ValueError("its rows or columns are not those of a work file with its header")
     if fingerprint != values["fingerprint"]:
         raise ValueError("its recipe or lists are not those of its fingerprint")
     if unknown := values["text_bytes"].keys() - recipe.languages:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from c4pipe.filters import U64
+from c4pipe.filters import U16, U64
 from c4pipe.io import AtomicFile, StoragePath, sign_footer
 from c4pipe.native import text_kernel
 from c4pipe.recipes import Recipe
@@ -46,6 +46,13 @@ SCHEMA = pa.schema(
     ]
 )
 
+NEAR_COLUMNS = [
+    pa.field("band_hashes", pa.list_(pa.uint64())),
+    pa.field("minima", pa.binary()),
+    pa.field("characters", pa.uint32()),
+]
+"""Further columns where the recipe has the rule `near_duplicate`. Those of a page without n-grams are empty."""
+
 PAGE_COLUMNS = [name for name in SCHEMA.names if name not in ("url_key", "captured", "tie", "span_hashes")]
 """The columns that deduplication needs to write a page to the corpus."""
 
@@ -66,6 +73,9 @@ class KeptPage:
         dropped: the rule of the `final` stage that drops the page, if the page loses no repeated span.
         unit_starts: the offset at which each unit (sentence or line) starts, in characters of the text.
         span_hashes: the hash of each span, in the order of the first units.
+        band_hashes: the hash of each band of the signature (see `filters.minhash`); none where the rule
+            `near_duplicate` has nothing to compare.
+        minima: the last 16 bits of each minimum of the signature.
     """
 
     page_key: int
@@ -78,6 +88,18 @@ class KeptPage:
     dropped: str | None
     unit_starts: Sequence[int]
     span_hashes: U64
+    band_hashes: U64 | tuple[()] = ()
+    minima: U16 | tuple[()] = ()
+
+    @property
+    def characters(self) -> int:
+        """The length of the text."""
+        return len(self.text)
+
+
+def work_schema(recipe: Recipe) -> pa.Schema:
+    """Returns the columns of a work file of a recipe."""
+    return pa.schema([*SCHEMA, *NEAR_COLUMNS]) if recipe.find("near_duplicate") else SCHEMA
 
 
 @dataclass(frozen=True)
@@ -112,11 +134,13 @@ class WorkHeader:
 class WorkWriter:
     """Writes a work file. The file appears when it is complete."""
 
-    def __init__(self, path: StoragePath) -> None:
+    def __init__(self, path: StoragePath, columns: pa.Schema = SCHEMA) -> None:
+        """Takes the path of the file, and what `work_schema` returned for its recipe."""
         self._file = AtomicFile(path)
+        self._schema = columns
         self._writer = pq.ParquetWriter(
             self._file.path,
-            SCHEMA,
+            columns,
             compression="zstd",
             use_dictionary=["language", "dropped"],
             write_page_checksum=True,
@@ -201,11 +225,14 @@ class WorkWriter:
             "unit_starts": _lists([page.unit_starts if page else () for page in pages], np.uint32),
             "span_hashes": _lists([page.span_hashes if page else () for page in pages], np.uint64),
         }
-        for field in SCHEMA:
+        if "minima" in self._schema.names:
+            columns["band_hashes"] = _lists([page.band_hashes if page else () for page in pages], np.uint64)
+            columns["minima"] = pa.array([bytes(page.minima) if page else b"" for page in pages], pa.binary())
+        for field in self._schema:
             if field.name not in columns:
                 values = [getattr(page, field.name) if page else None for page in pages]
                 columns[field.name] = pa.array(values, field.type)
-        self._writer.write_table(pa.table([columns[field.name] for field in SCHEMA], SCHEMA))
+        self._writer.write_table(pa.table([columns[field.name] for field in self._schema], self._schema))
         self._keys, self._captured, self._ties = array("Q"), array("q"), array("Q")
         self._pages, self._held_bytes = [], 0
 

@@ -65,7 +65,7 @@ def _header(path: StoragePath, footer: pq.FileMetaData, is_signed: bool) -> Work
         )
     if not is_signed:
         raise _damaged(path, f"{path} can't be read as a work file: its footer has no digest")
-    recipe = checked_recipe(values, footer.num_rows, footer.schema.to_arrow_schema().equals(SCHEMA))
+    recipe = checked_recipe(values, footer.num_rows, footer.schema.to_arrow_schema())
     return WorkHeader(**{each.name: values[each.name] for each in fields(WorkHeader)} | {"recipe": recipe})
 
 

@@ -25,6 +25,7 @@ class DedupPlan:
         formats: the formats of the shards.
         publication_token: what `publish.begin` returned.
         spill: a folder of this machine for blocks of rows between two steps; empty if the workers share no disk.
+        band_bits: number of hash bits that make a bucket of bands of signatures.
         keep_dropped: which dropped pages are kept, and where; None to keep none.
     """
 
@@ -39,12 +40,21 @@ class DedupPlan:
     formats: tuple[str, ...]
     publication_token: str
     spill: str = ""
+    band_bits: int = 0
     keep_dropped: KeepDropped | None = None
 
     @property
     def span(self) -> Mapping[str, Any]:
         """The parameters of the rule `repeated_span`; empty where the recipe has none."""
-        return next((each for each in self.recipe["corpus"] if each["rule"] == "repeated_span"), {})
+        return self._parameters("repeated_span")
+
+    @property
+    def near(self) -> Mapping[str, Any]:
+        """The parameters of the rule `near_duplicate`; empty where the recipe has none."""
+        return self._parameters("near_duplicate")
+
+    def _parameters(self, rule: str) -> Mapping[str, Any]:
+        return next((each for each in self.recipe["corpus"] if each["rule"] == rule), {})
 
     @property
     def moves_keepers(self) -> bool:

@@ -103,5 +103,5 @@ def files_of(grouped: Mapping[str, Iterable[Any]]) -> Files:
 
 
 def rows_of(stale: Rows, file: int) -> Any:
-    """Returns the numbers of a file's rows among STALE_ROW rows."""
+    """Returns the numbers of a file's rows among rows with `file` and `row`."""
     return stale["row"][stale["file"] == file]

@@ -8,6 +8,7 @@ import numpy as np
 from c4pipe.clean import read_kept, url_rows
 from c4pipe.dedup import shuffle, span_places
 from c4pipe.dedup.dedup_step import REPORT, DedupStep, Files, files_of, rows_of, step_report
+from c4pipe.dedup.near_pages import PAIR
 from c4pipe.dedup.shuffle import STALE_ROW
 from c4pipe.dedup.span_places import MARKS, TWINS
 from c4pipe.filters import SPAN_ROW, URL_ROW, Rows, find_repeats, find_stale_captures
@@ -41,7 +42,8 @@ class FindStaleCaptures(DedupStep):
         reports: list[control_totals.Report] = []
         _, stale = find_stale_captures(self._receive("urls", element[1], URL_ROW, reports))
         groups = stale["file"] // self._plan.group
-        for block in self._to_groups("stale_captures", stale, groups, STALE_ROW, reports, readers=2):
+        readers = 3 if self._plan.near else 2
+        for block in self._to_groups("stale_captures", stale, groups, STALE_ROW, reports, readers):
             yield "rows", block
         yield step_report(*reports)
 
@@ -57,9 +59,11 @@ class ReadSpans(DedupStep):
         group, grouped = element
         reports: list[control_totals.Report] = []
         stale = self._receive("stale_captures", grouped["stale"], STALE_ROW, reports)
+        near = self._receive("near_duplicates", grouped.get("near", ()), PAIR, reports)
         rows = []
         for file, path in files_of(grouped):
-            for pages, left_out in read_kept(storage_path(path), ["page_key", "span_hashes"], rows_of(stale, file)):
+            dropped = np.r_[rows_of(stale, file), rows_of(near, file)]
+            for pages, left_out in read_kept(storage_path(path), ["page_key", "span_hashes"], dropped):
                 hashes = pages["span_hashes"].combine_chunks()
                 rows.append(shuffle.span_rows(pages["page_key"].to_numpy(), file, hashes))
                 self._tally("spans", len(pages) + left_out)

@@ -9,6 +9,7 @@ from c4pipe.corpus import MANIFEST
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.dedup import moved_spans
 from c4pipe.dedup.identity_words import difference
+from c4pipe.dedup.near_pages import NEAR_SHUFFLES
 from c4pipe.dedup.publishers import STAGING, publisher, read_draft
 from c4pipe.dedup.shuffle import SHUFFLES
 from c4pipe.errors import LostDataError, UsageError
@@ -127,7 +128,7 @@ def finish(output: StoragePath, report: Report, publication_token: str, moved: S
     if token != publication_token:
         raise LostDataError(f"another run began in {output} while this one was at work: start one of them again")
     del draft["stale"]
-    check_totals(report, SHUFFLES)
+    check_totals(report, {**SHUFFLES, **NEAR_SHUFFLES})
     manifest = manifest_file.make_manifest(report=report, **draft)
     folder = publisher(output).shards_folder
     _check_written(folder, manifest["shards"])

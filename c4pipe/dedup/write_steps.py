@@ -5,13 +5,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from c4pipe.clean import PAGE_COLUMNS, Example, SmallestKeys, examples, find_work_files, read_kept, read_stale
-from c4pipe.dedup import finish, page_batches, publish, shuffle
+from c4pipe.dedup import finish, near_finish, page_batches, publish, shuffle
 from c4pipe.dedup.dedup_plan import DedupPlan
 from c4pipe.dedup.dedup_step import REPORT, DedupStep, files_of, rows_of, step_report
 from c4pipe.dedup.finish import PageFinisher
+from c4pipe.dedup.near_finish import NearDuplicates
+from c4pipe.dedup.near_pages import PAIR
 from c4pipe.dedup.removals import JOINED, REPEAT, Removals
 from c4pipe.dedup.repeats import joined_copies, most_repeated, with_texts
 from c4pipe.dedup.shard import write_shard
@@ -48,6 +51,7 @@ class FinishPages(DedupStep):
         counts = Counter[str]()
         reports: list[control_totals.Report] = []
         stale = self._receive("stale_captures", grouped["stale"], STALE_ROW, reports)
+        near = self._near(grouped, reports)
         marks = self._receive("marks", grouped["marks"], MARKS, reports)
         changes = self._receive("changes", grouped.get("changes", ()), PLACE, reports)
         removals = Removals(marks, changes, self._plan.span.get("size", 1))
@@ -57,13 +61,14 @@ class FinishPages(DedupStep):
         for file, path in files_of(grouped):
             shown = SmallestKeys() if path in self._shown else None
             rows = rows_of(stale, file)
-            for pages in self._finish_file(file, storage_path(path), rows, removals, counts, seen, shown):
+            for pages in self._finish_file(file, storage_path(path), rows, near, removals, counts, seen, shown):
                 held.append(pages)
                 if sum(pages.nbytes for pages in held) >= _HELD_BYTES:
                     yield from self._send(held, reports)
                     held = []
             if shown is not None:
                 shown_examples += [*shown.values(), *finish.stale_captures(storage_path(path), rows)]
+                shown_examples += near.examples(storage_path(path), file)
         yield from self._send(held, reports)
         removed = removals.repeats()
         for bucket, packed in shuffle.bucketed(removed, self._plan.span_bits):
@@ -74,11 +79,19 @@ class FinishPages(DedupStep):
             *reports, counts, removals.counts, {"examples": shown_examples, "moved_spans": removals.moved()}
         )
 
+    def _near(self, grouped: Mapping[str, Iterable[Any]], reports: list[control_totals.Report]) -> NearDuplicates:
+        pairs = self._receive("near_duplicates", grouped.get("near", ()), PAIR, reports)
+        staying = [near_finish.decode(each) for each in self._spill.receive(grouped.get("stayed", ()))]
+        for table in staying:
+            reports.append(control_totals.received("stayed", shuffle.totals(table["page_key"].to_numpy())))
+        return NearDuplicates(pairs, staying)
+
     def _finish_file(
         self,
         file: int,
         path: StoragePath,
         stale: Any,
+        near: NearDuplicates,
         removals: Removals,
         counts: Counter[str],
         seen: list[Any],
@@ -89,7 +102,11 @@ class FinishPages(DedupStep):
         Adds to the counts, to the removals, to `shown`, and to `seen` the keys of the pages.
         """
         with self._finisher.audit(self._plan.keep_dropped, path.name.removesuffix(".parquet")) as dropped:
-            for newest, passed_over in read_kept(path, [*PAGE_COLUMNS, "span_hashes"], stale):
+            near_rows = near.rows(file)
+            if len(near_rows):
+                counts["pages.dropped.near_duplicate"] += len(near_rows)
+                counts["pages.dropped.stale_capture"] -= len(near_rows)  # both are among the rows that are passed over
+            for newest, passed_over in read_kept(path, [*PAGE_COLUMNS, "span_hashes"], np.r_[stale, near_rows]):
                 counts["pages.dropped.stale_capture"] += passed_over
                 self._tally("pages", passed_over)
                 seen.append(newest["page_key"].to_numpy())
@@ -104,6 +121,8 @@ class FinishPages(DedupStep):
             if dropped:
                 for pages in read_stale(path, ["page_key", "url", "timestamp", "text"], stale):
                     dropped.add_stale(pages)
+                for pages in near.pages(path, near_rows):
+                    dropped.add_near(pages)
                 dropped.finish()
 
     def _send(self, held: list[pa.Table], reports: list[control_totals.Report]) -> Iterator[tuple[str, Any]]:
@@ -161,6 +180,7 @@ class Publish(Step):
         files = list(find_work_files([storage_path(each) for each in self._plan.work]).values())
         repeats = with_texts(element.get("repeats", ()), files, span["size"]) if span else []
         report = {**control_totals.add_reports([element, {"examples": clean_examples}]), "repeats": repeats}
+        report["near_clusters"] = near_finish.largest_clusters(element.get("near_clusters", ()))
         output = storage_path(self._plan.output)
         moved = element.get("moved_spans", []) if self._plan.moves_keepers else None
         publish.finish(output, report, self._plan.publication_token, moved)

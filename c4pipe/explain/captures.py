@@ -20,6 +20,9 @@ JOB_1 = "a rule of job 1"
 """The reason for a page of which the work file has only a tombstone: it does not say which rule dropped the page."""
 
 
+_SPANS_OF_DROPPED = "Repeated spans are looked up in all pages, also in those that near_duplicate dropped."
+
+
 @dataclass(frozen=True)
 class UnitVerdict:
     """A sentence or line of a page that passed job 1, and whether dedup kept it."""
@@ -201,16 +204,34 @@ class _Work:
             return CaptureVerdict(url, timestamp, JOB_1, source, rules=(age,), note=note)
         if not is_newest:
             return CaptureVerdict(page["url"], timestamp, age.rule, source, rules=(age,))
-        return self._newest(page, timestamp, source, age)
+        near = self._near(page)
+        if near and near.dropped:
+            return CaptureVerdict(page["url"], timestamp, near.rule, source, rules=(age, near))
+        return self._newest(page, timestamp, source, (age, near) if near else (age,))
 
-    def _newest(self, page: dict[str, Any], timestamp: str, source: str, age: RuleVerdict) -> CaptureVerdict:
+    def _near(self, page: dict[str, Any]) -> RuleVerdict | None:
+        """Returns what the rule `near_duplicate` decides about the newest capture of a URL; None without the rule."""
+        near = self._recipe.parameters("near_duplicate")
+        if not near:
+            return None
+        stays = None if page["dropped"] else self._files.staying_page(page["page_key"], near)
+        if stays is None:
+            return RuleVerdict("corpus", "near_duplicate", False, "it has no part in the comparison")
+        if stays.page_key == page["page_key"]:
+            return RuleVerdict("corpus", "near_duplicate", False, "it is the page of its cluster that stays")
+        fact = f"{stays.url} stays; the estimated similarity is {stays.similarity:.2f}"
+        return RuleVerdict("corpus", "near_duplicate", True, fact)
+
+    def _newest(
+        self, page: dict[str, Any], timestamp: str, source: str, before: tuple[RuleVerdict, ...]
+    ) -> CaptureVerdict:
         """Treats the newest capture of a URL as deduplication does."""
         starts, span = page["unit_starts"], self._recipe.parameters("repeated_span")
         units = cut(page["text"], starts)
         repeats, kept = self._repeats(page, span)
         losses = tuple(Loss(first + 1, first + span["size"], keeper) for first, keeper in repeats)
         removed = units_of((first for first, _ in repeats), span.get("size", 1)) - units_of(kept, span.get("size", 1))
-        text, units_left, rules = page["text"], len(units), [age]
+        text, units_left, rules = page["text"], len(units), list(before)
         if losses:
             lost = [first for first, _ in repeats]
             text, units_left = remove_spans(text, starts, lost, span["size"], span["unit"], kept)
@@ -233,6 +254,7 @@ class _Work:
             units=tuple(UnitVerdict(each.strip(), place not in removed) for place, each in enumerate(units)),
             losses=losses,
             rules=(*rules, *final),
+            note=_SPANS_OF_DROPPED if span and self._recipe.find("near_duplicate") else "",
         )
 
     def _repeats(self, page: dict[str, Any], span: Mapping[str, Any]) -> tuple[list[tuple[int, str]], list[int]]:

@@ -3,7 +3,7 @@
 The files are read as deduplication reads them, one at a time, but only the rows that matter to the URL are kept.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from c4pipe.clean import read_kept, row_groups, url_rows
 from c4pipe.dedup import shuffle
+from c4pipe.explain.near_cluster import NearPage, staying_page
 from c4pipe.filters import U64, Rows, find_repeats, find_stale_captures
 from c4pipe.io import StoragePath
 
@@ -39,6 +40,12 @@ class WorkFiles:
             row -= len(table)
         values: dict[str, Any] = table.slice(row, 1).to_pylist()[0]
         return values
+
+    def staying_page(self, page_key: int, near: Mapping[str, Any]) -> NearPage | None:
+        """Returns the page that stays of the cluster of a page that is the newest of its URL (see `near_cluster`)."""
+        _, stale = find_stale_captures(np.concatenate([url_rows(path, file) for file, path in enumerate(self._files)]))
+        rows = [stale["row"][stale["file"] == file] for file in range(len(self._files))]
+        return staying_page(self._files, rows, page_key, near)
 
     def repeats(
         self, page_key: int, span_hashes: Sequence[int], moved: Rows

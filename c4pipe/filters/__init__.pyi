@@ -21,6 +21,7 @@ from .language import known_languages as known_languages
 from .language import knows_language as knows_language
 from .language import make_detector as make_detector
 from .language import two_letter_code as two_letter_code
+from .minhash import U16 as U16
 from .opt_outs import covering_entries as covering_entries
 from .opt_outs import opt_out_entry as opt_out_entry
 from .packed_lines import pack as pack

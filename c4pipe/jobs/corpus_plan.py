@@ -8,7 +8,7 @@ from typing import Any
 
 from c4pipe.clean import WorkHeader, check_complete, examples, find_work_files, read_headers
 from c4pipe.corpus import FORMATS, MAX_SHARDS, SHARD_BYTES, Layout, shard_name
-from c4pipe.dedup import DedupPlan, bucket_bits, group_size
+from c4pipe.dedup import BAND_ROW, DedupPlan, bucket_bits, group_size
 from c4pipe.display import suggestion
 from c4pipe.errors import UsageError
 from c4pipe.filters import SPAN_ROW, URL_ROW, check_detector
@@ -81,6 +81,7 @@ class CorpusPlan:
         options = self.options
         rows = sum(header.rows for header in self.headers)
         spans = sum(header.spans for header in self.headers)
+        bands = self.page_counts["pages"] * self.recipe.parameters("near_duplicate").get("bands", 0)
         return DedupPlan(
             recipe=self.recipe.to_json(),
             lists=self.headers[0].lists,
@@ -88,7 +89,8 @@ class CorpusPlan:
             layout=self.layout,
             url_bits=bucket_bits(rows, URL_ROW.itemsize),
             span_bits=bucket_bits(spans, SPAN_ROW.itemsize),
-            group=group_size(len(self.headers), rows + spans),
+            band_bits=bucket_bits(bands, BAND_ROW.itemsize),
+            group=group_size(len(self.headers), rows + spans + bands),
             output=str(options.output.absolute()),
             formats=options.formats,
             publication_token=publication_token,

@@ -5,7 +5,7 @@ from typing import Any
 from c4pipe.display import suggestion
 from c4pipe.recipes.rule import Rule
 
-_AT_LEAST_ONE = ("size", "one_in", "ngram", "min_ngrams")
+_AT_LEAST_ONE = ("size", "one_in", "ngram", "min_ngrams", "bands", "rows")
 _MOST = 2**31 - 1  # of a whole number
 _LOWER = ("lorem_ipsum", "javascript", "policy")
 

@@ -44,7 +44,7 @@ FINEWEB_RECIPE = Recipe(
     crawled=(_LANGUAGE, *_steps_from(GOPHER_REPETITION), *_steps_from(GOPHER)),
     lines=(*_BEFORE_PUNCTUATION, *_BEHIND_PUNCTUATION),
     cleaned=(*_steps_from(FINEWEB), *(step(rule.name) for rule in MASKS)),
-    corpus=_URLS,
+    corpus=(*_URLS, step("near_duplicate")),
     final=(step("validation"),),
 )
 DATATROVE_C4 = Recipe(

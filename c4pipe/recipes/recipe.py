@@ -26,6 +26,12 @@ STAGES = {
 """The stages of a recipe, in their order. A dropped page or line counts for the first rule that drops it."""
 
 
+MOST_MINIMA = 1024
+"""Bands times rows of the rule `near_duplicate`: each page's signature has as many numbers."""
+
+_BEHIND_OTHERS = ("repeated_span", "validation")  # other rules of their stage come before them
+
+
 @dataclass(frozen=True)
 class Step:
     """A rule of the table with the parameters that a recipe gives it."""
@@ -103,6 +109,13 @@ class Recipe:
                 "count = 'punkt on the whole text'"
             )
 
+        near = self.parameters("near_duplicate")
+        if near and not near["bands"] * near["rows"] <= MOST_MINIMA:
+            raise UsageError(
+                f"recipe {self.name}: near_duplicate has {near['bands']:,} bands of {near['rows']:,} rows: "
+                f"give at most {MOST_MINIMA:,} together (bands times rows)"
+            )
+
     def steps(self) -> Iterator[tuple[str, Step]]:
         """Yields (stage, step) in the order of evaluation."""
         for stage in STAGES:
@@ -172,10 +185,9 @@ class Recipe:
         return self._map(lambda each: step(rule, **{**each.parameters, **parameters}) if each.rule == rule else each)
 
     def adding(self, stage: str, *new: Step) -> "Recipe":
-        """Returns the recipe with more rules in a stage: behind the others, but before the split for validation."""
+        """Returns the recipe with more rules in a stage: behind the others, but before repeated spans and the split."""
         steps = getattr(self, stage)
-        rules = [each.rule for each in steps]
-        place = rules.index("validation") if "validation" in rules else len(rules)
+        place = next((at for at, each in enumerate(steps) if each.rule in _BEHIND_OTHERS), len(steps))
         more: Any = {stage: (*steps[:place], *new, *steps[place:])}
         return replace(self, **more)
 

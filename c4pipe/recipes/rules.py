@@ -6,7 +6,7 @@ that C4 does not have are in `quality_rules`, `url_rules` and `overlap_rules`.
 
 from collections.abc import Mapping
 
-from c4pipe.filters import body_lines, find_stale_captures, is_validation, lines, normalise_url, pages, spans
+from c4pipe.filters import body_lines, find_stale_captures, is_validation, lines, minhash, normalise_url, pages, spans
 from c4pipe.recipes.overlap_rules import OVERLAP_RULES
 from c4pipe.recipes.quality_rules import MASKS, QUALITY_RULES
 from c4pipe.recipes.rule import Fact, Rule
@@ -15,6 +15,7 @@ from c4pipe.recipes.url_rules import URL_RULES
 PAPER = "T5 paper (Raffel et al. 2020), 2.2"
 PAPER_VARIANTS = "T5 paper, 3.4.1"
 TFDS = "TensorFlow Datasets, c4 3.1.0"
+FINEWEB_DUPLICATES = "FineWeb (Penedo et al. 2024), 3.4; signatures as in datatrove 0.10.1, minhash.py"
 MC4 = "mT5 paper (Xue et al. 2021), 3.1"
 DOLMA = "Dolma 1.2.1, tagger c4_v2 (taggers/c4.py) and configs/c4-replication/mixer.yaml"
 
@@ -100,6 +101,13 @@ _TABLE = (
         "drops a page of fewer than {min_sentences} sentences, counted line by line (model: {model})",
         PAPER, pages.falls_short, {"min_sentences": 3, "model": "language"}, Fact.SENTENCE_COUNT,
         choices={"model": ("language", "nltk english", "spacy english")}, elsewhere=("model",),
+    ),
+    Rule(
+        "near_duplicate", "corpus",
+        "keeps one page, the longest, of pages that are nearly the same: MinHash of {ngram} words in a row, "
+        "{bands} bands of {rows}, a similarity of at least {min_similarity}",
+        FINEWEB_DUPLICATES, minhash.minima, {"ngram": 5, "bands": 14, "rows": 8, "min_similarity": 0.75},
+        elsewhere=("min_similarity",), stage="corpus",
     ),
     Rule(
         "repeated_span", "corpus",

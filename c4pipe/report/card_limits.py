@@ -108,12 +108,16 @@ def _sentence_limit(recipe: Recipe, languages: Sequence[str]) -> Iterator[str]:
 
 
 def _repetition_limit(recipe: Recipe) -> str:
-    repeated = recipe.parameters("repeated_span")
+    repeated, near = recipe.parameters("repeated_span"), recipe.parameters("near_duplicate")
+    if near and not repeated:
+        return (
+            "Of pages that are nearly the same, one stays. An estimate from a sample of each page's words decides, so "
+            "some near copies stay and some pages were dropped for one that differs more. Text that different pages "
+            "share stays in each of them."
+        )
     if not repeated:
         return "Only captures of one URL were deduplicated: a text that is at two URLs is in the corpus twice."
     size, unit = repeated["size"], repeated["unit"]
     what = f"{size} {unit}s in a row" if size > 1 else f"a {unit}"
-    return (
-        f"Only exact repeats of {what} are removed. Near copies stay, and a text can have a gap where a repeat was "
-        "removed."
-    )
+    copies = "One page of several near copies stays, by an estimate" if near else "Near copies stay"
+    return f"Only exact repeats of {what} are removed. {copies}, and a text can have a gap where a repeat was removed."

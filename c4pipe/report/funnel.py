@@ -10,6 +10,7 @@ from typing import Literal
 from c4pipe.recipes import Recipe
 from c4pipe.wet import DAMAGE, SKIPPED
 
+_DROP_PAGES = ("stale_capture", "near_duplicate")  # corpus rules
 Section = Literal["records", "pages", "lines", "units", "spans", "bytes", "damage"]
 Kind = Literal["read", "skipped", "dropped", "changed", "kept", "part", "damage"]
 
@@ -106,7 +107,7 @@ def _pages(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
     yield FunnelRow("pages", "read", "pages read", read, read)
     shown = set()
     for stage, step in recipe.steps():
-        if (step.definition.scope == "page" or step.rule == "stale_capture") and step.rule not in shown:
+        if (step.definition.scope == "page" or step.rule in _DROP_PAGES) and step.rule not in shown:
             name = f"pages.dropped.{step.rule}"  # of both jobs, for a rule of two stages
             if finished or name in counts or stage not in ("corpus", "final"):
                 shown.add(step.rule)

@@ -21,7 +21,8 @@ def make(report: Report, clean_counts: Mapping[str, int] = MappingProxyType({}))
     """Returns the content of `report.json`, which is made of JSON values alone.
 
     Args:
-        report: the report of job 2: `profiles` of its shards, `examples`, and `repeats`, the most repeated spans.
+        report: the report of job 2: `profiles` of its shards, `examples`, and `repeats`, the most repeated spans,
+            and `near_clusters`, the largest clusters of pages that are nearly the same.
         clean_counts: the counters of job 1.
     """
     pages = profile.largest_domains(profile.add(report.get("profiles", ())))
@@ -31,6 +32,7 @@ def make(report: Report, clean_counts: Mapping[str, int] = MappingProxyType({}))
         "profile": pages,
         "dropped_languages": _dropped_languages(clean_counts, report),
         "repeats": report.get("repeats", []),
+        **({"near_duplicates": report["near_clusters"]} if report.get("near_clusters") else {}),
         "examples": examples.examples_by_rule(report.get("examples", ())),
     }
 

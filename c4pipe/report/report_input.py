@@ -20,6 +20,7 @@ class ReportInput:
         dropped_languages: pages that the rule `language` dropped, by language.
         tokens: `documents` and `tokens` by language and split, as `tokens.json` has them; empty where none are counted.
         opt_outs: the content of `opt_outs.json`; empty where opt-outs were not counted.
+        near_duplicates: the largest clusters of pages that are nearly the same: `pages`, and the `url` that stays.
     """
 
     manifest: Mapping[str, Any]
@@ -30,6 +31,7 @@ class ReportInput:
     dropped_languages: Mapping[str, int]
     tokens: Mapping[str, Mapping[str, Mapping[str, int]]]
     opt_outs: Mapping[str, Any]
+    near_duplicates: Sequence[Mapping[str, Any]] = ()
 
     def count(self, name: str) -> int:
         """Returns a counter of the manifest; 0 where it has none of this name."""

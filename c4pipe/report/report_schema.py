@@ -34,11 +34,13 @@ _FIELDS = schema.record(
         "examples": schema.mapping(_TEXT, schema.sequence(schema.record({**_EXAMPLE, "fact": _TEXT}))),
     }
 )
+_CLUSTERS = schema.sequence(schema.record({"pages": schema.whole(2), "url": _TEXT}))
 
 
 def check_report(data: Mapping[str, Any]) -> None:
     """Checks the content of a `report.json` of this version. Raises ValueError, with the place, for other content."""
     _FIELDS(data, "")
+    _CLUSTERS(data.get("near_duplicates", []), "near_duplicates")
     profile = data["profile"]
     if profile["domain_pages"].keys() != profile["domain_bytes"].keys():
         raise ValueError("profile.domain_bytes has other hosts than profile.domain_pages")

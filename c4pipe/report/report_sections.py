@@ -128,6 +128,10 @@ def _duplicates(report: ReportInput) -> Iterator[Block]:
     units = unit_name(report.recipe)
     read, newest = report.count("pages.read"), report.count("units.newest")
     numbers = [("pages that are older captures of a URL", "pages.dropped.stale_capture", read, "pages read")]
+    if report.recipe.find("near_duplicate"):
+        numbers += [
+            ("pages that are nearly the same as another", "pages.dropped.near_duplicate", read, "pages read"),
+        ]
     if report.recipe.find("repeated_span"):
         numbers += [
             ("pages that lost repeated text", "pages.edited.repeated_span", read, "pages read"),
@@ -143,11 +147,22 @@ def _duplicates(report: ReportInput) -> Iterator[Block]:
         for name, counter, whole, of in numbers
     ]
     yield Table("Duplicates that were removed", ("what", "number", "%"), rows, chart="share")
+    yield from _clusters(report)
     if report.repeats:
         yield TextTable(
             f"The most repeated {units}, as written where they were removed",
             ("text", "times", "hosts it was removed from"),
             [(each["text"], f"{each['times']:,}", f"{each['domains']:,}") for each in report.repeats],
+            numbers=True,
+        )
+
+
+def _clusters(report: ReportInput) -> Iterator[TextTable]:
+    if report.near_duplicates:
+        yield TextTable(
+            "The largest clusters of pages that are nearly the same",
+            ("page that stays", "pages"),
+            [(short(each["url"], 200), f"{each['pages']:,}") for each in report.near_duplicates],
             numbers=True,
         )
 

@@ -38,6 +38,7 @@ def render_report(
         data["dropped_languages"],
         tokens,
         opt_outs,
+        data.get("near_duplicates", ()),
     )
     return render(
         NAME,

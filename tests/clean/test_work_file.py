@@ -86,7 +86,8 @@ def rows_of(path: Path, older: Sequence[int] = (), columns: Sequence[str] = COLU
 
 def as_row(key: int, captured: int, tie: int, page: KeptPage) -> dict[str, Any]:
     spans = page.span_hashes.tolist()
-    return {**vars(page), "url_key": key, "captured": captured, "tie": tie, "span_hashes": spans}
+    columns = {name: value for name, value in vars(page).items() if name in COLUMNS}
+    return {**columns, "url_key": key, "captured": captured, "tie": tie, "span_hashes": spans}
 
 
 @pytest.fixture(params=[1, 2, 4, 100])

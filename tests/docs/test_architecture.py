@@ -5,6 +5,7 @@ import re
 import sys
 from pathlib import Path
 
+from c4pipe.dedup.near_pages import NEAR_SHUFFLES
 from c4pipe.dedup.shuffle import SHUFFLES
 from tests.helpers.documents import ROOT, page, quoted, section, table_rows
 
@@ -43,6 +44,8 @@ def test_the_rooms_are_in_the_order_of_the_layers() -> None:
 def test_each_shuffle_is_in_the_table() -> None:
     rows = list(table_rows(section(PAGE, "The shuffle")))[2:]
     assert len(rows) == len(SHUFFLES)
+    of_near_duplicates = list(table_rows(section(PAGE, "The shuffle of near-duplicates")))[2:]
+    assert len(of_near_duplicates) == len(NEAR_SHUFFLES)
 
 
 def definitions(path: Path) -> set[str]:

@@ -43,7 +43,7 @@ from c4pipe.clean.resources import RuleResources
 from c4pipe.dedup import shuffle, span_places
 from c4pipe.dedup.keeper_steps import choose_keepers
 from c4pipe.dedup.removals import Removals
-from c4pipe.filters import body_lines, spans
+from c4pipe.filters import body_lines, minhash, spans
 from c4pipe.filters.duplicates import URL_ROW, find_repeats, find_stale_captures
 from c4pipe.filters.language import Guess
 from c4pipe.filters.opt_outs import opt_out_entry
@@ -248,6 +248,15 @@ def run_pages(given: Setting, case: Case) -> Outcome:
     return Outcome(result, shortened if given.rule == "repeated_span" else given.rule in result)
 
 
+def run_alike(given: Setting, case: Case) -> Outcome:
+    """Tells whether two texts share a band and are similar enough."""
+    parameters = given.step.parameters
+    one, other = (RULES[given.rule].function(text_of(text), **given.step.arguments) for text in case["alike"])
+    shared = set(minhash.band_hashes(one, parameters["bands"])) & set(minhash.band_hashes(other, parameters["bands"]))
+    alike = bool(shared) and bool((one == other).mean() >= parameters["min_similarity"])
+    return Outcome(alike, alike)
+
+
 def page_key(recipe: Recipe, facts: PageFacts) -> int:
     """The key of which the smallest keeps a repeated span."""
     by_url = recipe.parameters("repeated_span")["keep_smallest"] == "url md5"
@@ -289,6 +298,7 @@ RUNNERS: dict[str, Callable[[Setting, Case], Outcome]] = {
     "examples": run_examples,
     "url": run_url,
     "pages": run_pages,
+    "alike": run_alike,
 }
 
 

@@ -176,6 +176,12 @@ def test_the_name_and_the_description_can_be_given(tmp_path: Path) -> None:
         ('base = "c4"\non = ["stale_capture"]', "on: 'stale_capture' is a rule of c4 already"),
         ('base = "c4"\non = ["few_stop_words"]\n[few_stop_words]\nat_least = 0.5', "give a whole number of at least 0"),
         ('base = "c4"\non = ["many_hashes"]\n[many_hashes]\nat_most = 2', "at_most = 2: give a number from 0 to 1"),
+        ('base = "fineweb"\nngram = 0', "ngram = 0: give a whole number of at least 1"),
+        ('base = "fineweb"\nmin_similarity = 1.5', "min_similarity = 1.5: give a number from 0 to 1"),
+        (
+            'base = "fineweb"\nbands = 200',
+            "near_duplicate has 200 bands of 8 rows: give at most 1,024 together (bands times rows)",
+        ),
         (
             'base = "c4"\non = ["long_mean_word"]\n[long_mean_word]\nat_most = -1',
             "give a number from 0 to 2,147,483,647",

@@ -316,7 +316,7 @@ def test_every_rule_is_in_a_recipe() -> None:
 
 def test_the_rules_of_c4() -> None:
     """All rows of the paper's rules; what is not there belongs to other recipes."""
-    others = {"metadata_line", "empty", "domain_not_listed", "url_not_listed", "few_long_lines"}
+    others = {"metadata_line", "empty", "domain_not_listed", "url_not_listed", "few_long_lines", "near_duplicate"}
     others |= {"javascript_page", "bad_token"}  # Dolma's
     others |= {rule.name for rule in (*QUALITY_RULES, *MASKS, *URL_RULES, *OVERLAP_RULES)}
     assert {each.rule for _, each in C4.steps()} == RULES.keys() - others

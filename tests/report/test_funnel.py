@@ -52,7 +52,8 @@ def test_a_rule_that_dropped_nothing_has_a_row(recipe: str) -> None:
     counted = {
         step.rule
         for _, step in RECIPES[recipe].steps()
-        if step.definition.scope in ("page", "line") or step.rule in ("stale_capture", "repeated_span")
+        if step.definition.scope in ("page", "line")
+        or step.rule in ("stale_capture", "near_duplicate", "repeated_span")
     }
     assert rules == counted - {"body_lines"}
 

@@ -1,0 +1,231 @@
+"""Pages that are nearly the same: rows of fixed width from bands of signatures to clusters. No object for a page.
+
+A *page row* says which page it is and where: `rank`, `page` (its key), `file` and `row`. Pages are ordered by (rank,
+page key): the smallest rank is the longest text. So the first page of a cluster is the one that stays.
+"""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from c4pipe.filters import U16, U64, Rows
+
+_PAGE = [("rank", "<u4"), ("page", "<u8"), ("file", "<u4"), ("row", "<u4")]
+
+NEAR_PAGE = np.dtype(_PAGE)
+"""A page: rank (2^32 - 1 less the characters of its text), key, number of its work file, and row there. 20 bytes."""
+
+BAND_ROW = np.dtype([("hash", "<u8"), ("signature", "<u4"), *_PAGE])
+"""A band of a page: its hash, 32 bits of the hash of the page's whole signature, and the page. 32 bytes."""
+
+PAIR = np.dtype([*_PAGE, *((f"first_{name}", kind) for name, kind in _PAGE)])
+"""Two pages of a cluster, or that may be of one: the later and the first, in their order. 40 bytes."""
+
+STAY = np.dtype([("page", "<u8"), ("file", "<u4"), ("row", "<u4"), ("pages", "<u4"), ("group", "<u4")])
+"""A page that stays: its key, file and row; how many pages a group drops for it, and the number of that group."""
+
+NEAR_SHUFFLES = {
+    "bands": "bands of signatures, to their bucket",
+    "copies": "pages with the signature of another page of their group, to their group",
+    "candidates": "pages that share a band, to the group of the later page",
+    "pairs": "pages to compare, to the group of the first page",
+    "signatures": "signatures to compare, to the group of the first page",
+    "clusters": "pages of one cluster, to the groups of both",
+    "near_duplicates": "pages that are nearly the same as another, to their group",
+    "staying": "pages that stay, to their group",
+    "stayed": "pages that stay, to the groups that drop a page for them",
+}
+"""The shuffles of the rule `near_duplicate`: by name, what each carries and where to."""
+
+NEIGHBOURS = 4
+"""With how many of the pages that share a band, in the order of their signatures, a page is compared."""
+
+_NAMES = tuple(NEAR_PAGE.names or ())
+_MOST_RANK = 2**32 - 1
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+Index = npt.NDArray[np.intp]
+
+
+def signature_row(numbers: int) -> np.dtype[np.void]:
+    """Returns the row that carries a page's key and the last 16 bits of its minima; rows are whole 32-bit words."""
+    return np.dtype([("page", "<u8"), ("minima", "<u2", (numbers + numbers % 2,))])
+
+
+def page_rows(pages: pa.Table, file: int, rows: Index) -> Rows:
+    """Returns the NEAR_PAGE rows of pages with `page_key` and `characters`, given their file and their rows there."""
+    made = np.empty(len(pages), NEAR_PAGE)
+    made["rank"] = _MOST_RANK - pages["characters"].to_numpy()
+    made["page"], made["file"], made["row"] = pages["page_key"].to_numpy(), file, rows
+    return made
+
+
+def split_copies(pages: Rows, bands: U64) -> tuple[Index, Rows]:
+    """Finds pages with the same signature among those of a group of files.
+
+    Args:
+        pages: NEAR_PAGE rows.
+        bands: the band hashes of each page.
+
+    Returns:
+        The index of the first page of each signature, in the order of the signatures' hashes, and a PAIR of each other
+        page with that one.
+    """
+    whole = whole_hashes(bands)
+    order = np.lexsort((pages["page"], pages["rank"], whole))
+    first = _starts(whole[order])
+    leaders = order[first]
+    others = np.delete(order, np.flatnonzero(first))
+    of_leader = leaders[np.delete(np.cumsum(first) - 1, np.flatnonzero(first))]
+    return leaders, pairs_of(pages[others], pages[of_leader])
+
+
+def whole_hashes(bands: U64) -> U64:
+    """Returns a hash of each page's signature, from its band hashes (a row for each page)."""
+    whole = np.zeros(len(bands), np.uint64)
+    for column in bands.T:
+        whole = (whole ^ (whole >> np.uint64(29))) * _ODD + column
+    whole ^= whole >> np.uint64(32)
+    whole *= _ODD
+    return whole
+
+
+def band_rows(pages: Rows, bands: U64) -> Rows:
+    """Returns the BAND_ROWs of pages, in the order of their hashes."""
+    hashes = bands.reshape(-1)
+    order = np.argsort(hashes)
+    of_page = order // max(1, bands.shape[1])
+    rows = np.empty(len(hashes), BAND_ROW)
+    rows["hash"] = hashes[order]
+    rows["signature"] = (whole_hashes(bands) >> np.uint64(32))[of_page]
+    for name in _NAMES:
+        rows[name] = pages[name][of_page]
+    return rows
+
+
+def candidates(rows: Rows) -> Rows:
+    """Returns the PAIRs to compare among the BAND_ROWs of a bucket: each pair once.
+
+    Pages with the same signature are compared with the first of them. The first ones of all signatures that share a
+    band are compared with the next NEIGHBOURS in the order of signatures. So the pairs do not depend on how pages are
+    in files or groups, and no page is in many of them.
+    """
+    hashes = np.ascontiguousarray(rows["hash"])
+    order = np.argsort(hashes)
+    first = _starts(hashes[order])
+    shared = ~(first & np.r_[first[1:], True][: len(first)])
+    rows = rows[order[shared]]
+    rows = rows[np.lexsort((rows["page"], rows["rank"], rows["signature"], rows["hash"]))]
+    leads = _starts(rows["hash"], rows["signature"])
+    leaders = rows[leads]
+    pairs = [pairs_of(rows[~leads], leaders[(np.cumsum(leads) - 1)[~leads]])]
+    for distance in range(1, min(NEIGHBOURS + 1, len(leaders))):
+        near = np.flatnonzero(leaders["hash"][distance:] == leaders["hash"][:-distance])
+        pairs.append(pairs_of(leaders[near], leaders[near + distance]))
+    return unique_pairs(np.concatenate(pairs))
+
+
+def pairs_of(some: Rows, others: Rows) -> Rows:
+    """Returns the PAIRs of page rows of any kind, each with the later page and the first one of the two."""
+    later = (some["rank"] > others["rank"]) | ((some["rank"] == others["rank"]) & (some["page"] > others["page"]))
+    pairs = np.empty(len(some), PAIR)
+    for name in _NAMES:
+        pairs[name] = np.where(later, some[name], others[name])
+        pairs[f"first_{name}"] = np.where(later, others[name], some[name])
+    return pairs
+
+
+def unique_pairs(pairs: Rows) -> Rows:
+    """Returns each PAIR once, in the order of the keys of the later pages, then of the order of the first pages."""
+    pairs = pairs[np.lexsort((pairs["first_page"], pairs["first_rank"], pairs["page"]))]
+    return pairs[_starts(pairs["page"], pairs["first_page"])]
+
+
+def minima_of(column: pa.ChunkedArray) -> U16:
+    """Returns the minima of pages that have some, from the column `minima` of a work file: a row for each page."""
+    array = column.combine_chunks()
+    if not len(array):
+        return np.empty((0, 0), np.uint16)
+    ends = np.frombuffer(array.buffers()[1], np.int32)[array.offset : array.offset + len(array) + 1] // 2
+    return np.frombuffer(array.buffers()[2], "<u2")[ends[0] : ends[-1]].reshape(len(array), -1)
+
+
+def similarities(one: U16, other: U16) -> npt.NDArray[np.float64]:
+    """Returns the share of equal minima of pairs of signatures: a row of each array is one."""
+    equal: npt.NDArray[np.float64] = (one == other).mean(axis=1)
+    return equal
+
+
+def connect(pairs: Rows) -> Rows:
+    """Returns a PAIR of each page with the first page of its cluster, as far as these PAIRs tell; not of the first."""
+    pages = np.empty(2 * len(pairs), NEAR_PAGE)
+    for name in _NAMES:
+        pages[name] = np.r_[pairs[name], pairs[f"first_{name}"]]
+    order = np.lexsort((pages["page"], pages["rank"]))
+    new = _starts(pages["rank"][order], pages["page"][order])
+    numbers = np.empty(len(order), np.intp)
+    numbers[order] = np.cumsum(new) - 1
+    pages = pages[order[new]]
+    labels = components(numbers[: len(pairs)], numbers[len(pairs) :], len(pages))
+    linked = np.flatnonzero(labels != np.arange(len(pages)))
+    return pairs_of(pages[linked], pages[labels[linked]])
+
+
+def choose(clusters: Rows, copies: Rows, is_own: npt.NDArray[np.bool_]) -> tuple[Rows, int]:
+    """Chooses the pages of a group that are dropped.
+
+    Args:
+        clusters: PAIRs of pages with the first page of their cluster.
+        copies: PAIRs of the group's pages with the one that has the same signature.
+        is_own: whether the later page of each of `clusters` is of this group.
+
+    Returns:
+        A PAIR of each page to drop with the page that stays, in the order of page keys. And how many of them are not
+        settled: the rounds have ended before their cluster was whole. A page that stays is never dropped for another.
+    """
+    all_own = unique_pairs(clusters[is_own])
+    first = _starts(all_own["page"])
+    own = all_own[first]
+    unsettled = int((~first).sum() + np.isin(own["page"], clusters["first_page"]).sum())
+    place = np.searchsorted(own["page"], copies["first_page"])
+    found = np.minimum(place, max(0, len(own) - 1))
+    follows = own["page"][found] == copies["first_page"] if len(own) else np.zeros(len(copies), bool)
+    copies = copies.copy()
+    for name in (f"first_{name}" for name in _NAMES):
+        copies[name][follows] = own[name][found[follows]]
+    dropped = np.concatenate([own, copies])
+    return dropped[np.argsort(dropped["page"])], unsettled
+
+
+def staying(dropped: Rows, group: int) -> Rows:
+    """Returns a STAY row of each page that stays, given the PAIRs of a group's pages to drop."""
+    order = np.argsort(dropped["first_page"], kind="stable")
+    new = np.flatnonzero(_starts(dropped["first_page"][order]))
+    first = dropped[order[new]]
+    rows = np.empty(len(new), STAY)
+    for name in ("page", "file", "row"):
+        rows[name] = first[f"first_{name}"]
+    rows["pages"], rows["group"] = np.diff(np.r_[new, len(order)]), group
+    return rows
+
+
+def components(one: Index, other: Index, number: int) -> Index:
+    """Returns for each of a number of nodes the smallest node of its connected component, given the ends of edges."""
+    labels = np.arange(number)
+    while True:
+        ends = labels[one], labels[other]
+        least, most = np.minimum(*ends), np.maximum(*ends)
+        open_edges = np.flatnonzero(least != most)
+        if not len(open_edges):
+            return labels
+        one, other, least, most = (each[open_edges] for each in (one, other, least, most))
+        np.minimum.at(labels, most, least)
+        while (labels[labels] != labels).any():
+            labels = labels[labels]
+
+
+def _starts(*columns: npt.NDArray[np.generic]) -> npt.NDArray[np.bool_]:
+    """Returns which rows differ from the row before them, given columns in which equal rows follow each other."""
+    if not len(columns[0]):
+        return np.empty(0, bool)
+    differs: npt.NDArray[np.bool_] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+    return np.concatenate([np.ones(1, np.bool_), differs])

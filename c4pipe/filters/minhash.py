@@ -1,0 +1,108 @@
+"""MinHash: short signatures of texts, by which texts that are nearly the same are found.
+
+A text is the set of its n-grams of words. The signature has, for each of some permutations of all hashes, the smallest
+hash of the set: its *minima*. The share of equal minima of two texts estimates the Jaccard similarity of their sets.
+Minima are cut into bands; texts with an equal band are compared.
+
+Sources: Broder 1997; the numbers, the simplified text, the hash (SHA-1, as FineWeb was made) and the permutations are
+those of datatrove 0.10.1 (`minhash.py`, `utils/text.py`). So both have the same signatures.
+"""
+
+import hashlib
+import re
+import unicodedata
+from functools import cache
+from itertools import accumulate
+
+import mmh3
+import numpy as np
+import numpy.typing as npt
+
+from c4pipe.filters.character_sets import OTHER_PUNCTUATION, characters
+from c4pipe.filters.english_words import english_words
+from c4pipe.filters.spans import U64
+
+U16 = npt.NDArray[np.uint16]
+
+_PRIME = np.uint64(2**61 - 1)
+_SEED = 1
+_NUMBER = re.compile("\\d+(?:[.,،٫⎖⎗⎘]\\d+)?")
+_BLANKS = dict.fromkeys(map(ord, characters(OTHER_PUNCTUATION) + ".?!．。？！"), " ")
+_AT_ONCE = 256  # n-grams: what NumPy makes of them stays in the cache
+
+
+def simplify(text: str) -> str:
+    """Returns a text in lower case, with `0` for numbers, blanks for punctuation, and without accents."""
+    text = _NUMBER.sub("0", text.lower()).translate(_BLANKS)
+    text = " ".join(text.split())
+    if not text.isascii():
+        text = unicodedata.normalize("NFD", text)
+        marks = [each for each in set(text) if unicodedata.category(each) == "Mn"]
+        text = text.translate(dict.fromkeys(map(ord, marks)))
+    return text.strip()
+
+
+def ngram_hashes(text: str, ngram: int) -> U64:
+    """Returns the hash of each n-gram of the words of a text; none for a text of fewer words.
+
+    Words are those of spaCy's English tokenizer, in all languages.
+    """
+    words = [each.encode("utf-8", "surrogatepass") for each in english_words().words(simplify(text))]
+    joined = b" ".join(words)
+    starts = [0, *accumulate(len(word) + 1 for word in words)]
+    digests = (
+        hashlib.sha1(joined[start : end - 1], usedforsecurity=False).digest()
+        for start, end in zip(starts, starts[ngram:], strict=False)
+    )
+    return np.frombuffer(b"".join(each[:8] for each in digests), "<u8")
+
+
+def minima(text: str, ngram: int, bands: int, rows: int) -> U64:
+    """Returns the signature of a text.
+
+    Args:
+        text: the text.
+        ngram: words in an n-gram.
+        bands: number of bands.
+        rows: minima in a band.
+
+    Returns:
+        `bands` times `rows` minima, band by band; none for a text of fewer words than an n-gram has.
+    """
+    hashes = np.unique(ngram_hashes(text, ngram))
+    if not len(hashes):
+        return hashes
+    factors, summands = _permutations(bands * rows)
+    least = np.full(bands * rows, _PRIME)
+    for first in range(0, len(hashes), _AT_ONCE):
+        values = hashes[first : first + _AT_ONCE, None] * factors  # modulo 2^64, as in datatrove
+        values += summands
+        high = values >> np.uint64(61)
+        values &= _PRIME
+        values += high  # modulo the prime, except for the values above it
+        np.minimum(values, values - _PRIME, out=values)  # a smaller value wraps around to a huge one
+        np.minimum(least, values.min(axis=0), out=least)
+    return least
+
+
+def band_hashes(signature: U64, bands: int) -> U64:
+    """Returns a hash of each band of a signature. Equal bands have equal hashes only at the same place."""
+    data, size = signature.tobytes(), signature.nbytes // bands
+    halves = b"".join(mmh3.hash_bytes(data[band * size : (band + 1) * size], band) for band in range(bands))
+    return np.frombuffer(halves if len(signature) else b"", "<u8")[::2].astype(np.uint64)
+
+
+def short_minima(signature: U64) -> U16:
+    """Returns the last 16 bits of each minimum: enough to compare signatures, in a quarter of the bytes."""
+    return signature.astype("<u2")
+
+
+@cache
+def _permutations(number: int) -> tuple[U64, U64]:
+    """Returns factors and summands of random permutations: the first numbers of a fixed seed."""
+    generator = np.random.RandomState(_SEED)
+    prime = int(_PRIME)
+    return (
+        generator.randint(1, prime, dtype=np.uint64, size=number),
+        generator.randint(0, prime, dtype=np.uint64, size=number),
+    )

@@ -1,0 +1,194 @@
+"""Pages that are nearly the same, end to end: against plain Python, in any order, on any number of workers."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import c4pipe
+from c4pipe.cli.main import main
+from c4pipe.corpus import Corpus
+from c4pipe.dedup import near_finish
+from c4pipe.dedup.near_pages import NEAR_SHUFFLES
+from c4pipe.errors import LostDataError
+from c4pipe.jobs import corpus_plan
+from c4pipe.wet.page import Page
+from c4pipe.wet.writer import write_wet
+from tests.dedup.test_dedup_losses import alter, lose, repeat, spoil
+from tests.helpers.corpora import contents
+from tests.helpers.near_crawls import clusters_of, divided, jaccard, kept_of, made_texts, pages_of
+
+RECIPE = 'base = "unfiltered"\noff = ["language"]\non = ["near_duplicate"]\n'
+
+
+def write_crawl(folder: Path, pages: Sequence[Page], files: int, more: str = "") -> Path:
+    """Writes the pages as WET files, with a recipe file that has the rule."""
+    (folder / "crawl").mkdir(parents=True)
+    for name, some in divided(pages, files).items():
+        write_wet(folder / "crawl" / name, some)
+    (folder / "near.toml").write_text(RECIPE + more)
+    return folder
+
+
+def build(
+    folder: Path, pages: Sequence[Page], files: int = 3, more: str = "", workers: int = 1, **options: Any
+) -> Corpus:
+    write_crawl(folder, pages, files, more)
+    return c4pipe.build_corpus(
+        folder / "crawl",
+        output=folder / "corpus",
+        recipe=folder / "near.toml",
+        workers=workers,
+        **options,
+    )
+
+
+def urls(folder: Path) -> set[str]:
+    return {url for path in (folder / "corpus").glob("und/*.parquet") for url in pq.read_table(path)["url"].to_pylist()}
+
+
+@pytest.mark.parametrize("least", [0.0, 0.75, 0.9])
+def test_one_page_of_each_cluster_stays(tmp_path: Path, least: float) -> None:
+    texts = made_texts(300)
+    pages = pages_of(texts)
+    corpus = build(tmp_path, pages, more=f"min_similarity = {least}\n")
+    clusters = clusters_of(texts, least)
+    assert len(clusters) > 50
+    assert urls(tmp_path) == kept_of(pages, clusters, texts)
+    counts = corpus.manifest["counts"]
+    assert counts["pages.dropped.near_duplicate"] == sum(map(len, clusters)) - len(clusters)
+    assert counts.get("near_duplicates.unsettled", 0) == 0
+
+
+def test_the_corpus_is_the_same_however_it_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = made_texts(150, sizes=(1, 2, 40))  # of bands that 40 pages share, not all pairs are compared
+    pages = pages_of(texts)
+    build(tmp_path / "one", pages, files=1)
+    build(tmp_path / "two", pages, files=7, workers=2)
+    build(tmp_path / "turned", pages[::-1], files=5)
+    monkeypatch.setattr(corpus_plan, "group_size", lambda files, rows: 3)
+    build(tmp_path / "groups", pages, files=20)
+    shards = [contents(tmp_path / name / "corpus" / "und") for name in ("one", "two", "turned", "groups")]
+    assert shards[0]
+    assert shards[0] == shards[1] == shards[2] == shards[3]
+
+
+def test_a_page_that_is_everywhere_sends_one_row_for_each_band_and_group(tmp_path: Path) -> None:
+    everywhere, others = made_texts(40, sizes=(1,))[0], made_texts(30, seed=2, sizes=(1,))
+    pages = pages_of([everywhere] * 500 + others)
+    corpus = build(tmp_path, pages, files=4)
+    counts = corpus.manifest["counts"]
+    assert counts["pages.dropped.near_duplicate"] == 499
+    assert counts["near_duplicates.compared"] == 3  # one page of each group with the first of all
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus of pages of which many are nearly the same, with all dropped pages."""
+    folder = tmp_path_factory.mktemp("made")
+    build(folder, pages_of(made_texts(120)), keep_dropped="all")
+    return folder
+
+
+def test_dropped_pages_name_the_page_that_stays(made: Path) -> None:
+    texts = {page.url: page.body for page in pages_of(made_texts(120))}
+    table = pa.concat_tables(map(pq.read_table, sorted((made / "corpus" / "_dropped").glob("*.dedup.parquet"))))
+    dropped = [row for row in table.to_pylist() if row["reason"] == "near_duplicate"]
+    assert {row["url"] for row in dropped} == texts.keys() - urls(made)
+    for row in dropped:
+        stays, share = re.fullmatch(r"(\S+) stays; the estimated similarity is (\d\.\d\d)", row["fact"]).groups()  # type: ignore[union-attr]
+        assert stays in urls(made)
+        assert len(texts[stays]) >= len(row["text"])
+        assert row["text"] == texts[row["url"]]
+        assert abs(jaccard(texts[stays], row["text"]) - float(share)) < 0.2
+
+
+def test_the_report_shows_examples_and_the_largest_clusters(made: Path) -> None:
+    texts = made_texts(120)
+    pages = pages_of(texts)
+    data = json.loads((made / "corpus" / "report.json").read_text())
+    sizes = sorted((len(cluster) for cluster in clusters_of(texts, 0.75)), reverse=True)[:20]
+    assert [each["pages"] for each in data["near_duplicates"]] == sizes
+    assert {each["url"] for each in data["near_duplicates"]} <= kept_of(pages, clusters_of(texts, 0.75), texts)
+    assert len(data["examples"]["near_duplicate"]) == 15
+    report = (made / "corpus" / "report.html").read_text()
+    assert data["near_duplicates"][0]["url"] in report.replace("<wbr>", "")
+    assert "pages that are nearly the same as another" in report
+
+
+def test_a_dropped_page_keeps_no_copy_of_a_span(tmp_path: Path) -> None:
+    long, other, *_ = made_texts(9, sizes=(1,))
+    sentences = long.split("\n")
+    near = "\n".join(sentences[:-1])  # loses to the longer page
+    pages = pages_of([long, near, other + "\n" + "\n".join(sentences[:3])])
+    more = 'min_similarity = 0.5\n[repeated_span]\nunit = "line"\nsize = 1\nwhitespace = "stripped"\n'
+    recipe = RECIPE.replace('["near_duplicate"]', '["near_duplicate", "repeated_span"]')
+    write_crawl(tmp_path, pages, 2)
+    (tmp_path / "near.toml").write_text(recipe + more)
+    corpus = c4pipe.build_corpus(tmp_path / "crawl", output=tmp_path / "corpus", recipe=tmp_path / "near.toml")
+    assert [each.rule for each in corpus.recipe.corpus] == [
+        "normalised_url", "stale_capture", "near_duplicate", "repeated_span",
+    ]  # fmt: skip
+    counts = corpus.manifest["counts"]
+    assert counts["pages.dropped.near_duplicate"] == 1
+    assert counts["units.newest"] == len(sentences) + len(other.split("\n")) + 3
+    assert counts["units.dropped.repeated_span"] == 3
+    assert urls(tmp_path) == {pages[0].url, pages[2].url}
+
+
+@pytest.mark.parametrize("damage", [lose, repeat, alter], ids=["lost", "repeated", "altered"])
+@pytest.mark.parametrize("shuffle", NEAR_SHUFFLES)
+def test_damage_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shuffle: str, damage: Callable[[list[bytes]], list[bytes]]
+) -> None:
+    texts = made_texts(40)
+    if shuffle == "stayed":
+        whole = near_finish.decode
+        left = iter([True])
+
+        def spoiled_decode(data: bytes) -> pa.Table:
+            table = whole(data)
+            if not next(left, False):
+                return table
+            if damage is lose:
+                return table.slice(1)
+            if damage is repeat:
+                return pa.concat_tables([table, table])
+            return table.set_column(0, table.schema.field(0), [table["page_key"].to_numpy() ^ np.uint64(1)])
+
+        monkeypatch.setattr(near_finish, "decode", spoiled_decode)
+    else:
+        spoil(monkeypatch, shuffle, damage)
+    monkeypatch.setattr(corpus_plan, "group_size", lambda files, rows: 2)
+    with pytest.raises(LostDataError, match=rf"did not deliver the shuffle {shuffle} \("):
+        build(tmp_path, pages_of([*texts, *texts[:8]]), files=4)
+    assert not (tmp_path / "corpus" / "manifest.json").exists()
+
+
+def build_on(folder: Path, pages: Sequence[Page], *options: str) -> dict[str, bytes]:
+    write_crawl(folder, pages, 5)
+    given = ["build", str(folder / "crawl"), "--recipe", str(folder / "near.toml"), "--quiet", *options]
+    assert main([*given, "--output", str(folder / "corpus")]) == 0
+    return contents(folder / "corpus" / "und")
+
+
+@pytest.mark.beam
+@pytest.mark.slow
+def test_beam_gives_the_bytes_of_this_machine(tmp_path: Path) -> None:
+    pages = pages_of(made_texts(60))
+    assert build_on(tmp_path / "beam", pages, "--runner", "DirectRunner") == build_on(tmp_path / "here", pages)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("java"), reason="this machine has no Java, which Spark needs")
+def test_spark_gives_the_bytes_of_this_machine(tmp_path: Path) -> None:
+    pages = pages_of(made_texts(60))
+    assert build_on(tmp_path / "spark", pages, "--runner", "spark") == build_on(tmp_path / "here", pages)

@@ -1,0 +1,92 @@
+"""Made pages that are nearly the same, and what the rule `near_duplicate` makes of them in plain Python."""
+
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+
+from c4pipe.filters import minhash, url_key
+from c4pipe.filters.urls import normalise_url
+from c4pipe.wet.page import Page
+
+TIMESTAMP = "2019-04-18T10:12:43Z"
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def made_words(rng: random.Random, number: int) -> list[str]:
+    """Words of two to nine letters, all different."""
+    words: set[str] = set()
+    while len(words) < number:
+        words.add("".join(rng.choices(_LETTERS, k=rng.randint(2, 9))))
+    return sorted(words)
+
+
+def made_texts(families: int, seed: int = 1, sizes: Sequence[int] = (1, 1, 2, 3, 5)) -> list[str]:
+    """Texts in families: copies of one text in which some words are replaced, or the end is missing."""
+    rng = random.Random(seed)
+    vocabulary = made_words(rng, 4000)
+    texts = []
+    for _ in range(families):
+        words = rng.choices(vocabulary, k=rng.randint(60, 240))
+        share = rng.choice((0.0, 0.005, 0.01, 0.02, 0.04))
+        for _ in range(rng.choice(sizes)):
+            copy = [rng.choice(vocabulary) if rng.random() < share else word for word in words]
+            copy = copy[: rng.randint(len(copy) * 9 // 10, len(copy))]
+            lines = [copy[at : at + 12] for at in range(0, len(copy), 12)]
+            texts.append("\n".join(f"{' '.join(line).capitalize()}." for line in lines))
+    rng.shuffle(texts)
+    return texts
+
+
+def pages_of(texts: Iterable[str]) -> list[Page]:
+    """A page of each text, with a URL of its own."""
+    return [
+        Page(f"https://site{number % 7}.example/{number}", TIMESTAMP, text, number, len(text.encode()))
+        for number, text in enumerate(texts)
+    ]
+
+
+def divided(pages: Sequence[Page], files: int) -> dict[str, list[Page]]:
+    """The pages in a number of files, by name."""
+    return {f"CC-{number:05d}.warc.wet.gz": list(pages[number::files]) for number in range(files)}
+
+
+def clusters_of(texts: Sequence[str], min_similarity: float, bands: int = 14, rows: int = 8) -> list[set[int]]:
+    """The clusters of all texts that share a band and are similar enough by all minima: each pair is compared."""
+    signatures = [minhash.minima(text, 5, bands, rows) for text in texts]
+    by_band: Mapping[tuple[int, bytes], set[int]] = defaultdict(set)
+    for number, signature in enumerate(signatures):
+        for band in range(bands if len(signature) else 0):
+            by_band[band, signature[band * rows : (band + 1) * rows].tobytes()].add(number)
+    pairs = {pair for same in by_band.values() for pair in combinations(sorted(same), 2)}
+    return joined(
+        (one, other)
+        for one, other in pairs
+        if (signatures[one] == signatures[other]).sum() >= min_similarity * bands * rows
+    )
+
+
+def joined(pairs: Iterable[tuple[int, int]]) -> list[set[int]]:
+    """The connected components of a graph, of more than one node, in the order of their smallest node."""
+    component: dict[int, set[int]] = {}
+    for pair in pairs:
+        one, other = (component.setdefault(node, {node}) for node in pair)
+        if one is not other:
+            one |= other
+            component.update(dict.fromkeys(other, one))
+    return sorted({id(each): each for each in component.values()}.values(), key=min)
+
+
+def kept_of(pages: Sequence[Page], clusters: Iterable[set[int]], texts: Sequence[str]) -> set[str]:
+    """The URLs of the pages that stay: the longest of each cluster, then the smallest key."""
+    dropped: set[int] = set()
+    for cluster in clusters:
+        order = sorted(cluster, key=lambda each: (-len(texts[each]), url_key(normalise_url(pages[each].url))))
+        dropped.update(order[1:])
+    return {page.url for number, page in enumerate(pages) if number not in dropped}
+
+
+def jaccard(one: str, other: str) -> float:
+    """The exact similarity of two texts: the share of common n-grams."""
+    first, second = (set(minhash.ngram_hashes(each, 5).tolist()) for each in (one, other))
+    return len(first & second) / len(first | second)
