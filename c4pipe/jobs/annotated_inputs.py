@@ -33,7 +33,9 @@ def check_annotated_options(options: CleanOptions) -> None:
     if options.input_kind != "annotated":
         for name in options.inputs:
             if Path(name, annotated_folder.MANIFEST).is_file():
-                raise UsageError(f"input {name!r} is a folder of annotated pages: add --from annotated")
+                raise UsageError(
+                    f"input {name!r} is a folder of annotated pages: build and clean read it with --from annotated"
+                )
         return
     selection, network = options.selection, options.network
     for name, given in {
