@@ -29,8 +29,7 @@ def add_arguments(parser: Parser) -> None:
         "files",
         nargs="*",
         metavar="FILE",
-        help="for robots: crawls, or their robotstxt WARC files: URLs, paths, globs, or @FILE with one of these on each "
-        "line",
+        help="for robots: crawls, or their robotstxt WARC files: URLs, paths, globs, @FILE with one of these a line",
     )
     parser.add_argument(
         "--agents",
