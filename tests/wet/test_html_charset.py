@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from c4pipe.wet.html_charset import decode_html
 
-CASES = json.loads((Path(__file__).parents[1] / "cases" / "html_charsets.json").read_text("utf-8"))
+CASES = json.loads(Path(__file__).with_name("html_charsets.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["why"] for case in CASES])

@@ -24,7 +24,7 @@ from tests.helpers.warc import DATE, HTML_HEAD, crawled, record, response, warc_
 URL = "https://example.com/a?b=c"
 HTML = "<html><head><title>T</title></head><body><nav>Menu</nav><p>The café is open.</p></body></html>"
 TEXT = "Menu\nThe café is open."
-CASES = json.loads((Path(__file__).parents[1] / "cases" / "warc_records.json").read_text())
+CASES = json.loads(Path(__file__).with_name("warc_records.json").read_text())
 
 
 @pytest.fixture(scope="module")
