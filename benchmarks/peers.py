@@ -254,7 +254,9 @@ PEERS = {
     "datatrove": Peer("datatrove, without dedup", datatrove("c4"), json_pages),
     "clean-gopher": Peer("c4pipe clean --recipe gopher", clean_without("gopher", "language"), work_pages),
     "gopher": Peer("datatrove, Gopher's filters", datatrove("gopher"), json_pages),
-    "clean-fineweb": Peer("c4pipe clean --recipe fineweb", clean_without("fineweb", "language", "near_duplicate"), work_pages),
+    "clean-fineweb": Peer(
+        "c4pipe clean --recipe fineweb", clean_without("fineweb", "language", "near_duplicate"), work_pages
+    ),
     "fineweb": Peer("datatrove, FineWeb's filters", datatrove("fineweb"), json_pages),
     "clean-datatrove-c4": Peer(
         "c4pipe clean --recipe datatrove-c4", clean_without("datatrove-c4", "language", "bad_words"), work_pages

@@ -29,7 +29,7 @@ def add_arguments(parser: Parser) -> None:
         "files",
         nargs="*",
         metavar="FILE",
-        help="for robots: robotstxt WARC files of a crawl: URLs, paths, globs, or @FILE with one of these on each line",
+        help="for robots: crawls, or their robotstxt WARC files: URLs, paths, globs, @FILE with one of these a line",
     )
     parser.add_argument(
         "--agents",

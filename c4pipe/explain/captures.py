@@ -179,11 +179,12 @@ class _Work:
         newest, stale = self._files.captures({key})
         if not len(newest):
             missing = len(self._corpus.manifest["missing"])
+            rules = ", ".join(step.rule for step in self._recipe.readable)  # pages that they drop have no row
             raise UsageError(
                 f"the work files of {self._corpus.path} have no page of {url}: it was in none of the "
                 f"{number(len(self._names), f'{self._recipe.input_format} file')}"
                 + (f" ({missing:,} more were missing)" if missing else "")
-                + f", or a rule dropped it as unreadable; run c4pipe explain{self._from} on its "
+                + f", or a rule dropped it early ({rules}); run c4pipe explain{self._from} on its "
                 f"{self._recipe.input_format} file to see which"
             )
         captures = (newest[0], *stale)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from c4pipe.clean import annotated_folder, annotated_path
 from c4pipe.errors import UsageError
@@ -28,8 +29,13 @@ class AnnotatedInputs:
 
 
 def check_annotated_options(options: CleanOptions) -> None:
-    """Raises UsageError for options that annotated folders have not."""
+    """Raises UsageError for options that annotated folders have not, and for annotated folders as other inputs."""
     if options.input_kind != "annotated":
+        for name in options.inputs:
+            if Path(name, annotated_folder.MANIFEST).is_file():
+                raise UsageError(
+                    f"input {name!r} is a folder of annotated pages: build and clean read it with --from annotated"
+                )
         return
     selection, network = options.selection, options.network
     for name, given in {

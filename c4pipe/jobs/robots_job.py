@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from c4pipe.display import error_reason
+from c4pipe.display import error_reason, format_count
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.io import AtomicFile, NetworkOptions, list_names, make_folder, only_run, remove_tree
 from c4pipe.jobs.robots_parts import ROW, ReadRobots, Rows, newest, read_part
@@ -31,7 +31,7 @@ class RobotsSummary:
     Attributes:
         path: the list.
         counts: the WARC files, the URLs that were asked for, the robots.txt files that refuse something; responses by
-            status, skipped responses, and damage.
+            status, those for other URLs than a robots.txt (where redirects lead to), skipped responses, and damage.
     """
 
     path: Path
@@ -46,7 +46,7 @@ def list_robots(
     Files that an interrupted run has read are not read again.
 
     Args:
-        inputs: WARC files: paths, globs, URLs, and `@file` with one of these a line.
+        inputs: `robotstxt` WARC files: crawls, paths, globs, folders, URLs, and `@file` with one of these a line.
         agents: the crawlers whose rules count, by their product tokens; `*` for those that no file names.
         lists: the lists folder.
         runner: what reads the files on this machine.
@@ -57,7 +57,7 @@ def list_robots(
     names = sorted({_checked(agent) for agent in agents})
     if not names:
         raise UsageError("no crawler is named: give product tokens with --agents, such as CCBot,GPTBot")
-    files = find_inputs(inputs, Selection())
+    files = find_inputs(inputs, Selection(), kind="robotstxt")
     folder = lists / blocked_lists.FOLDER
     try:
         make_folder(folder / _PARTS)
@@ -109,9 +109,14 @@ def _identity(file: InputFile, agents: Sequence[str]) -> str:
 
 
 def _write(path: Path, agents: Sequence[str], parts: Sequence[Path]) -> Counter[str]:
-    """Writes the list of all parts, and returns the counts."""
+    """Writes the list of all parts, and returns the counts. Raises UsageError where they have no robots.txt."""
     counts = Counter[str]()
     rows = _newest_rows(parts, counts)
+    if counts["other_urls"] == sum(number for name, number in counts.items() if name.startswith("status.")):
+        raise UsageError(
+            f"{format_count(len(parts), 'file')} read, and no robots.txt is in {'them' if len(parts) > 1 else 'it'}: "
+            "give robotstxt WARC files, which robotstxt.paths.gz of a crawl lists"
+        )
     counts["urls"] = len(rows)
     texts = _after_redirects(rows)
     keys, texts = rows["key"][texts != 0], texts[texts != 0]

@@ -56,6 +56,7 @@ def make_part(items: Iterable[Any], agents: Sequence[str]) -> Part:
             counts[f"damage.{item.kind}"] += 1
         elif url := resource_url(item.url):
             counts[f"status.{item.status // 100}xx"] += 1
+            counts["other_urls"] += not url.partition("?")[0].endswith("/robots.txt")
             text = _rules(item, agents)
             number = url_key(text) if text else 0
             if text:

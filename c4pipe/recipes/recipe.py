@@ -122,6 +122,18 @@ class Recipe:
             for each in getattr(self, stage):
                 yield stage, each
 
+    def applied_steps(self) -> Iterator[tuple[str, Step]]:
+        """Yields what `steps` does, and `empty` also where the recipe does not list it.
+
+        A page without a line is dropped before the rules of the stages `cleaned` and `final`, by `few_sentences` or
+        `few_sentences_left` where the recipe has them, else by `empty`.
+        """
+        for stage in STAGES:
+            if stage == "cleaned" and not self.find("empty"):
+                yield stage, step("empty")
+            for each in getattr(self, stage):
+                yield stage, each
+
     def find(self, rule: str) -> Step | None:
         """Returns the step of `rule`, or None where the recipe has none."""
         return self._by_rule.get(rule)

@@ -60,7 +60,8 @@ class FunnelRow:
 def funnel_rows(recipe: Recipe, counts: Mapping[str, int]) -> list[FunnelRow]:
     """Returns the rows of a funnel, section by section, in the recipe's order.
 
-    Each rule has a row, also where its count is zero. A kind of damage has one where its count is not.
+    Each rule has a row, also where its count is zero. A kind of damage has one where its count is not. So has `empty`
+    where the recipe does not list it.
 
     Args:
         recipe: the recipe of the job.
@@ -106,9 +107,11 @@ def _pages(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
     finished = "pages.kept" in counts  # after `clean` alone, job 2's rules have no row
     yield FunnelRow("pages", "read", "pages read", read, read)
     shown = set()
-    for stage, step in recipe.steps():
+    for stage, step in recipe.applied_steps():
         if (step.definition.scope == "page" or step.rule in _DROP_PAGES) and step.rule not in shown:
             name = f"pages.dropped.{step.rule}"  # of both jobs, for a rule of two stages
+            if not recipe.find(step.rule) and not counts.get(name):
+                continue
             if finished or name in counts or stage not in ("corpus", "final"):
                 shown.add(step.rule)
                 yield FunnelRow("pages", "dropped", step.rule, counts.get(name, 0), read)

@@ -30,7 +30,7 @@ def link_to(rule: str) -> str:
 
 def examples_by_rule(recipe: Recipe, counts: Mapping[str, int], examples: Mapping[str, Pages]) -> Iterator[Block]:
     """Yields the pages that each rule dropped or changed, in the recipe's order; nothing where there are none."""
-    rules = dict.fromkeys(step.rule for _, step in recipe.steps() if examples.get(step.rule))
+    rules = dict.fromkeys(step.rule for _, step in recipe.applied_steps() if examples.get(step.rule))
     if rules:
         yield Paragraph(
             "For each rule, excerpts of a random sample of its pages: a hash of the URL draws them, so each run shows "

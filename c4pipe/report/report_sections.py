@@ -94,7 +94,7 @@ def _rule_notes(report: ReportInput) -> dict[str, tuple[str, str]]:
             short(describe_step(step), WORDING_SIZE),
             report_examples.link_to(step.rule) if report.examples.get(step.rule) else "",
         )
-        for _, step in report.recipe.steps()
+        for _, step in report.recipe.applied_steps()
     }
 
 

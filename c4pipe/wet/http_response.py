@@ -81,7 +81,7 @@ def decode_body(fields: dict[str, str], body: bytes) -> tuple[bytes, bool]:
     """
     is_whole = True
     if "chunked" in fields.get("transfer-encoding", "").lower():
-        body, is_whole = _join_chunks(body)
+        body, is_whole = join_chunks(body)
     codings = [each.strip() for each in fields.get("content-encoding", "").lower().split(",")]
     if len(codings) > _MOST_CODINGS:
         raise EncodingError(f"{len(codings)} codings")
@@ -96,7 +96,8 @@ def decode_body(fields: dict[str, str], body: bytes) -> tuple[bytes, bool]:
     return body, is_whole
 
 
-def _join_chunks(body: bytes) -> tuple[bytes, bool]:
+def join_chunks(body: bytes) -> tuple[bytes, bool]:
+    """Returns a body without the sizes of its chunks, and whether it is whole; a body that has no chunks as it is."""
     chunks: list[bytes] = []
     place = 0
     while size := _CHUNK.match(body, place):

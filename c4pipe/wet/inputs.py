@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from glob import glob, has_magic
 from pathlib import Path
@@ -19,12 +19,16 @@ WET_ENDINGS = (".wet", ".wet.gz")
 WARC_ENDINGS = (".warc", ".warc.gz")
 """The endings of WARC files that are searched in folders."""
 
-_ENDINGS = {"wet": WET_ENDINGS, "warc": WARC_ENDINGS}
+_ENDINGS = {"wet": WET_ENDINGS, "warc": WARC_ENDINGS, "robotstxt": WARC_ENDINGS}
 
 COMMON_CRAWL = "https://data.commoncrawl.org"
 """The default address of crawls: Common Crawl's public server."""
 
-_NAME_THEM = "give another folder, or name the files themselves"
+_SAME_NAME = {
+    "wet": ", and a work file is named after its WET file: rename one, or clean them into two --work folders",
+    "warc": ", and a work file is named after its WARC file: rename one, or clean them into two --work folders",
+    "robotstxt": ": rename one, or leave it out",
+}
 _CRAWL = re.compile(r"CC-MAIN-[0-9]{4}(?:-[0-9]{2,4})?(?:-[0-9]{2})?")
 _NAME = re.compile(r"[\w][\w.@+=, -]{0,254}")
 _LONGEST = 230  # bytes of a name: file systems allow 255, and ".quarantine.jsonl" and the like are added
@@ -111,7 +115,7 @@ def find_inputs(
         selection: which files of a crawl; None for all.
         on_wait: gets each wait of the download of a crawl's list; without it, waits are logged.
         on_note: is called with a sentence where a crawl has fewer files than are selected.
-        kind: `wet` or `warc`: which files are searched in crawls and folders.
+        kind: `wet`, `warc` or `robotstxt` (WARC files of robots.txt files): what is searched in crawls and folders.
 
     Raises UsageError if an input names no file, or if two files have one name; C4pipeError if a crawl's list can't be
     downloaded.
@@ -123,10 +127,7 @@ def find_inputs(
             name = _name(path)
             other = paths.setdefault(name, path)
             if other != path and (is_url(path) or is_url(other) or Path(other).resolve() != Path(path).resolve()):
-                raise UsageError(
-                    f"{other} and {path} have the same name, and a work file is named after its WET file: "
-                    "rename one, or clean them into two --work folders"
-                )
+                raise UsageError(f"{other} and {path} have the same name{_SAME_NAME[kind]}")
     chosen = selection is not None and (selection.files is not None or selection.sample is not None)
     if chosen and not finder.crawls:
         raise UsageError(
@@ -187,7 +188,7 @@ class _Finder:
                 "copy it to one of these"
             )
         else:
-            yield from map(str, _local(pattern, self._endings))
+            yield from map(str, _local(pattern, self._kind))
 
     def _list(self, name: str) -> Iterator[str]:
         try:
@@ -212,9 +213,7 @@ class _Finder:
         except (OSError, ValueError) as error:
             raise UsageError(f"input {folder!r} can't be listed: {error_reason(error)}") from None
         if not sizes:
-            raise UsageError(
-                f"the folder {folder} has no file whose name ends in {' or '.join(self._endings)}: {_NAME_THEM}"
-            )
+            raise _no_inputs(folder, (), self._kind)
         self._sizes.update(sizes)
         yield from sizes
 
@@ -241,14 +240,23 @@ def _meant(pattern: str) -> str:
     return ""
 
 
-def _local(pattern: str, endings: tuple[str, ...]) -> list[Path]:
+def _no_inputs(folder: str, names: Iterable[str], kind: str) -> UsageError:
+    """Returns the error of a folder without inputs of this kind, given the names of its files."""
+    other, advice = {
+        "wet": ("warc", "add --from warc, for it has WARC files"),
+        "warc": ("wet", "leave out --from warc, for it has WET files"),
+    }.get(kind, ("", ""))
+    if not any(_is_input(name, _ENDINGS.get(other, ())) for name in names):
+        advice = "give another folder, or name the files themselves"
+    return UsageError(f"the folder {folder} has no file whose name ends in {' or '.join(_ENDINGS[kind])}: {advice}")
+
+
+def _local(pattern: str, kind: str) -> list[Path]:
     path = Path(pattern)
     if path.is_dir():
-        paths = [each for each in path.rglob("*") if _is_input(each.name, endings) and each.is_file()]
+        paths = [each for each in path.rglob("*") if _is_input(each.name, _ENDINGS[kind]) and each.is_file()]
         if not paths:
-            raise UsageError(
-                f"the folder {pattern} has no file whose name ends in {' or '.join(endings)}: {_NAME_THEM}"
-            )
+            raise _no_inputs(pattern, (each.name for each in path.rglob("*")), kind)
         return paths
     if path.is_file():
         return [path]

@@ -1,6 +1,5 @@
 """Reads the robots.txt files of a `robotstxt` WARC file: one response for each URL that the crawler asked for."""
 
-import re
 import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -8,14 +7,11 @@ from urllib.parse import urljoin
 
 from c4pipe.io import ByteStream
 from c4pipe.wet.damage import Damage
+from c4pipe.wet.http_response import join_chunks, parse_head
 from c4pipe.wet.page import microseconds
 from c4pipe.wet.records import read_records
 
 _MOST = 1 << 20  # bytes of a body that are decoded: twice what counts of a robots.txt
-_STATUS = re.compile(rb"HTTP/[0-9.]{1,9} +([0-9]{3})(?![0-9])", re.IGNORECASE)
-_HEAD_END = re.compile(rb"\r?\n\r?\n")
-_HEAD_CAP = 256 * 1024
-_CHUNK = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\n]{0,999})?\r?\n")  # RFC 9112, 7.1
 
 SKIPPED = {
     "no_url": "a response has no WARC-Target-URI",
@@ -61,42 +57,36 @@ def read_robots(stream: ByteStream) -> Iterator[RobotsRecord | str | Damage]:
 def _response(fields: dict[str, str], response: bytes) -> RobotsRecord | str:
     url = fields.get("warc-target-uri", "").strip("<>")  # old writers put a URL into brackets
     captured = microseconds(fields.get("warc-date", ""))
-    status = _STATUS.match(response)
-    for reason, value in (("no_url", url), ("no_date", captured is not None), ("no_status", status)):
+    head = parse_head(response)
+    for reason, value in (("no_url", url), ("no_date", captured is not None), ("no_status", head)):
         if not value:
             return reason
     assert captured is not None
-    assert status is not None
-    end = _HEAD_END.search(response, 0, _HEAD_CAP)
-    head = response[: end.start() if end else len(response)]
-    code = int(status[1])
-    location = _field(head, b"location") if 300 <= code < 400 else ""
-    if not 200 <= code < 300:
-        return RobotsRecord(url, captured, code, _joined(url, location), b"")
-    body = _decoded(head, response[end.end() :] if end else b"")
-    return "other_coding" if body is None else RobotsRecord(url, captured, code, "", body)
+    assert head is not None
+    if not 200 <= head.status < 300:
+        location = head.fields.get("location", "") if 300 <= head.status < 400 else ""
+        return RobotsRecord(url, captured, head.status, _joined(url, location), b"")
+    body = _decoded(head.fields, response[head.start :])
+    return "other_coding" if body is None else RobotsRecord(url, captured, head.status, "", body)
 
 
 def _joined(url: str, location: str) -> str:
+    location = location.encode("latin-1").decode("utf-8", "replace")  # some servers do not escape it
     try:
         return urljoin(url, location) if location else ""
     except ValueError:  # brackets that are no IPv6 address
         return ""
 
 
-def _field(head: bytes, name: bytes) -> str:
-    match = re.search(rb"(?im)^" + name + rb"[ \t]*:[ \t]*([^\r\n]*)", head)
-    return match[1].decode("utf-8", "replace").strip() if match else ""
-
-
-def _decoded(head: bytes, body: bytes) -> bytes | None:
+def _decoded(fields: dict[str, str], body: bytes) -> bytes | None:
     """Returns a body without chunks and compression, _MOST bytes of it at most; None where that fails.
 
-    Crawlers may store a body that they have decoded beside the headers as they came. Such a body stays as it is.
+    Crawlers may store a body that they have decoded beside the headers as they came. Such a body stays as it is. Unlike
+    HTML, it is any text, so its first byte does not tell. brotli is not needed for this list.
     """
-    if "chunked" in _field(head, b"transfer-encoding").lower():
-        body = _without_chunks(body)
-    coding = _field(head, b"content-encoding").lower()
+    if "chunked" in fields.get("transfer-encoding", "").lower():
+        body, _ = join_chunks(body)
+    coding = fields.get("content-encoding", "").lower()
     if coding in ("gzip", "x-gzip", "deflate"):
         if coding != "deflate" and not body.startswith(b"\x1f\x8b"):
             return body[:_MOST]
@@ -105,13 +95,3 @@ def _decoded(head: bytes, body: bytes) -> bytes | None:
         except zlib.error:
             return None
     return None if coding in ("br", "zstd", "compress") and not body.isascii() else body[:_MOST]
-
-
-def _without_chunks(body: bytes) -> bytes:
-    """Returns a body without the sizes of its chunks, up to where they end; a body that has none as it is."""
-    pieces, place = [], 0
-    while (chunk := _CHUNK.match(body, place)) and (size := int(chunk[1], 16)):
-        pieces.append(body[chunk.end() : chunk.end() + size])
-        place = chunk.end() + size
-        place += 2 if body[place : place + 2] == b"\r\n" else 1
-    return b"".join(pieces) if pieces or place or _CHUNK.match(body) else body

@@ -192,6 +192,13 @@ def test_a_folder_without_its_manifest_is_refused(
     assert not (tmp_path / "corpus").exists()
 
 
+def test_a_folder_of_annotated_pages_as_wet_files_is_named(
+    copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    says = sentence(capsys, "build", copy, "--output", tmp_path / "corpus")
+    assert says.endswith("is a folder of annotated pages: build and clean read it with --from annotated")
+
+
 def test_a_changed_manifest_is_refused(copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = copy / annotated_folder.MANIFEST
     path.write_text(path.read_text().replace('"pages": ', '"pages": 1'))

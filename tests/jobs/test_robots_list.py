@@ -13,7 +13,7 @@ from c4pipe.jobs import robots_job
 from c4pipe.jobs.robots_parts import ReadRobots
 from c4pipe.recipes.robots_list import RobotsList, read_robots_list
 from c4pipe.runners import Progress, RunnerOptions
-from c4pipe.wet import find_inputs
+from c4pipe.wet import Selection, find_inputs
 from tests.helpers.robots import member, response
 
 REFUSE = "User-agent: *\nDisallow: /private\n"
@@ -142,6 +142,39 @@ def test_no_file_refuses_anything(tmp_path: Path) -> None:
     assert made.refusal("https://example.com/", ("CCBot",)) is None
 
 
+def test_pages_are_not_taken_for_robots_txt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "pages.warc.gz").write_bytes(response("https://example.com/robots", REFUSE))
+    command = ["lists", "robots", str(tmp_path / "pages.warc.gz"), "--lists", str(tmp_path / "lists")]
+    assert main.main(command) == 2
+    assert "1 file read, and no robots.txt is in it" in capsys.readouterr().err
+    assert not (tmp_path / "lists" / "blocked" / "robots.npy").exists()
+
+
+def test_what_servers_and_crawlers_leave_as_it_is(tmp_path: Path) -> None:
+    members = [
+        response("https://a.example/robots.txt", status=301, fields={"Location": "/caf\u00e9"}),
+        response("https://a.example/caf%C3%A9", REFUSE),
+        response("https://b.example/robots.txt", f"# \u00e9\n{REFUSE}", fields=ZIPPED),  # decoded by the crawler
+        response("https://c.example/robots.txt", REFUSE, fields={"Transfer-Encoding": "chunked"}),  # also
+    ]
+    (tmp_path / "one.warc.gz").write_bytes(b"".join(members))
+    made = list_of(tmp_path / "lists", tmp_path / "one.warc.gz")
+    for host in "abc":
+        assert made.refusal(f"https://{host}.example/private", ("CCBot",)), host
+
+
+def test_a_crawl_stands_for_its_robotstxt_files(tmp_path: Path) -> None:
+    names = [f"crawl-data/CC-MAIN-2024-22/segments/1/robotstxt/{number}.warc.gz" for number in range(2)]
+    (tmp_path / "crawl-data" / "CC-MAIN-2024-22").mkdir(parents=True)
+    listing = tmp_path / "crawl-data" / "CC-MAIN-2024-22" / "robotstxt.paths.gz"
+    listing.write_bytes(gzip.compress("\n".join(names).encode()))
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"")
+    found = find_inputs(["CC-MAIN-2024-22"], Selection(source=str(tmp_path)), kind="robotstxt")
+    assert [file.path for file in found] == [str(tmp_path / name) for name in names]
+
+
 def test_files_that_were_read_are_not_read_again(crawl: Path, tmp_path: Path) -> None:
     expected = list_of(tmp_path / "whole", *sorted(crawl.iterdir()))
     files = find_inputs([str(crawl / name) for name in FILES])
@@ -165,6 +198,12 @@ def test_files_that_were_read_are_not_read_again(crawl: Path, tmp_path: Path) ->
         (["robots", "{crawl}/none.warc.gz"], "no such file"),
         (["robots", "{crawl}/first.warc.gz", "--agents", "my bot"], "such as CCBot"),
         (["robots", "{crawl}/first.warc.gz", "--recipe", "c4"], "--recipe"),
+        (
+            ["robots", "samples/crawl/*.gz", "--quiet"],
+            "3 files read, and no robots.txt is in them: give robotstxt WARC",
+        ),
+        (["robots", "samples/crawl"], "no file whose name ends in .warc or .warc.gz: give another folder"),
+        (["robots", "{crawl}/first.warc.gz", "{crawl}/../first.warc.gz"], "have the same name: rename one"),
         (["show", "{crawl}/first.warc.gz"], "only lists robots"),
     ],
 )
@@ -172,6 +211,7 @@ def test_a_mistake_is_one_sentence(
     arguments: list[str], says: str, crawl: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = [each.replace("{crawl}", str(crawl)) for each in arguments]
+    (crawl.parent / "first.warc.gz").write_bytes(b"")
     assert main.main(["lists", *given, "--lists", str(tmp_path / "lists")]) == 2
     said = capsys.readouterr().err.strip()
     assert says in said

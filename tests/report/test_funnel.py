@@ -58,6 +58,17 @@ def test_a_rule_that_dropped_nothing_has_a_row(recipe: str) -> None:
     assert rules == counted - {"body_lines"}
 
 
+def test_pages_without_a_line_have_a_row_where_no_rule_of_the_recipe_drops_them() -> None:
+    counts = {"pages.read": 9, "pages.dropped.bad_token": 2, "pages.dropped.empty": 3, "pages.kept": 4}
+    rows = by_section(funnel_rows(RECIPES["dolma-c4"], counts))["pages"]
+    assert [(row.name, row.signed) for row in rows if row.number] == [
+        ("pages read", "9"),
+        ("bad_token", "-2"),
+        ("empty", "-3"),
+        ("pages kept", "4"),
+    ]
+
+
 def test_rules_of_dedup_have_no_row_before_it() -> None:
     rows = funnel_rows(C4, {"pages.read": 5, "pages.cleaned": 3, "pages.dropped.too_long": 2})
     assert not {"stale_capture", "repeated_span", "few_sentences_left"} & {row.name for row in rows}

@@ -36,3 +36,13 @@ def test_of_a_folder_in_a_store(moto: str, monkeypatch: pytest.MonkeyPatch) -> N
         store.put("crawl/x/.hidden.wet", b"x")
         with pytest.raises(UsageError, match="its last part is no file name"):
             find_inputs(["s3://crawl/x/"], Selection(network=QUICK))
+
+
+def test_a_folder_of_the_other_kind_is_named(folder: Path) -> None:
+    with pytest.raises(UsageError, match=r"in .warc or .warc.gz: leave out --from warc, for it has WET"):
+        find_inputs([str(folder)], kind="warc")
+    with pytest.raises(UsageError, match=r"in .warc or .warc.gz: give another folder"):
+        find_inputs([str(folder)], kind="robotstxt")
+    (folder / "a.wet.gz").rename(folder / "a.warc.gz")
+    with pytest.raises(UsageError, match=r"in .wet or .wet.gz: add --from warc, for it has WARC files"):
+        find_inputs([str(folder)])
