@@ -14,6 +14,7 @@ _KINDS = {
     "other_text": "in both, with other text",
 }
 _LABELS = {
+    "records.skipped": "records that are no page: {}",
     "pages.read": "pages read",
     "pages.dropped": "  {}",
     "pages.edited": "  {} (changed)",

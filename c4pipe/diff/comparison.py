@@ -15,7 +15,9 @@ KINDS = ("only_first", "only_second", "other_text")
 """How a page can differ: it is only in one of the corpora, or it is in both with different texts."""
 
 _ORDER = (
-    *("pages.read", "pages.dropped", "pages.cleaned", "pages.edited", "pages.kept", "pages.validation"),
+    "records.skipped",
+    *("pages.read", "pages.dropped", "pages.cleaned", "pages.edited", "pages.kept", "pages.validation", "pages.added"),
+    *("near_duplicates.compared", "near_duplicates.similar", "near_duplicates.unsettled"),
     *("lines.read", "lines.dropped", "lines.edited", "lines.left"),
     *("units.cleaned", "units.newest", "units.dropped", "units.kept"),
     *("spans.repeated", "spans.kept", "spans.doubled", "spans.joined"),
@@ -58,14 +60,16 @@ class Diff:
     def counts(self) -> dict[str, tuple[int | None, int | None]]:
         """The counters of both by name; None where a recipe does not have the rule of a counter.
 
-        Rules are in the order of the first recipe. Rules that only the second recipe has come last.
+        Rules are in the order of the first recipe. Rules that only the second recipe has come last; so do counters
+        that another release wrote.
         """
         first, second = self.corpora
         rules = list(dict.fromkeys(step.rule for corpus in self.corpora for _, step in corpus.recipe.steps()))
 
         def place(name: str) -> tuple[int, int, str]:
             what, rest = split_name(name)
-            return _ORDER.index(what), rules.index(rest) if rest in rules else -1, rest
+            known = _ORDER.index(what) if what in _ORDER else len(_ORDER)
+            return known, rules.index(rest) if rest in rules else -1, rest
 
         names = sorted({*first.counts, *second.counts}, key=place)
         return {name: (_count(first, name), _count(second, name)) for name in names}

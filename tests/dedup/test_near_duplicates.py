@@ -143,6 +143,24 @@ def test_a_dropped_page_keeps_no_copy_of_a_span(tmp_path: Path) -> None:
     assert urls(tmp_path) == {pages[0].url, pages[2].url}
 
 
+def test_diff_shows_the_dropped_pages(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "plain.toml").write_text('base = "unfiltered"\noff = ["language"]\n')
+    c4pipe.build_corpus(made / "crawl", output=tmp_path / "plain", recipe=tmp_path / "plain.toml", workers=1)
+    pages = {page.url for page in pages_of(made_texts(120))}
+    dropped = pages - urls(made)
+    assert main(["diff", str(tmp_path / "plain"), str(made / "corpus"), "--json", "--examples", "1000"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["pages"] == {
+        **dict.fromkeys(("only_second", "other_text"), 0),
+        "only_first": len(dropped),
+        "same_text": len(pages - dropped),
+    }
+    assert {each["url"] for each in found["examples"]["only_first"]} == dropped
+    assert found["counts"]["pages.dropped.near_duplicate"] == [None, len(dropped)]
+    assert main(["diff", str(tmp_path / "plain"), str(made / "corpus")]) == 0
+    assert re.search(rf"^  near_duplicate +- +{len(dropped)} +\+{len(dropped)}$", capsys.readouterr().out, re.MULTILINE)
+
+
 @pytest.mark.parametrize("damage", [lose, repeat, alter], ids=["lost", "repeated", "altered"])
 @pytest.mark.parametrize("shuffle", NEAR_SHUFFLES)
 def test_damage_is_named(

@@ -216,6 +216,22 @@ def test_counters_stand_in_the_order_of_the_rules(tmp_path: Path) -> None:
     ]
 
 
+def test_counters_that_no_rule_has_do_not_stop_it(tmp_path: Path) -> None:
+    """Those of WARC files, of near-duplicates, and of another release."""
+    one = {"future.counter": 1, "near_duplicates.compared": 7, "pages.read": 9}
+    other = {"records.skipped.request": 4, "pages.read": 9, "future": 2}
+    found = counts_of(C4, one, TFDS, other, tmp_path)
+    assert found.counts == {
+        "records.skipped.request": (0, 4),
+        "pages.read": (9, 9),
+        "near_duplicates.compared": (7, 0),
+        "future": (0, 2),
+        "future.counter": (1, 0),
+    }
+    assert list(found.counts)[:3] == ["records.skipped.request", "pages.read", "near_duplicates.compared"]
+    assert "records that are no page: request" in "\n".join(printed(found))
+
+
 def printed(diff: Diff, colours: bool = False) -> list[str]:
     file = io.StringIO()
     console = Console(file=file, width=80, force_terminal=colours, color_system="standard" if colours else None)
