@@ -53,6 +53,15 @@ class NearDuplicates:
             if len(pages):
                 yield pages.drop_columns(["minima"]).append_column("fact", pa.array(self._facts(pages), pa.string()))
 
+    def urls(self, path: StoragePath, file: int) -> tuple[Rows, pa.Array, pa.Array]:
+        """Returns the PAIRs of the pages of a work file to drop, their URLs, and those of the pages that stay."""
+        pairs = self._pairs[self._pairs["file"] == file]
+        # All pages that stay have come, unless the runner lost some: the control totals tell that.
+        pairs = pairs[np.isin(pairs["first_page"], self._keys)]
+        pairs = pairs[np.argsort(pairs["row"])]
+        staying = self._staying["url"].take(pa.array(np.searchsorted(self._keys, pairs["first_page"])))
+        return pairs, read_staying(path, pairs["row"])["url"].combine_chunks(), staying.combine_chunks()
+
     def _facts(self, pages: pa.Table) -> list[str]:
         stays = self._pairs["first_page"][np.searchsorted(self._pairs["page"], pages["page_key"].to_numpy())]
         if not np.isin(stays, self._keys).all():  # the runner lost pages: the control totals tell, nothing is published
