@@ -33,7 +33,7 @@ _HELD_BYTES = 64 * 1024 * 1024  # of finished pages in memory, before they are s
 class FinishPages(DedupStep):
     """(group, files, stale rows, marks and changes) -> (shard, pages), and the removed spans by bucket."""
 
-    outputs = ("rows", "removed", REPORT)
+    outputs: tuple[str, ...] = ("rows", "removed", REPORT)
     tallied = ("pages", "finished")
 
     def __init__(self, plan: DedupPlan, shown: Collection[str]) -> None:

@@ -213,7 +213,9 @@ def build_on(folder: Path, pages: Sequence[Page], *options: str) -> dict[str, by
     write_crawl(folder, pages, 5)
     given = ["build", str(folder / "crawl"), "--recipe", str(folder / "near.toml"), "--quiet", *options]
     assert main([*given, "--output", str(folder / "corpus")]) == 0
-    return contents(folder / "corpus" / "und")
+    report = json.loads((folder / "corpus" / "report.json").read_text())
+    sections = {name: json.dumps(report[name]).encode() for name in ("near_duplicates", "copied_hosts")}
+    return contents(folder / "corpus" / "und") | sections
 
 
 @pytest.mark.beam
