@@ -68,7 +68,8 @@ def with_names(pairs: Iterable[Mapping[str, int]], files: Sequence[StoragePath])
     names: dict[tuple[int, int], str] = {}
     for file in sorted({file for file, _ in places}):
         rows = [row for of, row in places if of == file]
-        hosts = domains(read_staying(files[file], np.array(rows, np.uint32))["url"].combine_chunks()).to_pylist()
+        pages = read_staying(files[file], np.array(rows, np.uint32), ["url"])
+        hosts = domains(pages["url"].combine_chunks()).to_pylist()
         names.update(zip(((file, row) for row in rows), hosts, strict=True))
     return [
         {
