@@ -14,12 +14,15 @@ _KINDS = {
     "other_text": "in both, with other text",
 }
 _LABELS = {
-    "records.skipped": "records that are no page: {}",
+    "records.skipped": "records skipped: {}",
     "pages.read": "pages read",
     "pages.dropped": "  {}",
     "pages.edited": "  {} (changed)",
     "pages.kept": "pages kept",
     "pages.validation": "  of these in validation",
+    "near_duplicates.compared": "pairs of pages compared",
+    "near_duplicates.similar": "  nearly the same",
+    "near_duplicates.unsettled": "  pages of clusters that may be in two parts",
     "lines.read": "lines read",
     "lines.dropped": "  {}",
     "lines.edited": "  {} (changed)",
@@ -41,11 +44,12 @@ _WIDTH = 80
 
 
 def heads(diff: Diff) -> Iterator[Text]:
-    """Yields a line for each corpus: where it is, and its recipe."""
+    """Yields a line for each corpus: where it is, its recipe, and how its text was made of HTML."""
     for side, corpus in zip(("first", "second"), diff.corpora, strict=True):
         languages = corpus.recipe.languages
         words = ", ".join(languages) if len(languages) <= 8 else f"{len(languages)} languages"
-        yield _line(f"{side + ':':8}{corpus.path} (recipe {corpus.recipe.name}; {words})", "bold")
+        text = f"; text by {corpus.recipe.extraction}" if corpus.recipe.extraction else ""
+        yield _line(f"{side + ':':8}{corpus.path} (recipe {corpus.recipe.name}; {words}{text})", "bold")
 
 
 def counts_table(diff: Diff) -> Table:

@@ -16,7 +16,7 @@ KINDS = ("only_first", "only_second", "other_text")
 
 _ORDER = (
     "records.skipped",
-    *("pages.read", "pages.dropped", "pages.cleaned", "pages.edited", "pages.kept", "pages.validation", "pages.added"),
+    *("pages.read", "pages.dropped", "pages.cleaned", "pages.edited", "pages.kept", "pages.validation"),
     *("near_duplicates.compared", "near_duplicates.similar", "near_duplicates.unsettled"),
     *("lines.read", "lines.dropped", "lines.edited", "lines.left"),
     *("units.cleaned", "units.newest", "units.dropped", "units.kept"),
@@ -58,18 +58,18 @@ class Diff:
 
     @property
     def counts(self) -> dict[str, tuple[int | None, int | None]]:
-        """The counters of both by name; None where a recipe does not have the rule of a counter.
+        """The counters of both by name; None where a recipe does not have the rule of a counter, or has no WARC files.
 
-        Rules are in the order of the first recipe. Rules that only the second recipe has come last; so do counters
-        that another release wrote.
+        Rules are in the order of the first recipe. Rules that only the second recipe has come last, and behind them
+        `empty` where no recipe lists it.
         """
         first, second = self.corpora
         rules = list(dict.fromkeys(step.rule for corpus in self.corpora for _, step in corpus.recipe.steps()))
 
         def place(name: str) -> tuple[int, int, str]:
             what, rest = split_name(name)
-            known = _ORDER.index(what) if what in _ORDER else len(_ORDER)
-            return known, rules.index(rest) if rest in rules else -1, rest
+            order = _ORDER.index(what) if what in _ORDER else len(_ORDER)  # of a later version
+            return order, rules.index(rest) if rest in rules else len(rules), rest
 
         names = sorted({*first.counts, *second.counts}, key=place)
         return {name: (_count(first, name), _count(second, name)) for name in names}
@@ -99,8 +99,10 @@ def split_name(counter: str) -> tuple[str, str]:
 
 def _count(corpus: Corpus, name: str) -> int | None:
     what, rest = split_name(name)
-    if what.endswith((".dropped", ".edited")) and corpus.recipe.find(rest) is None:
+    if what == "records.skipped" and not corpus.recipe.extraction:
         return None
+    if what.endswith((".dropped", ".edited")) and corpus.recipe.find(rest) is None:
+        return corpus.counts.get(name)  # a page without a line is dropped by `empty` also where no recipe lists it
     return int(corpus.counts.get(name, 0))
 
 

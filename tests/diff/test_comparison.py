@@ -216,20 +216,33 @@ def test_counters_stand_in_the_order_of_the_rules(tmp_path: Path) -> None:
     ]
 
 
-def test_counters_that_no_rule_has_do_not_stop_it(tmp_path: Path) -> None:
-    """Those of WARC files, of near-duplicates, and of another release."""
-    one = {"future.counter": 1, "near_duplicates.compared": 7, "pages.read": 9}
-    other = {"records.skipped.request": 4, "pages.read": 9, "future": 2}
-    found = counts_of(C4, one, TFDS, other, tmp_path)
-    assert found.counts == {
-        "records.skipped.request": (0, 4),
-        "pages.read": (9, 9),
-        "near_duplicates.compared": (7, 0),
-        "future": (0, 2),
-        "future.counter": (1, 0),
-    }
-    assert list(found.counts)[:3] == ["records.skipped.request", "pages.read", "near_duplicates.compared"]
-    assert "records that are no page: request" in "\n".join(printed(found))
+def test_a_page_without_a_line_counts_where_the_recipe_lists_no_rule_for_it(tmp_path: Path) -> None:
+    one = {"pages.dropped.bad_token": 1, "pages.dropped.empty": 25}
+    other = {"pages.dropped.empty": 2, "pages.dropped.few_stop_words": 1}
+    found = counts_of(RECIPES["dolma-c4"], one, RECIPES["gopher"], other, tmp_path).counts
+    assert list(found.items()) == [
+        ("pages.dropped.bad_token", (1, None)),
+        ("pages.dropped.few_stop_words", (None, 1)),
+        ("pages.dropped.empty", (25, 2)),
+    ]
+
+
+def test_counters_of_warc_files_and_near_duplicates_have_rows(tmp_path: Path) -> None:
+    one = {"records.skipped.request": 70, "pages.read": 9, "near_duplicates.compared": 3, "counter.of_later": 1}
+    other = {"pages.read": 8, "near_duplicates.similar": 1, "near_duplicates.unsettled": 1}
+    extracted = C4.with_extraction("main: resiliparse 2.0.1")
+    lines = printed(counts_of(extracted, one, RECIPES["fineweb"], other, tmp_path))
+    assert "(recipe c4; en; text by main: resiliparse 2.0.1)" in lines[:3]
+    start = next(number for number, line in enumerate(lines) if line.split() == ["first", "second", "difference"])
+    assert [line.split() for line in lines[start + 1 : start + 6]] == [
+        ["records", "skipped:", "request", "70", "-", "-70"],
+        ["pages", "read", "9", "8", "-1"],
+        ["pairs", "of", "pages", "compared", "3", "0", "-3"],
+        ["nearly", "the", "same", "0", "1", "+1"],
+        ["pages", "of", "clusters", "that", "may", "be", "in", "two", "parts", "0", "1", "+1"],
+    ]
+    assert lines[start + 6].split() == ["pages"]  # the next table
+    assert max(map(len, lines[start:])) <= 80
 
 
 def printed(diff: Diff, colours: bool = False) -> list[str]:
