@@ -2,6 +2,7 @@
 
 from rich.table import Table
 
+from c4pipe.dedup import BAND_ROW
 from c4pipe.display import format_core_time, format_count, format_duration, format_number, format_size
 from c4pipe.filters import SPAN_ROW
 from c4pipe.jobs import Cost, Plan, Sizes
@@ -60,9 +61,9 @@ def _times(table: Table, plan: Plan, sizes: Sizes, cost: Cost) -> None:
 
 
 def _bytes(table: Table, plan: Plan, cost: Cost) -> None:
-    rows = cost.rows * SPAN_ROW.itemsize
+    rows = cost.rows * SPAN_ROW.itemsize + cost.band_rows * BAND_ROW.itemsize
     largest = max(cost.corpus_bytes.values())
-    row_count, row_size = format_number(cost.rows * plan.scale), format_size(rows * plan.scale)
+    row_count, row_size = format_number((cost.rows + cost.band_rows) * plan.scale), format_size(rows * plan.scale)
     source = f"{row_count} rows, {row_size}; pages, {format_size(largest * plan.scale)}"
     table.add_row("shuffle", format_size((rows + largest) * plan.scale), source)
     table.add_row("work files, disk", format_size(cost.work_bytes * plan.scale), "")

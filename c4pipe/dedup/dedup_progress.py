@@ -10,11 +10,15 @@ from c4pipe.runners import Facts, Progress, State
 
 _STEPS = {
     "urls": (0.10, "reads URLs"),
+    "bands": (0.15, "looks for near-duplicates"),
     "spans": (0.15, "looks for repeats"),
     "pages": (0.50, "finishes pages"),
     "shards": (0.25, "writes shards"),
 }
-"""The steps that handle pages, in their order: the share of time that each took on 32,000 pages, and its words."""
+"""The steps that handle pages, in their order: the share of time that each took on 32,000 pages, and its words.
+
+Only some recipes have `bands`, which takes as long as `spans` on real pages. The shares of the other steps add up to 1.
+"""
 
 
 def watch_dedup(
@@ -27,7 +31,7 @@ def watch_dedup(
         output: the folder of the corpus.
         shards: the paths of all shard files, inside the corpus.
         spill: the folder in which the steps tally their pages; empty if there is none.
-        pages: how many pages the steps `urls`, `spans` and `pages` will handle.
+        pages: how many pages the steps before `shards` will handle: those that the job has.
     """
     written, latest = 0, 0.0
 
@@ -53,13 +57,15 @@ def share_done(done: Mapping[str, int], pages: Mapping[str, int]) -> tuple[float
 
     Args:
         done: the pages that each step has handled. Those that `finished` has are the pages of the shards.
-        pages: the pages that each of the other steps will handle.
+        pages: the pages that each of the other steps will handle. A step that is not there is none of the job's.
     """
     totals = {**pages, "shards": done.get("finished", 0)}
+    steps = {step: _STEPS[step] for step in _STEPS if step in totals}
+    whole = sum(weight for weight, _ in steps.values())
     before, share, words = 0.0, 0.0, ""
-    for step, (weight, verb) in _STEPS.items():
+    for step, (weight, verb) in steps.items():
         if done.get(step):  # so all steps before it have ended
             share = before + weight * min(1.0, done[step] / max(1, totals[step]))
             words = verb
         before += weight
-    return share, words
+    return share / whole, words

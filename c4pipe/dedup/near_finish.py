@@ -1,6 +1,6 @@
 """The pages of a group that are dropped because another page is nearly the same: which page stays, and how similar."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,15 @@ class NearDuplicates:
             if len(pages):
                 yield pages.drop_columns(["minima"]).append_column("fact", pa.array(self._facts(pages), pa.string()))
 
+    def urls(self, path: StoragePath, file: int) -> tuple[Rows, pa.Array, pa.Array]:
+        """Returns the PAIRs of the pages of a work file to drop, their URLs, and those of the pages that stay."""
+        pairs = self._pairs[self._pairs["file"] == file]
+        # All pages that stay have come, unless the runner lost some: the control totals tell that.
+        pairs = pairs[np.isin(pairs["first_page"], self._keys)]
+        pairs = pairs[np.argsort(pairs["row"])]
+        staying = self._staying["url"].take(pa.array(np.searchsorted(self._keys, pairs["first_page"])))
+        return pairs, read_staying(path, pairs["row"], ["url"])["url"].combine_chunks(), staying.combine_chunks()
+
     def _facts(self, pages: pa.Table) -> list[str]:
         stays = self._pairs["first_page"][np.searchsorted(self._pairs["page"], pages["page_key"].to_numpy())]
         if not np.isin(stays, self._keys).all():  # the runner lost pages: the control totals tell, nothing is published
@@ -72,12 +81,15 @@ class NearDuplicates:
         ]
 
 
-def read_staying(path: StoragePath, rows: npt.NDArray[np.uint32]) -> pa.Table:
-    """Returns the STAYING rows of a work file, given their numbers."""
-    found, first = [STAYING.empty_table()], 0
-    for table in row_groups(path, STAYING.names) if len(rows) else ():
+def read_staying(
+    path: StoragePath, rows: npt.NDArray[np.uint32], columns: Sequence[str] = tuple(STAYING.names)
+) -> pa.Table:
+    """Returns some columns of STAYING rows of a work file, given the numbers of the rows in ascending order."""
+    schema = pa.schema([STAYING.field(name) for name in columns])
+    found, first = [schema.empty_table()], 0
+    for table in row_groups(path, columns) if len(rows) else ():
         here = rows[(rows >= first) & (rows < first + len(table))] - first
-        found.append(table.take(pa.array(here)).cast(STAYING))
+        found.append(table.take(pa.array(here)).cast(schema))
         first += len(table)
     return pa.concat_tables(found).combine_chunks()
 

@@ -34,6 +34,7 @@ NEAR_SHUFFLES = {
     "near_duplicates": "pages that are nearly the same as another, to their group",
     "staying": "pages that stay, to their group",
     "stayed": "pages that stay, to the groups that drop a page for them",
+    "copied_hosts": "hosts with pages that are nearly the same, to be counted",
 }
 """The shuffles of the rule `near_duplicate`: by name, what each carries and where to."""
 

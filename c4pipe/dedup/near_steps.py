@@ -98,6 +98,7 @@ class ReadBands(_NearStep):
     """(group, files and stale rows) -> band rows by bucket; pages with the signature of another page of the group."""
 
     outputs = ("rows", "copies", REPORT)
+    tallied = ("bands",)
 
     def process(self, element: Grouped) -> Iterator[Any]:
         """Reads the bands of a group's pages, and sends those of one page of each signature to their buckets."""
@@ -117,6 +118,7 @@ class ReadBands(_NearStep):
                     near_pages.page_rows(table.select(["page_key", "characters"]).take(rows), file, first + rows)
                 )
                 bands.append(column.flatten().to_numpy().reshape(-1, self._bands)[newest[has_bands]])
+                self._tally("bands", len(table))
                 first += len(table)
         all_pages, all_bands = np.concatenate(pages), np.concatenate(bands)
         leaders, copies = near_pages.split_copies(all_pages, all_bands)

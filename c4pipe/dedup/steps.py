@@ -9,7 +9,7 @@ from c4pipe.dedup.dedup_step import REPORT, Files
 from c4pipe.dedup.find_steps import FindRepeats, FindStaleCaptures, ReadSpans, ReadUrls
 from c4pipe.dedup.keeper_steps import choose_keepers
 from c4pipe.dedup.near_steps import find_near_duplicates
-from c4pipe.dedup.write_steps import CountRepeats, FinishPages, Publish, WriteShard
+from c4pipe.dedup.write_steps import CountHosts, CountRepeats, FinishPages, Publish, WriteShard
 from c4pipe.runners import Flow, control_totals
 
 
@@ -46,6 +46,9 @@ def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: Dedu
         )
     marked = flow.join("Marks to their group", files=files, stale=stale["rows"], **near, **stayed, **marks)
     pages = flow.do("Finish pages", marked, FinishPages(plan, shown))
+    if plan.near:
+        hosts = flow.do("Count hosts", flow.group("Group hosts", pages["hosts"]), CountHosts(plan))
+        near_reports.append(hosts[REPORT])
     removed = flow.group("Group removed spans", pages["removed"])
     repeats = flow.do("Count removed spans", removed, CountRepeats(plan))
     names = flow.create("Shards", [(number, tuple(name)) for number, name in enumerate(plan.layout.shards())])

@@ -9,17 +9,19 @@ import numpy as np
 import pyarrow as pa
 
 from c4pipe.clean import PAGE_COLUMNS, Example, SmallestKeys, examples, find_work_files, read_kept, read_stale
-from c4pipe.dedup import finish, near_finish, page_batches, publish, shuffle
+from c4pipe.dedup import finish, near_finish, near_hosts, page_batches, publish, shuffle
 from c4pipe.dedup.dedup_plan import DedupPlan
 from c4pipe.dedup.dedup_step import REPORT, DedupStep, files_of, rows_of, step_report
 from c4pipe.dedup.finish import PageFinisher
 from c4pipe.dedup.near_finish import NearDuplicates
+from c4pipe.dedup.near_hosts import HOSTS
 from c4pipe.dedup.near_pages import PAIR
 from c4pipe.dedup.removals import JOINED, REPEAT, Removals
 from c4pipe.dedup.repeats import joined_copies, most_repeated, with_texts
 from c4pipe.dedup.shard import write_shard
 from c4pipe.dedup.shuffle import STALE_ROW
 from c4pipe.dedup.span_places import MARKS, PLACE
+from c4pipe.filters import Rows
 from c4pipe.io import StoragePath, storage_path
 from c4pipe.recipes import Recipe, recipe_lists
 from c4pipe.runners import Step, control_totals
@@ -31,12 +33,14 @@ _HELD_BYTES = 64 * 1024 * 1024  # of finished pages in memory, before they are s
 class FinishPages(DedupStep):
     """(group, files, stale rows, marks and changes) -> (shard, pages), and the removed spans by bucket."""
 
-    outputs = ("rows", "removed", REPORT)
+    outputs: tuple[str, ...] = ("rows", "removed", REPORT)
     tallied = ("pages", "finished")
 
     def __init__(self, plan: DedupPlan, shown: Collection[str]) -> None:
         super().__init__(plan)
         self._shown = frozenset(shown)
+        if plan.near:
+            self.outputs = (*self.outputs, "hosts")
 
     def setup(self) -> None:
         """Loads the recipe with its lists."""
@@ -58,7 +62,10 @@ class FinishPages(DedupStep):
         seen: list[Any] = []
         shown_examples: list[Example] = []
         held: list[pa.Table] = []
+        hosts = [np.empty(0, HOSTS)]
         for file, path in files_of(grouped):
+            if len(near.rows(file)):
+                hosts.append(near_hosts.host_pairs(*near.urls(storage_path(path), file)))
             shown = SmallestKeys() if path in self._shown else None
             rows = rows_of(stale, file)
             for pages in self._finish_file(file, storage_path(path), rows, near, removals, counts, seen, shown):
@@ -70,6 +77,8 @@ class FinishPages(DedupStep):
                 shown_examples += [*shown.values(), *finish.stale_captures(storage_path(path), rows)]
                 shown_examples += near.examples(storage_path(path), file)
         yield from self._send(held, reports)
+        for block in self._copied(np.concatenate(hosts), reports):
+            yield "hosts", block
         removed = removals.repeats()
         for bucket, packed in shuffle.bucketed(removed, self._plan.span_bits):
             yield "removed", (bucket, self._spill.send(packed))
@@ -78,6 +87,13 @@ class FinishPages(DedupStep):
         yield step_report(
             *reports, counts, removals.counts, {"examples": shown_examples, "moved_spans": removals.moved()}
         )
+
+    def _copied(self, hosts: Rows, reports: list[control_totals.Report]) -> Iterator[tuple[int, bytes]]:
+        """Yields the pairs of hosts of a group, each once, by bucket."""
+        rows = near_hosts.add_up(hosts)
+        reports.append(control_totals.sent("copied_hosts", shuffle.totals(rows)))
+        for bucket, packed in shuffle.bucketed(rows, self._plan.url_bits):
+            yield bucket, self._spill.send(packed)
 
     def _near(self, grouped: Mapping[str, Iterable[Any]], reports: list[control_totals.Report]) -> NearDuplicates:
         pairs = self._receive("near_duplicates", grouped.get("near", ()), PAIR, reports)
@@ -150,6 +166,18 @@ class CountRepeats(DedupStep):
         yield step_report(*reports, copies, {"repeats": most_repeated(rows[rows["unit"] != JOINED])})
 
 
+class CountHosts(DedupStep):
+    """(bucket, packed rows of pairs of hosts) -> a report of those with most pages."""
+
+    outputs = (REPORT,)
+
+    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
+        """Counts the pages of the pairs of hosts of a bucket."""
+        reports: list[control_totals.Report] = []
+        rows = self._receive("copied_hosts", element[1], HOSTS, reports)
+        yield step_report(*reports, {"near_hosts": near_hosts.most_copied(rows)})
+
+
 class WriteShard(DedupStep):
     """(shard, pages) -> a report. Writes the shard's files into the publisher's folder."""
 
@@ -181,6 +209,7 @@ class Publish(Step):
         repeats = with_texts(element.get("repeats", ()), files, span["size"]) if span else []
         report = {**control_totals.add_reports([element, {"examples": clean_examples}]), "repeats": repeats}
         report["near_clusters"] = near_finish.largest_clusters(element.get("near_clusters", ()))
+        report["near_hosts"] = near_hosts.with_names(element.get("near_hosts", ()), files)
         output = storage_path(self._plan.output)
         moved = element.get("moved_spans", []) if self._plan.moves_keepers else None
         publish.finish(output, report, self._plan.publication_token, moved)

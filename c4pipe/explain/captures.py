@@ -20,9 +20,6 @@ JOB_1 = "a rule of job 1"
 """The reason for a page of which the work file has only a tombstone: it does not say which rule dropped the page."""
 
 
-_SPANS_OF_DROPPED = "Repeated spans are looked up in all pages, also in those that near_duplicate dropped."
-
-
 @dataclass(frozen=True)
 class UnitVerdict:
     """A sentence or line of a page that passed job 1, and whether dedup kept it."""
@@ -215,7 +212,8 @@ class _Work:
         near = self._recipe.parameters("near_duplicate")
         if not near:
             return None
-        stays = None if page["dropped"] else self._files.staying_page(page["page_key"], near)
+        key = page["page_key"]
+        stays = None if page["dropped"] else self._files.staying_pages(np.array([key], np.uint64), near).get(key)
         if stays is None:
             return RuleVerdict("corpus", "near_duplicate", False, "it has no part in the comparison")
         if stays.page_key == page["page_key"]:
@@ -255,17 +253,16 @@ class _Work:
             units=tuple(UnitVerdict(each.strip(), place not in removed) for place, each in enumerate(units)),
             losses=losses,
             rules=(*rules, *final),
-            note=_SPANS_OF_DROPPED if span and self._recipe.find("near_duplicate") else "",
         )
 
     def _repeats(self, page: dict[str, Any], span: Mapping[str, Any]) -> tuple[list[tuple[int, str]], list[int]]:
         """Returns the spans that a page loses, with the URL that keeps each, and those of which it keeps the copy."""
-        hashes = page["span_hashes"]
+        hashes, near = page["span_hashes"], self._recipe.parameters("near_duplicate")
         if not span or span["size"] == 1 or span["keep"] == "first":
-            lost, _ = self._files.repeats(page["page_key"], hashes, np.empty(0, moved_spans.MOVED))
+            lost, _ = self._files.repeats(page["page_key"], hashes, np.empty(0, moved_spans.MOVED), near)
             return lost, []
         moved = moved_spans.read_moved(self._folder, np.array(hashes, np.uint64))
-        lost, kept = self._files.repeats(page["page_key"], hashes, moved)
+        lost, kept = self._files.repeats(page["page_key"], hashes, moved, near)
         stay = units_of(kept, span["size"])
         return [each for each in lost if not stay.issuperset(units_of([each[0]], span["size"]))], kept
 

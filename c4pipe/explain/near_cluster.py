@@ -1,18 +1,20 @@
-"""The cluster of pages that are nearly the same as one page, from the work files of a corpus."""
+"""The clusters of pages that are nearly the same as some pages, from the work files of a corpus."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from c4pipe.clean import read_kept
 from c4pipe.dedup import near_pages
+from c4pipe.filters import U64, Rows
 from c4pipe.io import StoragePath
 
-_COLUMNS = ["url_key", "page_key", "url", "band_hashes", "minima", "characters"]
+_COLUMNS = ["page_key", "url", "band_hashes", "minima", "characters"]
 
 
 @dataclass(frozen=True)
@@ -30,39 +32,55 @@ class NearPage:
     similarity: float
 
 
-def staying_page(
-    files: Sequence[StoragePath], stale: Sequence[Any], page_key: int, near: Mapping[str, Any]
-) -> NearPage | None:
-    """Returns the page that stays of the cluster of a page; None where the page has no n-grams.
+def staying_pages(
+    files: Sequence[StoragePath], stale: Sequence[Any], page_keys: U64, near: Mapping[str, Any]
+) -> dict[int, NearPage]:
+    """Returns the page that stays of the cluster of each page, by its key; without pages that have no n-grams.
 
-    All work files are read once for each page that lies between the two, and twice more.
+    Pages are compared as the build compares them. All work files are read once for each page that lies between a page
+    and the one that stays, and twice more.
 
     Args:
         files: the work files.
         stale: for each file, the numbers of the rows that are stale captures.
-        page_key: the key of the page.
+        page_keys: the keys of the pages.
         near: the parameters of the rule `near_duplicate`.
     """
-    found = _pages(files, stale, lambda pages: np.flatnonzero(pages["page_key"].to_numpy() == np.uint64(page_key)))
-    if not len(found) or not found["minima"][0].as_py():
-        return None
-    own, new = near_pages.minima_of(found["minima"])[:1], found
+    found = _pages(files, stale, lambda pages: _with_key(pages, page_keys))
+    sharing, reached, new, pairs = found.slice(0, 0), found, found, np.empty(0, near_pages.PAIR)
     while len(new):
-        bands, signatures = (
-            new["band_hashes"].combine_chunks().flatten().to_numpy(),
-            near_pages.minima_of(new["minima"]),
-        )
-        sharing = _pages(files, stale, lambda pages, bands=bands: _with_band(pages, bands))
-        best = np.array(
-            [near_pages.similarities(signatures, each[None]).max() for each in near_pages.minima_of(sharing["minima"])],
-            np.float64,
-        )
-        known = np.isin(sharing["page_key"].to_numpy(), found["page_key"].to_numpy())
-        new = sharing.filter(pa.array((best >= near["min_similarity"]) & ~known))
-        found = pa.concat_tables([found, new])
-    first = found.sort_by([("characters", "descending"), ("page_key", "ascending")]).slice(0, 1)
-    (share,) = near_pages.similarities(own, near_pages.minima_of(first["minima"])).tolist()
-    return NearPage(first["page_key"][0].as_py(), first["url"][0].as_py(), share)
+        bands = new["band_hashes"].combine_chunks().flatten().to_numpy()
+        more = _pages(files, stale, lambda pages, bands=bands: _with_band(pages, bands))
+        sharing = pa.concat_tables([sharing, more.filter(pa.array(~_is_in(more, sharing)))])
+        # All pages that share a band with a reached page are there: so the pairs of these pages are those of the build.
+        pairs = _similar_pairs(sharing, near["min_similarity"])
+        keys = reached["page_key"].to_numpy()
+        pairs = pairs[np.isin(pairs["page"], keys) | np.isin(pairs["first_page"], keys)]
+        linked = np.isin(sharing["page_key"].to_numpy(), np.r_[pairs["page"], pairs["first_page"]])
+        new = sharing.filter(pa.array(linked & ~_is_in(sharing, reached)))
+        reached = pa.concat_tables([reached, new])
+    first = {int(each["page"]): int(each["first_row"]) for each in near_pages.connect(pairs)}
+    own = {key: row for row, key in enumerate(sharing["page_key"].to_pylist())}
+    return {key: _near_page(sharing, own[key], first.get(key, own[key])) for key in found["page_key"].to_pylist()}
+
+
+def _near_page(pages: pa.Table, own: int, first: int) -> NearPage:
+    minima = near_pages.minima_of(pages["minima"].take(pa.array([own, first])))
+    (share,) = near_pages.similarities(minima[:1], minima[1:]).tolist()
+    return NearPage(pages["page_key"][first].as_py(), pages["url"][first].as_py(), share)
+
+
+def _similar_pairs(pages: pa.Table, least: float) -> Rows:
+    """Returns the PAIRs of pages that the build compares and that are similar; `row` is the number of a page here."""
+    rows = near_pages.page_rows(pages, 0, np.arange(len(pages)))
+    bands = pages["band_hashes"].combine_chunks().flatten().to_numpy().reshape(len(pages), -1)
+    minima = near_pages.minima_of(pages["minima"])
+    pairs = near_pages.candidates(near_pages.band_rows(rows, bands))
+    return pairs[near_pages.similarities(minima[pairs["row"]], minima[pairs["first_row"]]) >= least]
+
+
+def _is_in(pages: pa.Table, others: pa.Table) -> npt.NDArray[np.bool_]:
+    return np.isin(pages["page_key"].to_numpy(), others["page_key"].to_numpy())
 
 
 def _pages(files: Sequence[StoragePath], stale: Sequence[Any], choose: Any) -> pa.Table:
@@ -74,6 +92,11 @@ def _pages(files: Sequence[StoragePath], stale: Sequence[Any], choose: Any) -> p
             for pages, _ in read_kept(path, _COLUMNS, rows)
         ]
     )
+
+
+def _with_key(pages: pa.Table, keys: U64) -> Any:
+    has_bands = pc.list_value_length(pages["band_hashes"]).to_numpy() > 0
+    return np.flatnonzero(np.isin(pages["page_key"].to_numpy(), keys) & has_bands)
 
 
 def _with_band(pages: pa.Table, bands: Any) -> Any:

@@ -4,6 +4,7 @@ The files are read as deduplication reads them, one at a time, but only the rows
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pyarrow.compute as pc
 
 from c4pipe.clean import read_kept, row_groups, url_rows
 from c4pipe.dedup import shuffle
-from c4pipe.explain.near_cluster import NearPage, staying_page
+from c4pipe.explain.near_cluster import NearPage, staying_pages
 from c4pipe.filters import U64, Rows, find_repeats, find_stale_captures
 from c4pipe.io import StoragePath
 
@@ -41,14 +42,18 @@ class WorkFiles:
         values: dict[str, Any] = table.slice(row, 1).to_pylist()[0]
         return values
 
-    def staying_page(self, page_key: int, near: Mapping[str, Any]) -> NearPage | None:
-        """Returns the page that stays of the cluster of a page that is the newest of its URL (see `near_cluster`)."""
+    def staying_pages(self, page_keys: U64, near: Mapping[str, Any]) -> dict[int, NearPage]:
+        """Returns the page that stays of the cluster of each page, the newest of its URL (see `near_cluster`)."""
+        return staying_pages(self._files, self._stale, page_keys, near)
+
+    @cached_property
+    def _stale(self) -> list[Any]:
+        """For each file, the numbers of the rows that are stale captures."""
         _, stale = find_stale_captures(np.concatenate([url_rows(path, file) for file, path in enumerate(self._files)]))
-        rows = [stale["row"][stale["file"] == file] for file in range(len(self._files))]
-        return staying_page(self._files, rows, page_key, near)
+        return [stale["row"][stale["file"] == file] for file in range(len(self._files))]
 
     def repeats(
-        self, page_key: int, span_hashes: Sequence[int], moved: Rows
+        self, page_key: int, span_hashes: Sequence[int], moved: Rows, near: Mapping[str, Any]
     ) -> tuple[list[tuple[int, str]], list[int]]:
         """Returns the repeated spans of a page.
 
@@ -56,6 +61,7 @@ class WorkFiles:
             page_key: the key of a page that is the newest capture of its URL.
             span_hashes: the hashes of its spans.
             moved: the spans whose copy is not at their first place (MOVED).
+            near: the parameters of the rule `near_duplicate`; empty without the rule.
 
         Returns:
             Of each span that another place keeps, in the order of the page: the number of its first unit, from 0, and
@@ -64,6 +70,10 @@ class WorkFiles:
         if not span_hashes:
             return [], []
         rows, urls = self._spans(np.array(span_hashes, np.uint64))
+        if near:
+            stays = self.staying_pages(np.unique(rows["page"]), near)
+            dropped = [key for key, page in stays.items() if page.page_key != key]
+            rows = rows[~np.isin(rows["page"], np.array(dropped, np.uint64))]
         first, repeats = find_repeats(rows)
         first = first[np.isin(first["hash"], repeats["hash"])]
         keepers = {int(each["hash"]): (int(each["page"]), int(each["unit"])) for each in first}

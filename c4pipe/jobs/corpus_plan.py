@@ -74,14 +74,21 @@ class CorpusPlan:
     def page_counts(self) -> dict[str, int]:
         """How many pages the first steps handle, by the names that `watch_dedup` knows."""
         kept = sum(header.counts.get("pages.cleaned", 0) for header in self.headers)
-        return {"urls": sum(header.rows for header in self.headers), "spans": kept, "pages": kept}
+        rows = sum(header.rows for header in self.headers)
+        bands = {"bands": rows} if self.recipe.find("near_duplicate") else {}
+        return {"urls": rows, **bands, "spans": kept, "pages": kept}
+
+    @property
+    def band_rows(self) -> int:
+        """How many rows of bands job 2 shuffles, at most; 0 without the rule `near_duplicate`."""
+        return self.page_counts["pages"] * int(self.recipe.parameters("near_duplicate").get("bands", 0))
 
     def parameters(self, publication_token: str) -> DedupPlan:
         """Returns the parameters of the steps. Buckets and groups follow from the rows that the work files have."""
         options = self.options
         rows = sum(header.rows for header in self.headers)
         spans = sum(header.spans for header in self.headers)
-        bands = self.page_counts["pages"] * self.recipe.parameters("near_duplicate").get("bands", 0)
+        bands = self.band_rows
         return DedupPlan(
             recipe=self.recipe.to_json(),
             lists=self.headers[0].lists,

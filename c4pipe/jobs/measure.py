@@ -65,6 +65,7 @@ class Cost:
         pages: pages read.
         kept: pages in the corpus.
         rows: rows of URLs and of spans that are shuffled.
+        band_rows: rows of bands that are shuffled.
         clean_seconds: CPU seconds of clean.
         dedup_seconds: CPU seconds of dedup.
         fetched: whether the slices were downloaded.
@@ -78,6 +79,7 @@ class Cost:
     pages: int
     kept: int
     rows: int
+    band_rows: int
     clean_seconds: float
     dedup_seconds: float
     fetched: bool
@@ -135,13 +137,15 @@ def cost(plan: CleanPlan, formats: Sequence[str], count: int, sources: InputOpen
             raise C4pipeError(f"no page was found in {len(files)} slices: are these {plan.recipe.input_format} files?")
         before = time.process_time()
         options = DedupOptions((work,), output, tuple(formats), runner=RunnerOptions(workers=1))
-        manifest = dedup(plan_dedup(options), progress)
+        corpus = plan_dedup(options)
+        manifest = dedup(corpus, progress)
         return Cost(
             parts=len(files),
             stored=sum(each.stored for each in slices),
             pages=pages,
             kept=manifest["counts"]["pages.kept"],
             rows=sum(header.rows + header.spans for header in headers),
+            band_rows=corpus.band_rows,
             clean_seconds=sum(each.clean_seconds for each in slices),
             dedup_seconds=time.process_time() - before,
             fetched=any(is_url(file.path) for file in files),

@@ -16,7 +16,8 @@ ASSUMPTIONS = (
     "The files that were not measured are like those that were measured.",
     "Each core is as fast as a core of this machine, and all cores are busy until the end.",
     "A whole crawl repeats more pages and sentences than slices do: kept pages and corpus are upper limits.",
-    "Shuffle: rows of 24 bytes and compressed pages, without the runner's own overhead; on one machine it is on disk.",
+    "Shuffle: rows of 24 bytes, of 32 for bands of near-duplicates, and compressed pages, without the runner's own "
+    "overhead; on one machine it is on disk.",
 )
 """The assumptions of the estimates."""
 

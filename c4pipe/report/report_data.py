@@ -21,8 +21,9 @@ def make(report: Report, clean_counts: Mapping[str, int] = MappingProxyType({}))
     """Returns the content of `report.json`, which is made of JSON values alone.
 
     Args:
-        report: the report of job 2: `profiles` of its shards, `examples`, and `repeats`, the most repeated spans,
-            and `near_clusters`, the largest clusters of pages that are nearly the same.
+        report: the report of job 2: `profiles` of its shards, `examples`, `repeats`, the most repeated spans,
+            `near_clusters`, the largest clusters of pages that are nearly the same, and `near_hosts`, the pairs of
+            hosts with most such pages.
         clean_counts: the counters of job 1.
     """
     pages = profile.largest_domains(profile.add(report.get("profiles", ())))
@@ -33,6 +34,7 @@ def make(report: Report, clean_counts: Mapping[str, int] = MappingProxyType({}))
         "dropped_languages": _dropped_languages(clean_counts, report),
         "repeats": report.get("repeats", []),
         **({"near_duplicates": report["near_clusters"]} if report.get("near_clusters") else {}),
+        **({"copied_hosts": report["near_hosts"]} if report.get("near_hosts") else {}),
         "examples": examples.examples_by_rule(report.get("examples", ())),
     }
 

@@ -21,6 +21,7 @@ class ReportInput:
         tokens: `documents` and `tokens` by language and split, as `tokens.json` has them; empty where none are counted.
         opt_outs: the content of `opt_outs.json`; empty where opt-outs were not counted.
         near_duplicates: the largest clusters of pages that are nearly the same: `pages`, and the `url` that stays.
+        copied_hosts: pairs of hosts: `pages` of the `host` are nearly the same as one `of` the other that stays.
     """
 
     manifest: Mapping[str, Any]
@@ -32,6 +33,7 @@ class ReportInput:
     tokens: Mapping[str, Mapping[str, Mapping[str, int]]]
     opt_outs: Mapping[str, Any]
     near_duplicates: Sequence[Mapping[str, Any]] = ()
+    copied_hosts: Sequence[Mapping[str, Any]] = ()
 
     def count(self, name: str) -> int:
         """Returns a counter of the manifest; 0 where it has none of this name."""

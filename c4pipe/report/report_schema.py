@@ -35,12 +35,14 @@ _FIELDS = schema.record(
     }
 )
 _CLUSTERS = schema.sequence(schema.record({"pages": schema.whole(2), "url": _TEXT}))
+_HOSTS = schema.sequence(schema.record({"host": _TEXT, "of": _TEXT, "pages": schema.whole(1)}))
 
 
 def check_report(data: Mapping[str, Any]) -> None:
     """Checks the content of a `report.json` of this version. Raises ValueError, with the place, for other content."""
     _FIELDS(data, "")
     _CLUSTERS(data.get("near_duplicates", []), "near_duplicates")
+    _HOSTS(data.get("copied_hosts", []), "copied_hosts")
     profile = data["profile"]
     if profile["domain_pages"].keys() != profile["domain_bytes"].keys():
         raise ValueError("profile.domain_bytes has other hosts than profile.domain_pages")

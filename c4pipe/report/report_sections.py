@@ -110,7 +110,7 @@ def _domains(report: ReportInput) -> Iterator[Block]:
     largest_first = sorted(pages, key=lambda host: (-pages[host], host))[:_DOMAINS]
     rows = [
         Row(
-            short(host, 100) or "(none)",
+            _host(host),
             (f"{pages[host]:,}", percent(pages[host], kept), percent(sizes[host], kept_bytes)),
             share_bar(pages[host], kept),
         )
@@ -122,6 +122,10 @@ def _domains(report: ReportInput) -> Iterator[Block]:
     )
     caption = "The hosts with most pages" + ("; the numbers are lower bounds" if cut else "")
     yield Table(caption, ("host", "pages", "% of pages", "% of bytes"), rows, chart="share")
+
+
+def _host(name: str) -> str:
+    return short(name, 100) or "(none)"
 
 
 def _duplicates(report: ReportInput) -> Iterator[Block]:
@@ -163,6 +167,16 @@ def _clusters(report: ReportInput) -> Iterator[TextTable]:
             "The largest clusters of pages that are nearly the same",
             ("page that stays", "pages"),
             [(short(each["url"], 200), f"{each['pages']:,}") for each in report.near_duplicates],
+            numbers=True,
+        )
+    if report.copied_hosts:
+        yield TextTable(
+            "Hosts whose pages are dropped, and hosts whose pages stay in their place",
+            ("dropped \u2192 stays", "pages"),
+            [
+                (f"{_host(each['host'])} \u2192 {_host(each['of'])}", f"{each['pages']:,}")
+                for each in report.copied_hosts
+            ],
             numbers=True,
         )
 

@@ -39,6 +39,7 @@ def render_report(
         tokens,
         opt_outs,
         data.get("near_duplicates", ()),
+        data.get("copied_hosts", ()),
     )
     return render(
         NAME,

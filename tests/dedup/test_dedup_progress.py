@@ -35,6 +35,20 @@ def test_the_share_of_the_steps(done: dict[str, int], share: float, words: str) 
     assert (round(reached, 6), told) == (share, words)
 
 
+@pytest.mark.parametrize(
+    ("done", "share", "words"),
+    [
+        ({"urls": 200}, 0.10, "reads URLs"),
+        ({"urls": 200, "bands": 100}, 0.10 + 0.15 / 2, "looks for near-duplicates"),
+        ({"urls": 200, "bands": 200, "spans": 50}, 0.25 + 0.15 / 2, "looks for repeats"),
+        ({"urls": 200, "bands": 200, "spans": 100, "pages": 100, "finished": 9, "shards": 9}, 1.15, "writes shards"),
+    ],
+)
+def test_near_duplicates_are_a_step_of_recipes_that_have_them(done: dict[str, int], share: float, words: str) -> None:
+    reached, told = share_done(done, {**PAGES, "bands": 200})
+    assert (round(reached, 6), told) == (round(share / 1.15, 6), words)
+
+
 def test_tallies_of_all_workers_add_up(tmp_path: Path) -> None:
     folder = tmp_path / "spill"
     assert read_tallies(str(folder)) == read_tallies("") == {}

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from c4pipe.corpus import Corpus
 from c4pipe.dedup import near_finish
 from c4pipe.dedup.near_pages import NEAR_SHUFFLES
 from c4pipe.errors import LostDataError
+from c4pipe.filters.domains import host_of
 from c4pipe.jobs import corpus_plan
 from c4pipe.wet.page import Page
 from c4pipe.wet.writer import write_wet
@@ -75,9 +77,14 @@ def test_the_corpus_is_the_same_however_it_is_built(tmp_path: Path, monkeypatch:
     build(tmp_path / "turned", pages[::-1], files=5)
     monkeypatch.setattr(corpus_plan, "group_size", lambda files, rows: 3)
     build(tmp_path / "groups", pages, files=20)
-    shards = [contents(tmp_path / name / "corpus" / "und") for name in ("one", "two", "turned", "groups")]
+    names = ("one", "two", "turned", "groups")
+    shards = [contents(tmp_path / name / "corpus" / "und") for name in names]
     assert shards[0]
     assert shards[0] == shards[1] == shards[2] == shards[3]
+    reports = [json.loads((tmp_path / name / "corpus" / "report.json").read_text()) for name in names]
+    for section in ("near_duplicates", "copied_hosts"):
+        assert reports[0][section]
+        assert all(report[section] == reports[0][section] for report in reports)
 
 
 def test_a_page_that_is_everywhere_sends_one_row_for_each_band_and_group(tmp_path: Path) -> None:
@@ -123,6 +130,18 @@ def test_the_report_shows_examples_and_the_largest_clusters(made: Path) -> None:
     assert "pages that are nearly the same as another" in report
 
 
+def test_the_report_shows_which_hosts_have_pages_of_which(made: Path) -> None:
+    table = pa.concat_tables(map(pq.read_table, sorted((made / "corpus" / "_dropped").glob("*.dedup.parquet"))))
+    pairs = [(host_of(row["url"]), host_of(row["fact"].split()[0])) for row in table.to_pylist()]
+    expected = Counter(pair for pair in pairs if pair[0] != pair[1])
+    data = json.loads((made / "corpus" / "report.json").read_text())["copied_hosts"]
+    assert len(data) == 20 < len(expected)
+    assert {(each["host"], each["of"]): each["pages"] for each in data}.items() <= expected.items()
+    assert [each["pages"] for each in data] == sorted(expected.values(), reverse=True)[:20]
+    report = (made / "corpus" / "report.html").read_text().replace("<wbr>", "")
+    assert f"{data[0]['host']} \u2192 {data[0]['of']}" in report
+
+
 def test_a_dropped_page_keeps_no_copy_of_a_span(tmp_path: Path) -> None:
     long, other, *_ = made_texts(9, sizes=(1,))
     sentences = long.split("\n")
@@ -141,6 +160,24 @@ def test_a_dropped_page_keeps_no_copy_of_a_span(tmp_path: Path) -> None:
     assert counts["units.newest"] == len(sentences) + len(other.split("\n")) + 3
     assert counts["units.dropped.repeated_span"] == 3
     assert urls(tmp_path) == {pages[0].url, pages[2].url}
+
+
+def test_diff_shows_the_dropped_pages(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "plain.toml").write_text('base = "unfiltered"\noff = ["language"]\n')
+    c4pipe.build_corpus(made / "crawl", output=tmp_path / "plain", recipe=tmp_path / "plain.toml", workers=1)
+    pages = {page.url for page in pages_of(made_texts(120))}
+    dropped = pages - urls(made)
+    assert main(["diff", str(tmp_path / "plain"), str(made / "corpus"), "--json", "--examples", "1000"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["pages"] == {
+        **dict.fromkeys(("only_second", "other_text"), 0),
+        "only_first": len(dropped),
+        "same_text": len(pages - dropped),
+    }
+    assert {each["url"] for each in found["examples"]["only_first"]} == dropped
+    assert found["counts"]["pages.dropped.near_duplicate"] == [None, len(dropped)]
+    assert main(["diff", str(tmp_path / "plain"), str(made / "corpus")]) == 0
+    assert re.search(rf"^  near_duplicate +- +{len(dropped)} +\+{len(dropped)}$", capsys.readouterr().out, re.MULTILINE)
 
 
 @pytest.mark.parametrize("damage", [lose, repeat, alter], ids=["lost", "repeated", "altered"])
@@ -176,7 +213,9 @@ def build_on(folder: Path, pages: Sequence[Page], *options: str) -> dict[str, by
     write_crawl(folder, pages, 5)
     given = ["build", str(folder / "crawl"), "--recipe", str(folder / "near.toml"), "--quiet", *options]
     assert main([*given, "--output", str(folder / "corpus")]) == 0
-    return contents(folder / "corpus" / "und")
+    report = json.loads((folder / "corpus" / "report.json").read_text())
+    sections = {name: json.dumps(report[name]).encode() for name in ("near_duplicates", "copied_hosts")}
+    return contents(folder / "corpus" / "und") | sections
 
 
 @pytest.mark.beam

@@ -3,6 +3,7 @@
 import io
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,9 @@ from c4pipe.jobs import measure
 from c4pipe.jobs.measure import Cost, Sizes, spread
 from c4pipe.jobs.plan import Plan
 from c4pipe.wet.inputs import InputFile
-from c4pipe.wet.writer import gzip_member
+from c4pipe.wet.writer import gzip_member, write_wet
 from tests.helpers.crawls import CRAWL, LISTS, QUICK, SAMPLES, build, made_crawl, sample_pages
+from tests.helpers.near_crawls import divided, made_texts, pages_of
 from tests.helpers.web import serve
 from tests.helpers.wet import record
 
@@ -27,6 +29,7 @@ COST = Cost(
     pages=50,
     kept=10,
     rows=500,
+    band_rows=0,
     clean_seconds=2.0,
     dedup_seconds=0.5,
     fetched=True,
@@ -63,6 +66,24 @@ def test_an_estimate_is_the_cost_of_the_slices_times_the_size() -> None:
     assert rows["shuffle"] == "1.23 MB | 50.0 thousand rows, 1.20 MB; pages, 26.0 kB"
     assert rows["work files, disk"] == "30.0 kB"
     assert rows["corpus, json, disk"] == "26.0 kB | at most"
+
+
+def test_the_shuffle_has_the_bands_of_near_duplicates() -> None:
+    plan = Plan(cores=4, files=1000, sizes=Sizes(1000, (100,) * 1000), cost=replace(COST, band_rows=700))
+    assert said(plan)["shuffle"] == "3.47 MB | 120 thousand rows, 3.44 MB; pages, 26.0 kB"
+
+
+def test_bands_are_measured_where_the_recipe_has_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pages = pages_of(made_texts(30))
+    (tmp_path / "crawl").mkdir()
+    for name, some in divided(pages, 2).items():
+        write_wet(tmp_path / "crawl" / name, some)
+    shuffles = []
+    for number, rule in enumerate(('on = ["near_duplicate"]\n[near_duplicate]\nbands = 7\n', "")):
+        (tmp_path / f"{number}.toml").write_text(f'base = "unfiltered"\noff = ["language"]\n{rule}')
+        assert plan(str(tmp_path / "crawl"), "--recipe", str(tmp_path / f"{number}.toml")) == 0
+        shuffles.append(rows_of(capsys.readouterr().out)["shuffle"].split(" | ")[1].split(" rows")[0])
+    assert shuffles == [str(8 * len(pages)), str(len(pages))]
 
 
 def test_a_slow_network_sets_the_wall_time() -> None:

@@ -1,0 +1,108 @@
+"""Near-duplicates of 5,000 pages against the exact similarity of each pair: what is found and what is missed."""
+
+import random
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from c4pipe.filters import minhash
+from scripts.make_near_curve import share_a_band
+from tests.dedup.test_near_duplicates import build
+from tests.helpers.near_crawls import made_texts, made_words
+from tests.helpers.near_crawls import pages_of as made_pages
+from tests.helpers.pages import pages_of
+
+PAGES, REAL, LEAST = 5000, 1200, 0.75
+
+
+def edited(text: str, rng: random.Random, words: list[str]) -> str:
+    """A copy of a text in which a share of the words are others, and some of its end is missing."""
+    share = rng.choice((0.0, 0.005, 0.01, 0.02, 0.04, 0.08))
+    lines = text.split("\n")
+    lines = lines[: rng.randint(-(-len(lines) * 9 // 10), len(lines))]
+    return "\n".join(
+        " ".join(rng.choice(words) if rng.random() < share else word for word in line.split(" ")) for line in lines
+    )
+
+
+def texts_of(folder: Path) -> list[str]:
+    """Texts of real pages, edited copies of some of them, and made texts."""
+    rng = random.Random(24)
+    words = made_words(rng, 2000)
+    files = [path for path in sorted(folder.rglob("*.wet.gz")) if "broken" not in path.parts]
+    real = [page.body for path in files for page in pages_of(path)]
+    real = sorted({text for text in real if 300 < len(text) < 6000})
+    texts = rng.sample(real, min(REAL, len(real)))
+    texts += [edited(text, rng, words) for text in rng.choices(texts, k=REAL)]
+    made = made_texts(PAGES, seed=24)
+    return texts + made[: PAGES - len(texts)]
+
+
+def all_similarities(texts: Sequence[str]) -> dict[tuple[int, int], float]:
+    """The exact similarity of each pair of texts that have an n-gram in common; the smaller number comes first."""
+    sets = [np.unique(minhash.ngram_hashes(text, 5)) for text in texts]
+    hashes, ids = np.unique(np.concatenate(sets), return_inverse=True)
+    sizes = np.array([len(each) for each in sets])
+    owners = np.repeat(np.arange(len(sets)), sizes)
+    order = np.argsort(ids, kind="stable")
+    starts, index = np.searchsorted(ids[order], np.arange(len(hashes) + 1)), owners[order]
+    found, end = {}, 0
+    for number, size in enumerate(sizes.tolist()):
+        mine = ids[end : end + size]
+        end += size
+        same = [index[starts[each] : starts[each + 1]] for each in mine]
+        common = np.bincount(np.concatenate([np.empty(0, np.intp), *same]), minlength=len(sets))
+        for other in (np.flatnonzero(common[number + 1 :]) + number + 1).tolist():
+            found[number, other] = float(common[other] / (size + sizes[other] - common[other]))
+    return found
+
+
+def shared_bands(texts: Sequence[str]) -> set[tuple[int, int]]:
+    """The pairs of texts that share a band."""
+    bands: dict[int, list[int]] = {}
+    for number, text in enumerate(texts):
+        for band in minhash.band_hashes(minhash.minima(text, 5, 14, 8), 14).tolist():
+            bands.setdefault(band, []).append(number)
+    return {pair for same in bands.values() for pair in combinations(same, 2)}
+
+
+@pytest.mark.slow
+def test_what_is_dropped_against_the_exact_similarity_of_each_pair(tmp_path: Path, largest_data: Path) -> None:
+    texts = texts_of(largest_data)
+    pages = made_pages(texts)
+    assert len(pages) == PAGES
+    numbers = {page.url: number for number, page in enumerate(pages)}
+    exact = all_similarities(texts)
+    shared = shared_bands(texts)
+
+    # Bands: for each tenth of similarity, as many pairs share one as the formula says.
+    assert shared <= exact.keys()
+    for tenth in range(10):
+        some = {pair: each for pair, each in exact.items() if min(int(each * 10), 9) == tenth}
+        chances = np.array([share_a_band(each, 14, 8) for each in some.values()])
+        deviation = float((chances * (1 - chances)).sum()) ** 0.5
+        assert abs(len(shared & some.keys()) - chances.sum()) <= 4 * max(1.0, deviation), tenth
+
+    build(tmp_path, pages, keep_dropped="all")
+    stays = {
+        numbers[row["url"]]: numbers[row["fact"].split()[0]]
+        for path in (tmp_path / "corpus" / "_dropped").glob("*.dedup.parquet")
+        for row in pq.read_table(path).to_pylist()
+    }
+    assert stays.keys().isdisjoint(stays.values())
+    # Recall: of the pairs that are alike, as many are in one cluster as share a band by the formula.
+    alike = [pair for pair, each in exact.items() if each >= LEAST]
+    recall = np.mean([stays.get(one, one) == stays.get(other, other) for one, other in alike])
+    assert len(alike) > 1500
+    assert recall > 0.95
+    assert abs(recall - np.mean([share_a_band(exact[pair], 14, 8) for pair in alike])) < 0.02
+    # Precision: dropped pages are like the page that stays, most of them; through others, they can be less so.
+    similar = np.array([exact.get((min(pair), max(pair)), 0.0) for pair in stays.items()])
+    assert len(similar) > 1000
+    assert (similar >= LEAST).mean() > 0.88
+    assert (similar >= LEAST - 0.1).mean() > 0.98
+    assert similar.min() > 0.45
