@@ -160,7 +160,8 @@ def minima_of(column: pa.ChunkedArray, rows: Index | None = None) -> U16:
     ends = np.frombuffer(array.buffers()[1], np.int32)[array.offset : array.offset + len(array) + 1] // 2
     numbers = ends[rows[0] + 1] - ends[rows[0]]
     minima = np.frombuffer(array.buffers()[2], "<u2")[ends[0] : ends[-1]].reshape(-1, numbers)
-    return minima[(ends[rows] - ends[0]) // numbers]  # pages without minima take no bytes
+    wanted: U16 = minima[(ends[rows] - ends[0]) // numbers]  # pages without minima take no bytes
+    return wanted
 
 
 def similarities(one: U16, other: U16) -> npt.NDArray[np.float64]:
