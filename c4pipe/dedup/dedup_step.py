@@ -61,8 +61,10 @@ class RowStep(Step):
 
         `readers` is the number of steps that receive these rows.
         """
+        rows = shuffle.with_fields(rows, dtype)
+        if len(rows):
+            reports += [control_totals.sent(shuffle_name, shuffle.totals(rows))] * readers
         for group, selected in shuffle.by_number(rows, groups, dtype):
-            reports += [control_totals.sent(shuffle_name, shuffle.totals(selected))] * readers
             yield group, self._spill.send(selected.tobytes())
 
 

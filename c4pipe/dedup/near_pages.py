@@ -72,7 +72,7 @@ def split_copies(pages: Rows, bands: U64) -> tuple[Index, Rows]:
         page with that one.
     """
     whole = whole_hashes(bands)
-    order = np.lexsort((pages["page"], pages["rank"], whole))
+    order = _order(whole, pages)
     first = _starts(whole[order])
     leaders = order[first]
     others = np.delete(order, np.flatnonzero(first))
@@ -115,7 +115,9 @@ def candidates(rows: Rows) -> Rows:
     first = _starts(hashes[order])
     shared = ~(first & np.r_[first[1:], True][: len(first)])
     rows = rows[order[shared]]
-    rows = rows[np.lexsort((rows["page"], rows["rank"], rows["signature"], rows["hash"]))]
+    # A number for each hash, in their order, and the signature after it: one number to sort by.
+    bands = np.cumsum(first)[shared].astype(np.uint64) << np.uint64(32) | rows["signature"]
+    rows = rows[_order(bands, rows)]
     leads = _starts(rows["hash"], rows["signature"])
     leaders = rows[leads]
     pairs = [pairs_of(rows[~leads], leaders[(np.cumsum(leads) - 1)[~leads]])]
@@ -137,17 +139,30 @@ def pairs_of(some: Rows, others: Rows) -> Rows:
 
 def unique_pairs(pairs: Rows) -> Rows:
     """Returns each PAIR once, in the order of the keys of the later pages, then of the order of the first pages."""
+    # Equal pairs have equal mixtures, so they follow each other; then there are fewer to sort.
+    mixtures = (pairs["page"] ^ (pairs["first_page"] >> np.uint64(29))) * _ODD + pairs["first_page"]
+    pairs = pairs[np.argsort(mixtures)]
+    pairs = pairs[_starts(pairs["page"], pairs["first_page"])]
     pairs = pairs[np.lexsort((pairs["first_page"], pairs["first_rank"], pairs["page"]))]
     return pairs[_starts(pairs["page"], pairs["first_page"])]
 
 
-def minima_of(column: pa.ChunkedArray) -> U16:
-    """Returns the minima of pages that have some, from the column `minima` of a work file: a row for each page."""
+def minima_of(column: pa.ChunkedArray, rows: Index | None = None) -> U16:
+    """Returns the minima of pages, from the column `minima` of a work file: a row for each page.
+
+    Args:
+        column: the column.
+        rows: the places of the pages in the column; all of them by default. These pages must have minima.
+    """
     array = column.combine_chunks()
-    if not len(array):
+    rows = np.arange(len(array)) if rows is None else rows
+    if not len(rows):
         return np.empty((0, 0), np.uint16)
     ends = np.frombuffer(array.buffers()[1], np.int32)[array.offset : array.offset + len(array) + 1] // 2
-    return np.frombuffer(array.buffers()[2], "<u2")[ends[0] : ends[-1]].reshape(len(array), -1)
+    numbers = ends[rows[0] + 1] - ends[rows[0]]
+    minima = np.frombuffer(array.buffers()[2], "<u2")[ends[0] : ends[-1]].reshape(-1, numbers)
+    wanted: U16 = minima[(ends[rows] - ends[0]) // numbers]  # pages without minima take no bytes
+    return wanted
 
 
 def similarities(one: U16, other: U16) -> npt.NDArray[np.float64]:
@@ -158,14 +173,19 @@ def similarities(one: U16, other: U16) -> npt.NDArray[np.float64]:
 
 def connect(pairs: Rows) -> Rows:
     """Returns a PAIR of each page with the first page of its cluster, as far as these PAIRs tell; not of the first."""
-    pages = np.empty(2 * len(pairs), NEAR_PAGE)
+    keys = np.r_[pairs["page"], pairs["first_page"]]
+    order = np.argsort(keys)
+    new = _starts(keys[order])
+    by_key, chosen = np.cumsum(new) - 1, order[new]
+    pages = np.empty(len(chosen), NEAR_PAGE)
     for name in _NAMES:
-        pages[name] = np.r_[pairs[name], pairs[f"first_{name}"]]
-    order = np.lexsort((pages["page"], pages["rank"]))
-    new = _starts(pages["rank"][order], pages["page"][order])
+        pages[name] = np.r_[pairs[name], pairs[f"first_{name}"]][chosen]
+    by_rank = np.argsort(pages["rank"], kind="stable")  # pages of one rank stay in the order of their keys
+    place = np.empty(len(pages), np.intp)
+    place[by_rank] = np.arange(len(pages))
     numbers = np.empty(len(order), np.intp)
-    numbers[order] = np.cumsum(new) - 1
-    pages = pages[order[new]]
+    numbers[order] = place[by_key]
+    pages = pages[by_rank]
     labels = components(numbers[: len(pairs)], numbers[len(pairs) :], len(pages))
     linked = np.flatnonzero(labels != np.arange(len(pages)))
     return pairs_of(pages[linked], pages[labels[linked]])
@@ -222,6 +242,16 @@ def components(one: Index, other: Index, number: int) -> Index:
         np.minimum.at(labels, most, least)
         while (labels[labels] != labels).any():
             labels = labels[labels]
+
+
+def _order(keys: U64, pages: Rows) -> Index:
+    """Returns the order of rows by a key, and among equal keys by their pages."""
+    order = np.argsort(keys)
+    first = _starts(keys[order])
+    tied = ~(first & np.r_[first[1:], True][: len(first)])
+    some = order[tied]
+    order[tied] = some[np.lexsort((pages["page"][some], pages["rank"][some], keys[some]))]
+    return order
 
 
 def _starts(*columns: npt.NDArray[np.generic]) -> npt.NDArray[np.bool_]:

@@ -89,7 +89,7 @@ class _NearStep(DedupStep):
             for table in row_groups(storage_path(path), ["minima"]) if len(wanted) else ():
                 here = (rows >= first) & (rows < first + len(table))
                 if here.any():
-                    minima[wanted[here]] = near_pages.minima_of(table["minima"].take(pa.array(rows[here] - first)))
+                    minima[wanted[here]] = near_pages.minima_of(table["minima"], rows[here] - first)
                 first += len(table)
         return minima
 
@@ -157,13 +157,13 @@ class SendSignatures(_NearStep):
         for block in self._to_groups("pairs", pairs, groups, PAIR, reports):
             yield "pairs", block
         # The minima of a later page are read once, and sent once to each group that compares them.
-        _, first, of_page = np.unique(pairs["page"], return_index=True, return_inverse=True)
+        pages, first, of_page = np.unique(pairs["page"], return_index=True, return_inverse=True)
         minima = self._minima(files_of(grouped), pairs[first])
-        requests = np.unique(np.stack([groups.astype(np.intp), of_page.astype(np.intp)]), axis=1)
-        rows = np.zeros(requests.shape[1], self._signature)
-        rows["page"] = pairs["page"][first][requests[1]]
-        rows["minima"][:, : self._numbers] = minima[requests[1]]
-        for block in self._to_groups("signatures", rows, requests[0], self._signature, reports):
+        to_group, page = np.divmod(np.unique(groups * np.int64(len(pages)) + of_page), max(1, len(pages)))
+        rows = np.zeros(len(page), self._signature)
+        rows["page"] = pages[page]
+        rows["minima"][:, : self._numbers] = minima[page]
+        for block in self._to_groups("signatures", rows, to_group, self._signature, reports):
             yield "signatures", block
         yield step_report(*reports)
 
@@ -244,8 +244,10 @@ class NamePages(_NearStep):
             for number in np.lexsort((pages["page_key"].to_numpy(), -sizes))[: near_finish.MOST].tolist():
                 page = pages.slice(number, 1).to_pylist()[0]
                 clusters.append({"pages": int(sizes[number]), "key": page["page_key"], "url": page["url"]})
-            for group in np.unique(here["group"]).tolist():
-                named = pages.take(pa.array(of_page[here["group"] == group]))
-                reports.append(control_totals.sent("stayed", shuffle.totals(named["page_key"].to_numpy())))
-                yield "rows", (group, self._spill.send(near_finish.encode(named)))
+            order = np.argsort(here["group"], kind="stable")
+            named = pages.take(pa.array(of_page[order]))
+            reports.append(control_totals.sent("stayed", shuffle.totals(named["page_key"].to_numpy())))
+            groups, starts, counts = np.unique(here["group"][order], return_index=True, return_counts=True)
+            for group, start, count in zip(groups.tolist(), starts.tolist(), counts.tolist(), strict=True):
+                yield "rows", (group, self._spill.send(near_finish.encode(named.slice(start, count))))
         yield step_report(*reports, {"near_clusters": clusters} if clusters else {})

@@ -77,6 +77,16 @@ def span_rows(page_keys: npt.NDArray[np.uint64], file: int, spans: Any) -> Rows:
     return rows
 
 
+def with_fields(rows: Rows, dtype: np.dtype[Any]) -> Rows:
+    """Returns rows with the fields of `dtype` alone: a new array, unless the rows have these."""
+    if rows.dtype == dtype:
+        return rows
+    selected = np.empty(len(rows), dtype)
+    for name in dtype.names or ():
+        selected[name] = rows[name]
+    return selected
+
+
 def by_number(rows: Rows, groups: npt.NDArray[Any], dtype: np.dtype[Any]) -> Iterator[tuple[int, Rows]]:
     """Yields (group, its rows) for each group that has rows.
 
@@ -85,14 +95,15 @@ def by_number(rows: Rows, groups: npt.NDArray[Any], dtype: np.dtype[Any]) -> Ite
         groups: the group of each row.
         dtype: the fields that the yielded rows have.
     """
-    order = np.argsort(groups, kind="stable")
-    ordered, groups = np.take(rows, order), groups[order]
-    for group in np.unique(groups).tolist():
-        start, end = np.searchsorted(groups, [group, group + 1])
-        selected = np.empty(end - start, dtype=dtype)
-        for name in dtype.names or ():
-            selected[name] = ordered[name][start:end]
-        yield group, selected
+    if not len(rows):
+        return
+    # NumPy sorts numbers of 16 bits in one pass.
+    order = np.argsort(groups.astype(np.uint16) if groups.max() <= np.iinfo(np.uint16).max else groups, kind="stable")
+    ordered, groups = np.take(with_fields(rows, dtype), order), groups[order]
+    starts = np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]])
+    ends = np.r_[starts[1:], len(rows)]
+    for group, start, end in zip(groups[starts].tolist(), starts.tolist(), ends.tolist(), strict=True):
+        yield group, ordered[start:end]
 
 
 def spans_to_remove(places: Rows) -> dict[int, list[int]]:

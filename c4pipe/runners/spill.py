@@ -23,7 +23,7 @@ class Spill:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._writer: BinaryIO | None = None
-        self._name = ""
+        self._path = Path()
         self._readers: dict[str, BinaryIO] = {}
 
     def send(self, data: bytes) -> bytes:
@@ -34,10 +34,11 @@ class Spill:
             return _INLINE + data
         if self._writer is None:
             Path(self._folder).mkdir(parents=True, exist_ok=True)
-            self._name = uuid.uuid4().hex  # only references name it: nobody reads what a failed attempt wrote
-            self._writer = (Path(self._folder) / self._name).open("xb")
-        reference = _REFERENCE + _EXTENT.pack(self._writer.tell(), len(data)) + self._name.encode()
-        with naming(Path(self._folder) / self._name):
+            # Only references name the file: nobody reads what a failed attempt wrote.
+            self._path = Path(self._folder) / uuid.uuid4().hex
+            self._writer = self._path.open("xb")
+        reference = _REFERENCE + _EXTENT.pack(self._writer.tell(), len(data)) + self._path.name.encode()
+        with naming(self._path):
             self._writer.write(data)
             self._writer.flush()
         return reference

@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -176,3 +177,40 @@ def test_a_page_that_stays_is_dropped_for_no_other_where_rounds_are_too_few() ->
 def test_rows_of_signatures_are_whole_words(numbers: int) -> None:
     rows = np.zeros(3, near_pages.signature_row(numbers))
     assert shuffle.totals(rows).rows == 3
+
+
+@given(pages=st.lists(st.one_of(st.none(), st.integers(0, 255)), max_size=20), data=st.data())
+def test_minima_are_those_of_the_pages_asked_for(pages: list[int | None], data: st.DataObject) -> None:
+    column = pa.chunked_array([[None if page is None else bytes([page] * 6) for page in [1, *pages]]], pa.binary())
+    column = column.slice(1)
+    have = [row for row, page in enumerate(pages) if page is not None]
+    rows = data.draw(st.lists(st.sampled_from(have), max_size=10)) if have else []
+    minima = near_pages.minima_of(column, np.array(rows, np.intp))
+    assert minima.tolist() == [[257 * (pages[row] or 0)] * 3 for row in rows]
+
+
+@given(
+    pairs=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=60),
+    ranks=st.lists(st.integers(0, 3), min_size=10, max_size=10),
+)
+def test_each_pair_is_kept_once_and_in_order(pairs: list[tuple[int, int]], ranks: list[int]) -> None:
+    pages = pages_at(*range(10))
+    pages["rank"] = ranks
+    made = near_pages.pairs_of(pages[[one for one, _ in pairs]], pages[[other for _, other in pairs]])
+    unique = near_pages.unique_pairs(made)
+    expected = sorted({(page, rank, first) for _, page, _, _, rank, first, _, _ in made.tolist()})
+    assert [(page, rank, first) for _, page, _, _, rank, first, _, _ in unique.tolist()] == expected
+
+
+@given(rows=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), max_size=40))
+def test_of_pages_with_one_signature_the_first_leads(rows: list[tuple[int, int]]) -> None:
+    pages = pages_at(*range(len(rows)))
+    pages["rank"] = [rank for rank, _ in rows]
+    bands = np.array([[signature] * 2 for _, signature in rows], np.uint64).reshape(-1, 2)
+    leaders, copies = near_pages.split_copies(pages, bands)
+    first = {
+        signature: min((rank, page) for page, (rank, s) in enumerate(rows) if s == signature) for _, signature in rows
+    }
+    assert sorted(leaders.tolist()) == sorted(page for _, page in first.values())
+    found = sorted(zip(copies["page"].tolist(), copies["first_page"].tolist(), strict=True))
+    assert found == [(page, first[s][1]) for page, (_, s) in enumerate(rows) if page != first[s][1]]

@@ -1,0 +1,182 @@
+"""What the rule near_duplicate takes beside the MinHash of datatrove and text-dedup, on the same pages.
+
+    python benchmarks/near_peers.py [--pages 30000] [--words 300] [--only NAME,...]
+
+The pages are made: four of ten are copies of another page in which up to a tenth of the words are others. Each peer has
+5-grams of words, 14 bands of 8 numbers and one worker, reads the pages and writes those that stay. Whole processes one
+after the other, start-up and children included, as in peers.py, in environments that it makes. Measure on an idle
+machine.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+# Other packages are imported where they are used: the memory of the process that measures counts as a floor.
+from peers import Peer, Row, Trial, corpus_pages, environment, json_pages, machine, ratio, run
+
+RECIPE = 'base = "unfiltered"\noff = ["language"]\non = ["near_duplicate"]\n'
+VOCABULARY = 50_000  # words, of which some are far more frequent than others
+SIMILAR = 0.4
+FILES = 4
+
+DATATROVE = """
+import sys
+from datatrove.executor import LocalPipelineExecutor
+from datatrove.pipeline.dedup.minhash import (
+    MinhashConfig,
+    MinhashDedupBuckets,
+    MinhashDedupCluster,
+    MinhashDedupFilter,
+    MinhashDedupSignature,
+)
+from datatrove.pipeline.readers import JsonlReader
+from datatrove.pipeline.writers import JsonlWriter
+from datatrove.utils.hashing import HashConfig
+
+pages, out = sys.argv[1:]
+config = MinhashConfig(hash_config=HashConfig(hash_fc="sha1", precision=64))  # of FineWeb
+signatures, buckets, clusters = (f"{out}/{name}" for name in ("signatures", "buckets", "clusters"))
+reader = JsonlReader(pages, glob_pattern="*.jsonl")
+for name, tasks, steps in (
+    ("1", 1, [reader, MinhashDedupSignature(signatures, config)]),
+    ("2", config.num_buckets, [MinhashDedupBuckets(signatures, buckets, config=config)]),
+    ("3", 1, [MinhashDedupCluster(buckets, clusters, config)]),
+    ("4", 1, [reader, MinhashDedupFilter(clusters), JsonlWriter(f"{out}/kept", compression=None)]),
+):
+    LocalPipelineExecutor(steps, tasks=tasks, workers=1, logging_dir=f"{out}/logs/{name}").run()
+"""
+"""datatrove's four steps, as in its examples/minhash_deduplication.py."""
+
+NOTES = """
+- All numbers are of whole processes, with their start-up. CPU includes all child processes; memory is that of the
+  largest process.
+- c4pipe's row is its whole `build`: it also reads WET files, cleans pages, compares signatures before it drops a page,
+  and writes report and manifest. datatrove reads and writes JSON Lines, text-dedup reads them and writes Arrow.
+- c4pipe and datatrove have the same signatures. datatrove drops all pages of a cluster but one, c4pipe only those whose
+  signatures are similar enough. text-dedup has other words and hashes, so other pages stay.
+"""
+
+
+def made_pages(number: int, words: int) -> Iterator[str]:
+    """Yields texts."""
+    import numpy as np
+
+    rng = np.random.default_rng(7)
+    letters = rng.integers(97, 123, (VOCABULARY, 12)).astype(np.uint8)
+    lengths = rng.integers(2, 13, VOCABULARY)
+    vocabulary = [bytes(row[:length]).decode() for row, length in zip(letters, lengths, strict=True)]
+    originals: list[Any] = []
+    for _ in range(number):
+        if originals and rng.random() < SIMILAR:
+            chosen = originals[rng.integers(len(originals))].copy()
+            others = rng.random(len(chosen)) < rng.choice([0.0, 0.01, 0.02, 0.05, 0.1])
+            chosen[others] = rng.integers(0, VOCABULARY, int(others.sum()))
+        else:
+            chosen = (VOCABULARY * rng.random(rng.integers(words // 2, words * 3 // 2)) ** 3).astype(int)
+            originals.append(chosen)
+        sentences = (chosen[first : first + 15].tolist() for first in range(0, len(chosen), 15))
+        yield "\n".join(" ".join(vocabulary[word] for word in each).capitalize() + "." for each in sentences)
+
+
+def make(folder: Path, number: int, words: int) -> list[str]:
+    """Writes the pages as WET files and as JSON Lines, and returns the paths of the WET files."""
+    from c4pipe.wet.page import Page
+    from c4pipe.wet.writer import write_wet
+
+    folder.mkdir()
+    texts = list(made_pages(number, words))
+    with (folder / "pages.jsonl").open("w") as lines:
+        lines.writelines(json.dumps({"text": text, "id": str(row)}) + "\n" for row, text in enumerate(texts))
+    pages = [
+        Page(f"https://site{row % 97}.example/{row}", "2019-04-18T10:12:43Z", text, row, len(text))
+        for row, text in enumerate(texts)
+    ]
+    files = [folder / f"CC-{number}.warc.wet.gz" for number in range(FILES)]
+    for file, path in enumerate(files):
+        write_wet(path, pages[file::FILES])
+    return list(map(str, files))
+
+
+def c4pipe(trial: Trial) -> list[str]:
+    """Returns the command of c4pipe."""
+    recipe = trial.folder / "near.toml"
+    recipe.write_text(RECIPE)
+    base = [sys.executable, "-m", "c4pipe", "build", *trial.files, "--recipe", str(recipe)]
+    return [*base, "--output", str(trial.folder / "out"), "--workers", "1", "--quiet"]
+
+
+def datatrove(trial: Trial) -> list[str]:
+    """Returns the command of datatrove in its environment."""
+    pages = str(Path(trial.files[0]).parent)
+    return [str(environment("datatrove")), "-c", DATATROVE, pages, str(trial.folder / "out")]
+
+
+def text_dedup(trial: Trial) -> list[str]:
+    """Returns the command of text-dedup in its environment."""
+    pages = str(Path(trial.files[0]).with_name("pages.jsonl"))
+    python = str(environment("text-dedup"))
+    given = ["--path", "json", "--data_files", pages, "--split", "train", "--column", "text", "--num_proc", "1"]
+    given += ["--cache_dir", str(trial.folder / "cache"), "--output", str(trial.folder / "out")]
+    given += ["--ngram", "5", "--num_perm", "112", "--b", "14", "--r", "8"]
+    return ["env", "HF_HUB_OFFLINE=1", python, "-m", "text_dedup.minhash", *given]
+
+
+def arrow_pages(folder: Path, output: str) -> int:
+    """Counts the rows of the files that text-dedup wrote."""
+    import pyarrow as pa
+
+    count = 0
+    for path in (folder / "out").glob("*.arrow"):
+        with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as stream:
+            count += sum(map(len, stream))
+    return count
+
+
+PEERS = {
+    "c4pipe": Peer("c4pipe build, with near_duplicate", c4pipe, corpus_pages),
+    "datatrove": Peer("datatrove, its four steps of MinHash", datatrove, json_pages),
+    "text-dedup": Peer("text-dedup, text_dedup.minhash", text_dedup, arrow_pages),
+}
+
+
+def table(rows: Mapping[str, Row]) -> list[str]:
+    """Returns the rows as a table of Markdown."""
+    lines = ["| peer | pages out | CPU s | wall s | peak MB | CPU / c4pipe |", "|---|--:|--:|--:|--:|--:|"]
+    for name, row in rows.items():
+        if isinstance(row, str):
+            values = [row, *[""] * 4]
+        else:
+            cost, pages = row
+            share = ratio(rows, "cpu", name, "c4pipe")
+            values = [f"{pages:,}", f"{cost.cpu:.1f}", f"{cost.wall:.1f}", f"{cost.peak:.0f}"]
+            values.append("" if share is None else f"{share:.2f}")
+        lines.append(f"| {' | '.join([PEERS[name].title, *values])} |")
+    return lines
+
+
+def main() -> None:
+    """Measures the peers and prints what they took."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pages", type=int, default=30_000)
+    parser.add_argument("--words", type=int, default=300, help="of a page, on average")
+    parser.add_argument("--only", default=",".join(PEERS), help="some of: %(default)s")
+    options = parser.parse_args()
+    if unknown := [name for name in options.only.split(",") if name not in PEERS]:
+        parser.error(f"--only has {unknown[0]!r}: the names are {', '.join(PEERS)}")
+    rows: dict[str, Row] = {}
+    title = f"{machine()}; --pages {options.pages} --words {options.words}"
+    with tempfile.TemporaryDirectory() as name:
+        files = make(Path(name) / "crawl", options.pages, options.words)
+        for each in options.only.split(","):
+            print(f"measuring {each}", file=sys.stderr, flush=True)
+            rows[each] = run(PEERS[each], Trial(files, Path(), Path(name) / each))
+    print("\n".join([title, "", *table(rows), NOTES.rstrip()]))
+
+
+if __name__ == "__main__":
+    main()
