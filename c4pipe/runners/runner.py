@@ -87,18 +87,26 @@ def run_job(
             from c4pipe.runners.beam_runner import run_on_beam
 
             run_on_beam(graph, options, runs_as)
-    except (C4pipeError, KeyboardInterrupt):
-        raise
-    except BrokenProcessPool as error:
-        raise C4pipeError(
-            "a worker process was killed, perhaps because memory ran out: the same command continues from here, "
-            "--workers with a smaller number takes less memory"
-        ) from error
     except Exception as error:
+        if was_stopped(error):
+            raise KeyboardInterrupt from error
+        if isinstance(error, C4pipeError):
+            raise
+        if isinstance(error, BrokenProcessPool):
+            raise C4pipeError(
+                "a worker process was killed, perhaps because memory ran out: the same command continues from here, "
+                "--workers with a smaller number takes less memory"
+            ) from error
         cause = failure(error)
         if str(cause).startswith("KeyboardInterrupt"):
             raise KeyboardInterrupt from error
         raise cause from error
+
+
+def was_stopped(error: BaseException) -> bool:
+    """Tells whether an error was raised while Ctrl-C was handled, as by a runner that was told to end its work."""
+    context = error.__context__
+    return isinstance(error, KeyboardInterrupt) or (context is not None and was_stopped(context))
 
 
 def failure(error: BaseException) -> C4pipeError:

@@ -9,7 +9,7 @@ from typing import Any
 import apache_beam as beam
 import pytest
 
-from c4pipe.errors import JobWritten
+from c4pipe.errors import C4pipeError, JobWritten
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.local_flow import LocalFlow
 from c4pipe.runners.runner import failure, run_job
@@ -67,3 +67,15 @@ def test_a_file_of_a_job_ends_the_command(monkeypatch: pytest.MonkeyPatch) -> No
             RunnerOptions(runner="FlinkRunner", beam=("--output_executable_path=clean.jar",)),
             tasks=1,
         )
+
+
+@pytest.mark.parametrize("raised", [RuntimeError("the connection to Spark is broken"), C4pipeError("Spark has ended")])
+def test_an_error_while_ctrl_c_is_handled_is_ctrl_c(raised: Exception) -> None:
+    def graph(flow: object) -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise raised
+
+    with pytest.raises(KeyboardInterrupt):
+        run_job(graph, RunnerOptions(workers=1), 1)
