@@ -48,17 +48,23 @@ def add_inputs(parser: Parser) -> None:
     parser.add_argument("--cache", type=Path, metavar="DIR", help="keep downloaded files in this folder")
 
 
-def add_input_kind(parser: Parser) -> None:
-    """Adds what the inputs are, and how text is made of them."""
+def add_input_kind(parser: Parser, annotated: bool = False) -> None:
+    """Adds what the inputs are, and how text is made of them; with `annotated`, they can be annotated folders, too."""
+    kinds = ["wet (WET files, which have text)", "warc (WARC files, which have HTML)"]
+    kinds += ["annotated (folders that --annotate wrote)"] if annotated else []
     parser.add_argument(
         "--from",
         dest="input_kind",
         default="wet",
         metavar="KIND",
-        help="what INPUT is: wet (WET files, which have text), warc (WARC files, which have HTML), or annotated "
-        "(folders that --annotate wrote) (default: wet)",
+        help=f"what INPUT is: {', '.join(kinds[:-1])}, or {kinds[-1]} (default: wet)",
     )
-    add_extract(parser)
+    parser.add_argument(
+        "--extract",
+        metavar="HOW",
+        help="for --from warc: the text of a page is all of it, its main content by resiliparse (main), or what "
+        "trafilatura finds (default: all)",
+    )
 
 
 def add_annotate(parser: Parser) -> None:
@@ -73,28 +79,6 @@ def add_annotate(parser: Parser) -> None:
         type=whole_number,
         metavar="N",
         help="with --annotate: write the N most probable languages of each page, too",
-    )
-
-
-def add_crawl_kind(parser: Parser) -> None:
-    """Adds what the files of a crawl are, and how text is made of them."""
-    parser.add_argument(
-        "--from",
-        dest="input_kind",
-        default="wet",
-        metavar="KIND",
-        help="what the inputs are: wet (text), or warc (HTML) (default: wet)",
-    )
-    add_extract(parser)
-
-
-def add_extract(parser: Parser) -> None:
-    """Adds how text is made of HTML."""
-    parser.add_argument(
-        "--extract",
-        metavar="HOW",
-        help="for --from warc: the text of a page is all of it, its main content by resiliparse (main), or what "
-        "trafilatura finds (default: all)",
     )
 
 

@@ -36,7 +36,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="DIR",
         help="work folder of the corpus; can be repeated (default: INPUT/_work)",
     )
-    arguments.add_crawl_kind(parser)
+    arguments.add_input_kind(parser)
     parser.add_argument("--json", action="store_true", help="print JSON, one page on each line, without shortening")
     arguments.add_recipe(parser, default=None)  # a corpus has its own
 

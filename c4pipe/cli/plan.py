@@ -17,7 +17,7 @@ from c4pipe.errors import C4pipeError, UsageError
 def add_arguments(parser: Parser) -> None:
     """Adds the arguments of the command to its parser."""
     arguments.add_inputs(parser)
-    arguments.add_crawl_kind(parser)
+    arguments.add_input_kind(parser)
     arguments.add_format(parser)
     arguments.add_recipe(parser)
     parser.set_defaults(workers=1, max_missing=None, quiet=True, json_progress=False)
