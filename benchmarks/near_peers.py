@@ -26,7 +26,8 @@ HEAD = "Near-duplicates"
 RECIPE = 'base = "unfiltered"\noff = ["language"]\non = ["near_duplicate"]\n'
 VOCABULARY = 50_000  # words, of which some are far more frequent than others
 SIMILAR = 0.4
-FILES = 4
+FILES = 4  # WET files at least
+FILE_PAGES = 25_000  # pages of a WET file at most, as a crawl has
 
 DATATROVE = """
 import sys
@@ -100,9 +101,9 @@ def make(folder: Path, number: int, words: int) -> list[str]:
         Page(f"https://site{row % 97}.example/{row}", "2019-04-18T10:12:43Z", text, row, len(text))
         for row, text in enumerate(texts)
     ]
-    files = [folder / f"CC-{number}.warc.wet.gz" for number in range(FILES)]
+    files = [folder / f"CC-{number}.warc.wet.gz" for number in range(max(FILES, -(-number // FILE_PAGES)))]
     for file, path in enumerate(files):
-        write_wet(path, pages[file::FILES])
+        write_wet(path, pages[file :: len(files)])
     return list(map(str, files))
 
 
