@@ -91,7 +91,7 @@ dataflow: .venv/c4pipe.stamp
 	.venv/bin/python engines/dataflow.py
 
 bench: .venv/parity.stamp
-	status=0; for each in peers training_peers; do .venv/bin/python benchmarks/$$each.py --write || status=1; done; exit $$status
+	.venv/bin/python benchmarks/bench.py
 
 fuzz: .venv/fuzz.stamp
 	scripts/fuzz

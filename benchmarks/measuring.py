@@ -19,6 +19,13 @@ HERE = Path(__file__).resolve().parent
 REQUIREMENTS = HERE.parent / "requirements"
 SHARED = HERE.parent.parent / "shared"
 
+# Users have compiled bytecode. With this variable, whatever is measured would compile its modules at each start.
+ENVIRON = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+"""The environment variables of what is measured."""
+
+RELEASES = {"dolma": ((3, 10), (3, 13)), "training-peers": ((3, 11), (3, 14))}
+"""The first Python for which all packages of an environment have releases, and the first for which they have none."""
+
 
 class NotMeasured(Exception):
     """Why a peer has no figures."""
@@ -40,7 +47,7 @@ def measure(command: Sequence[str]) -> Cost:
     A process of its own starts the command: the memory of the one that does is a floor for the figure.
     """
     helper = [sys.executable, "-I", "-S", __file__, *command]
-    return Cost(*json.loads(subprocess.run(helper, stdout=subprocess.PIPE, check=True).stdout))
+    return Cost(*json.loads(subprocess.run(helper, stdout=subprocess.PIPE, check=True, env=ENVIRON).stdout))
 
 
 def _measure(command: Sequence[str]) -> Cost:
@@ -63,7 +70,7 @@ class Scale(NamedTuple):
 def watch(command: Sequence[str], folder: Path) -> Scale:
     """Runs a command, and looks once a second at the memory of all its processes and at the size of a folder."""
     started, memory, disk = time.monotonic(), 0, 0
-    process = subprocess.Popen(command)
+    process = subprocess.Popen(command, env=ENVIRON)
     while not (done := os.wait4(process.pid, os.WNOHANG))[0]:
         memory, disk = max(memory, tree_bytes(process.pid)), max(disk, folder_bytes(folder))
         time.sleep(1.0)
@@ -122,8 +129,26 @@ def made_crawl(folder: Path, files: int, pages: int) -> list[str]:
     return sorted(map(str, folder.glob("*.wet.gz")))
 
 
+def compile_clone() -> None:
+    """Compiles c4pipe, and the programs of peers that are here, to bytecode: pip did so for all other packages."""
+    folders = [str(HERE.parent / name) for name in ("c4pipe", "parity")]
+    if subprocess.run([sys.executable, "-m", "compileall", "-q", *folders], env=ENVIRON, check=False).returncode:
+        sys.exit(f"not all modules in {' and '.join(folders)} could be compiled to bytecode: can you write there?")
+
+
+def has_release(name: str) -> bool:
+    """Tells whether the packages of a peer's environment have releases for this Python."""
+    first, end = RELEASES.get(name, ((3,), (4,)))
+    return first <= sys.version_info < end
+
+
 def environment(name: str) -> Path:
-    """Returns the Python of a peer's environment, from `requirements/<name>.txt`; makes it where the cache lacks it."""
+    """Returns the Python of a peer's environment, from `requirements/<name>.txt`; makes it where the cache lacks it.
+
+    Raises NotMeasured where its packages have no releases for this Python, or can't be installed.
+    """
+    if not has_release(name):
+        raise NotMeasured(f"{name} has no release for this Python")
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "c4pipe" / "peers" / name
     locks = [REQUIREMENTS / f"{each}.txt" for each in ("build", name)]
     python, stamp = folder / "bin" / "python", folder / "made"

@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 # Other packages are imported where they are used: the memory of the process that measures counts as a floor.
-from measuring import environment, machine, required
-from peers import Peer, Row, Trial, corpus_pages, json_pages, measured, ratio
+from contenders import corpus_pages, json_pages
+from measuring import compile_clone, environment, machine, required
 from results import Goal, check, spread, write_section, written_by
+from rounds import Peer, Row, Trial, measured, ratio
 
 HEAD = "Near-duplicates"
 RECIPE = 'base = "unfiltered"\noff = ["language"]\non = ["near_duplicate"]\n'
@@ -175,6 +176,7 @@ def main() -> int:
     names = options.only.split(",")
     if unknown := [name for name in names if name not in PEERS]:
         parser.error(f"--only has {unknown[0]!r}: the names are {', '.join(PEERS)}")
+    compile_clone()
     title = f"{machine()}; --pages {options.pages} --words {options.words}"
     with tempfile.TemporaryDirectory() as name:
         files = make(Path(name) / "crawl", options.pages, options.words)

@@ -17,7 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 # Other packages are imported where they are used: the memory of the process that measures counts as a floor.
-from measuring import Cost, machine, measure
+from measuring import Cost, compile_clone, machine, measure
 from results import Goal, check, spread, write_section, written_by
 
 HEAD = "Token files"
@@ -101,6 +101,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5, help="runs of c4pipe; the other side runs once")
     parser.add_argument("--write", action="store_true", help="also write benchmarks/results.md")
     options = parser.parse_args()
+    compile_clone()
     title, ours = machine(), list[Cost]()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

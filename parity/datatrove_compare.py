@@ -50,7 +50,6 @@ PEERS = {
     "dolma-c4": "dolma",
 }
 """The recipes, and whose filters each has."""
-NO_DOLMA = (3, 13)  # the first Python for which Dolma has no release
 
 REASONS = {
     "gopher_short_doc": "few_page_words",
@@ -167,8 +166,8 @@ def environments(recipes: Sequence[str]) -> dict[str, Path]:
     """Returns the Pythons of the peers of some recipes. One that has no release for this Python is left out."""
     found = {}
     for name in dict.fromkeys(PEERS[recipe] for recipe in recipes):
-        if name == "dolma" and sys.version_info >= NO_DOLMA:
-            print(f"Dolma is NOT compared: it has no release for Python {sys.version_info[0]}.{sys.version_info[1]}")
+        if not measuring.has_release(name):
+            print(f"{name} is NOT compared: it has no release for Python {sys.version_info[0]}.{sys.version_info[1]}")
             continue
         try:
             found[name] = measuring.environment(name)

@@ -159,7 +159,7 @@ def _open(path: StoragePath) -> tuple[pq.ParquetFile, AnnotatedHeader]:
         if values["version"] != VERSION:
             raise UsageError(
                 f"{path} has version {schema.shown(values['version'])} of annotated files, and this c4pipe reads "
-                f"version {VERSION}: another release of c4pipe wrote it; annotate its WET file again, in a new folder"
+                f"version {VERSION}: another release of c4pipe wrote it; annotate its input file again, in a new folder"
             )
         recipe = checked_annotation(values, file.metadata.num_rows)
         if not file.schema_arrow.equals(annotated_schema(recipe, values["language_labels"])):

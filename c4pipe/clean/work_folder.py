@@ -82,7 +82,7 @@ def find_work_files(folders: Sequence[StoragePath]) -> dict[str, StoragePath]:
         for name in inside:
             if name in files:
                 raise UsageError(
-                    f"{folder / name} and {files[name]} come from WET files with the same name: "
+                    f"{folder / name} and {files[name]} come from files with the same name: "
                     "their pages would be counted twice; leave one of them out"
                 )
             files[name] = folder / name

@@ -60,7 +60,7 @@ def _header(path: StoragePath, footer: pq.FileMetaData, is_signed: bool) -> Work
     if values["version"] != VERSION:
         raise UsageError(
             f"{path} has work file version {schema.shown(values['version'])}, and this c4pipe reads version {VERSION}: "
-            "another release of c4pipe wrote it; clean its WET file again, with a new --work folder"
+            "another release of c4pipe wrote it; clean its input file again, with a new --work folder"
         )
     if not is_signed:
         raise _damaged(path, f"{path} can't be read as a work file: its footer has no digest")

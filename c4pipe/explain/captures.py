@@ -113,9 +113,10 @@ class CorpusExplainer:
             if row is not None:
                 note = f"What it lost is unknown, because there is no {self._work_folder}: give the folder with --work."
                 return CaptureVerdict(url, "", None, shards=_paths(shards), row=row, note=note)
+        other = "its text" if recipe.input_format == "text" else f"the {recipe.input_format} file that has the page"
         raise UsageError(
             f"{url} is not in {self._corpus.path}, and only work files can tell why: there are none in "
-            f"{self._work_folder}; give their folder with --work, or explain the WET file that has the page"
+            f"{self._work_folder}; give their folder with --work, or explain {other}"
         )
 
 

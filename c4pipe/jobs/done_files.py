@@ -81,4 +81,4 @@ def _set_aside(target: StoragePath, path: StoragePath, error: DamagedFileError, 
     except OSError as refused:
         raise C4pipeError(f"{path} is damaged and can't be renamed: {refused}") from error
     reason = str(error).partition("; ")[0]
-    progress.note(f"{reason}; it is now {aside.name}, and its WET file is cleaned again")
+    progress.note(f"{reason}; it is now {aside.name}, and its input file is cleaned again")

@@ -7,14 +7,19 @@ from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 
+VERSION = 1
+"""The version of the C extensions, as both C files have it. It goes up with each change of their functions, so that
+Python never calls an extension that was compiled of older sources."""
+
 
 def load_extension(name: str) -> ModuleType | None:
     """Returns a C extension by its full name, or None where it was not compiled.
 
-    Raises ImportError where the extension exists and can't be loaded: a broken build must not look like no build.
+    Raises ImportError where the extension exists and can't be loaded, or was compiled of other sources: a broken build
+    must not look like no build.
     """
     try:
-        return import_module(name)
+        extension = import_module(name)
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
@@ -22,6 +27,14 @@ def load_extension(name: str) -> ModuleType | None:
     except ImportError as error:
         message = f"the C extension {name} can't be loaded ({error}): install c4pipe again, or delete the file"
         raise ImportError(message, name=name, path=error.path) from error
+    if getattr(extension, "VERSION", None) != VERSION:
+        raise ImportError(
+            f"the C extension {name} was compiled of other sources than those of this c4pipe: install c4pipe again "
+            f"(in a clone: make setup), or delete {extension.__file__}",
+            name=name,
+            path=extension.__file__,
+        )
+    return extension
 
 
 text_kernel = load_extension("c4pipe.native._text")

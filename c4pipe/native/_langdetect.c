@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#define VERSION 1 /* as in __init__.py */
 #define LANGUAGES 55
 #define MOST_CHARACTERS 10000 /* of a text: Detector.max_text_length */
 #define TRIALS 7
@@ -668,7 +669,7 @@ static int execute(PyObject *module)
     PyObject *type = PyType_FromModuleAndSpec(module, &detector_type, NULL);
     int failed = !type || PyModule_AddType(module, (PyTypeObject *)type) < 0;
     Py_XDECREF(type);
-    return failed ? -1 : 0;
+    return failed ? -1 : PyModule_AddIntConstant(module, "VERSION", VERSION);
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, execute}, {0, NULL}};

@@ -1,5 +1,7 @@
 from collections.abc import Callable
 
+VERSION: int
+
 class Detector:
     def __init__(
         self,

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#define VERSION 1 /* as in __init__.py */
+
 typedef unsigned char byte;
 
 typedef struct {
@@ -1655,7 +1657,7 @@ static int execute(PyObject *module)
     PyType_Spec *specs[] = {&lines_type, &words_type};
     for (size_t each = 0; each < sizeof breaks; each++)
         may_break[breaks[each]] = 1;
-    if (learn_lower() < 0)
+    if (learn_lower() < 0 || PyModule_AddIntConstant(module, "VERSION", VERSION) < 0)
         return -1;
     for (size_t each = 0; each < 2; each++) {
         PyObject *type = PyType_FromModuleAndSpec(module, specs[each], NULL);

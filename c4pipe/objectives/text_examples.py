@@ -47,6 +47,25 @@ class Resharding(Protocol):
         ...
 
 
+@runtime_checkable
+class Endless(Protocol):
+    """Documents that begin again at their end, such as a `Mixture` of `c4pipe.read`."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of their sources."""
+        ...
+
+    @property
+    def given(self) -> list[int]:
+        """The number of documents of each source that were returned."""
+        ...
+
+    def has_passed(self, given: Sequence[int]) -> bool:
+        """Tells whether a whole epoch of each source was read since `given`."""
+        ...
+
+
 class TextExamples:
     """An iterator over examples of text, some at a time. Every token of the text is in one example.
 
@@ -80,17 +99,40 @@ class TextExamples:
         return self
 
     def __next__(self) -> Features:
-        """Returns the next examples, at least one. Raises C4pipeError where documents can't be read."""
+        """Returns the next examples, at least one.
+
+        Raises C4pipeError where documents can't be read, UsageError where they begin again at their end, and none in a
+        whole pass over them has a token.
+        """
+        begun: list[int] | None = None
         while True:
             texts, last = self._read()
-            pieces = self._pieces(self._tokenizer.encode(texts), last)
+            rows = self._tokenizer.encode(texts)
+            pieces = self._pieces(rows, last)
             if len(pieces):
                 break
             if last:
                 raise StopIteration
+            begun = None if len(rows.values) else self._check_pass(begun)
         examples = self._objective.make(pieces, Rng(self._seed, self._examples, self.stream))
         self._examples += len(pieces)
         return examples
+
+    def _check_pass(self, begun: list[int] | None) -> list[int] | None:
+        """Raises UsageError where a whole pass over endless documents had no token.
+
+        Takes and returns what these had returned when the first ones without a token came; None for other documents.
+        """
+        documents = self._documents
+        if not isinstance(documents, Endless):
+            return None
+        if begun is None:
+            return documents.given
+        if documents.has_passed(begun):
+            raise UsageError(
+                f"in a whole pass over {' and '.join(documents.paths)}, no text has a token: give other documents"
+            )
+        return begun
 
     def _read(self) -> tuple[list[str], bool]:
         """Returns the next texts, and whether they are the last ones."""
@@ -113,6 +155,8 @@ class TextExamples:
         if not self._merge:
             return self._objective.cut(rows, rng)
         text = np.concatenate([self._rest, rows.values])
+        if not len(text):
+            return Rows(text, np.zeros(1, np.int64))
         pieces = self._objective.cut(Rows(text, np.array([0, len(text)])), rng)
         starts = pieces.starts if last else pieces.starts[:-1]  # the last piece can still grow
         self._rest = text[starts[-1] :].copy()

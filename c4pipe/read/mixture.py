@@ -102,6 +102,21 @@ class Mixture:
         return [reader.position for reader in self._readers]
 
     @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of the sources."""
+        return tuple(source.path for source in self._sources)
+
+    def has_passed(self, given: Sequence[int]) -> bool:
+        """Tells whether this process has read a whole epoch of each source since it had returned `given`.
+
+        Of a source that is divided among processes, these are as many documents as a whole epoch has.
+        """
+        return all(  # an epoch may have begun before: two times its documents have a whole one among them
+            reader.position - before >= 2 * sum(reader.source.rows)
+            for reader, before in zip(self._readers, given, strict=True)
+        )
+
+    @property
     def epochs(self) -> list[int]:
         """The epoch of the next document of each source, from 0."""
         return [reader.epoch for reader in self._readers]

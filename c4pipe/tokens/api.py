@@ -50,14 +50,8 @@ def write_token_files(
         output: the folder for the files, on this machine or mounted there. With another runner, all workers need it.
         format: `megatron` for Megatron-LM and NeMo (`.bin` and `.idx`), `npy` for an array of packed rows.
         length: with `npy`, the tokens of a row.
-        runner: None for this machine, `spark`, or a runner of Apache Beam, such as `FlinkRunner`.
-        workers: processes on this machine; None for one a core.
-        spark_master: with `runner="spark"`: the master, such as `local[2]`; None for Spark's own setting.
-        spark_conf: with `runner="spark"`: settings of Spark, such as `{"spark.executor.memory": "2g"}`.
-        beam: with a runner of Beam: its options, such as `["--parallelism=8"]`.
-        progress: is called about once a second with a `ProgressEvent`, in a thread of its own.
 
-    Raises UsageError for an argument that can't be met, before any work is done; C4pipeError if the job can't go on.
+    The other arguments and the errors are those of `build_corpus`.
     """
     model = storage_path(os.fspath(vocabulary))
     options = TokenFileOptions(

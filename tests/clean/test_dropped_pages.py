@@ -284,11 +284,11 @@ def test_work_that_was_done_without_is_told(tmp_path: Path, capsys: pytest.Captu
     next(tmp_path.glob("*.wet.gz.parquet")).unlink()
     assert main.main([*command, "--keep-dropped", "all"]) == 0
     said = capsys.readouterr().err
-    assert said.count("c4pipe: clean was done before for 2 of 2 WET files, without --keep-dropped") == 1
+    assert said.count("c4pipe: clean was done before for 2 of 2 files, without --keep-dropped") == 1
     assert len(list((tmp_path / dropped_pages.DROPPED_FOLDER).iterdir())) == 1
     assert main.main(["dedup", str(tmp_path), "--output", str(tmp_path / "c"), "--workers", "1"]) == 0
     assert main.main(["dedup", str(tmp_path), "--output", str(tmp_path / "c"), "--keep-dropped", "all"]) == 0
-    assert "c4pipe: dedup was done before for 3 of 3 WET files" in capsys.readouterr().err
+    assert "c4pipe: dedup was done before for 3 of 3 files" in capsys.readouterr().err
 
 
 def test_what_fails_leaves_no_audit(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_a_damaged_work_file_is_made_anew(
     others = {each: each.stat().st_mtime_ns for each in work.glob("*.parquet") if each != path}
     assert clean(work) == 0
     note = " ".join(capsys.readouterr().err.split())
-    assert f"it is now {path.name}.damaged, and its WET file is cleaned again" in note
+    assert f"it is now {path.name}.damaged, and its input file is cleaned again" in note
     assert path.with_name(f"{path.name}.damaged").read_bytes() == bad
     path.with_name(f"{path.name}.damaged").unlink()
     assert files_of(work) == files_of(whole / "work")

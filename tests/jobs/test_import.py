@@ -97,6 +97,25 @@ def test_a_run_that_was_stopped_goes_on(texts: dict[str, str], tmp_path: Path) -
         c4pipe.import_text([*Path(texts[""]).glob("*.txt")], output=first, text_column="id")
 
 
+def test_messages_about_text_name_no_wet_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "Some text.", "url": "u"}\n')
+    work, corpus = tmp_path / "work", tmp_path / "out"
+    command = ("import", tmp_path / "a.jsonl", "--output", corpus, "--work", work, "--workers", 1)
+    assert run(*command, "--quiet") == 0
+    work_file = work / "a.jsonl.parquet"
+    data = work_file.read_bytes()
+    work_file.write_bytes(data[:20] + bytes([data[20] ^ 1]) + data[21:])
+    shutil.rmtree(corpus)
+    assert run(*command) == 0
+    assert run(*command, "--keep-dropped", "all") == 0
+    assert run("explain", corpus, "--url", "https://example.com/") == 2
+    said = capsys.readouterr().err
+    assert "a.jsonl.parquet.damaged, and its input file is cleaned again" in said
+    assert "clean was done before for 1 of 1 files, without --keep-dropped" in said
+    assert "give their folder with --work, or explain its text" in said
+    assert "WET" not in said
+
+
 def test_text_in_a_store_and_behind_a_web_server(
     texts: dict[str, str], tmp_path: Path, moto: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

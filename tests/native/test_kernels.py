@@ -1,14 +1,16 @@
 """Which kernels run: compiled, Python where nothing was compiled, and an error where an extension is broken."""
 
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from c4pipe.native import kernels, langdetect_kernel, load_extension, text_kernel
+from c4pipe.native import VERSION, kernels, langdetect_kernel, load_extension, text_kernel
 
 PACKAGE = Path(__file__).resolve().parents[2] / "c4pipe"
 SHOW = "from c4pipe.native import kernels; print(kernels())"
@@ -21,10 +23,10 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path / "c4pipe" / "native"
 
 
-def shown(folder: Path) -> subprocess.CompletedProcess[str]:
-    """Prints the kernels of a copy of the package."""
+def shown(folder: Path, code: str = SHOW) -> subprocess.CompletedProcess[str]:
+    """Prints the kernels of a copy of the package, or runs other code with it."""
     return subprocess.run(
-        [sys.executable, "-c", SHOW],
+        [sys.executable, "-c", code],
         capture_output=True,
         text=True,
         check=False,
@@ -61,6 +63,43 @@ def test_a_module_that_an_extension_needs_is_an_error(copy: Path) -> None:
     run = shown(copy)
     assert run.returncode == 1
     assert run.stderr.splitlines()[-1] == "ModuleNotFoundError: No module named 'a_module_that_nobody_has'"
+
+
+@pytest.mark.parametrize("values", [{}, {"VERSION": VERSION - 1}, {"VERSION": VERSION + 1}])
+def test_an_extension_of_other_sources_is_an_error(values: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    extension = ModuleType("c4pipe.native._other")
+    extension.__file__ = "_other.so"
+    monkeypatch.setitem(sys.modules, extension.__name__, extension)
+    vars(extension).update(values)
+    with pytest.raises(ImportError) as raised:
+        load_extension("c4pipe.native._other")
+    assert str(raised.value) == (
+        "the C extension c4pipe.native._other was compiled of other sources than those of this c4pipe: "
+        "install c4pipe again (in a clone: make setup), or delete _other.so"
+    )
+    vars(extension)["VERSION"] = VERSION
+    assert load_extension("c4pipe.native._other") is extension
+
+
+def test_an_extension_of_other_sources_is_told_wherever_it_is_needed(copy: Path) -> None:
+    if text_kernel is None:
+        pytest.skip("the C extensions were not compiled")
+    file = Path(str(text_kernel.__file__))
+    shutil.copy(file, copy / file.name)
+    code = copy / "__init__.py"
+    code.write_text(code.read_text("utf-8").replace(f"VERSION = {VERSION}\n", f"VERSION = {VERSION + 1}\n"), "utf-8")
+    run = shown(copy, "from c4pipe.recipes import Recipe")
+    assert run.stderr.splitlines()[-1].startswith(
+        "ImportError: the C extension c4pipe.native._text was compiled of other sources than those of this c4pipe: "
+    )
+
+
+def test_the_version_goes_up_with_the_interface() -> None:
+    """Where this fails, add 1 to VERSION in `native/__init__.py` and both C files, and put the new pair here."""
+    stubs = b"".join((PACKAGE / "native" / f"{name}.pyi").read_bytes() for name in ("_langdetect", "_text"))
+    assert (VERSION, hashlib.sha256(stubs).hexdigest()[:8]) == (1, "cad2cb71")
+    for name in ("_langdetect", "_text"):
+        assert f"\n#define VERSION {VERSION} " in (PACKAGE / "native" / f"{name}.c").read_text("utf-8")
 
 
 def test_an_extension_that_was_not_compiled() -> None:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from c4pipe import read
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.objectives import objective
 from c4pipe.objectives.assembly import Assembler
@@ -239,3 +240,28 @@ def test_an_objective_can_be_pickled(tokenizer: Tokenizer, texts: list[str]) -> 
     assert (again.name, again.raw, again.lengths) == (made.name, made.raw, made.lengths)
     batches = Batches(Texts(texts), tokenizer, made, 4)
     assert list(map(arrays, batches)) == list(map(arrays, Batches(Texts(texts), vocabulary, again, 4)))
+
+
+@pytest.mark.parametrize("merge", [False, True])
+@pytest.mark.parametrize("empty", [31, 32, 100])
+def test_texts_without_a_token_before_others(empty: int, merge: bool, tokenizer: Tokenizer) -> None:
+    made = objective.span_corruption(tokenizer.ids, 64)
+    expected = list(Batches(Texts(["Short."]), tokenizer, made, 2, merge=merge))
+    found = list(Batches(Texts([*[""] * empty, "Short."]), tokenizer, made, 2, merge=merge))
+    assert [unpacked(batch, made.lengths) for batch in found] == [unpacked(batch, made.lengths) for batch in expected]
+    assert not list(Batches(Texts([""] * empty), tokenizer, made, 2, merge=merge))
+
+
+@pytest.mark.parametrize("merge", [False, True])
+def test_an_endless_mixture_without_a_token_is_an_error(merge: bool, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("a.txt", "b.txt")]
+    files[0].write_text("\u200b\n" * 100)
+    files[1].write_text("\u200b\n" * 3)
+    made = objective.span_corruption(tokenizer.ids, 64)
+    batches = Batches(read.mix(files, seed=1), tokenizer, made, 2, merge=merge)
+    said = f"^in a whole pass over {files[0]} and {files[1]}, no text has a token: give other documents$"
+    for _ in range(2):
+        with pytest.raises(UsageError, match=said):
+            next(batches)
+    files[1].write_text("\u200b\nShort.\n")
+    assert unpacked(next(Batches(read.mix(files, seed=1), tokenizer, made, 2, merge=merge, shuffle=0)), made.lengths)

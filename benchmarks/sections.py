@@ -1,0 +1,114 @@
+"""The sections of results.md that peers.py writes: what is measured in each, its goals, and its notes."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from results import Goal
+from rounds import Row, ratio
+
+ALL = """
+- All numbers are of whole processes, with their start-up: the median, and the smallest and the largest of several runs.
+  CPU includes all child processes; memory is that of the largest process. Ratios are of medians.
+"""
+
+BUILD = """
+- `decode`: c4pipe's own reader. isal inflates, the records are split and their text is decoded.
+- `tfds`: the package's own functions for `en`, dedup included, on Beam in memory in one process, by
+  parity/reference.py, which gives it the Punkt model and the lists that it would otherwise download. It writes JSON
+  Lines.
+- `datatrove`: without dedup. Its WarcReader, C4QualityFilter and C4BadWordsFilter with their defaults, and langdetect
+  1.0.9 instead of its fastText model, which it would download. Its thresholds differ (3 words a line, 5 sentences a
+  page), and it splits sentences with spaCy by punctuation, its default for English. It skips pages that libmagic does
+  not recognise as plain text (about 1 in 100). It writes JSON Lines, not compressed.
+- `clean` writes the pages that passed job 1, before dedup.
+"""
+
+RECIPES = """
+- `clean-gopher`, `clean-fineweb`, `clean-datatrove-c4` and `clean-dolma-c4`, beside the rows of the same filters: no
+  language is detected on either side, and `datatrove-c4` is without bad words, which need the language. Otherwise the
+  filters are those that `make parity` compares. Pages of all languages meet them.
+- `dolma-c4`: warcio reads the WET files; Dolma's tagger `c4_v2` and its mixer run in one process each, with the files
+  between them packed at level 1. Dolma keeps pages that lose all their lines, c4pipe drops them. Its ratio has no goal:
+  the goals are beside datatrove.
+"""
+
+
+class Bound(NamedTuple):
+    """A goal: a figure of one peer over that of another, and its bound; without one it is only stated."""
+
+    figure: str
+    above: str
+    below: str
+    side: str = ""
+    bound: float = 0.0
+
+
+class Section(NamedTuple):
+    """A section of results.md: its head, files, pages of each, runs of c4pipe, peers, goals and notes."""
+
+    head: str
+    files: int
+    pages: int
+    rounds: int
+    names: Sequence[str]
+    goals: Sequence[Bound]
+    notes: str
+
+
+OTHERS = ("gopher", "fineweb", "datatrove-c4", "dolma-c4")
+SECTIONS = {
+    "build": Section(
+        "Build and clean",
+        files=4,
+        pages=5000,
+        rounds=5,
+        names=("decode", "build-tfds", "build-tfds-2", "build-c4", "clean-tfds", "clean-c4", "tfds", "datatrove"),
+        goals=(
+            Bound("cpu", "tfds", "build-tfds", "at least", 28),
+            Bound("cpu", "datatrove", "build-tfds", "at least", 60),
+            Bound("cpu", "clean-tfds", "decode", "at most", 4.5),
+            Bound("cpu", "clean-c4", "decode", "at most", 4.5),
+            Bound("cpu", "build-tfds", "decode", "at most", 6),
+            Bound("cpu", "build-c4", "decode", "at most", 6),
+            Bound("wall", "build-tfds-2", "build-tfds", "at most", 0.6),
+        ),
+        notes=BUILD,
+    ),
+    "large": Section(
+        "160,000 pages",
+        files=8,
+        pages=20_000,
+        rounds=1,
+        names=("decode", "build-tfds", "build-tfds-2"),
+        goals=(Bound("wall", "build-tfds-2", "build-tfds", "at most", 0.53),),
+        notes="",
+    ),
+    "recipes": Section(
+        "Recipes of other corpora",
+        files=2,
+        pages=3000,
+        rounds=5,
+        names=tuple(name for other in OTHERS for name in (f"clean-{other}", other)),
+        goals=(
+            *(Bound("cpu", name, f"clean-{name}", "at least", 20) for name in OTHERS if name != "dolma-c4"),
+            Bound("cpu", "dolma-c4", "clean-dolma-c4"),
+        ),
+        notes=RECIPES,
+    ),
+}
+"""All of them are to take less than 20 minutes on two idle cores, of the 25 that `make bench` has."""
+
+
+def goals(section: Section, rows: Mapping[str, Row]) -> tuple[list[Goal], list[str]]:
+    """Returns the goals whose peers were asked for, and the lines of these and of ratios without a goal."""
+    found, lines = [], []
+    for each in section.goals:
+        if each.above not in rows or each.below not in rows:
+            continue
+        what, value = f"{each.figure} of {each.above} / {each.below}", ratio(rows, each.figure, each.above, each.below)
+        if each.side:
+            found.append(Goal(what, value, each.side, each.bound))
+            lines.append(found[-1].line())
+        else:
+            lines.append(f"- {what}: {'not known' if value is None else f'{value:.2f}'}")
+    return found, lines
