@@ -70,13 +70,12 @@ class PageFinisher:
         pages = pages.append_column("units_left", units)
         lose = np.array([key in removals for key in pages["page_key"].to_pylist()], bool)
         edited = self._edited(pages.filter(pa.array(lose)), removals, kept, counts, shown)
-        # Most texts that come are not copied: those of pages that are dropped go nowhere.
         rows = np.arange(len(pages))
         rows[lose] = len(pages) + np.arange(len(edited))
-        pages = pa.concat_tables([pages, edited])
+        pages = pa.concat_tables([pages, edited]).combine_chunks()  # `take` would do so each time
         is_dropped = pages["dropped"].is_valid().to_numpy()[rows]
         self._drop(pages, rows[is_dropped], counts, dropped, shown)
-        pages = pages.take(pa.array(rows[~is_dropped])).combine_chunks()
+        pages = pages.take(pa.array(rows[~is_dropped]))
         least = self._recipe.parameters("few_sentences_left")
         if shown is not None and least.get("count") == "remaining sentences":
             passed = np.flatnonzero(pages["units_left"].to_numpy() == least["min_sentences"])
@@ -116,10 +115,11 @@ class PageFinisher:
     def _show(self, rule: str, label: str, pages: pa.Table, rows: npt.NDArray[np.int64], shown: SmallestKeys) -> None:
         """Keeps pages that a rule of the stage `final` dropped, or only just kept, as examples under a label."""
         keys = pages["page_key"].to_numpy()[rows]
-        first = np.argsort(keys)[:EXAMPLES_PER_FILE]
-        wanted = rows[first][[shown.wants(label, key) for key in keys[first].tolist()]]
         columns = pages.select(["page_key", "url", "timestamp", "text", "units_left"])
-        for page in columns.take(pa.array(wanted)).to_pylist():
+        for each in np.argsort(keys)[:EXAMPLES_PER_FILE].tolist():
+            if not shown.wants(label, int(keys[each])):
+                return
+            (page,) = columns.slice(rows[each], 1).to_pylist()
             shown.add(label, page["page_key"], 0, partial(self._final_example, rule, label, page))
 
     def _final_example(self, rule: str, label: str, page: Mapping[str, Any]) -> Example:
@@ -136,9 +136,11 @@ class PageFinisher:
         shown: SmallestKeys | None,
     ) -> pa.Table:
         """Returns pages that lose spans, without these."""
-        rows = pages.to_pylist()
-        for page in rows:
-            key = page["page_key"]
+        starts = pages["unit_starts"].combine_chunks()
+        offsets, values = starts.offsets.to_pylist(), starts.values.to_numpy()
+        rows = pages.drop_columns(["unit_starts"]).to_pylist()  # which makes an object for each number in a list
+        for page, first, end in zip(rows, offsets, offsets[1:], strict=False):
+            key, page["unit_starts"] = page["page_key"], values[first:end].tolist()
             if shown is not None and shown.wants("repeated_span", key):
                 example = partial(self._repeat, page.copy(), removals[key], kept.get(key, ()))
                 shown.add("repeated_span", key, 0, example)
