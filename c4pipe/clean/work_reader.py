@@ -20,6 +20,8 @@ from c4pipe.io import StoragePath, open_parquet, read_footer, schema
 _UNREADABLE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
 """What Arrow raises for a file that is missing or damaged."""
 
+_GROUP_ROWS = 64 * 1024  # the most that a row group has
+
 
 @contextlib.contextmanager
 def _reading(path: StoragePath, what: str) -> Iterator[None]:
@@ -68,17 +70,27 @@ def _header(path: StoragePath, footer: pq.FileMetaData, is_signed: bool) -> Work
     return WorkHeader(**{each.name: values[each.name] for each in fields(WorkHeader)} | {"recipe": recipe})
 
 
-def row_groups(path: StoragePath, columns: Sequence[str] = tuple(SCHEMA.names)) -> Iterator[pa.Table]:
-    """Yields the row groups of a work file. Raises as `read_header`, DamagedFileError also where a page is damaged."""
+def row_groups(
+    path: StoragePath, columns: Sequence[str] = tuple(SCHEMA.names), most_rows: int = _GROUP_ROWS
+) -> Iterator[pa.Table]:
+    """Yields the rows of a work file, in order: each row group, in tables of at most `most_rows`.
+
+    Raises as `read_header`, DamagedFileError also where a page is damaged.
+    """
     with _reading(path, "can't be read as a work file"):
         file, is_signed = open_parquet(path)
         _header(path, file.metadata, is_signed)
     rows = 0
     for group in range(file.num_row_groups):
-        with _reading(path, "is damaged"):
-            table = file.read_row_group(group, columns=list(columns))
-        rows += len(table)
-        yield table
+        # one thread: a job has a process for each core already
+        batches = file.iter_batches(most_rows, [group], list(columns), use_threads=False)
+        while True:
+            with _reading(path, "is damaged"):
+                batch = next(batches, None)
+            if batch is None:
+                break
+            rows += len(batch)
+            yield pa.Table.from_batches([batch])
     if rows != file.metadata.num_rows:
         raise _damaged(path, f"{path} is damaged: it has {rows:,} rows instead of {file.metadata.num_rows:,}")
 
@@ -100,31 +112,37 @@ def url_rows(path: StoragePath, file: int) -> Rows:
     return rows
 
 
-def read_kept(path: StoragePath, columns: Sequence[str], stale: Any) -> Iterator[tuple[pa.Table, int]]:
-    """Yields the kept pages of a work file without stale captures, one row group at a time.
+def read_kept(
+    path: StoragePath, columns: Sequence[str], stale: Any, most_rows: int = _GROUP_ROWS
+) -> Iterator[tuple[pa.Table, int]]:
+    """Yields the kept pages of a work file without stale captures, in order.
 
     Args:
         path: the work file.
         columns: the columns to read; `page_key` must be one of them.
         stale: the numbers of the rows that are stale captures, an array of integers: their URL has a newer capture.
+        most_rows: of the file that are read at once. Few rows take memory that is in use already; a whole row group of
+            texts takes other memory each time, and that costs more time than to read them.
 
     Yields:
         (a table, the number of kept pages that were left out because they are stale).
     """
-    for table, kept, newest in _captures(path, columns, stale):
+    for table, kept, newest in _captures(path, columns, stale, most_rows):
         yield table.filter(pa.array(newest)).combine_chunks(), int(kept.sum() - newest.sum())
 
 
 def read_stale(path: StoragePath, columns: Sequence[str], stale: Any) -> Iterator[pa.Table]:
     """Yields the stale captures that `read_kept` leaves out. Its arguments are the same."""
-    for table, kept, newest in _captures(path, columns, stale):
+    for table, kept, newest in _captures(path, columns, stale, _GROUP_ROWS):
         yield table.filter(pa.array(kept & ~newest))
 
 
-def _captures(path: StoragePath, columns: Sequence[str], stale: Any) -> Iterator[tuple[pa.Table, Any, Any]]:
-    """Yields each row group, a mask of its kept pages, and a mask of those that are not stale."""
+def _captures(
+    path: StoragePath, columns: Sequence[str], stale: Any, most_rows: int
+) -> Iterator[tuple[pa.Table, Any, Any]]:
+    """Yields rows, a mask of its kept pages, and a mask of those that are not stale."""
     first = 0
-    for table in row_groups(path, columns):
+    for table in row_groups(path, columns, most_rows):
         kept = table["page_key"].is_valid().to_numpy()
         newest = kept.copy()
         newest[stale[(stale >= first) & (stale < first + len(table))] - first] = False

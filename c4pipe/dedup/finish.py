@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -59,26 +61,25 @@ class PageFinisher:
             removals: by page key, the first unit of each span that the page loses.
             counts: counters, to which removed units and dropped and kept pages are added.
             dropped: the writer to which dropped pages are added; None where none are kept.
-            shown: the examples, to which pages that lose spans and dropped pages are added; None for no examples.
+            shown: the examples, to which pages that lose spans and dropped pages are added, as functions that make them
+                (most of them give way to smaller keys); None for no examples.
             kept: by page key, the first unit of each repeated span that the page keeps.
         """
-        counts["units.newest"] += int(pc.sum(pc.list_value_length(pages["unit_starts"])).as_py() or 0)
-        pages = self._edit(pages, removals, kept, counts, shown)
-        for rule, number in _counts(pages["dropped"]).items():
-            counts[f"pages.dropped.{rule}"] += number
-            dropped_pages = pages.filter(pc.equal(pages["dropped"], rule))
-            counts[f"units.dropped.{rule}"] += pc.sum(dropped_pages["units_left"]).as_py()
-            if rule == "language":
-                for language, pages_of_it in _counts(dropped_pages["language"].fill_null(UNKNOWN)).items():
-                    counts[f"{DROPPED_LANGUAGE}{language}"] += pages_of_it
-            self._show(rule, rule, dropped_pages, shown)
-        if dropped:
-            dropped.add_finished(pages.filter(pc.is_valid(pages["dropped"])))
-        pages = pages.filter(pc.is_null(pages["dropped"]))
+        units = pc.list_value_length(pages["unit_starts"]).cast(pa.int64())
+        counts["units.newest"] += int(pc.sum(units).as_py() or 0)
+        pages = pages.append_column("units_left", units)
+        lose = np.array([key in removals for key in pages["page_key"].to_pylist()], bool)
+        edited = self._edited(pages.filter(pa.array(lose)), removals, kept, counts, shown)
+        rows = np.arange(len(pages))
+        rows[lose] = len(pages) + np.arange(len(edited))
+        pages = pa.concat_tables([pages, edited]).combine_chunks()  # `take` would do so each time
+        is_dropped = pages["dropped"].is_valid().to_numpy()[rows]
+        self._drop(pages, rows[is_dropped], counts, dropped, shown)
+        pages = pages.take(pa.array(rows[~is_dropped]))
         least = self._recipe.parameters("few_sentences_left")
-        if least.get("count") == "remaining sentences":
-            passed = pages.filter(pc.equal(pages["units_left"], least["min_sentences"]))
-            self._show("few_sentences_left", f"{PASSED}few_sentences_left", passed, shown)
+        if shown is not None and least.get("count") == "remaining sentences":
+            passed = np.flatnonzero(pages["units_left"].to_numpy() == least["min_sentences"])
+            self._show("few_sentences_left", f"{PASSED}few_sentences_left", pages, passed, shown)
         counts["pages.kept"] += len(pages)
         for language, number in _counts(pages["language"]).items():
             counts[f"pages.kept.{language}"] += number
@@ -87,19 +88,46 @@ class PageFinisher:
         counts["bytes.kept"] += int(pc.sum(pc.binary_length(pages["text"])).as_py() or 0)
         return pages
 
-    def _show(self, rule: str, label: str, pages: pa.Table, shown: SmallestKeys | None) -> None:
-        """Keeps pages that a rule of the stage `final` dropped, or only just kept, as examples under a label."""
-        if shown is None:
-            return
-        for row in pages.take(pa.array(np.argsort(pages["page_key"].to_numpy())[:EXAMPLES_PER_FILE])).to_pylist():
-            if shown.wants(label, row["page_key"]):
-                final = self._evaluator.explain_final(row["url"], row["text"], row["units_left"], to_the_end=False)
-                fact = next(each.fact for each in final.rules if each.rule == rule)
-                text = excerpt(row["text"])
-                page = make_example(label, row["page_key"], row["url"], row["timestamp"], fact, text)
-                shown.add(label, row["page_key"], 0, page)
+    def _drop(
+        self,
+        pages: pa.Table,
+        rows: npt.NDArray[np.int64],
+        counts: Counter[str],
+        dropped: DroppedWriter | None,
+        shown: SmallestKeys | None,
+    ) -> None:
+        """Counts the pages of these rows, which are dropped, adds them to `dropped`, and some of them to `shown`."""
+        facts = pages.select(["dropped", "units_left", "language"]).take(pa.array(rows))
+        rules = facts["dropped"].to_numpy()
+        for rule, number in _counts(facts["dropped"]).items():
+            counts[f"pages.dropped.{rule}"] += number
+            is_of_rule = rules == rule
+            of_rule = facts.filter(pa.array(is_of_rule))
+            counts[f"units.dropped.{rule}"] += pc.sum(of_rule["units_left"]).as_py()
+            if rule == "language":
+                for language, pages_of_it in _counts(of_rule["language"].fill_null(UNKNOWN)).items():
+                    counts[f"{DROPPED_LANGUAGE}{language}"] += pages_of_it
+            if shown is not None:
+                self._show(rule, rule, pages, rows[is_of_rule], shown)
+        if dropped:
+            dropped.add_finished(pages.take(pa.array(rows)))
 
-    def _edit(
+    def _show(self, rule: str, label: str, pages: pa.Table, rows: npt.NDArray[np.int64], shown: SmallestKeys) -> None:
+        """Keeps pages that a rule of the stage `final` dropped, or only just kept, as examples under a label."""
+        keys = pages["page_key"].to_numpy()[rows]
+        columns = pages.select(["page_key", "url", "timestamp", "text", "units_left"])
+        for each in np.argsort(keys)[:EXAMPLES_PER_FILE].tolist():
+            if not shown.wants(label, int(keys[each])):
+                return
+            (page,) = columns.slice(rows[each], 1).to_pylist()
+            shown.add(label, page["page_key"], 0, partial(self._final_example, rule, label, page))
+
+    def _final_example(self, rule: str, label: str, page: Mapping[str, Any]) -> Example:
+        final = self._evaluator.explain_final(page["url"], page["text"], page["units_left"], to_the_end=False)
+        fact = next(each.fact for each in final.rules if each.rule == rule)
+        return make_example(label, page["page_key"], page["url"], page["timestamp"], fact, excerpt(page["text"]))
+
+    def _edited(
         self,
         pages: pa.Table,
         removals: Mapping[int, Sequence[int]],
@@ -107,21 +135,20 @@ class PageFinisher:
         counts: Counter[str],
         shown: SmallestKeys | None,
     ) -> pa.Table:
-        """Returns the pages without the removed spans, with a column `units_left`."""
-        units_left = pc.list_value_length(pages["unit_starts"]).cast(pa.int64()).combine_chunks()
-        lose = pc.is_in(pages["page_key"], pa.array(list(removals), pa.uint64())).combine_chunks()
-        rows, left = pages.filter(lose).to_pylist(), []
-        for page in rows:
-            key = page["page_key"]
+        """Returns pages that lose spans, without these."""
+        starts = pages["unit_starts"].combine_chunks()
+        offsets, values = starts.offsets.to_pylist(), starts.values.to_numpy()
+        rows = pages.drop_columns(["unit_starts"]).to_pylist()  # which makes an object for each number in a list
+        for page, first, end in zip(rows, offsets, offsets[1:], strict=False):
+            key, page["unit_starts"] = page["page_key"], values[first:end].tolist()
             if shown is not None and shown.wants("repeated_span", key):
-                shown.add("repeated_span", key, 0, self._repeat(page, removals[key], kept.get(key, ())))
-            left.append(self._edit_page(page, removals[key], kept.get(key, ()), counts))
-        for name in ("text", "language", "language_probability", "dropped") if rows else ():
+                example = partial(self._repeat, page.copy(), removals[key], kept.get(key, ()))
+                shown.add("repeated_span", key, 0, example)
+            self._edit_page(page, removals[key], kept.get(key, ()), counts)
+        for name in ("text", "language", "language_probability", "dropped", "units_left") if rows else ():
             number, field = pages.schema.get_field_index(name), pages.schema.field(name)
-            edited = pa.array([page[name] for page in rows], field.type)
-            column = pc.replace_with_mask(pages[name].combine_chunks(), lose, edited)
-            pages = pages.set_column(number, field, column)
-        return pages.append_column("units_left", pc.replace_with_mask(units_left, lose, pa.array(left, pa.int64())))
+            pages = pages.set_column(number, field, pa.array([page[name] for page in rows], field.type))
+        return pages
 
     def _repeat(self, page: Mapping[str, Any], spans: Sequence[int], kept: Sequence[int]) -> Example:
         """Returns a page that loses spans as an example; the first run of removed units is marked."""
@@ -134,18 +161,17 @@ class PageFinisher:
         fact = f"{len(removed):,} of its {len(starts):,} {unit}s are repeats, whose copy is in another place"
         return make_example("repeated_span", page["page_key"], page["url"], page["timestamp"], fact, text)
 
-    def _edit_page(self, page: dict[str, Any], spans: Sequence[int], kept: Sequence[int], counts: Counter[str]) -> int:
-        """Removes spans from a page, applies the stage `final` again, and returns the number of units that are left."""
+    def _edit_page(self, page: dict[str, Any], spans: Sequence[int], kept: Sequence[int], counts: Counter[str]) -> None:
+        """Removes spans from a page, and applies the stage `final` again."""
         starts = page["unit_starts"]
         page["text"], left = remove_spans(page["text"], starts, spans, self._span["size"], self._span["unit"], kept)
         counts["units.dropped.repeated_span"] += len(starts) - left
         counts["pages.edited.repeated_span"] += 1
         final = self._evaluator.finish(page["url"], page["text"], left)
-        page["dropped"] = final.reason
+        page["units_left"], page["dropped"] = left, final.reason
         if final.guess:
             page["language"] = final.guess.language
             page["language_probability"] = round(final.guess.probability, 6)
-        return left
 
 
 def _counts(column: pa.ChunkedArray) -> dict[str, int]:

@@ -107,15 +107,16 @@ class SpanPlaces:
         self._seen = np.zeros(len(places), bool)
         for name in ("page", "unit"):
             self._rows[name] = places[name]
+        self._pages = np.ascontiguousarray(places["page"])  # NumPy would copy a field for each search
 
     def add(self, pages: pa.Table, file: int) -> None:
         """Notes file, host and hashes of those spans that are on these pages."""
         keys = pages["page_key"].to_numpy()
-        starts, ends = (np.searchsorted(self._rows["page"], keys, side) for side in ("left", "right"))
+        starts, ends = (np.searchsorted(self._pages, keys, side) for side in ("left", "right"))
         here = np.flatnonzero(ends > starts)
         if not len(here):
             return
-        pages = pages.take(pa.array(here))
+        pages = pages.select(["url", "span_hashes"]).take(pa.array(here))
         hosts = domains(pages["url"].combine_chunks()).to_pylist()
         hashes = pages["span_hashes"].combine_chunks()
         offsets, values = hashes.offsets.to_numpy(), hashes.values.to_numpy()

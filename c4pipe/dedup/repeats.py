@@ -4,8 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from c4pipe.clean import read_kept
+from c4pipe.clean import row_groups
 from c4pipe.dedup.removals import JOINED
 from c4pipe.display import short
 from c4pipe.filters import Rows, cut
@@ -14,6 +16,7 @@ from c4pipe.io import StoragePath
 MOST = 20
 """How many spans the report shows."""
 
+_ROWS_AT_ONCE = 512  # of a work file that are read at once
 _SIZE = 301  # characters of a span that are shown, with the mark at its cut
 
 Repeat = dict[str, Any]
@@ -78,13 +81,13 @@ def _texts(file: StoragePath, spans: Sequence[Mapping[str, Any]], size: int) -> 
     """Returns the texts of spans of a work file, by their hashes. Raises OSError if one of their pages is not there."""
     texts: dict[int, str] = {}
     wanted = np.array([span["page"] for span in spans], np.uint64)
-    for pages, _ in read_kept(file, ["page_key", "text", "unit_starts"], np.empty(0, np.uint32)):
-        for row in np.flatnonzero(np.isin(pages["page_key"].to_numpy(), wanted)).tolist():
+    for pages in row_groups(file, ["page_key", "text", "unit_starts"], _ROWS_AT_ONCE):
+        for row in np.flatnonzero(pc.is_in(pages["page_key"], pa.array(wanted)).to_numpy()).tolist():
             (page,) = pages.slice(row, 1).to_pylist()
             for span in spans:
                 if span["page"] == page["page_key"] and span["hash"] not in texts:
                     units = cut(page["text"], page["unit_starts"])[span["unit"] : span["unit"] + size]
                     texts[span["hash"]] = short("".join(units).strip(), _SIZE)
-    if len(texts) < len(spans):
-        raise OSError(f"{file} does not have the page of a span that came from it")
-    return texts
+        if len(texts) == len(spans):
+            return texts
+    raise OSError(f"{file} does not have the page of a span that came from it")

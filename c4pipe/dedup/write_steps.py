@@ -26,7 +26,7 @@ from c4pipe.io import StoragePath, storage_path
 from c4pipe.recipes import Recipe, recipe_lists
 from c4pipe.runners import Step, control_totals
 
-_ROWS_AT_ONCE = 512  # pages that are Python objects at a time, where they lose spans
+_ROWS_AT_ONCE = 512  # of a work file: those of their pages that lose spans are Python objects at a time
 _HELD_BYTES = 64 * 1024 * 1024  # of finished pages in memory, before they are sent to their shards
 
 
@@ -62,6 +62,7 @@ class FinishPages(DedupStep):
         seen: list[Any] = []
         shown_examples: list[Example] = []
         held: list[pa.Table] = []
+        held_bytes = 0
         hosts = [np.empty(0, HOSTS)]
         for file, path in files_of(grouped):
             if len(near.rows(file)):
@@ -70,10 +71,13 @@ class FinishPages(DedupStep):
             rows = rows_of(stale, file)
             for pages in self._finish_file(file, storage_path(path), rows, near, removals, counts, seen, shown):
                 held.append(pages)
-                if sum(pages.nbytes for pages in held) >= _HELD_BYTES:
+                held_bytes += pages.nbytes
+                if held_bytes >= _HELD_BYTES:
                     yield from self._send(held, reports)
+                    held_bytes = 0
             if shown is not None:
-                shown_examples += [*shown.values(), *finish.stale_captures(storage_path(path), rows)]
+                shown_examples += [make_example() for make_example in shown.values()]
+                shown_examples += finish.stale_captures(storage_path(path), rows)
                 shown_examples += near.examples(storage_path(path), file)
         yield from self._send(held, reports)
         for block in self._copied(np.concatenate(hosts), reports):
@@ -121,18 +125,17 @@ class FinishPages(DedupStep):
             if len(near_rows):
                 counts["pages.dropped.near_duplicate"] += len(near_rows)
                 counts["pages.dropped.stale_capture"] -= len(near_rows)  # both are among the rows that are passed over
-            for newest, passed_over in read_kept(path, [*PAGE_COLUMNS, "span_hashes"], np.r_[stale, near_rows]):
+            columns, passed = [*PAGE_COLUMNS, "span_hashes"], np.r_[stale, near_rows]
+            for pages, passed_over in read_kept(path, columns, passed, _ROWS_AT_ONCE):
                 counts["pages.dropped.stale_capture"] += passed_over
-                self._tally("pages", passed_over)
-                seen.append(newest["page_key"].to_numpy())
-                removals.add(newest, file)
-                for first in range(0, len(newest), _ROWS_AT_ONCE):
-                    pages = newest.select(PAGE_COLUMNS).slice(first, _ROWS_AT_ONCE)
-                    finished = self._finisher.finish(pages, removals.spans, counts, dropped, shown, removals.kept)
-                    removals.add_kept(pages, finished["page_key"].to_numpy(), self._plan.span.get("whitespace", ""))
-                    yield finished
-                    self._tally("pages", len(pages))
-                    self._tally("finished", len(finished))
+                seen.append(pages["page_key"].to_numpy())
+                removals.add(pages, file)
+                pages = pages.select(PAGE_COLUMNS)
+                finished = self._finisher.finish(pages, removals.spans, counts, dropped, shown, removals.kept)
+                removals.add_kept(pages, finished["page_key"].to_numpy(), self._plan.span.get("whitespace", ""))
+                yield finished
+                self._tally("pages", passed_over + len(pages))
+                self._tally("finished", len(finished))
             if dropped:
                 for pages in read_stale(path, ["page_key", "url", "timestamp", "text"], stale):
                     dropped.add_stale(pages)

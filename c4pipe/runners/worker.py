@@ -16,6 +16,8 @@ _MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of glibc's malloc.h
 _LARGE_BYTES = 2 * 1024 * 1024
 _TRIM_THRESHOLD = -1  # M_TRIM_THRESHOLD
 _TRIM_BYTES = 16 * 1024 * 1024
+_RELEASE_SECONDS = 1.0  # between two releases of memory, at least
+_next_release = time.monotonic() + _RELEASE_SECONDS
 _COLLECTED_AT = 20_000  # objects more than before: pages and their facts are in no cycles
 
 
@@ -55,8 +57,14 @@ def _return_large_blocks() -> None:
 
 
 def release_memory() -> None:
-    """Gives memory that is free now back to the system: otherwise a worker keeps the most that any step has needed."""
-    if arrow := sys.modules.get("pyarrow"):
+    """Gives memory that is free now back to the system: otherwise a worker keeps the most that any step has needed.
+
+    Once a second at most: small elements would take the same memory from the system again and again.
+    """
+    global _next_release
+    now = time.monotonic()
+    if now >= _next_release and (arrow := sys.modules.get("pyarrow")):
+        _next_release = now + _RELEASE_SECONDS
         arrow.default_memory_pool().release_unused()
 
 

@@ -77,7 +77,7 @@ def test_examples_of_the_last_rules() -> None:
     removals = {sentences: [1] for sentences in range(4, 9)}
     recipe = judging_language_once(C4)
     PageFinisher(recipe, Lists()).finish(pa.Table.from_pylist(rows, schema), removals, Counter(), shown=shown)
-    by_rule = examples.examples_by_rule(shown.values())
+    by_rule = examples.examples_by_rule(make_example() for make_example in shown.values())
     assert [page["url"] for page in by_rule["passed.few_sentences_left"]] == ["https://3.example", "https://6.example"]
     assert [page["fact"] for page in by_rule["passed.few_sentences_left"]] == ["3 sentences; at least 3"] * 2
     assert [(page["url"], page["fact"]) for page in by_rule["few_sentences_left"]] == [
