@@ -26,7 +26,6 @@ def add_arguments(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Runs job 1, prints its funnel, and returns the exit status."""
     from c4pipe.clean import missing
-    from c4pipe.cli.funnel_table import funnel_table
     from c4pipe.cli.progress import make_progress
     from c4pipe.jobs import clean, plan_clean
 
@@ -36,6 +35,8 @@ def run(options: argparse.Namespace) -> int:
     plan = plan_clean(clean_options(options, options.work, dropped, annotate(options)), progress)
     counts = clean(plan, progress)
     if not options.quiet:
+        from c4pipe.cli.funnel_table import funnel_table
+
         console = printer(sys.stdout)
         console.print(funnel_table(plan.recipe, counts))
         say(console, f"work files: {options.work} ({time.monotonic() - started:,.1f} s)")
