@@ -6,7 +6,7 @@ import time
 
 from c4pipe.cli import arguments
 from c4pipe.cli.console import printer, say
-from c4pipe.cli.job_options import annotate, clean_options, keep_dropped
+from c4pipe.cli.job_options import annotate, clean_options, keep_dropped, start_workers
 from c4pipe.cli.outcome import report_missing, report_nothing_kept
 from c4pipe.cli.parser import Command, Parser
 
@@ -25,6 +25,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Runs job 1, prints its funnel, and returns the exit status."""
+    start_workers(options, options.inputs)
     from c4pipe.clean import missing
     from c4pipe.cli.progress import make_progress
     from c4pipe.jobs import clean, plan_clean

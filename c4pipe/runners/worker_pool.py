@@ -57,7 +57,7 @@ def start_server(*modules: str) -> None:
     """
     if sys.platform != "linux":
         return
-    server = forkserver._forkserver  # type: ignore[attr-defined]
+    server: Any = forkserver._forkserver
     others = server._preload_modules
     server.set_forkserver_preload([__name__, *modules])
     try:
