@@ -4,7 +4,6 @@ import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +90,8 @@ class AnnotatedWriter:
         self, source: str, source_bytes: int, ends_sha256: str, counts: Mapping[str, int], crawl: str = ""
     ) -> None:
         """Writes the header and gives the file its name. The arguments are those of `WorkWriter.finish`."""
+        from importlib.metadata import version
+
         self._flush()
         header = AnnotatedHeader(
             source=source,

@@ -9,7 +9,6 @@ else. All other rules look at the text again.
 import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from importlib.metadata import version
 from typing import Any
 
 from c4pipe.clean.annotated_file import AnnotatedHeader
@@ -80,6 +79,8 @@ class KnownFacts:
 
 def _sources(recipe: Recipe, lists: Mapping[str, str], annotated: AnnotatedHeader) -> dict[str, str]:
     """Returns the rules of an annotated file whose values can be used, by what the values depend on."""
+    from importlib.metadata import version
+
     if annotated.c4pipe != version("c4pipe"):  # another release may count in another way
         return {}
     sources: dict[str, str] = {}

@@ -4,7 +4,7 @@ import argparse
 import time
 
 from c4pipe.cli import arguments
-from c4pipe.cli.job_options import annotate, clean_options, keep_dropped, refuse_job_file
+from c4pipe.cli.job_options import annotate, clean_options, keep_dropped, refuse_job_file, start_workers
 from c4pipe.cli.outcome import corpus_status, print_corpus
 from c4pipe.cli.parser import Command, Parser
 
@@ -24,6 +24,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Runs both jobs, prints the funnel, and returns the exit status."""
+    start_workers(options, options.inputs)
     from c4pipe.clean import WORK_FOLDER
     from c4pipe.cli.progress import make_progress
     from c4pipe.corpus import parse_formats

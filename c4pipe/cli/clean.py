@@ -6,7 +6,7 @@ import time
 
 from c4pipe.cli import arguments
 from c4pipe.cli.console import printer, say
-from c4pipe.cli.job_options import annotate, clean_options, keep_dropped
+from c4pipe.cli.job_options import annotate, clean_options, keep_dropped, start_workers
 from c4pipe.cli.outcome import report_missing, report_nothing_kept
 from c4pipe.cli.parser import Command, Parser
 
@@ -25,8 +25,8 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Runs job 1, prints its funnel, and returns the exit status."""
+    start_workers(options, options.inputs)
     from c4pipe.clean import missing
-    from c4pipe.cli.funnel_table import funnel_table
     from c4pipe.cli.progress import make_progress
     from c4pipe.jobs import clean, plan_clean
 
@@ -36,6 +36,8 @@ def run(options: argparse.Namespace) -> int:
     plan = plan_clean(clean_options(options, options.work, dropped, annotate(options)), progress)
     counts = clean(plan, progress)
     if not options.quiet:
+        from c4pipe.cli.funnel_table import funnel_table
+
         console = printer(sys.stdout)
         console.print(funnel_table(plan.recipe, counts))
         say(console, f"work files: {options.work} ({time.monotonic() - started:,.1f} s)")

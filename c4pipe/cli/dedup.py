@@ -4,7 +4,7 @@ import argparse
 import time
 
 from c4pipe.cli import arguments
-from c4pipe.cli.job_options import dedup_options
+from c4pipe.cli.job_options import dedup_options, start_workers
 from c4pipe.cli.outcome import corpus_status, print_corpus
 from c4pipe.cli.parser import Command, Parser
 
@@ -21,6 +21,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Runs job 2, prints the funnel, and returns the exit status."""
+    start_workers(options)
     from c4pipe.cli.progress import make_progress
     from c4pipe.jobs import dedup, plan_dedup
 

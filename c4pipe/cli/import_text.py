@@ -5,7 +5,7 @@ import time
 
 from c4pipe.cli import arguments
 from c4pipe.cli.damage_notes import note_damage
-from c4pipe.cli.job_options import keep_dropped, refuse_job_file, text_options
+from c4pipe.cli.job_options import keep_dropped, refuse_job_file, start_workers, text_options
 from c4pipe.cli.outcome import corpus_status, print_corpus
 from c4pipe.cli.parser import Command, Parser
 
@@ -23,6 +23,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Imports the text, prints the funnel and what could not be read, and returns the exit status."""
+    start_workers(options, options.inputs)
     from c4pipe.clean import WORK_FOLDER
     from c4pipe.cli.progress import make_progress
     from c4pipe.corpus import parse_formats

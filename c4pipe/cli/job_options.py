@@ -1,7 +1,9 @@
 """The options of the command line as the records that jobs take."""
 
 import argparse
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from c4pipe.errors import UsageError
@@ -27,6 +29,19 @@ def runner_options(options: argparse.Namespace) -> "RunnerOptions":
         spark_conf=options.spark_conf,
         quiet=options.quiet or options.json_progress,
     )
+
+
+def start_workers(options: argparse.Namespace, inputs: Sequence[str] = ()) -> None:
+    """Starts the server of a command's worker processes: it imports what they need while this process makes the plan.
+
+    Does nothing where the command starts no worker: with another runner, for one worker, or for one file.
+    """
+    is_one_file = len(inputs) == 1 and Path(inputs[0]).is_file()
+    workers: int = options.workers or os.cpu_count() or 1
+    if options.runner is None and workers > 1 and not is_one_file:
+        from c4pipe.runners import start_server
+
+        start_server("c4pipe.jobs.worker_imports")
 
 
 def languages(options: argparse.Namespace) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """The command line: reads the arguments, runs the command, prints how it ended."""
 
+import gc
 import logging
 import os
 import sys
@@ -55,7 +56,10 @@ COMMANDS = (
 def run() -> int:
     """Runs the command of this process: `main` in a process of its own."""
     lighten()
-    return main()
+    try:
+        return main()
+    finally:
+        gc.freeze()
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -71,7 +75,7 @@ def main(given: Sequence[str] | None = None) -> int:
     # Messages of libraries are not printed: what a user needs to know is printed by c4pipe, errors are raised.
     logging.getLogger().addHandler(logging.NullHandler())
     try:
-        parser = make_parser()
+        parser = make_parser(given)
         _complete(parser)
         given = _help_of(parser, given)
         options = parse_command_line(parser, given)
@@ -90,9 +94,10 @@ def main(given: Sequence[str] | None = None) -> int:
     return status
 
 
-def make_parser() -> Parser:
-    """Returns the parser of all commands and options."""
-    return make_parser_of(COMMANDS)
+def make_parser(given: Sequence[str] = ()) -> Parser:
+    """Returns the parser of all commands; where the arguments name a command, only that one has its options."""
+    names = {command.name for command in COMMANDS}
+    return make_parser_of(COMMANDS, next((each for each in given if each in names), None))
 
 
 def _help_of(parser: Parser, given: list[str]) -> list[str]:

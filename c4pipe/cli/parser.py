@@ -133,8 +133,13 @@ _RUNNER_OPTIONS = (
 )
 
 
-def make_parser(commands: Iterable[Command]) -> Parser:
-    """Returns the parser of some commands; the function to run is the option `run` of what it parses."""
+def make_parser(commands: Iterable[Command], only: str | None = None) -> Parser:
+    """Returns the parser of some commands; the function to run is the option `run` of what it parses.
+
+    Args:
+        commands: the commands.
+        only: the one command that needs its arguments; None for all of them.
+    """
     parser = Parser(
         prog="c4pipe",
         description="Builds a C4 pretraining corpus from Common Crawl WET files, as the T5 paper describes it.",
@@ -155,7 +160,8 @@ def make_parser(commands: Iterable[Command]) -> Parser:
         )
         each.takes_runner_options = command.takes_runner_options
         each.set_defaults(run=command.run, log=None, runner=None, spark_master=None)
-        command.add_arguments(each)
+        if only in (None, command.name):
+            command.add_arguments(each)
         parser.commands[command.name] = each
     return parser
 

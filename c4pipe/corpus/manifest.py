@@ -4,7 +4,6 @@ import contextlib
 import platform
 import zlib
 from collections.abc import Collection, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from c4pipe.clean import DROPPED_LANGUAGE
@@ -98,6 +97,8 @@ def versions() -> dict[str, str]:
 
     A library that is not installed is left out: a job that needs none of it has the same output without it.
     """
+    from importlib.metadata import PackageNotFoundError, version
+
     found = {
         "c4pipe": version("c4pipe"),
         "python": platform.python_version(),

@@ -13,15 +13,16 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
-
-import pyarrow as pa
-from pyarrow import ArrowInvalid, fs
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from c4pipe.errors import UsageError
-from c4pipe.io.object_store import SCHEMES, file_system, path_of, transient_reason
 from c4pipe.io.ranged_file import RangedFile
 from c4pipe.io.retry import DownloadError, NetworkOptions, RetryPolicy
+
+if TYPE_CHECKING:
+    from pyarrow import fs
+
+# Arrow is imported where a store is used: a command line is read without it.
 
 _NETWORK = NetworkOptions(tries=6)  # about half a minute, because a person may be waiting
 _TRIES = 3  # of the store's own library, within each try of ours
@@ -63,8 +64,12 @@ class RemotePath:
         """Returns this path: a URL means the same everywhere."""
         return self
 
-    def _do(self, operation: Callable[[fs.FileSystem, str], T]) -> T:
+    def _do(self, operation: "Callable[[fs.FileSystem, str], T]") -> T:
         """Calls a function with file system and path until it succeeds or the tries are used up."""
+        from pyarrow import ArrowInvalid
+
+        from c4pipe.io.object_store import file_system, path_of, transient_reason
+
         retry = RetryPolicy(self.url, _NETWORK)
         try:
             while True:
@@ -83,10 +88,14 @@ class RemotePath:
 
     def exists(self) -> bool:
         """Tells whether there is such a file or folder."""
+        from pyarrow import fs
+
         return bool(self._type() != fs.FileType.NotFound)
 
     def is_dir(self) -> bool:
         """Tells whether this is a folder: whether an object has a URL that begins with this one and a slash."""
+        from pyarrow import fs
+
         return bool(self._type() == fs.FileType.Directory)
 
     def open(self) -> "RemoteFile":
@@ -104,8 +113,10 @@ class RemotePath:
         """Returns the text of a file. Raises FileNotFoundError where there is none."""
         return self.read_bytes().decode(encoding)
 
-    def list(self) -> list[fs.FileInfo]:
+    def list(self) -> "list[fs.FileInfo]":
         """Returns the files and folders directly in a folder, by name; none where the folder does not exist."""
+        from pyarrow import fs
+
         infos = self._do(lambda store, path: store.get_file_info(fs.FileSelector(path, allow_not_found=True)))
         return sorted(infos, key=lambda info: str(info.base_name))
 
@@ -115,6 +126,8 @@ class RemotePath:
 
     def upload(self, file: Path) -> None:
         """Uploads a file of this machine. The object is visible when the upload is complete."""
+        from c4pipe.io.object_store import path_of
+
         # HDFS shows a file while it is written, but can rename it; the others show an object when it is complete.
         is_hdfs = self.url.startswith("hdfs://")
         target = self.with_name(f".{secrets.token_hex(16)}.tmp") if is_hdfs else self
@@ -124,6 +137,8 @@ class RemotePath:
 
     def replace(self, target: "RemotePath") -> None:
         """Gives a file another path in the same bucket, and replaces a file that has it."""
+        from c4pipe.io.object_store import path_of
+
         self._do(lambda store, path: store.move(path, path_of(target.url)))
 
     def unlink(self, missing_ok: bool = False) -> None:
@@ -141,8 +156,10 @@ class RemotePath:
                 self._do(lambda store, path: store.delete_dir(path))
 
 
-def _send(file: Path, store: fs.FileSystem, path: str) -> None:
+def _send(file: Path, store: "fs.FileSystem", path: str) -> None:
     """Writes the bytes of a file to an object."""
+    import pyarrow as pa
+
     # In one call of Arrow: a stream that is dropped makes an object of what it has so far, so Ctrl-C between two calls
     # would leave a part of the file. Not with Arrow's copy_files, which does not report the last errors.
     with pa.memory_map(str(file)) as source:
@@ -160,7 +177,7 @@ class RemoteFile(RangedFile):
         super().__init__(self._do(lambda file: int(file.size())))
 
     def _do(self, operation: Callable[[Any], T]) -> T:
-        def once(store: fs.FileSystem, path: str) -> T:
+        def once(store: "fs.FileSystem", path: str) -> T:
             if self._file is None:
                 self._file = store.open_input_file(path)
             try:
@@ -192,6 +209,8 @@ def storage_path(text: str | Path) -> StoragePath:
     text = str(text)
     if "://" not in text:
         return Path(text)
+    from c4pipe.io.object_store import SCHEMES
+
     scheme, _, rest = text.partition("://")
     if f"{scheme}://" not in SCHEMES or not (rest.strip("/") and (scheme == "hdfs" or rest[0] != "/")):
         raise UsageError(

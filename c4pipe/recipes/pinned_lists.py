@@ -14,7 +14,6 @@ import stat
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +178,7 @@ def _download(url: str, sha256: str, report: Callable[[str], None]) -> bytes:
     import http.client  # who only looks up a list needs none of them
     import urllib.error
     import urllib.request
+    from importlib.metadata import version
 
     for pause in (*_PAUSES, None):
         is_transient = True  # no connection, or a busy server: worth another try

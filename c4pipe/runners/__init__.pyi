@@ -18,3 +18,4 @@ from .runner_options import RunnerOptions as RunnerOptions
 from .spill import Spill as Spill
 from .worker import end_with as end_with
 from .worker import lighten as lighten
+from .worker_pool import start_server as start_server

@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
 from c4pipe.display import plain_reason
@@ -92,7 +92,7 @@ def run_job(
             raise KeyboardInterrupt from error
         if isinstance(error, C4pipeError):
             raise
-        if isinstance(error, BrokenProcessPool):
+        if isinstance(error, BrokenExecutor):
             raise C4pipeError(
                 "a worker process was killed, perhaps because memory ran out: the same command continues from here, "
                 "--workers with a smaller number takes less memory"

@@ -3,14 +3,11 @@
 import contextlib
 import ctypes
 import gc
-import multiprocessing
 import os
 import signal
 import sys
 import threading
 import time
-from importlib.abc import MetaPathFinder
-from multiprocessing import connection
 
 _MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of glibc's malloc.h
 _LARGE_BYTES = 2 * 1024 * 1024
@@ -21,7 +18,7 @@ _next_release = time.monotonic() + _RELEASE_SECONDS
 _COLLECTED_AT = 20_000  # objects more than before: pages and their facts are in no cycles
 
 
-class _WithoutPandas(MetaPathFinder):
+class _WithoutPandas:
     """Imports pandas as if it were not installed."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
@@ -88,7 +85,9 @@ def begin(environment: dict[str, str]) -> None:
 
 def _end_with_parent() -> None:
     """Ends this process when the run's has ended: else it would wait for ever for work from a killed run."""
-    parent = multiprocessing.parent_process()
+    from multiprocessing import connection, parent_process
+
+    parent = parent_process()
     if parent is not None:
         connection.wait([parent.sentinel])
         os._exit(1)

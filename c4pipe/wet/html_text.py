@@ -1,7 +1,6 @@
 """HTML to text: which extractors there are, whether their libraries are installed, and the extraction itself."""
 
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
 
 from c4pipe.display import suggestion
 from c4pipe.errors import UsageError
@@ -45,6 +44,8 @@ def find_extraction(extractor: str) -> str:
         raise UsageError(
             f"--extract {extractor}: c4pipe extracts by {', '.join(EXTRACTORS)}" + suggestion(extractor, EXTRACTORS)
         )
+    from importlib.metadata import PackageNotFoundError, version
+
     extra, libraries = EXTRACTORS[extractor]
     try:
         versions = {library: version(library) for library in (*libraries, "brotli")}

@@ -22,10 +22,11 @@ from c4pipe.errors import C4pipeError
 from c4pipe.runners import runner
 from c4pipe.runners.beam_flow import BeamFlow
 from c4pipe.runners.flow import Flow, Step
-from c4pipe.runners.local_flow import LocalFlow, _LightProcess
+from c4pipe.runners.local_flow import LocalFlow
 from c4pipe.runners.runner import run_job
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.worker import begin
+from c4pipe.runners.worker_pool import _LightProcess
 from tests.helpers.flows import oracle, words
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -165,7 +166,7 @@ def _begin_the_first_late(environment: dict[str, str]) -> None:
 
 def test_the_last_worker_to_start_is_watched_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its death ends the job at once, not when another worker has something to tell."""
-    monkeypatch.setattr("c4pipe.runners.local_flow.begin", _begin_the_first_late)
+    monkeypatch.setattr("c4pipe.runners.worker_pool.begin", _begin_the_first_late)
     monkeypatch.setenv("C4PIPE_TEST_FIRST", str(tmp_path / "first"))
     start = _LightProcess.start
 

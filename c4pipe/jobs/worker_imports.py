@@ -1,0 +1,27 @@
+"""Imported by the server that forks the workers of a command, and by nothing else: it loads once what each would load.
+
+The server has it imported while the command itself makes its plan (see `runners.start_server`).
+"""
+
+import gc
+import signal
+
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the server, too; the command ends it
+
+from c4pipe.runners import lighten  # noqa: E402
+
+lighten()
+
+# Arrow, the report and the rules import or load these at their first use.
+import jinja2  # noqa: E402
+import numpy.ma  # noqa: E402
+
+from c4pipe.clean import steps as clean_steps  # noqa: E402
+from c4pipe.dedup import steps as dedup_steps  # noqa: E402
+from c4pipe.filters import make_detector  # noqa: E402
+
+make_detector("langdetect", 0.0)  # kept for all that ask for it later
+
+gc.freeze()  # workers share this memory as long as nobody writes to it, as a search for cycles would
+
+__all__ = ["clean_steps", "dedup_steps", "jinja2", "numpy"]

@@ -1,0 +1,122 @@
+"""Worker processes of this machine. On Linux, they are forks of one server that has imported what they need."""
+
+import os
+import pickle
+import sys
+from collections.abc import Sequence
+from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
+from multiprocessing import forkserver, util
+from types import ModuleType
+from typing import Any
+
+from c4pipe.runners.flow import Step
+from c4pipe.runners.worker import begin, release_memory
+
+if sys.platform == "linux":
+    from multiprocessing.context import ForkServerContext as Context
+    from multiprocessing.context import ForkServerProcess as WorkerProcess
+else:  # a fork is not safe everywhere: each worker starts, and imports all, by itself
+    from multiprocessing.context import SpawnContext as Context
+    from multiprocessing.context import SpawnProcess as WorkerProcess
+
+
+class WorkerPool:
+    """Processes that apply steps to elements."""
+
+    def __init__(self, workers: int, module: str) -> None:
+        """Starts none yet. Their server, unless it runs already, imports a module for all: that of the first step."""
+        start_server(module)
+        self._processes: list[WorkerProcess] = []
+        context = _RecordingContext(self._processes)
+        self._executor = ProcessPoolExecutor(workers, context, initializer=begin, initargs=(dict(os.environ),))
+
+    def apply(self, step: Step, elements: Sequence[Any]) -> list[list[tuple[str, Any]]]:
+        """Returns what a step makes of each element: its outputs, each with its name. Raises the first failure."""
+        packed = pickle.dumps(step)
+        futures = [self._executor.submit(_process, packed, element) for element in elements]
+        # The pool may list the workers to watch before the last one is started (Python 3.11). It would then notice the
+        # death of that one only when another worker returns something. One more task makes the pool list them again.
+        self._executor.submit(_nothing)
+        for future in wait(futures, return_when=FIRST_EXCEPTION).done:
+            future.result()
+        return [future.result() for future in futures]
+
+    def close(self, failed: bool) -> None:
+        """Ends the processes; after a failure at once: what they are doing is of no use any more."""
+        if failed:
+            for process in self._processes:
+                process.terminate()
+        self._executor.shutdown(cancel_futures=True)
+
+
+def start_server(*modules: str) -> None:
+    """Starts the server that forks workers, on Linux, unless one runs already. It imports these modules meanwhile.
+
+    What it imports for other forks of this program, by `multiprocessing.set_forkserver_preload`, stays as it was for
+    the next server.
+    """
+    if sys.platform != "linux":
+        return
+    server: Any = forkserver._forkserver
+    others = server._preload_modules
+    server.set_forkserver_preload([__name__, *modules])
+    try:
+        if server._forkserver_pid is None:
+            # The program waits for its server at its end. The processor time of the server, and of the workers, then
+            # counts as this program's. It is before `multiprocessing` removes the server's address (priority -100).
+            util.Finalize(None, server._stop, exitpriority=-50)
+        server.ensure_running()
+    finally:
+        server.set_forkserver_preload(others)
+
+
+class _RecordingContext(Context):
+    """Starts processes as `multiprocessing` does, and records them: the pool keeps its own to itself."""
+
+    def __init__(self, processes: list[WorkerProcess]) -> None:
+        self._recorded = processes
+
+    def Process(self, *arguments: Any, **keywords: Any) -> WorkerProcess:  # type: ignore[override]
+        process = _LightProcess(*arguments, **keywords)
+        self._recorded.append(process)
+        return process
+
+
+class _LightProcess(WorkerProcess):
+    """A process that does not import the main module of the run, as `multiprocessing` otherwise makes it do.
+
+    Steps are never defined there. So a script that calls `c4pipe.build_corpus` needs no `if __name__ == "__main__"`,
+    and no worker imports what the script imports.
+    """
+
+    def start(self) -> None:
+        """Starts the process while an empty module stands in for the main module."""
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            super().start()
+        finally:
+            sys.modules["__main__"] = main
+
+
+_current: tuple[bytes, Step] | None = None
+"""The pickled step that this worker process has set up, and the step itself."""
+
+
+def _nothing() -> None:
+    pass
+
+
+def _process(packed: bytes, element: Any) -> list[tuple[str, Any]]:
+    """Applies a step to one element, in a worker process: sets the step up unless it was the last one."""
+    global _current
+    if _current is None or _current[0] != packed:
+        if _current is not None:
+            _current[1].teardown()
+        step: Step = pickle.loads(packed)
+        step.setup()
+        _current = packed, step
+    try:
+        return list(_current[1].process(element))
+    finally:
+        release_memory()
