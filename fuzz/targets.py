@@ -160,19 +160,14 @@ def check_native(data: bytes) -> None:
     number = int.from_bytes(data[:8], "little", signed=True)
     for everywhere in (False, True):
         lines = text_kernel.Lines(data, everywhere)
-        lines.drop_metadata(("WARC", "Content-"))
-        lines.drop_long_words(number)
-        try:
-            lines.edit_brackets(lambda line: line[number % 7 :])
-            text_kernel.has_phrase(data, ("javascript", "terms of use"), lambda text: number % 2 == 0)
-            lines.has_phrase(("javascript", "terms of use"), lambda line: number % 2 == 0)
-            lines.drop_phrases(("javascript", "terms of use"), lambda line: number % 2 == 0)
-        except UnicodeDecodeError:
-            pass
-        lines.resplit()
-        lines.trim_start()
-        lines.keep_terminal_punctuation((".", "!", "\u201d"), ("...",))
-        lines.drop_few_words(number % 5)
+        phrases = ("javascript", "terms of use", "use cookies")
+        before = ("drop_starts", ("WARC", "Content-")), ("drop_long_words", number), ("body_has_phrase", phrases)
+        with suppress(UnicodeDecodeError):
+            lines.run(text_kernel.program((*before, ("edit_brackets", lambda line: line[number % 7 :]))))
+        lines.run(text_kernel.program((("resplit",), ("exceeds", number), ("has_phrase", phrases))))
+        endings = ("keep_endings", (".", "!", "\u201d"), ("...",))
+        rules = ("drop_phrases", phrases), endings, ("drop_few_words", number % 5)
+        lines.run(text_kernel.program((*rules, ("count",), ("trim_start",), ("is_empty",))))
         assert 0 <= len(lines) <= len(data)
         assert lines.length() >= 0
     text = data.decode("utf-8", "replace")

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from c4pipe.clean.fact_readers import reads_page_as_crawled
 from c4pipe.clean.fact_wording import NOTHING_LEFT, fact_in_words
-from c4pipe.clean.operations import Operation, evaluate, operations_of
+from c4pipe.clean.operations import Operation, evaluate, operations_of, packed_runs
 from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.trace import PageTrace
@@ -33,6 +33,7 @@ class RecipeEvaluator:
         self._traced = operations_of(recipe)
         self._traced_final = tuple(each for each in self._traced if each.stage == "final")
         self.operations = tuple(each for each in self._traced if each.kind != "corpus rule")
+        self._runs = packed_runs(self.operations)
         self._final = tuple(each for each in self.operations if each.stage == "final")
         self._final_has_language = any(each.rule == "language" for each in self._final)
 
@@ -44,7 +45,7 @@ class RecipeEvaluator:
             operations: those of this evaluator, each perhaps with an `apply` of the caller's own; None for its own.
         """
         facts = self._facts(page)
-        return evaluate(self.operations if operations is None else operations, facts), facts
+        return evaluate(self._runs if operations is None else operations, facts), facts
 
     def finish(self, url: str, text: str, units_left: int) -> FinalVerdict:
         """Returns what the stage `final` decides about a page that job 2 removed text from.

@@ -1,14 +1,29 @@
 """A recipe as a list of operations: what is done to a page, one after the other."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import groupby
 from operator import ne
 from typing import Any, Literal, NamedTuple
 
-from c4pipe.clean.fact_readers import BEFORE_LINE_RULES, FactReader, fact_reader
+from c4pipe.clean.fact_readers import FactReader, fact_reader, reads_page_as_crawled
 from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.verdicts import Verdict
-from c4pipe.filters import BodySearch, PackedSearch, body_lines, contains, packed_rule, phrase_search
+from c4pipe.filters import (
+    COUNT,
+    IS_EMPTY,
+    MOST_STEPS,
+    RESPLIT,
+    TRIM_START,
+    PackedStep,
+    PackedText,
+    body_lines,
+    contains,
+    is_packed,
+    line_step,
+    packed_program,
+    page_step,
+)
 from c4pipe.recipes import STAGES, Fact, Recipe, Step
 
 
@@ -43,6 +58,7 @@ class Operation(NamedTuple):
         kind: a rule of the recipe by its scope, or what is done between two stages: the second cut of the lines, the
             count of lines, the trim of the text's start, and the check that there are lines.
         step: the rule with its parameters; None for an operation between two stages.
+        packed: does the same to lines inside the C extension; None where only `apply` does it.
     """
 
     rule: str
@@ -50,14 +66,45 @@ class Operation(NamedTuple):
     apply: Apply
     kind: Kind
     step: Step | None = None
+    packed: PackedStep | None = None
 
 
-def evaluate(operations: Iterable[Operation], facts: PageFacts) -> Verdict:
+class PackedRun:
+    """Operations that follow each other, and that the C extension applies to a page in one call.
+
+    Attributes:
+        operations: the operations, in their order.
+    """
+
+    def __init__(self, operations: Sequence[Operation]) -> None:
+        """Takes the operations, each of which has a step of its own, in their order."""
+        self.operations = tuple(operations)
+        self._program = packed_program([each.packed for each in operations if each.packed])
+        self._line_rules = [each.rule for each in operations if each.kind == "line rule"]
+
+    def find_drop(self, facts: PageFacts, counts: LineCounts) -> Operation | None:
+        """Applies the operations to a page up to the first that drops it, and returns that one, or None."""
+        if facts.packed is None:
+            return next((each for each in self.operations if each.apply(facts, counts)), None)
+        place, read, changes, has_changed = self._program(facts.packed)
+        if read >= 0:
+            counts.read = read + sum(counts.changed.values())
+        counts.changed.update(zip(self._line_rules, changes, strict=False))  # fewer where the page is dropped
+        if has_changed:
+            facts.forget()
+        return self.operations[place] if place >= 0 else None
+
+
+def evaluate(operations: Iterable[Operation | PackedRun], facts: PageFacts) -> Verdict:
     """Applies operations to a page, up to the first that drops it, and returns the verdict."""
     counts = LineCounts()
-    for rule, stage, apply, _, _ in operations:
-        if apply(facts, counts):
-            return verdict_of(rule, stage, counts)
+    for each in operations:
+        if isinstance(each, PackedRun):
+            operation = each.find_drop(facts, counts)
+        else:
+            operation = each if each.apply(facts, counts) else None
+        if operation:
+            return verdict_of(operation.rule, operation.stage, counts)
     return verdict_of(None, None, counts)
 
 
@@ -75,31 +122,59 @@ def operations_of(recipe: Recipe) -> tuple[Operation, ...]:
 
     Corpus rules are among them, though they never drop a page by itself: for those who watch.
     """
-    return tuple(operation for stage in STAGES for operation in _operations(recipe, stage))
+    return tuple(_with_packed(operation) for stage in STAGES for operation in _operations(recipe, stage))
+
+
+def packed_runs(operations: Iterable[Operation]) -> tuple[Operation | PackedRun, ...]:
+    """Returns the same operations with those together that can be applied in one call."""
+    made: list[Operation | PackedRun] = []
+    for together, group in groupby(operations, lambda each: each.packed is not None):
+        same = list(group)
+        runs = [same[start : start + MOST_STEPS] for start in range(0, len(same), MOST_STEPS)]
+        made += [PackedRun(run) for run in runs] if together and len(same) > 1 else same
+    return tuple(made)
+
+
+def _with_packed(operation: Operation) -> Operation:
+    """Returns an operation that is applied in C to lines that are there."""
+    if operation.packed is None:
+        return operation
+    run = PackedRun([operation])
+    return operation._replace(apply=lambda facts, counts: run.find_drop(facts, counts) is not None)
 
 
 def _operations(recipe: Recipe, stage: str) -> Iterator[Operation]:
     separators: str = recipe.parameters("body_lines")["line_separators"]
+    compiled = is_packed(separators)
     if body_lines.RESPLIT_STAGES.get(separators) == stage:
-        yield Operation("", stage, partial(_cut_again, separators), "second cut")
+        resplit = RESPLIT if compiled else None
+        yield Operation("", stage, partial(_cut_again, separators), "second cut", packed=resplit)
     if stage == "lines":
-        yield Operation("", stage, _count_lines, "count")
+        yield Operation("", stage, _count_lines, "count", packed=COUNT if compiled else None)
     elif stage == "cleaned":
         if separators != body_lines.AS_CRAWLED:
-            yield Operation("", stage, _trim if separators == body_lines.CRAWLED_TWICE else _trim_start, "trim")
+            trim = _trim if separators == body_lines.CRAWLED_TWICE else _trim_start
+            yield Operation("", stage, trim, "trim", packed=TRIM_START if compiled else None)
         # A page without text has no language: it has too few sentences.
-        yield Operation("few_sentences" if recipe.find("few_sentences") else "empty", stage, _has_no_lines, "no lines")
+        yield _no_lines("few_sentences" if recipe.find("few_sentences") else "empty", stage, compiled)
     elif stage == "final":
         rules = [step.rule for step in recipe.final]
-        rule = next((rule for rule in rules if rule in ("few_sentences_left", "empty")), "empty")
-        yield Operation(rule, stage, _has_no_lines, "no lines")
+        yield _no_lines(
+            next((rule for rule in rules if rule in ("few_sentences_left", "empty")), "empty"), stage, compiled
+        )
     for step in getattr(recipe, stage):
         if step.definition.scope == "page":
-            yield Operation(step.rule, stage, _page_rule(step, stage), "page rule", step)
+            packed = _page_step(step, stage) if compiled else None
+            yield Operation(step.rule, stage, _page_rule(step, stage), "page rule", step, packed)
         elif step.definition.scope == "corpus":
             yield Operation(step.rule, stage, _keep, "corpus rule", step)
         elif step.rule != "body_lines":  # that one cuts the body before all others
-            yield Operation(step.rule, stage, _line_rule(step, separators), "line rule", step)
+            packed = line_step(step.rule, step.arguments) if compiled else None
+            yield Operation(step.rule, stage, _line_rule(step, separators), "line rule", step, packed)
+
+
+def _no_lines(rule: str, stage: str, compiled: bool) -> Operation:
+    return Operation(rule, stage, _has_no_lines, "no lines", packed=IS_EMPTY if compiled else None)
 
 
 def _keep(facts: PageFacts, counts: LineCounts) -> bool:
@@ -107,10 +182,7 @@ def _keep(facts: PageFacts, counts: LineCounts) -> bool:
 
 
 def _cut_again(separators: str, facts: PageFacts, counts: LineCounts) -> bool:
-    if facts.packed is None:
-        facts.lines = body_lines.resplit(facts.lines, separators)
-    elif facts.packed.resplit():
-        facts.forget()
+    facts.lines = body_lines.resplit(facts.lines, separators)
     return False
 
 
@@ -122,11 +194,7 @@ def _count_lines(facts: PageFacts, counts: LineCounts) -> bool:
 def _trim_start(facts: PageFacts, counts: LineCounts) -> bool:
     """Trims the start of the text: a line rule may leave white space there."""
     if facts.line_count and facts.text[:1].isspace():
-        if facts.packed is None:
-            facts.lines = [facts.lines[0].lstrip(), *facts.lines[1:]]
-        else:
-            facts.packed.trim_start()
-            facts.forget()
+        facts.lines = [facts.lines[0].lstrip(), *facts.lines[1:]]
     return False
 
 
@@ -169,9 +237,6 @@ def page_rule(step: Step, stage: str) -> PageRule:
 def _page_rule(step: Step, stage: str) -> Apply:
     """Returns the operation of a page rule: whether the rule's function drops a page with this fact or number."""
     value, drops = page_rule(step, stage)
-    is_phrase = step.definition.function is contains and step.definition.fact is Fact.LOWER_TEXT
-    if search := phrase_search(step.arguments["phrases"]) if is_phrase else None:
-        return _phrase_rule(value, drops, *search, as_crawled=stage in BEFORE_LINE_RULES)
 
     def apply(facts: PageFacts, counts: LineCounts) -> bool:
         return drops(value(facts))
@@ -179,19 +244,12 @@ def _page_rule(step: Step, stage: str) -> Apply:
     return apply
 
 
-def _phrase_rule(
-    value: FactReader, drops: Callable[[Any], bool], in_lines: PackedSearch, in_body: BodySearch, as_crawled: bool
-) -> Apply:
-    """Returns the operation of the rule `contains`, which makes no text in lower case where C can search."""
-
-    def apply_to_body(facts: PageFacts, counts: LineCounts) -> bool:
-        encoded = facts.page.encoded
-        return drops(value(facts)) if encoded is None else in_body(encoded)
-
-    def apply_to_lines(facts: PageFacts, counts: LineCounts) -> bool:
-        return drops(value(facts)) if facts.packed is None else in_lines(facts.packed)
-
-    return apply_to_body if as_crawled else apply_to_lines
+def _page_step(step: Step, stage: str) -> PackedStep | None:
+    fact = step.definition.fact
+    if fact is None or step.definition.measure:
+        return None
+    text = PackedText(reads_page_as_crawled(fact, stage), fact is Fact.LOWER_TEXT)
+    return page_step(step.definition.function, step.arguments, text)
 
 
 def _line_rule(step: Step, separators: str) -> Apply:
@@ -201,14 +259,8 @@ def _line_rule(step: Step, separators: str) -> Apply:
     if separators == body_lines.AS_CRAWLED and not edits:
         function = partial(_judge_trimmed, function)
     phrases = step.arguments.get("phrases", ())
-    compiled = packed_rule(name, step.arguments)
 
     def apply(facts: PageFacts, counts: LineCounts) -> bool:
-        if compiled and facts.packed is not None:
-            changed = counts.changed[name] = compiled(facts.packed)
-            if changed:
-                facts.forget()
-            return False
         if phrases and not contains(facts.text_lower, phrases):  # true of most pages: no look at each line
             counts.changed[name] = 0
             return False

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
+from itertools import chain
 
 from c4pipe.native import text_kernel
 
@@ -15,33 +16,35 @@ _UNSPACED = ("ja", "th", "zh")
 class BadWords:
     r"""The listed words of one language.
 
-    An entry can only occur in a text that has all words of the entry, so only the entry's longest word is looked up.
+    An entry can only occur in a text that has all words of the entry, so these words are looked up.
     Both entry and text are cut into words at every byte of UTF-8 that is no ASCII letter, digit or underscore. Some
     of these words are only parts of words (between other letters), but the cuts are the same in both. An entry whose
-    longest word occurs is then searched in the text: it must stand between non-word characters (`\W`) or the text's
+    words occur is then searched in the text: it must stand between non-word characters (`\W`) or the text's
     ends. With `marks`, a combining mark, such as an accent as a character of its own, belongs to its word, though it is
     `\W` to Python. The answer is the same as that of one regular expression of all entries, many times faster.
     """
 
     def __init__(self, words: Iterable[str], language: str, marks: bool = False) -> None:
         self._in_word = _in_word_or_mark if marks else _in_word
-        self._by_word: dict[str, list[str]] = {}
+        self._by_word: dict[str, list[tuple[frozenset[str], str]]] = {}  # all words of an entry, by its longest one
         self._anywhere: list[str] = []  # entries that are searched in every text
         self._flanked = language.partition("-")[0] not in _UNSPACED
         for word in sorted(set(words)):
-            longest = max(_WORD.findall(word), key=len, default=None)
-            if self._flanked and longest:
-                self._by_word.setdefault(longest, []).append(word)
+            parts = _WORD.findall(word)
+            if self._flanked and parts:
+                self._by_word.setdefault(max(parts, key=len), []).append((frozenset(parts), word))
             else:
                 self._anywhere.append(word)
-        self._words_in = _finder(tuple(self._by_word))
+        entries = chain.from_iterable(self._by_word.values())
+        self._words_in = _finder(tuple(sorted(frozenset().union(*(parts for parts, _ in entries)))))
 
     def find(self, lower: str) -> str | None:
         """Returns a listed word or phrase of the lower-case text, the first in alphabetical order, or None."""
         candidates = list(self._anywhere)
         if self._by_word:
-            for word in self._words_in(lower):
-                candidates += self._by_word[word]
+            found = self._words_in(lower)
+            for word in found & self._by_word.keys():
+                candidates += [entry for parts, entry in self._by_word[word] if parts <= found]
         return min((word for word in candidates if _has(lower, word, self._flanked, self._in_word)), default=None)
 
 

@@ -36,9 +36,13 @@ def remove_citations(lines: Sequence[str], strip: bool) -> list[str]:
     """
     if "[" not in "".join(lines):  # true of most pages
         return list(lines)
-    if strip:
-        return [_CITATION.sub("", line).strip() if "[" in line else line for line in lines]
-    return [_CITATION.sub("", line) if "[" in line else line for line in lines]
+    return [remove_citation(line, strip) if "[" in line else line for line in lines]
+
+
+def remove_citation(line: str, strip: bool) -> str:
+    """Returns one line as `remove_citations` does."""
+    edited = _CITATION.sub("", line)
+    return edited.strip() if strip else edited
 
 
 def keep_terminal_punctuation(

@@ -176,36 +176,6 @@ static int utf8(PyObject *text, Piece *piece)
     return piece->at ? 0 : -1;
 }
 
-/* Whether the lines may be changed now; sets an error where they may not. */
-static int may_change(const Lines *self)
-{
-    if (self->busy)
-        PyErr_SetString(PyExc_RuntimeError, "the lines can't be changed by a function that they call");
-    return !self->busy;
-}
-
-/* Keeps the pieces for which `wanted` is 1, and returns how many went; NULL where it is negative, an error. */
-typedef int (*Wanted)(Piece piece, void *arguments);
-
-static PyObject *keep(Lines *self, Wanted wanted, void *arguments)
-{
-    Py_ssize_t kept = 0, before = self->count;
-    int is_wanted = 0;
-    if (!may_change(self))
-        return NULL;
-    self->busy = 1;
-    for (Py_ssize_t each = 0; each < before && is_wanted >= 0; each++) {
-        is_wanted = wanted(self->pieces[each], arguments);
-        if (is_wanted > 0)
-            self->pieces[kept++] = self->pieces[each];
-    }
-    self->busy = 0;
-    if (is_wanted < 0)
-        return NULL;
-    self->count = kept;
-    return PyLong_FromSsize_t(before - kept);
-}
-
 /* Texts that a rule looks for */
 
 #define MOST_TEXTS 64
@@ -222,9 +192,14 @@ static int read_texts(PyObject *given, Texts *texts)
         return -1;
     }
     texts->count = PyTuple_GET_SIZE(given);
-    for (Py_ssize_t each = 0; each < texts->count; each++)
+    for (Py_ssize_t each = 0; each < texts->count; each++) {
         if (utf8(PyTuple_GET_ITEM(given, each), &texts->texts[each]) < 0)
             return -1;
+        if (!texts->texts[each].size) {
+            PyErr_SetString(PyExc_ValueError, "an empty text");
+            return -1;
+        }
+    }
     return 0;
 }
 
@@ -232,7 +207,7 @@ static inline int starts_with(Piece piece, const Texts *texts)
 {
     for (Py_ssize_t each = 0; each < texts->count; each++) {
         Piece text = texts->texts[each];
-        if (piece.size >= text.size && !memcmp(piece.at, text.at, text.size))
+        if (piece.size >= text.size && *piece.at == *text.at && !memcmp(piece.at, text.at, text.size))
             return 1;
     }
     return 0;
@@ -242,300 +217,448 @@ static inline int ends_with(Piece piece, const Texts *texts)
 {
     for (Py_ssize_t each = 0; each < texts->count; each++) {
         Piece text = texts->texts[each];
-        if (piece.size >= text.size && !memcmp(piece.at + piece.size - text.size, text.at, text.size))
+        if (piece.size >= text.size && piece.at[piece.size - 1] == text.at[text.size - 1] &&
+            !memcmp(piece.at + piece.size - text.size, text.at, text.size))
             return 1;
     }
     return 0;
 }
 
-/* The rules */
+/* The rules: a program has the steps that a recipe applies one after the other, with their arguments. */
 
-static int has_no_start(Piece piece, void *starts) { return !starts_with(piece, starts); }
+typedef struct Action Action;
 
-static PyObject *drop_metadata(Lines *self, PyObject *given)
+typedef struct {
+    byte first, second, fold; /* in lower case; what makes the second byte of a text lower case, 0xFF for any byte */
+} Pair;
+
+typedef struct {
+    const Action *action;
+    Py_ssize_t number;
+    Texts texts, others;
+    PyObject *function;
+    Pair pairs[MOST_TEXTS + 2]; /* each text that has a phrase has one of them */
+    Py_ssize_t pair_count, longest;
+    byte starts[256];           /* 1 for a byte that a phrase may start with */
+} Step;
+
+enum { ERROR = -1, KEPT, DROPPED, EDITED };
+
+/* One of three functions does what a step does: tells what becomes of a line, whether the page is dropped, or whether
+ * the lines are others now. Without any of them the step counts lines. */
+struct Action {
+    const char *name, *needs; /* a letter for each argument: n a number, t texts, p phrases, f a function of Python */
+    int (*judge)(Lines *, Piece *, const Step *);
+    int (*drops)(Lines *, const Step *);
+    int (*change)(Lines *);
+};
+
+static int judge_start(Lines *Py_UNUSED(self), Piece *piece, const Step *step)
 {
-    Texts starts;
-    return read_texts(given, &starts) < 0 ? NULL : keep(self, has_no_start, &starts);
+    return starts_with(*piece, &step->texts) ? DROPPED : KEPT;
 }
 
-static int has_short_words(Piece piece, void *arguments)
+static int judge_long_words(Lines *Py_UNUSED(self), Piece *piece, const Step *step)
 {
-    Py_ssize_t most = *(Py_ssize_t *)arguments, length = 0;
-    if (piece.size <= most)
-        return 1;
-    const byte *end = piece.at + piece.size;
-    for (const byte *at = piece.at; at < end;) {
+    Py_ssize_t length = 0;
+    if (piece->size <= step->number)
+        return KEPT;
+    const byte *end = piece->at + piece->size;
+    for (const byte *at = piece->at; at < end;) {
         Py_ssize_t space = space_at(at, end);
         if (space) {
             length = 0;
             at += space;
         } else {
             length += (*at & 0xC0) != 0x80;
-            if (length > most)
-                return 0;
+            if (length > step->number)
+                return DROPPED;
             at++;
         }
     }
-    return 1;
+    return KEPT;
 }
 
-static PyObject *drop_long_words(Lines *self, PyObject *given)
+static int judge_ending(Lines *Py_UNUSED(self), Piece *piece, const Step *step)
 {
-    Py_ssize_t most = PyLong_AsSsize_t(given);
-    return most == -1 && PyErr_Occurred() ? NULL : keep(self, has_short_words, &most);
+    return ends_with(*piece, &step->texts) && !ends_with(*piece, &step->others) ? KEPT : DROPPED;
 }
 
-typedef struct {
-    Texts marks, excluded_endings;
-} Marks;
-
-static int has_mark(Piece piece, void *arguments)
+static int judge_few_words(Lines *Py_UNUSED(self), Piece *piece, const Step *step)
 {
-    Marks *marks = arguments;
-    return ends_with(piece, &marks->marks) && !ends_with(piece, &marks->excluded_endings);
-}
-
-static PyObject *keep_terminal_punctuation(Lines *self, PyObject *args)
-{
-    PyObject *marks, *excluded_endings;
-    Marks both;
-    if (!PyArg_ParseTuple(args, "OO", &marks, &excluded_endings) || read_texts(marks, &both.marks) < 0 ||
-        read_texts(excluded_endings, &both.excluded_endings) < 0)
-        return NULL;
-    return keep(self, has_mark, &both);
-}
-
-static int has_words(Piece piece, void *arguments)
-{
-    Py_ssize_t fewest = *(Py_ssize_t *)arguments, found = 0;
-    const byte *end = piece.at + piece.size;
+    Py_ssize_t found = 0;
+    const byte *end = piece->at + piece->size;
     int inside = 0;
-    for (const byte *at = piece.at; at < end && found < fewest;) {
+    for (const byte *at = piece->at; at < end && found < step->number;) {
         Py_ssize_t space = space_at(at, end);
         found += !space && !inside;
         inside = !space;
         at += space ? space : 1;
     }
-    return found >= fewest;
+    return found >= step->number ? KEPT : DROPPED;
 }
 
-static PyObject *drop_few_words(Lines *self, PyObject *given)
+/* Puts a line that has a [ through a function. */
+static int judge_brackets(Lines *self, Piece *piece, const Step *step)
 {
-    Py_ssize_t fewest = PyLong_AsSsize_t(given);
-    return fewest == -1 && PyErr_Occurred() ? NULL : keep(self, has_words, &fewest);
+    if (!memchr(piece->at, '[', piece->size))
+        return KEPT;
+    Piece before = *piece;
+    PyObject *line = unpack(before);
+    PyObject *made = line && (self->edited || (self->edited = PyList_New(0)))
+                         ? PyObject_CallOneArg(step->function, line)
+                         : NULL;
+    Py_XDECREF(line);
+    if (!made)
+        return ERROR;
+    int failed = utf8(made, piece) < 0 || PyList_Append(self->edited, made) < 0;
+    if (failed)
+        *piece = before;
+    Py_DECREF(made); /* the list has it */
+    if (failed)
+        return ERROR;
+    return piece->size != before.size || memcmp(piece->at, before.at, before.size) ? EDITED : KEPT;
 }
 
-typedef struct {
-    Texts phrases;
-    byte starts[1 << 13]; /* a bit for each two bytes, in this order, that a phrase or a line in doubt may start with */
-    PyObject *has_phrase;
-} Phrases;
+/* Phrases: ASCII, searched in the lower case of a text. Two other characters have ASCII in their lower case: that of
+ * U+212A is k, and that of U+0130 is i and an accent. */
 
 static inline byte lower(byte each) { return each >= 'A' && each <= 'Z' ? each + 32 : each; }
 
 static inline byte upper(byte each) { return each >= 'a' && each <= 'z' ? each - 32 : each; }
 
-static void add_start(Phrases *phrases, byte first, byte second)
+static int matches(const byte *at, const byte *end, Piece phrase)
 {
-    phrases->starts[first << 5 | second >> 3] |= 1 << (second & 7);
-}
-
-static inline int is_start(const Phrases *phrases, byte first, byte second)
-{
-    return phrases->starts[first << 5 | second >> 3] >> (second & 7) & 1;
-}
-
-static int matches(const byte *at, const byte *end, const Texts *phrases)
-{
-    for (Py_ssize_t each = 0; each < phrases->count; each++) {
-        Piece phrase = phrases->texts[each];
-        Py_ssize_t same = 0;
-        if (end - at < phrase.size)
-            continue;
-        while (same < phrase.size && lower(at[same]) == phrase.at[same])
-            same++;
-        if (same == phrase.size)
-            return 1;
+    for (Py_ssize_t each = 0; each < phrase.size; each++) {
+        byte wanted = phrase.at[each];
+        if (at < end && lower(*at) == wanted)
+            at++;
+        else if (wanted == 'k' && end - at >= 3 && !memcmp(at, "\xE2\x84\xAA", 3))
+            at += 3;
+        else if (wanted == 'i' && each + 1 == phrase.size && end - at >= 2 && !memcmp(at, "\xC4\xB0", 2))
+            at += 2;
+        else
+            return 0;
     }
-    return 0;
+    return 1;
 }
 
-/* The phrases are ASCII. Two other characters have ASCII in their lower case, U+0130 and U+212A: lines that have one
- * are asked about in Python. */
-static int has_no_phrase(Piece piece, void *arguments)
-{
-    Phrases *phrases = arguments;
-    const byte *last = piece.at + piece.size - 1;
-    int found = 0;
-    if (!piece.size)
-        return 1;
-    for (const byte *at = piece.at; at < last; at++) {
-        if (!is_start(phrases, at[0], at[1]))
-            continue;
-        if (*at < 0x80) {
-            found |= matches(at, last + 1, &phrases->phrases);
-        } else if (*at == 0xC4 || (at + 1 < last && at[2] == 0xAA)) {
-            PyObject *line = unpack(piece);
-            PyObject *answer = line ? PyObject_CallOneArg(phrases->has_phrase, line) : NULL;
-            int has = answer ? PyObject_IsTrue(answer) : -1;
-            Py_XDECREF(line);
-            Py_XDECREF(answer);
-            return has < 0 ? -1 : !has;
-        }
-    }
-    return !(found || matches(last, last + 1, &phrases->phrases));
-}
+#define BLOCK 64
 
-static int read_phrases(PyObject *given, Phrases *phrases)
-{
-    if (read_texts(given, &phrases->phrases) < 0)
-        return -1;
-    memset(phrases->starts, 0, sizeof phrases->starts);
-    add_start(phrases, 0xC4, 0xB0);
-    add_start(phrases, 0xE2, 0x84);
-    for (Py_ssize_t each = 0; each < phrases->phrases.count; each++) {
-        Piece phrase = phrases->phrases.texts[each];
-        if (!phrase.size) {
-            PyErr_SetString(PyExc_ValueError, "an empty phrase");
-            return -1;
-        }
-        byte first = phrase.at[0];
-        for (int second = 0; second < 256; second++)
-            if (phrase.size == 1 || phrase.at[1] == lower(second)) {
-                add_start(phrases, first, second);
-                add_start(phrases, upper(first), second);
-            }
-    }
-    return 0;
-}
-
-static PyObject *drop_phrases(Lines *self, PyObject *args)
-{
-    PyObject *given;
-    Phrases phrases;
-    if (!PyArg_ParseTuple(args, "OO", &given, &phrases.has_phrase) || read_phrases(given, &phrases) < 0)
-        return NULL;
-    return keep(self, has_no_phrase, &phrases);
-}
-
-static PyObject *has_phrase(Lines *self, PyObject *args)
-{
-    PyObject *given;
-    Phrases phrases;
-    int has_none = 1, busy = self->busy;
-    if (!PyArg_ParseTuple(args, "OO", &given, &phrases.has_phrase) || read_phrases(given, &phrases) < 0)
-        return NULL;
-    self->busy = 1;
-    for (Py_ssize_t each = 0; each < self->count && has_none > 0; each++)
-        has_none = has_no_phrase(self->pieces[each], &phrases);
-    self->busy = busy;
-    return has_none < 0 ? NULL : PyBool_FromLong(!has_none);
-}
-
-static PyObject *text_has_phrase(PyObject *Py_UNUSED(unused), PyObject *args)
-{
-    PyObject *given;
-    Py_buffer text;
-    Phrases phrases;
-    if (!PyArg_ParseTuple(args, "s*OO", &text, &given, &phrases.has_phrase))
-        return NULL;
-    int has_none = read_phrases(given, &phrases);
-    if (!has_none)
-        has_none = has_no_phrase((Piece){text.buf, text.len}, &phrases);
-    PyBuffer_Release(&text);
-    return has_none < 0 ? NULL : PyBool_FromLong(!has_none);
-}
-
-/* Edits a piece; tells whether that changed it, -1 after an error. */
-static int edit_piece(Lines *self, Piece *piece, PyObject *edit)
-{
-    Piece before = *piece;
-    PyObject *line = unpack(before);
-    PyObject *made = line ? PyObject_CallOneArg(edit, line) : NULL;
-    Py_XDECREF(line);
-    if (!made)
-        return -1;
-    int failed = utf8(made, piece) < 0 || PyList_Append(self->edited, made) < 0;
-    if (failed)
-        *piece = before;
-    Py_DECREF(made); /* the list has it */
-    return failed ? -1 : piece->size != before.size || memcmp(piece->at, before.at, before.size);
-}
-
-static PyObject *edit_brackets(Lines *self, PyObject *edit)
-{
-    Py_ssize_t changed = 0;
-    int is_changed = 0;
-    if (!may_change(self) || (!self->edited && !(self->edited = PyList_New(0))))
-        return NULL;
-    self->busy = 1;
-    for (Py_ssize_t each = 0; each < self->count && is_changed >= 0; each++) {
-        int has_bracket = memchr(self->pieces[each].at, '[', self->pieces[each].size) != NULL;
-        is_changed = has_bracket ? edit_piece(self, &self->pieces[each], edit) : 0;
-        changed += is_changed;
-    }
-    self->busy = 0;
-    return is_changed < 0 ? NULL : PyLong_FromSsize_t(changed);
-}
-
-/* Whether there is a byte of `may_break`: without branches, for the compiler to look at many bytes at once. */
-static int may_have_break(Piece piece)
+/* Whether one of the pairs begins in a block: without branches, for the compiler to look at many bytes at once. */
+static int may_have_phrase(const byte *block, const Step *step)
 {
     byte any = 0;
-    for (Py_ssize_t each = 0; each < piece.size; each++) {
-        byte at = piece.at[each];
-        any |= ((byte)(at - 10) < 4) | ((byte)(at - 28) < 3) | (at == 0xC2) | (at == 0xE2);
+    for (Py_ssize_t each = 0; each < step->pair_count; each++) {
+        Pair pair = step->pairs[each];
+        for (int at = 0; at < BLOCK; at++)
+            any |= (byte)((block[at] | 32) == pair.first) & (byte)((block[at + 1] | pair.fold) == pair.second);
     }
     return any;
 }
 
-static int has_break(Piece piece)
+static int has_phrase(Piece piece, const Step *step)
 {
-    if (!may_have_break(piece))
-        return 0;
     const byte *end = piece.at + piece.size;
-    for (const byte *at = piece.at; at < end; at++)
-        if (may_break[*at] && break_at(at, end))
+    byte rest[BLOCK + 1] = {0};
+    for (const byte *at = piece.at; at < end; at += BLOCK) {
+        const byte *next = end - at > BLOCK ? at + BLOCK : end;
+        if (next == end)
+            memcpy(rest, at, end - at);
+        if (!may_have_phrase(next == end ? rest : at, step))
+            continue;
+        /* The phrase may begin before the block that has its pair. */
+        for (const byte *each = at - piece.at > step->longest ? at - step->longest : piece.at; each < next; each++)
+            for (Py_ssize_t phrase = 0; step->starts[*each] && phrase < step->texts.count; phrase++)
+                if (matches(each, end, step->texts.texts[phrase]))
+                    return 1;
+    }
+    return 0;
+}
+
+static int judge_phrases(Lines *Py_UNUSED(self), Piece *piece, const Step *step)
+{
+    return has_phrase(*piece, step) ? DROPPED : KEPT;
+}
+
+static void add_pair(Step *step, byte first, byte second, byte fold)
+{
+    Pair pair = {first | 32, second | fold, fold};
+    for (Py_ssize_t each = 0; each < step->pair_count; each++)
+        if (!memcmp(&step->pairs[each], &pair, sizeof pair))
+            return;
+    step->pairs[step->pair_count++] = pair;
+}
+
+/* How rare a letter is in English, a rough guess: a search is fast where it seldom has to look twice. */
+static int rarity(byte each)
+{
+    const char *letters = " etaoinsrhldcumfpgwybvkxjqz", *found = each ? strchr(letters, each) : NULL;
+    return found ? (int)(found - letters) : 27;
+}
+
+static int read_phrases(PyObject *given, Step *step)
+{
+    if (read_texts(given, &step->texts) < 0)
+        return -1;
+    for (Py_ssize_t each = 0; each < step->texts.count; each++) {
+        Piece phrase = step->texts.texts[each];
+        Py_ssize_t rarest = 0, longest = 3 * phrase.size; /* U+212A has three bytes */
+        for (Py_ssize_t at = 0; at < phrase.size; at++) {
+            byte here = phrase.at[at];
+            if (here >= 0x80 || here != lower(here)) {
+                PyErr_SetString(PyExc_ValueError, "a phrase of ASCII in lower case is needed");
+                return -1;
+            }
+            if (at + 1 < phrase.size && rarity(here) + rarity(phrase.at[at + 1]) >
+                                            rarity(phrase.at[rarest]) + rarity(phrase.at[rarest + 1]))
+                rarest = at;
+            if (here == 'k')
+                add_pair(step, 0xE2, 0x84, 32);
+            if (here == 'i' && at + 1 == phrase.size)
+                add_pair(step, 0xC4, 0xB0, 32);
+        }
+        step->longest = longest > step->longest ? longest : step->longest;
+        step->starts[*phrase.at] = step->starts[upper(*phrase.at)] = 1;
+        step->starts[0xE2] |= *phrase.at == 'k';
+        step->starts[0xC4] |= *phrase.at == 'i';
+        add_pair(step, phrase.at[rarest], phrase.size > 1 ? phrase.at[rarest + 1] : 0xFF, phrase.size > 1 ? 32 : 0xFF);
+    }
+    return 0;
+}
+
+static int drops_phrase(Lines *self, const Step *step)
+{
+    for (Py_ssize_t each = 0; each < self->count; each++)
+        if (has_phrase(self->pieces[each], step))
             return 1;
     return 0;
 }
 
-static PyObject *resplit(Lines *self, PyObject *Py_UNUSED(unused))
+static int drops_phrase_of_body(Lines *self, const Step *step)
+{
+    return has_phrase((Piece){self->body.buf, self->body.len}, step);
+}
+
+static Py_ssize_t count_characters(const Lines *self)
+{
+    Py_ssize_t found = self->count ? self->count - 1 : 0;
+    for (Py_ssize_t each = 0; each < self->count; each++)
+        found += characters(self->pieces[each]);
+    return found;
+}
+
+static int drops_long(Lines *self, const Step *step)
+{
+    Py_ssize_t size = self->count;
+    for (Py_ssize_t each = 0; each < self->count; each++)
+        size += self->pieces[each].size;
+    return size > step->number && count_characters(self) > step->number;
+}
+
+static int drops_empty(Lines *self, const Step *Py_UNUSED(step)) { return !self->count; }
+
+/* Whether there is a line end, one of \n and \r only if they count. A block that can't have one is passed without
+ * branches, for the compiler to look at many bytes at once. */
+static int has_break(Piece piece, int newlines)
+{
+    const byte *end = piece.at + piece.size, first = newlines ? 10 : 11, several = newlines ? 4 : 2;
+    for (const byte *at = piece.at; at < end;) {
+        const byte *next = end - at > BLOCK ? at + BLOCK : end;
+        byte any = 0;
+        for (const byte *each = at; each < next; each++)
+            any |= ((byte)(*each - first) < several) | ((byte)(*each - 28) < 3) | (*each == 0xC2) | (*each == 0xE2);
+        for (; any && at < next; at++)
+            if (may_break[*at] && break_at(at, end) && (newlines || (*at != '\n' && *at != '\r')))
+                return 1;
+        at = next;
+    }
+    return 0;
+}
+
+static int resplit(Lines *self)
 {
     Lines again = {.count = 0};
     Py_ssize_t whole = 0;
-    if (!may_change(self))
-        return NULL;
-    while (whole < self->count && !has_break(self->pieces[whole]))
+    if (!self->edited && !has_break((Piece){self->body.buf, self->body.len}, 0))
+        return 0; /* the lines were cut at \n and \r */
+    while (whole < self->count && !has_break(self->pieces[whole], 1))
         whole++;
     if (whole == self->count)
-        Py_RETURN_FALSE;
+        return 0;
     for (Py_ssize_t each = 0; each < self->count; each++) {
         Piece piece = self->pieces[each];
         if (cut_everywhere(&again, piece.at, piece.at + piece.size) < 0) {
             PyMem_Free(again.pieces);
-            return NULL;
+            return ERROR;
         }
     }
     PyMem_Free(self->pieces);
     self->pieces = again.pieces;
     self->count = again.count;
     self->room = again.room;
-    Py_RETURN_TRUE;
+    return 1;
 }
 
-static PyObject *trim_start(Lines *self, PyObject *Py_UNUSED(unused))
+static int trim_start(Lines *self)
 {
-    if (!may_change(self))
-        return NULL;
+    int changed = 0;
     while (self->count && self->pieces[0].size) {
         Py_ssize_t space = space_at(self->pieces[0].at, self->pieces[0].at + self->pieces[0].size);
         if (!space)
             break;
         self->pieces[0].at += space;
         self->pieces[0].size -= space;
+        changed = 1;
     }
-    Py_RETURN_NONE;
+    return changed;
+}
+
+static const Action actions[] = {
+    {"drop_starts", "t", .judge = judge_start},
+    {"drop_long_words", "n", .judge = judge_long_words},
+    {"edit_brackets", "f", .judge = judge_brackets},
+    {"keep_endings", "tt", .judge = judge_ending},
+    {"drop_few_words", "n", .judge = judge_few_words},
+    {"drop_phrases", "p", .judge = judge_phrases},
+    {"has_phrase", "p", .drops = drops_phrase},
+    {"body_has_phrase", "p", .drops = drops_phrase_of_body},
+    {"exceeds", "n", .drops = drops_long},
+    {"is_empty", "", .drops = drops_empty},
+    {"resplit", "", .change = resplit},
+    {"trim_start", "", .change = trim_start},
+    {"count", "", .judge = NULL},
+};
+
+/* Programs */
+
+#define PROGRAM "c4pipe.native._text.program"
+#define MOST_STEPS 64
+
+typedef struct {
+    PyObject *given; /* has the texts and functions of the steps */
+    Py_ssize_t count;
+    Step steps[];
+} Program;
+
+static int read_step(PyObject *given, Step *step)
+{
+    Py_ssize_t size = PyTuple_Check(given) ? PyTuple_GET_SIZE(given) : 0;
+    for (size_t each = 0; size && each < sizeof actions / sizeof *actions; each++)
+        if (PyUnicode_Check(PyTuple_GET_ITEM(given, 0)) &&
+            !PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(given, 0), actions[each].name))
+            step->action = &actions[each];
+    if (!step->action || (size_t)size != strlen(step->action->needs) + 1) {
+        PyErr_Format(PyExc_ValueError, "no step of a program: %R", given);
+        return -1;
+    }
+    for (Py_ssize_t each = 1; each < size; each++) {
+        PyObject *argument = PyTuple_GET_ITEM(given, each);
+        char kind = step->action->needs[each - 1];
+        step->number = kind == 'n' ? PyLong_AsSsize_t(argument) : step->number;
+        step->function = kind == 'f' ? argument : step->function;
+        if ((kind == 'n' && PyErr_Occurred()) ||
+            (kind == 't' && read_texts(argument, each == 1 ? &step->texts : &step->others) < 0) ||
+            (kind == 'p' && read_phrases(argument, step) < 0))
+            return -1;
+    }
+    return 0;
+}
+
+static void free_program(PyObject *capsule)
+{
+    Program *program = PyCapsule_GetPointer(capsule, PROGRAM);
+    Py_DECREF(program->given);
+    PyMem_Free(program);
+}
+
+static PyObject *program(PyObject *Py_UNUSED(unused), PyObject *given)
+{
+    Py_ssize_t count = PyTuple_Check(given) ? PyTuple_GET_SIZE(given) : MOST_STEPS + 1;
+    if (count > MOST_STEPS) {
+        PyErr_Format(PyExc_TypeError, "a tuple of at most %d steps is needed", MOST_STEPS);
+        return NULL;
+    }
+    Program *self = PyMem_Calloc(1, sizeof *self + count * sizeof(Step));
+    if (!self)
+        return PyErr_NoMemory();
+    self->given = given;
+    for (; self->count < count; self->count++)
+        if (read_step(PyTuple_GET_ITEM(given, self->count), &self->steps[self->count]) < 0)
+            break;
+    PyObject *capsule = self->count == count ? PyCapsule_New(self, PROGRAM, free_program) : NULL;
+    if (capsule)
+        Py_INCREF(given);
+    else
+        PyMem_Free(self);
+    return capsule;
+}
+
+/* Applies rules of lines to each line, one rule after the other, and adds to `taken` how many lines each dropped or
+ * edited; -1 after an error, where the line with the error and those after it are kept. */
+static int judge_lines(Lines *self, const Step *steps, Py_ssize_t count, Py_ssize_t *taken)
+{
+    Py_ssize_t kept = 0, done = 0;
+    int judged = KEPT;
+    for (; done < self->count; done++) {
+        Piece piece = self->pieces[done];
+        judged = KEPT;
+        for (Py_ssize_t each = 0; each < count && (judged == KEPT || judged == EDITED); each++) {
+            judged = steps[each].action->judge(self, &piece, &steps[each]);
+            taken[each] += judged > KEPT;
+        }
+        if (judged == ERROR)
+            break;
+        if (judged != DROPPED)
+            self->pieces[kept++] = piece;
+    }
+    if (kept < done)
+        memmove(self->pieces + kept, self->pieces + done, (self->count - done) * sizeof(Piece));
+    self->count -= done - kept;
+    return judged == ERROR ? -1 : 0;
+}
+
+static PyObject *run(Lines *self, PyObject *given)
+{
+    const Program *program = PyCapsule_GetPointer(given, PROGRAM);
+    Py_ssize_t taken[MOST_STEPS] = {0}, judges = 0, sum = 0, read = -1, dropped_by = -1;
+    int answer = 0, has_changed = 0;
+    if (!program)
+        return NULL;
+    if (self->busy) {
+        PyErr_SetString(PyExc_RuntimeError, "the lines can't be changed by a function that they call");
+        return NULL;
+    }
+    self->busy = 1;
+    for (Py_ssize_t each = 0; each < program->count && dropped_by < 0 && answer >= 0; each++) {
+        const Step *step = &program->steps[each];
+        Py_ssize_t last = each;
+        if (step->action->judge) {
+            while (last + 1 < program->count && program->steps[last + 1].action->judge)
+                last++;
+            answer = judge_lines(self, step, last - each + 1, taken + judges);
+            for (; each < last; each++)
+                sum += taken[judges++];
+            sum += taken[judges++];
+        } else if (step->action->drops) {
+            dropped_by = step->action->drops(self, step) ? each : -1;
+        } else if (step->action->change) {
+            answer = step->action->change(self);
+            has_changed |= answer > 0;
+        } else {
+            read = self->count + sum;
+        }
+    }
+    self->busy = 0;
+    PyObject *changes = answer < 0 ? NULL : PyTuple_New(judges);
+    for (Py_ssize_t each = 0; changes && each < judges; each++) {
+        PyObject *number = PyLong_FromSsize_t(taken[each]);
+        if (number)
+            PyTuple_SET_ITEM(changes, each, number);
+        else
+            Py_CLEAR(changes);
+    }
+    return changes ? Py_BuildValue("nnNO", dropped_by, read, changes, has_changed || sum ? Py_True : Py_False) : NULL;
 }
 
 /* What is left */
@@ -571,13 +694,7 @@ static PyObject *text(Lines *self, PyObject *Py_UNUSED(unused))
     return made;
 }
 
-static PyObject *length(Lines *self, PyObject *Py_UNUSED(unused))
-{
-    Py_ssize_t found = self->count ? self->count - 1 : 0;
-    for (Py_ssize_t each = 0; each < self->count; each++)
-        found += characters(self->pieces[each]);
-    return PyLong_FromSsize_t(found);
-}
+static PyObject *length(Lines *self, PyObject *Py_UNUSED(unused)) { return PyLong_FromSsize_t(count_characters(self)); }
 
 static Py_ssize_t count(PyObject *self) { return ((Lines *)self)->count; }
 
@@ -614,19 +731,10 @@ static void lines_dealloc(Lines *self)
 }
 
 static PyMethodDef methods[] = {
-    {"resplit", (PyCFunction)resplit, METH_NOARGS,
-     "Cuts wherever str.splitlines does; tells whether that changed anything."},
-    {"drop_metadata", (PyCFunction)drop_metadata, METH_O, "Drops lines that start with one of a tuple of texts."},
-    {"drop_long_words", (PyCFunction)drop_long_words, METH_O, "Drops lines with a word of more characters."},
-    {"edit_brackets", (PyCFunction)edit_brackets, METH_O, "Puts each line that has a [ through a function."},
-    {"keep_terminal_punctuation", (PyCFunction)keep_terminal_punctuation, METH_VARARGS,
-     "Keeps lines that end in one of a tuple, but in none of another."},
-    {"drop_few_words", (PyCFunction)drop_few_words, METH_O, "Drops lines of fewer words."},
-    {"drop_phrases", (PyCFunction)drop_phrases, METH_VARARGS,
-     "Drops lines that have one of a tuple of ASCII phrases in any case; asks a function about lines in doubt."},
-    {"has_phrase", (PyCFunction)has_phrase, METH_VARARGS,
-     "Tells whether a line has one of a tuple of phrases; a function answers for a line in doubt."},
-    {"trim_start", (PyCFunction)trim_start, METH_NOARGS, "Trims the first line at its start."},
+    {"run", (PyCFunction)run, METH_O,
+     "Applies the steps of a program, up to the first that drops the page. Returns its place, -1 without one; the lines "
+     "that came to the step `count`, -1 without it; how many lines each rule of lines dropped or edited; and whether the "
+     "lines are others now."},
     {"unpacked", (PyCFunction)unpacked, METH_NOARGS, "Returns the lines as a list of str."},
     {"text", (PyCFunction)text, METH_NOARGS, "Returns the lines joined by newlines."},
     {"length", (PyCFunction)length, METH_NOARGS, "Returns the characters of that text."},
@@ -634,8 +742,7 @@ static PyMethodDef methods[] = {
 };
 
 static PyType_Slot lines_slots[] = {
-    {Py_tp_doc, "Lines(body, everywhere): the lines of a text (str, or valid UTF-8), trimmed, without blank ones. The "
-                "rules, where they drop or edit lines, return how many."},
+    {Py_tp_doc, "Lines(body, everywhere): the lines of a text (str, or valid UTF-8), trimmed, without blank ones."},
     {Py_tp_new, lines_new},
     {Py_tp_dealloc, lines_dealloc},
     {Py_tp_methods, methods},
@@ -1626,8 +1733,8 @@ static PyMethodDef functions[] = {
      "Returns the units of a text (starts in characters, the first 0) in lower case, trimmed or with white space "
      "folded, in UTF-8; None where Python has to."},
     {"span_hashes", span_hashes, METH_VARARGS, "Returns the hashes of spans of `size` units, from those of the units."},
-    {"has_phrase", text_has_phrase, METH_VARARGS,
-     "Tells whether a text has one of a tuple of phrases; a function answers for a text in doubt."},
+    {"program", program, METH_O,
+     "Returns the program for `Lines.run` of a tuple of steps; a step is a tuple of a name and arguments."},
     {"plain_header", plain_header, METH_O,
      "Returns the fields of the header block at the start of bytes, by lower-case name, and its size; None where Python "
      "has to read it."},

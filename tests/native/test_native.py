@@ -1,7 +1,7 @@
 """The C extension returns what Python returns: for every rule, on any text, and in the same work files."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,15 @@ from hypothesis import strategies as st
 
 from c4pipe.clean import page_facts, work_file
 from c4pipe.clean.file_cleaner import WetFileCleaner
+from c4pipe.clean.operations import Operation, PackedRun, evaluate, operations_of, packed_runs
+from c4pipe.clean.page_facts import PageFacts
+from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.work_reader import read_header
 from c4pipe.filters import bad_words, body_lines, packed_lines, spans
 from c4pipe.filters.bad_words import BadWords
-from c4pipe.filters.pages import contains
+from c4pipe.filters.pages import contains, exceeds, is_above
 from c4pipe.native import text_kernel
-from c4pipe.recipes import recipe_lists
+from c4pipe.recipes import Lists, Recipe, recipe_lists
 from c4pipe.recipes.presets import find_recipe
 from c4pipe.recipes.rules import RULES
 from c4pipe.wet.page import Page
@@ -60,6 +63,16 @@ def packed_of(text: str, cut: str) -> Any:
     return made
 
 
+def page_step(
+    function: Callable[..., bool], arguments: dict[str, Any], crawled: bool = False, lower: bool = True
+) -> packed_lines.PackedStep | None:
+    return packed_lines.page_step(function, arguments, packed_lines.PackedText(crawled, lower))
+
+
+def run(made: Any, *steps: packed_lines.PackedStep) -> tuple[int, int, tuple[int, ...], bool]:
+    return packed_lines.packed_program(steps)(made)
+
+
 @given(texts, st.sampled_from(CUTS))
 @example(WHITE, "unicode")
 @example("a".join(BREAKS), "unicode")
@@ -72,7 +85,7 @@ def test_lines_are_cut_alike(text: str, cut: str) -> None:
     assert made.text() == "\n".join(expected)
     assert made.length() == len("\n".join(expected))
     again = body_lines.resplit(expected, body_lines.TWICE)
-    assert made.resplit() == (again != expected)
+    assert run(made, packed_lines.RESPLIT) == (-1, -1, (), again != expected)
     assert made.unpacked() == again
 
 
@@ -104,39 +117,92 @@ RULES_OF_LINES = [
 @given(texts, st.lists(st.sampled_from(RULES_OF_LINES), max_size=6))
 @example("[1] [2]\n [", [("citation", {"strip": False}), ("few_words", {"min_words_per_line": 1})])
 @example("x İavascript\ny Kookie policy", [("policy", {"phrases": ("kookie policy",)})])
+@example(f"[1] {'x' * 12}.\n[2] a.", [("citation", {"strip": True}), ("long_word", {"max_word_length": 10})])
 def test_rules_take_the_same_lines(text: str, steps: Sequence[tuple[str, dict[str, Any]]]) -> None:
     made, left = packed_of(text, "unicode"), body_lines.cut(Page("", "", text), "unicode")
+    program, taken, count = [], [], len(left)
     for name, arguments in steps:
-        rule = packed_lines.packed_rule(name, arguments)
-        assert rule is not None
+        step = packed_lines.line_step(name, arguments)
+        assert step is not None
+        program.append(step)
         before, left = left, RULES[name].function(left, **arguments)
-        taken = sum(map(str.__ne__, before, left)) if RULES[name].edits else len(before) - len(left)
-        assert rule(made) == taken
-        assert made.unpacked() == left
-        assert made.length() == len("\n".join(left))
-    made.trim_start()
-    assert made.text() == "\n".join([*(line.lstrip() for line in left[:1]), *left[1:]])
+        taken.append(sum(map(str.__ne__, before, left)) if RULES[name].edits else len(before) - len(left))
+    expected = -1 if left else len(program) + 1, len(left) + sum(taken), tuple(taken), any(taken)
+    assert run(made, *program, packed_lines.COUNT, packed_lines.IS_EMPTY) == expected
+    assert count - len(left) == sum(t for t, (name, _) in zip(taken, steps, strict=True) if not RULES[name].edits)
+    assert made.unpacked() == left
+    assert made.length() == len("\n".join(left))
+    trimmed = "\n".join([*(line.lstrip() for line in left[:1]), *left[1:]])
+    assert run(made, packed_lines.TRIM_START) == (-1, -1, (), trimmed != "\n".join(left))
+    assert made.text() == trimmed
 
 
-PHRASES = [("javascript",), ("kookie policy", "]"), ("c ", "x" * 12, "Edit"), ("one", "t")]
+PHRASES = [("javascript",), ("kookie policy", "]"), ("c ", "x" * 12, "edit"), ("one", "t"), ("i",), ("{", "k"), ("ki",)]
+LONG = "one two " * 20  # longer than a block of the search
 
 
-@given(texts, st.sampled_from(PHRASES))
-@example("x İavascript\ny Kookie policy", PHRASES[1])
+@given(st.one_of(texts, st.tuples(texts, texts).map(LONG.join)), st.sampled_from(PHRASES))
+@example("x İavascript\ny Kookie policy", PHRASES[1])
 @example("JavaScript", PHRASES[0])
+@example("aİKİ", PHRASES[-1])
 def test_phrases_are_found_in_lines_and_in_a_text(text: str, phrases: tuple[str, ...]) -> None:
-    search = packed_lines.phrase_search(phrases)
-    assert search is not None
-    lines = body_lines.cut(Page("", "", text), "unicode")
-    assert search[0](packed_of(text, "unicode")) == contains("\n".join(lines).lower(), phrases)
-    assert search[1](text.encode()) == contains(text.lower(), phrases)
+    made, lines = packed_of(text, "unicode"), body_lines.cut(Page("", "", text), "unicode")
+    for crawled, searched in ((False, "\n".join(lines)), (True, text)):
+        step = page_step(contains, {"phrases": phrases}, crawled=crawled)
+        assert step is not None
+        assert run(made, step)[0] == (0 if contains(searched.lower(), phrases) else -1)
+
+
+@pytest.mark.parametrize("shift", range(130))
+def test_phrases_at_every_place_of_a_block(shift: int) -> None:
+    for phrase in ("cookie policy", "cooKie policy", "{"):
+        text = "." * shift + phrase.upper() + "." * (130 - shift)
+        assert run(packed_of(text, "unicode"), ("has_phrase", (phrase.replace("K", "k"),)))[0] == 0
+        assert run(packed_of(text, "unicode"), ("has_phrase", ("cookie  policy", "}")))[0] == -1
+
+
+@given(texts, st.integers(0, 40))
+def test_lengths_are_compared_alike(text: str, most: int) -> None:
+    step = page_step(exceeds, {"max_characters": most})
+    assert step is not None
+    length = len("\n".join(body_lines.cut(Page("", "", text), "unicode")))
+    assert run(packed_of(text, "unicode"), step)[0] == (0 if length > most else -1)
+
+
+def operations_before_language(recipe: Recipe) -> tuple[Operation, ...]:
+    """The operations of a recipe that need no list and no model, in their order."""
+    needed = ("language", "bad_words", "few_sentences_left", "few_sentences")
+    return tuple(each for each in operations_of(recipe) if each.rule not in needed or each.kind == "no lines")
+
+
+NAMES = ("c4", "tfds", "mc4", "fineweb")
+
+
+@given(texts, st.sampled_from(NAMES), st.sampled_from(["", "2099-01-01T00:00:00Z"]))
+@example("a {\n[1] 2 3 4 5.", "tfds", "2099")
+def test_a_page_is_evaluated_alike(text: str, name: str, timestamp: str) -> None:
+    recipe = find_recipe(name)
+    resources = RuleResources(recipe, Lists())
+    page = Page("http://a.example/", timestamp, text, 0, 0, text.encode())
+    separators = recipe.parameters("body_lines")["line_separators"]
+    packed = packed_lines.pack(page, separators)
+    facts = PageFacts(page, resources, body_lines.cut(page, separators) if packed is None else packed)
+    listed = PageFacts(page, resources, body_lines.cut(page, separators))
+    operations = operations_before_language(recipe)
+    assert evaluate(packed_runs(operations), facts) == evaluate(operations, listed)
+    assert facts.text == listed.text
+
+
+def test_most_operations_on_a_page_are_one_call() -> None:
+    runs = packed_runs(operations_of(find_recipe("tfds")))
+    assert [len(each.operations) for each in runs if isinstance(each, PackedRun)] == [13]
 
 
 def test_every_line_rule_of_the_recipes_is_compiled() -> None:
     for recipe in (find_recipe("c4"), find_recipe("tfds")):
         for step in (*recipe.read, *recipe.lines):
             if step.definition.scope == "line" and step.rule != "body_lines":
-                assert packed_lines.packed_rule(step.rule, step.arguments), step.rule
+                assert packed_lines.line_step(step.rule, step.arguments), step.rule
 
 
 @pytest.mark.parametrize(
@@ -144,13 +210,28 @@ def test_every_line_rule_of_the_recipes_is_compiled() -> None:
     [
         ("policy", {"phrases": ("política",)}),
         ("policy", {"phrases": ("",)}),
+        ("policy", {"phrases": ("Policy",)}),
+        ("long_word", {"max_word_length": 2**31}),
         ("policy", {"phrases": tuple(map(str, range(65)))}),
         ("no_terminal_punctuation", {"endings": (".", "\ud800"), "excluded_endings": ()}),
         ("body_lines", {"line_separators": "unicode"}),
     ],
 )
 def test_what_is_not_for_the_compiled_part_is_left_to_python(rule: str, arguments: dict[str, Any]) -> None:
-    assert packed_lines.packed_rule(rule, arguments) is None
+    assert packed_lines.line_step(rule, arguments) is None
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        (contains, {"phrases": ("política",)}),
+        (contains, {"phrases": ("policy",)}),  # of a text in any case
+        (exceeds, {"max_characters": 2**31}),
+        (is_above, {"at_most": 1.0}),
+    ],
+)
+def test_page_rules_that_are_left_to_python(function: Any, arguments: dict[str, Any]) -> None:
+    assert page_step(function, arguments, lower=False) is None
 
 
 def test_half_of_a_surrogate_pair_is_left_to_python() -> None:

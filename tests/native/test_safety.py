@@ -1,6 +1,7 @@
 """The C extensions with hostile callers: a function that changes the lines that call it, numbers at their limits, bytes
 that are not UTF-8, and a test build with sanitizers."""
 
+import datetime
 import os
 import random
 import shutil
@@ -9,7 +10,7 @@ import sys
 import sysconfig
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -18,44 +19,82 @@ from c4pipe.native import _text, langdetect_kernel, text_kernel
 ROOT = Path(__file__).resolve().parents[2]
 LINES = "One [edit] line.\nTwo [edit] lines.\x85Three \u212a [1].\nFour."
 
-CHANGES: list[Callable[[Any], Any]] = [
-    lambda lines: lines.resplit(),
-    lambda lines: lines.trim_start(),
-    lambda lines: lines.drop_few_words(100),
-    lambda lines: lines.drop_metadata(("One",)),
-    lambda lines: lines.edit_brackets(str.upper),
-    lambda lines: lines.drop_phrases(("line",), lambda line: True),
+
+def edit_brackets(edit: Callable[[str], str]) -> Any:
+    """A program that puts lines with a bracket through a function."""
+    return _text.program((("edit_brackets", edit),))
+
+
+STEPS: list[tuple[object, ...]] = [
+    ("resplit",),
+    ("trim_start",),
+    ("drop_few_words", 100),
+    ("drop_starts", ("One",)),
+    ("edit_brackets", str.upper),
+    ("drop_phrases", ("line",)),
 ]
 
 
-@pytest.mark.parametrize("change", CHANGES)
-def test_a_function_cannot_change_the_lines_that_call_it(change: Callable[[Any], Any]) -> None:
+@pytest.mark.parametrize("step", STEPS)
+def test_a_function_cannot_change_the_lines_that_call_it(step: tuple[object, ...]) -> None:
     lines = _text.Lines(LINES, False)
     before = lines.unpacked()
 
     def edit(line: str) -> str:
-        change(lines)
+        lines.run(_text.program((step,)))
         return line
 
-    calls: list[Callable[[], Any]] = [
-        lambda: lines.edit_brackets(edit),
-        lambda: lines.drop_phrases(("javascript",), cast(Any, edit)),
-        lambda: lines.has_phrase(("javascript",), cast(Any, edit)),
-    ]
-    for call in calls:
-        with pytest.raises(RuntimeError, match="can't be changed by a function that they call"):
-            call()
-        assert lines.unpacked() == before
-    assert lines.edit_brackets(lambda line: f"{len(lines)}{line[0]}") == 2  # it may look at them
+    with pytest.raises(RuntimeError, match="can't be changed by a function that they call"):
+        lines.run(edit_brackets(edit))
+    assert lines.unpacked() == before
+    look = edit_brackets(lambda line: f"{len(lines)}{line[0]}")  # it may look at them
+    assert lines.run(look) == (-1, -1, (2,), True)
     assert lines.unpacked() == ["3O", "3T", "Four."]
 
 
 def test_lines_can_be_changed_after_an_error() -> None:
     lines = _text.Lines(LINES, False)
     with pytest.raises(ZeroDivisionError):
-        lines.edit_brackets(lambda line: str(1 // 0))
-    assert lines.edit_brackets(str.upper) == 2
-    assert lines.resplit()
+        lines.run(_text.program((("drop_starts", ("One",)), ("edit_brackets", lambda line: str(1 // 0)))))
+    assert [line[:3] for line in lines.unpacked()] == ["Two", "Fou"]  # those from the error on are kept
+    assert lines.run(edit_brackets(str.upper))[2] == (1,)
+    assert lines.run(_text.program((("resplit",),)))[3]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (("no_such_step",),),
+        (("resplit", 1),),
+        (("drop_few_words",),),
+        (("drop_few_words", "1"),),
+        (("drop_few_words", 2**63),),
+        (("drop_starts", ["a"]),),
+        (("drop_starts", ("",)),),
+        (("drop_starts", (1,)),),
+        (("drop_starts", ("a",) * 65),),
+        (("drop_phrases", ("A",)),),
+        (("drop_phrases", ("é",)),),
+        (("keep_endings", (".",), None),),
+        (("resplit",),) * 65,
+        (("resplit",), ()),
+        (("resplit",), ("x\ud800",)),
+        ("resplit",),
+        [("resplit",)],
+    ],
+)
+def test_programs_of_other_steps_are_errors(steps: Any) -> None:
+    with pytest.raises((TypeError, ValueError, OverflowError)):
+        _text.program(steps)
+
+
+def test_lines_run_nothing_but_programs() -> None:
+    lines = _text.Lines(LINES, False)
+    others: list[Any] = [None, (("resplit",),), datetime.datetime_CAPI]
+    for other in others:
+        with pytest.raises(ValueError, match="PyCapsule"):
+            lines.run(other)
+    assert lines.run(_text.program(())) == (-1, -1, (), False)
 
 
 @pytest.mark.parametrize("size", [-(2**63), -1, 0, 3, 2**63 - 1])
@@ -69,10 +108,9 @@ def test_spans_of_no_possible_size(size: int) -> None:
 def test_bytes_that_are_cut_in_a_character(data: bytes) -> None:
     for everywhere in (False, True):
         lines = _text.Lines(data, everywhere)
-        lines.has_phrase(("javascript",), lambda line: False)
-        _text.has_phrase(data, ("javascript", "a"), lambda line: False)
-        lines.drop_phrases(("javascript",), lambda line: False)
-        lines.resplit()
+        phrases = ("javascript", "a k", "i")
+        lines.run(_text.program((("body_has_phrase", phrases), ("has_phrase", phrases), ("drop_phrases", phrases))))
+        lines.run(_text.program((("resplit",), ("drop_phrases", phrases))))
         assert len(lines) <= 2
 
 
