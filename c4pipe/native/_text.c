@@ -1617,6 +1617,11 @@ static PyObject *plain_header(PyObject *Py_UNUSED(unused), PyObject *given)
     return made;
 }
 
+/* Sentences: see _sentences.c */
+
+PyObject *sentence_starts(PyObject *unused, PyObject *args);
+PyObject *sure_sentences(PyObject *unused, PyObject *args);
+
 static PyMethodDef functions[] = {
     {"lower", lower_text, METH_O, "Returns str.lower of a text."},
     {"utf8_size", utf8_size, METH_O, "Returns how many bytes a text has in UTF-8."},
@@ -1629,6 +1634,12 @@ static PyMethodDef functions[] = {
     {"plain_header", plain_header, METH_O,
      "Returns the fields of the header block at the start of bytes, by lower-case name, and its size; None where Python "
      "has to read it."},
+    {"sentence_starts", sentence_starts, METH_VARARGS,
+     "Returns the start of each sentence of a list of lines, in characters of the lines joined by newlines. Needs the words "
+     "behind which a full stop may not end the sentence, a function that tells of two words around a mark whether it ends "
+     "there, and one that finds the starts in a line that is left to Python."},
+    {"sure_sentences", sure_sentences, METH_VARARGS,
+     "Returns how many sentences surely end inside a text, given those words; at most a number."},
     {"cut_words", cut_words, METH_VARARGS,
      "Returns the words of an English text with nothing between them, and as 64-bit numbers their ends and the numbers of "
      "the chunks in `runs`. Two tables (see filters/english_tables.py) say which chunks are left to Python: a mapping has "

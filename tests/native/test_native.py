@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from c4pipe.clean import page_facts, work_file
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_reader import read_header
-from c4pipe.filters import bad_words, body_lines, packed_lines, spans
+from c4pipe.filters import bad_words, body_lines, packed_lines, sentences, spans
 from c4pipe.filters.bad_words import BadWords
 from c4pipe.filters.pages import contains
 from c4pipe.native import text_kernel
@@ -235,7 +235,7 @@ def test_the_same_work_files(name: str, web_data: Path, tmp_path: Path, monkeypa
     made = {}
     for kind in ("compiled", "python"):
         if kind == "python":
-            for module in (packed_lines, spans, bad_words, work_file):
+            for module in (packed_lines, spans, bad_words, sentences, work_file):
                 monkeypatch.setattr(module, "text_kernel", None)
             monkeypatch.setattr("c4pipe.filters.language.langdetect_kernel", None)
             for module in (spans, page_facts):

@@ -80,6 +80,31 @@ def test_half_of_a_surrogate_pair_is_left_to_python() -> None:
     assert _text.unit_texts("a \ud800", [0], True) is None
 
 
+def test_functions_of_sentences_may_fail_and_change_the_lines() -> None:
+    def fail(text: str) -> Any:
+        raise ZeroDivisionError(text)
+
+    def clear(text: str) -> list[int]:
+        lines.clear()
+        return [0]
+
+    none = frozenset[str]()
+    with pytest.raises(ZeroDivisionError, match=r"^1\. A$"):
+        _text.sentence_starts(["So 1. A"], none, fail, fail)
+    with pytest.raises(ZeroDivisionError, match=r"^So\) 1\.\) A$"):
+        _text.sentence_starts(["So) 1.) A"], none, fail, fail)
+    with pytest.raises(TypeError, match="a list is needed"):
+        _text.sentence_starts([""], none, fail, cast(Any, lambda text: (0,)))
+    with pytest.raises(TypeError, match="integer"):
+        _text.sentence_starts([""], none, fail, cast(Any, lambda text: ["0"]))
+    with pytest.raises(TypeError, match="a str is needed"):
+        _text.sentence_starts(cast(Any, ["So. A", b"so"]), none, fail, fail)
+    lines = ["So.) A", "so"]
+    assert _text.sentence_starts(lines, none, fail, clear) == [0]
+    assert _text.sentence_starts(["\ud800 so. A", "."], none, fail, fail) == [0, 6, 8]
+    assert _text.sure_sentences("so. So! A", none, -(2**63)) == 0
+
+
 def test_an_error_other_than_of_the_text_is_raised() -> None:
     _testcapi = pytest.importorskip("_testcapi", reason="this Python can't simulate that memory is full")
     failed = 0
