@@ -181,8 +181,8 @@ def check_native(data: bytes) -> None:
     assert len(text_kernel.span_hashes(data, number % 64)) % 8 == 0
     text_kernel.span_hashes(data, number)
     starts = sorted({0, number % (len(text) + 1), len(text) // 2})
-    units = text_kernel.unit_texts(text, starts, bool(number % 2))
-    assert units is None or len(units) == len(starts)
+    hashes = text_kernel.unit_hashes(text, starts, bool(number % 2))
+    assert hashes is None or len(hashes) == 8 * len(starts)
     words = frozenset(text.lower().split()[::2])
     found = text_kernel.sentence_starts(text.split("\n"), words, lambda each: number % 2 == 0, lambda each: [0])
     assert all(0 <= start <= len(text) for start in found)

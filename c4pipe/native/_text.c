@@ -764,8 +764,37 @@ static byte *fold(byte *to, const byte *at, const byte *end)
     return to;
 }
 
-/* A unit as it is hashed; it is changed in place. */
-static PyObject *unit_text(byte *at, byte *end, int folded)
+static inline uint64_t rotate(uint64_t value, int by) { return value << by | value >> (64 - by); }
+
+static inline uint64_t stir(uint64_t value)
+{
+    value = (value ^ value >> 33) * 0xFF51AFD7ED558CCDu;
+    value = (value ^ value >> 33) * 0xC4CEB9FE1A85EC53u;
+    return value ^ value >> 33;
+}
+
+/* The lower half of a text's MurmurHash3 (Appleby 2011; x64, 128 bits), as the package mmh3 has it. */
+static uint64_t murmur(const byte *at, Py_ssize_t size)
+{
+    const uint64_t one = 0x87C37B91114253D5u, two = 0x4CF5AD432745937Fu;
+    uint64_t low = 0, high = 0, words[2];
+    Py_ssize_t left = size;
+    for (; left >= 16; left -= 16, at += 16) {
+        memcpy(words, at, 16);
+        low = (rotate(low ^ rotate(words[0] * one, 31) * two, 27) + high) * 5 + 0x52DCE729;
+        high = (rotate(high ^ rotate(words[1] * two, 33) * one, 31) + low) * 5 + 0x38495AB5;
+    }
+    memset(words, 0, 16);
+    memcpy(words, at, left);
+    low ^= rotate(words[0] * one, 31) * two ^ (uint64_t)size;
+    high ^= rotate(words[1] * two, 33) * one ^ (uint64_t)size;
+    low += high;
+    high += low;
+    return stir(low) + stir(high);
+}
+
+/* The hash of a unit, trimmed or folded; it is changed in place. */
+static uint64_t unit_hash(byte *at, byte *end, int folded)
 {
     Py_ssize_t space;
     while (at < end && (space = space_at(at, end)))
@@ -774,10 +803,10 @@ static PyObject *unit_text(byte *at, byte *end, int folded)
         end -= space;
     if (folded)
         end = fold(at, at, end);
-    return PyBytes_FromStringAndSize((char *)at, end - at);
+    return murmur(at, end - at);
 }
 
-static PyObject *unit_texts(PyObject *Py_UNUSED(unused), PyObject *args)
+static PyObject *unit_hashes(PyObject *Py_UNUSED(unused), PyObject *args)
 {
     PyObject *text, *starts;
     int folded;
@@ -793,25 +822,24 @@ static PyObject *unit_texts(PyObject *Py_UNUSED(unused), PyObject *args)
     byte *made = PyMem_Malloc(whole.size ? whole.size : 1), *at = made, *end = made + whole.size;
     if (!made)
         return PyErr_NoMemory();
-    if (!write_lower(whole, made)) {
+    if (PY_BIG_ENDIAN || !write_lower(whole, made)) {
         PyMem_Free(made);
         Py_RETURN_NONE;
     }
     Py_ssize_t count = PyList_GET_SIZE(starts), passed = 0;
-    PyObject *units = PyList_New(count);
-    for (Py_ssize_t each = 0; units && each < count; each++) {
+    PyObject *hashes = PyBytes_FromStringAndSize(NULL, count * 8);
+    for (Py_ssize_t each = 0; hashes && each < count; each++) {
         Py_ssize_t next = each + 1 < count ? PyLong_AsSsize_t(PyList_GET_ITEM(starts, each + 1)) : PY_SSIZE_T_MAX;
         byte *start = at;
         for (; at < end && (passed < next || (*at & 0xC0) == 0x80); at++)
             passed += (*at & 0xC0) != 0x80;
-        PyObject *unit = PyErr_Occurred() ? NULL : unit_text(start, at, folded);
-        if (unit)
-            PyList_SET_ITEM(units, each, unit);
-        else
-            Py_CLEAR(units);
+        uint64_t hash = unit_hash(start, at, folded);
+        memcpy(PyBytes_AS_STRING(hashes) + each * 8, &hash, 8);
+        if (PyErr_Occurred())
+            Py_CLEAR(hashes);
     }
     PyMem_Free(made);
-    return units;
+    return hashes;
 }
 
 static inline uint64_t mix(uint64_t value)
@@ -1625,9 +1653,9 @@ PyObject *sure_sentences(PyObject *unused, PyObject *args);
 static PyMethodDef functions[] = {
     {"lower", lower_text, METH_O, "Returns str.lower of a text."},
     {"utf8_size", utf8_size, METH_O, "Returns how many bytes a text has in UTF-8."},
-    {"unit_texts", unit_texts, METH_VARARGS,
-     "Returns the units of a text (starts in characters, the first 0) in lower case, trimmed or with white space "
-     "folded, in UTF-8; None where Python has to."},
+    {"unit_hashes", unit_hashes, METH_VARARGS,
+     "Returns the hash of each unit of a text (starts in characters, the first 0) in lower case, trimmed or with white "
+     "space folded, in UTF-8; None where Python has to."},
     {"span_hashes", span_hashes, METH_VARARGS, "Returns the hashes of spans of `size` units, from those of the units."},
     {"has_phrase", text_has_phrase, METH_VARARGS,
      "Tells whether a text has one of a tuple of phrases; a function answers for a text in doubt."},

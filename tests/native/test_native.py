@@ -2,9 +2,11 @@
 
 import sys
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+import mmh3
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -198,9 +200,18 @@ def test_hashes_of_units(text: str, cuts: list[int], whitespace: str) -> None:
 
 def test_units_with_half_of_a_surrogate_pair_are_left_to_python() -> None:
     assert text_kernel is not None
-    assert text_kernel.unit_texts("a\ud800", [0], False) is None
-    assert text_kernel.unit_texts("İ", [0], False) is None
-    assert text_kernel.unit_texts("Ab  C", [0, 2], True) == [b"ab", b"c"]
+    assert text_kernel.unit_hashes("a\ud800", [0], False) is None
+    assert text_kernel.unit_hashes("İ", [0], False) is None
+
+
+@pytest.mark.skipif(sys.byteorder == "big", reason="Python hashes there")
+@given(st.lists(st.text("aé日\x00", max_size=40), min_size=1, max_size=4))
+@example(["x" * size for size in range(40)])
+def test_units_are_hashed_as_mmh3_does(units: list[str]) -> None:
+    assert text_kernel is not None
+    starts = [0, *accumulate(len(unit) + 1 for unit in units[:-1])]
+    expected = b"".join(mmh3.hash_bytes(unit.encode())[:8] for unit in units)
+    assert text_kernel.unit_hashes("\n".join(units), starts, False) == expected
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=12), st.integers(1, 5))

@@ -77,7 +77,7 @@ def test_bytes_that_are_cut_in_a_character(data: bytes) -> None:
 
 
 def test_half_of_a_surrogate_pair_is_left_to_python() -> None:
-    assert _text.unit_texts("a \ud800", [0], True) is None
+    assert _text.unit_hashes("a \ud800", [0], True) is None
 
 
 def test_functions_of_sentences_may_fail_and_change_the_lines() -> None:
@@ -113,7 +113,7 @@ def test_an_error_other_than_of_the_text_is_raised() -> None:
         arguments = (text, [0], True)
         _testcapi.set_nomemory(allocation, allocation + 1)
         try:
-            answer: Any = _text.unit_texts(*arguments)
+            answer: Any = _text.unit_hashes(*arguments)
         except MemoryError:
             answer, failed = [], failed + 1
         finally:
