@@ -645,8 +645,9 @@ static PyType_Spec lines_type = {"c4pipe.native._text.Lines", sizeof(Lines), 0, 
 
 /* Lower case */
 
-/* Of U+0080 to U+07FF the lower case, where that takes as much room; 0 where only str.lower knows it. */
-static uint16_t lower_of[0x800];
+/* Of U+0080 to U+07FF, and behind these of U+1E00 to U+1FFF, the lower case, where that takes as much room; 0 where only
+ * str.lower knows it. */
+static uint16_t lower_of[0xA00];
 
 /* Of U+0000 to U+FFFF what lower_point tells. */
 static uint16_t lower_table[0x10000];
@@ -658,24 +659,29 @@ static inline Py_UCS4 lower_point(Py_UCS4 each)
         return lower(each);
     if (each < 0x800)
         return lower_of[each];
+    if (each >= 0x1E00 && each < 0x2000)
+        return lower_of[each - 0x1600];
     /* blocks of punctuation, signs and scripts that have no other case */
-    int caseless = each < 0x1000 || (each >= 0x2000 && each < 0x2040) || (each >= 0x3000 && each < 0xA000) ||
-                   (each >= 0xB000 && each < 0xE000) || (each >= 0x1F000 && each < 0x20000);
+    int caseless = each < 0x1000 || (each >= 0x2000 && each < 0x2100) || (each >= 0x2190 && each < 0x2460) ||
+                   (each >= 0x2500 && each < 0x2C00) || (each >= 0x3000 && each < 0xA000) ||
+                   (each >= 0xB000 && each < 0xFF00) || (each >= 0xFFF0 && each < 0x10000) ||
+                   (each >= 0x1F000 && each < 0x20000) || each == 0x2122;
     return caseless ? each : 0;
 }
 
 static int learn_lower(void)
 {
-    for (Py_UCS4 each = 0x80; each < 0x800; each++) {
+    for (Py_UCS4 each = 0x80; each < 0x2000; each += each == 0x7FF ? 0x1601 : 1) {
+        Py_UCS4 first = each < 0x100 ? 0x80 : each < 0x800 ? 0x100 : 0x1E00; /* of those that take as much room */
+        Py_UCS4 behind = each < 0x100 ? 0x100 : each < 0x800 ? 0x800 : 0x2000;
         PyObject *character = PyUnicode_FromOrdinal(each);
         PyObject *made = character ? PyObject_CallMethod(character, "lower", NULL) : NULL;
         Py_XDECREF(character);
         if (!made)
             return -1;
         Py_UCS4 known = PyUnicode_GET_LENGTH(made) == 1 ? PyUnicode_READ_CHAR(made, 0) : 0;
-        if (known >= 0x80 && known < 0x800 && (known < 0x100) == (each < 0x100) &&
-            each != 0x3A3) /* a capital sigma's depends on what is around it */
-            lower_of[each] = known;
+        if (known >= first && known < behind && each != 0x3A3) /* a capital sigma's depends on what is around it */
+            lower_of[each < 0x800 ? each : each - 0x1600] = known;
         Py_DECREF(made);
     }
     for (Py_UCS4 each = 0; each < 0x10000; each++)
@@ -725,9 +731,10 @@ static int write_lower(Piece text, byte *to)
         if (!known)
             return 0;
         memcpy(to, at, size);
-        if (size == 2) {
-            to[0] = 0xC0 | known >> 6;
-            to[1] = 0x80 | (known & 0x3F);
+        if (known != each) {
+            to[0] = size == 2 ? 0xC0 | known >> 6 : 0xE0 | known >> 12;
+            to[1] = 0x80 | (known >> (size == 2 ? 0 : 6) & 0x3F);
+            to[size - 1] = 0x80 | (known & 0x3F);
         }
         at += size;
         to += size;

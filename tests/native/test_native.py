@@ -178,6 +178,7 @@ def test_lower_case_of_every_character() -> None:
 @given(texts)
 @example("ΟΔΟΣ ΑΣ. Σ")
 @example("ÀÉÎ ČŠŽ ДОМ ÜBER “x” 日本 😀")
+@example("VIỆT ẞ € ™ → ﬁ ὈΔΌΣ \ufffd")
 def test_lower_case_of_texts(text: str) -> None:
     assert text_kernel is not None
     assert text_kernel.lower(text) == text.lower()
@@ -191,6 +192,7 @@ def test_sizes_of_texts(text: str) -> None:
 
 @given(texts, st.lists(st.integers(1, 80), max_size=6, unique=True), st.sampled_from(["collapsed", "stripped"]))
 @example("ΟΔΟΣ Σ.  ÀÉ\u3000b \t😀 ", [3, 7, 9], "collapsed")
+@example("VIỆT ÀÁ Ὀδὸς € ™ → \ufffd ДОМ", [6, 13, 20], "stripped")
 @example("", [], "stripped")
 def test_hashes_of_units(text: str, cuts: list[int], whitespace: str) -> None:
     starts = [0, *sorted(cut for cut in cuts if cut < len(text))]
