@@ -714,11 +714,30 @@ static PyObject *lower_text(PyObject *Py_UNUSED(unused), PyObject *given)
     return made;
 }
 
+static const uint64_t ONES = 0x0101010101010101u;
+
+/* Writes the lower case of eight bytes; false where they are not all ASCII. */
+static inline int write_lower_eight(const byte *at, byte *to)
+{
+    uint64_t eight;
+    memcpy(&eight, at, 8);
+    if (eight & ONES * 0x80)
+        return 0;
+    uint64_t is_capital = (eight + ONES * (0x80 - 'A')) & ~(eight + ONES * (0x80 - 'Z' - 1)) & ONES * 0x80;
+    eight |= is_capital >> 2;
+    memcpy(to, &eight, 8);
+    return 1;
+}
+
 /* Writes the lower case of a text, which has as many bytes; false where only str.lower knows it. */
 static int write_lower(Piece text, byte *to)
 {
     const byte *at = text.at, *end = text.at + text.size;
     while (at < end) {
+        for (; end - at >= 8 && write_lower_eight(at, to); at += 8)
+            to += 8;
+        if (at == end)
+            break;
         if (*at < 0x80) {
             *to++ = lower(*at++);
             continue;
@@ -813,6 +832,18 @@ static uint64_t unit_hash(byte *at, byte *end, int folded)
     return murmur(at, end - at);
 }
 
+/* The end of some characters of a text in UTF-8; the end of the text where it has fewer. */
+static byte *skip(byte *at, const byte *end, Py_ssize_t characters)
+{
+    for (uint64_t eight; end - at >= 8 && characters >= 8; at += 8) {
+        memcpy(&eight, at, 8);
+        characters -= 8 - (Py_ssize_t)((((eight >> 7) & ~(eight >> 6) & ONES) * ONES) >> 56); /* not the bytes that continue */
+    }
+    for (; at < end && (characters || (*at & 0xC0) == 0x80); at++)
+        characters -= (*at & 0xC0) != 0x80;
+    return at;
+}
+
 static PyObject *unit_hashes(PyObject *Py_UNUSED(unused), PyObject *args)
 {
     PyObject *text, *starts;
@@ -838,8 +869,10 @@ static PyObject *unit_hashes(PyObject *Py_UNUSED(unused), PyObject *args)
     for (Py_ssize_t each = 0; hashes && each < count; each++) {
         Py_ssize_t next = each + 1 < count ? PyLong_AsSsize_t(PyList_GET_ITEM(starts, each + 1)) : PY_SSIZE_T_MAX;
         byte *start = at;
-        for (; at < end && (passed < next || (*at & 0xC0) == 0x80); at++)
-            passed += (*at & 0xC0) != 0x80;
+        if (next > passed) {
+            at = skip(at, end, next - passed);
+            passed = next;
+        }
         uint64_t hash = unit_hash(start, at, folded);
         memcpy(PyBytes_AS_STRING(hashes) + each * 8, &hash, 8);
         if (PyErr_Occurred())

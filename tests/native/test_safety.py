@@ -76,6 +76,15 @@ def test_bytes_that_are_cut_in_a_character(data: bytes) -> None:
         assert len(lines) <= 2
 
 
+@pytest.mark.parametrize("starts", [[0, 2**62, 5], [0, -(2**63), 2**63 - 1], [7, 3, 1], [0] * 9])
+def test_units_that_start_anywhere(starts: list[int]) -> None:
+    hashes = _text.unit_hashes("Aé日😀 so it is.", starts, True)
+    assert hashes is not None
+    assert len(hashes) == 8 * len(starts)
+    with pytest.raises((OverflowError, TypeError)):
+        _text.unit_hashes("a", [0, cast(int, "1" if starts[0] else 2**63)], True)
+
+
 def test_half_of_a_surrogate_pair_is_left_to_python() -> None:
     assert _text.unit_hashes("a \ud800", [0], True) is None
 
