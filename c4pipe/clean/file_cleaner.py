@@ -13,6 +13,7 @@ from c4pipe.clean.dropped_pages import KeepDropped, dropped_writer
 from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.examples import CleanExamples
 from c4pipe.clean.file_positions import PositionWriter
+from c4pipe.clean.kept_pages import KeptPage
 from c4pipe.clean.operations import Operation
 from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.page_source import AnnotatedSource, CrawlSource, PageSource
@@ -20,7 +21,7 @@ from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.slow_watch import SlowLimits, SlowWatch
 from c4pipe.clean.text_source import ParquetSource
 from c4pipe.clean.verdicts import DROPPED_LANGUAGE, Verdict
-from c4pipe.clean.work_file import KeptPage, WorkWriter, utf8_size, work_schema
+from c4pipe.clean.work_file import WorkWriter, utf8_size, work_schema
 from c4pipe.clean.worker_notes import NoteWriter
 from c4pipe.filters import U16, U64, capture_hash, is_validation, minhash, page_hashes, page_key, span_hashes
 from c4pipe.io import ByteStream, StoragePath, WebPath

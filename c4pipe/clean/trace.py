@@ -110,7 +110,7 @@ class PageTrace:
         if remaining and remaining[-1] == line.left:
             remaining.pop()
             return line
-        return replace(line, left=None, rule=operation.rule, asked=self._verdict is None)
+        return LineVerdict(line.line, None, operation.rule, line.edits, self._verdict is None)
 
 
 def _pieces(line: LineVerdict, separators: str) -> list[LineVerdict]:

@@ -35,7 +35,7 @@ class Verdict:
         return self.stage != "readable"
 
 
-@dataclass(frozen=True)
+@dataclass  # not frozen: that would take four times as long
 class LineVerdict:
     """What the line rules do to a line.
 

@@ -6,16 +6,13 @@ capture of a URL is the newest one in the crawl, also where a rule dropped it.
 """
 
 import json
-from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from c4pipe.filters import U16, U64
+from c4pipe.clean.kept_pages import KeptPage, RowGroup
 from c4pipe.io import AtomicFile, StoragePath, sign_footer
 from c4pipe.native import text_kernel
 from c4pipe.recipes import Recipe
@@ -55,46 +52,6 @@ NEAR_COLUMNS = [
 
 PAGE_COLUMNS = [name for name in SCHEMA.names if name not in ("url_key", "captured", "tie", "span_hashes")]
 """The columns that deduplication needs to write a page to the corpus."""
-
-
-@dataclass  # not frozen: that would take four times as long
-class KeptPage:
-    """A page that passed `clean`.
-
-    Attributes:
-        page_key: a hash that decides the page's place in the corpus; the page with the smallest key keeps a repeated
-            span.
-        url: the URL, as it was crawled.
-        text: the text after cleaning.
-        timestamp: the WARC date, as it was crawled.
-        language: the detected language, or None where there is none.
-        language_probability: the probability of that language, or None.
-        validation: whether the page belongs to the validation split.
-        dropped: the rule of the `final` stage that drops the page, if the page loses no repeated span.
-        unit_starts: the offset at which each unit (sentence or line) starts, in characters of the text.
-        span_hashes: the hash of each span, in the order of the first units.
-        band_hashes: the hash of each band of the signature (see `filters.minhash`); none where the rule
-            `near_duplicate` has nothing to compare.
-        minima: the last 16 bits of each minimum of the signature.
-    """
-
-    page_key: int
-    url: str
-    text: str
-    timestamp: str
-    language: str | None
-    language_probability: float | None
-    validation: bool
-    dropped: str | None
-    unit_starts: Sequence[int]
-    span_hashes: U64
-    band_hashes: U64 | tuple[()] = ()
-    minima: U16 | tuple[()] = ()
-
-    @property
-    def characters(self) -> int:
-        """The length of the text."""
-        return len(self.text)
 
 
 def work_schema(recipe: Recipe) -> pa.Schema:
@@ -147,9 +104,7 @@ class WorkWriter:
             use_dictionary=["language", "dropped"],
             write_page_checksum=True,
         )
-        self._keys, self._captured, self._ties = array("Q"), array("q"), array("Q")
-        self._pages: list[KeptPage | None] = []
-        self._held_bytes = 0
+        self._group = RowGroup()
         self.rows = 0
         self.spans = 0
         self.text_bytes: dict[str, int] = {}
@@ -163,18 +118,14 @@ class WorkWriter:
             tie: decides between captures of one microsecond (`filters.capture_hash`).
             page: None makes a tombstone.
         """
-        self._keys.append(url_key)
-        self._captured.append(captured)
-        self._ties.append(tie)
-        self._pages.append(page)
+        group = self._group
+        size = group.add(url_key, captured, tie, page)
         self.rows += 1
         if page is not None:
-            size = utf8_size(page.text)
-            self._held_bytes += size
             self.spans += len(page.span_hashes)
             if page.language is not None and page.dropped is None:
                 self.text_bytes[page.language] = self.text_bytes.get(page.language, 0) + size
-        if self._held_bytes >= _GROUP_BYTES or len(self._pages) >= _GROUP_ROWS:
+        if len(group.text) >= _GROUP_BYTES or len(group.ties) >= _GROUP_ROWS:
             self._flush()
 
     def finish(
@@ -219,26 +170,9 @@ class WorkWriter:
             self._file.discard()
 
     def _flush(self) -> None:
-        if not self._pages:
-            return
-        pages = self._pages
-        columns = {
-            "url_key": pa.array(np.frombuffer(self._keys, dtype=np.uint64)),
-            "captured": pa.array(np.frombuffer(self._captured, dtype=np.int64)),
-            "tie": pa.array(np.frombuffer(self._ties, dtype=np.uint64)),
-            "unit_starts": _lists([page.unit_starts if page else () for page in pages], np.uint32),
-            "span_hashes": _lists([page.span_hashes if page else () for page in pages], np.uint64),
-        }
-        if "minima" in self._schema.names:
-            columns["band_hashes"] = _lists([page.band_hashes if page else () for page in pages], np.uint64)
-            columns["minima"] = pa.array([bytes(page.minima) if page else b"" for page in pages], pa.binary())
-        for field in self._schema:
-            if field.name not in columns:
-                values = [getattr(page, field.name) if page else None for page in pages]
-                columns[field.name] = pa.array(values, field.type)
-        self._writer.write_table(pa.table([columns[field.name] for field in self._schema], self._schema))
-        self._keys, self._captured, self._ties = array("Q"), array("q"), array("Q")
-        self._pages, self._held_bytes = [], 0
+        if self._group.ties:
+            self._writer.write_table(self._group.table(self._schema))
+            self._group = RowGroup()
 
 
 def utf8_size(text: str) -> int:
@@ -246,10 +180,3 @@ def utf8_size(text: str) -> int:
     if text_kernel:
         return int(text_kernel.utf8_size(text))
     return len(text) if text.isascii() else len(text.encode())
-
-
-def _lists(values: Sequence[Any], dtype: Any) -> pa.ListArray:
-    offsets = np.zeros(len(values) + 1, dtype=np.int32)
-    np.cumsum([len(value) for value in values], out=offsets[1:])
-    flat = np.concatenate([np.asarray(value, dtype=dtype) for value in values] or [np.empty(0, dtype)])
-    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(flat))

@@ -19,7 +19,7 @@ def cut(text: str, starts: Sequence[int]) -> list[str]:
 
 
 def unit_hashes(units: Iterable[str], whitespace: str) -> U64:
-    """Returns the 64-bit hash of each unit, lower-cased.
+    """Returns the 64-bit hash of each unit, lower-cased: the lower half of its MurmurHash3 (x64, 128 bits).
 
     White space is `collapsed` (each run of it counts as one blank) or `stripped` (only around the unit).
     """
@@ -27,19 +27,14 @@ def unit_hashes(units: Iterable[str], whitespace: str) -> U64:
         texts = (" ".join(lower(unit).split()) for unit in units)
     else:
         texts = (lower(unit.strip()) for unit in units)
-    return _hashes(text.encode() for text in texts)
+    halves = np.frombuffer(b"".join(mmh3.hash_bytes(text.encode()) for text in texts), dtype="<u8")
+    return halves[::2].astype(np.uint64)
 
 
 def page_hashes(text: str, starts: Sequence[int], whitespace: str) -> U64:
     """Returns the hash of each unit of a page's text, which starts at `starts` (in characters): see `unit_hashes`."""
-    texts = text_kernel.unit_texts(text, list(starts), whitespace == "collapsed") if text_kernel else None
-    return unit_hashes(cut(text, starts), whitespace) if texts is None else _hashes(texts)
-
-
-def _hashes(texts: Iterable[bytes]) -> U64:
-    """Returns the lower half of each text's MurmurHash3 (x64, 128 bits)."""
-    halves = np.frombuffer(b"".join(map(mmh3.hash_bytes, texts)), dtype="<u8")
-    return halves[::2].astype(np.uint64)
+    hashes = text_kernel.unit_hashes(text, list(starts), whitespace == "collapsed") if text_kernel else None
+    return unit_hashes(cut(text, starts), whitespace) if hashes is None else np.frombuffer(hashes, dtype=np.uint64)
 
 
 def span_hashes(hashes: U64, size: int) -> U64:

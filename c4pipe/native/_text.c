@@ -754,8 +754,9 @@ static PyType_Spec lines_type = {"c4pipe.native._text.Lines", sizeof(Lines), 0, 
 
 /* Lower case */
 
-/* Of U+0080 to U+07FF the lower case, where that takes as much room; 0 where only str.lower knows it. */
-static uint16_t lower_of[0x800];
+/* Of U+0080 to U+07FF, and behind these of U+1E00 to U+1FFF, the lower case, where that takes as much room; 0 where only
+ * str.lower knows it. */
+static uint16_t lower_of[0xA00];
 
 /* Of U+0000 to U+FFFF what lower_point tells. */
 static uint16_t lower_table[0x10000];
@@ -767,24 +768,29 @@ static inline Py_UCS4 lower_point(Py_UCS4 each)
         return lower(each);
     if (each < 0x800)
         return lower_of[each];
+    if (each >= 0x1E00 && each < 0x2000)
+        return lower_of[each - 0x1600];
     /* blocks of punctuation, signs and scripts that have no other case */
-    int caseless = each < 0x1000 || (each >= 0x2000 && each < 0x2040) || (each >= 0x3000 && each < 0xA000) ||
-                   (each >= 0xB000 && each < 0xE000) || (each >= 0x1F000 && each < 0x20000);
+    int caseless = each < 0x1000 || (each >= 0x2000 && each < 0x2100) || (each >= 0x2190 && each < 0x2460) ||
+                   (each >= 0x2500 && each < 0x2C00) || (each >= 0x3000 && each < 0xA000) ||
+                   (each >= 0xB000 && each < 0xFF00) || (each >= 0xFFF0 && each < 0x10000) ||
+                   (each >= 0x1F000 && each < 0x20000) || each == 0x2122;
     return caseless ? each : 0;
 }
 
 static int learn_lower(void)
 {
-    for (Py_UCS4 each = 0x80; each < 0x800; each++) {
+    for (Py_UCS4 each = 0x80; each < 0x2000; each += each == 0x7FF ? 0x1601 : 1) {
+        Py_UCS4 first = each < 0x100 ? 0x80 : each < 0x800 ? 0x100 : 0x1E00; /* of those that take as much room */
+        Py_UCS4 behind = each < 0x100 ? 0x100 : each < 0x800 ? 0x800 : 0x2000;
         PyObject *character = PyUnicode_FromOrdinal(each);
         PyObject *made = character ? PyObject_CallMethod(character, "lower", NULL) : NULL;
         Py_XDECREF(character);
         if (!made)
             return -1;
         Py_UCS4 known = PyUnicode_GET_LENGTH(made) == 1 ? PyUnicode_READ_CHAR(made, 0) : 0;
-        if (known >= 0x80 && known < 0x800 && (known < 0x100) == (each < 0x100) &&
-            each != 0x3A3) /* a capital sigma's depends on what is around it */
-            lower_of[each] = known;
+        if (known >= first && known < behind && each != 0x3A3) /* a capital sigma's depends on what is around it */
+            lower_of[each < 0x800 ? each : each - 0x1600] = known;
         Py_DECREF(made);
     }
     for (Py_UCS4 each = 0; each < 0x10000; each++)
@@ -817,11 +823,30 @@ static PyObject *lower_text(PyObject *Py_UNUSED(unused), PyObject *given)
     return made;
 }
 
+static const uint64_t ONES = 0x0101010101010101u;
+
+/* Writes the lower case of eight bytes; false where they are not all ASCII. */
+static inline int write_lower_eight(const byte *at, byte *to)
+{
+    uint64_t eight;
+    memcpy(&eight, at, 8);
+    if (eight & ONES * 0x80)
+        return 0;
+    uint64_t is_capital = (eight + ONES * (0x80 - 'A')) & ~(eight + ONES * (0x80 - 'Z' - 1)) & ONES * 0x80;
+    eight |= is_capital >> 2;
+    memcpy(to, &eight, 8);
+    return 1;
+}
+
 /* Writes the lower case of a text, which has as many bytes; false where only str.lower knows it. */
 static int write_lower(Piece text, byte *to)
 {
     const byte *at = text.at, *end = text.at + text.size;
     while (at < end) {
+        for (; end - at >= 8 && write_lower_eight(at, to); at += 8)
+            to += 8;
+        if (at == end)
+            break;
         if (*at < 0x80) {
             *to++ = lower(*at++);
             continue;
@@ -834,9 +859,10 @@ static int write_lower(Piece text, byte *to)
         if (!known)
             return 0;
         memcpy(to, at, size);
-        if (size == 2) {
-            to[0] = 0xC0 | known >> 6;
-            to[1] = 0x80 | (known & 0x3F);
+        if (known != each) {
+            to[0] = size == 2 ? 0xC0 | known >> 6 : 0xE0 | known >> 12;
+            to[1] = 0x80 | (known >> (size == 2 ? 0 : 6) & 0x3F);
+            to[size - 1] = 0x80 | (known & 0x3F);
         }
         at += size;
         to += size;
@@ -873,8 +899,37 @@ static byte *fold(byte *to, const byte *at, const byte *end)
     return to;
 }
 
-/* A unit as it is hashed; it is changed in place. */
-static PyObject *unit_text(byte *at, byte *end, int folded)
+static inline uint64_t rotate(uint64_t value, int by) { return value << by | value >> (64 - by); }
+
+static inline uint64_t stir(uint64_t value)
+{
+    value = (value ^ value >> 33) * 0xFF51AFD7ED558CCDu;
+    value = (value ^ value >> 33) * 0xC4CEB9FE1A85EC53u;
+    return value ^ value >> 33;
+}
+
+/* The lower half of a text's MurmurHash3 (Appleby 2011; x64, 128 bits), as the package mmh3 has it. */
+static uint64_t murmur(const byte *at, Py_ssize_t size)
+{
+    const uint64_t one = 0x87C37B91114253D5u, two = 0x4CF5AD432745937Fu;
+    uint64_t low = 0, high = 0, words[2];
+    Py_ssize_t left = size;
+    for (; left >= 16; left -= 16, at += 16) {
+        memcpy(words, at, 16);
+        low = (rotate(low ^ rotate(words[0] * one, 31) * two, 27) + high) * 5 + 0x52DCE729;
+        high = (rotate(high ^ rotate(words[1] * two, 33) * one, 31) + low) * 5 + 0x38495AB5;
+    }
+    memset(words, 0, 16);
+    memcpy(words, at, left);
+    low ^= rotate(words[0] * one, 31) * two ^ (uint64_t)size;
+    high ^= rotate(words[1] * two, 33) * one ^ (uint64_t)size;
+    low += high;
+    high += low;
+    return stir(low) + stir(high);
+}
+
+/* The hash of a unit, trimmed or folded; it is changed in place. */
+static uint64_t unit_hash(byte *at, byte *end, int folded)
 {
     Py_ssize_t space;
     while (at < end && (space = space_at(at, end)))
@@ -883,10 +938,22 @@ static PyObject *unit_text(byte *at, byte *end, int folded)
         end -= space;
     if (folded)
         end = fold(at, at, end);
-    return PyBytes_FromStringAndSize((char *)at, end - at);
+    return murmur(at, end - at);
 }
 
-static PyObject *unit_texts(PyObject *Py_UNUSED(unused), PyObject *args)
+/* The end of some characters of a text in UTF-8; the end of the text where it has fewer. */
+static byte *skip(byte *at, const byte *end, Py_ssize_t characters)
+{
+    for (uint64_t eight; end - at >= 8 && characters >= 8; at += 8) {
+        memcpy(&eight, at, 8);
+        characters -= 8 - (Py_ssize_t)((((eight >> 7) & ~(eight >> 6) & ONES) * ONES) >> 56); /* not the bytes that continue */
+    }
+    for (; at < end && (characters || (*at & 0xC0) == 0x80); at++)
+        characters -= (*at & 0xC0) != 0x80;
+    return at;
+}
+
+static PyObject *unit_hashes(PyObject *Py_UNUSED(unused), PyObject *args)
 {
     PyObject *text, *starts;
     int folded;
@@ -902,25 +969,26 @@ static PyObject *unit_texts(PyObject *Py_UNUSED(unused), PyObject *args)
     byte *made = PyMem_Malloc(whole.size ? whole.size : 1), *at = made, *end = made + whole.size;
     if (!made)
         return PyErr_NoMemory();
-    if (!write_lower(whole, made)) {
+    if (PY_BIG_ENDIAN || !write_lower(whole, made)) {
         PyMem_Free(made);
         Py_RETURN_NONE;
     }
     Py_ssize_t count = PyList_GET_SIZE(starts), passed = 0;
-    PyObject *units = PyList_New(count);
-    for (Py_ssize_t each = 0; units && each < count; each++) {
+    PyObject *hashes = PyBytes_FromStringAndSize(NULL, count * 8);
+    for (Py_ssize_t each = 0; hashes && each < count; each++) {
         Py_ssize_t next = each + 1 < count ? PyLong_AsSsize_t(PyList_GET_ITEM(starts, each + 1)) : PY_SSIZE_T_MAX;
         byte *start = at;
-        for (; at < end && (passed < next || (*at & 0xC0) == 0x80); at++)
-            passed += (*at & 0xC0) != 0x80;
-        PyObject *unit = PyErr_Occurred() ? NULL : unit_text(start, at, folded);
-        if (unit)
-            PyList_SET_ITEM(units, each, unit);
-        else
-            Py_CLEAR(units);
+        if (next > passed) {
+            at = skip(at, end, next - passed);
+            passed = next;
+        }
+        uint64_t hash = unit_hash(start, at, folded);
+        memcpy(PyBytes_AS_STRING(hashes) + each * 8, &hash, 8);
+        if (PyErr_Occurred())
+            Py_CLEAR(hashes);
     }
     PyMem_Free(made);
-    return units;
+    return hashes;
 }
 
 static inline uint64_t mix(uint64_t value)
@@ -1726,18 +1794,29 @@ static PyObject *plain_header(PyObject *Py_UNUSED(unused), PyObject *given)
     return made;
 }
 
+/* Sentences: see _sentences.c */
+
+PyObject *sentence_starts(PyObject *unused, PyObject *args);
+PyObject *sure_sentences(PyObject *unused, PyObject *args);
+
 static PyMethodDef functions[] = {
     {"lower", lower_text, METH_O, "Returns str.lower of a text."},
     {"utf8_size", utf8_size, METH_O, "Returns how many bytes a text has in UTF-8."},
-    {"unit_texts", unit_texts, METH_VARARGS,
-     "Returns the units of a text (starts in characters, the first 0) in lower case, trimmed or with white space "
-     "folded, in UTF-8; None where Python has to."},
+    {"unit_hashes", unit_hashes, METH_VARARGS,
+     "Returns the hash of each unit of a text (starts in characters, the first 0) in lower case, trimmed or with white "
+     "space folded, in UTF-8; None where Python has to."},
     {"span_hashes", span_hashes, METH_VARARGS, "Returns the hashes of spans of `size` units, from those of the units."},
     {"program", program, METH_O,
      "Returns the program for `Lines.run` of a tuple of steps; a step is a tuple of a name and arguments."},
     {"plain_header", plain_header, METH_O,
      "Returns the fields of the header block at the start of bytes, by lower-case name, and its size; None where Python "
      "has to read it."},
+    {"sentence_starts", sentence_starts, METH_VARARGS,
+     "Returns the start of each sentence of a list of lines, in characters of the lines joined by newlines. Needs the words "
+     "behind which a full stop may not end the sentence, a function that tells of two words around a mark whether it ends "
+     "there, and one that finds the starts in a line that is left to Python."},
+    {"sure_sentences", sure_sentences, METH_VARARGS,
+     "Returns how many sentences surely end inside a text, given those words; at most a number."},
     {"cut_words", cut_words, METH_VARARGS,
      "Returns the words of an English text with nothing between them, and as 64-bit numbers their ends and the numbers of "
      "the chunks in `runs`. Two tables (see filters/english_tables.py) say which chunks are left to Python: a mapping has "

@@ -82,17 +82,29 @@ def library(language: str, as_nltk: bool) -> Callable[[str], list[int]]:
 @pytest.mark.parametrize(("language", "as_nltk"), CUTTERS)
 def test_any_line_is_cut_as_the_library_does(language: str, as_nltk: bool) -> None:
     cutter, expected = SentenceSplitter(language, as_nltk), library(language, as_nltk)
+    python = SentenceSplitter(language, as_nltk)
+    python._compiled = None
 
     @example("Mr. Bach met J. S. Bach. He was No. 5. See e.g. this. End")
     @example(" A. B")
     @example(". . . So. it")
+    @example("It is so... Well. Then? (No) it ended. So")
+    @example("the end. the\x1cend. A so. ")
     @given(lines | prose)
     def check(line: str) -> None:
-        assert cutter.starts([line]) == expected(line)
-        for enough in (1, 2, 3, 5):
-            assert cutter.count(line, enough) == min(enough, len(expected(line)))
+        for each in (cutter, python):
+            assert each.starts([line]) == expected(line)
+            for enough in (1, 2, 3, 5):
+                assert each.count(line, enough) == min(enough, len(expected(line)))
 
     check()
+
+
+@given(st.lists(lines | prose, max_size=5))
+def test_lines_of_a_page_are_cut_as_in_python(texts: list[str]) -> None:
+    cutter, python = SentenceSplitter("en"), SentenceSplitter("en")
+    python._compiled = None
+    assert cutter.starts(texts) == python.starts(texts)
 
 
 @given(st.lists(lines.map(str.strip).filter(bool), max_size=4))

@@ -2,9 +2,11 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+import mmh3
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -16,7 +18,7 @@ from c4pipe.clean.operations import Operation, PackedRun, evaluate, operations_o
 from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.work_reader import read_header
-from c4pipe.filters import bad_words, body_lines, packed_lines, spans
+from c4pipe.filters import bad_words, body_lines, packed_lines, sentences, spans
 from c4pipe.filters.bad_words import BadWords
 from c4pipe.filters.pages import contains, exceeds, is_above
 from c4pipe.native import text_kernel
@@ -257,6 +259,7 @@ def test_lower_case_of_every_character() -> None:
 @given(texts)
 @example("ΟΔΟΣ ΑΣ. Σ")
 @example("ÀÉÎ ČŠŽ ДОМ ÜBER “x” 日本 😀")
+@example("VIỆT ẞ € ™ → ﬁ ὈΔΌΣ \ufffd")
 def test_lower_case_of_texts(text: str) -> None:
     assert text_kernel is not None
     assert text_kernel.lower(text) == text.lower()
@@ -270,6 +273,7 @@ def test_sizes_of_texts(text: str) -> None:
 
 @given(texts, st.lists(st.integers(1, 80), max_size=6, unique=True), st.sampled_from(["collapsed", "stripped"]))
 @example("ΟΔΟΣ Σ.  ÀÉ\u3000b \t😀 ", [3, 7, 9], "collapsed")
+@example("VIỆT ÀÁ Ὀδὸς € ™ → \ufffd ДОМ", [6, 13, 20], "stripped")
 @example("", [], "stripped")
 def test_hashes_of_units(text: str, cuts: list[int], whitespace: str) -> None:
     starts = [0, *sorted(cut for cut in cuts if cut < len(text))]
@@ -279,9 +283,18 @@ def test_hashes_of_units(text: str, cuts: list[int], whitespace: str) -> None:
 
 def test_units_with_half_of_a_surrogate_pair_are_left_to_python() -> None:
     assert text_kernel is not None
-    assert text_kernel.unit_texts("a\ud800", [0], False) is None
-    assert text_kernel.unit_texts("İ", [0], False) is None
-    assert text_kernel.unit_texts("Ab  C", [0, 2], True) == [b"ab", b"c"]
+    assert text_kernel.unit_hashes("a\ud800", [0], False) is None
+    assert text_kernel.unit_hashes("İ", [0], False) is None
+
+
+@pytest.mark.skipif(sys.byteorder == "big", reason="Python hashes there")
+@given(st.lists(st.text("aé日\x00", max_size=40), min_size=1, max_size=4))
+@example(["x" * size for size in range(40)])
+def test_units_are_hashed_as_mmh3_does(units: list[str]) -> None:
+    assert text_kernel is not None
+    starts = [0, *accumulate(len(unit) + 1 for unit in units[:-1])]
+    expected = b"".join(mmh3.hash_bytes(unit.encode())[:8] for unit in units)
+    assert text_kernel.unit_hashes("\n".join(units), starts, False) == expected
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=12), st.integers(1, 5))
@@ -316,7 +329,7 @@ def test_the_same_work_files(name: str, web_data: Path, tmp_path: Path, monkeypa
     made = {}
     for kind in ("compiled", "python"):
         if kind == "python":
-            for module in (packed_lines, spans, bad_words, work_file):
+            for module in (packed_lines, spans, bad_words, sentences, work_file):
                 monkeypatch.setattr(module, "text_kernel", None)
             monkeypatch.setattr("c4pipe.filters.language.langdetect_kernel", None)
             for module in (spans, page_facts):

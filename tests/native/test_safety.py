@@ -114,8 +114,42 @@ def test_bytes_that_are_cut_in_a_character(data: bytes) -> None:
         assert len(lines) <= 2
 
 
+@pytest.mark.parametrize("starts", [[0, 2**62, 5], [0, -(2**63), 2**63 - 1], [7, 3, 1], [0] * 9])
+def test_units_that_start_anywhere(starts: list[int]) -> None:
+    hashes = _text.unit_hashes("Aé日😀 so it is.", starts, True)
+    assert hashes is not None
+    assert len(hashes) == 8 * len(starts)
+    with pytest.raises((OverflowError, TypeError)):
+        _text.unit_hashes("a", [0, cast(int, "1" if starts[0] else 2**63)], True)
+
+
 def test_half_of_a_surrogate_pair_is_left_to_python() -> None:
-    assert _text.unit_texts("a \ud800", [0], True) is None
+    assert _text.unit_hashes("a \ud800", [0], True) is None
+
+
+def test_functions_of_sentences_may_fail_and_change_the_lines() -> None:
+    def fail(text: str) -> Any:
+        raise ZeroDivisionError(text)
+
+    def clear(text: str) -> list[int]:
+        lines.clear()
+        return [0]
+
+    none = frozenset[str]()
+    with pytest.raises(ZeroDivisionError, match=r"^1\. A$"):
+        _text.sentence_starts(["So 1. A"], none, fail, fail)
+    with pytest.raises(ZeroDivisionError, match=r"^So\) 1\.\) A$"):
+        _text.sentence_starts(["So) 1.) A"], none, fail, fail)
+    with pytest.raises(TypeError, match="a list is needed"):
+        _text.sentence_starts([""], none, fail, cast(Any, lambda text: (0,)))
+    with pytest.raises(TypeError, match="integer"):
+        _text.sentence_starts([""], none, fail, cast(Any, lambda text: ["0"]))
+    with pytest.raises(TypeError, match="a str is needed"):
+        _text.sentence_starts(cast(Any, ["So. A", b"so"]), none, fail, fail)
+    lines = ["So.) A", "so"]
+    assert _text.sentence_starts(lines, none, fail, clear) == [0]
+    assert _text.sentence_starts(["\ud800 so. A", "."], none, fail, fail) == [0, 6, 8]
+    assert _text.sure_sentences("so. So! A", none, -(2**63)) == 0
 
 
 def test_an_error_other_than_of_the_text_is_raised() -> None:
@@ -126,7 +160,7 @@ def test_an_error_other_than_of_the_text_is_raised() -> None:
         arguments = (text, [0], True)
         _testcapi.set_nomemory(allocation, allocation + 1)
         try:
-            answer: Any = _text.unit_texts(*arguments)
+            answer: Any = _text.unit_hashes(*arguments)
         except MemoryError:
             answer, failed = [], failed + 1
         finally:
