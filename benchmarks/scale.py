@@ -1,6 +1,7 @@
 """The cost of `c4pipe dedup` at scale: synthetic work files of any number and size, and the memory of all processes.
 
-    python benchmarks/scale.py [--files 400] [--spans 500000] [--repeated 0.1] [--workers 2] [--folder DIR]
+    python benchmarks/scale.py [--files 400] [--spans 500000] [--repeated 0.1] [--bytes 26] [--workers 2]
+        [--folder DIR]
 
 Each file has `--spans` spans of three sentences. A share of them, `--repeated`, occurs in several files, and one occurs
 in every file. The work files have random hashes and sentences without meaning: only their sizes matter.
@@ -28,19 +29,16 @@ RECIPE = replace(C4.with_languages(["en"]), final=tuple(step for step in C4.fina
 UNITS = 50
 """Sentences of a page."""
 
-UNIT_BYTES = 26
-"""Bytes of a sentence, with the space after it."""
-
 COMMON = 1_000_000
 """The number of spans that occur in several files."""
 
 
-def make_work(folder: Path, files: int, spans: int, repeated: float) -> None:
-    """Writes work files with `spans` spans each; the share `repeated` of them are common spans."""
+def make_work(folder: Path, files: int, spans: int, repeated: float, unit: int) -> None:
+    """Writes work files with `spans` spans each, of sentences of `unit` bytes; the share `repeated` are common spans."""
     folder.mkdir(parents=True, exist_ok=True)
     common = np.random.default_rng(1).integers(0, 2**64 - 1, COMMON, dtype=np.uint64)
     draw = np.random.default_rng(2)
-    letters = draw.integers(97, 123, (10_000, UNIT_BYTES - 2)).astype(np.uint8)
+    letters = draw.integers(97, 123, (10_000, unit - 2)).astype(np.uint8)
     sentences = [bytes(row).decode().capitalize() + "." for row in letters]
     for number in range(files):
         target = folder / f"CC-MAIN-20990101000000-20990101030000-{number:05}.warc.wet.gz.parquet"
@@ -49,6 +47,7 @@ def make_work(folder: Path, files: int, spans: int, repeated: float) -> None:
 
 
 def _make_file(target: Path, number: int, pages: int, common: U64, repeated: float, sentences: list[str]) -> None:
+    unit = len(sentences[0]) + 1
     draw = np.random.default_rng([3, number])
     keys = draw.integers(0, 2**64 - 1, pages, dtype=np.uint64)
     hashes = draw.integers(0, 2**64 - 1, (pages, UNITS - 2), dtype=np.uint64)
@@ -56,7 +55,7 @@ def _make_file(target: Path, number: int, pages: int, common: U64, repeated: flo
     hashes[taken] = common[draw.integers(0, COMMON, int(taken.sum()))]
     hashes[0, 0] = common[0]  # in every file
     words = draw.integers(0, len(sentences), (pages, UNITS))
-    starts = range(0, UNITS * UNIT_BYTES, UNIT_BYTES)
+    starts = range(0, UNITS * unit, unit)
     writer = WorkWriter(target)
     for row, key in enumerate(keys.tolist()):
         text = " ".join(sentences[word] for word in words[row].tolist())
@@ -73,8 +72,8 @@ def _make_file(target: Path, number: int, pages: int, common: U64, repeated: flo
             span_hashes=hashes[row],
         )
         writer.add(key, 4070908800000000, row, page)
-    counts = {"pages.read": pages, "pages.cleaned": pages, "bytes.read": pages * UNITS * UNIT_BYTES}
-    counts |= {"units.cleaned": pages * UNITS, "bytes.cleaned": pages * (UNITS * UNIT_BYTES - 1)}
+    counts = {"pages.read": pages, "pages.cleaned": pages, "bytes.read": pages * UNITS * unit}
+    counts |= {"units.cleaned": pages * UNITS, "bytes.cleaned": pages * (UNITS * unit - 1)}
     writer.finish(target.name.removesuffix(".parquet"), 1, RECIPE, {}, counts)
 
 
@@ -84,13 +83,14 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=400)
     parser.add_argument("--spans", type=int, default=500_000, help="of each file")
     parser.add_argument("--repeated", type=float, default=0.1, help="share of the spans that are all over the files")
+    parser.add_argument("--bytes", type=int, default=26, help="of a sentence, with the space after it")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--folder", type=Path, help="where to work; kept if it is given")
     options = parser.parse_args()
     print(machine(), flush=True)
     folder = options.folder or Path(tempfile.mkdtemp(prefix="c4pipe-scale-"))
     started = time.monotonic()
-    make_work(folder / "work", options.files, options.spans, options.repeated)
+    make_work(folder / "work", options.files, options.spans, options.repeated, options.bytes)
     work_bytes = folder_bytes(folder / "work")
     print(
         f"{options.files:,} work files, {work_bytes:,} bytes, written in {time.monotonic() - started:,.0f} s",
