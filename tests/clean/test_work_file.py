@@ -133,6 +133,16 @@ def test_older_rows_are_passed_over(
     assert sum(number for _, number in found) == passed_over
 
 
+@pytest.mark.parametrize("most_rows", [1, 3, 100])
+def test_a_few_rows_at_a_time(tmp_path: Path, group_rows: int, most_rows: int) -> None:
+    path, older = write(tmp_path / "a.parquet"), [5, 0, 3]
+    found = list(read_kept(path, COLUMNS, np.array(older, dtype=np.uint32), most_rows))
+    assert len(found) >= len(PAGES) / most_rows
+    assert max(len(pages) + passed_over for pages, passed_over in found) <= min(most_rows, group_rows)
+    assert [row for pages, _ in found for row in pages.to_pylist()] == list(rows_of(path, older))
+    assert sum(passed_over for _, passed_over in found) == 2
+
+
 def test_only_the_columns_asked_for(tmp_path: Path) -> None:
     rows = list(rows_of(write(tmp_path / "a.parquet"), columns=["language", "page_key"]))
     assert rows[1] == {"page_key": 3, "language": "de"}

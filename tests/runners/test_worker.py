@@ -3,8 +3,11 @@
 import platform
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
+
+from c4pipe.runners import worker
 
 SCRIPT = """
 import sys
@@ -35,3 +38,16 @@ def test_large_blocks_go_back_to_the_system() -> None:
     ]
     assert returned[0] < 20
     assert returned[1] >= 40
+
+
+def test_memory_is_released_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(now=0.0)
+    clock.monotonic = lambda: clock.now
+    released: list[float] = []
+    pool = SimpleNamespace(release_unused=lambda: released.append(clock.now))
+    monkeypatch.setitem(sys.modules, "pyarrow", SimpleNamespace(default_memory_pool=lambda: pool))
+    monkeypatch.setattr(worker, "time", clock)
+    monkeypatch.setattr(worker, "_next_release", 10.0)
+    for clock.now in (9.9, 10.0, 10.5, 10.9, 11.0, 11.1):
+        worker.release_memory()
+    assert released == [10.0, 11.0]
