@@ -7,7 +7,6 @@ import contextlib
 import errno
 import fnmatch
 import io
-import secrets
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -126,6 +125,8 @@ class RemotePath:
 
     def upload(self, file: Path) -> None:
         """Uploads a file of this machine. The object is visible when the upload is complete."""
+        import secrets
+
         from c4pipe.io.object_store import path_of
 
         # HDFS shows a file while it is written, but can rename it; the others show an object when it is complete.

@@ -4,11 +4,8 @@ The server has it imported while the command itself makes its plan (see `runners
 """
 
 import gc
-import signal
 
-signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the server, too; the command ends it
-
-from c4pipe.runners import lighten  # noqa: E402
+from c4pipe.runners import lighten
 
 lighten()
 

@@ -15,7 +15,7 @@ _TRIM_THRESHOLD = -1  # M_TRIM_THRESHOLD
 _TRIM_BYTES = 16 * 1024 * 1024
 _RELEASE_SECONDS = 1.0  # between two releases of memory, at least
 _next_release = time.monotonic() + _RELEASE_SECONDS
-_COLLECTED_AT = 20_000  # objects more than before: pages and their facts are in no cycles
+_COLLECTED_AT = 100_000  # objects more than before: pages are in no cycles, and what is imported stays
 
 
 class _WithoutPandas:

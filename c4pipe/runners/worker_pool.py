@@ -2,10 +2,11 @@
 
 import os
 import pickle
+import signal
 import sys
 from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
-from multiprocessing import forkserver, util
+from multiprocessing import forkserver, resource_tracker, util
 from types import ModuleType
 from typing import Any
 
@@ -60,14 +61,27 @@ def start_server(*modules: str) -> None:
     server: Any = forkserver._forkserver
     others = server._preload_modules
     server.set_forkserver_preload([__name__, *modules])
+    # Ctrl-C reaches all processes. The server leaves it to this one, also while it still imports: it keeps the mask.
+    resource_tracker.ensure_running()  # first: it ends with SIGINT unblocked
+    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         if server._forkserver_pid is None:
-            # The program waits for its server at its end. The processor time of the server, and of the workers, then
-            # counts as this program's. It is before `multiprocessing` removes the server's address (priority -100).
-            util.Finalize(None, server._stop, exitpriority=-50)
+            # Before `multiprocessing` removes the server's address (priority -100).
+            util.Finalize(None, _end, (server,), exitpriority=-50)
         server.ensure_running()
     finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
         server.set_forkserver_preload(others)
+
+
+def _end(server: Any) -> None:
+    """Ends the server at the end of the program, also while it still imports. The workers have ended before.
+
+    Waits for it, so that the processor time of the server and of its workers counts as this program's.
+    """
+    if server._forkserver_pid is not None:
+        os.kill(server._forkserver_pid, signal.SIGTERM)
+    server._stop()
 
 
 class _RecordingContext(Context):

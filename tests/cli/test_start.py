@@ -1,0 +1,65 @@
+"""A command imports and starts only what it uses."""
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from c4pipe.cli.job_options import start_workers
+from c4pipe.cli.main import make_parser
+
+SMALL = """
+import sys
+from c4pipe.cli.main import main
+
+command = ["clean", "samples/crawl", "--lists", "samples/lists", "--work", sys.argv[1], "--workers", "1", "--quiet"]
+assert main(command) == 0
+print([name for name in ("multiprocessing", "rich", "importlib.metadata") if name in sys.modules])
+"""
+
+
+def test_a_quiet_clean_in_one_process_imports_little(tmp_path: Path) -> None:
+    root = Path(__file__).resolve().parents[2]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    command = [sys.executable, "-c", SMALL, str(tmp_path / "work")]
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == "[]\n", done.stderr
+
+
+def test_only_the_command_that_is_named_has_its_options() -> None:
+    parser = make_parser(["build", "clean", "--output", "corpus"])
+    assert "--output" in parser.commands["build"].option_names
+    assert parser.commands["clean"].option_names == ["-h", "--help"]
+    assert list(parser.commands) == list(make_parser().commands)
+
+
+@pytest.mark.parametrize(
+    ("workers", "runner", "inputs", "starts"),
+    [
+        (2, None, ["a.gz", "b.gz"], True),
+        (2, None, ["crawl"], True),
+        (2, None, [], True),
+        (1, None, ["a.gz", "b.gz"], False),
+        (2, None, ["a.gz"], False),
+        (2, "spark", ["a.gz", "b.gz"], False),
+        (0, "spark", ["a.gz", "b.gz"], False),
+    ],
+)
+def test_the_server_is_started_for_workers_alone(
+    workers: int,
+    runner: str | None,
+    inputs: list[str],
+    starts: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.gz").touch()
+    (tmp_path / "crawl").mkdir()
+    started: list[str] = []
+    monkeypatch.setattr("c4pipe.runners.start_server", started.append)
+    start_workers(argparse.Namespace(workers=workers, runner=runner), inputs)
+    assert started == ["c4pipe.jobs.worker_imports"] * starts

@@ -1,0 +1,87 @@
+"""The server that forks workers: what it loads, what it leaves as it was, and how it ends."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems start each worker by itself")
+
+OF_USER = """
+from multiprocessing import forkserver, set_forkserver_preload
+
+from c4pipe.runners import start_server
+
+set_forkserver_preload(["of_the_user"])
+start_server("of_the_run")
+print(forkserver._forkserver._preload_modules)
+"""
+
+LOADED = """
+import sys
+import c4pipe.jobs.worker_imports
+import c4pipe.runners.worker_pool  # the server has it, too
+
+before = set(sys.modules)
+from c4pipe.clean.steps import CleanWetFile
+from c4pipe.dedup.write_steps import Publish, WriteShard
+
+print(sorted(set(sys.modules) - before))
+"""
+
+SLOW = "import time\nopen('begins', 'w')\ntime.sleep(60)\n"
+
+STOPPED = """
+from c4pipe.runners import start_server
+
+start_server("slow")
+try:
+    import time
+    time.sleep(60)
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+def _environment(*folders: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, *folders)))}
+
+
+def test_what_the_program_preloads_stays_as_it_was() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", OF_USER], env=_environment(), capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "['of_the_user']\n"
+    assert done.stderr == ""
+
+
+def test_the_server_has_loaded_the_steps_of_both_jobs() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED], env=_environment(), capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
+
+
+def test_ctrl_c_ends_a_server_that_still_imports_without_a_word(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    program = subprocess.Popen(
+        [sys.executable, "-c", STOPPED],
+        cwd=tmp_path,
+        env=_environment(tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    for _ in range(600):
+        if (tmp_path / "begins").exists():
+            break
+        time.sleep(0.05)
+    os.killpg(program.pid, signal.SIGINT)  # as a terminal does: to the program and the server
+    assert program.communicate(timeout=30) == ("stopped\n", "")
+    assert program.returncode == 0
