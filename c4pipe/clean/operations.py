@@ -136,8 +136,8 @@ def packed_runs(operations: Iterable[Operation]) -> tuple[Operation | PackedRun,
 
 
 def _with_packed(operation: Operation) -> Operation:
-    """Returns an operation that is applied in C to lines that are there."""
-    if operation.packed is None:
+    """Returns an operation that is applied in C to packed lines, unless all it needs is their number."""
+    if operation.packed in (None, COUNT, IS_EMPTY):
         return operation
     run = PackedRun([operation])
     return operation._replace(apply=lambda facts, counts: run.find_drop(facts, counts) is not None)

@@ -1,5 +1,5 @@
-/* What Python would do object by object: the line rules on the pieces of a page's UTF-8 text (as filters/lines.py
- * on a list of str; filters/packed.py says which rule is which method), lower case, hashes of spans, listed words.
+/* What Python would do object by object: the rules on the lines of a page's UTF-8 text (as filters/lines.py and pages.py
+ * on str; filters/packed_lines.py says which rule is which step), lower case, hashes of spans, listed words.
  * All of it is optional, and gives what Python gives. */
 
 #define PY_SSIZE_T_CLEAN
@@ -357,15 +357,19 @@ static int may_have_phrase(const byte *block, const Step *step)
     return any;
 }
 
-static int has_phrase(Piece piece, const Step *step)
+static int has_phrase(const Lines *self, Piece piece, const Step *step)
 {
-    const byte *end = piece.at + piece.size;
-    byte rest[BLOCK + 1] = {0};
+    const byte *end = piece.at + piece.size, *body = self->body.buf, *readable = body + self->body.len;
+    byte last[BLOCK + 1];
+    if ((uintptr_t)piece.at < (uintptr_t)body || (uintptr_t)end > (uintptr_t)readable)
+        readable = end; /* an edited line */
     for (const byte *at = piece.at; at < end; at += BLOCK) {
-        const byte *next = end - at > BLOCK ? at + BLOCK : end;
-        if (next == end)
-            memcpy(rest, at, end - at);
-        if (!may_have_phrase(next == end ? rest : at, step))
+        const byte *next = end - at > BLOCK ? at + BLOCK : end, *block = at;
+        if (readable - at <= BLOCK) {
+            memset(last, 0, sizeof last);
+            block = memcpy(last, at, end - at);
+        }
+        if (!may_have_phrase(block, step))
             continue;
         /* The phrase may begin before the block that has its pair. */
         for (const byte *each = at - piece.at > step->longest ? at - step->longest : piece.at; each < next; each++)
@@ -376,9 +380,9 @@ static int has_phrase(Piece piece, const Step *step)
     return 0;
 }
 
-static int judge_phrases(Lines *Py_UNUSED(self), Piece *piece, const Step *step)
+static int judge_phrases(Lines *self, Piece *piece, const Step *step)
 {
-    return has_phrase(*piece, step) ? DROPPED : KEPT;
+    return has_phrase(self, *piece, step) ? DROPPED : KEPT;
 }
 
 static void add_pair(Step *step, byte first, byte second, byte fold)
@@ -430,14 +434,14 @@ static int read_phrases(PyObject *given, Step *step)
 static int drops_phrase(Lines *self, const Step *step)
 {
     for (Py_ssize_t each = 0; each < self->count; each++)
-        if (has_phrase(self->pieces[each], step))
+        if (has_phrase(self, self->pieces[each], step))
             return 1;
     return 0;
 }
 
 static int drops_phrase_of_body(Lines *self, const Step *step)
 {
-    return has_phrase((Piece){self->body.buf, self->body.len}, step);
+    return has_phrase(self, (Piece){self->body.buf, self->body.len}, step);
 }
 
 static Py_ssize_t count_characters(const Lines *self)
