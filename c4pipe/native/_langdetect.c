@@ -23,10 +23,12 @@
 #define ENTRY (DENSE - 1)
 #define SPACE 1
 #define UNKNOWN 2         /* in no profile */
-#define UPPER 0x8000      /* flag beside the number of a character: str.isupper */
-#define FEW_BITS 6        /* of the numbers of the most frequent characters, Latin letters among them */
+#define UNKNOWN_UPPER 3
+#define FEW_BITS 7        /* of the numbers of the most frequent characters: the letters up to U+00FF */
+#define FEW (1 << FEW_BITS)
 #define LANGUAGE_BITS 6
-#define MANY 8             /* shares of an n-gram that has a row */
+#define WIDTH 56          /* of a row: LANGUAGES, and zero where vectors need it */
+#define MANY 8            /* shares of an n-gram that has a row */
 
 #ifdef __GNUC__
 #define PREFETCH(at) __builtin_prefetch(at)
@@ -40,7 +42,8 @@ typedef struct {
     PyObject_HEAD
     PyObject *normalize;   /* NGram.normalize */
     uint16_t *numbers;     /* of the characters of the profiles */
-    uint16_t *normalized;  /* number and flag of what each character is read as; 0 before it was met */
+    uint16_t *normalized;  /* of what each character is read as; 0 before it was met */
+    byte upper[1 << CHARACTER_BITS];  /* whether the character of a number is one, as str.isupper has it */
     uint16_t known;        /* numbers given */
     uint64_t *table;       /* the n-grams of the profiles */
     size_t mask;           /* places of the table less one */
@@ -50,7 +53,8 @@ typedef struct {
     double totals[3][LANGUAGES];  /* n-grams of each length that a language has */
     double *dense;         /* rows of probabilities by language, of n-grams with many shares */
     byte *pairs;           /* a bit for each pair of numbers that is in the profiles */
-    byte triples[1 << (3 * FEW_BITS - 3)];  /* for each triple of the lowest numbers */
+    byte frequent_pairs[FEW * FEW];  /* for pairs of numbers below FEW what n_grams_at tells of one and two */
+    byte frequent[FEW * FEW * FEW / 8];  /* for triples of numbers below FEW a bit for what it tells of three */
     uint32_t *draws;       /* what random.Random(0) draws, 32 bits each */
     Py_ssize_t draw_count;
     int compensated;       /* sum() as of Python 3.12 */
@@ -71,6 +75,19 @@ static inline size_t place_of(const Detector *self, uint64_t gram)
     return place;
 }
 
+/* The number of a character, a new one where it has none; 0 after an error. */
+static uint16_t number_of(Detector *self, Py_UCS4 each)
+{
+    if (self->numbers[each])
+        return self->numbers[each];
+    if (self->known + 1 >= 1 << CHARACTER_BITS) {
+        PyErr_SetString(PyExc_ValueError, "the language profiles have too many characters");
+        return 0;
+    }
+    self->upper[++self->known] = Py_UNICODE_ISUPPER(each) != 0;
+    return self->numbers[each] = self->known;
+}
+
 /* The n-gram of a word of a profile; 0 after an error. */
 static uint64_t gram_of(Detector *self, PyObject *word)
 {
@@ -81,15 +98,10 @@ static uint64_t gram_of(Detector *self, PyObject *word)
     }
     uint64_t gram = 0;
     for (Py_ssize_t each = 0; each < length; each++) {
-        uint16_t *number = &self->numbers[PyUnicode_READ_CHAR(word, each)];
-        if (!*number) {
-            if (self->known + 1 >= 1 << CHARACTER_BITS) {
-                PyErr_SetString(PyExc_ValueError, "the language profiles have too many characters");
-                return 0;
-            }
-            *number = ++self->known;
-        }
-        gram = gram << CHARACTER_BITS | *number;
+        uint16_t number = number_of(self, PyUnicode_READ_CHAR(word, each));
+        if (!number)
+            return 0;
+        gram = gram << CHARACTER_BITS | number;
     }
     return gram;
 }
@@ -99,34 +111,6 @@ static inline int bit(const byte *bits, uint64_t at) { return bits[at >> 3] >> (
 static inline void set_bit(byte *bits, uint64_t at) { bits[at >> 3] |= 1 << (at & 7); }
 
 static const uint64_t one = (1 << CHARACTER_BITS) - 1, two = ((uint64_t)1 << 2 * CHARACTER_BITS) - 1;
-
-/* Whether all characters of a triple have one of the lowest numbers. */
-static inline int is_frequent(uint64_t gram)
-{
-    const uint64_t high = one >> FEW_BITS << FEW_BITS;
-    return !(gram & (high | high << CHARACTER_BITS | high << 2 * CHARACTER_BITS));
-}
-
-static inline uint64_t pack(uint64_t gram)
-{
-    return gram >> 2 * CHARACTER_BITS << 2 * FEW_BITS | (gram >> CHARACTER_BITS & one) << FEW_BITS | (gram & one);
-}
-
-/* Whether the profiles have three characters; those of most texts are decided in few cache lines. */
-static inline int has_triple(const Detector *self, uint64_t gram)
-{
-    return is_frequent(gram) ? bit(self->triples, pack(gram)) : self->table[place_of(self, gram)] != 0;
-}
-
-/* A new n-gram: its entry, and the bit that tells of it. */
-static void enter(Detector *self, size_t place, uint64_t gram)
-{
-    self->table[place] = gram << ENTRY_BITS | self->entries++;
-    if (gram <= two)
-        set_bit(self->pairs, gram); /* one character is a pair with none */
-    else if (is_frequent(gram))
-        set_bit(self->triples, pack(gram));
-}
 
 /* For each word of each profile: a new entry and one more share in `counts`, or, where `next` is given, its share. */
 static int read_profiles(Detector *self, PyObject *profiles, uint32_t *counts, uint32_t *next)
@@ -145,7 +129,9 @@ static int read_profiles(Detector *self, PyObject *profiles, uint32_t *counts, u
             size_t place = place_of(self, gram);
             if (!next) {
                 if (!self->table[place])
-                    enter(self, place, gram);
+                    self->table[place] = gram << ENTRY_BITS | self->entries++;
+                if (gram <= two && gram != SPACE)
+                    set_bit(self->pairs, gram); /* one character is a pair with none */
                 counts[self->table[place] & ENTRY]++;
                 continue;
             }
@@ -165,10 +151,10 @@ static const double *row_of(const Detector *self, uint64_t gram, double *row)
 {
     uint64_t entry = self->table[place_of(self, gram)];
     if (entry & DENSE)
-        return self->dense + (entry & ENTRY) * LANGUAGES;
+        return self->dense + (entry & ENTRY) * WIDTH;
     entry &= ENTRY;
     const double *totals = self->totals[gram > two ? 2 : gram > one];
-    for (int each = 0; each < LANGUAGES; each++)
+    for (int each = 0; each < WIDTH; each++)
         row[each] = 0.0;
     for (uint32_t at = self->first[entry]; at < self->first[entry + 1]; at++) {
         uint32_t language = self->shares[at] & ((1 << LANGUAGE_BITS) - 1);
@@ -183,7 +169,7 @@ static int make_rows(Detector *self)
     size_t count = 0;
     for (uint32_t each = 0; each < self->entries; each++)
         count += self->first[each + 1] - self->first[each] >= MANY;
-    self->dense = PyMem_Calloc(count + 1, LANGUAGES * sizeof *self->dense);
+    self->dense = PyMem_Calloc(count + 1, WIDTH * sizeof *self->dense);
     if (!self->dense) {
         PyErr_NoMemory();
         return -1;
@@ -192,10 +178,35 @@ static int make_rows(Detector *self)
         uint64_t gram = self->table[place] >> ENTRY_BITS, entry = self->table[place] & ENTRY;
         if (!gram || self->first[entry + 1] - self->first[entry] < MANY)
             continue;
-        row_of(self, gram, self->dense + --count * LANGUAGES);
+        row_of(self, gram, self->dense + --count * WIDTH);
         self->table[place] = gram << ENTRY_BITS | DENSE | count;
     }
     return 0;
+}
+
+/* Which of the n-grams that end a triple are read and in the profiles: 1 for its last character, 2 for two, 4 for all
+ * three. Where a word begins, the triple has a space and one character. Of capitals, all but the first are not read. */
+static byte n_grams_at(const Detector *self, uint64_t triple)
+{
+    if (self->upper[triple & one] && self->upper[triple >> CHARACTER_BITS & one])
+        return 0;
+    int has_triple = triple > two && self->table[place_of(self, triple)];
+    return bit(self->pairs, triple & one) | bit(self->pairs, triple & two) << 1 | has_triple << 2;
+}
+
+/* Asks n_grams_at for the most frequent characters: those of most texts. */
+static void learn_frequent(Detector *self)
+{
+    for (uint64_t second = 1; second < FEW; second++)
+        for (uint64_t third = 1; third < FEW; third++)
+            self->frequent_pairs[second << FEW_BITS | third] = n_grams_at(self, second << CHARACTER_BITS | third);
+    self->frequent_pairs[SPACE << FEW_BITS | SPACE] = 0;
+    for (size_t place = 0; place <= self->mask; place++) {
+        uint64_t gram = self->table[place] >> ENTRY_BITS;
+        uint64_t first = gram >> 2 * CHARACTER_BITS, second = gram >> CHARACTER_BITS & one, third = gram & one;
+        if (first && first < FEW && second < FEW && third < FEW && n_grams_at(self, gram))
+            set_bit(self->frequent, (first << FEW_BITS | second) << FEW_BITS | third);
+    }
 }
 
 static int learn(Detector *self, PyObject *profiles)
@@ -226,7 +237,10 @@ static int learn(Detector *self, PyObject *profiles)
     }
     failed = failed || read_profiles(self, profiles, NULL, next) < 0;
     PyMem_Free(next);
-    return failed ? -1 : make_rows(self);
+    if (failed)
+        return -1;
+    learn_frequent(self);
+    return make_rows(self);
 }
 
 /* The text */
@@ -365,43 +379,39 @@ static uint16_t meet(Detector *self, Py_UCS4 each)
         return 0;
     }
     Py_UCS4 as = PyUnicode_READ_CHAR(read, 0);
-    uint16_t number = self->numbers[as] ? self->numbers[as] : UNKNOWN;
     Py_DECREF(read);
-    return self->normalized[each] = Py_UNICODE_ISUPPER(as) ? number | UPPER : number;
+    uint16_t unknown = Py_UNICODE_ISUPPER(as) ? UNKNOWN_UPPER : UNKNOWN;
+    return self->normalized[each] = self->numbers[as] ? self->numbers[as] : unknown;
 }
 
 /* Writes the n-grams that the profiles have, in the order of NGram.add_char; -1 after an error. */
-static Py_ssize_t extract(Detector *self, Text text, uint64_t *grams)
+static inline Py_ssize_t extract(Detector *self, Text text, int kind, uint64_t *grams)
 {
-    uint64_t last = SPACE; /* characters, at most three */
+    uint64_t first = 0, second = SPACE, third;
     Py_ssize_t found = 0;
-    int after_upper = 0, in_capitals = 0;
+    Py_UCS4 passed_over = text.without_latin ? 'z' - 'A' + 1 : 0;
     for (Py_ssize_t at = 0; at < text.count; at++) {
-        Py_UCS4 each = PyUnicode_READ(text.kind, text.at, at);
-        if (text.without_latin && each >= 'A' && each <= 'z')
+        Py_UCS4 each = PyUnicode_READ(kind, text.at, at);
+        if (each - 'A' < passed_over)
             continue;
-        uint16_t read = self->normalized[each];
-        if (!read && !(read = meet(self, each)))
+        if (!(third = self->normalized[each]) && !(third = meet(self, each)))
             return -1;
-        int upper = (read & UPPER) != 0;
-        uint64_t number = read & one;
-        if ((last & one) == SPACE) {
-            last = SPACE;
-            after_upper = in_capitals = 0;
-            if (number == SPACE)
-                continue;
+        uint64_t pair = second << CHARACTER_BITS | third, triple = first << 2 * CHARACTER_BITS | pair;
+        unsigned has;
+        if ((first | second | third) < FEW) {
+            uint64_t few = second << FEW_BITS | third;
+            has = self->frequent_pairs[few] | bit(self->frequent, first << 2 * FEW_BITS | few) << 2;
+        } else {
+            has = n_grams_at(self, triple);
         }
-        last = (last & two) << CHARACTER_BITS | number;
-        in_capitals = upper && (after_upper || in_capitals);
-        after_upper = upper;
-        if (in_capitals)
-            continue;
-        grams[found] = number;
-        found += number != SPACE && bit(self->pairs, number);
-        grams[found] = last & two;
-        found += bit(self->pairs, last & two);
-        grams[found] = last;
-        found += last > two && has_triple(self, last);
+        grams[found] = third;
+        found += has & 1;
+        grams[found] = pair;
+        found += has >> 1 & 1;
+        grams[found] = triple;
+        found += has >> 2;
+        first = third == SPACE ? 0 : second;
+        second = third;
     }
     return found;
 }
@@ -559,7 +569,9 @@ static PyObject *guess(Detector *self, PyObject *args)
     double means[LANGUAGES] = {0};
     uint64_t *grams = failed ? NULL : PyMem_Malloc((3 * read.count + 1) * sizeof *grams);
     if (grams) {
-        Py_ssize_t found = extract(self, read, grams);
+        Py_ssize_t found = read.kind == 1   ? extract(self, read, 1, grams)
+                           : read.kind == 2 ? extract(self, read, 2, grams)
+                                            : extract(self, read, 4, grams);
         failed = found > 0 && detect(self, grams, found, means) < 0;
         PyMem_Free(grams);
     } else if (!failed) {
@@ -601,11 +613,11 @@ static int prepare_tables(Detector *self, const Py_buffer *draws)
         return -1;
     }
     self->numbers[' '] = SPACE;
-    self->known = UNKNOWN;
-    for (int each = 'A'; each <= 'Z'; each++) {
-        self->numbers[each] = ++self->known;
-        self->numbers[each + 'a' - 'A'] = ++self->known;
-    }
+    self->known = UNKNOWN_UPPER;
+    self->upper[UNKNOWN_UPPER] = 1;
+    for (Py_UCS4 each = 'A'; each <= 0xFF; each++)
+        if (Py_UNICODE_ISALPHA(each))
+            number_of(self, each);
     self->draw_count = draws->len / 4;
     if (self->draw_count < 4) {
         PyErr_SetString(PyExc_ValueError, "too few draws");
