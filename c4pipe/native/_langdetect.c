@@ -24,16 +24,17 @@
 #define SPACE 1
 #define UNKNOWN 2         /* in no profile */
 #define UNKNOWN_UPPER 3
-#define FEW_BITS 7        /* of the numbers of the most frequent characters: the letters up to U+00FF */
+#define FEW_BITS 8        /* of the lowest numbers: letters up to U+00FF, and those of the first profiles */
 #define FEW (1 << FEW_BITS)
 #define LANGUAGE_BITS 6
 #define WIDTH 56          /* of a row: LANGUAGES, and zero where vectors need it */
 #define MANY 8            /* shares of an n-gram that has a row */
 
-#ifdef __GNUC__
-#define PREFETCH(at) __builtin_prefetch(at)
+/* Compiled twice, and chosen when it is loaded: a quarter less time for a text. It needs GCC and the GNU C library. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
+#define FOR_AVX2_TOO __attribute__((target_clones("avx2", "default")))
 #else
-#define PREFETCH(at) ((void)0)
+#define FOR_AVX2_TOO
 #endif
 
 typedef unsigned char byte;
@@ -53,8 +54,8 @@ typedef struct {
     double totals[3][LANGUAGES];  /* n-grams of each length that a language has */
     double *dense;         /* rows of probabilities by language, of n-grams with many shares */
     byte *pairs;           /* a bit for each pair of numbers that is in the profiles */
-    byte frequent_pairs[FEW * FEW];  /* for pairs of numbers below FEW what n_grams_at tells of one and two */
-    byte frequent[FEW * FEW * FEW / 8];  /* for triples of numbers below FEW a bit for what it tells of three */
+    byte *few_pairs;       /* what n_grams_at tells of pairs of numbers below FEW */
+    uint64_t *few_triples; /* a bit for each such triple of which it tells */
     uint32_t *draws;       /* what random.Random(0) draws, 32 bits each */
     Py_ssize_t draw_count;
     int compensated;       /* sum() as of Python 3.12 */
@@ -62,14 +63,9 @@ typedef struct {
 
 /* The profiles */
 
-static inline size_t first_place(const Detector *self, uint64_t gram)
-{
-    return (gram * 0x9E3779B97F4A7C15u) >> 40 & self->mask;
-}
-
 static inline size_t place_of(const Detector *self, uint64_t gram)
 {
-    size_t place = first_place(self, gram);
+    size_t place = (gram * 0x9E3779B97F4A7C15u) >> 40 & self->mask;
     while (self->table[place] && self->table[place] >> ENTRY_BITS != gram)
         place = (place + 1) & self->mask;
     return place;
@@ -194,19 +190,32 @@ static byte n_grams_at(const Detector *self, uint64_t triple)
     return bit(self->pairs, triple & one) | bit(self->pairs, triple & two) << 1 | has_triple << 2;
 }
 
-/* Asks n_grams_at for the most frequent characters: those of most texts. */
-static void learn_frequent(Detector *self)
+/* Where few_triples has the bits of 64 third characters. Those of Latin letters are close together. */
+static inline size_t few_place(uint64_t first, uint64_t second, uint64_t third)
 {
+    return (third >> 6) << 2 * FEW_BITS | first << FEW_BITS | second;
+}
+
+/* Asks n_grams_at for the characters that most texts are of. */
+static int learn_few(Detector *self)
+{
+    self->few_pairs = PyMem_Calloc(FEW, FEW);
+    self->few_triples = PyMem_Calloc(FEW * FEW / 8, FEW);
+    if (!self->few_pairs || !self->few_triples) {
+        PyErr_NoMemory();
+        return -1;
+    }
     for (uint64_t second = 1; second < FEW; second++)
         for (uint64_t third = 1; third < FEW; third++)
-            self->frequent_pairs[second << FEW_BITS | third] = n_grams_at(self, second << CHARACTER_BITS | third);
-    self->frequent_pairs[SPACE << FEW_BITS | SPACE] = 0;
+            self->few_pairs[second << FEW_BITS | third] = n_grams_at(self, second << CHARACTER_BITS | third);
+    self->few_pairs[SPACE << FEW_BITS | SPACE] = 0;
     for (size_t place = 0; place <= self->mask; place++) {
         uint64_t gram = self->table[place] >> ENTRY_BITS;
         uint64_t first = gram >> 2 * CHARACTER_BITS, second = gram >> CHARACTER_BITS & one, third = gram & one;
-        if (first && first < FEW && second < FEW && third < FEW && n_grams_at(self, gram))
-            set_bit(self->frequent, (first << FEW_BITS | second) << FEW_BITS | third);
+        if (first && (first | second | third) < FEW && n_grams_at(self, gram))
+            self->few_triples[few_place(first, second, third)] |= (uint64_t)1 << (third & 63);
     }
+    return 0;
 }
 
 static int learn(Detector *self, PyObject *profiles)
@@ -237,10 +246,7 @@ static int learn(Detector *self, PyObject *profiles)
     }
     failed = failed || read_profiles(self, profiles, NULL, next) < 0;
     PyMem_Free(next);
-    if (failed)
-        return -1;
-    learn_frequent(self);
-    return make_rows(self);
+    return failed || learn_few(self) < 0 ? -1 : make_rows(self);
 }
 
 /* The text */
@@ -321,11 +327,8 @@ static Py_ssize_t remove_mail(Py_UCS4 *text, Py_ssize_t count)
     return kept;
 }
 
-/* Whether NGram.normalize_vi may join the character with the letter before it. */
-static inline int is_accent(Py_UCS4 each)
-{
-    return each == 0x300 || each == 0x301 || each == 0x303 || each == 0x309 || each == 0x323;
-}
+/* Whether NGram.normalize_vi may join the character with the letter before it: a range that has its five accents. */
+static inline int is_accent(Py_UCS4 each) { return each >= 0x300 && each <= 0x323; }
 
 /* Whether a text may have a match of URL_RE or MAIL_RE. */
 static int has_address(PyObject *text)
@@ -345,25 +348,38 @@ typedef struct {
     int without_latin; /* whether its Latin letters are passed over */
 } Text;
 
+typedef struct {
+    uint16_t latin, other, accents; /* from A to z, from U+0300 on, is_accent */
+} Counts;
+
+/* Counts characters, MOST_CHARACTERS at most: without branches, for the compiler to look at many of them at once. */
+static inline Counts count_characters(int kind, const void *text, Py_ssize_t size)
+{
+    uint16_t latin = 0, other = 0, accents = 0;
+    for (Py_ssize_t at = 0; at < size; at++) {
+        Py_UCS4 each = PyUnicode_READ(kind, text, at);
+        latin += each >= 'A' && each <= 'z';
+        other += each >= 0x300;
+        accents += is_accent(each);
+    }
+    return (Counts){latin, other, accents};
+}
+
 /* Limits the text as Detector.append does, and looks for Latin letters as cleaning_text; false where NGram.normalize_vi
  * may join some of its characters. */
 static int measure(Text *text)
 {
-    Py_ssize_t size = text->count, latin = 0, other = 0, accents = 0;
+    Py_ssize_t size = text->count;
     text->count = size < MOST_CHARACTERS ? size : MOST_CHARACTERS;
     text->without_latin = 0;
     if (text->kind == 1)
         return 1; /* no character from U+0300 on */
-    for (Py_ssize_t at = 0; at < text->count; at++) {
-        Py_UCS4 each = PyUnicode_READ(text->kind, text->at, at);
-        latin += each >= 'A' && each <= 'z';
-        other += each >= 0x300;
-        accents += each >= 0x300 && is_accent(each);
-    }
-    text->without_latin = latin * 2 < other;
+    Counts found = text->kind == 2 ? count_characters(2, text->at, text->count)
+                                   : count_characters(4, text->at, text->count);
+    text->without_latin = found.latin * 2 < found.other;
     if (size > text->count) /* it may be joined with the last */
-        accents += is_accent(PyUnicode_READ(text->kind, text->at, text->count));
-    return !accents;
+        found.accents += is_accent(PyUnicode_READ(text->kind, text->at, text->count));
+    return !found.accents;
 }
 
 /* The n-grams of the text */
@@ -385,25 +401,24 @@ static uint16_t meet(Detector *self, Py_UCS4 each)
 }
 
 /* Writes the n-grams that the profiles have, in the order of NGram.add_char; -1 after an error. */
-static inline Py_ssize_t extract(Detector *self, Text text, int kind, uint64_t *grams)
+static Py_ssize_t extract(Detector *self, Text text, uint64_t *grams)
 {
     uint64_t first = 0, second = SPACE, third;
     Py_ssize_t found = 0;
     Py_UCS4 passed_over = text.without_latin ? 'z' - 'A' + 1 : 0;
     for (Py_ssize_t at = 0; at < text.count; at++) {
-        Py_UCS4 each = PyUnicode_READ(kind, text.at, at);
+        Py_UCS4 each = PyUnicode_READ(text.kind, text.at, at);
         if (each - 'A' < passed_over)
             continue;
         if (!(third = self->normalized[each]) && !(third = meet(self, each)))
             return -1;
         uint64_t pair = second << CHARACTER_BITS | third, triple = first << 2 * CHARACTER_BITS | pair;
         unsigned has;
-        if ((first | second | third) < FEW) {
-            uint64_t few = second << FEW_BITS | third;
-            has = self->frequent_pairs[few] | bit(self->frequent, first << 2 * FEW_BITS | few) << 2;
-        } else {
+        if ((first | second | third) < FEW)
+            has = self->few_pairs[second << FEW_BITS | third] |
+                  (self->few_triples[few_place(first, second, third)] >> (third & 63) & 1) << 2;
+        else
             has = n_grams_at(self, triple);
-        }
         grams[found] = third;
         found += has & 1;
         grams[found] = pair;
@@ -467,48 +482,45 @@ static double sum(const double *each, int compensated)
     return lost && isfinite(lost) ? total + lost : total;
 }
 
-/* Detector._normalize_prob; tells whether one is above its threshold. */
-static int normalize(double *probabilities, int compensated)
+/* Detector._update_lang_prob for each row */
+static inline void update(double *restrict probabilities, const double *const *rows, int now, double weight)
 {
+    for (int each = 0; each < WIDTH; each++) {
+        double probability = probabilities[each];
+        for (int step = 0; step < now; step++)
+            probability *= weight + rows[step][each];
+        probabilities[each] = probability;
+    }
+}
+
+/* Some steps, then Detector._normalize_prob; tells whether a probability is above its threshold. */
+FOR_AVX2_TOO
+static int advance(double *restrict probabilities, const double *const *rows, int now, double weight, int compensated)
+{
+    if (now == 1)
+        update(probabilities, rows, 1, weight);
+    else
+        update(probabilities, rows, BETWEEN_CHECKS, weight);
     double total = sum(probabilities, compensated);
     int converged = 0;
-    for (int each = 0; each < LANGUAGES; each++) {
+    for (int each = 0; each < WIDTH; each++)
         probabilities[each] /= total;
+    for (int each = 0; each < WIDTH; each++)
         converged |= probabilities[each] > 0.99999;
-    }
     return converged;
 }
 
-/* Detector._update_lang_prob */
-static void update(double *restrict probabilities, const double *restrict row, double weight)
-{
-    for (int each = 0; each < LANGUAGES; each++)
-        probabilities[each] *= weight + row[each];
-}
-
-/* Picks the next n-grams; false where there are no draws left. */
+/* Picks the next n-grams and finds their rows; false where there are no draws left. */
 static int pick(const Detector *self, Random *random, const uint64_t *grams, Py_ssize_t count, int bits, int now,
-                uint64_t *picked)
+                const double **rows, double scratch[][WIDTH])
 {
     for (int each = 0; each < now; each++) {
         Py_ssize_t chosen = draw_below(random, count, bits);
         if (chosen < 0)
             return 0;
-        picked[each] = grams[chosen];
-        PREFETCH(self->table + first_place(self, picked[each]));
+        rows[each] = row_of(self, grams[chosen], scratch[each]);
     }
     return 1;
-}
-
-/* Finds the rows of n-grams, all of them before the first is needed: they are far apart in memory. */
-static void look_up(const Detector *self, const uint64_t *picked, int now, const double **rows,
-                    double scratch[][LANGUAGES])
-{
-    for (int each = 0; each < now; each++) {
-        rows[each] = row_of(self, picked[each], scratch[each]);
-        for (int at = 0; at < LANGUAGES; at += 8)
-            PREFETCH(rows[each] + at);
-    }
 }
 
 /* Detector._detect_block after its n-grams are there; -1 where there are no draws left. */
@@ -519,20 +531,16 @@ static int detect(const Detector *self, const uint64_t *grams, Py_ssize_t count,
     while (count >> bits)
         bits++;
     for (int trial = 0; trial < TRIALS; trial++) {
-        double probabilities[LANGUAGES], scratch[BETWEEN_CHECKS][LANGUAGES];
+        double probabilities[WIDTH] = {0}, scratch[BETWEEN_CHECKS][WIDTH];
         const double *rows[BETWEEN_CHECKS];
-        uint64_t picked[BETWEEN_CHECKS];
         double weight = (0.5 + draw_gauss(&random) * 0.05) / 10000;
         for (int each = 0; each < LANGUAGES; each++)
             probabilities[each] = 1.0 / LANGUAGES;
         for (int steps = 1;; steps += BETWEEN_CHECKS) {
             int now = steps == 1 ? 1 : BETWEEN_CHECKS;
-            if (!pick(self, &random, grams, count, bits, now, picked))
+            if (!pick(self, &random, grams, count, bits, now, rows, scratch))
                 return -1;
-            look_up(self, picked, now, rows, scratch);
-            for (int step = 0; step < now; step++)
-                update(probabilities, rows[step], weight);
-            if (normalize(probabilities, self->compensated) || steps > MOST_STEPS)
+            if (advance(probabilities, rows, now, weight, self->compensated) || steps > MOST_STEPS)
                 break;
         }
         for (int each = 0; each < LANGUAGES; each++)
@@ -569,9 +577,7 @@ static PyObject *guess(Detector *self, PyObject *args)
     double means[LANGUAGES] = {0};
     uint64_t *grams = failed ? NULL : PyMem_Malloc((3 * read.count + 1) * sizeof *grams);
     if (grams) {
-        Py_ssize_t found = read.kind == 1   ? extract(self, read, 1, grams)
-                           : read.kind == 2 ? extract(self, read, 2, grams)
-                                            : extract(self, read, 4, grams);
+        Py_ssize_t found = extract(self, read, grams);
         failed = found > 0 && detect(self, grams, found, means) < 0;
         PyMem_Free(grams);
     } else if (!failed) {
@@ -596,6 +602,8 @@ static void detector_dealloc(Detector *self)
     PyMem_Free(self->first);
     PyMem_Free(self->shares);
     PyMem_Free(self->pairs);
+    PyMem_Free(self->few_pairs);
+    PyMem_Free(self->few_triples);
     PyMem_Free(self->dense);
     PyMem_Free(self->draws);
     Py_XDECREF(self->normalize);
