@@ -1661,6 +1661,7 @@ static PyObject *plain_records(PyObject *Py_UNUSED(unused), PyObject *args)
     if (!PyArg_ParseTuple(args, "y*nnn", &data, &offset, &most_header, &most_body))
         return NULL;
     const byte *start = data.buf, *end = start + data.len, *at = start, *next = start;
+    most_header = most_header < 0 ? 0 : most_header;
     PyObject *records = PyList_New(0);
     while (at < end && (*at == '\r' || *at == '\n'))
         at++;

@@ -151,6 +151,7 @@ class _RecordReader:
         if text_kernel is None:
             return []
         self.fill(_BATCH)
+        records: list[Record]
         records, size = text_kernel.plain_records(self.buffer, self.offset, HEADER_CAP, RECORD_CAP)
         self.skip(size)
         return records
