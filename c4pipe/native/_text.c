@@ -1,6 +1,6 @@
 /* What Python would do object by object: the line rules on the pieces of a page's UTF-8 text (as filters/lines.py
- * on a list of str; filters/packed.py says which rule is which method), lower case, hashes of spans, listed words.
- * All of it is optional, and gives what Python gives. */
+ * on a list of str; filters/packed.py says which rule is which method), lower case, hashes of spans, listed words. And
+ * usual records (see wet/records.py). All of it is optional, and gives what Python gives. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

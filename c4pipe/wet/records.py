@@ -24,7 +24,7 @@ _HEADER_END = re.compile(rb"\n(?:(\r?\n)|(?=" + _START + rb"))")
 _START_LENGTH = 256  # no match of _RECORD_START is longer
 _NEWLINES = re.compile(rb"[\r\n]*")
 _END_OF_RECORD = re.compile(rb"(?:\r\n\r\n|\n\n)")
-_BATCH = 64 * 1024  # inflated bytes, with the records that C splits at once
+_BATCH = 64 * 1024  # inflated bytes whose records C splits at once; more than that is not faster
 
 Record = tuple[dict[str, str], bytes, int]
 """The header fields of a record by lower-case name, its body, and its offset in inflated bytes."""

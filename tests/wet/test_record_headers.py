@@ -2,6 +2,7 @@
 
 import io
 import random
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import example, given, settings
@@ -9,9 +10,10 @@ from hypothesis import strategies as st
 
 from c4pipe.native import _text, text_kernel
 from c4pipe.wet import records
-from c4pipe.wet.damage import HEADER_CAP, RECORD_CAP
+from c4pipe.wet.damage import HEADER_CAP, RECORD_CAP, Damage
 from c4pipe.wet.gzip_members import is_version
-from c4pipe.wet.records import _START_LENGTH, read_records
+from c4pipe.wet.page import Page
+from c4pipe.wet.records import _START_LENGTH, read_pages, read_records
 from c4pipe.wet.writer import gzip_member as member
 from tests.helpers.wet import head, record
 from tests.helpers.wet_reading import ALL, FIRST, INFO, SECOND, THIRD, A, B, C, read, read_damage
@@ -336,6 +338,23 @@ def test_records_that_are_split_at_once_are_what_the_reader_returns(pieces: byte
     assert len(split) == 2 + behind, "each but the last, whose end may be in the bytes behind it"
     for cut in range(0, len(A), 7):
         assert _text.plain_records(data[:cut], 0, HEADER_CAP, RECORD_CAP) == ([], 0)
+
+
+@pytest.mark.skipif(text_kernel is None, reason="the C extension was not compiled")
+def test_usual_records_are_split_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    starts: list[int] = []
+    read_record = records._RecordReader.read_record
+
+    def counted(reader: records._RecordReader) -> Iterator[records.Record | Damage]:
+        starts.append(reader.offset)
+        return read_record(reader)
+
+    monkeypatch.setattr(records._RecordReader, "read_record", counted)
+    bodies = [b"x" * (997 * number % 50_000) for number in range(100)]
+    data = b"".join(map(record, bodies))
+    got = [page.encoded for page in read_pages(io.BytesIO(data)) if isinstance(page, Page)]
+    assert got == bodies
+    assert starts == [len(data) - len(record(bodies[-1]))], "only the last one, behind which the file ends"
 
 
 @pytest.mark.skipif(text_kernel is None, reason="the C extension was not compiled")
