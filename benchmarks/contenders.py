@@ -19,6 +19,7 @@ for path in sys.argv[1:]:
     with open(path, "rb") as stream:
         for item in read_pages(stream):
             pages, size = pages + 1, size + getattr(item, "size", 0)  # damage has none
+            getattr(item, "body", "")  # it is decoded when it is used
 print(pages, size)
 """
 """Decompresses the files with isal, splits them into records and decodes their text, by c4pipe's own reader."""

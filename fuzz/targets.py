@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
+from unittest.mock import patch
 
 from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.file_cleaner import count_page
@@ -32,7 +33,7 @@ from c4pipe.wet.records import read_pages
 SAMPLES = Path(__file__).resolve().parents[1] / "samples"
 _RECORD = b"WARC/1.0\r\n"
 
-_SMALL = {"HEADER_CAP": 1500, "RECORD_CAP": 6000}
+_SMALL = {"HEADER_CAP": 1500, "RECORD_CAP": 6000, "_BATCH": 1000}
 _SMALL_BUFFERS = {"READ": 512, "INFLATE": 2048, "_KEPT": 3000}
 
 
@@ -57,13 +58,16 @@ def check_reader(data: bytes) -> None:
     if kind == 1:  # all records in a member
         file = gzip.compress(file, 1, mtime=0)
     elif kind == 2:  # a member for each
-        records = [_RECORD + part for part in file.split(_RECORD)]
-        file = b"".join(gzip.compress(part, 1, mtime=0) for part in records)
+        parts = [_RECORD + part for part in file.split(_RECORD)]
+        file = b"".join(gzip.compress(part, 1, mtime=0) for part in parts)
     items = list(read_pages(io.BytesIO(file)))
     assert items or may_have_other_types, "what has neither a page nor records of other types is damage"
     _check_items(items)
+    values = [_values(item) for item in items]
     if len(file) < 4096:
-        assert [_values(item) for item in read_pages(_Stream(file, 7))] == [_values(item) for item in items]
+        assert [_values(item) for item in read_pages(_Stream(file, 7))] == values
+    with patch.object(records, "text_kernel", None):
+        assert [_values(item) for item in read_pages(io.BytesIO(file))] == values
 
 
 def _shrink() -> None:
@@ -170,7 +174,10 @@ def check_native(data: bytes) -> None:
         lines.run(text_kernel.program((*rules, ("count",), ("trim_start",), ("is_empty",))))
         assert 0 <= len(lines) <= len(data)
         assert lines.length() >= 0
+    split, size = text_kernel.plain_records(data, 0, 1500, 6000)
+    assert sum(len(body) for _, body, _ in split) <= size <= len(data)
     text = data.decode("utf-8", "replace")
+    assert text_kernel.is_utf8(data) == (text.encode() == data)
     assert text_kernel.Lines(text, True).unpacked() == [line.strip() for line in text.splitlines() if line.strip()]
     assert text_kernel.lower(text) == text.lower()
     assert len(text_kernel.span_hashes(data, number % 64)) % 8 == 0

@@ -38,7 +38,7 @@ def load_extension(name: str) -> ModuleType | None:
 
 
 text_kernel = load_extension("c4pipe.native._text")
-"""Lines, lower case, listed words, sentences and span hashes in C; None where Python does them."""
+"""Usual records, lines, lower case, listed words, sentences and span hashes in C; None where Python does them."""
 
 langdetect_kernel = load_extension("c4pipe.native._langdetect")
 """langdetect in C (see `filters.language`); None where the package langdetect-rs runs instead."""

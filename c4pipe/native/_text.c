@@ -1,6 +1,6 @@
-/* What Python would do object by object: the rules on the lines of a page's UTF-8 text (as filters/lines.py and pages.py
- * on str; filters/packed_lines.py says which rule is which step), lower case, hashes of spans, listed words.
- * All of it is optional, and gives what Python gives. */
+/* What Python would do object by object: usual records (see wet/records.py), the rules on the lines of a page's UTF-8 text
+ * (as filters/lines.py and pages.py on str; filters/packed_lines.py says which rule is which step), lower case, hashes of
+ * spans, listed words. All of it is optional, and gives what Python gives. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -1725,10 +1725,10 @@ static PyObject *cut_words(PyObject *Py_UNUSED(unused), PyObject *args)
     return made;
 }
 
-/* The header block of a record: see wet/record_header.py */
+/* Records and their text: see wet/records.py */
 
-#define MOST_HEADER (16 * 1024) /* bytes; nearly all have less than 1,000 */
 #define MOST_NAME 64
+#define MOST_NEWLINES 249 /* behind a body: as many as `can_end_at` looks at */
 
 /* Adds a field of printable ASCII; tells whether it is one that Python need not look at, -1 after an error. */
 static int add_field(PyObject *fields, const byte *at, const byte *end)
@@ -1760,29 +1760,129 @@ static int add_field(PyObject *fields, const byte *at, const byte *end)
     return failed ? -1 : PyDict_GET_SIZE(fields) > before; /* a name that occurs twice may be damage */
 }
 
-static PyObject *plain_header(PyObject *Py_UNUSED(unused), PyObject *given)
+/* Returns the body's start behind a plain header block, whose fields it adds; NULL where Python has to read it. */
+static const byte *plain_header(PyObject *fields, const byte *at, const byte *end)
+{
+    if (end - at < 10 || memcmp(at, "WARC/1.", 7) || at[7] < '0' || at[7] > '9' || memcmp(at + 8, "\r\n", 2))
+        return NULL;
+    for (at += 10;;) {
+        const byte *line = memchr(at, '\n', end - at);
+        if (!line || line == at || line[-1] != '\r')
+            return NULL;
+        if (line == at + 1)
+            return line + 1;
+        if (add_field(fields, at, line - 1) <= 0)
+            return NULL;
+        at = line + 1;
+    }
+}
+
+/* Returns the Content-Length of a record that has a type, too; -1 where Python has to find its end. */
+static Py_ssize_t plain_length(PyObject *fields, Py_ssize_t most)
+{
+    PyObject *claimed = PyDict_GetItemString(fields, "content-length");
+    Py_ssize_t size;
+    uint64_t length = 0;
+    const char *digits = claimed ? PyUnicode_AsUTF8AndSize(claimed, &size) : NULL;
+    if (!digits || !size || size > 19 || !PyDict_GetItemString(fields, "warc-type"))
+        return -1;
+    for (const char *each = digits; each < digits + size; each++) {
+        if (*each < '0' || *each > '9')
+            return -1;
+        length = length * 10 + (uint64_t)(*each - '0'); /* of 19 digits at most: no overflow */
+    }
+    return most >= 0 && length <= (uint64_t)most ? (Py_ssize_t)length : -1;
+}
+
+/* Returns where the next record starts behind a body that ends at `at`; NULL where Python has to find out. */
+static const byte *next_version(const byte *at, const byte *end)
+{
+    const byte *after = at;
+    while (after < end && after - at < MOST_NEWLINES && (*after == '\r' || *after == '\n'))
+        after++;
+    return after - at < MOST_NEWLINES && end - after >= 7 && !memcmp(after, "WARC/1.", 7) ? after : NULL;
+}
+
+/* Adds the record at `at`, and returns where the next one starts; NULL where there is none that is plain. */
+static const byte *add_record(PyObject *records, const byte *at, const byte *end, Py_ssize_t place,
+                              Py_ssize_t most_header, Py_ssize_t most_body)
+{
+    const byte *next = NULL;
+    PyObject *record = NULL, *fields = PyDict_New();
+    const byte *body = fields ? plain_header(fields, at, end - at < most_header ? end : at + most_header) : NULL;
+    Py_ssize_t length = body ? plain_length(fields, most_body) : -1;
+    if (length >= 0 && length < end - body)
+        next = next_version(body + length, end);
+    if (next)
+        record = Py_BuildValue("Oy#n", fields, (const char *)body, length, place);
+    if (record && PyList_Append(records, record) < 0)
+        next = NULL;
+    Py_XDECREF(fields);
+    Py_XDECREF(record);
+    return record ? next : NULL;
+}
+
+static PyObject *plain_records(PyObject *Py_UNUSED(unused), PyObject *args)
+{
+    Py_buffer data;
+    Py_ssize_t offset, most_header, most_body;
+    if (!PyArg_ParseTuple(args, "y*nnn", &data, &offset, &most_header, &most_body))
+        return NULL;
+    const byte *start = data.buf, *end = start + data.len, *at = start, *next = start;
+    most_header = most_header < 0 ? 0 : most_header;
+    PyObject *records = PyList_New(0);
+    while (at < end && (*at == '\r' || *at == '\n'))
+        at++;
+    for (; records && next; at = next ? next : at)
+        next = add_record(records, at, end, offset + (at - start), most_header, most_body);
+    PyBuffer_Release(&data);
+    if (records && PyErr_Occurred())
+        Py_CLEAR(records);
+    return records ? Py_BuildValue("Nn", records, (Py_ssize_t)(at - start)) : NULL;
+}
+
+/* A table for UTF-8: `follow[byte] >> state` has the state behind a byte in its lowest six bits. A state is the place of
+ * its six bits in each row, so all that does not occur leads to REFUSED. No branch depends on the text. */
+
+enum { REFUSED = 0, WHOLE = 6, LAST = 12, LAST_TWO = 18, LAST_THREE = 24, IN_E0 = 30, IN_ED = 36, IN_F0 = 42, IN_F4 = 48 };
+
+static uint64_t follow[256];
+
+static void learn_utf8(void)
+{
+    const byte rules[][4] = {
+        /* the first and the last byte, the state before it and behind it */
+        {0x00, 0x7F, WHOLE, WHOLE},     {0xC2, 0xDF, WHOLE, LAST},     {0xE0, 0xE0, WHOLE, IN_E0},
+        {0xE1, 0xEC, WHOLE, LAST_TWO},  {0xED, 0xED, WHOLE, IN_ED},    {0xEE, 0xEF, WHOLE, LAST_TWO},
+        {0xF0, 0xF0, WHOLE, IN_F0},     {0xF1, 0xF3, WHOLE, LAST_THREE}, {0xF4, 0xF4, WHOLE, IN_F4},
+        {0x80, 0xBF, LAST, WHOLE},      {0x80, 0xBF, LAST_TWO, LAST},  {0x80, 0xBF, LAST_THREE, LAST_TWO},
+        {0xA0, 0xBF, IN_E0, LAST},      {0x80, 0x9F, IN_ED, LAST},     {0x90, 0xBF, IN_F0, LAST_TWO},
+        {0x80, 0x8F, IN_F4, LAST_TWO},
+    };
+    for (size_t rule = 0; rule < sizeof rules / sizeof *rules; rule++)
+        for (int each = rules[rule][0]; each <= rules[rule][1]; each++)
+            follow[each] |= (uint64_t)rules[rule][3] << rules[rule][2];
+}
+
+static PyObject *is_utf8(PyObject *Py_UNUSED(unused), PyObject *given)
 {
     Py_buffer data;
     if (PyObject_GetBuffer(given, &data, PyBUF_SIMPLE) < 0)
         return NULL;
-    const byte *at = data.buf, *end = at + (data.len < MOST_HEADER ? data.len : MOST_HEADER), *line = NULL;
-    PyObject *made = NULL, *fields = PyDict_New();
-    int plain = end - at >= 10 && !memcmp(at, "WARC/1.", 7) && at[7] >= '0' && at[7] <= '9' && at[8] == '\r' &&
-                at[9] == '\n';
-    for (at += plain ? 10 : 0; fields && plain > 0; at = line + 1) {
-        line = memchr(at, '\n', end - at);
-        plain = line && line > at && line[-1] == '\r';
-        if (!plain || line == at + 1)
-            break;
-        plain = add_field(fields, at, line - 1);
+    const byte *at = data.buf, *end = at + data.len;
+    uint64_t state = WHOLE;
+    for (; end - at >= 32; at += 32) {
+        uint64_t words[4];
+        memcpy(words, at, 32);
+        if ((state & 63) == WHOLE && !((words[0] | words[1] | words[2] | words[3]) & 0x8080808080808080u))
+            continue;
+        for (int each = 0; each < 32; each++)
+            state = follow[at[each]] >> (state & 63);
     }
-    if (fields && plain > 0)
-        made = Py_BuildValue("On", fields, (Py_ssize_t)(line + 1 - (byte *)data.buf));
-    else if (fields && !plain)
-        made = Py_NewRef(Py_None);
-    Py_XDECREF(fields);
+    while (at < end)
+        state = follow[*at++] >> (state & 63);
     PyBuffer_Release(&data);
-    return made;
+    return PyBool_FromLong((state & 63) == WHOLE);
 }
 
 /* Sentences: see _sentences.c */
@@ -1799,15 +1899,16 @@ static PyMethodDef functions[] = {
     {"span_hashes", span_hashes, METH_VARARGS, "Returns the hashes of spans of `size` units, from those of the units."},
     {"program", program, METH_O,
      "Returns the program for `Lines.run` of a tuple of steps; a step is a tuple of a name and arguments."},
-    {"plain_header", plain_header, METH_O,
-     "Returns the fields of the header block at the start of bytes, by lower-case name, and its size; None where Python "
-     "has to read it."},
     {"sentence_starts", sentence_starts, METH_VARARGS,
      "Returns the start of each sentence of a list of lines, in characters of the lines joined by newlines. Needs the words "
      "behind which a full stop may not end the sentence, a function that tells of two words around a mark whether it ends "
      "there, and one that finds the starts in a line that is left to Python."},
     {"sure_sentences", sure_sentences, METH_VARARGS,
      "Returns how many sentences surely end inside a text, given those words; at most a number."},
+    {"plain_records", plain_records, METH_VARARGS,
+     "Returns the plain records at the start of bytes (fields by lower-case name, body, offset) and the size of that, given "
+     "the offset of the first byte and the most bytes of a header block and of a body. Python has to read the next one."},
+    {"is_utf8", is_utf8, METH_O, "Tells whether bytes are valid UTF-8, as bytes.decode does."},
     {"cut_words", cut_words, METH_VARARGS,
      "Returns the words of an English text with nothing between them, and as 64-bit numbers their ends and the numbers of "
      "the chunks in `runs`. Two tables (see filters/english_tables.py) say which chunks are left to Python: a mapping has "
@@ -1834,6 +1935,7 @@ static int execute(PyObject *module)
     PyType_Spec *specs[] = {&lines_type, &words_type};
     for (size_t each = 0; each < sizeof breaks; each++)
         may_break[breaks[each]] = 1;
+    learn_utf8();
     if (learn_lower() < 0 || PyModule_AddIntConstant(module, "VERSION", VERSION) < 0)
         return -1;
     for (size_t each = 0; each < 2; each++) {

@@ -20,12 +20,11 @@ _FIRST = (1, 1, 1, 0, 0, 0)  # year, month, day, hour, minute, second
 
 
 class Page:
-    """One page as it was crawled. Nothing changes a page; its lines are computed on first use.
+    """One page as it was crawled. Nothing changes a page; its text and lines are computed on first use.
 
     Attributes:
         url: the WARC-Target-URI, unchanged ("" if the record has none).
         timestamp: the WARC-Date, unchanged ("" if the record has none).
-        body: the record's text as crawled, decoded.
         position: how many pages the file has before this one.
         size: the body's length in bytes.
         encoded: the body's bytes, if they are valid UTF-8 and in memory, so that nothing has to encode the body again.
@@ -35,17 +34,25 @@ class Page:
         self,
         url: str,
         timestamp: str,
-        body: str,
+        body: str | None,
         position: int = 0,
         size: int = 0,
         encoded: bytes | bytearray | None = None,
     ) -> None:
+        """Takes what the page has; without a body, it is that of `encoded`, decoded on first use."""
         self.url = url
         self.timestamp = timestamp
-        self.body = body
+        if body is not None:
+            self.body = body
         self.position = position
         self.size = size
         self.encoded = encoded
+
+    @cached_property
+    def body(self) -> str:
+        """The record's text as crawled, decoded."""
+        assert self.encoded is not None
+        return self.encoded.decode()
 
     @cached_property
     def lines(self) -> list[str]:

@@ -3,7 +3,6 @@
 import re
 from typing import NamedTuple
 
-from c4pipe.native import text_kernel
 from c4pipe.wet.gzip_members import FIRST_BYTES
 
 NO_BYTES = 0, b""
@@ -25,20 +24,6 @@ class Header(NamedTuple):
     fields: dict[str, str]
     damage: dict[str, tuple[int, bytes]]
     length: int | None
-
-
-def plain_header(data: bytes | bytearray) -> tuple[Header, int] | None:
-    """Returns the header block at the start of some bytes, and its size with the blank line behind it.
-
-    None where it is damaged or unusual, such as one with other characters than ASCII, or longer than the bytes:
-    `parse_header` reads any. It is ten times slower.
-    """
-    found = text_kernel.plain_header(data) if text_kernel else None
-    if found is None:
-        return None
-    fields, size = found
-    length = _body_length(fields.get("content-length"))
-    return None if length is None or "warc-type" not in fields else (Header(fields, {}, length), size)
 
 
 def _body_length(claimed: str | None) -> int | None:

@@ -8,11 +8,12 @@ import re
 from collections.abc import Iterator
 
 from c4pipe.io import ByteStream
+from c4pipe.native import text_kernel
 from c4pipe.wet.damage import HEADER_CAP, RECORD_CAP, Damage
 from c4pipe.wet.gzip_members import FIRST_BYTES, Gap, inflate, is_version
 from c4pipe.wet.page import Page
 from c4pipe.wet.record_end import is_whole
-from c4pipe.wet.record_header import NO_BYTES, Header, parse_header, plain_header
+from c4pipe.wet.record_header import NO_BYTES, Header, parse_header
 
 _VERSION = rb"[Ww][Aa][Rr][Cc]/(?:1\.[0-9]|0\.1[78])[ \t]{0,9}\r?\n"  # 0.17, 0.18: drafts of 1.0 with the same records
 _START = _VERSION + rb"(?=(?i:WARC|Content)-[A-Za-z-]{1,99}[ \t]{0,9}:)"
@@ -23,12 +24,16 @@ _HEADER_END = re.compile(rb"\n(?:(\r?\n)|(?=" + _START + rb"))")
 _START_LENGTH = 256  # no match of _RECORD_START is longer
 _NEWLINES = re.compile(rb"[\r\n]*")
 _END_OF_RECORD = re.compile(rb"(?:\r\n\r\n|\n\n)")
+_BATCH = 64 * 1024  # inflated bytes whose records C splits at once; more than that is not faster
+
+Record = tuple[dict[str, str], bytes, int]
+"""The header fields of a record by lower-case name, its body, and its offset in inflated bytes."""
 
 
-def read_records(stream: ByteStream) -> Iterator[tuple[dict[str, str], bytearray, int] | Damage]:
-    """Yields (header fields by lower-case name, body, offset) for each record of a WARC file, and Damage.
+def read_records(stream: ByteStream) -> Iterator[Record | Damage]:
+    """Yields the records of a WARC file in their order, and the damage between and in them.
 
-    The offset is in inflated bytes. Memory stays under a few RECORD_CAP for any file.
+    Memory stays under a few RECORD_CAP for any file.
     Raises OSError if the stream can't be read, nothing else.
     """
     return _RecordReader(stream).read()
@@ -52,14 +57,21 @@ def read_pages(stream: ByteStream) -> Iterator[Page | Damage]:
         fields, body, offset = item
         if fields.get("warc-type", "").lower() != "conversion":
             continue
-        encoded: bytearray | None = body
-        try:
-            text = body.decode()
-        except UnicodeDecodeError:
-            text, encoded = body.decode("utf-8", "replace"), None
+        text, encoded = _decoded(body)
+        if encoded is None:
             yield Damage("not_utf8", offset)
         yield Page(fields.get("warc-target-uri", ""), fields.get("warc-date", ""), text, position, len(body), encoded)
         position += 1
+
+
+def _decoded(body: bytes) -> tuple[str | None, bytes | None]:
+    """Returns a body as text, or None where it can be decoded later, and as bytes, or None where they are not UTF-8."""
+    if text_kernel and text_kernel.is_utf8(body):
+        return None, body
+    try:
+        return body.decode(), body
+    except UnicodeDecodeError:
+        return body.decode("utf-8", "replace"), None
 
 
 class _RecordReader:
@@ -100,8 +112,15 @@ class _RecordReader:
         del self.buffer[:size]
         self.offset += size
 
-    def read(self) -> Iterator[tuple[dict[str, str], bytearray, int] | Damage]:
-        """Yields (header fields by lower-case name, body, offset) for each record, and Damage."""
+    def take(self, size: int) -> bytes:
+        """Consumes `size` bytes of `buffer`, and returns them."""
+        with memoryview(self.buffer) as view:
+            taken = bytes(view[:size])
+        self.skip(size)
+        return taken
+
+    def read(self) -> Iterator[Record | Damage]:
+        """Yields the records and the damage."""
         empty = True
         while True:
             for item in self.read_to_gap():
@@ -115,9 +134,11 @@ class _RecordReader:
         if empty:
             yield Damage("empty_file", self.offset)
 
-    def read_to_gap(self) -> Iterator[tuple[dict[str, str], bytearray, int] | Damage]:
+    def read_to_gap(self) -> Iterator[Record | Damage]:
         """Yields the records up to the next gap or the end of the file, and Damage."""
         while True:
+            while records := self.plain_records():
+                yield from records
             is_record = self.find_record()
             if self.junk:
                 yield Damage("junk", self.junk[0], *self.since(*self.junk))
@@ -125,20 +146,26 @@ class _RecordReader:
                 return
             yield from self.read_record()
 
-    def read_record(self) -> Iterator[tuple[dict[str, str], bytearray, int] | Damage]:
+    def plain_records(self) -> list[Record]:
+        """Consumes records at the cursor that have no damage and are as usual, and returns them; none without C."""
+        if text_kernel is None:
+            return []
+        self.fill(_BATCH)
+        records: list[Record]
+        records, size = text_kernel.plain_records(self.buffer, self.offset, HEADER_CAP, RECORD_CAP)
+        self.skip(size)
+        return records
+
+    def read_record(self) -> Iterator[Record | Damage]:
         """Yields the record that begins at the cursor, and its Damage."""
         offset, first = self.mark()
-        plain, start = plain_header(self.buffer), None
-        if plain and plain[1] <= HEADER_CAP:
-            header, end = plain
-        else:
-            block_and_end = self.find_header()
-            if isinstance(block_and_end, str):
-                yield Damage(block_and_end, offset, *self.since(offset, first))
-                return
-            block, end = block_and_end
-            header = parse_header(block)
-            start = _RECORD_START.search(block, 1) if "doubled_header" in header.damage else None
+        block_and_end = self.find_header()
+        if isinstance(block_and_end, str):
+            yield Damage(block_and_end, offset, *self.since(offset, first))
+            return
+        block, end = block_and_end
+        header = parse_header(block)
+        start = _RECORD_START.search(block, 1) if "doubled_header" in header.damage else None
         if start:  # the header block was cut in the middle of a line, and the next record follows without a newline
             self.skip(start.start())
             yield Damage("header_cut", offset, *self.since(offset, first))
@@ -218,16 +245,14 @@ class _RecordReader:
         self.skip(end.end())
         return "header_cut"
 
-    def take_body(self, header: Header) -> tuple[bytearray | None, str | None]:
+    def take_body(self, header: Header) -> tuple[bytes | None, str | None]:
         """Consumes the body at the cursor. Returns it (None if it is lost), and the kind of its damage, if any."""
         if (length := header.length) is None:
             return self.take_to_next_record(header, None)
         if length <= RECORD_CAP:
             is_complete = self.fill(length + _START_LENGTH) or len(self.buffer) >= length
             if is_complete and self.can_end_at(length):
-                body = self.buffer[:length]
-                self.skip(length)
-                return body, None
+                return self.take(length), None
         return self.take_to_next_record(header, "bad_length")
 
     def can_end_at(self, length: int) -> bool:
@@ -248,7 +273,7 @@ class _RecordReader:
                 return False
         return not _RECORD_START.search(self.buffer, 0, length)
 
-    def take_to_next_record(self, header: Header, kind: str | None) -> tuple[bytearray | None, str | None]:
+    def take_to_next_record(self, header: Header, kind: str | None) -> tuple[bytes | None, str | None]:
         """Like `take_body` for an unknown length. Returns `kind` with a body that is not lost."""
         searched = 0
         while True:
@@ -265,6 +290,4 @@ class _RecordReader:
                     self.skip(end)
                     return None, "record_cut"
                 break
-        body = self.buffer[:end].rstrip(b"\r\n")
-        self.skip(end)
-        return body, kind
+        return self.take(end).rstrip(b"\r\n"), kind

@@ -77,7 +77,7 @@ def read_warc_pages(stream: ByteStream, extractor: Extractor) -> Iterator[Page |
                 position += 1
 
 
-def _classified(fields: dict[str, str], record: bytearray) -> tuple[str, Head | None]:
+def _classified(fields: dict[str, str], record: bytes) -> tuple[str, Head | None]:
     """Returns why a record is no page, as a key of SKIPPED, or "" and the head of its response."""
     kind = fields.get("warc-type", "").lower()
     if kind != "response":
@@ -92,7 +92,7 @@ def _classified(fields: dict[str, str], record: bytearray) -> tuple[str, Head | 
     return ("" if _is_html(fields, head, record) else "not_html"), head
 
 
-def _is_html(fields: dict[str, str], head: Head, record: bytearray) -> bool:
+def _is_html(fields: dict[str, str], head: Head, record: bytes) -> bool:
     """Tells whether a response is HTML: by what the crawler found in it, what the server says, or how it starts.
 
     Crawlers take HTML without `html` and `head` for plain text, so there the server decides.

@@ -85,7 +85,11 @@ def read_damage(damage: dict[str, int], texts: list[str], *parts: bytes) -> Outc
 
 
 def same(one: Outcome, other: Outcome) -> bool:
-    return one.losses == other.losses and list(map(vars, one.pages)) == list(map(vars, other.pages))
+    return one.losses == other.losses and list(map(_values, one.pages)) == list(map(_values, other.pages))
+
+
+def _values(page: Page) -> tuple[object, ...]:
+    return page.url, page.timestamp, page.body, page.position, page.size, page.encoded
 
 
 def flipped(data: bytes, at: int) -> bytes:

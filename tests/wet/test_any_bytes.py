@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from c4pipe.wet import records
 from c4pipe.wet.records import read_pages
 from c4pipe.wet.writer import gzip_member as member
 from tests.helpers.streams import Trickle
@@ -58,7 +59,7 @@ SCRAPS = st.one_of(
         [
             *(b"WARC/1.0\r\n", b"WARC-Type: conversion\r\n", b"Content-Length: 5\r\n", b"content-length: 99\r\n"),
             *(b"\r\n", b"\n", b"\r\n\r\n", b"\n ", b":", b"hello", b"WARC-", b"\x1f\x8b\x08", b"\x1f\x8b\x08\0"),
-            *(A, B[:-4], member(A), member(B)[:-8], member(C)[10:], b"\0" * 300),
+            *(A, B, C, B[:-4], member(A), member(B)[:-8], member(C)[10:], b"\0" * 300),
         ]
     ),
 )
@@ -72,6 +73,11 @@ def test_any_bytes_end_without_an_error(scraps: list[bytes], zipped: bool) -> No
     got = read(data)
     assert got.pages or got.damage or b"WARC" in data or zipped
     assert same(outcome(read_pages(Trickle(data, 7))), got)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(records, "_BATCH", 300)
+        assert same(read(data), got)
+        patch.setattr(records, "text_kernel", None)
+        assert same(read(data), got)
 
 
 class Hit(NamedTuple):

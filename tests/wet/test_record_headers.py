@@ -1,13 +1,19 @@
 """The record reader on headers of every kind, and on lengths that are wrong."""
 
+import io
 import random
+from collections.abc import Iterator
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from c4pipe.native import text_kernel
-from c4pipe.wet.record_header import parse_header, plain_header
+from c4pipe.native import _text, text_kernel
+from c4pipe.wet import records
+from c4pipe.wet.damage import HEADER_CAP, RECORD_CAP, Damage
+from c4pipe.wet.gzip_members import is_version
+from c4pipe.wet.page import Page
+from c4pipe.wet.records import _START_LENGTH, read_pages, read_records
 from c4pipe.wet.writer import gzip_member as member
 from tests.helpers.wet import head, record
 from tests.helpers.wet_reading import ALL, FIRST, INFO, SECOND, THIRD, A, B, C, read, read_damage
@@ -307,33 +313,64 @@ def test_a_wrong_length_and_a_cut_in_mid_line() -> None:
 
 
 PIECES = [
-    *(
-        b"WARC/1.0\r\n",
-        b"WARC-Type",
-        b"warc-type",
-        b"Content-Length",
-        b"X-Name",
-        b": ",
-        b":",
-        b" : ",
-        b"12",
-        b"conversion",
-    ),
-    *(b"\r\n", b"\n", b"\r", b" ", b"\t", b"\0", b"\x1c", b"\x7f", "é\u2003".encode(), b"\xff", b"x" * 70, b"9" * 19),
+    *(b"WARC/1.0\r\n", b"WARC-Type", b"warc-type", b"Content-Length", b"X-Name", b": ", b":", b" : ", b"12"),
+    *(b"conversion", b"\r\n", b"\n", b"\r", b" ", b"\t", b"\0", b"\x1c", b"\x7f", "é\u2003".encode(), b"\xff"),
+    *(b"x" * 70, b"9" * 19, b"\r\n" * 124, b"\n" * 249, b"x" * 130_000, A, B),
 ]
-USUAL = b"WARC/1.0\r\nWARC-Type: conversion\r\nContent-Length:  12 \r\nX-Name : a : b\r\n"
+USUAL = b"WARC/1.0\r\nWARC-Type: conversion\r\nContent-Length:  12 \r\nX-Name : a : b\r\n\r\ntwelve bytes\r\n\r\n"
 
 
-@given(st.lists(st.sampled_from(PIECES), max_size=12).map(b"".join), st.integers(0, len(USUAL)))
-@example(b"", len(USUAL))
-def test_a_header_that_is_read_at_once_is_what_the_parser_returns(pieces: bytes, place: int) -> None:
-    data = USUAL[:place] + pieces + USUAL[place:] + b"\r\nbody\r\n\r\n"
-    found = plain_header(bytearray(data))
-    if found is None:
-        assert text_kernel is None or pieces
-    else:
-        assert data[: found[1]].endswith(b"\r\n\r\n")
-        assert data.index(b"\n\r\n") + 3 == found[1]
-        assert found[0] == parse_header(data[: found[1] - 4])
-    for cut in range(0, len(USUAL), 7):
-        assert plain_header(USUAL[:cut]) is None
+@pytest.mark.skipif(text_kernel is None, reason="the C extension was not compiled")
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(st.lists(st.sampled_from(PIECES), max_size=8).map(b"".join), st.integers(0, len(USUAL)), st.integers(1, 3))
+@example(b"", 0, 1)
+def test_records_that_are_split_at_once_are_what_the_reader_returns(pieces: bytes, place: int, behind: int) -> None:
+    data = A + A + USUAL[:place] + pieces + USUAL[place:] + B * behind
+    split, size = _text.plain_records(bytearray(data), 7, HEADER_CAP, RECORD_CAP)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(records, "text_kernel", None)
+        items = list(read_records(io.BytesIO(data)))
+    assert split
+    assert [(fields, body, offset - 7) for fields, body, offset in split] == items[: len(split)]
+    assert is_version(data[size : size + 7])
+    if pieces:
+        return
+    assert len(split) == 2 + behind, "each but the last, whose end may be in the bytes behind it"
+    for cut in range(0, len(A), 7):
+        assert _text.plain_records(data[:cut], 0, HEADER_CAP, RECORD_CAP) == ([], 0)
+
+
+@pytest.mark.skipif(text_kernel is None, reason="the C extension was not compiled")
+def test_usual_records_are_split_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    starts: list[int] = []
+    read_record = records._RecordReader.read_record
+
+    def counted(reader: records._RecordReader) -> Iterator[records.Record | Damage]:
+        starts.append(reader.offset)
+        return read_record(reader)
+
+    monkeypatch.setattr(records._RecordReader, "read_record", counted)
+    bodies = [b"x" * (997 * number % 50_000) for number in range(100)]
+    data = b"".join(map(record, bodies))
+    got = [page.encoded for page in read_pages(io.BytesIO(data)) if isinstance(page, Page)]
+    assert got == bodies
+    assert starts == [len(data) - len(record(bodies[-1]))], "only the last one, behind which the file ends"
+
+
+@pytest.mark.skipif(text_kernel is None, reason="the C extension was not compiled")
+def test_limits_of_records_that_are_split_at_once() -> None:
+    header, body = A.index(b"\r\n\r\n") + 4, len(ALL[0])
+
+    def count(data: bytes, most_header: int, most_body: int) -> int:
+        return len(_text.plain_records(data + B, 0, most_header, most_body)[0])
+
+    assert count(A, header, body) == 1
+    assert count(A, header - 1, body) == count(A, header, body - 1) == 0
+    for most in (-(2**63), -1, 0):
+        assert count(A, 1000, most) == count(A, most, 1000) == 0
+    for length in (2**63 - 1, 2**63, 2**64 + 12, "", "1_2", "+12"):
+        assert count(A.replace(b"Length: 12", f"Length: {length}".encode()), 1000, 2**63 - 1) == 0
+    assert count(A.replace(b"Length: 12", b"Length: " + b"12".zfill(19)), 1000, 2**63 - 1) == 1
+    assert count(A.replace(b"Length: 12", b"Length: " + b"12".zfill(20)), 1000, 2**63 - 1) == 0
+    newlines = _START_LENGTH - 7  # behind the body, four of them in the record
+    assert [count(A + b"\n" * number, 1000, 1000) for number in (newlines - 5, newlines - 4, newlines)] == [1, 0, 0]
