@@ -34,7 +34,7 @@ COMMON = 1_000_000
 
 
 def make_work(folder: Path, files: int, spans: int, repeated: float, unit: int) -> None:
-    """Writes work files with `spans` spans each, of sentences of `unit` bytes; the share `repeated` are common spans."""
+    """Writes work files with `spans` spans each, of sentences of `unit` bytes; the share `repeated` is common."""
     folder.mkdir(parents=True, exist_ok=True)
     common = np.random.default_rng(1).integers(0, 2**64 - 1, COMMON, dtype=np.uint64)
     draw = np.random.default_rng(2)
