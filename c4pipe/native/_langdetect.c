@@ -23,15 +23,18 @@
 #define ENTRY (DENSE - 1)
 #define SPACE 1
 #define UNKNOWN 2         /* in no profile */
-#define UPPER 0x8000      /* flag beside the number of a character: str.isupper */
-#define FEW_BITS 6        /* of the numbers of the most frequent characters, Latin letters among them */
+#define UNKNOWN_UPPER 3
+#define FEW_BITS 8        /* of the lowest numbers: letters up to U+00FF, and those of the first profiles */
+#define FEW (1 << FEW_BITS)
 #define LANGUAGE_BITS 6
-#define MANY 8             /* shares of an n-gram that has a row */
+#define WIDTH 56          /* of a row: LANGUAGES, and zero where vectors need it */
+#define MANY 8            /* shares of an n-gram that has a row */
 
-#ifdef __GNUC__
-#define PREFETCH(at) __builtin_prefetch(at)
+/* Compiled twice, and chosen when it is loaded: a quarter less time for a text. It needs GCC and the GNU C library. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
+#define FOR_AVX2_TOO __attribute__((target_clones("avx2", "default")))
 #else
-#define PREFETCH(at) ((void)0)
+#define FOR_AVX2_TOO
 #endif
 
 typedef unsigned char byte;
@@ -40,7 +43,8 @@ typedef struct {
     PyObject_HEAD
     PyObject *normalize;   /* NGram.normalize */
     uint16_t *numbers;     /* of the characters of the profiles */
-    uint16_t *normalized;  /* number and flag of what each character is read as; 0 before it was met */
+    uint16_t *normalized;  /* of what each character is read as; 0 before it was met */
+    byte upper[1 << CHARACTER_BITS];  /* whether the character of a number is one, as str.isupper has it */
     uint16_t known;        /* numbers given */
     uint64_t *table;       /* the n-grams of the profiles */
     size_t mask;           /* places of the table less one */
@@ -50,7 +54,8 @@ typedef struct {
     double totals[3][LANGUAGES];  /* n-grams of each length that a language has */
     double *dense;         /* rows of probabilities by language, of n-grams with many shares */
     byte *pairs;           /* a bit for each pair of numbers that is in the profiles */
-    byte triples[1 << (3 * FEW_BITS - 3)];  /* for each triple of the lowest numbers */
+    byte *few_pairs;       /* what n_grams_at tells of pairs of numbers below FEW */
+    uint64_t *few_triples; /* a bit for each such triple of which it tells */
     uint32_t *draws;       /* what random.Random(0) draws, 32 bits each */
     Py_ssize_t draw_count;
     int compensated;       /* sum() as of Python 3.12 */
@@ -58,17 +63,25 @@ typedef struct {
 
 /* The profiles */
 
-static inline size_t first_place(const Detector *self, uint64_t gram)
-{
-    return (gram * 0x9E3779B97F4A7C15u) >> 40 & self->mask;
-}
-
 static inline size_t place_of(const Detector *self, uint64_t gram)
 {
-    size_t place = first_place(self, gram);
+    size_t place = (gram * 0x9E3779B97F4A7C15u) >> 40 & self->mask;
     while (self->table[place] && self->table[place] >> ENTRY_BITS != gram)
         place = (place + 1) & self->mask;
     return place;
+}
+
+/* The number of a character, a new one where it has none; 0 after an error. */
+static uint16_t number_of(Detector *self, Py_UCS4 each)
+{
+    if (self->numbers[each])
+        return self->numbers[each];
+    if (self->known + 1 >= 1 << CHARACTER_BITS) {
+        PyErr_SetString(PyExc_ValueError, "the language profiles have too many characters");
+        return 0;
+    }
+    self->upper[++self->known] = Py_UNICODE_ISUPPER(each) != 0;
+    return self->numbers[each] = self->known;
 }
 
 /* The n-gram of a word of a profile; 0 after an error. */
@@ -81,15 +94,10 @@ static uint64_t gram_of(Detector *self, PyObject *word)
     }
     uint64_t gram = 0;
     for (Py_ssize_t each = 0; each < length; each++) {
-        uint16_t *number = &self->numbers[PyUnicode_READ_CHAR(word, each)];
-        if (!*number) {
-            if (self->known + 1 >= 1 << CHARACTER_BITS) {
-                PyErr_SetString(PyExc_ValueError, "the language profiles have too many characters");
-                return 0;
-            }
-            *number = ++self->known;
-        }
-        gram = gram << CHARACTER_BITS | *number;
+        uint16_t number = number_of(self, PyUnicode_READ_CHAR(word, each));
+        if (!number)
+            return 0;
+        gram = gram << CHARACTER_BITS | number;
     }
     return gram;
 }
@@ -99,34 +107,6 @@ static inline int bit(const byte *bits, uint64_t at) { return bits[at >> 3] >> (
 static inline void set_bit(byte *bits, uint64_t at) { bits[at >> 3] |= 1 << (at & 7); }
 
 static const uint64_t one = (1 << CHARACTER_BITS) - 1, two = ((uint64_t)1 << 2 * CHARACTER_BITS) - 1;
-
-/* Whether all characters of a triple have one of the lowest numbers. */
-static inline int is_frequent(uint64_t gram)
-{
-    const uint64_t high = one >> FEW_BITS << FEW_BITS;
-    return !(gram & (high | high << CHARACTER_BITS | high << 2 * CHARACTER_BITS));
-}
-
-static inline uint64_t pack(uint64_t gram)
-{
-    return gram >> 2 * CHARACTER_BITS << 2 * FEW_BITS | (gram >> CHARACTER_BITS & one) << FEW_BITS | (gram & one);
-}
-
-/* Whether the profiles have three characters; those of most texts are decided in few cache lines. */
-static inline int has_triple(const Detector *self, uint64_t gram)
-{
-    return is_frequent(gram) ? bit(self->triples, pack(gram)) : self->table[place_of(self, gram)] != 0;
-}
-
-/* A new n-gram: its entry, and the bit that tells of it. */
-static void enter(Detector *self, size_t place, uint64_t gram)
-{
-    self->table[place] = gram << ENTRY_BITS | self->entries++;
-    if (gram <= two)
-        set_bit(self->pairs, gram); /* one character is a pair with none */
-    else if (is_frequent(gram))
-        set_bit(self->triples, pack(gram));
-}
 
 /* For each word of each profile: a new entry and one more share in `counts`, or, where `next` is given, its share. */
 static int read_profiles(Detector *self, PyObject *profiles, uint32_t *counts, uint32_t *next)
@@ -145,7 +125,9 @@ static int read_profiles(Detector *self, PyObject *profiles, uint32_t *counts, u
             size_t place = place_of(self, gram);
             if (!next) {
                 if (!self->table[place])
-                    enter(self, place, gram);
+                    self->table[place] = gram << ENTRY_BITS | self->entries++;
+                if (gram <= two && gram != SPACE)
+                    set_bit(self->pairs, gram); /* one character is a pair with none */
                 counts[self->table[place] & ENTRY]++;
                 continue;
             }
@@ -165,10 +147,10 @@ static const double *row_of(const Detector *self, uint64_t gram, double *row)
 {
     uint64_t entry = self->table[place_of(self, gram)];
     if (entry & DENSE)
-        return self->dense + (entry & ENTRY) * LANGUAGES;
+        return self->dense + (entry & ENTRY) * WIDTH;
     entry &= ENTRY;
     const double *totals = self->totals[gram > two ? 2 : gram > one];
-    for (int each = 0; each < LANGUAGES; each++)
+    for (int each = 0; each < WIDTH; each++)
         row[each] = 0.0;
     for (uint32_t at = self->first[entry]; at < self->first[entry + 1]; at++) {
         uint32_t language = self->shares[at] & ((1 << LANGUAGE_BITS) - 1);
@@ -183,7 +165,7 @@ static int make_rows(Detector *self)
     size_t count = 0;
     for (uint32_t each = 0; each < self->entries; each++)
         count += self->first[each + 1] - self->first[each] >= MANY;
-    self->dense = PyMem_Calloc(count + 1, LANGUAGES * sizeof *self->dense);
+    self->dense = PyMem_Calloc(count + 1, WIDTH * sizeof *self->dense);
     if (!self->dense) {
         PyErr_NoMemory();
         return -1;
@@ -192,8 +174,46 @@ static int make_rows(Detector *self)
         uint64_t gram = self->table[place] >> ENTRY_BITS, entry = self->table[place] & ENTRY;
         if (!gram || self->first[entry + 1] - self->first[entry] < MANY)
             continue;
-        row_of(self, gram, self->dense + --count * LANGUAGES);
+        row_of(self, gram, self->dense + --count * WIDTH);
         self->table[place] = gram << ENTRY_BITS | DENSE | count;
+    }
+    return 0;
+}
+
+/* Which of the n-grams that end a triple are read and in the profiles: 1 for its last character, 2 for two, 4 for all
+ * three. Where a word begins, the triple has a space and one character. Of capitals, all but the first are not read. */
+static byte n_grams_at(const Detector *self, uint64_t triple)
+{
+    if (self->upper[triple & one] && self->upper[triple >> CHARACTER_BITS & one])
+        return 0;
+    int has_triple = triple > two && self->table[place_of(self, triple)];
+    return bit(self->pairs, triple & one) | bit(self->pairs, triple & two) << 1 | has_triple << 2;
+}
+
+/* Where few_triples has the bits of 64 third characters. Those of Latin letters are close together. */
+static inline size_t few_place(uint64_t first, uint64_t second, uint64_t third)
+{
+    return (third >> 6) << 2 * FEW_BITS | first << FEW_BITS | second;
+}
+
+/* Asks n_grams_at for the characters that most texts are of. */
+static int learn_few(Detector *self)
+{
+    self->few_pairs = PyMem_Calloc(FEW, FEW);
+    self->few_triples = PyMem_Calloc(FEW * FEW / 8, FEW);
+    if (!self->few_pairs || !self->few_triples) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (uint64_t second = 1; second < FEW; second++)
+        for (uint64_t third = 1; third < FEW; third++)
+            self->few_pairs[second << FEW_BITS | third] = n_grams_at(self, second << CHARACTER_BITS | third);
+    self->few_pairs[SPACE << FEW_BITS | SPACE] = 0;
+    for (size_t place = 0; place <= self->mask; place++) {
+        uint64_t gram = self->table[place] >> ENTRY_BITS;
+        uint64_t first = gram >> 2 * CHARACTER_BITS, second = gram >> CHARACTER_BITS & one, third = gram & one;
+        if (first && (first | second | third) < FEW && n_grams_at(self, gram))
+            self->few_triples[few_place(first, second, third)] |= (uint64_t)1 << (third & 63);
     }
     return 0;
 }
@@ -226,7 +246,7 @@ static int learn(Detector *self, PyObject *profiles)
     }
     failed = failed || read_profiles(self, profiles, NULL, next) < 0;
     PyMem_Free(next);
-    return failed ? -1 : make_rows(self);
+    return failed || learn_few(self) < 0 ? -1 : make_rows(self);
 }
 
 /* The text */
@@ -307,11 +327,8 @@ static Py_ssize_t remove_mail(Py_UCS4 *text, Py_ssize_t count)
     return kept;
 }
 
-/* Whether NGram.normalize_vi may join the character with the letter before it. */
-static inline int is_accent(Py_UCS4 each)
-{
-    return each == 0x300 || each == 0x301 || each == 0x303 || each == 0x309 || each == 0x323;
-}
+/* Whether NGram.normalize_vi may join the character with the letter before it: a range that has its five accents. */
+static inline int is_accent(Py_UCS4 each) { return each >= 0x300 && each <= 0x323; }
 
 /* Whether a text may have a match of URL_RE or MAIL_RE. */
 static int has_address(PyObject *text)
@@ -331,25 +348,38 @@ typedef struct {
     int without_latin; /* whether its Latin letters are passed over */
 } Text;
 
+typedef struct {
+    uint16_t latin, other, accents; /* from A to z, from U+0300 on, is_accent */
+} Counts;
+
+/* Counts characters, MOST_CHARACTERS at most: without branches, for the compiler to look at many of them at once. */
+static inline Counts count_characters(int kind, const void *text, Py_ssize_t size)
+{
+    uint16_t latin = 0, other = 0, accents = 0;
+    for (Py_ssize_t at = 0; at < size; at++) {
+        Py_UCS4 each = PyUnicode_READ(kind, text, at);
+        latin += each >= 'A' && each <= 'z';
+        other += each >= 0x300;
+        accents += is_accent(each);
+    }
+    return (Counts){latin, other, accents};
+}
+
 /* Limits the text as Detector.append does, and looks for Latin letters as cleaning_text; false where NGram.normalize_vi
  * may join some of its characters. */
 static int measure(Text *text)
 {
-    Py_ssize_t size = text->count, latin = 0, other = 0, accents = 0;
+    Py_ssize_t size = text->count;
     text->count = size < MOST_CHARACTERS ? size : MOST_CHARACTERS;
     text->without_latin = 0;
     if (text->kind == 1)
         return 1; /* no character from U+0300 on */
-    for (Py_ssize_t at = 0; at < text->count; at++) {
-        Py_UCS4 each = PyUnicode_READ(text->kind, text->at, at);
-        latin += each >= 'A' && each <= 'z';
-        other += each >= 0x300;
-        accents += each >= 0x300 && is_accent(each);
-    }
-    text->without_latin = latin * 2 < other;
+    Counts found = text->kind == 2 ? count_characters(2, text->at, text->count)
+                                   : count_characters(4, text->at, text->count);
+    text->without_latin = found.latin * 2 < found.other;
     if (size > text->count) /* it may be joined with the last */
-        accents += is_accent(PyUnicode_READ(text->kind, text->at, text->count));
-    return !accents;
+        found.accents += is_accent(PyUnicode_READ(text->kind, text->at, text->count));
+    return !found.accents;
 }
 
 /* The n-grams of the text */
@@ -365,43 +395,38 @@ static uint16_t meet(Detector *self, Py_UCS4 each)
         return 0;
     }
     Py_UCS4 as = PyUnicode_READ_CHAR(read, 0);
-    uint16_t number = self->numbers[as] ? self->numbers[as] : UNKNOWN;
     Py_DECREF(read);
-    return self->normalized[each] = Py_UNICODE_ISUPPER(as) ? number | UPPER : number;
+    uint16_t unknown = Py_UNICODE_ISUPPER(as) ? UNKNOWN_UPPER : UNKNOWN;
+    return self->normalized[each] = self->numbers[as] ? self->numbers[as] : unknown;
 }
 
 /* Writes the n-grams that the profiles have, in the order of NGram.add_char; -1 after an error. */
 static Py_ssize_t extract(Detector *self, Text text, uint64_t *grams)
 {
-    uint64_t last = SPACE; /* characters, at most three */
+    uint64_t first = 0, second = SPACE, third;
     Py_ssize_t found = 0;
-    int after_upper = 0, in_capitals = 0;
+    Py_UCS4 passed_over = text.without_latin ? 'z' - 'A' + 1 : 0;
     for (Py_ssize_t at = 0; at < text.count; at++) {
         Py_UCS4 each = PyUnicode_READ(text.kind, text.at, at);
-        if (text.without_latin && each >= 'A' && each <= 'z')
+        if (each - 'A' < passed_over)
             continue;
-        uint16_t read = self->normalized[each];
-        if (!read && !(read = meet(self, each)))
+        if (!(third = self->normalized[each]) && !(third = meet(self, each)))
             return -1;
-        int upper = (read & UPPER) != 0;
-        uint64_t number = read & one;
-        if ((last & one) == SPACE) {
-            last = SPACE;
-            after_upper = in_capitals = 0;
-            if (number == SPACE)
-                continue;
-        }
-        last = (last & two) << CHARACTER_BITS | number;
-        in_capitals = upper && (after_upper || in_capitals);
-        after_upper = upper;
-        if (in_capitals)
-            continue;
-        grams[found] = number;
-        found += number != SPACE && bit(self->pairs, number);
-        grams[found] = last & two;
-        found += bit(self->pairs, last & two);
-        grams[found] = last;
-        found += last > two && has_triple(self, last);
+        uint64_t pair = second << CHARACTER_BITS | third, triple = first << 2 * CHARACTER_BITS | pair;
+        unsigned has;
+        if ((first | second | third) < FEW)
+            has = self->few_pairs[second << FEW_BITS | third] |
+                  (self->few_triples[few_place(first, second, third)] >> (third & 63) & 1) << 2;
+        else
+            has = n_grams_at(self, triple);
+        grams[found] = third;
+        found += has & 1;
+        grams[found] = pair;
+        found += has >> 1 & 1;
+        grams[found] = triple;
+        found += has >> 2;
+        first = third == SPACE ? 0 : second;
+        second = third;
     }
     return found;
 }
@@ -457,48 +482,45 @@ static double sum(const double *each, int compensated)
     return lost && isfinite(lost) ? total + lost : total;
 }
 
-/* Detector._normalize_prob; tells whether one is above its threshold. */
-static int normalize(double *probabilities, int compensated)
+/* Detector._update_lang_prob for each row */
+static inline void update(double *restrict probabilities, const double *const *rows, int now, double weight)
 {
+    for (int each = 0; each < WIDTH; each++) {
+        double probability = probabilities[each];
+        for (int step = 0; step < now; step++)
+            probability *= weight + rows[step][each];
+        probabilities[each] = probability;
+    }
+}
+
+/* Some steps, then Detector._normalize_prob; tells whether a probability is above its threshold. */
+FOR_AVX2_TOO
+static int advance(double *restrict probabilities, const double *const *rows, int now, double weight, int compensated)
+{
+    if (now == 1)
+        update(probabilities, rows, 1, weight);
+    else
+        update(probabilities, rows, BETWEEN_CHECKS, weight);
     double total = sum(probabilities, compensated);
     int converged = 0;
-    for (int each = 0; each < LANGUAGES; each++) {
+    for (int each = 0; each < WIDTH; each++)
         probabilities[each] /= total;
+    for (int each = 0; each < WIDTH; each++)
         converged |= probabilities[each] > 0.99999;
-    }
     return converged;
 }
 
-/* Detector._update_lang_prob */
-static void update(double *restrict probabilities, const double *restrict row, double weight)
-{
-    for (int each = 0; each < LANGUAGES; each++)
-        probabilities[each] *= weight + row[each];
-}
-
-/* Picks the next n-grams; false where there are no draws left. */
+/* Picks the next n-grams and finds their rows; false where there are no draws left. */
 static int pick(const Detector *self, Random *random, const uint64_t *grams, Py_ssize_t count, int bits, int now,
-                uint64_t *picked)
+                const double **rows, double scratch[][WIDTH])
 {
     for (int each = 0; each < now; each++) {
         Py_ssize_t chosen = draw_below(random, count, bits);
         if (chosen < 0)
             return 0;
-        picked[each] = grams[chosen];
-        PREFETCH(self->table + first_place(self, picked[each]));
+        rows[each] = row_of(self, grams[chosen], scratch[each]);
     }
     return 1;
-}
-
-/* Finds the rows of n-grams, all of them before the first is needed: they are far apart in memory. */
-static void look_up(const Detector *self, const uint64_t *picked, int now, const double **rows,
-                    double scratch[][LANGUAGES])
-{
-    for (int each = 0; each < now; each++) {
-        rows[each] = row_of(self, picked[each], scratch[each]);
-        for (int at = 0; at < LANGUAGES; at += 8)
-            PREFETCH(rows[each] + at);
-    }
 }
 
 /* Detector._detect_block after its n-grams are there; -1 where there are no draws left. */
@@ -509,20 +531,16 @@ static int detect(const Detector *self, const uint64_t *grams, Py_ssize_t count,
     while (count >> bits)
         bits++;
     for (int trial = 0; trial < TRIALS; trial++) {
-        double probabilities[LANGUAGES], scratch[BETWEEN_CHECKS][LANGUAGES];
+        double probabilities[WIDTH] = {0}, scratch[BETWEEN_CHECKS][WIDTH];
         const double *rows[BETWEEN_CHECKS];
-        uint64_t picked[BETWEEN_CHECKS];
         double weight = (0.5 + draw_gauss(&random) * 0.05) / 10000;
         for (int each = 0; each < LANGUAGES; each++)
             probabilities[each] = 1.0 / LANGUAGES;
         for (int steps = 1;; steps += BETWEEN_CHECKS) {
             int now = steps == 1 ? 1 : BETWEEN_CHECKS;
-            if (!pick(self, &random, grams, count, bits, now, picked))
+            if (!pick(self, &random, grams, count, bits, now, rows, scratch))
                 return -1;
-            look_up(self, picked, now, rows, scratch);
-            for (int step = 0; step < now; step++)
-                update(probabilities, rows[step], weight);
-            if (normalize(probabilities, self->compensated) || steps > MOST_STEPS)
+            if (advance(probabilities, rows, now, weight, self->compensated) || steps > MOST_STEPS)
                 break;
         }
         for (int each = 0; each < LANGUAGES; each++)
@@ -584,6 +602,8 @@ static void detector_dealloc(Detector *self)
     PyMem_Free(self->first);
     PyMem_Free(self->shares);
     PyMem_Free(self->pairs);
+    PyMem_Free(self->few_pairs);
+    PyMem_Free(self->few_triples);
     PyMem_Free(self->dense);
     PyMem_Free(self->draws);
     Py_XDECREF(self->normalize);
@@ -601,11 +621,11 @@ static int prepare_tables(Detector *self, const Py_buffer *draws)
         return -1;
     }
     self->numbers[' '] = SPACE;
-    self->known = UNKNOWN;
-    for (int each = 'A'; each <= 'Z'; each++) {
-        self->numbers[each] = ++self->known;
-        self->numbers[each + 'a' - 'A'] = ++self->known;
-    }
+    self->known = UNKNOWN_UPPER;
+    self->upper[UNKNOWN_UPPER] = 1;
+    for (Py_UCS4 each = 'A'; each <= 0xFF; each++)
+        if (Py_UNICODE_ISALPHA(each))
+            number_of(self, each);
     self->draw_count = draws->len / 4;
     if (self->draw_count < 4) {
         PyErr_SetString(PyExc_ValueError, "too few draws");
