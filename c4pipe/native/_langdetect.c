@@ -53,7 +53,6 @@ typedef struct {
     uint32_t *shares;      /* how often a language has the n-gram, above the number of the language */
     double totals[3][LANGUAGES];  /* n-grams of each length that a language has */
     double *dense;         /* rows of probabilities by language, of n-grams with many shares */
-    byte *pairs;           /* a bit for each pair of numbers that is in the profiles */
     byte *few_pairs;       /* what n_grams_at tells of pairs of numbers below FEW */
     uint64_t *few_triples; /* a bit for each such triple of which it tells */
     uint32_t *draws;       /* what random.Random(0) draws, 32 bits each */
@@ -102,9 +101,7 @@ static uint64_t gram_of(Detector *self, PyObject *word)
     return gram;
 }
 
-static inline int bit(const byte *bits, uint64_t at) { return bits[at >> 3] >> (at & 7) & 1; }
-
-static inline void set_bit(byte *bits, uint64_t at) { bits[at >> 3] |= 1 << (at & 7); }
+static inline int has_gram(const Detector *self, uint64_t gram) { return self->table[place_of(self, gram)] != 0; }
 
 static const uint64_t one = (1 << CHARACTER_BITS) - 1, two = ((uint64_t)1 << 2 * CHARACTER_BITS) - 1;
 
@@ -126,8 +123,6 @@ static int read_profiles(Detector *self, PyObject *profiles, uint32_t *counts, u
             if (!next) {
                 if (!self->table[place])
                     self->table[place] = gram << ENTRY_BITS | self->entries++;
-                if (gram <= two && gram != SPACE)
-                    set_bit(self->pairs, gram); /* one character is a pair with none */
                 counts[self->table[place] & ENTRY]++;
                 continue;
             }
@@ -186,8 +181,8 @@ static byte n_grams_at(const Detector *self, uint64_t triple)
 {
     if (self->upper[triple & one] && self->upper[triple >> CHARACTER_BITS & one])
         return 0;
-    int has_triple = triple > two && self->table[place_of(self, triple)];
-    return bit(self->pairs, triple & one) | bit(self->pairs, triple & two) << 1 | has_triple << 2;
+    int has_one = (triple & one) != SPACE && has_gram(self, triple & one);
+    return has_one | has_gram(self, triple & two) << 1 | (triple > two && has_gram(self, triple)) << 2;
 }
 
 /* Where few_triples has the bits of 64 third characters. Those of Latin letters are close together. */
@@ -196,7 +191,7 @@ static inline size_t few_place(uint64_t first, uint64_t second, uint64_t third)
     return (third >> 6) << 2 * FEW_BITS | first << FEW_BITS | second;
 }
 
-/* Asks n_grams_at for the characters that most texts are of. */
+/* Asks n_grams_at for the characters of most texts, whose answers are in few cache lines. */
 static int learn_few(Detector *self)
 {
     self->few_pairs = PyMem_Calloc(FEW, FEW);
@@ -234,9 +229,8 @@ static int learn(Detector *self, PyObject *profiles)
     self->table = PyMem_Calloc(self->mask + 1, sizeof *self->table);
     self->first = PyMem_Calloc(words + 1, sizeof *self->first);
     self->shares = PyMem_Calloc(words + 1, sizeof *self->shares);
-    self->pairs = PyMem_Calloc((two >> 3) + 1, 1);
     uint32_t *next = PyMem_Calloc(words + 1, sizeof *next);
-    int failed = !self->table || !self->first || !self->shares || !self->pairs || !next;
+    int failed = !self->table || !self->first || !self->shares || !next;
     if (failed)
         PyErr_NoMemory();
     failed = failed || read_profiles(self, profiles, self->first + 1, NULL) < 0;
@@ -601,7 +595,6 @@ static void detector_dealloc(Detector *self)
     PyMem_Free(self->table);
     PyMem_Free(self->first);
     PyMem_Free(self->shares);
-    PyMem_Free(self->pairs);
     PyMem_Free(self->few_pairs);
     PyMem_Free(self->few_triples);
     PyMem_Free(self->dense);
@@ -625,7 +618,7 @@ static int prepare_tables(Detector *self, const Py_buffer *draws)
     self->upper[UNKNOWN_UPPER] = 1;
     for (Py_UCS4 each = 'A'; each <= 0xFF; each++)
         if (Py_UNICODE_ISALPHA(each))
-            number_of(self, each);
+            number_of(self, each); /* the lowest numbers: see learn_few */
     self->draw_count = draws->len / 4;
     if (self->draw_count < 4) {
         PyErr_SetString(PyExc_ValueError, "too few draws");
