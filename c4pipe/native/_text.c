@@ -645,41 +645,35 @@ static PyType_Spec lines_type = {"c4pipe.native._text.Lines", sizeof(Lines), 0, 
 
 /* Lower case */
 
-/* Of U+0080 to U+07FF the lower case, where that takes as much room; 0 where only str.lower knows it. */
-static uint16_t lower_of[0x800];
-
 /* Of U+0000 to U+FFFF what lower_point tells. */
 static uint16_t lower_table[0x10000];
 
-/* The lower case of a character; 0 where only str.lower knows it. */
+/* The lower case of a character, where that takes as much room; 0 where only str.lower knows it. */
 static inline Py_UCS4 lower_point(Py_UCS4 each)
 {
-    if (each < 0x80)
-        return lower(each);
-    if (each < 0x800)
-        return lower_of[each];
-    /* blocks of punctuation, signs and scripts that have no other case */
-    int caseless = each < 0x1000 || (each >= 0x2000 && each < 0x2040) || (each >= 0x3000 && each < 0xA000) ||
-                   (each >= 0xB000 && each < 0xE000) || (each >= 0x1F000 && each < 0x20000);
-    return caseless ? each : 0;
+    if (each < 0x10000)
+        return lower_table[each];
+    return each >= 0x1F000 && each < 0x20000 ? each : 0; /* signs */
 }
 
 static int learn_lower(void)
 {
-    for (Py_UCS4 each = 0x80; each < 0x800; each++) {
+    for (Py_UCS4 each = 0; each < 0x800; each++) {
         PyObject *character = PyUnicode_FromOrdinal(each);
         PyObject *made = character ? PyObject_CallMethod(character, "lower", NULL) : NULL;
         Py_XDECREF(character);
         if (!made)
             return -1;
         Py_UCS4 known = PyUnicode_GET_LENGTH(made) == 1 ? PyUnicode_READ_CHAR(made, 0) : 0;
-        if (known >= 0x80 && known < 0x800 && (known < 0x100) == (each < 0x100) &&
-            each != 0x3A3) /* a capital sigma's depends on what is around it */
-            lower_of[each] = known;
+        int same_room = (known < 0x80) == (each < 0x80) && (known < 0x100) == (each < 0x100) && known < 0x800;
+        if (same_room && each != 0x3A3) /* a capital sigma's depends on what is around it */
+            lower_table[each] = known;
         Py_DECREF(made);
     }
-    for (Py_UCS4 each = 0; each < 0x10000; each++)
-        lower_table[each] = lower_point(each);
+    for (Py_UCS4 each = 0x800; each < 0x10000; each++) /* punctuation, signs and scripts that have no other case */
+        if (each < 0x1000 || (each >= 0x2000 && each < 0x2040) || (each >= 0x3000 && each < 0xA000) ||
+            (each >= 0xB000 && each < 0xE000))
+            lower_table[each] = each;
     return 0;
 }
 
@@ -691,18 +685,14 @@ static PyObject *lower_text(PyObject *Py_UNUSED(unused), PyObject *given)
     PyObject *made = PyUnicode_New(length, PyUnicode_MAX_CHAR_VALUE(given));
     if (!made)
         return NULL;
+    int kind = PyUnicode_KIND(given), unknown = 0;
     const void *from = PyUnicode_DATA(given);
     void *to = PyUnicode_DATA(made);
-    int unknown = 0;
-    if (PyUnicode_KIND(given) == 1)
-        for (Py_ssize_t at = 0; at < length; at++)
-            unknown |= !(((Py_UCS1 *)to)[at] = lower_table[((const Py_UCS1 *)from)[at]]);
-    else if (PyUnicode_KIND(given) == 2)
-        for (Py_ssize_t at = 0; at < length; at++)
-            unknown |= !(((Py_UCS2 *)to)[at] = lower_table[((const Py_UCS2 *)from)[at]]);
-    else
-        for (Py_ssize_t at = 0; at < length; at++)
-            unknown |= !(((Py_UCS4 *)to)[at] = lower_point(((const Py_UCS4 *)from)[at]));
+    for (Py_ssize_t at = 0; at < length; at++) {
+        Py_UCS4 known = lower_point(PyUnicode_READ(kind, from, at));
+        unknown |= !known;
+        PyUnicode_WRITE(kind, to, at, known);
+    }
     if (unknown)
         Py_SETREF(made, PyObject_CallMethod(given, "lower", NULL));
     return made;
