@@ -105,8 +105,12 @@ static inline int has_gram(const Detector *self, uint64_t gram) { return self->t
 
 static const uint64_t one = (1 << CHARACTER_BITS) - 1, two = ((uint64_t)1 << 2 * CHARACTER_BITS) - 1;
 
-/* For each word of each profile: a new entry and one more share in `counts`, or, where `next` is given, its share. */
-static int read_profiles(Detector *self, PyObject *profiles, uint32_t *counts, uint32_t *next)
+typedef struct {
+    uint32_t entry, share;
+} Read;
+
+/* Enters the words of the profiles, counts those of each entry in `first`, and writes their shares as they come. */
+static int read_profiles(Detector *self, PyObject *profiles, Read *read)
 {
     for (uint32_t language = 0; language < LANGUAGES; language++) {
         PyObject *frequencies, *word, *frequency;
@@ -119,19 +123,16 @@ static int read_profiles(Detector *self, PyObject *profiles, uint32_t *counts, u
             uint64_t gram = gram_of(self, word);
             if (!gram)
                 return -1;
-            size_t place = place_of(self, gram);
-            if (!next) {
-                if (!self->table[place])
-                    self->table[place] = gram << ENTRY_BITS | self->entries++;
-                counts[self->table[place] & ENTRY]++;
-                continue;
-            }
             long times = PyLong_AsLong(frequency);
             if (times < 0 || times >= 1L << (32 - LANGUAGE_BITS)) {
                 PyErr_Format(PyExc_ValueError, "a language profile has %R %R times", word, frequency);
                 return -1;
             }
-            self->shares[next[self->table[place] & ENTRY]++] = (uint32_t)times << LANGUAGE_BITS | language;
+            size_t place = place_of(self, gram);
+            if (!self->table[place])
+                self->table[place] = gram << ENTRY_BITS | self->entries++;
+            *read = (Read){self->table[place] & ENTRY, (uint32_t)times << LANGUAGE_BITS | language};
+            self->first[read++->entry]++;
         }
     }
     return 0;
@@ -229,17 +230,16 @@ static int learn(Detector *self, PyObject *profiles)
     self->table = PyMem_Calloc(self->mask + 1, sizeof *self->table);
     self->first = PyMem_Calloc(words + 1, sizeof *self->first);
     self->shares = PyMem_Calloc(words + 1, sizeof *self->shares);
-    uint32_t *next = PyMem_Calloc(words + 1, sizeof *next);
-    int failed = !self->table || !self->first || !self->shares || !next;
+    Read *read = PyMem_Malloc((words + 1) * sizeof *read);
+    int failed = !self->table || !self->first || !self->shares || !read;
     if (failed)
         PyErr_NoMemory();
-    failed = failed || read_profiles(self, profiles, self->first + 1, NULL) < 0;
-    for (uint32_t each = 0; !failed && each < self->entries; each++) {
-        self->first[each + 1] += self->first[each];
-        next[each] = self->first[each];
-    }
-    failed = failed || read_profiles(self, profiles, NULL, next) < 0;
-    PyMem_Free(next);
+    failed = failed || read_profiles(self, profiles, read) < 0;
+    for (uint32_t each = 0; !failed && each < self->entries; each++)
+        self->first[each + 1] += self->first[each]; /* where its shares end */
+    for (size_t each = words; !failed && each--;)
+        self->shares[--self->first[read[each].entry]] = read[each].share;
+    PyMem_Free(read);
     return failed || learn_few(self) < 0 ? -1 : make_rows(self);
 }
 
@@ -342,38 +342,21 @@ typedef struct {
     int without_latin; /* whether its Latin letters are passed over */
 } Text;
 
-typedef struct {
-    uint16_t latin, other, accents; /* from A to z, from U+0300 on, is_accent */
-} Counts;
-
-/* Counts characters, MOST_CHARACTERS at most: without branches, for the compiler to look at many of them at once. */
-static inline Counts count_characters(int kind, const void *text, Py_ssize_t size)
+/* Limits the text as Detector.append does, and looks for Latin letters as cleaning_text; false where NGram.normalize_vi
+ * may join some of its characters. Each kind has a loop without branches, by which many characters are seen at once. */
+static inline int measure(int kind, Text *text)
 {
+    Py_ssize_t size = text->count, count = size < MOST_CHARACTERS ? size : MOST_CHARACTERS;
     uint16_t latin = 0, other = 0, accents = 0;
-    for (Py_ssize_t at = 0; at < size; at++) {
-        Py_UCS4 each = PyUnicode_READ(kind, text, at);
+    for (Py_ssize_t at = 0; at < count; at++) {
+        Py_UCS4 each = PyUnicode_READ(kind, text->at, at);
         latin += each >= 'A' && each <= 'z';
         other += each >= 0x300;
         accents += is_accent(each);
     }
-    return (Counts){latin, other, accents};
-}
-
-/* Limits the text as Detector.append does, and looks for Latin letters as cleaning_text; false where NGram.normalize_vi
- * may join some of its characters. */
-static int measure(Text *text)
-{
-    Py_ssize_t size = text->count;
-    text->count = size < MOST_CHARACTERS ? size : MOST_CHARACTERS;
-    text->without_latin = 0;
-    if (text->kind == 1)
-        return 1; /* no character from U+0300 on */
-    Counts found = text->kind == 2 ? count_characters(2, text->at, text->count)
-                                   : count_characters(4, text->at, text->count);
-    text->without_latin = found.latin * 2 < found.other;
-    if (size > text->count) /* it may be joined with the last */
-        found.accents += is_accent(PyUnicode_READ(text->kind, text->at, text->count));
-    return !found.accents;
+    text->count = count;
+    text->without_latin = latin * 2 < other;
+    return !accents && (size == count || !is_accent(PyUnicode_READ(kind, text->at, count))); /* joined with the last */
 }
 
 /* The n-grams of the text */
@@ -567,7 +550,8 @@ static PyObject *guess(Detector *self, PyObject *args)
             return NULL;
         read = (Text){4, edited, remove_mail(edited, remove_urls(edited, read.count)), 0};
     }
-    int failed = !measure(&read) && !prepared;
+    int plain = read.kind == 1 ? measure(1, &read) : read.kind == 2 ? measure(2, &read) : measure(4, &read);
+    int failed = !plain && !prepared;
     double means[LANGUAGES] = {0};
     uint64_t *grams = failed ? NULL : PyMem_Malloc((3 * read.count + 1) * sizeof *grams);
     if (grams) {
