@@ -1,6 +1,6 @@
 """The graph of job 2. Its steps hold little logic: shuffle, keepers, repeats and page batches are pure functions."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from c4pipe.clean import examples
@@ -25,35 +25,55 @@ def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: Dedu
         plan: the parameters of the steps.
     """
     shown = examples.choose_files(path for _, group in groups for _, path in group)
-    files = flow.create("Work files", groups)
-    urls = flow.do("Read URLs", files, ReadUrls(plan))
-    url_buckets = flow.group("Group URLs", urls["rows"])
-    stale = flow.do("Find stale captures", url_buckets, FindStaleCaptures(plan))
-    near: dict[str, Any] = {}
-    stayed: dict[str, Any] = {}
-    near_reports: list[Any] = []
-    if plan.near:
-        near["near"], stayed["stayed"], near_reports = find_near_duplicates(flow, files, stale["rows"], plan)
-    stale_by_group = flow.join("Stale captures to their group", files=files, stale=stale["rows"], **near)
-    spans = flow.do("Read spans", stale_by_group, ReadSpans(plan))
-    span_buckets = flow.group("Group spans", spans["rows"])
-    repeated = flow.do("Find repeated spans", span_buckets, FindRepeats(plan))
-    marks = {"marks": flow.merge("All repeated spans", spans["repeats"], repeated["rows"])}
-    keeper_reports: list[Any] = []
-    if plan.moves_keepers:
-        marks["marks"], marks["changes"], keeper_reports = choose_keepers(
-            flow, marks["marks"], plan.spill, plan.span["size"]
-        )
-    marked = flow.join("Marks to their group", files=files, stale=stale["rows"], **near, **stayed, **marks)
-    pages = flow.do("Finish pages", marked, FinishPages(plan, shown))
+    pages, reports = _finish_pages(flow, flow.create("Work files", groups), plan, shown)
     if plan.near:
         hosts = flow.do("Count hosts", flow.group("Group hosts", pages["hosts"]), CountHosts(plan))
-        near_reports.append(hosts[REPORT])
-    removed = flow.group("Group removed spans", pages["removed"])
-    repeats = flow.do("Count removed spans", removed, CountRepeats(plan))
+        reports.append(hosts[REPORT])
+    repeats = flow.do("Count removed spans", flow.group("Group removed spans", pages["removed"]), CountRepeats(plan))
     names = flow.create("Shards", [(number, tuple(name)) for number, name in enumerate(plan.layout.shards())])
     shards = flow.join("Pages to their shard", shard=names, pages=pages["rows"])
     written = flow.do("Write shard", shards, WriteShard(plan))
-    dedup_reports = [each[REPORT] for each in (urls, stale, spans, repeated, pages, repeats, written)]
-    reports = flow.merge("All reports", *dedup_reports, *near_reports, *keeper_reports)
-    flow.do("Publish", flow.fold("Add up reports", reports, control_totals.add_reports), Publish(plan, shown))
+    all_reports = flow.merge("All reports", *reports, repeats[REPORT], written[REPORT])
+    flow.do("Publish", flow.fold("Add up reports", all_reports, control_totals.add_reports), Publish(plan, shown))
+
+
+# A collection of a local flow is a list with an entry for each block of rows, so no name holds one longer than it is
+# needed: each of these functions returns only what others read.
+
+
+def _finish_pages(flow: Flow, files: Any, plan: DedupPlan, shown: Collection[str]) -> tuple[Any, list[Any]]:
+    """Adds the steps up to the finished pages; returns the outputs of the last one, and all reports."""
+    stale, reports = _find_stale(flow, files, plan)
+    near: dict[str, Any] = {}
+    stayed: dict[str, Any] = {}
+    if plan.near:
+        near["near"], stayed["stayed"], near_reports = find_near_duplicates(flow, files, stale, plan)
+        reports += near_reports
+    dropped = {"files": files, "stale": stale, **near}
+    marks, mark_reports = _mark_repeats(flow, dropped, plan)
+    marked = flow.join("Marks to their group", **dropped, **stayed, **marks)
+    pages = flow.do("Finish pages", marked, FinishPages(plan, shown))
+    return pages, [*reports, *mark_reports, pages[REPORT]]
+
+
+def _find_stale(flow: Flow, files: Any, plan: DedupPlan) -> tuple[Any, list[Any]]:
+    """Adds the steps that find the captures that are not the newest; returns their rows, and the reports."""
+    urls = flow.do("Read URLs", files, ReadUrls(plan))
+    stale = flow.do("Find stale captures", flow.group("Group URLs", urls["rows"]), FindStaleCaptures(plan))
+    return stale["rows"], [urls[REPORT], stale[REPORT]]
+
+
+def _mark_repeats(flow: Flow, dropped: Mapping[str, Any], plan: DedupPlan) -> tuple[dict[str, Any], list[Any]]:
+    """Adds the steps that decide which copy of each repeated span stays; returns their marks, and the reports."""
+    repeats, reports = _find_repeats(flow, dropped, plan)
+    if not plan.moves_keepers:
+        return {"marks": repeats}, reports
+    marks, changes, keeper_reports = choose_keepers(flow, repeats, plan.spill, plan.span["size"])
+    return {"marks": marks, "changes": changes}, [*reports, *keeper_reports]
+
+
+def _find_repeats(flow: Flow, dropped: Mapping[str, Any], plan: DedupPlan) -> tuple[Any, list[Any]]:
+    """Adds the steps that find the spans of more than one place; returns these, and the reports."""
+    spans = flow.do("Read spans", flow.join("Stale captures to their group", **dropped), ReadSpans(plan))
+    found = flow.do("Find repeated spans", flow.group("Group spans", spans["rows"]), FindRepeats(plan))
+    return flow.merge("All repeated spans", spans["repeats"], found["rows"]), [spans[REPORT], found[REPORT]]

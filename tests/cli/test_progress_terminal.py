@@ -60,7 +60,7 @@ def test_a_wait_is_told_apart(words: str, rest: str, wait: str) -> None:
 def one_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A WET file that takes some seconds to clean."""
     file = tmp_path_factory.mktemp("crawl") / "one.warc.wet.gz"
-    file.write_bytes(wet_bytes(sample_pages()) * 100)
+    file.write_bytes(wet_bytes(sample_pages()) * 250)
     return file
 
 

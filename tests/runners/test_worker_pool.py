@@ -37,8 +37,10 @@ print(sorted(set(sys.modules) - before))
 SLOW = "import time\nopen('begins', 'w')\ntime.sleep(60)\n"
 
 STOPPED = """
+import signal
 from c4pipe.runners import start_server
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what starts the tests in the background may ignore it
 start_server("slow")
 try:
     import time
