@@ -872,7 +872,7 @@ static PyObject *utf8_size(PyObject *Py_UNUSED(unused), PyObject *given)
     return utf8(given, &whole) < 0 ? NULL : PyLong_FromSsize_t(whole.size);
 }
 
-/* Units and their spans: see dedup/units.py */
+/* Units and their spans: see filters/spans.py */
 
 /* Writes a unit with single blanks for the white space in it; returns where that ends. */
 static byte *fold(byte *to, const byte *at, const byte *end)
