@@ -79,7 +79,7 @@ class Recipe:
         extraction: how the text of pages is made from HTML (see `wet.find_extraction`), or where documents lie in text
             files (`wet.TextLayout.extraction`); "" for the text of WET files.
 
-    Raises UsageError where its rules contradict each other.
+    Raises UsageError where its rules contradict each other, or a rule stands twice in a stage.
     """
 
     name: str
@@ -94,6 +94,12 @@ class Recipe:
     extraction: str = ""
 
     def __post_init__(self) -> None:
+        for stage in STAGES:
+            rules = [each.rule for each in getattr(self, stage)]
+            twice = next((each for each in rules if rules.count(each) > 1), None)
+            if twice:  # the second one could not be told from the first, neither in the counts nor by its parameters
+                where = f"stands twice in the stage {stage}"
+                raise UsageError(f"recipe {self.name}: the rule {twice} {where}: name it once")
         bad_words = self.find("bad_words")
         if bad_words and not self.find("language"):
             raise UsageError(

@@ -213,6 +213,12 @@ def test_with_languages_refuses_none(languages: list[str]) -> None:
         C4.with_languages(languages)
 
 
+@pytest.mark.parametrize(("recipe", "stage", "each"), STEPS)
+def test_a_rule_stands_once_in_a_stage(recipe: Recipe, stage: str, each: Step) -> None:
+    with pytest.raises(UsageError, match=rf"the rule {each.rule} stands twice in the stage {stage}: name it once"):
+        recipe.adding(stage, each)
+
+
 def test_with_languages_needs_a_recipe_that_tells_them_apart() -> None:
     with pytest.raises(UsageError, match=r"recipe unfiltered has no rule language"):
         UNFILTERED.without("language").with_languages(["de", "fr"])
