@@ -2,10 +2,9 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from functools import cached_property
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from c4pipe.clean.cached_fact import cached_fact
 from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.url_lists import UrlLists
 from c4pipe.filters import (
@@ -90,7 +89,7 @@ class PageFacts:
         fields = self.page.url, self.line_count, self.captured is not None
         return [] if all(fields) else [name for name, value in zip(_FIELDS, fields, strict=True) if not value]
 
-    @cached_property
+    @cached_fact
     def captured(self) -> int | None:
         """The timestamp in microseconds since 1970 (UTC), or None where the recipe takes it for none.
 
@@ -110,37 +109,37 @@ class PageFacts:
         """The text as crawled."""
         return self.page.body
 
-    @cached_property
+    @cached_fact
     def body_lower(self) -> str:
         """The text as crawled, in lower case."""
         return lower(self.page.body)
 
-    @cached_property
+    @cached_fact
     def text(self) -> str:
         """The kept lines joined by newlines."""
         return "\n".join(self.lines) if self.packed is None else self.packed.text()
 
-    @cached_property
+    @cached_fact
     def text_lower(self) -> str:
         """The kept lines in lower case."""
         return lower(self.text)
 
-    @cached_property
+    @cached_fact
     def page_text(self) -> PageText:
         """The kept lines joined by newlines, with their words."""
         return PageText(self.text)
 
-    @cached_property
+    @cached_fact
     def normalised_url(self) -> str:
         """The URL as the recipe's rule `normalised_url` gives it."""
         return normalise_url(self.page.url, self._resources.scheme)
 
-    @cached_property
+    @cached_fact
     def url_key(self) -> int:
         """The key of the normalised URL, which captures of one URL share."""
         return url_key(self.normalised_url)
 
-    @cached_property
+    @cached_fact
     def guess(self) -> Guess | None:
         """The most probable language of the text; `und` where the recipe has no rule `language`.
 
@@ -159,7 +158,7 @@ class PageFacts:
         """The code of the guessed language; `und` where there is no guess."""
         return self.guess.language if self.guess else UNKNOWN
 
-    @cached_property
+    @cached_fact
     def sentence_starts(self) -> list[int]:
         """The starts of the sentences, in characters of the text; each line is split by itself."""
         return self._splitter(self._parameters("few_sentences").get("model", "")).starts(self.lines)
@@ -196,13 +195,12 @@ class PageFacts:
             return self._splitter(parameters["model"]).count(self.text, sys.maxsize)
         return self.sentences_left
 
-    @cached_property
+    @cached_fact
     def unit_starts(self) -> Sequence[int]:
         """The starts of the units of `repeated_span`, in characters of the text; empty without that rule."""
         unit = self._parameters("repeated_span").get("unit")
         if unit == "line":
-            lengths = [len(line) + 1 for line in self.text.split("\n")]
-            return [0, *accumulate(lengths[:-1])]
+            return _line_starts(self.text)
         return self.sentence_starts if unit else ()
 
     @property
@@ -257,3 +255,11 @@ class PageFacts:
         if model == "nltk english":
             return self._resources.sentence_splitter("en", as_nltk=True)
         return self._resources.sentence_splitter(self.language)
+
+
+def _line_starts(text: str) -> list[int]:
+    """Returns the start of each line of a text, in characters; twice as fast as to split it."""
+    starts, find = [0], text.find
+    while start := find("\n", starts[-1]) + 1:
+        starts.append(start)
+    return starts

@@ -49,11 +49,43 @@ static Py_ssize_t find_mark(const Marks *self, Py_ssize_t place)
     return self->length;
 }
 
-/* Whether a word is behind a mark and one more character, with no white space before the mark. */
-static int is_before_word(const Marks *self, Py_ssize_t mark)
+/* Whether the library joins a character behind a mark to the sentence before it: a closing quotation mark or bracket. */
+static int is_closing(Py_UCS4 character)
 {
-    return mark + 2 < self->length && Py_UNICODE_ISALNUM(at(self, mark + 2)) &&
-           !(mark && Py_UNICODE_ISSPACE(at(self, mark - 1)));
+    switch (character) {
+    case '"': case '\'': case ')': case ']': case '}': case 0xab: case 0xbb: case 0x2019: case 0x201d:
+        return 1;
+    }
+    return 0;
+}
+
+/* Whether a sentence can begin at a place behind white space, with nothing there that is joined to the one before. */
+static int can_begin(const Marks *self, Py_ssize_t place)
+{
+    Py_UCS4 first = place < self->length ? at(self, place) : ' ';
+    if (Py_UNICODE_ISALNUM(first))
+        return 1;
+    if (Py_UNICODE_ISSPACE(first) || first == '.' || first == '?' || first == '!')
+        return 0;
+    if (is_closing(first) || first == 0x2018 || first == 0x201c)
+        return place + 1 < self->length && Py_UNICODE_ISALNUM(at(self, place + 1));
+    return 1;
+}
+
+/* Where the next sentence begins if one ends at a mark: behind closing characters and a blank (or newline); the length
+ * of the text if nothing but closing characters is behind it; -1 where only the library can tell. */
+static Py_ssize_t next_start(const Marks *self, Py_ssize_t mark, int with_newlines)
+{
+    Py_ssize_t end = mark + 1;
+    if (mark && Py_UNICODE_ISSPACE(at(self, mark - 1)))
+        return -1;
+    while (end < self->length && is_closing(at(self, end)))
+        end++;
+    if (end == self->length)
+        return end;
+    if (at(self, end) != ' ' && !(with_newlines && at(self, end) == '\n'))
+        return -1;
+    return can_begin(self, end + 1) ? end + 1 : -1;
 }
 
 static Py_ssize_t start_of_word(const Marks *self, Py_ssize_t mark)
@@ -144,7 +176,10 @@ static int add_starts(const Marks *self, PyObject *library, PyObject *ends, Foun
         Py_UCS4 next = at(self, mark + 1);
         if (next == '.' || next == ',' || Py_UNICODE_ISALNUM(next))
             continue; /* the library does not look there */
-        if (next != ' ' || !is_before_word(self, mark)) {
+        Py_ssize_t start = next_start(self, mark, 0);
+        if (start == self->length)
+            continue; /* no sentence is behind it */
+        if (start < 0) {
             by_library = 1;
             continue;
         }
@@ -152,21 +187,22 @@ static int add_starts(const Marks *self, PyObject *library, PyObject *ends, Foun
         int is_end = is_sure(self, word, mark);
         if (is_end > 0) {
             if (by_library && is_alnum(self, word, mark)) { /* no other mark is directly before this one */
-                if (split(self, library, part, mark + 1, found, 1) < 0)
+                if (split(self, library, part, start - 1, found, 1) < 0)
                     return -1;
                 by_library = 0;
             }
-            part = by_library ? part : mark + 2;
+            part = by_library ? part : start;
         } else if (!is_end && find_space(self, word, 1) < mark) {
             by_library = 1;
         } else if (!is_end) {
-            PyObject *answer = ask(self, ends, word, find_space(self, mark + 2, 1));
+            Py_ssize_t end = next == ' ' ? find_space(self, start, 1) : mark + 2;
+            PyObject *answer = ask(self, ends, word, end);
             is_end = answer ? PyObject_IsTrue(answer) : -1;
             Py_XDECREF(answer);
         }
-        if (is_end < 0 || (is_end && append(found, mark + 2) < 0))
+        if (is_end < 0 || (is_end && append(found, start) < 0))
             return -1;
-        if (part == mark + 2)
+        if (part == start)
             found->sure = PyList_GET_SIZE(found->starts);
     }
     return by_library ? split(self, library, part, self->length, found, 1) : 0;
@@ -200,8 +236,8 @@ PyObject *sure_sentences(PyObject *Py_UNUSED(unused), PyObject *args)
         return NULL;
     for (Py_ssize_t mark = find_mark(&marks, 0); found < most && mark + 1 < marks.length;
          mark = find_mark(&marks, mark + 1)) {
-        Py_UCS4 next = at(&marks, mark + 1);
-        if ((next != ' ' && next != '\n') || !is_before_word(&marks, mark))
+        Py_ssize_t start = next_start(&marks, mark, 1);
+        if (start < 0 || start == marks.length)
             continue;
         int is_end = is_sure(&marks, start_of_word(&marks, mark), mark);
         if (is_end < 0)

@@ -153,7 +153,7 @@ class Recipe:
 
     def parameters(self, rule: str) -> Mapping[str, Any]:
         """Returns the parameters of `rule`; empty where the recipe has none."""
-        first = self.find(rule)
+        first = self._by_rule.get(rule)
         return first.parameters if first else {}
 
     @property

@@ -59,7 +59,7 @@ class Page:
         """The lines of the body as `str.splitlines` separates them, trimmed, without blank ones."""
         return trimmed(self.body.splitlines())
 
-    @cached_property
+    @property
     def captured(self) -> int | None:
         """The timestamp in microseconds since 1970 (UTC), or None if it is no WARC date."""
         return microseconds(self.timestamp)

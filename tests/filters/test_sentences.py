@@ -53,6 +53,12 @@ PIECES = [
         '".',
         "”.",
         ".”",
+        '.") ',
+        "!) ",
+        ". “",
+        '? "',
+        ". (",
+        ". ·",
         "’",
         "--",
         ";",
@@ -67,9 +73,10 @@ PIECES = [
 ]
 lines = st.lists(st.sampled_from(PIECES), min_size=1, max_size=24).map("".join)
 words = st.lists(st.sampled_from(["the", "Mr", "A", "end", "No", "5", "(so)", "S", "e.g"]), min_size=1, max_size=8)
-prose = st.lists(st.tuples(words, st.sampled_from([". ", "? ", "! ", '." ', ".) ", " . ", ".\n"])), max_size=6).map(
-    lambda parts: "".join(" ".join(words) + mark for words, mark in parts)
-)
+prose = st.lists(
+    st.tuples(words, st.sampled_from([". ", "? ", "! ", '." ', ".) ", " . ", ".\n", ". “", '." (', ".”", "!’) 'Tis "])),
+    max_size=6,
+).map(lambda parts: "".join(" ".join(words) + mark for words, mark in parts))
 
 
 def library(language: str, as_nltk: bool) -> Callable[[str], list[int]]:
@@ -90,6 +97,7 @@ def test_any_line_is_cut_as_the_library_does(language: str, as_nltk: bool) -> No
     @example(". . . So. it")
     @example("It is so... Well. Then? (No) it ended. So")
     @example("the end. the\x1cend. A so. ")
+    @example("(so)...  etc?”) So it is. (A) Then [b]!’ ‘So")
     @given(lines | prose)
     def check(line: str) -> None:
         for each in (cutter, python):
