@@ -104,20 +104,25 @@ class RowGroup:
         validity = pa.py_buffer(np.packbits(is_kept, bitorder="little"))
         ends, text = pa.py_buffer(self._text_ends), pa.py_buffer(self.text)
         columns |= {
-            "url_key": pa.array(np.frombuffer(self._keys, dtype=np.uint64)),
-            "captured": pa.array(np.frombuffer(self._captured, dtype=np.int64)),
-            "tie": pa.array(np.frombuffer(self.ties, dtype=np.uint64)),
+            "url_key": _column(self._keys, pa.uint64()),
+            "captured": _column(self._captured, pa.int64()),
+            "tie": _column(self.ties, pa.uint64()),
             "text": pa.StringArray.from_buffers(len(is_kept), ends, text, validity),
-            "unit_starts": _lists(self._starts, np.uint32, self._start_ends),
-            "span_hashes": _lists(self._spans, np.uint64, self._span_ends),
+            "unit_starts": _lists(self._starts, pa.uint32(), self._start_ends),
+            "span_hashes": _lists(self._spans, pa.uint64(), self._span_ends),
         }
         if "minima" in schema.names:
-            columns["band_hashes"] = _lists(self._bands, np.uint64, self._band_ends)
+            columns["band_hashes"] = _lists(self._bands, pa.uint64(), self._band_ends)
             columns["minima"] = pa.array(self._minima, pa.binary())
             columns["characters"] = pa.array(self._characters, pa.uint32())
         return pa.table([columns[name] for name in schema.names], schema)
 
 
-def _lists(values: Any, dtype: Any, ends: Any) -> pa.ListArray:
+def _column(values: "array[int]", each: pa.DataType) -> pa.Array:
+    """Returns a column of the values. Arrow would take them from NumPy, too, but imports `numpy.ma` for it."""
+    return pa.Array.from_buffers(each, len(values), [None, pa.py_buffer(values)])
+
+
+def _lists(values: "array[int]", each: pa.DataType, ends: "array[int]") -> pa.ListArray:
     """Returns lists, given what has their values one after the other, and where in it each ends, from 0 on."""
-    return pa.ListArray.from_arrays(np.frombuffer(ends, np.int32), np.frombuffer(values, dtype))
+    return pa.ListArray.from_arrays(_column(ends, pa.int32()), _column(values, each))

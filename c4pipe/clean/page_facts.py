@@ -13,7 +13,6 @@ from c4pipe.filters import (
     PageText,
     SentenceSplitter,
     SharedNgrams,
-    english_words,
     ngram_words,
     normalise_url,
     two_letter_code,
@@ -176,6 +175,8 @@ class PageFacts:
     def all_sentences(self) -> int:
         """The number of sentences, each line split by itself, as the rule `few_sentences` counts them."""
         if self._parameters("few_sentences").get("model") == "spacy english":
+            from c4pipe.filters import english_words  # large patterns, which few recipes need
+
             return sum(map(english_words().sentence_count, self.lines))
         return len(self.sentence_starts)
 

@@ -3,7 +3,6 @@
 `fasttext_language` has fastText's models.
 """
 
-import json
 import random
 import re
 import sys
@@ -139,12 +138,10 @@ def _compiled_detector() -> Any:
     assert spec.submodule_search_locations
     assert langdetect_kernel
     folder = Path(spec.submodule_search_locations[0], "profiles")
-    profiles = [json.loads((folder / name).read_text("utf-8")) for name in LANGDETECT_LANGUAGES]
+    profiles = tuple((folder / name).read_bytes() for name in LANGDETECT_LANGUAGES)
     draws = random.Random(_SEED).randbytes(4 * _DRAWS)
     compensated = sys.version_info >= (3, 12)  # sum(), by which the probabilities are normalised
-    return langdetect_kernel.Detector(
-        tuple((each["freq"], tuple(each["n_words"])) for each in profiles), NGram.normalize, draws, compensated
-    )
+    return langdetect_kernel.Detector(profiles, NGram.normalize, draws, compensated)
 
 
 class Cld3Detector:

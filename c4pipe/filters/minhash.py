@@ -19,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 
 from c4pipe.filters.character_sets import OTHER_PUNCTUATION, characters
-from c4pipe.filters.english_words import english_words
 from c4pipe.filters.spans import U64
 
 U16 = npt.NDArray[np.uint16]
@@ -47,6 +46,8 @@ def ngram_hashes(text: str, ngram: int) -> U64:
 
     Words are those of spaCy's English tokenizer, in all languages.
     """
+    from c4pipe.filters.english_words import english_words  # large patterns, which few recipes need
+
     words = [each.encode("utf-8", "surrogatepass") for each in english_words().words(simplify(text))]
     joined = b" ".join(words)
     starts = [0, *accumulate(len(word) + 1 for word in words)]

@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from c4pipe.filters.character_sets import OTHER_PUNCTUATION, TERMINAL_PUNCTUATION, characters
-from c4pipe.filters.english_words import english_words
 from c4pipe.native import text_kernel
 
 _PARAGRAPHS = re.compile(r"\n{2,}")
@@ -79,6 +78,8 @@ class PageText:
     @cached_property
     def joined_words(self) -> JoinedWords:
         """The words, as spaCy's English tokenizer finds them: punctuation marks are words, too."""
+        from c4pipe.filters.english_words import english_words  # large patterns, which few recipes need
+
         return JoinedWords(*english_words().joined_words(self.text))
 
     @property

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define VERSION 1 /* as in __init__.py */
+#define VERSION 2 /* as in __init__.py */
 #define LANGUAGES 55
 #define MOST_CHARACTERS 10000 /* of a text: Detector.max_text_length */
 #define TRIALS 7
@@ -84,22 +84,62 @@ static uint16_t number_of(Detector *self, Py_UCS4 each)
     return self->numbers[each] = self->known;
 }
 
-/* The n-gram of a word of a profile; 0 after an error. */
-static uint64_t gram_of(Detector *self, PyObject *word)
+/* What is left of a profile: a file of the langdetect package, as bytes. */
+typedef struct {
+    const byte *at, *end;
+} Profile;
+
+static int skip(Profile *profile, const char *expected)
 {
-    Py_ssize_t length = PyUnicode_Check(word) ? PyUnicode_GET_LENGTH(word) : 0;
-    if (length < 1 || length > 3) {
-        PyErr_Format(PyExc_ValueError, "a language profile has %R where one to three characters are expected", word);
+    size_t size = strlen(expected);
+    if ((size_t)(profile->end - profile->at) < size || memcmp(profile->at, expected, size))
         return 0;
+    profile->at += size;
+    return 1;
+}
+
+/* Whether a number of at most 15 digits is next, which a double holds exactly. */
+static int read_number(Profile *profile, uint64_t *number)
+{
+    const byte *from = profile->at;
+    for (*number = 0; profile->at < profile->end && (byte)(*profile->at - '0') < 10 && profile->at - from < 15;)
+        *number = 10 * *number + (*profile->at++ - '0');
+    return profile->at > from;
+}
+
+/* The next character of UTF-8; 0 where none is there, and for what JSON escapes. */
+static Py_UCS4 read_character(Profile *profile)
+{
+    if (profile->at == profile->end || *profile->at < ' ' || *profile->at == '"' || *profile->at == '\\')
+        return 0;
+    Py_UCS4 each = *profile->at++;
+    if (each < 0x80)
+        return each;
+    int more = each >= 0xF0 ? 3 : each >= 0xE0 ? 2 : 1;
+    if (each < 0xC2 || profile->end - profile->at < more)
+        return 0;
+    for (each &= 0x3F >> more; more--; profile->at++) {
+        if ((*profile->at & 0xC0) != 0x80)
+            return 0;
+        each = each << 6 | (*profile->at & 0x3F);
     }
-    uint64_t gram = 0;
-    for (Py_ssize_t each = 0; each < length; each++) {
-        uint16_t number = number_of(self, PyUnicode_READ_CHAR(word, each));
+    return each < CODE_POINTS ? each : 0;
+}
+
+/* Reads `"word":times`, and the n-gram of the word, one to three characters; 0 for anything else. */
+static int read_word(Detector *self, Profile *profile, uint64_t *gram, uint64_t *times)
+{
+    *gram = 0;
+    if (!skip(profile, "\""))
+        return 0;
+    for (int length = 0; length < 3 && !(length && profile->at < profile->end && *profile->at == '"'); length++) {
+        Py_UCS4 each = read_character(profile);
+        uint16_t number = each ? number_of(self, each) : 0;
         if (!number)
             return 0;
-        gram = gram << CHARACTER_BITS | number;
+        *gram = *gram << CHARACTER_BITS | number;
     }
-    return gram;
+    return skip(profile, "\":") && read_number(profile, times) && *times < 1U << (32 - LANGUAGE_BITS);
 }
 
 static inline int has_gram(const Detector *self, uint64_t gram) { return self->table[place_of(self, gram)] != 0; }
@@ -110,33 +150,49 @@ typedef struct {
     uint32_t entry, share;
 } Read;
 
-/* Enters the words of the profiles, counts those of each entry in `first`, and writes their shares as they come. */
-static int read_profiles(Detector *self, PyObject *profiles, Read *read)
+/* Enters the words of a profile, counts those of each entry in `first`, and writes their shares as they come. Returns
+ * where it ended, or NULL where the profile is not as langdetect's are: it is JSON, without blanks and escapes. */
+static Read *read_profile(Detector *self, Profile *profile, uint32_t language, Read *read)
+{
+    if (!skip(profile, "{\"freq\":{"))
+        return NULL;
+    do {
+        uint64_t gram, times;
+        if (!read_word(self, profile, &gram, &times))
+            return NULL;
+        size_t place = place_of(self, gram);
+        if (!self->table[place])
+            self->table[place] = gram << ENTRY_BITS | self->entries++;
+        *read = (Read){self->table[place] & ENTRY, (uint32_t)times << LANGUAGE_BITS | language};
+        self->first[read++->entry]++;
+    } while (skip(profile, ","));
+    if (!skip(profile, "},\"n_words\":["))
+        return NULL;
+    for (int length = 0; length < 3; length++) {
+        uint64_t total;
+        if (!read_number(profile, &total) || !skip(profile, length < 2 ? "," : "],"))
+            return NULL;
+        self->totals[length][language] = (double)total;
+    }
+    return read;
+}
+
+/* Returns where the shares of all profiles end, or NULL after an error. */
+static Read *read_profiles(Detector *self, PyObject *profiles, Read *read)
 {
     for (uint32_t language = 0; language < LANGUAGES; language++) {
-        PyObject *frequencies, *word, *frequency;
-        double *totals[3] = {&self->totals[0][language], &self->totals[1][language], &self->totals[2][language]};
-        Py_ssize_t at = 0;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(profiles, language), "O!(ddd);frequencies and three totals",
-                              &PyDict_Type, &frequencies, totals[0], totals[1], totals[2]))
-            return -1;
-        while (PyDict_Next(frequencies, &at, &word, &frequency)) {
-            uint64_t gram = gram_of(self, word);
-            if (!gram)
-                return -1;
-            long times = PyLong_AsLong(frequency);
-            if (times < 0 || times >= 1L << (32 - LANGUAGE_BITS)) {
-                PyErr_Format(PyExc_ValueError, "a language profile has %R %R times", word, frequency);
-                return -1;
-            }
-            size_t place = place_of(self, gram);
-            if (!self->table[place])
-                self->table[place] = gram << ENTRY_BITS | self->entries++;
-            *read = (Read){self->table[place] & ENTRY, (uint32_t)times << LANGUAGE_BITS | language};
-            self->first[read++->entry]++;
-        }
+        PyObject *bytes = PyTuple_GET_ITEM(profiles, language);
+        const byte *from = (const byte *)PyBytes_AS_STRING(bytes);
+        Profile profile = {from, from + PyBytes_GET_SIZE(bytes)};
+        read = read_profile(self, &profile, language, read);
+        if (read)
+            continue;
+        if (!PyErr_Occurred())
+            PyErr_Format(PyExc_ValueError, "language profile %u is not as langdetect 1.0.9 has it, at byte %zd",
+                         language, (Py_ssize_t)(profile.at - from));
+        return NULL;
     }
-    return 0;
+    return read;
 }
 
 /* Probabilities of an n-gram, by language; written into `row` unless they are at hand. */
@@ -217,29 +273,37 @@ static int learn_few(Detector *self)
 
 static int learn(Detector *self, PyObject *profiles)
 {
-    size_t words = 0;
+    size_t words = 0; /* or a few more: each has a colon */
     for (int each = 0; each < LANGUAGES; each++) {
         PyObject *profile = PyTuple_GET_ITEM(profiles, each);
-        if (!PyTuple_Check(profile) || !PyTuple_GET_SIZE(profile) || !PyDict_Check(PyTuple_GET_ITEM(profile, 0))) {
-            PyErr_SetString(PyExc_TypeError, "a language profile is a tuple of frequencies and totals");
+        if (!PyBytes_Check(profile)) {
+            PyErr_SetString(PyExc_TypeError, "a language profile is bytes");
             return -1;
         }
-        words += PyDict_GET_SIZE(PyTuple_GET_ITEM(profile, 0));
+        const char *at = PyBytes_AS_STRING(profile), *end = at + PyBytes_GET_SIZE(profile);
+        for (; at < end; at++)
+            words += *at == ':';
+    }
+    if (words > ENTRY) {
+        PyErr_SetString(PyExc_ValueError, "the language profiles have too many words");
+        return -1;
     }
     for (self->mask = 1; self->mask < words; self->mask = 2 * self->mask + 1)
         ;
     self->table = PyMem_Calloc(self->mask + 1, sizeof *self->table);
     self->first = PyMem_Calloc(words + 1, sizeof *self->first);
     self->shares = PyMem_Calloc(words + 1, sizeof *self->shares);
-    Read *read = PyMem_Malloc((words + 1) * sizeof *read);
+    Read *read = PyMem_Malloc((words + 1) * sizeof *read), *end = NULL;
     int failed = !self->table || !self->first || !self->shares || !read;
     if (failed)
         PyErr_NoMemory();
-    failed = failed || read_profiles(self, profiles, read) < 0;
+    failed = failed || !(end = read_profiles(self, profiles, read));
     for (uint32_t each = 0; !failed && each < self->entries; each++)
         self->first[each + 1] += self->first[each]; /* where its shares end */
-    for (size_t each = words; !failed && each--;)
-        self->shares[--self->first[read[each].entry]] = read[each].share;
+    while (!failed && end > read) {
+        end--;
+        self->shares[--self->first[end->entry]] = end->share;
+    }
     PyMem_Free(read);
     return failed || learn_few(self) < 0 ? -1 : make_rows(self);
 }
@@ -650,8 +714,8 @@ static PyMethodDef methods[] = {
 
 static PyType_Slot detector_slots[] = {
     {Py_tp_doc, "Detector(profiles, normalize, draws, compensated): langdetect with the seed that `draws` come from (32 "
-                "bits each, low byte first). `profiles`: a tuple of (frequencies of words, their totals by length); "
-                "`normalize`: NGram.normalize; `compensated`: whether sum() compensates."},
+                "bits each, low byte first). `profiles`: the files of the langdetect package; `normalize`: "
+                "NGram.normalize; `compensated`: whether sum() compensates."},
     {Py_tp_new, detector_new},
     {Py_tp_dealloc, detector_dealloc},
     {Py_tp_methods, methods},

@@ -5,7 +5,7 @@ VERSION: int
 class Detector:
     def __init__(
         self,
-        profiles: tuple[tuple[dict[str, int], tuple[int, ...]], ...],
+        profiles: tuple[bytes, ...],
         normalize: Callable[[str], str],
         draws: bytes,
         compensated: bool,

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define VERSION 1 /* as in __init__.py */
+#define VERSION 2 /* as in __init__.py */
 
 typedef unsigned char byte;
 

@@ -85,7 +85,7 @@ class Profiler:
         limit = sorted([*(page["key"] for page in self._sample), *keys])[:SAMPLE][-1]
         rows = [row for row, key in enumerate(keys) if key <= limit]
         if rows:
-            found = pages.take(pa.array(rows)).to_pylist()
+            found = pages.take(pa.array(rows, pa.int64())).to_pylist()
             excerpts = [{"key": keys[row], **_excerpt(page)} for row, page in zip(rows, found, strict=True)]
             self._sample = _smallest([*self._sample, *excerpts])
 

@@ -37,6 +37,7 @@ def _environment() -> "Environment":
         loader=PackageLoader("c4pipe.report"),
         autoescape=lambda name: name is not None and name.endswith(".html"),
         undefined=StrictUndefined,
+        optimized=False,  # a template is rendered once: to fold its constants takes longer than it saves
         finalize=lambda value: value if isinstance(value, Markup) else visible(str(value), keep=f"\n{JOINERS}"),
         trim_blocks=True,
         lstrip_blocks=True,

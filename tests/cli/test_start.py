@@ -14,10 +14,13 @@ from c4pipe.cli.main import make_parser
 SMALL = """
 import sys
 from c4pipe.cli.main import main
+from c4pipe.runners import lighten
 
+lighten()  # as the command c4pipe does: pyarrow tries to import pandas, which imports much else
 command = ["clean", "samples/crawl", "--lists", "samples/lists", "--work", sys.argv[1], "--workers", "1", "--quiet"]
 assert main(command) == 0
-print([name for name in ("multiprocessing", "rich", "importlib.metadata") if name in sys.modules])
+unused = ("multiprocessing", "rich", "importlib.metadata", "numpy.ma", "c4pipe.filters.english_words")
+print([name for name in unused if name in sys.modules])
 """
 
 

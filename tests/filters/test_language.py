@@ -1,5 +1,6 @@
 """Language and bad words against their originals: langdetect 1.0.9, and one regular expression of all words."""
 
+import contextlib
 import json
 import os
 import re
@@ -211,16 +212,61 @@ def test_without_draws_the_library_is_asked(
 @pytest.mark.parametrize(
     ("profile", "wrong"),
     [
-        (5, "a language profile is a tuple"),
-        (({}, (1, 2)), "frequencies and three totals"),
-        (({"abcd": 1}, (1, 1, 1)), "has 'abcd' where one to three characters are expected"),
-        (({"a": -1}, (1, 1, 1)), "has 'a' -1 times"),
+        ("a", "a language profile is bytes"),
+        (b"", "profile 0 is not as langdetect 1.0.9 has it, at byte 0"),
+        (b'{"freq":{"a":1},"n_words":[1,2]', "at byte 30"),
+        (b'{"freq":{"a":1},"n_words":[1,2,x]', "at byte 31"),
+        (b'{"freq":{"":1},"n_words":[1,1,1],', "at byte 10"),
+        (b'{"freq":{"abcd":1},"n_words":[1,1,1],', "at byte 13"),
+        (b'{"freq":{"a":-1},"n_words":[1,1,1],', "at byte 13"),
+        (b'{"freq":{"a":67108864},"n_words":[1,1,1],', "at byte 21"),
+        (b'{"freq":{"\\n":1},"n_words":[1,1,1],', "at byte 10"),
+        (b'{"freq":{"\xe3\x81":1},"n_words":[1,1,1],', "at byte 12"),
+        (b'{"freq":{"\xf5\x80\x80\x80":1},"n_words":[1,1,1],', "at byte 14"),
+        (b'{"freq":{"\xf4\x90\x80\x80":1},"n_words":[1,1,1],', "at byte 14"),
+        (b'{"freq":{"a":1},"n_words":[1234567890123456,1,1],', "at byte 42"),
+        (b":" * 200_000, "the language profiles have too many words"),
+        (
+            f'{{"freq":{{"{chr(0x4E00)}":1,'.encode()
+            + b",".join(b'"%s":1' % chr(each).encode() for each in range(0x4E01, 0x5E00)),
+            "too many characters",
+        ),
     ],
 )
-def test_other_profiles_are_refused(both: tuple[LanguageDetector, LanguageDetector], profile: Any, wrong: str) -> None:
+def test_other_profiles_are_refused(profile: Any, wrong: str) -> None:
     assert langdetect_kernel is not None
     with pytest.raises((TypeError, ValueError), match=wrong):
         langdetect_kernel.Detector((profile,) * len(LANGDETECT_LANGUAGES), str, b"0" * 64, False)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    words=st.dictionaries(
+        st.text(
+            st.characters(exclude_characters='"\\', min_codepoint=32, exclude_categories=["Cs"]), min_size=1, max_size=3
+        ),
+        st.integers(0, 2**26 - 1),
+        min_size=1,
+    ),
+    cut=st.integers(0),
+    byte=st.integers(0, 255),
+)
+def test_a_damaged_profile_is_refused_or_read(words: dict[str, int], cut: int, byte: int) -> None:
+    """JSON is read as `json` reads it; where it ends early, an error tells where; other bytes crash nothing."""
+    assert langdetect_kernel is not None
+    values = {"freq": words, "n_words": [9, 9, 9], "name": "xx"}
+    profile = json.dumps(values, separators=(",", ":"), ensure_ascii=False).encode()
+
+    def detector(profile: bytes) -> Any:
+        assert langdetect_kernel is not None
+        return langdetect_kernel.Detector((profile,) * len(LANGDETECT_LANGUAGES), str, bytes(9999), False)
+
+    detector(profile).guess("".join(words), False)
+    cut %= len(profile) - len('"name":"xx"}')
+    with pytest.raises(ValueError, match="is not as langdetect"):
+        detector(profile[:cut])
+    with contextlib.suppress(ValueError):
+        detector(profile[:cut] + bytes([byte]) + profile[cut + 1 :])
 
 
 @pytest.mark.parametrize("text", ["", "12345 67890", "1, 2, 3.", "\n\n", "... !!! ???", "\u00a0"])
