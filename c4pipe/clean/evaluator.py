@@ -47,15 +47,16 @@ class RecipeEvaluator:
         facts = self._facts(page)
         return evaluate(self._runs if operations is None else operations, facts), facts
 
-    def finish(self, url: str, text: str, units_left: int) -> FinalVerdict:
+    def finish(self, url: str, text: str, units_left: int, without_bad_word: str | None = None) -> FinalVerdict:
         """Returns what the stage `final` decides about a page that job 2 removed text from.
 
         Args:
             url: as crawled.
             text: the text that is left.
             units_left: its number of sentences, or of lines where repeated spans are lines.
+            without_bad_word: a language for which the text is known to have no listed word; None if nothing is known.
         """
-        facts = self._facts_left(url, text, units_left)
+        facts = self._facts_left(url, text, units_left, without_bad_word)
         reason = evaluate(self._final, facts).final
         return self._final_verdict(reason, facts)
 
@@ -103,8 +104,9 @@ class RecipeEvaluator:
         lines = body_lines.cut(page, self._line_separators) if packed is None else packed
         return PageFacts(page, self._resources, lines)
 
-    def _facts_left(self, url: str, text: str, units_left: int) -> PageFacts:
-        return PageFacts(Page(url, "", ""), self._resources, text.split("\n") if text else [], units_left)
+    def _facts_left(self, url: str, text: str, units_left: int, without_bad_word: str | None = None) -> PageFacts:
+        lines = text.split("\n") if text else []
+        return PageFacts(Page(url, "", ""), self._resources, lines, units_left, without_bad_word)
 
     def _final_verdict(self, reason: str | None, facts: PageFacts) -> FinalVerdict:
         is_guessed = self._final_has_language and reason in (None, "language")

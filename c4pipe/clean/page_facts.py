@@ -38,17 +38,24 @@ class PageFacts:
     """
 
     def __init__(
-        self, page: Page, resources: RuleResources, lines: "list[str] | _text.Lines", units_left: int | None = None
+        self,
+        page: Page,
+        resources: RuleResources,
+        lines: "list[str] | _text.Lines",
+        units_left: int | None = None,
+        without_bad_word: str | None = None,
     ) -> None:
         """Takes the page, the resources of its recipe and its lines.
 
-        In job 2 `units_left` is the number of sentences or lines after the removal of repeated spans.
+        In job 2 `units_left` is the number of sentences or lines after the removal of repeated spans, and
+        `without_bad_word` a language for which the text is known to have no listed word.
         """
         self.page = page
         self.packed = None if isinstance(lines, list) else lines
         self._resources = resources
         self._lines = lines if isinstance(lines, list) else []
         self._units_left = units_left
+        self._without_bad_word = without_bad_word
 
     @property
     def lines(self) -> list[str]:
@@ -211,9 +218,12 @@ class PageFacts:
         Where the recipe drops only a fraction of such pages, the MD5 of the normalised URL decides which: the same
         pages in each run.
         """
+        list_language = _list_language(self.language)
+        if self._without_bad_word is not None and _list_language(self._without_bad_word) == list_language:
+            return None
         parameters = self._parameters("bad_words")
         searched = self.body_lower if parameters["searched_text"] == "crawled" else self.text_lower
-        word = self._resources.bad_words(two_letter_code(self.language).partition("-")[0]).find(searched)
+        word = self._resources.bad_words(list_language).find(searched)
         if word is not None and parameters["drop_fraction"] < 1:
             numerator, denominator = float(parameters["drop_fraction"]).as_integer_ratio()
             return None if url_md5(self.normalised_url) % denominator >= numerator else word
@@ -264,3 +274,6 @@ def _line_starts(text: str) -> list[int]:
     while start := find("\n", starts[-1]) + 1:
         starts.append(start)
     return starts
+def _list_language(language: str) -> str:
+    """Returns the language whose list of bad words pages of a language are searched for."""
+    return two_letter_code(language).partition("-")[0]

@@ -35,11 +35,13 @@ from c4pipe.recipes import Lists, Recipe
 class PageFinisher:
     """Finishes pages by one recipe. A worker has one of them."""
 
-    def __init__(self, recipe: Recipe, lists: Lists) -> None:
-        """Takes the recipe and its lists."""
+    def __init__(self, recipe: Recipe, lists: Lists, judged: bool = False) -> None:
+        """Takes the recipe, its lists, and whether `dropped` is also known of the pages that lose spans."""
         self._recipe = recipe
         self._evaluator = RecipeEvaluator(recipe, RuleResources(recipe, lists))
         self._span = recipe.parameters("repeated_span")
+        # A listed word is inside of a line: where no line has one, those that are left have none either.
+        self._knows_bad_words = judged and self._span.get("unit") == "line"
 
     def audit(self, keep: KeepDropped | None, source: str) -> AbstractContextManager[DroppedWriter | None]:
         """Returns the writer of dropped pages for a WET file (its name), as a context; None where nothing is kept."""
@@ -167,7 +169,9 @@ class PageFinisher:
         page["text"], left = remove_spans(page["text"], starts, spans, self._span["size"], self._span["unit"], kept)
         counts["units.dropped.repeated_span"] += len(starts) - left
         counts["pages.edited.repeated_span"] += 1
-        final = self._evaluator.finish(page["url"], page["text"], left)
+        judged = self._knows_bad_words and page["dropped"] is None
+        without_bad_word = (page["language"] or UNKNOWN) if judged else None
+        final = self._evaluator.finish(page["url"], page["text"], left, without_bad_word)
         page["units_left"], page["dropped"] = left, final.reason
         if final.guess:
             page["language"] = final.guess.language

@@ -120,10 +120,13 @@ class SpanPlaces:
         hosts = domains(pages["url"].combine_chunks()).to_pylist()
         hashes = pages["span_hashes"].combine_chunks()
         offsets, values = hashes.offsets.to_numpy(), hashes.values.to_numpy()
-        for start, end, host, first in zip(starts[here], ends[here], hosts, offsets[:-1], strict=True):
-            rows, self._seen[start:end] = self._rows[start:end], True
-            rows["file"], rows["domain"] = file, mmh3.hash64(host or "", signed=False)[0]
-            rows["hash"] = values[np.minimum(first + rows["unit"].astype(np.intp), len(values) - 1)]
+        starts, lengths = starts[here], (ends - starts)[here]
+        places = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
+        domain = np.array([mmh3.hash64(host or "", signed=False)[0] for host in hosts], np.uint64)
+        units = np.repeat(offsets[:-1], lengths) + self._rows["unit"][places].astype(np.intp)
+        self._seen[places] = True
+        self._rows["file"][places], self._rows["domain"][places] = file, np.repeat(domain, lengths)
+        self._rows["hash"][places] = values[np.minimum(units, len(values) - 1)]
 
     def rows(self) -> Rows:
         """Returns the REPEAT rows of the pages that came, in the order of the hashes."""

@@ -47,7 +47,7 @@ class FinishPages(DedupStep):
         super().setup()
         plan = self._plan
         lists = recipe_lists.find_lists([storage_path(each) for each in plan.work], plan.lists)
-        self._finisher = PageFinisher(Recipe.from_json(plan.recipe), lists)
+        self._finisher = PageFinisher(Recipe.from_json(plan.recipe), lists, judged=True)
 
     def process(self, element: tuple[int, Mapping[str, Iterable[Any]]]) -> Iterator[Any]:
         """Finishes the pages of a group, and sends them to their shards."""

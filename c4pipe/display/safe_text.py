@@ -35,9 +35,11 @@ def safe_json(values: Any, indent: int | None = None) -> str:
     A character that `visible` would replace is written as an escape such as `\\u202e`; all others stay readable.
     """
     text = json.dumps(values, indent=indent, ensure_ascii=False)
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() or each == "\n" else _escape(each) for each in text)
+    return "\n".join(line if line.isprintable() else _escape_line(line) for line in text.split("\n"))
+
+
+def _escape_line(line: str) -> str:
+    return "".join(each if each.isprintable() else _escape(each) for each in line)
 
 
 def _escape(character: str) -> str:

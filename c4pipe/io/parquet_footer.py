@@ -18,6 +18,7 @@ from c4pipe.io.web_path import WebPath
 _MARK = b"SHA-256 of the footer:"
 _SIGN_BYTES = len(_MARK) + 32
 _TAIL_BYTES = 64 * 1024  # that one request reads; most footers are smaller
+_BUFFER_BYTES = 256 * 1024  # of each column of a file: whole columns would take other memory each time
 _END_BYTES = 8  # after the footer: its length and the letters PAR1
 
 
@@ -65,8 +66,9 @@ def open_parquet(path: StoragePath | WebPath, footer: pq.FileMetaData | None = N
     with contextlib.ExitStack() as undo:
         undo.enter_context(source)
         footer, is_signed = (footer, True) if footer else read_footer(source)
+        options: dict[str, Any] = {"metadata": footer, "page_checksum_verification": True}
         if isinstance(path, Path):
-            return pq.ParquetFile(str(path), metadata=footer, page_checksum_verification=True), is_signed
+            return pq.ParquetFile(str(path), pre_buffer=False, buffer_size=_BUFFER_BYTES, **options), is_signed
         undo.pop_all()
         # a buffer before all pages makes fewer requests
-        return pq.ParquetFile(source, metadata=footer, pre_buffer=True, page_checksum_verification=True), is_signed
+        return pq.ParquetFile(source, pre_buffer=True, **options), is_signed
