@@ -29,7 +29,8 @@
 #define FEW (1 << FEW_BITS)
 #define LANGUAGE_BITS 6
 #define WIDTH 56          /* of a row: LANGUAGES, and zero where vectors need it */
-#define MANY 8            /* shares of an n-gram that has a row */
+#define MANY 4            /* shares of an n-gram that has a row */
+#define PLACE_SHIFT 2     /* of an n-gram of a text: its place, in 16 bits above the number of characters before it */
 
 /* Compiled twice, and chosen when it is loaded: a quarter less time for a text. It needs GCC and the GNU C library. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
@@ -144,7 +145,8 @@ static int read_word(Detector *self, Profile *profile, uint64_t *gram, uint64_t 
 
 static inline int has_gram(const Detector *self, uint64_t gram) { return self->table[place_of(self, gram)] != 0; }
 
-static const uint64_t one = (1 << CHARACTER_BITS) - 1, two = ((uint64_t)1 << 2 * CHARACTER_BITS) - 1;
+static const uint64_t one = (1 << CHARACTER_BITS) - 1, two = ((uint64_t)1 << 2 * CHARACTER_BITS) - 1,
+                      three = ((uint64_t)1 << 3 * CHARACTER_BITS) - 1;
 
 typedef struct {
     uint32_t entry, share;
@@ -240,7 +242,8 @@ static byte n_grams_at(const Detector *self, uint64_t triple)
     if (self->upper[triple & one] && self->upper[triple >> CHARACTER_BITS & one])
         return 0;
     int has_one = (triple & one) != SPACE && has_gram(self, triple & one);
-    return has_one | has_gram(self, triple & two) << 1 | (triple > two && has_gram(self, triple)) << 2;
+    int has_three = triple > two && (triple >> CHARACTER_BITS & one) != SPACE && has_gram(self, triple);
+    return has_one | has_gram(self, triple & two) << 1 | has_three << 2;
 }
 
 /* Where few_triples has the bits of 64 third characters. Those of Latin letters are close together. */
@@ -324,66 +327,72 @@ static inline int in_url(Py_UCS4 each)
     return is_alphanumeric(each) || (each && each < 0x80 && strchr("-_.?&~;+=/#", (int)each));
 }
 
+/* What is read of a text. Blanks that follow one another are left in it: they make no other n-grams. */
+typedef struct {
+    int kind; /* of str: bytes of a character */
+    byte *at;
+    Py_ssize_t count;
+    int without_latin; /* whether its Latin letters are passed over */
+} Text;
+
+static inline Py_UCS4 character(const Text *text, Py_ssize_t at) { return PyUnicode_READ(text->kind, text->at, at); }
+
 typedef int (*Member)(Py_UCS4 each);
 
-static Py_ssize_t run(const Py_UCS4 *at, const Py_UCS4 *end, Member is_member, Py_ssize_t most)
+static Py_ssize_t run(const Text *text, Py_ssize_t at, Member is_member, Py_ssize_t most)
 {
     Py_ssize_t found = 0;
-    while (found < most && at + found < end && is_member(at[found]))
+    while (found < most && at + found < text->count && is_member(character(text, at + found)))
         found++;
     return found;
 }
 
-/* Characters of the match of URL_RE that begins at `at`, 0 where there is none. */
-static Py_ssize_t url_at(const Py_UCS4 *at, const Py_UCS4 *end)
+typedef struct {
+    Py_ssize_t before, after; /* characters of a match before its mark, and from that on; both 0 where there is none */
+} Match;
+
+/* The match of URL_RE around a colon; what is before it ends at `kept`. */
+static Match match_url(const Text *text, Py_ssize_t kept, Py_ssize_t colon)
 {
-    const char *scheme = "http";
-    Py_ssize_t size = 0;
-    for (; *scheme; scheme++)
-        if (at + size >= end || at[size++] != (Py_UCS4)*scheme)
-            return 0;
-    size += at + size < end && at[size] == 's';
-    if (end - at < size + 3 || at[size] != ':' || at[size + 1] != '/' || at[size + 2] != '/')
-        return 0;
-    Py_ssize_t rest = run(at + size + 3, end, in_url, 2076);
-    return rest ? size + 3 + rest : 0;
+    Py_ssize_t before = kept && character(text, kept - 1) == 's' ? 5 : 4, rest = 0;
+    if (kept < before || colon + 2 >= text->count || character(text, colon + 1) != '/' ||
+        character(text, colon + 2) != '/')
+        return (Match){0, 0};
+    for (int each = 0; each < 4; each++)
+        if (character(text, kept - before + each) != (Py_UCS4)"http"[each])
+            return (Match){0, 0};
+    rest = run(text, colon + 3, in_url, 2076);
+    return rest ? (Match){before, 3 + rest} : (Match){0, 0};
 }
 
-/* Puts a space for each match of URL_RE; returns how many characters are left. */
-static Py_ssize_t remove_urls(Py_UCS4 *text, Py_ssize_t count)
+/* The match of MAIL_RE around its @ */
+static Match match_mail(const Text *text, Py_ssize_t kept, Py_ssize_t sign)
 {
-    Py_ssize_t kept = 0;
-    for (Py_ssize_t at = 0; at < count;) {
-        Py_ssize_t size = text[at] == 'h' ? url_at(text + at, text + count) : 0;
-        text[kept++] = size ? ' ' : text[at];
-        at += size ? size : 1;
-    }
-    return kept;
+    Py_ssize_t before = 0;
+    while (before < 64 && before < kept && in_mail(character(text, kept - before - 1)))
+        before++;
+    Py_ssize_t host = run(text, sign + 1, in_host, 255);
+    Py_ssize_t rest = run(text, sign + 1 + host, in_mail, 255);
+    return before && host && host + rest > 1 ? (Match){before, 1 + host + rest} : (Match){0, 0};
 }
 
-/* Puts a space for each match of MAIL_RE, which is looked for from its @; returns how many characters are left. */
-static Py_ssize_t remove_mail(Py_UCS4 *text, Py_ssize_t count)
+/* Puts a space for each match, which is looked for from its mark. */
+static void remove_matches(Text *text, Py_UCS4 mark, Match (*match)(const Text *, Py_ssize_t, Py_ssize_t))
 {
-    const Py_UCS4 *end = text + count;
-    Py_ssize_t kept = 0;
-    for (Py_ssize_t at = 0; at < count;) {
-        Py_ssize_t before = 0, size = 0;
-        if (text[at] == '@') {
-            while (before < 64 && before < kept && in_mail(text[kept - before - 1]))
-                before++;
-            Py_ssize_t host = run(text + at + 1, end, in_host, 255);
-            Py_ssize_t rest = run(text + at + 1 + host, end, in_mail, 255);
-            size = before && host && host + rest > 1 ? 1 + host + rest : 0;
-        }
-        if (size) {
-            kept -= before;
-            text[kept++] = ' ';
-            at += size;
-        } else {
-            text[kept++] = text[at++];
-        }
+    Py_ssize_t kept = 0, at = 0, next;
+    for (;; at = next) {
+        for (next = at; next < text->count && character(text, next) != mark;)
+            next++;
+        memmove(text->at + kept * text->kind, text->at + at * text->kind, (next - at) * text->kind);
+        kept += next - at;
+        if (next == text->count)
+            break;
+        Match found = match(text, kept, next);
+        kept -= found.before;
+        PyUnicode_WRITE(text->kind, text->at, kept++, found.after ? ' ' : mark);
+        next += found.after ? found.after : 1;
     }
-    return kept;
+    text->count = kept;
 }
 
 /* Whether NGram.normalize_vi may join the character with the letter before it: a range that has its five accents. */
@@ -398,14 +407,6 @@ static int has_address(PyObject *text)
             at = colon;
     return at >= 0;
 }
-
-/* What is read of a text. Blanks that follow one another are left in it: they make no other n-grams. */
-typedef struct {
-    int kind; /* of str: bytes of a character */
-    const void *at;
-    Py_ssize_t count;
-    int without_latin; /* whether its Latin letters are passed over */
-} Text;
 
 /* Limits the text as Detector.append does, and looks for Latin letters as cleaning_text; false where NGram.normalize_vi
  * may join some of its characters. Each kind has a loop without branches, by which many characters are seen at once. */
@@ -442,35 +443,71 @@ static uint16_t meet(Detector *self, Py_UCS4 each)
     return self->normalized[each] = self->numbers[as] ? self->numbers[as] : unknown;
 }
 
-/* Writes the n-grams that the profiles have, in the order of NGram.add_char; -1 after an error. */
-static Py_ssize_t extract(Detector *self, Text text, uint64_t *grams)
+/* What is read of a text, and its n-grams: the place of the last character, above the number of those before it. */
+typedef struct {
+    uint16_t *numbers; /* behind the blank that a text begins with and the nothing before it */
+    uint16_t *grams;
+    Py_ssize_t count;
+} Grams;
+
+#define BEGIN 2 /* the place of the first character */
+
+_Static_assert(MOST_CHARACTERS + BEGIN < 1 << (16 - PLACE_SHIFT), "a place has its room");
+
+/* Finds the n-grams that the profiles have, in the order of NGram.add_char; -1 after an error. */
+static inline int extract_kind(Detector *self, int kind, Text text, Grams *grams)
 {
-    uint64_t first = 0, second = SPACE, third;
-    Py_ssize_t found = 0;
+    /* by what n_grams_at tells: how many characters are before the last, and how many n-grams that are */
+    static const uint16_t before[8][4] = {{0}, {0}, {1}, {0, 1}, {2}, {0, 2}, {1, 2}, {0, 1, 2}};
+    static const byte counts[8] = {0, 1, 1, 2, 1, 2, 2, 3};
+    const uint64_t next_place = 0x0001000100010001u << PLACE_SHIFT;
+    const uint16_t *normalized = self->normalized;
+    const byte *few_pairs = self->few_pairs;
+    const uint64_t *few_triples = self->few_triples;
+    uint64_t first = 0, second = SPACE, third, places = BEGIN * next_place;
+    uint16_t *to = grams->grams, *number = grams->numbers;
     Py_UCS4 passed_over = text.without_latin ? 'z' - 'A' + 1 : 0;
+    *number++ = 0;
+    *number++ = SPACE;
     for (Py_ssize_t at = 0; at < text.count; at++) {
-        Py_UCS4 each = PyUnicode_READ(text.kind, text.at, at);
+        Py_UCS4 each = PyUnicode_READ(kind, text.at, at);
         if (each - 'A' < passed_over)
             continue;
-        if (!(third = self->normalized[each]) && !(third = meet(self, each)))
+        if (!(third = normalized[each]) && !(third = meet(self, each)))
             return -1;
-        uint64_t pair = second << CHARACTER_BITS | third, triple = first << 2 * CHARACTER_BITS | pair;
         unsigned has;
         if ((first | second | third) < FEW)
-            has = self->few_pairs[second << FEW_BITS | third] |
-                  (self->few_triples[few_place(first, second, third)] >> (third & 63) & 1) << 2;
+            has = few_pairs[second << FEW_BITS | third] |
+                  (few_triples[few_place(first, second, third)] >> (third & 63) & 1) << 2;
         else
-            has = n_grams_at(self, triple);
-        grams[found] = third;
-        found += has & 1;
-        grams[found] = pair;
-        found += has >> 1 & 1;
-        grams[found] = triple;
-        found += has >> 2;
-        first = third == SPACE ? 0 : second;
+            has = n_grams_at(self, first << 2 * CHARACTER_BITS | second << CHARACTER_BITS | third);
+        uint64_t four;
+        memcpy(&four, before[has], sizeof four);
+        four += places;
+        memcpy(to, &four, sizeof four); /* those that are none are overwritten */
+        to += counts[has];
+        places += next_place;
+        *number++ = third;
+        first = second;
         second = third;
     }
-    return found;
+    grams->count = to - grams->grams;
+    return 0;
+}
+
+static int extract(Detector *self, Text text, Grams *grams)
+{
+    if (text.kind == 1)
+        return extract_kind(self, 1, text, grams);
+    return text.kind == 2 ? extract_kind(self, 2, text, grams) : extract_kind(self, 4, text, grams);
+}
+
+/* An n-gram as the profiles' table has it */
+static inline uint64_t read_gram(const Grams *grams, Py_ssize_t index)
+{
+    const uint16_t *last = grams->numbers + (grams->grams[index] >> PLACE_SHIFT);
+    uint64_t gram = (uint64_t)last[-2] << 2 * CHARACTER_BITS | (uint64_t)last[-1] << CHARACTER_BITS | last[0];
+    return gram & three >> (2 - (grams->grams[index] & ((1 << PLACE_SHIFT) - 1))) * CHARACTER_BITS;
 }
 
 /* The probabilities */
@@ -552,38 +589,45 @@ static int advance(double *restrict probabilities, const double *const *rows, in
     return converged;
 }
 
-/* Picks the next n-grams and finds their rows; false where there are no draws left. */
-static int pick(const Detector *self, Random *random, const uint64_t *grams, Py_ssize_t count, int bits, int now,
-                const double **rows, double scratch[][WIDTH])
+/* Picks the next n-grams, and finds their rows and fetches them into the cache; false where there are no draws left. */
+static int pick(const Detector *self, Random *random, const Grams *grams, int bits, int now, const double **rows,
+                double scratch[][WIDTH])
 {
     for (int each = 0; each < now; each++) {
-        Py_ssize_t chosen = draw_below(random, count, bits);
+        Py_ssize_t chosen = draw_below(random, grams->count, bits);
         if (chosen < 0)
             return 0;
-        rows[each] = row_of(self, grams[chosen], scratch[each]);
+        rows[each] = row_of(self, read_gram(grams, chosen), scratch[each]);
+        for (int line = 0; line < WIDTH; line += 8)
+            __builtin_prefetch(rows[each] + line);
     }
     return 1;
 }
 
 /* Detector._detect_block after its n-grams are there; -1 where there are no draws left. */
-static int detect(const Detector *self, const uint64_t *grams, Py_ssize_t count, double *means)
+static int detect(const Detector *self, const Grams *grams, double *means)
 {
     Random random = {.draws = self->draws, .count = self->draw_count};
     int bits = 0;
-    while (count >> bits)
+    while (grams->count >> bits)
         bits++;
     for (int trial = 0; trial < TRIALS; trial++) {
-        double probabilities[WIDTH] = {0}, scratch[BETWEEN_CHECKS][WIDTH];
-        const double *rows[BETWEEN_CHECKS];
+        double probabilities[WIDTH] = {0}, scratch[2][BETWEEN_CHECKS][WIDTH];
+        const double *rows[2][BETWEEN_CHECKS];
         double weight = (0.5 + draw_gauss(&random) * 0.05) / 10000;
         for (int each = 0; each < LANGUAGES; each++)
             probabilities[each] = 1.0 / LANGUAGES;
-        for (int steps = 1;; steps += BETWEEN_CHECKS) {
-            int now = steps == 1 ? 1 : BETWEEN_CHECKS;
-            if (!pick(self, &random, grams, count, bits, now, rows, scratch))
+        int now = 1, turn = 0, is_picked = pick(self, &random, grams, bits, now, rows[turn], scratch[turn]);
+        for (int steps = 1;; steps += BETWEEN_CHECKS, now = BETWEEN_CHECKS, turn = !turn) {
+            if (!is_picked)
                 return -1;
-            if (advance(probabilities, rows, now, weight, self->compensated) || steps > MOST_STEPS)
+            Py_ssize_t used = random.used;
+            /* The next ones may not be needed. Their rows come from memory while these are worked out. */
+            is_picked = pick(self, &random, grams, bits, BETWEEN_CHECKS, rows[!turn], scratch[!turn]);
+            if (advance(probabilities, rows[turn], now, weight, self->compensated) || steps > MOST_STEPS) {
+                random.used = used;
                 break;
+            }
         }
         for (int each = 0; each < LANGUAGES; each++)
             means[each] += probabilities[each] / TRIALS;
@@ -609,20 +653,22 @@ static PyObject *guess(Detector *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "Up", &text, &prepared))
         return NULL;
     Text read = {PyUnicode_KIND(text), PyUnicode_DATA(text), PyUnicode_GET_LENGTH(text), 0};
-    Py_UCS4 *edited = NULL;
+    byte *edited = NULL;
     if (!prepared && has_address(text)) {
-        if (!(edited = PyUnicode_AsUCS4Copy(text)))
-            return NULL;
-        read = (Text){4, edited, remove_mail(edited, remove_urls(edited, read.count)), 0};
+        if (!(edited = PyMem_Malloc(read.count * read.kind)))
+            return PyErr_NoMemory();
+        read.at = memcpy(edited, read.at, read.count * read.kind);
+        remove_matches(&read, ':', match_url);
+        remove_matches(&read, '@', match_mail);
     }
     int plain = read.kind == 1 ? measure(1, &read) : read.kind == 2 ? measure(2, &read) : measure(4, &read);
     int failed = !plain && !prepared;
     double means[LANGUAGES] = {0};
-    uint64_t *grams = failed ? NULL : PyMem_Malloc((3 * read.count + 1) * sizeof *grams);
-    if (grams) {
-        Py_ssize_t found = extract(self, read, grams);
-        failed = found > 0 && detect(self, grams, found, means) < 0;
-        PyMem_Free(grams);
+    uint16_t *room = failed ? NULL : PyMem_Malloc((4 * read.count + BEGIN + 1) * sizeof *room);
+    if (room) {
+        Grams grams = {room, room + read.count + BEGIN, 0};
+        failed = extract(self, read, &grams) == 0 && grams.count && detect(self, &grams, means) < 0;
+        PyMem_Free(room);
     } else if (!failed) {
         PyErr_NoMemory();
     }

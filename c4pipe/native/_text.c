@@ -1292,7 +1292,7 @@ typedef struct {
     Py_ssize_t *index;    /* where each is in `words` */
     size_t mask;          /* of places in the table, a power of two less one */
     Py_ssize_t longest;
-    byte ends[1 << 11];   /* a bit for each two ASCII characters that one begins and ends with */
+    uint32_t sizes[1 << 12]; /* by six bits of its first and its last character: a bit for each size of a word */
 } Words;
 
 static inline uint64_t step(uint64_t hash, byte each) { return (hash ^ each) * 0x100000001B3u; }
@@ -1305,6 +1305,11 @@ static size_t place_of(const Words *self, Piece word, uint64_t hash)
            (self->table[place].size != word.size || memcmp(self->table[place].at, word.at, word.size)))
         place = (place + 1) & self->mask;
     return place;
+}
+
+static inline uint32_t *sizes_of(Words *self, Py_UCS4 first, Py_UCS4 last)
+{
+    return &self->sizes[(first & 63) << 6 | (last & 63)];
 }
 
 static PyObject *words_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(unused))
@@ -1345,7 +1350,7 @@ static PyObject *words_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUS
         for (Py_ssize_t at = 0; at < word.size; at++)
             hash = step(hash, word.at[at]);
         size_t place = place_of(self, word, hash);
-        self->ends[word.at[0] << 4 | word.at[word.size - 1] >> 3] |= 1 << (word.at[word.size - 1] & 7);
+        *sizes_of(self, word.at[0], word.at[word.size - 1]) |= (uint32_t)1 << (word.size & 31);
         self->table[place] = word;
         self->index[place] = each;
         self->longest = word.size > self->longest ? word.size : self->longest;
@@ -1363,9 +1368,70 @@ static void words_dealloc(Words *self)
     Py_DECREF(type);
 }
 
-static inline int in_word(Py_UCS4 each)
+/* A bit for each of up to 64 characters, the lowest for the first: whether it is in a word of ASCII. Without branches,
+ * for the compiler to look at many at once. */
+static inline uint64_t word_bits(int kind, const void *text, Py_ssize_t at, Py_ssize_t count)
 {
-    return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') || (each >= '0' && each <= '9') || each == '_';
+    byte each[BLOCK] = {0};
+    uint64_t bits = 0, eight;
+    for (Py_ssize_t place = 0; place < count; place++) {
+        Py_UCS4 character = PyUnicode_READ(kind, text, at + place);
+        each[place] = character < 0x80 ? character : 0;
+    }
+    for (int place = 0; place < BLOCK; place++)
+        each[place] = ((byte)((each[place] | 32) - 'a') < 26) | ((byte)(each[place] - '0') < 10) | (each[place] == '_');
+    for (int place = 0; place < BLOCK; place += 8) {
+        memcpy(&eight, each + place, 8);
+        eight = PY_BIG_ENDIAN ? __builtin_bswap64(eight) : eight;
+        bits |= (eight * 0x0102040810204080u >> 56) << place; /* the lowest bits of eight bytes side by side */
+    }
+    return bits;
+}
+
+/* Adds the listed word that a word of a text is, if it is one; -1 after an error. */
+static int add_word(Words *self, PyObject *found, int kind, const void *text, Py_ssize_t start, Py_ssize_t size)
+{
+    byte letters[LONGEST_WORD];
+    Piece word = {letters, size};
+    uint64_t hash = 0;
+    if (size > self->longest)
+        return 0;
+    for (Py_ssize_t each = 0; each < size; each++)
+        hash = step(hash, letters[each] = PyUnicode_READ(kind, text, start + each));
+    size_t place = place_of(self, word, hash);
+    return self->table[place].at ? PySet_Add(found, PyTuple_GET_ITEM(self->words, self->index[place])) : 0;
+}
+
+/* Adds the words that a text has; -1 after an error. */
+static inline int add_words(Words *self, PyObject *found, int kind, const void *text, Py_ssize_t length)
+{
+    Py_ssize_t start = 0;
+    uint64_t inside = 0; /* 1 where a word began before a block */
+    for (Py_ssize_t at = 0; at <= length; at += BLOCK) { /* a word ends behind the last character at the latest */
+        uint64_t bits = length - at >= BLOCK ? word_bits(kind, text, at, BLOCK) : word_bits(kind, text, at, length - at);
+        for (uint64_t changes = bits ^ (bits << 1 | inside); changes; changes &= changes - 1) {
+            Py_ssize_t here = at + __builtin_ctzll(changes);
+            inside = !inside;
+            if (inside) {
+                start = here;
+                continue;
+            }
+            uint32_t sizes = *sizes_of(self, PyUnicode_READ(kind, text, start), PyUnicode_READ(kind, text, here - 1));
+            if (sizes >> ((here - start) & 31) & 1 && add_word(self, found, kind, text, start, here - start) < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+static int add_words_of(Words *self, PyObject *found, PyObject *given)
+{
+    const void *text = PyUnicode_DATA(given);
+    Py_ssize_t length = PyUnicode_GET_LENGTH(given);
+    if (PyUnicode_KIND(given) == 1)
+        return add_words(self, found, 1, text, length);
+    return PyUnicode_KIND(given) == 2 ? add_words(self, found, 2, text, length)
+                                      : add_words(self, found, 4, text, length);
 }
 
 static PyObject *words_in(Words *self, PyObject *given)
@@ -1374,28 +1440,9 @@ static PyObject *words_in(Words *self, PyObject *given)
         PyErr_SetString(PyExc_TypeError, "a str is needed");
         return NULL;
     }
-    int kind = PyUnicode_KIND(given);
-    const void *text = PyUnicode_DATA(given);
-    Py_ssize_t length = PyUnicode_GET_LENGTH(given);
     PyObject *found = PySet_New(NULL);
-    for (Py_ssize_t at = 0; found && at < length; at++) {
-        Py_ssize_t start = at;
-        Py_UCS4 first = PyUnicode_READ(kind, text, at), last = first;
-        if (!in_word(first))
-            continue;
-        for (Py_UCS4 next; at + 1 < length && in_word(next = PyUnicode_READ(kind, text, at + 1)); at++)
-            last = next;
-        if (at + 1 - start > self->longest || !(self->ends[first << 4 | last >> 3] >> (last & 7) & 1))
-            continue;
-        byte letters[LONGEST_WORD];
-        Piece word = {letters, at + 1 - start};
-        uint64_t hash = 0;
-        for (Py_ssize_t each = 0; each < word.size; each++)
-            hash = step(hash, letters[each] = PyUnicode_READ(kind, text, start + each));
-        size_t place = place_of(self, word, hash);
-        if (self->table[place].at && PySet_Add(found, PyTuple_GET_ITEM(self->words, self->index[place])) < 0)
-            Py_CLEAR(found);
-    }
+    if (found && add_words_of(self, found, given) < 0)
+        Py_CLEAR(found);
     return found;
 }
 
