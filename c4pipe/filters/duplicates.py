@@ -44,9 +44,7 @@ def find_stale_captures(rows: Rows) -> tuple[Rows, Rows]:
     return rows[first], rows[~first]
 
 
-def _sorted_by_hash(
-    rows: Rows, order: Callable[[Rows], npt.NDArray[np.intp]]
-) -> tuple[Rows, npt.NDArray[np.bool_]]:
+def _sorted_by_hash(rows: Rows, order: Callable[[Rows], npt.NDArray[np.intp]]) -> tuple[Rows, npt.NDArray[np.bool_]]:
     """Returns rows by hash, and which are the first of their hash. `order` sorts rows by hash, then by preference."""
     # A bucket is large: no array is held longer than it is needed, here and in those that call this.
     by_hash = np.argsort(np.ascontiguousarray(rows["hash"]))  # rows of one hash come in any order here
