@@ -59,7 +59,9 @@ class LocalFlow:
             from c4pipe.runners.worker_pool import WorkerPool  # one worker alone needs no multiprocessing
 
             self._pool = WorkerPool(self._workers, type(step).__module__)
-        yield from self._pool.apply(step, elements)
+        for results in self._pool.apply(step, elements):
+            yield results
+            release_memory()
 
     def group(self, name: str, pairs: Collection) -> list[Any]:
         """Groups pairs (key, value) by key: returns pairs (key, values)."""
