@@ -14,7 +14,7 @@ from c4pipe.io import naming
 
 _INLINE, _REFERENCE = b"\0", b"\1"  # the first byte of a message says which kind it is
 _PLACE = struct.Struct("<QQI")  # offset and length in a file, and the file's number
-_MIN_SIZE = 256  # bytes; smaller data are sent themselves
+_MIN_SIZE = 64  # bytes; smaller data are sent themselves
 
 
 class Spill:
