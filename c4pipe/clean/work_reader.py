@@ -66,7 +66,8 @@ def _header(path: StoragePath, footer: pq.FileMetaData, is_signed: bool) -> Work
         )
     if not is_signed:
         raise _damaged(path, f"{path} can't be read as a work file: its footer has no digest")
-    recipe = checked_recipe(values, footer.num_rows, footer.schema.to_arrow_schema())
+    # `footer.schema` and the footer would refer to each other: 33 KB for each file, until cycles are searched
+    recipe = checked_recipe(values, footer.num_rows, pq.ParquetSchema(footer).to_arrow_schema())
     return WorkHeader(**{each.name: values[each.name] for each in fields(WorkHeader)} | {"recipe": recipe})
 
 

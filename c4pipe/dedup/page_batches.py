@@ -14,6 +14,9 @@ _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
 _ROWS_AT_ONCE = 256  # of a batch: so many are uncompressed at a time
 _PART_BYTES = 2 * 1024 * 1024  # of compressed pages: what a shard holds uncompressed at a time
 _CHUNK_ROWS = 512  # rows that are written at once: only these are Python strings at a time
+_JOINED_BYTES = 8 * 1024 * 1024  # of uncompressed pages of short batches: so many become one run
+_END_BYTES = 8  # of an Arrow stream, after its last rows
+_LAST_KEY = 2**64 - 1
 
 
 def encode(pages: pa.Table, rows: Any = None) -> bytes:
@@ -40,17 +43,42 @@ def in_order(batches: Iterable[bytes]) -> Iterator[pa.Table]:
     The batches stay compressed in memory, and only a part of the pages is uncompressed at a time. Pages with one key,
     which only a user's own transforms can make, are in the order of URL, timestamp and text.
     """
-    held = list(batches)
-    parts = 1 + sum(map(len, held)) // _PART_BYTES
-    runs = [_Run(batch) for batch in held]
+    runs, size = _runs(batches)
+    parts = 1 + size // _PART_BYTES
     for part in range(1, parts + 1):
-        pages = _sorted([rows for run in runs for rows in run.take((part << 64) // parts - 1)])
+        pages = _sorted(_table(rows for run in runs for rows in run.take((part << 64) // parts - 1)))
         for first in range(0, len(pages), _CHUNK_ROWS):
             yield pages.slice(first, _CHUNK_ROWS)
 
 
-def _sorted(batches: list[pa.RecordBatch]) -> pa.Table:
-    pages = pa.Table.from_batches(batches, _BATCH_SCHEMA).combine_chunks()
+def _runs(batches: Iterable[bytes]) -> tuple[list["_Run"], int]:
+    """Returns batches as runs, and the bytes of the batches.
+
+    In a large corpus a shard has thousands of short batches. All of their pages would be uncompressed from the first
+    part on, beside the compressed ones, and each batch costs time in each part. So short batches are joined.
+    """
+    runs: list[_Run] = []
+    short: list[_Run] = []
+    size = short_bytes = 0
+    for batch in batches:
+        size += len(batch)
+        run = _Run(batch)
+        if not run.is_short:
+            runs.append(run)
+            continue
+        short.append(run)
+        short_bytes += run.bytes
+        if short_bytes >= _JOINED_BYTES:
+            runs.append(_Run(encode(_table(rows for each in short for rows in each.take(_LAST_KEY)))))
+            short, short_bytes = [], 0
+    return [*runs, *short], size
+
+
+def _table(batches: Iterable[pa.RecordBatch]) -> pa.Table:
+    return pa.Table.from_batches(list(batches), _BATCH_SCHEMA).combine_chunks()
+
+
+def _sorted(pages: pa.Table) -> pa.Table:
     keys = pages["page_key"].to_numpy()
     if len(np.unique(keys)) == len(keys):
         return pages.take(pa.array(np.argsort(keys)))
@@ -58,11 +86,19 @@ def _sorted(batches: list[pa.RecordBatch]) -> pa.Table:
 
 
 class _Run:
-    """A batch, whose pages are in the order of their keys: it gives them piece by piece."""
+    """A batch, whose pages are in the order of their keys: it gives them piece by piece.
+
+    Attributes:
+        is_short: whether all pages are uncompressed now.
+        bytes: what those pages take that are uncompressed now.
+    """
 
     def __init__(self, batch: bytes) -> None:
-        self._reader = pa.ipc.open_stream(batch, options=pa.ipc.IpcReadOptions(use_threads=False))
+        source = pa.BufferReader(batch)
+        self._reader = pa.ipc.open_stream(source, options=pa.ipc.IpcReadOptions(use_threads=False))
         self._next: pa.RecordBatch | None = next(self._reader, None)
+        self.is_short = source.tell() + _END_BYTES >= len(batch)
+        self.bytes = self._next.nbytes if self._next else 0
 
     def take(self, last: int) -> Iterator[pa.RecordBatch]:
         """Yields the next pages, up to a key."""

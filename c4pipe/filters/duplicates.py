@@ -24,7 +24,10 @@ def find_repeats(rows: Rows) -> tuple[Rows, Rows]:
     The first is the smallest (page key, unit). It does not depend on the order of the rows, the runner or the split
     into files.
     """
-    return _first_of_each(rows, lambda same: np.lexsort((same["file"], same["unit"], same["page"], same["hash"])))
+    rows, first = _sorted_by_hash(
+        rows, lambda same: np.lexsort((same["file"], same["unit"], same["page"], same["hash"]))
+    )
+    return rows[first], rows[~first]
 
 
 def find_stale_captures(rows: Rows) -> tuple[Rows, Rows]:
@@ -37,19 +40,22 @@ def find_stale_captures(rows: Rows) -> tuple[Rows, Rows]:
     def order(same: Rows) -> npt.NDArray[np.intp]:
         return np.lexsort((same["row"], same["file"], same["tie"], -same["captured"], same["hash"]))
 
-    return _first_of_each(rows, order)
+    rows, first = _sorted_by_hash(rows, order)
+    return rows[first], rows[~first]
 
 
-def _first_of_each(rows: Rows, order: Callable[[Rows], npt.NDArray[np.intp]]) -> tuple[Rows, Rows]:
-    """Returns (the first row of each hash, all others). `order` sorts rows by hash, then by preference."""
-    hashes = np.ascontiguousarray(rows["hash"])
-    by_hash = np.argsort(hashes)  # rows of one hash come in any order here
-    rows, hashes = np.take(rows, by_hash), hashes[by_hash]  # five times as fast as rows[by_hash]
+def _sorted_by_hash(rows: Rows, order: Callable[[Rows], npt.NDArray[np.intp]]) -> tuple[Rows, npt.NDArray[np.bool_]]:
+    """Returns rows by hash, and which are the first of their hash. `order` sorts rows by hash, then by preference."""
+    # A bucket is large: no array is held longer than it is needed, here and in those that call this.
+    by_hash = np.argsort(np.ascontiguousarray(rows["hash"]))  # rows of one hash come in any order here
+    rows = np.take(rows, by_hash)  # five times as fast as rows[by_hash]
+    del by_hash
     if not len(rows):
-        return rows, rows
+        return rows, np.empty(0, np.bool_)
+    hashes = np.ascontiguousarray(rows["hash"])
     first = np.r_[True, hashes[1:] != hashes[:-1]]
     shared = ~(first & np.r_[first[1:], True])
     if shared.any():  # only the few rows whose hash occurs twice need the full order
         same = rows[shared]
         rows[shared] = same[order(same)]
-    return rows[first], rows[~first]
+    return rows, first

@@ -4,13 +4,19 @@ Beam's import and its graph take seconds, and its local runner loses elements be
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from c4pipe.runners.flow import Step
+from c4pipe.runners.pairs import Pairs
 from c4pipe.runners.worker import release_memory
 
 if TYPE_CHECKING:
     from c4pipe.runners.worker_pool import WorkerPool
+
+
+Collection = list[Any] | Pairs
+"""Elements, or what a step gives: pairs, or numbers to add up."""
 
 
 class LocalFlow:
@@ -31,9 +37,9 @@ class LocalFlow:
         """Returns these elements."""
         return list(elements)
 
-    def do(self, name: str, elements: list[Any], step: Step) -> dict[str, list[Any]]:
+    def do(self, name: str, elements: list[Any], step: Step) -> dict[str, Collection]:
         """Applies a step to each element and returns its outputs, by name."""
-        outputs: dict[str, list[Any]] = {output: [] for output in step.outputs}
+        outputs: dict[str, Collection] = {output: [] if output in step.sums else Pairs() for output in step.outputs}
         for results in self._results(elements, step):
             for output, element in results:
                 outputs[output].append(element)
@@ -53,27 +59,31 @@ class LocalFlow:
             from c4pipe.runners.worker_pool import WorkerPool  # one worker alone needs no multiprocessing
 
             self._pool = WorkerPool(self._workers, type(step).__module__)
-        yield from self._pool.apply(step, elements)
+        for results in self._pool.apply(step, elements):
+            yield results
+            release_memory()
 
-    def group(self, name: str, pairs: list[Any]) -> list[Any]:
+    def group(self, name: str, pairs: Collection) -> list[Any]:
         """Groups pairs (key, value) by key: returns pairs (key, values)."""
-        groups: dict[Any, list[Any]] = {}
-        for key, value in pairs:
-            groups.setdefault(key, []).append(value)
-        return list(groups.items())
+        return list(_by_key(pairs).items())
 
-    def join(self, name: str, **pairs: list[Any]) -> list[Any]:
+    def join(self, name: str, **pairs: Collection) -> list[Any]:
         """Groups several collections of pairs (key, value): returns pairs (key, values by the collection's name)."""
-        groups: dict[Any, dict[str, list[Any]]] = {}
+        groups: dict[Any, dict[str, Any]] = {}
         for collection, some in pairs.items():
-            for key, value in some:
-                groups.setdefault(key, {each: [] for each in pairs})[collection].append(value)
+            for key, values in _by_key(some).items():
+                groups.setdefault(key, {each: [] for each in pairs})[collection] = values
         return list(groups.items())
 
-    def merge(self, name: str, *collections: list[Any]) -> list[Any]:
-        """Returns the elements of all collections."""
-        return [element for collection in collections for element in collection]
+    def merge(self, name: str, *collections: Collection) -> Collection:
+        """Returns the elements of all collections, which are of one kind."""
+        elements = chain.from_iterable(collections)
+        return Pairs(elements) if any(isinstance(each, Pairs) for each in collections) else list(elements)
 
     def fold(self, name: str, elements: list[Any], add: Callable[[Iterable[Any]], Any]) -> list[Any]:
         """Returns one element: the sum of all."""
         return [add(elements)]
+
+
+def _by_key(pairs: Collection) -> dict[Any, Any]:
+    return (pairs if isinstance(pairs, Pairs) else Pairs(pairs)).groups

@@ -1,11 +1,11 @@
 """Bytes between the steps of job 2, on this machine: in a file, with a short reference to them in the shuffle.
 
-A local shuffle is in memory, where data takes several times its size; a reference takes about 50 bytes.
+A local shuffle is in memory; a reference takes 21 bytes there, and 8 more where it ends (see `PackedValues`).
 """
 
+import contextlib
 import os
 import struct
-import uuid
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -13,8 +13,8 @@ from typing import BinaryIO
 from c4pipe.io import naming
 
 _INLINE, _REFERENCE = b"\0", b"\1"  # the first byte of a message says which kind it is
-_EXTENT = struct.Struct("<QQ")  # offset and length; the file's name follows
-_MIN_SIZE = 1024  # bytes; smaller data are sent themselves
+_PLACE = struct.Struct("<QQI")  # offset and length in a file, and the file's number
+_MIN_SIZE = 64  # bytes; smaller data are sent themselves
 
 
 class Spill:
@@ -23,8 +23,8 @@ class Spill:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._writer: BinaryIO | None = None
-        self._path = Path()
-        self._readers: dict[str, BinaryIO] = {}
+        self._path, self._number = Path(), 0
+        self._readers: dict[int, BinaryIO] = {}
 
     def send(self, data: bytes) -> bytes:
         """Writes data to a file and returns the message to send instead; it can be received as soon as this returns."""
@@ -33,15 +33,24 @@ class Spill:
         if len(data) < _MIN_SIZE:
             return _INLINE + data
         if self._writer is None:
-            Path(self._folder).mkdir(parents=True, exist_ok=True)
-            # Only references name the file: nobody reads what a failed attempt wrote.
-            self._path = Path(self._folder) / uuid.uuid4().hex
-            self._writer = self._path.open("xb")
-        reference = _REFERENCE + _EXTENT.pack(self._writer.tell(), len(data)) + self._path.name.encode()
+            self._writer = self._create()
+        reference = _REFERENCE + _PLACE.pack(self._writer.tell(), len(data), self._number)
         with naming(self._path):
             self._writer.write(data)
             self._writer.flush()
         return reference
+
+    def _create(self) -> BinaryIO:
+        """Creates a file of a new number. Only references name it: nobody reads what a failed attempt wrote."""
+        Path(self._folder).mkdir(parents=True, exist_ok=True)
+        while True:
+            self._number = int.from_bytes(os.urandom(4), "little")
+            self._path = self._file(self._number)
+            with contextlib.suppress(FileExistsError):
+                return self._path.open("xb")
+
+    def _file(self, number: int) -> Path:
+        return Path(self._folder) / f"{number:08x}"
 
     def receive(self, messages: Iterable[bytes]) -> Iterator[bytes]:
         """Yields the data of messages, in their order. Raises OSError where a file is missing or too short."""
@@ -51,17 +60,16 @@ class Spill:
             elif message.startswith(_INLINE):
                 yield message[1:]
             else:
-                offset, length = _EXTENT.unpack_from(message, 1)
-                yield self._read(message[1 + _EXTENT.size :].decode(), offset, length)
+                yield self._read(*_PLACE.unpack_from(message, 1))
 
-    def _read(self, name: str, offset: int, length: int) -> bytes:
-        if name not in self._readers:
-            self._readers[name] = (Path(self._folder) / name).open("rb", buffering=0)
-        data = os.pread(self._readers[name].fileno(), length, offset)
+    def _read(self, offset: int, length: int, number: int) -> bytes:
+        if number not in self._readers:
+            self._readers[number] = self._file(number).open("rb", buffering=0)
+        data = os.pread(self._readers[number].fileno(), length, offset)
         while len(data) < length:
-            more = os.pread(self._readers[name].fileno(), length - len(data), offset + len(data))
+            more = os.pread(self._readers[number].fileno(), length - len(data), offset + len(data))
             if not more:
-                raise OSError(f"{self._folder}/{name} ends before byte {offset + length:,}")
+                raise OSError(f"{self._file(number)} ends before byte {offset + length:,}")
             data += more
         return data
 

@@ -4,7 +4,8 @@ import os
 import pickle
 import signal
 import sys
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
 from multiprocessing import forkserver, resource_tracker, util
 from types import ModuleType
@@ -31,16 +32,17 @@ class WorkerPool:
         context = _RecordingContext(self._processes)
         self._executor = ProcessPoolExecutor(workers, context, initializer=begin, initargs=(dict(os.environ),))
 
-    def apply(self, step: Step, elements: Sequence[Any]) -> list[list[tuple[str, Any]]]:
-        """Returns what a step makes of each element: its outputs, each with its name. Raises the first failure."""
+    def apply(self, step: Step, elements: Sequence[Any]) -> Iterator[list[tuple[str, Any]]]:
+        """Yields what a step makes of each element: its outputs, each with its name. Raises the first failure."""
         packed = pickle.dumps(step)
-        futures = [self._executor.submit(_process, packed, element) for element in elements]
+        futures = deque(self._executor.submit(_process, packed, element) for element in elements)
         # The pool may list the workers to watch before the last one is started (Python 3.11). It would then notice the
         # death of that one only when another worker returns something. One more task makes the pool list them again.
         self._executor.submit(_nothing)
         for future in wait(futures, return_when=FIRST_EXCEPTION).done:
             future.result()
-        return [future.result() for future in futures]
+        while futures:
+            yield pickle.loads(futures.popleft().result())
 
     def close(self, failed: bool) -> None:
         """Ends the processes; after a failure at once: what they are doing is of no use any more."""
@@ -121,8 +123,11 @@ def _nothing() -> None:
     pass
 
 
-def _process(packed: bytes, element: Any) -> list[tuple[str, Any]]:
-    """Applies a step to one element, in a worker process: sets the step up unless it was the last one."""
+def _process(packed: bytes, element: Any) -> bytes:
+    """Applies a step to one element, in a worker process: sets the step up unless it was the last one.
+
+    Returns the outputs pickled: until all elements are done, they wait as bytes, which take much less than the objects.
+    """
     global _current
     if _current is None or _current[0] != packed:
         if _current is not None:
@@ -131,6 +136,6 @@ def _process(packed: bytes, element: Any) -> list[tuple[str, Any]]:
         step.setup()
         _current = packed, step
     try:
-        return list(_current[1].process(element))
+        return pickle.dumps(list(_current[1].process(element)))
     finally:
         release_memory()

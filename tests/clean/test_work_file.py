@@ -1,5 +1,6 @@
 """Work files: what is written is read, and a file that doesn't fit is an error that says so."""
 
+import gc
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -179,6 +180,19 @@ def test_header(tmp_path: Path, group_rows: int) -> None:
     assert (header.rows, header.spans) == (8, 5)
     assert header.text_bytes == {"de": 17, "en": 14}  # without pages that the last rules drop
     assert header.counts == COUNTS
+
+
+def test_a_header_that_was_read_is_in_no_cycle(tmp_path: Path) -> None:
+    """Cycles are searched seldom: headers of thousands of files would wait in memory."""
+    path = write(tmp_path / "a.warc.wet.gz.parquet")
+    read_header(path)
+    gc.collect()
+    gc.disable()
+    try:
+        read_header(path)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def test_same_pages_same_bytes(tmp_path: Path, group_rows: int) -> None:

@@ -334,9 +334,13 @@ def merged(*batches: pa.Table) -> list[Row]:
     st.lists(st.lists(st.builds(page, keys, st.text(max_size=30)), max_size=9), max_size=4),
     st.sampled_from([1, 3, 256]),
     st.sampled_from([100, 1000, 1 << 22]),
+    st.sampled_from([1, 300, 1 << 22]),
 )
-def test_batches_are_merged_by_key(batches: list[list[Row]], rows_at_once: int, part_bytes: int) -> None:
+def test_batches_are_merged_by_key(
+    batches: list[list[Row]], rows_at_once: int, part_bytes: int, joined_bytes: int
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(page_batches, "_JOINED_BYTES", joined_bytes)
         patch.setattr(page_batches, "_ROWS_AT_ONCE", rows_at_once)
         patch.setattr(page_batches, "_PART_BYTES", part_bytes)
         found = merged(*map(table, batches))
@@ -370,6 +374,23 @@ def test_a_shard_holds_its_pages_compressed() -> None:
             most, rows = max(most, pa.total_allocated_bytes() - before), rows + len(part)
     assert rows == 1600
     assert most < 40_000_000
+
+
+def test_short_batches_are_held_compressed_too() -> None:
+    """In a large corpus, each group sends a shard few pages: 48 MB of text in 400 batches take less than 12 MB."""
+    pages = table([page(key, "The ferry crosses the river. " * 1000) for key in range(4)])
+    page_keys = [pa.array([(key * 400 + n) << 53 for key in range(4)], pa.uint64()) for n in range(400)]
+    batches = [page_batches.encode(pages.set_column(0, "page_key", each)) for each in page_keys]
+    del pages
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(page_batches, "_ROWS_AT_ONCE", 4)
+        patch.setattr(page_batches, "_JOINED_BYTES", 2_000_000)
+        patch.setattr(page_batches, "_PART_BYTES", sum(map(len, batches)) // 20)
+        before, most, rows = pa.total_allocated_bytes(), 0, 0
+        for part in page_batches.in_order(batches):
+            most, rows = max(most, pa.total_allocated_bytes() - before), rows + len(part)
+    assert rows == 1600
+    assert most < 12_000_000
 
 
 @pytest.mark.parametrize("batches", [[], [[]], [[], []]])

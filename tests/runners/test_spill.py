@@ -48,6 +48,15 @@ def test_senders_do_not_mix(tmp_path: Path) -> None:
     assert received == [bytes([number]) * 5000 for number in range(9) for _ in senders]
 
 
+def test_two_senders_that_draw_one_number_do_not_mix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = iter([bytes(4), bytes(4), b"\1\0\0\0"])
+    monkeypatch.setattr("c4pipe.runners.spill.os.urandom", lambda size: next(numbers))
+    with closing(Spill(str(tmp_path))) as first, closing(Spill(str(tmp_path))) as second:
+        places = [sender.send(name * 100) for sender, name in ((first, b"a"), (second, b"b"))]
+        assert list(first.receive(places)) == [b"a" * 100, b"b" * 100]
+    assert {file.name for file in tmp_path.iterdir()} == {"00000000", "00000001"}
+
+
 def test_a_file_that_was_cut_is_told(tmp_path: Path) -> None:
     with closing(Spill(str(tmp_path))) as spill:
         place = spill.send(b"x" * 5000)
