@@ -6,7 +6,7 @@ import pickle
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
 from itertools import pairwise
 from multiprocessing import forkserver, resource_tracker, util
@@ -37,16 +37,24 @@ class WorkerPool:
         context = _RecordingContext(self._processes)
         self._executor = ProcessPoolExecutor(workers, context, initializer=begin, initargs=(dict(os.environ),))
 
-    def apply(self, step: Step, elements: Sequence[Any]) -> list[list[tuple[str, Any]]]:
-        """Returns what a step makes of each element: its outputs, each with its name. Raises the first failure."""
+    def apply(self, step: Step, elements: Sequence[Any]) -> Callable[[], list[list[tuple[str, Any]]]]:
+        """Begins to apply a step to each element, and returns at once.
+
+        The returned function waits and gives what the step makes of each: its outputs, each with its name. It raises
+        the first failure. It is called once.
+        """
         packed = pickle.dumps(step)
         futures = [self._executor.submit(_process, packed, element) for element in elements]
         # The pool may list the workers to watch before the last one is started (Python 3.11). It would then notice the
         # death of that one only when another worker returns something. One more task makes the pool list them again.
         self._executor.submit(_nothing)
-        for future in wait(futures, return_when=FIRST_EXCEPTION).done:
-            future.result()
-        return [future.result() for future in futures]
+
+        def results() -> list[list[tuple[str, Any]]]:
+            for future in wait(futures, return_when=FIRST_EXCEPTION).done:
+                future.result()
+            return [future.result() for future in futures]
+
+        return results
 
     def close(self, failed: bool) -> None:
         """Ends the processes; after a failure at once: what they are doing is of no use any more."""
