@@ -24,6 +24,7 @@ from c4pipe.dedup.span_places import MARKS, PLACE
 from c4pipe.filters import Rows
 from c4pipe.io import StoragePath, storage_path
 from c4pipe.recipes import Recipe, recipe_lists
+from c4pipe.report import compile_templates
 from c4pipe.runners import Step, control_totals
 
 _ROWS_AT_ONCE = 512  # of a work file: those of their pages that lose spans are Python objects at a time
@@ -216,6 +217,7 @@ class ReadExamples(Step):
         report = {**element, "clean_examples": clean_examples, "repeats": repeats}
         report["near_clusters"] = near_finish.largest_clusters(element.get("near_clusters", ()))
         report["near_hosts"] = near_hosts.with_names(element.get("near_hosts", ()), files)
+        compile_templates()  # on this machine, the first worker without a shard is likely to publish, too
         return [(REPORT, report)]
 
 
