@@ -274,6 +274,8 @@ def _line_starts(text: str) -> list[int]:
     while start := find("\n", starts[-1]) + 1:
         starts.append(start)
     return starts
+
+
 def _list_language(language: str) -> str:
     """Returns the language whose list of bad words pages of a language are searched for."""
     return two_letter_code(language).partition("-")[0]

@@ -9,7 +9,7 @@ from c4pipe.dedup.dedup_step import REPORT, Files
 from c4pipe.dedup.find_steps import FindRepeats, FindStaleCaptures, ReadSpans, ReadUrls
 from c4pipe.dedup.keeper_steps import choose_keepers
 from c4pipe.dedup.near_steps import find_near_duplicates
-from c4pipe.dedup.write_steps import CountHosts, CountRepeats, FinishPages, Publish, WriteShard
+from c4pipe.dedup.write_steps import CountHosts, CountRepeats, FinishPages, Publish, ReadExamples, WriteShard
 from c4pipe.runners import Flow, control_totals
 
 
@@ -26,15 +26,18 @@ def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: Dedu
     """
     shown = examples.choose_files(path for _, group in groups for _, path in group)
     pages, reports = _finish_pages(flow, flow.create("Work files", groups), plan, shown)
+    counted = [flow.do("Count removed spans", flow.group("Group removed spans", pages["removed"]), CountRepeats(plan))]
     if plan.near:
-        hosts = flow.do("Count hosts", flow.group("Group hosts", pages["hosts"]), CountHosts(plan))
-        reports.append(hosts[REPORT])
-    repeats = flow.do("Count removed spans", flow.group("Group removed spans", pages["removed"]), CountRepeats(plan))
+        counted.append(flow.do("Count hosts", flow.group("Group hosts", pages["hosts"]), CountHosts(plan)))
     names = flow.create("Shards", [(number, tuple(name)) for number, name in enumerate(plan.layout.shards())])
     shards = flow.join("Pages to their shard", shard=names, pages=pages["rows"])
     written = flow.do("Write shard", shards, WriteShard(plan))
-    all_reports = flow.merge("All reports", *reports, repeats[REPORT], written[REPORT])
-    flow.do("Publish", flow.fold("Add up reports", all_reports, control_totals.add_reports), Publish(plan, shown))
+    # While shards are written: a runner that works on several steps at a time has workers left at the last of them.
+    before = flow.merge("Reports before the shards", *reports, *(each[REPORT] for each in counted))
+    total = flow.fold("Add up reports before the shards", before, control_totals.add_reports)
+    described = flow.do("Read examples", total, ReadExamples(plan, shown))
+    all_reports = flow.merge("All reports", pages[REPORT], described[REPORT], written[REPORT])
+    flow.do("Publish", flow.fold("Add up reports", all_reports, control_totals.add_reports), Publish(plan))
 
 
 # A collection of a local flow is a list with an entry for each block of rows, so no name holds one longer than it is
@@ -42,7 +45,7 @@ def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: Dedu
 
 
 def _finish_pages(flow: Flow, files: Any, plan: DedupPlan, shown: Collection[str]) -> tuple[Any, list[Any]]:
-    """Adds the steps up to the finished pages; returns the outputs of the last one, and all reports."""
+    """Adds the steps up to the finished pages; returns the outputs of the last one, and the reports of the others."""
     stale, reports = _find_stale(flow, files, plan)
     near: dict[str, Any] = {}
     stayed: dict[str, Any] = {}
@@ -53,7 +56,7 @@ def _finish_pages(flow: Flow, files: Any, plan: DedupPlan, shown: Collection[str
     marks, mark_reports = _mark_repeats(flow, dropped, plan)
     marked = flow.join("Marks to their group", **dropped, **stayed, **marks)
     pages = flow.do("Finish pages", marked, FinishPages(plan, shown))
-    return pages, [*reports, *mark_reports, pages[REPORT]]
+    return pages, [*reports, *mark_reports]
 
 
 def _find_stale(flow: Flow, files: Any, plan: DedupPlan) -> tuple[Any, list[Any]]:

@@ -24,6 +24,7 @@ from c4pipe.dedup.span_places import MARKS, PLACE
 from c4pipe.filters import Rows
 from c4pipe.io import StoragePath, storage_path
 from c4pipe.recipes import Recipe, recipe_lists
+from c4pipe.report import compile_templates
 from c4pipe.runners import Step, control_totals
 
 _ROWS_AT_ONCE = 512  # of a work file: those of their pages that lose spans are Python objects at a time
@@ -197,15 +198,18 @@ class WriteShard(DedupStep):
         yield REPORT, write_shard(batches, shard, output, self._plan.formats, tally)
 
 
-class Publish(Step):
-    """The sum of all reports -> nothing. Publishes the corpus."""
+class ReadExamples(Step):
+    """The sum of the reports before the shards -> the same, with what the report shows of the work files' pages."""
+
+    outputs = (REPORT,)
+    sums = (REPORT,)
 
     def __init__(self, plan: DedupPlan, shown: Collection[str]) -> None:
         self._plan = plan
         self._shown = sorted(shown)
 
     def process(self, element: control_totals.Report) -> Iterable[tuple[str, Any]]:
-        """Adds what the report needs from the work files, then checks and publishes."""
+        """Adds the examples of job 1, the texts of repeated spans, and the names of hosts."""
         clean_examples = examples.gather_examples([storage_path(path) for path in self._shown])
         span = Recipe.from_json(self._plan.recipe).parameters("repeated_span")
         files = list(find_work_files([storage_path(each) for each in self._plan.work]).values())
@@ -213,7 +217,18 @@ class Publish(Step):
         report = {**element, "clean_examples": clean_examples, "repeats": repeats}
         report["near_clusters"] = near_finish.largest_clusters(element.get("near_clusters", ()))
         report["near_hosts"] = near_hosts.with_names(element.get("near_hosts", ()), files)
-        output = storage_path(self._plan.output)
+        compile_templates()  # on this machine, the first worker without a shard is likely to publish, too
+        return [(REPORT, report)]
+
+
+class Publish(Step):
+    """The sum of all reports -> nothing. Publishes the corpus."""
+
+    def __init__(self, plan: DedupPlan) -> None:
+        self._plan = plan
+
+    def process(self, element: control_totals.Report) -> Iterable[tuple[str, Any]]:
+        """Checks the reports and publishes."""
         moved = element.get("moved_spans", []) if self._plan.moves_keepers else None
-        publish.finish(output, report, self._plan.publication_token, moved)
+        publish.finish(storage_path(self._plan.output), element, self._plan.publication_token, moved)
         return ()

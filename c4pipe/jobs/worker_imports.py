@@ -9,8 +9,7 @@ from c4pipe.runners import lighten
 
 lighten()
 
-# Arrow, the report and the rules import or load these at their first use.
-import jinja2  # noqa: E402
+# Arrow and the rules import or load these at their first use.
 import numpy.ma  # noqa: E402
 
 from c4pipe.clean import steps as clean_steps  # noqa: E402
@@ -21,4 +20,4 @@ make_detector("langdetect", 0.0)  # kept for all that ask for it later
 
 gc.freeze()  # workers share this memory as long as nobody writes to it, as a search for cycles would
 
-__all__ = ["clean_steps", "dedup_steps", "jinja2", "numpy"]
+__all__ = ["clean_steps", "dedup_steps", "numpy"]

@@ -5,3 +5,4 @@ from .opt_out_counts import read_opt_outs as read_opt_outs
 from .profile import Profiler as Profiler
 from .profile import domains as domains
 from .rebuild import rebuild_data as rebuild_data
+from .rendering import compile_templates as compile_templates

@@ -10,6 +10,7 @@ from c4pipe.display import JOINERS, visible
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+_OF_A_CORPUS = ("report.html", "blocks.html", "card.md", "card_loading.md")
 _MARKUP = re.compile(r"([\\`*\[\]<>|#]|(?<!\w)_|_(?!\w))")
 
 
@@ -20,6 +21,12 @@ def render(template: str, **values: Any) -> str:
     the direction of the text, is shown as U+FFFD. In one that ends in `.md` the filters `md` and `quoted` do that.
     """
     return _environment().get_template(template).render(**values)
+
+
+def compile_templates() -> None:
+    """Compiles the templates of the report and the card, so that this process renders them faster later."""
+    for name in _OF_A_CORPUS:
+        _environment().get_template(name)
 
 
 @cache

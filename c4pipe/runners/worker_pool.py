@@ -1,12 +1,15 @@
 """Worker processes of this machine. On Linux, they are forks of one server that has imported what they need."""
 
+import logging
 import os
 import pickle
 import signal
 import sys
+import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
+from itertools import pairwise
 from multiprocessing import forkserver, resource_tracker, util
 from types import ModuleType
 from typing import Any
@@ -22,6 +25,9 @@ else:  # a fork is not safe everywhere: each worker starts, and imports all, by 
     from multiprocessing.context import SpawnProcess as WorkerProcess
 
 
+_util: Any = util  # what the type checker does not know is used, too
+
+
 class WorkerPool:
     """Processes that apply steps to elements."""
 
@@ -32,17 +38,25 @@ class WorkerPool:
         context = _RecordingContext(self._processes)
         self._executor = ProcessPoolExecutor(workers, context, initializer=begin, initargs=(dict(os.environ),))
 
-    def apply(self, step: Step, elements: Sequence[Any]) -> Iterator[list[tuple[str, Any]]]:
-        """Yields what a step makes of each element: its outputs, each with its name. Raises the first failure."""
+    def apply(self, step: Step, elements: Sequence[Any]) -> Callable[[], Iterator[list[tuple[str, Any]]]]:
+        """Begins to apply a step to each element, and returns at once.
+
+        The returned function waits and yields what the step makes of each: its outputs, each with its name. It raises
+        the first failure. It is called once.
+        """
         packed = pickle.dumps(step)
         futures = deque(self._executor.submit(_process, packed, element) for element in elements)
         # The pool may list the workers to watch before the last one is started (Python 3.11). It would then notice the
         # death of that one only when another worker returns something. One more task makes the pool list them again.
         self._executor.submit(_nothing)
-        for future in wait(futures, return_when=FIRST_EXCEPTION).done:
-            future.result()
-        while futures:
-            yield pickle.loads(futures.popleft().result())
+
+        def results() -> Iterator[list[tuple[str, Any]]]:
+            for future in wait(futures, return_when=FIRST_EXCEPTION).done:
+                future.result()
+            while futures:
+                yield pickle.loads(futures.popleft().result())
+
+        return results
 
     def close(self, failed: bool) -> None:
         """Ends the processes; after a failure at once: what they are doing is of no use any more."""
@@ -52,17 +66,24 @@ class WorkerPool:
         self._executor.shutdown(cancel_futures=True)
 
 
-def start_server(*modules: str) -> None:
+def start_server(*modules: str, fork: bool = False) -> None:
     """Starts the server that forks workers, on Linux, unless one runs already. It imports these modules meanwhile.
 
     What it imports for other forks of this program, by `multiprocessing.set_forkserver_preload`, stays as it was for
     the next server.
+
+    Args:
+        modules: what the server imports.
+        fork: whether the server may be a fork of this process, which takes a tenth of the time of a new interpreter:
+            only at the start of a process of c4pipe's own, for a fork of a program with threads may hang.
     """
     if sys.platform != "linux":
         return
     server: Any = forkserver._forkserver
-    others = server._preload_modules
+    others, new_interpreter = server._preload_modules, _util.spawnv_passfds
     server.set_forkserver_preload([__name__, *modules])
+    if fork and threading.active_count() == 1:
+        _util.spawnv_passfds = _run_in_fork
     # Ctrl-C reaches all processes. The server leaves it to this one, also while it still imports: it keeps the mask.
     resource_tracker.ensure_running()  # first: it ends with SIGINT unblocked
     unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
@@ -73,7 +94,35 @@ def start_server(*modules: str) -> None:
         server.ensure_running()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
+        _util.spawnv_passfds = new_interpreter
         server.set_forkserver_preload(others)
+
+
+def _run_in_fork(executable: str, arguments: Sequence[str], descriptors: Sequence[int]) -> int:
+    """Runs the code that is the last argument of a new interpreter in a fork of this process, and returns its id.
+
+    As in a new interpreter, no other file stays open: neither the log nor the end of the pipe by which the server
+    notices that this process has ended.
+    """
+    _util._flush_std_streams()
+    child = os.fork()
+    if child:
+        return child
+    status = 1
+    try:
+        for low, high in pairwise([2, *sorted(descriptors), os.sysconf("SC_OPEN_MAX")]):
+            os.closerange(low + 1, high)
+        logging.getLogger().handlers.clear()
+        server: Any = forkserver._forkserver
+        server.__init__()  # its lock is held
+        exec(arguments[-1], {})
+        status = 0
+    except SystemExit:  # the end of the server
+        status = 0
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        os._exit(status)
 
 
 def _end(server: Any) -> None:

@@ -75,6 +75,40 @@ def test_nothing_is_lost_between_processes(tmp_path: Path) -> None:
     assert os.getpid() not in processes
 
 
+class Meet(Step):
+    """Waits for another step that runs at the same time."""
+
+    def __init__(self, own: Path, other: Path) -> None:
+        self._own, self._other = own, other
+
+    def process(self, element: int) -> Iterable[tuple[str, Any]]:
+        self._own.touch()
+        for _ in range(600):
+            if self._other.exists():
+                return ()
+            time.sleep(0.05)
+        raise TimeoutError("the other step does not run")
+
+
+def test_steps_that_do_not_wait_for_each_other_run_at_the_same_time(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    with LocalFlow(2) as flow:
+        flow.do("One", flow.create("First", [1]), Meet(one, other))
+        flow.do("Other", flow.create("Second", [1]), Meet(other, one))
+
+
+def test_a_failure_is_raised_where_nobody_uses_the_outputs() -> None:
+    flow = LocalFlow(2)
+    with pytest.raises(OSError, match="No space left"), flow:
+        _fail_unseen(flow)
+
+
+def _fail_unseen(flow: LocalFlow) -> None:
+    assert list(flow.do("Number", flow.create("Numbers", [1]), Number())) == ["numbers"]
+    flow.do("Fail", flow.create("Zero", [0]), Fail("full"))
+    assert len(list(flow.do("Number", flow.create("Numbers", [1]), Number())["numbers"])) == 1
+
+
 class Opened(Step):
     """Tells what was set up and closed, in a file of its process."""
 
