@@ -239,7 +239,7 @@ typedef struct {
     PyObject *function;
     Pair pairs[MOST_TEXTS + 2]; /* each text that has a phrase has one of them */
     Py_ssize_t pair_count, longest;
-    byte starts[256];           /* 1 for a byte that a phrase may start with */
+    uint64_t starts[256];       /* by a byte: a bit for each phrase that may start with it */
 } Step;
 
 enum { ERROR = -1, KEPT, DROPPED, EDITED };
@@ -373,8 +373,8 @@ static int has_phrase(const Lines *self, Piece piece, const Step *step)
             continue;
         /* The phrase may begin before the block that has its pair. */
         for (const byte *each = at - piece.at > step->longest ? at - step->longest : piece.at; each < next; each++)
-            for (Py_ssize_t phrase = 0; step->starts[*each] && phrase < step->texts.count; phrase++)
-                if (matches(each, end, step->texts.texts[phrase]))
+            for (uint64_t left = step->starts[*each]; left; left &= left - 1)
+                if (matches(each, end, step->texts.texts[__builtin_ctzll(left)]))
                     return 1;
     }
     return 0;
@@ -423,9 +423,13 @@ static int read_phrases(PyObject *given, Step *step)
                 add_pair(step, 0xC4, 0xB0, 32);
         }
         step->longest = longest > step->longest ? longest : step->longest;
-        step->starts[*phrase.at] = step->starts[upper(*phrase.at)] = 1;
-        step->starts[0xE2] |= *phrase.at == 'k';
-        step->starts[0xC4] |= *phrase.at == 'i';
+        uint64_t bit = (uint64_t)1 << each;
+        step->starts[*phrase.at] |= bit;
+        step->starts[upper(*phrase.at)] |= bit;
+        if (*phrase.at == 'k')
+            step->starts[0xE2] |= bit;
+        if (*phrase.at == 'i')
+            step->starts[0xC4] |= bit;
         add_pair(step, phrase.at[rarest], phrase.size > 1 ? phrase.at[rarest + 1] : 0xFF, phrase.size > 1 ? 32 : 0xFF);
     }
     return 0;

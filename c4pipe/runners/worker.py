@@ -11,7 +11,7 @@ import time
 from types import ModuleType
 
 _MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of glibc's malloc.h
-_LARGE_BYTES = 2 * 1024 * 1024
+_LARGE_BYTES = 4 * 1024 * 1024
 _TRIM_THRESHOLD = -1  # M_TRIM_THRESHOLD
 _TRIM_BYTES = 16 * 1024 * 1024
 _RELEASE_SECONDS = 1.0  # between two releases of memory, at least
@@ -58,7 +58,7 @@ def is_own_process() -> bool:
 
 
 def _return_large_blocks() -> None:
-    """Makes glibc give each freed block of 2 MB or more back at once; other C libraries have no such call.
+    """Makes glibc give each freed block of 4 MB or more back at once; other C libraries have no such call.
 
     By itself, it keeps blocks of up to 32 MB once one of that size was freed (mallopt(3)). Those in use lie between
     free ones, so a worker held 100 MB more than it used. The end of the heap is given back from 16 MB on: by 128 KB,
