@@ -17,6 +17,5 @@ from .runner_options import SPARK as SPARK
 from .runner_options import RunnerOptions as RunnerOptions
 from .spill import Spill as Spill
 from .worker import end_with as end_with
-from .worker import is_own_process as is_own_process
 from .worker import lighten as lighten
 from .worker_pool import start_server as start_server

@@ -52,11 +52,6 @@ def lighten() -> None:
     gc.set_threshold(_COLLECTED_AT, 20, 20)
 
 
-def is_own_process() -> bool:
-    """Tells whether this process is one of c4pipe's own: `lighten` was called."""
-    return any(isinstance(finder, _WithoutPandas) for finder in sys.meta_path)
-
-
 def _return_large_blocks() -> None:
     """Makes glibc give each freed block of 4 MB or more back at once; other C libraries have no such call.
 

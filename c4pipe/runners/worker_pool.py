@@ -1,15 +1,12 @@
 """Worker processes of this machine. On Linux, they are forks of one server that has imported what they need."""
 
-import logging
 import os
 import pickle
 import signal
 import sys
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
-from itertools import pairwise
 from multiprocessing import forkserver, resource_tracker, util
 from types import ModuleType
 from typing import Any
@@ -23,9 +20,6 @@ if sys.platform == "linux":
 else:  # a fork is not safe everywhere: each worker starts, and imports all, by itself
     from multiprocessing.context import SpawnContext as Context
     from multiprocessing.context import SpawnProcess as WorkerProcess
-
-
-_util: Any = util  # what the type checker does not know is used, too
 
 
 class WorkerPool:
@@ -66,24 +60,17 @@ class WorkerPool:
         self._executor.shutdown(cancel_futures=True)
 
 
-def start_server(*modules: str, fork: bool = False) -> None:
+def start_server(*modules: str) -> None:
     """Starts the server that forks workers, on Linux, unless one runs already. It imports these modules meanwhile.
 
     What it imports for other forks of this program, by `multiprocessing.set_forkserver_preload`, stays as it was for
     the next server.
-
-    Args:
-        modules: what the server imports.
-        fork: whether the server may be a fork of this process, which takes a tenth of the time of a new interpreter:
-            only at the start of a process of c4pipe's own, for a fork of a program with threads may hang.
     """
     if sys.platform != "linux":
         return
     server: Any = forkserver._forkserver
-    others, new_interpreter = server._preload_modules, _util.spawnv_passfds
+    others = server._preload_modules
     server.set_forkserver_preload([__name__, *modules])
-    if fork and threading.active_count() == 1:
-        _util.spawnv_passfds = _run_in_fork
     # Ctrl-C reaches all processes. The server leaves it to this one, also while it still imports: it keeps the mask.
     resource_tracker.ensure_running()  # first: it ends with SIGINT unblocked
     unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
@@ -94,35 +81,7 @@ def start_server(*modules: str, fork: bool = False) -> None:
         server.ensure_running()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
-        _util.spawnv_passfds = new_interpreter
         server.set_forkserver_preload(others)
-
-
-def _run_in_fork(executable: str, arguments: Sequence[str], descriptors: Sequence[int]) -> int:
-    """Runs the code that is the last argument of a new interpreter in a fork of this process, and returns its id.
-
-    As in a new interpreter, no other file stays open: neither the log nor the end of the pipe by which the server
-    notices that this process has ended.
-    """
-    _util._flush_std_streams()
-    child = os.fork()
-    if child:
-        return child
-    status = 1
-    try:
-        for low, high in pairwise([2, *sorted(descriptors), os.sysconf("SC_OPEN_MAX")]):
-            os.closerange(low + 1, high)
-        logging.getLogger().handlers.clear()
-        server: Any = forkserver._forkserver
-        server.__init__()  # its lock is held
-        exec(arguments[-1], {})
-        status = 0
-    except SystemExit:  # the end of the server
-        status = 0
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-    finally:
-        os._exit(status)
 
 
 def _end(server: Any) -> None:

@@ -34,39 +34,14 @@ from c4pipe.dedup.write_steps import Publish, WriteShard
 print(sorted(set(sys.modules) - before))
 """
 
-FORKED = """
-import os
-import sys
-import threading
-from multiprocessing import forkserver, util
-
-from c4pipe.runners import start_server
-
-log, start = open("log", "w"), util.spawnv_passfds
-if sys.argv[1] == "threads":
-    threading.Thread(target=threading.Event().wait, daemon=True).start()
-start_server(fork=True)
-status, _ = forkserver.connect_to_new_process([])
-forkserver.read_signed(status)  # comes when the server runs
-assert util.spawnv_passfds is start
-process = f"/proc/{forkserver._forkserver._forkserver_pid}"
-with open(f"{process}/cmdline") as server, open("/proc/self/cmdline") as own:
-    is_fork = server.read() == own.read()
-files = [os.readlink(f"{process}/fd/{number}") for number in os.listdir(f"{process}/fd")]
-print(process, is_fork, os.path.realpath("log") in files, flush=True)
-if sys.argv[1] == "killed":
-    os.kill(os.getpid(), 9)
-"""
-
 SLOW = "import time\nopen('begins', 'w')\ntime.sleep(60)\n"
 
 STOPPED = """
 import signal
-import sys
 from c4pipe.runners import start_server
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what starts the tests in the background may ignore it
-start_server("slow", fork=sys.argv[1] == "fork")
+start_server("slow")
 try:
     import time
     time.sleep(60)
@@ -94,11 +69,10 @@ def test_the_server_has_loaded_the_steps_of_both_jobs() -> None:
     assert done.stdout == "[]\n"
 
 
-@pytest.mark.parametrize("way", ["fork", "new interpreter"])
-def test_ctrl_c_ends_a_server_that_still_imports_without_a_word(way: str, tmp_path: Path) -> None:
+def test_ctrl_c_ends_a_server_that_still_imports_without_a_word(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     program = subprocess.Popen(
-        [sys.executable, "-c", STOPPED, way],
+        [sys.executable, "-c", STOPPED],
         cwd=tmp_path,
         env=_environment(tmp_path),
         stdout=subprocess.PIPE,
@@ -113,25 +87,3 @@ def test_ctrl_c_ends_a_server_that_still_imports_without_a_word(way: str, tmp_pa
     os.killpg(program.pid, signal.SIGINT)  # as a terminal does: to the program and the server
     assert program.communicate(timeout=30) == ("stopped\n", "")
     assert program.returncode == 0
-
-
-@pytest.mark.parametrize(("way", "is_fork"), [("alone", True), ("threads", False), ("killed", True)])
-def test_a_forked_server_has_no_file_of_the_program_and_ends_with_it(way: str, is_fork: bool, tmp_path: Path) -> None:
-    program = subprocess.run(
-        [sys.executable, "-c", FORKED, way],
-        cwd=tmp_path,
-        env=_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    process, *facts = program.stdout.split()
-    assert facts == [str(is_fork), "False"], program.stderr
-    assert program.returncode == (-signal.SIGKILL if way == "killed" else 0)
-    for _ in range(600):
-        state = Path(process, "stat")
-        if not state.exists() or ") Z " in state.read_text():  # Z: nobody has asked how it ended
-            break
-        time.sleep(0.05)
-    else:
-        pytest.fail("the server still runs")
