@@ -117,7 +117,7 @@ def _between(path: Path, column: str, first: int, end: int) -> Iterator[Document
 
 def _firsts(footer: pq.FileMetaData, column: str) -> list[int]:
     """Returns the smallest number of a column in each row group."""
-    index = footer.schema.to_arrow_schema().get_field_index(column)
+    index = pq.ParquetSchema(footer).to_arrow_schema().get_field_index(column)  # `footer.schema` makes a cycle
     firsts = []
     for number in range(footer.num_row_groups):
         group = footer.row_group(number)
