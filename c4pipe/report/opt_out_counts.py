@@ -99,6 +99,7 @@ class _CountShard(Step):
     """Shard -> pages and bytes that are refused: by rule, and by host."""
 
     outputs = ("sums",)
+    sums = ("sums",)
 
     def __init__(self, opt_outs: U64, lists: str) -> None:
         """Takes the entries of the list of opt-outs, and the folder of the list of robots.txt files, or ""."""
