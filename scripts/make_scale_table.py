@@ -31,7 +31,7 @@ PACKED = 5_000_000
 WORK = 10_600_000
 """Bytes of its work file: 2.1 times the shards, as in the plan of docs/crawl.md."""
 
-CLEAN_MS, DEDUP_MS = 0.16, 0.03
+CLEAN_MS, DEDUP_MS = 0.11, 0.02
 """CPU milliseconds of a page, as in the plan of docs/crawl.md."""
 
 NETWORK = 1e9
