@@ -1,9 +1,9 @@
 """The manifest: what a corpus contains and how it was made. It is written last: a folder without it is no corpus."""
 
-import contextlib
 import platform
 import zlib
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from c4pipe.clean import DROPPED_LANGUAGE
@@ -97,17 +97,20 @@ def versions() -> dict[str, str]:
 
     A library that is not installed is left out: a job that needs none of it has the same output without it.
     """
+    found = {"c4pipe": _version("c4pipe"), "python": platform.python_version(), "zlib": zlib.ZLIB_RUNTIME_VERSION}
+    found.update({library: _version(library) for library in _LIBRARIES})
+    return {name: version for name, version in found.items() if version}
+
+
+@cache
+def _version(package: str) -> str:
+    """Returns the version of an installed package; "" if it is not installed."""
     from importlib.metadata import PackageNotFoundError, version
 
-    found = {
-        "c4pipe": version("c4pipe"),
-        "python": platform.python_version(),
-        "zlib": zlib.ZLIB_RUNTIME_VERSION,
-    }
-    for library in _LIBRARIES:
-        with contextlib.suppress(PackageNotFoundError):
-            found[library] = version(library)
-    return found
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
 
 
 def _is_count(name: str) -> bool:

@@ -16,7 +16,6 @@ from typing import Any, Protocol
 from c4pipe.clean import clear_abandoned
 from c4pipe.corpus import SHARD_PATH
 from c4pipe.corpus import manifest as manifest_file
-from c4pipe.dedup import moved_spans
 from c4pipe.display import safe_json
 from c4pipe.errors import UsageError
 from c4pipe.io import (
@@ -31,7 +30,6 @@ from c4pipe.io import (
     sync,
     write_text,
 )
-from c4pipe.report import card, dedup_data, report_data, report_view
 
 STAGING = "_building"
 """The folder, inside the output, that holds the files of a corpus that is not complete yet."""
@@ -39,7 +37,6 @@ STAGING = "_building"
 DRAFT = "draft.json"
 """The file, in the staging folder, with the parts of the manifest that are known before the shards are written."""
 
-_DESCRIPTIONS = (card.NAME, dedup_data.NAME, report_data.NAME, report_view.NAME, moved_spans.NAME)
 _REQUESTS = 16  # to a store, at the same time
 _PATHS = schema.sequence(SHARD_PATH)
 _DRAFT = schema.record({"identity": schema.record({}), "expected": _PATHS, "stale": _PATHS})
@@ -121,17 +118,15 @@ class LocalPublisher:
         """
         staging = self.shards_folder
         _write_manifest(staging, manifest)
-        folders = sorted(path for path in staging.glob("[!_.]*") if path.is_dir())
+        finished = [path for path in sorted(staging.glob("[!_.]*")) if path.name not in (DRAFT, manifest_file.MANIFEST)]
         if manifest_file.read_manifest(self.output) is not None:  # of a corpus with missing files: invalid from here
             (self.output / manifest_file.MANIFEST).unlink()
             sync(self.output)
-        for folder in folders:
-            if (self.output / folder.name).exists():
-                move(self.output / folder.name, staging / f"_old-{folder.name}")
-            move(folder, self.output / folder.name)
-        for name in _DESCRIPTIONS:
-            if (staging / name).exists():  # or an interrupted run has renamed it already
-                move(staging / name, self.output / name)
+        for path in finished:
+            target = self.output / path.name
+            if path.is_dir() and target.exists():
+                move(target, staging / f"_old-{path.name}")
+            move(path, target)
         move(staging / manifest_file.MANIFEST, self.output / manifest_file.MANIFEST)
         remove_tree(staging)
 

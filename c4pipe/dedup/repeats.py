@@ -32,15 +32,20 @@ def most_repeated(rows: Rows) -> list[Repeat]:
     new_domain[starts] = True
     removed = np.diff(np.r_[starts, len(rows)])
     hosts = np.add.reduceat(new_domain.astype(np.int64), starts) if len(starts) else removed
-    chosen = np.lexsort((hashes[starts], -removed))[:MOST]
     return [
         {
             "times": int(removed[each]) + 1,  # one copy stays
             "domains": int(hosts[each]),
-            **{name: int(rows[name][starts[each]]) for name in ("hash", "page", "file", "unit")},
+            **_place(rows[starts[each] : starts[each] + removed[each]]),
         }
-        for each in chosen.tolist()
+        for each in np.lexsort((hashes[starts], -removed))[:MOST].tolist()
     ]
+
+
+def _place(rows: Rows) -> dict[str, int]:
+    """Returns one place of a span, in the first of its work files: so the texts of all spans are in a few files."""
+    first = rows[np.argmin(rows["file"])]
+    return {name: int(first[name]) for name in ("hash", "page", "file", "unit")}
 
 
 def joined_copies(rows: Rows) -> int:

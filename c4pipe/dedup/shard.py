@@ -1,6 +1,8 @@
 """A shard: its pages come in batches, and leave as its files."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from c4pipe.corpus import ShardWriter, shard_writer
 from c4pipe.dedup import page_batches, shuffle
@@ -10,6 +12,8 @@ from c4pipe.errors import C4pipeError
 from c4pipe.io import StoragePath
 from c4pipe.report import Profiler
 from c4pipe.runners import control_totals
+
+_WAITING = 8  # batches of pages, of about 1 MB, that may wait for the profile
 
 
 def write_shard(
@@ -34,17 +38,25 @@ def write_shard(
     language, split, number, of = shard
     folder = publisher(output).shards_folder
     profiler = Profiler(language, split)
+    waiting = deque[Future[None]]()
     report: control_totals.Report = {}
     try:
-        with ShardWriter(folder, language, split, number, of, formats) as writer:
+        with (
+            ThreadPoolExecutor(1, thread_name_prefix="profile") as profile,  # Arrow lets other threads work meanwhile
+            ShardWriter(folder, language, split, number, of, formats) as writer,
+        ):
             for pages in page_batches.in_order(batches):
                 totals = control_totals.received("pages", shuffle.totals(pages["page_key"].to_numpy()))
                 report = control_totals.add_reports([report, totals])
                 rows = pages.select(shard_writer.SCHEMA.names)
+                waiting.append(profile.submit(profiler.add, rows))
+                if len(waiting) > _WAITING:
+                    waiting.popleft().result()
                 writer.write(rows)
-                profiler.add(rows)
                 on_pages(len(rows))
     except OSError as error:
         name = f"shard {number} of {of} ({language}, {split})"
         raise C4pipeError(f"{name} can't be written to {folder}: {error_reason(error, with_path=True)}") from error
+    for each in waiting:
+        each.result()
     return {**report, "shards": [file.to_json() for file in writer.files], "profiles": [profiler.result()]}

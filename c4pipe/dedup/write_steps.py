@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from c4pipe.clean import PAGE_COLUMNS, Example, SmallestKeys, examples, find_work_files, read_kept, read_stale
-from c4pipe.dedup import finish, near_finish, near_hosts, page_batches, publish, shuffle
+from c4pipe.dedup import finish, near_finish, near_hosts, page_batches, shuffle
 from c4pipe.dedup.dedup_plan import DedupPlan
 from c4pipe.dedup.dedup_step import REPORT, DedupStep, files_of, rows_of, step_report
 from c4pipe.dedup.finish import PageFinisher
@@ -24,7 +24,6 @@ from c4pipe.dedup.span_places import MARKS, PLACE
 from c4pipe.filters import Rows
 from c4pipe.io import StoragePath, storage_path
 from c4pipe.recipes import Recipe, recipe_lists
-from c4pipe.report import compile_templates
 from c4pipe.runners import Step, control_totals
 
 _ROWS_AT_ONCE = 512  # of a work file: those of their pages that lose spans are Python objects at a time
@@ -217,7 +216,9 @@ class ReadExamples(Step):
         report = {**element, "clean_examples": clean_examples, "repeats": repeats}
         report["near_clusters"] = near_finish.largest_clusters(element.get("near_clusters", ()))
         report["near_hosts"] = near_hosts.with_names(element.get("near_hosts", ()), files)
-        compile_templates()  # on this machine, the first worker without a shard is likely to publish, too
+        from c4pipe.dedup import publish  # with all that describes a corpus: only processes that come here load it
+
+        publish.prepare_to_finish()  # on this machine, the first worker without a shard is likely to publish, too
         return [(REPORT, report)]
 
 
@@ -229,6 +230,8 @@ class Publish(Step):
 
     def process(self, element: control_totals.Report) -> Iterable[tuple[str, Any]]:
         """Checks the reports and publishes."""
+        from c4pipe.dedup import publish
+
         moved = element.get("moved_spans", []) if self._plan.moves_keepers else None
         publish.finish(storage_path(self._plan.output), element, self._plan.publication_token, moved)
         return ()
