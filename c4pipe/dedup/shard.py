@@ -13,7 +13,7 @@ from c4pipe.io import StoragePath
 from c4pipe.report import Profiler
 from c4pipe.runners import control_totals
 
-_WAITING = 8  # batches of pages, of about 1 MB, that may wait for the profile
+_WAITING = 8  # batches of 512 pages that may wait for the profile
 
 
 def write_shard(

@@ -209,6 +209,8 @@ class ReadExamples(Step):
 
     def process(self, element: control_totals.Report) -> Iterable[tuple[str, Any]]:
         """Adds the examples of job 1, the texts of repeated spans, and the names of hosts."""
+        from c4pipe.dedup import publish  # it loads all that describes a corpus, which the other steps do not need
+
         clean_examples = examples.gather_examples([storage_path(path) for path in self._shown])
         span = Recipe.from_json(self._plan.recipe).parameters("repeated_span")
         files = list(find_work_files([storage_path(each) for each in self._plan.work]).values())
@@ -216,8 +218,6 @@ class ReadExamples(Step):
         report = {**element, "clean_examples": clean_examples, "repeats": repeats}
         report["near_clusters"] = near_finish.largest_clusters(element.get("near_clusters", ()))
         report["near_hosts"] = near_hosts.with_names(element.get("near_hosts", ()), files)
-        from c4pipe.dedup import publish  # with all that describes a corpus: only processes that come here load it
-
         publish.prepare_to_finish()  # on this machine, the first worker without a shard is likely to publish, too
         return [(REPORT, report)]
 
