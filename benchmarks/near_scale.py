@@ -47,10 +47,12 @@ def make_file(target: Path, number: int, pages: int, similar: float, recipe: Rec
     keys = draw.integers(0, 2**64 - 1, pages, dtype=np.uint64)
     writer = WorkWriter(target, work_schema(recipe))
     for row, key in enumerate(keys.tolist()):
+        text = "A short text. " * (1 + key % 7)
         page = KeptPage(
             page_key=key,
             url=f"http://www.example.com/{number}/{row}",
-            text="A short text. " * (1 + key % 7),
+            text=text,
+            encoded=text.encode(),
             timestamp="2099-01-01T00:00:00Z",
             language="und",
             language_probability=0.0,

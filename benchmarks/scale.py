@@ -63,6 +63,7 @@ def _make_file(target: Path, number: int, pages: int, common: U64, repeated: flo
             page_key=key,
             url=f"http://www.example.com/{number}/{row}",
             text=text,
+            encoded=text.encode(),
             timestamp="2099-01-01T00:00:00Z",
             language="en",
             language_probability=0.999996,

@@ -173,7 +173,8 @@ def check_native(data: bytes) -> None:
         rules = ("drop_phrases", phrases), endings, ("drop_few_words", number % 5)
         lines.run(text_kernel.program((*rules, ("count",), ("trim_start",), ("is_empty",))))
         assert 0 <= len(lines) <= len(data)
-        assert lines.length() >= 0
+        assert len(lines.encoded()) >= lines.length() >= 0
+        assert len(lines.starts()) == len(lines)
     split, size = text_kernel.plain_records(data, 0, 1500, 6000)
     assert sum(len(body) for _, body, _ in split) <= size <= len(data)
     text = data.decode("utf-8", "replace")
@@ -183,8 +184,9 @@ def check_native(data: bytes) -> None:
     assert len(text_kernel.span_hashes(data, number % 64)) % 8 == 0
     text_kernel.span_hashes(data, number)
     starts = sorted({0, number % (len(text) + 1), len(text) // 2})
-    hashes = text_kernel.unit_hashes(text, starts, bool(number % 2))
-    assert hashes is None or len(hashes) == 8 * len(starts)
+    for each in (data, text.encode()):
+        hashes = text_kernel.unit_hashes(each, starts, bool(number % 2))
+        assert hashes is None or len(hashes) == 8 * len(starts)
     words = frozenset(text.lower().split()[::2])
     found = text_kernel.sentence_starts(text.split("\n"), words, lambda each: number % 2 == 0, lambda each: [0])
     assert all(0 <= start <= len(text) for start in found)

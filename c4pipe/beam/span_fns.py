@@ -38,6 +38,7 @@ class SendPages(CountingFn):
         """Prepares the resources of the recipe; each is loaded when it is first used."""
         recipe = self._rules.recipe
         self._resources = RuleResources(recipe, self._rules.lists)
+        self._keeper = file_cleaner.PageKeeper(recipe)
         by_model = recipe.parameters("few_sentences").get("model") != "nltk english"
         self._needs_language = by_model and recipe.parameters("repeated_span").get("unit") == "sentence"
 
@@ -56,7 +57,7 @@ class SendPages(CountingFn):
             facts.guess = Guess(element.language, element.language_probability or 0.0)
         elif not self._needs_language:
             facts.guess = None
-        kept = file_cleaner.kept_page(self._rules.recipe, facts, None)
+        kept = self._keeper.keep(facts, None)
         self._held.append((element._replace(text=kept.text, language=kept.language), kept))
         self._held_bytes += len(kept.text)
         if self._held_bytes >= HELD_BYTES:

@@ -21,7 +21,7 @@ from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.slow_watch import SlowLimits, SlowWatch
 from c4pipe.clean.text_source import ParquetSource
 from c4pipe.clean.verdicts import DROPPED_LANGUAGE, Verdict
-from c4pipe.clean.work_file import WorkWriter, utf8_size, work_schema
+from c4pipe.clean.work_file import WorkWriter, work_schema
 from c4pipe.clean.worker_notes import NoteWriter
 from c4pipe.filters import U16, U64, capture_hash, is_validation, minhash, page_hashes, page_key, span_hashes
 from c4pipe.io import ByteStream, StoragePath, WebPath
@@ -37,6 +37,8 @@ from c4pipe.wet import (
     page_reader,
     read_text_pages,
 )
+
+_NO_SPANS = np.empty(0, dtype=np.uint64)
 
 
 class WetFileCleaner:
@@ -65,6 +67,7 @@ class WetFileCleaner:
         self._keep_dropped = keep_dropped
         self._annotate = annotate
         self._evaluator = RecipeEvaluator(recipe, RuleResources(recipe, lists))
+        self._keeper = PageKeeper(recipe)
         self._layout = TextLayout.of_extraction(recipe.extraction) if is_text(recipe.extraction) else None
 
     def clean(
@@ -173,51 +176,56 @@ class WetFileCleaner:
         count_page(page, verdict, facts, counts)
         if verdict.readable:
             assert facts.captured is not None  # a page without a timestamp is not readable
-            kept = None if verdict.reason else kept_page(self._recipe, facts, verdict.final)
+            kept = None if verdict.reason else self._keeper.keep(facts, verdict.final)
             body = page.body.encode("utf-8", "replace") if page.encoded is None else page.encoded
             tie = capture_hash(page.url, page.timestamp, body)
             writer.add(facts.url_key, facts.captured, tie, kept)
         return verdict, facts
 
 
-def kept_page(recipe: Recipe, facts: PageFacts, final: str | None) -> KeptPage:
-    """Returns a page that passed, with its units and spans, for the removal of repeated spans.
+class PageKeeper:
+    """Makes of pages that passed what the removal of repeated spans needs, by one recipe."""
 
-    Args:
-        recipe: the recipe.
-        facts: the facts of the page.
-        final: the rule of the stage `final` that drops the page if it loses no text; None if there is none.
-    """
-    span, one_in = recipe.parameters("repeated_span"), recipe.parameters("validation").get("one_in", 0)
-    page, guess, starts = facts.page, facts.guess, facts.unit_starts
-    _, by_md5 = recipe.page_keys
-    spans = np.empty(0, dtype=np.uint64)
-    if span:
-        spans = span_hashes(page_hashes(facts.text, starts, span["whitespace"]), span["size"])
-    bands, minima = _signature(recipe, facts.text) if not final else ((), ())
-    return KeptPage(
-        page_key=page_key(page.url, facts.normalised_url, by_md5),
-        url=page.url,
-        text=facts.text,
-        timestamp=page.timestamp,
-        language=guess.language if guess else None,
-        language_probability=round(guess.probability, 6) if guess else None,
-        validation=bool(one_in) and is_validation(facts.normalised_url, one_in),
-        dropped=final,
-        unit_starts=starts,
-        span_hashes=spans,
-        band_hashes=bands,
-        minima=minima,
-    )
+    def __init__(self, recipe: Recipe) -> None:
+        """Looks up once what each page needs."""
+        self._span = recipe.parameters("repeated_span")
+        self._one_in: int = recipe.parameters("validation").get("one_in", 0)
+        self._near = recipe.find("near_duplicate")
+        self._by_md5 = recipe.page_keys[1]
 
+    def keep(self, facts: PageFacts, final: str | None) -> KeptPage:
+        """Returns a page that passed, with its units and spans.
 
-def _signature(recipe: Recipe, text: str) -> tuple[U64 | tuple[()], U16 | tuple[()]]:
-    """Returns the band hashes and the short minima of a text; none without the rule `near_duplicate`."""
-    near = recipe.find("near_duplicate")
-    if not near:
-        return (), ()
-    signature = minhash.minima(text, **near.arguments)
-    return minhash.band_hashes(signature, near.parameters["bands"]), minhash.short_minima(signature)
+        Args:
+            facts: the facts of the page.
+            final: the rule of the stage `final` that drops the page if it loses no text; None if there is none.
+        """
+        page, guess, starts, span = facts.page, facts.guess, facts.unit_starts, self._span
+        spans = _NO_SPANS
+        if span:
+            spans = span_hashes(page_hashes(facts.encoded, starts, span["whitespace"]), span["size"])
+        bands, minima = self._signature(facts.text) if self._near and not final else ((), ())
+        return KeptPage(
+            page_key=page_key(page.url, facts.normalised_url, self._by_md5),
+            url=page.url,
+            text=facts.text,
+            encoded=facts.encoded,
+            timestamp=page.timestamp,
+            language=guess.language if guess else None,
+            language_probability=round(guess.probability, 6) if guess else None,
+            validation=bool(self._one_in) and is_validation(facts.normalised_url, self._one_in),
+            dropped=final,
+            unit_starts=starts,
+            span_hashes=spans,
+            band_hashes=bands,
+            minima=minima,
+        )
+
+    def _signature(self, text: str) -> tuple[U64, U16]:
+        """Returns the band hashes and the short minima of a text."""
+        assert self._near
+        signature = minhash.minima(text, **self._near.arguments)
+        return minhash.band_hashes(signature, self._near.parameters["bands"]), minhash.short_minima(signature)
 
 
 _LINE_COUNTERS = {name: f"lines.{'edited' if rule.edits else 'dropped'}.{name}" for name, rule in RULES.items()}
@@ -244,4 +252,4 @@ def count_page(page: Page, verdict: Verdict, facts: PageFacts, counts: Counter[s
         return
     counts["pages.cleaned"] += 1
     counts["units.cleaned"] += len(facts.unit_starts)
-    counts["bytes.cleaned"] += utf8_size(facts.text)
+    counts["bytes.cleaned"] += len(facts.encoded)

@@ -21,6 +21,7 @@ class KeptPage:
             span.
         url: the URL, as it was crawled.
         text: the text after cleaning.
+        encoded: the same in UTF-8.
         timestamp: the WARC date, as it was crawled.
         language: the detected language, or None where there is none.
         language_probability: the probability of that language, or None.
@@ -36,6 +37,7 @@ class KeptPage:
     page_key: int
     url: str
     text: str
+    encoded: bytes
     timestamp: str
     language: str | None
     language_probability: float | None
@@ -84,10 +86,11 @@ class RowGroup:
             self._small.append(_small_values(page))
             self._minima.append(bytes(page.minima))
             self._characters.append(len(page.text))
-            self.text += page.text.encode()
+            self.text += page.encoded
             self._starts.extend(page.unit_starts)
             self._spans.frombytes(page.span_hashes.tobytes())
-            self._bands.frombytes(np.asarray(page.band_hashes, np.uint64).tobytes())
+            if isinstance(page.band_hashes, np.ndarray):
+                self._bands.frombytes(page.band_hashes.tobytes())
         self._text_ends.append(len(self.text))
         self._start_ends.append(len(self._starts))
         self._span_ends.append(len(self._spans))

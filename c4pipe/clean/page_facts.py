@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from c4pipe.native import _text
 
 _FIELDS = ("url", "text", "timestamp")
-_FACTS_OF_LINES = ("text", "text_lower", "sentence_starts", "unit_starts", "page_text")  # cached until the lines change
+_FACTS_OF_LINES = ("text", "encoded", "text_lower", "sentence_starts", "unit_starts", "page_text")
+"""The facts that are forgotten when the lines change."""
 
 
 class PageFacts:
@@ -92,8 +93,10 @@ class PageFacts:
     @property
     def missing_fields(self) -> list[str]:
         """Which of URL, text and timestamp the page lacks."""
+        if self.page.url and self.captured is not None and self.line_count:  # as most pages: four times as fast
+            return []
         fields = self.page.url, self.line_count, self.captured is not None
-        return [] if all(fields) else [name for name, value in zip(_FIELDS, fields, strict=True) if not value]
+        return [name for name, value in zip(_FIELDS, fields, strict=True) if not value]
 
     @cached_fact
     def captured(self) -> int | None:
@@ -123,7 +126,12 @@ class PageFacts:
     @cached_fact
     def text(self) -> str:
         """The kept lines joined by newlines."""
-        return "\n".join(self.lines) if self.packed is None else self.packed.text()
+        return "\n".join(self.lines) if self.packed is None else self.encoded.decode()
+
+    @cached_fact
+    def encoded(self) -> bytes:
+        """The kept lines joined by newlines, in UTF-8."""
+        return self.text.encode() if self.packed is None else self.packed.encoded()
 
     @cached_fact
     def text_lower(self) -> str:
@@ -208,7 +216,7 @@ class PageFacts:
         """The starts of the units of `repeated_span`, in characters of the text; empty without that rule."""
         unit = self._parameters("repeated_span").get("unit")
         if unit == "line":
-            return _line_starts(self.text)
+            return self.packed.starts() if self.packed else _line_starts(self.text)
         return self.sentence_starts if unit else ()
 
     @property

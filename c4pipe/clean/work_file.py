@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 
 from c4pipe.clean.kept_pages import KeptPage, RowGroup
 from c4pipe.io import AtomicFile, StoragePath, sign_footer
-from c4pipe.native import text_kernel
 from c4pipe.recipes import Recipe
 
 VERSION = 4
@@ -177,6 +176,4 @@ class WorkWriter:
 
 def utf8_size(text: str) -> int:
     """Returns how many bytes a text has in UTF-8."""
-    if text_kernel:
-        return int(text_kernel.utf8_size(text))
     return len(text) if text.isascii() else len(text.encode())

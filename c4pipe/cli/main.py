@@ -1,6 +1,7 @@
 """The command line: reads the arguments, runs the command, prints how it ended."""
 
-import gc
+import atexit
+import contextlib
 import logging
 import os
 import sys
@@ -54,12 +55,24 @@ COMMANDS = (
 
 
 def run() -> int:
-    """Runs the command of this process: `main` in a process of its own."""
+    """Runs the command of this process: `main` in a process of its own, which can do little else after that."""
     lighten()
-    try:
-        return main()
-    finally:
-        gc.freeze()
+    ended: list[int] = []
+    atexit.register(_exit_at_once, ended)  # before others do: so it is called after them
+    ended.append(main())
+    return ended[0]
+
+
+def _exit_at_once(ended: Sequence[int]) -> None:
+    """Ends the process without freeing all objects one by one, which would take 0.02 seconds after a build.
+
+    Does nothing where no command has ended, or where the rest of its output can't be written: Python says so then.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        for stream in filter(None, (sys.stdout, sys.stderr)):
+            stream.flush()
+        for status in ended:
+            os._exit(status)
 
 
 def main(given: Sequence[str] | None = None) -> int:

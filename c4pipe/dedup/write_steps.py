@@ -218,7 +218,7 @@ class ReadExamples(Step):
         report = {**element, "clean_examples": clean_examples, "repeats": repeats}
         report["near_clusters"] = near_finish.largest_clusters(element.get("near_clusters", ()))
         report["near_hosts"] = near_hosts.with_names(element.get("near_hosts", ()), files)
-        publish.prepare_to_finish()  # on this machine, the first worker without a shard is likely to publish, too
+        publish.prepare_to_finish()  # on this machine, while workers write the shards
         return [(REPORT, report)]
 
 

@@ -31,10 +31,18 @@ def unit_hashes(units: Iterable[str], whitespace: str) -> U64:
     return halves[::2].astype(np.uint64)
 
 
-def page_hashes(text: str, starts: Sequence[int], whitespace: str) -> U64:
-    """Returns the hash of each unit of a page's text, which starts at `starts` (in characters): see `unit_hashes`."""
-    hashes = text_kernel.unit_hashes(text, list(starts), whitespace == "collapsed") if text_kernel else None
-    return unit_hashes(cut(text, starts), whitespace) if hashes is None else np.frombuffer(hashes, dtype=np.uint64)
+def page_hashes(encoded: bytes, starts: Sequence[int], whitespace: str) -> U64:
+    """Returns the hash of each unit of a page: see `unit_hashes`.
+
+    Args:
+        encoded: the page's text in UTF-8.
+        starts: where each unit starts, in characters of the text.
+        whitespace: as in `unit_hashes`.
+    """
+    hashes = text_kernel.unit_hashes(encoded, list(starts), whitespace == "collapsed") if text_kernel else None
+    if hashes is None:
+        return unit_hashes(cut(encoded.decode(), starts), whitespace)
+    return np.frombuffer(hashes, dtype=np.uint64)
 
 
 def span_hashes(hashes: U64, size: int) -> U64:

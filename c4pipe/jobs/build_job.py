@@ -13,7 +13,7 @@ from c4pipe.jobs.clean_plan import CleanPlan, plan_clean
 from c4pipe.jobs.corpus_plan import check_output, corpus_identity, plan_dedup
 from c4pipe.jobs.dedup_job import dedup
 from c4pipe.jobs.options import BuildOptions
-from c4pipe.runners import Progress
+from c4pipe.runners import Progress, Workers
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,9 @@ def plan_build(options: BuildOptions, progress: Progress | None = None) -> Build
 
 def build(plan: BuildPlan, progress: Progress) -> dict[str, Any]:
     """Cleans the files of a plan, writes their corpus, and returns its manifest. Raises what `clean` and `dedup` do."""
-    clean(plan.clean, progress)
-    manifest = dedup(plan_dedup(plan.options.dedup), progress)
+    with Workers() as workers:
+        clean(plan.clean, progress, workers)
+        manifest = dedup(plan_dedup(plan.options.dedup), progress, workers)
     known = {file["name"] for file in (*manifest["inputs"], *manifest["missing"])}
     if lost := [file.name for file in plan.clean.files if file.name not in known]:
         files = f"{len(plan.clean.files)} {plan.clean.recipe.input_format} files"

@@ -20,17 +20,17 @@ from c4pipe.io import is_url, only_run, storage_path
 from c4pipe.jobs.clean_plan import CleanPlan, WorkState, work_state
 from c4pipe.jobs.done_files import check_state
 from c4pipe.jobs.dropped_notes import note_unaudited
-from c4pipe.jobs.logs import LOG, cpu_seconds, key_values, log_cost
+from c4pipe.jobs.logs import LOG, key_values, log_cost
 from c4pipe.recipes import LISTS_FOLDER
-from c4pipe.runners import Flow, Progress, control_totals, run_job
+from c4pipe.runners import Flow, Progress, Workers, control_totals, cpu_seconds, run_job
 from c4pipe.wet import WARC_ENDINGS, WET_ENDINGS, InputFile
 
 
-def clean(plan: CleanPlan, progress: Progress) -> dict[str, int]:
+def clean(plan: CleanPlan, progress: Progress, workers: Workers | None = None) -> dict[str, int]:
     """Writes a work file for each file of a plan that has none yet, and returns the counts over all files.
 
     A file that can't be downloaded is recorded as missing in the work folder (`clean.missing`); the next run tries it
-    again.
+    again. `workers` are processes that work for other jobs, too (see `runners.run_job`).
 
     Raises UsageError if an existing work file is of another recipe or input, or if another run works in the folder;
     C4pipeError if a file can't be read or written, if too many are missing, or if the inputs hold no page;
@@ -44,7 +44,7 @@ def clean(plan: CleanPlan, progress: Progress) -> dict[str, int]:
         tasks = _largest_first((*state.missing, *state.open))
         before = cpu_seconds()
         if tasks:
-            _run(plan, tasks, progress)
+            _run(plan, tasks, progress, workers)
         spent = cpu_seconds() - before
         for note in plan.absent:
             target = plan.target(InputFile(note["path"], note["name"], None))
@@ -99,7 +99,7 @@ def _largest_first(files: Iterable[InputFile]) -> list[InputFile]:
     return sorted(files, key=lambda file: (-(file.size or 0), file.name))
 
 
-def _run(plan: CleanPlan, files: list[InputFile], progress: Progress) -> None:
+def _run(plan: CleanPlan, files: list[InputFile], progress: Progress, workers: Workers | None) -> None:
     """Cleans files on the runner."""
     options = plan.options
     paths = [file.path if is_url(file.path) else str(Path(file.path).absolute()) for file in files]
@@ -120,7 +120,7 @@ def _run(plan: CleanPlan, files: list[InputFile], progress: Progress) -> None:
     known = all(file.size is not None for file in plan.files)
     sizes = {plan.target(file).name: file.size if known and file.size else 1 for file in plan.files}
     with watch_clean(progress, plan.work, sizes):
-        run_job(graph, options.runner, len(tasks), progress.runs_as)
+        run_job(graph, options.runner, len(tasks), progress.runs_as, workers)
     worker_notes.remove_notes(plan.work)
 
 

@@ -11,16 +11,16 @@ from c4pipe.errors import LostDataError
 from c4pipe.io import only_run
 from c4pipe.jobs.corpus_plan import CorpusPlan
 from c4pipe.jobs.dropped_notes import note_unaudited
-from c4pipe.jobs.logs import LOG, cpu_seconds, key_values, log_cost
+from c4pipe.jobs.logs import LOG, key_values, log_cost
 from c4pipe.report import nothing_kept
-from c4pipe.runners import Flow, Progress, run_job, spill_folder
+from c4pipe.runners import Flow, Progress, Workers, cpu_seconds, run_job, spill_folder
 
 
-def dedup(plan: CorpusPlan, progress: Progress) -> dict[str, Any]:
+def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None) -> dict[str, Any]:
     """Writes the corpus of a plan, and returns its manifest.
 
     A complete corpus of the same inputs and options is left as it is. A corpus with missing files is written again once
-    more of them are there.
+    more of them are there. `workers` are processes that work for other jobs, too (see `runners.run_job`).
 
     Raises UsageError if the output folder holds something else, or if another run works there; LostDataError if the
     runner lost or repeated data.
@@ -31,7 +31,7 @@ def dedup(plan: CorpusPlan, progress: Progress) -> dict[str, Any]:
         if manifest is None:
             _note_crawls(plan, progress)
             before = cpu_seconds()
-            _run(plan, _begin(plan), progress)
+            _run(plan, _begin(plan), progress, workers)
             manifest = _verify(plan)
             if plan.options.runner.runner is None:  # its processes are those of this machine
                 log_cost("dedup", cpu_seconds() - before, manifest["counts"].get("bytes.read", 0))
@@ -78,7 +78,7 @@ def _begin(plan: CorpusPlan) -> DedupPlan:
     return plan.parameters(token)
 
 
-def _run(plan: CorpusPlan, parameters: DedupPlan, progress: Progress) -> None:
+def _run(plan: CorpusPlan, parameters: DedupPlan, progress: Progress, workers: Workers | None) -> None:
     """Runs the graph of job 2, whose last step publishes the corpus."""
     output, runner, size = plan.options.output, plan.options.runner, parameters.group
     files = list(enumerate(str(path.absolute()) for path in plan.files.values()))
@@ -90,7 +90,7 @@ def _run(plan: CorpusPlan, parameters: DedupPlan, progress: Progress) -> None:
             dedup_work_files(flow, groups, replace(parameters, spill=spill))
 
         with watch_dedup(progress, output, plan.shard_files, spill, pages):
-            run_job(graph, runner, len(groups), progress.runs_as)
+            run_job(graph, runner, len(groups), progress.runs_as, workers)
 
 
 def _verify(plan: CorpusPlan) -> dict[str, Any]:

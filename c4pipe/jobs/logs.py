@@ -2,7 +2,6 @@
 
 import contextlib
 import logging
-import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -88,11 +87,6 @@ class _SafeFormatter(logging.Formatter):
 def key_values(values: Mapping[str, object]) -> str:
     """Returns values as one line: `name=value other=value`."""
     return " ".join(f"{name}={value}" for name, value in values.items())
-
-
-def cpu_seconds() -> float:
-    """Returns the CPU seconds of this process so far, and of its child processes that have ended."""
-    return sum(os.times()[:4])
 
 
 def log_cost(job: str, seconds: float, text_bytes: int) -> None:

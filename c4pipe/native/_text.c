@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define VERSION 2 /* as in __init__.py */
+#define VERSION 3 /* as in __init__.py */
 
 typedef unsigned char byte;
 
@@ -684,21 +684,34 @@ static PyObject *unpacked(Lines *self, PyObject *Py_UNUSED(unused))
     return lines;
 }
 
-static PyObject *text(Lines *self, PyObject *Py_UNUSED(unused))
+static PyObject *encoded(Lines *self, PyObject *Py_UNUSED(unused))
 {
     Py_ssize_t size = 0;
     for (Py_ssize_t each = 0; each < self->count; each++)
-        size += self->pieces[each].size + 1;
-    byte *joined = PyMem_Malloc(size ? size : 1), *at = joined;
-    if (!joined)
-        return PyErr_NoMemory();
-    for (Py_ssize_t each = 0; each < self->count; each++) {
+        size += self->pieces[each].size + (each > 0);
+    PyObject *joined = PyBytes_FromStringAndSize(NULL, size);
+    char *at = joined ? PyBytes_AS_STRING(joined) : NULL;
+    for (Py_ssize_t each = 0; joined && each < self->count; each++) {
+        if (each)
+            *at++ = '\n';
         memcpy(at, self->pieces[each].at, self->pieces[each].size);
         at += self->pieces[each].size;
-        *at++ = '\n';
     }
-    PyObject *made = PyUnicode_DecodeUTF8((char *)joined, size ? size - 1 : 0, NULL);
-    PyMem_Free(joined);
+    return joined;
+}
+
+static PyObject *starts(Lines *self, PyObject *Py_UNUSED(unused))
+{
+    PyObject *made = PyList_New(self->count);
+    Py_ssize_t start = 0;
+    for (Py_ssize_t each = 0; made && each < self->count; each++) {
+        PyObject *number = PyLong_FromSsize_t(start);
+        if (!number)
+            Py_CLEAR(made);
+        else
+            PyList_SET_ITEM(made, each, number);
+        start += characters(self->pieces[each]) + 1;
+    }
     return made;
 }
 
@@ -744,7 +757,8 @@ static PyMethodDef methods[] = {
      "that came to the step `count`, -1 without it; how many lines each rule of lines dropped or edited; and whether the "
      "lines are others now."},
     {"unpacked", (PyCFunction)unpacked, METH_NOARGS, "Returns the lines as a list of str."},
-    {"text", (PyCFunction)text, METH_NOARGS, "Returns the lines joined by newlines."},
+    {"encoded", (PyCFunction)encoded, METH_NOARGS, "Returns the lines joined by newlines, in UTF-8."},
+    {"starts", (PyCFunction)starts, METH_NOARGS, "Returns where each line starts in that text, in characters."},
     {"length", (PyCFunction)length, METH_NOARGS, "Returns the characters of that text."},
     {0},
 };
@@ -848,6 +862,8 @@ static int write_lower(Piece text, byte *to)
         }
         int size = *at < 0xE0 ? 2 : *at < 0xF0 ? 3 : 4;
         Py_UCS4 each = *at & (0xFF >> (size + 1));
+        if (end - at < size)
+            return 0;
         for (int more = 1; more < size; more++)
             each = each << 6 | (at[more] & 0x3F);
         Py_UCS4 known = lower_point(each);
@@ -863,17 +879,6 @@ static int write_lower(Piece text, byte *to)
         to += size;
     }
     return 1;
-}
-
-/* Python keeps a text's UTF-8 with it: who needs it next, Arrow at the latest, need not make it again. */
-static PyObject *utf8_size(PyObject *Py_UNUSED(unused), PyObject *given)
-{
-    Piece whole;
-    if (!PyUnicode_Check(given)) {
-        PyErr_SetString(PyExc_TypeError, "a str is needed");
-        return NULL;
-    }
-    return utf8(given, &whole) < 0 ? NULL : PyLong_FromSsize_t(whole.size);
 }
 
 /* Units and their spans: see filters/spans.py */
@@ -952,15 +957,9 @@ static PyObject *unit_hashes(PyObject *Py_UNUSED(unused), PyObject *args)
 {
     PyObject *text, *starts;
     int folded;
-    Piece whole;
-    if (!PyArg_ParseTuple(args, "UO!p", &text, &PyList_Type, &starts, &folded))
+    if (!PyArg_ParseTuple(args, "SO!p", &text, &PyList_Type, &starts, &folded))
         return NULL;
-    if (utf8(text, &whole) < 0) {
-        if (!PyErr_ExceptionMatches(PyExc_UnicodeEncodeError))
-            return NULL;
-        PyErr_Clear(); /* half of a surrogate pair */
-        Py_RETURN_NONE;
-    }
+    Piece whole = {(const byte *)PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text)};
     byte *made = PyMem_Malloc(whole.size ? whole.size : 1), *at = made, *end = made + whole.size;
     if (!made)
         return PyErr_NoMemory();
@@ -1943,10 +1942,9 @@ PyObject *sure_sentences(PyObject *unused, PyObject *args);
 
 static PyMethodDef functions[] = {
     {"lower", lower_text, METH_O, "Returns str.lower of a text."},
-    {"utf8_size", utf8_size, METH_O, "Returns how many bytes a text has in UTF-8."},
     {"unit_hashes", unit_hashes, METH_VARARGS,
-     "Returns the hash of each unit of a text (starts in characters, the first 0) in lower case, trimmed or with white "
-     "space folded, in UTF-8; None where Python has to."},
+     "Returns the hash of each unit of a text in UTF-8 (starts in characters, the first 0) in lower case, trimmed or with "
+     "white space folded; None where Python has to."},
     {"span_hashes", span_hashes, METH_VARARGS, "Returns the hashes of spans of `size` units, from those of the units."},
     {"program", program, METH_O,
      "Returns the program for `Lines.run` of a tuple of steps; a step is a tuple of a name and arguments."},

@@ -6,6 +6,7 @@ from .control_totals import add_reports as add_reports
 from .control_totals import check_totals as check_totals
 from .flow import Flow as Flow
 from .flow import Step as Step
+from .local_flow import Workers as Workers
 from .progress import Facts as Facts
 from .progress import Progress as Progress
 from .progress import ProgressEvent as ProgressEvent
@@ -16,6 +17,7 @@ from .runner import spill_folder as spill_folder
 from .runner_options import SPARK as SPARK
 from .runner_options import RunnerOptions as RunnerOptions
 from .spill import Spill as Spill
+from .worker import cpu_seconds as cpu_seconds
 from .worker import end_with as end_with
 from .worker import lighten as lighten
 from .worker_pool import start_server as start_server

@@ -19,30 +19,69 @@ Collection = list[Any] | Pairs
 """Elements, or what a step gives: pairs, or numbers to add up."""
 
 
+class _Sum(list[Any]):
+    """The one element that a fold gives."""
+
+
+class Workers:
+    """The worker processes of jobs that follow each other: a context manager, at whose end they end.
+
+    They start when a job first needs them. The next job has the same ones, unless it needs another number of them.
+    """
+
+    def __init__(self) -> None:
+        self._pool: WorkerPool | None = None
+        self._count = 0
+
+    def __enter__(self) -> "Workers":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.end(failed=kind is not None)
+
+    def pool(self, count: int, module: str) -> "WorkerPool":
+        """Returns this number of processes; `module` is what they import where they have to be started."""
+        if self._pool is None or self._count != count:
+            self.end()
+            from c4pipe.runners.worker_pool import WorkerPool  # one worker alone needs no multiprocessing
+
+            self._pool, self._count = WorkerPool(count, module), count
+        return self._pool
+
+    def end(self, failed: bool = False) -> None:
+        """Ends the processes; after a failure at once."""
+        pool, self._pool = self._pool, None
+        if pool:
+            pool.close(failed)
+
+
 class LocalFlow:
     """Runs each step at once when it is added: in this process with one worker, in several processes with more.
 
-    Several processes work on the next steps, too, until an output of a step is used.
+    Several processes work on the next steps, too, until an output of a step is used. To the sum of a fold, this process
+    applies a step itself meanwhile: it has the reports in memory, and it has loaded what describes them.
     """
 
-    def __init__(self, workers: int) -> None:
-        self._workers = workers
-        self._pool: WorkerPool | None = None
+    def __init__(self, count: int, workers: Workers | None = None) -> None:
+        """Takes the number of workers, and those of the jobs before and after this one; None for its own."""
+        self._count = count
+        self._workers = workers or Workers()
+        self._has_own = workers is None
         self._running: list[_Outputs] = []
 
     def __enter__(self) -> "LocalFlow":
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._pool:
-            failed = True
-            try:
-                if kind is None:
-                    for outputs in self._running:
-                        outputs.wait()
-                    failed = False
-            finally:
-                self._pool.close(failed)
+        failed = True
+        try:
+            if kind is None:
+                for outputs in self._running:
+                    outputs.wait()
+                failed = False
+        finally:
+            if failed or self._has_own:
+                self._workers.end(failed)
 
     def create(self, name: str, elements: Sequence[Any]) -> list[Any]:
         """Returns these elements."""
@@ -50,13 +89,10 @@ class LocalFlow:
 
     def do(self, name: str, elements: list[Any], step: Step) -> Mapping[str, Collection]:
         """Applies a step to each element and returns its outputs, by name."""
-        if self._workers == 1:
+        if self._count == 1 or isinstance(elements, _Sum):
             return _by_name(step, self._results(elements, step))
-        if self._pool is None:
-            from c4pipe.runners.worker_pool import WorkerPool  # one worker alone needs no multiprocessing
-
-            self._pool = WorkerPool(self._workers, type(step).__module__)
-        outputs = _Outputs(step, self._pool.apply(step, elements))
+        pool = self._workers.pool(self._count, type(step).__module__)
+        outputs = _Outputs(step, pool.apply(step, elements))
         self._running = [*(each for each in self._running if each.runs), outputs]
         return outputs
 
@@ -86,7 +122,7 @@ class LocalFlow:
 
     def fold(self, name: str, elements: list[Any], add: Callable[[Iterable[Any]], Any]) -> list[Any]:
         """Returns one element: the sum of all."""
-        return [add(elements)]
+        return _Sum([add(elements)])
 
 
 def _by_key(pairs: Collection) -> dict[Any, Any]:

@@ -13,7 +13,7 @@ from c4pipe.display import plain_reason
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.io import StoragePath
 from c4pipe.runners.flow import Flow
-from c4pipe.runners.local_flow import LocalFlow
+from c4pipe.runners.local_flow import LocalFlow, Workers
 from c4pipe.runners.progress import LOG
 from c4pipe.runners.runner_options import RunnerOptions
 
@@ -60,7 +60,11 @@ def check_runner(options: RunnerOptions) -> None:
 
 
 def run_job(
-    graph: Callable[[Flow], None], options: RunnerOptions, tasks: int, runs_as: Callable[[str], None] = lambda job: None
+    graph: Callable[[Flow], None],
+    options: RunnerOptions,
+    tasks: int,
+    runs_as: Callable[[str], None] = lambda job: None,
+    workers: Workers | None = None,
 ) -> None:
     """Runs a job to its end.
 
@@ -69,15 +73,17 @@ def run_job(
         options: what runs it.
         tasks: the number of independent tasks; on this machine no more processes than that are started.
         runs_as: called with the id by which another runner knows the job, where it gives one.
+        workers: the processes of this machine that work for several jobs, one after the other; None for those of this
+            job alone.
 
     Raises UsageError where `check_runner` does, C4pipeError with the cause in one sentence where a step fails,
     JobWritten where the job is written to a file instead.
     """
     try:
         if options.runner is None:
-            workers = max(1, min(options.workers or os.cpu_count() or 1, tasks))
-            LOG.info("runner: this machine, %d %s", workers, "process" if workers == 1 else "processes")
-            with LocalFlow(workers) as flow:
+            count = max(1, min(options.workers or os.cpu_count() or 1, tasks))
+            LOG.info("runner: this machine, %d %s", count, "process" if count == 1 else "processes")
+            with LocalFlow(count, workers) as flow:
                 graph(flow)
         elif options.is_spark:
             from c4pipe.runners.spark_runner import run_on_spark

@@ -77,6 +77,20 @@ def release_memory() -> None:
         arrow.default_memory_pool().release_unused()
 
 
+_of_workers = 0.0
+
+
+def add_cpu_seconds(seconds: float) -> None:
+    """Counts CPU seconds of a worker that is no child of this process."""
+    global _of_workers
+    _of_workers += seconds
+
+
+def cpu_seconds() -> float:
+    """Returns the CPU seconds of this process so far, of its workers' tasks, and of its children that have ended."""
+    return time.process_time() + sum(os.times()[2:4]) + _of_workers
+
+
 def end_with(parent: int) -> None:
     """Ends this process when its parent, of this process id, has ended: else it would work on for a killed run."""
     while os.getppid() == parent:

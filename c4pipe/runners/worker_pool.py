@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from c4pipe.runners.flow import Step
-from c4pipe.runners.worker import begin, release_memory
+from c4pipe.runners.worker import add_cpu_seconds, begin, cpu_seconds, release_memory
 
 if sys.platform == "linux":
     from multiprocessing.context import ForkServerContext as Context
@@ -48,7 +48,10 @@ class WorkerPool:
             for future in wait(futures, return_when=FIRST_EXCEPTION).done:
                 future.result()
             while futures:
-                yield pickle.loads(futures.popleft().result())
+                packed, seconds = futures.popleft().result()
+                if sys.platform == "linux":  # elsewhere the workers are children of this process
+                    add_cpu_seconds(seconds)
+                yield pickle.loads(packed)
 
         return results
 
@@ -131,12 +134,14 @@ def _nothing() -> None:
     pass
 
 
-def _process(packed: bytes, element: Any) -> bytes:
+def _process(packed: bytes, element: Any) -> tuple[bytes, float]:
     """Applies a step to one element, in a worker process: sets the step up unless it was the last one.
 
-    Returns the outputs pickled: until all elements are done, they wait as bytes, which take much less than the objects.
+    Returns the outputs pickled, since until all elements are done, they wait as bytes, which take much less than the
+    objects; and the CPU seconds that it took.
     """
     global _current
+    before = cpu_seconds()
     if _current is None or _current[0] != packed:
         if _current is not None:
             _current[1].teardown()
@@ -144,6 +149,7 @@ def _process(packed: bytes, element: Any) -> bytes:
         step.setup()
         _current = packed, step
     try:
-        return pickle.dumps(list(_current[1].process(element)))
+        made = pickle.dumps(list(_current[1].process(element)))
+        return made, cpu_seconds() - before
     finally:
         release_memory()

@@ -14,6 +14,7 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _LEAP_SECOND = 60
 _LONGEST_DATE = len("2019-04-18T10:12:43.000000Z")
+_SECOND_DATE = len("2019-04-18T10:12:43Z")
 _MINUTE_DATE = len("2019-04-18T10:12Z")
 _MINUTE = 60_000_000  # microseconds
 _FIRST = (1, 1, 1, 0, 0, 0)  # year, month, day, hour, minute, second
@@ -115,6 +116,8 @@ def text_order(timestamp: str) -> int | None:
     """
     if not timestamp:
         return None
+    if len(timestamp) == _SECOND_DATE and (second := microseconds(timestamp)) is not None:  # as nearly all are
+        return second
     end = len(timestamp[:_LONGEST_DATE])
     while end and (moment := microseconds(timestamp[:end])) is None:
         end -= 1

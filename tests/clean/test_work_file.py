@@ -48,6 +48,7 @@ def kept(
         page_key=key,
         url=f"http://example.com/{len(text)}",
         text=text,
+        encoded=text.encode(),
         timestamp="2019-04-18T10:12:43Z",
         language=language,
         language_probability=None if language is None else 0.999995,

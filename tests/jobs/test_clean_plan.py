@@ -55,7 +55,7 @@ def leave_out(monkeypatch: pytest.MonkeyPatch, plan: CleanPlan, error: str | Non
     """Lets the runner lose its last task; with an error, a worker has recorded the file as missing."""
     run = runner.run_job
 
-    def lossy(graph: object, runner: RunnerOptions, tasks: int, runs_as: object) -> None:
+    def lossy(graph: object, runner: RunnerOptions, tasks: int, *others: object) -> None:
         def shorter(flow: Flow) -> None:
             create = flow.create
             flow.create = lambda name, elements: create(name, elements[:-1])  # type: ignore[method-assign]

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from c4pipe.native import _text, langdetect_kernel, text_kernel
 
@@ -116,15 +118,19 @@ def test_bytes_that_are_cut_in_a_character(data: bytes) -> None:
 
 @pytest.mark.parametrize("starts", [[0, 2**62, 5], [0, -(2**63), 2**63 - 1], [7, 3, 1], [0] * 9])
 def test_units_that_start_anywhere(starts: list[int]) -> None:
-    hashes = _text.unit_hashes("Aé日😀 so it is.", starts, True)
+    hashes = _text.unit_hashes("Aé日😀 so it is.".encode(), starts, True)
     assert hashes is not None
     assert len(hashes) == 8 * len(starts)
     with pytest.raises((OverflowError, TypeError)):
-        _text.unit_hashes("a", [0, cast(int, "1" if starts[0] else 2**63)], True)
+        _text.unit_hashes(b"a", [0, cast(int, "1" if starts[0] else 2**63)], True)
 
 
-def test_half_of_a_surrogate_pair_is_left_to_python() -> None:
-    assert _text.unit_hashes("a \ud800", [0], True) is None
+@given(st.binary(max_size=24), st.booleans())
+@example(b"A" * 8 + b"\xf0", False)
+@example(b"\xe6\x97", True)
+def test_units_of_bytes_that_are_no_utf8(data: bytes, folded: bool) -> None:
+    hashes = _text.unit_hashes(data, [0, 1, 3], folded)
+    assert hashes is None or len(hashes) == 24
 
 
 def test_functions_of_sentences_may_fail_and_change_the_lines() -> None:
@@ -155,9 +161,8 @@ def test_functions_of_sentences_may_fail_and_change_the_lines() -> None:
 def test_an_error_other_than_of_the_text_is_raised() -> None:
     _testcapi = pytest.importorskip("_testcapi", reason="this Python can't simulate that memory is full")
     failed = 0
-    for allocation in range(8):  # one of them is for the UTF-8 of the text
-        text = "".join(["ä", "x" * 100_000])  # whose UTF-8 nobody has asked for yet
-        arguments = (text, [0], True)
+    for allocation in range(8):  # one of them is for the text in lower case
+        arguments = (b"x" * 100_000, [0], True)
         _testcapi.set_nomemory(allocation, allocation + 1)
         try:
             answer: Any = _text.unit_hashes(*arguments)

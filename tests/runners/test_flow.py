@@ -22,10 +22,10 @@ from c4pipe.errors import C4pipeError
 from c4pipe.runners import runner
 from c4pipe.runners.beam_flow import BeamFlow
 from c4pipe.runners.flow import Flow, Step
-from c4pipe.runners.local_flow import LocalFlow
+from c4pipe.runners.local_flow import LocalFlow, Workers
 from c4pipe.runners.runner import run_job
 from c4pipe.runners.runner_options import RunnerOptions
-from c4pipe.runners.worker import begin
+from c4pipe.runners.worker import begin, cpu_seconds
 from c4pipe.runners.worker_pool import _LightProcess
 from tests.helpers.flows import oracle, words
 
@@ -73,6 +73,55 @@ def test_nothing_is_lost_between_processes(tmp_path: Path) -> None:
     processes = Counter(process for _, some in groups for _, process in some)
     assert len(processes) == 2
     assert os.getpid() not in processes
+
+
+def _processes(workers: Workers, count: int) -> set[int]:
+    with LocalFlow(count, workers) as flow:
+        numbers = flow.do("Number", flow.create("Numbers", range(20)), Number())["numbers"]
+    return {process for _, some in flow.group("Group", numbers) for _, process in some}
+
+
+def test_jobs_that_follow_each_other_share_their_processes() -> None:
+    with Workers() as workers:
+        first = _processes(workers, 2)
+        assert _processes(workers, 2) == first
+        last = _processes(workers, 3)
+    assert all(_has_ended(process) for process in (*first, *last))
+
+
+def _has_ended(process: int) -> bool:
+    for _ in range(200):
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_the_sum_of_a_fold_is_worked_on_in_this_process() -> None:
+    with LocalFlow(2) as flow:
+        total = flow.fold("Add up", flow.create("Numbers", [1, 2, 4]), sum)
+        ((_, ((number, process),)),) = flow.group("Group", flow.do("Number", total, Number())["numbers"])
+    assert (number, process) == (7, os.getpid())
+
+
+class Count(Step):
+    """Takes processor time."""
+
+    def process(self, element: int) -> Iterable[tuple[str, Any]]:
+        begin = time.process_time()
+        while time.process_time() < begin + 0.2:
+            pass
+        return ()
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_processor_time_of_workers_is_counted(count: int) -> None:
+    before = cpu_seconds()
+    with LocalFlow(count) as flow:
+        flow.do("Count", flow.create("Numbers", range(4)), Count())
+    assert 0.8 <= cpu_seconds() - before < 3
 
 
 class Meet(Step):
@@ -228,8 +277,9 @@ def _do(flow: Flow, step: Step) -> None:
 def test_no_more_processes_than_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def flow(workers: int) -> LocalFlow:
-        asked.append(workers)
+    def flow(count: int, workers: Workers | None) -> LocalFlow:
+        assert workers is None
+        asked.append(count)
         return LocalFlow(1)
 
     monkeypatch.setattr(runner, "LocalFlow", flow)
