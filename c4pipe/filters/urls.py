@@ -24,7 +24,8 @@ def normalise_url(url: str, scheme: str = "start") -> str:
         url: a URL as crawled.
         scheme: `start` removes the scheme at the start; `anywhere` removes each scheme, with a `www.` behind it.
     """
-    return _TRACKING_QUERY.sub("", _SCHEME[scheme].sub("", url)).rstrip("/")
+    url = _SCHEME[scheme].sub("", url)
+    return (_TRACKING_QUERY.sub("", url) if "?" in url else url).rstrip("/")
 
 
 def url_key(normalised_url: str) -> int:

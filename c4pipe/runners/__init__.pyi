@@ -6,6 +6,7 @@ from .control_totals import add_reports as add_reports
 from .control_totals import check_totals as check_totals
 from .flow import Flow as Flow
 from .flow import Step as Step
+from .fork_server import start_server as start_server
 from .local_flow import Workers as Workers
 from .progress import Facts as Facts
 from .progress import Progress as Progress
@@ -20,4 +21,3 @@ from .spill import Spill as Spill
 from .worker import cpu_seconds as cpu_seconds
 from .worker import end_with as end_with
 from .worker import lighten as lighten
-from .worker_pool import start_server as start_server

@@ -3,6 +3,7 @@
 Beam's import and its graph take seconds, and its local runner loses elements between processes (2.77).
 """
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ class Workers:
     def __init__(self) -> None:
         self._pool: WorkerPool | None = None
         self._count = 0
+        self._ending: threading.Thread | None = None
 
     def __enter__(self) -> "Workers":
         return self
@@ -49,10 +51,19 @@ class Workers:
         return self._pool
 
     def end(self, failed: bool = False) -> None:
-        """Ends the processes; after a failure at once."""
+        """Ends the processes, after a failure at once; returns when they have ended."""
         pool, self._pool = self._pool, None
         if pool:
             pool.close(failed)
+        if self._ending:
+            self._ending.join()
+
+    def end_meanwhile(self) -> None:
+        """Begins to end the processes while this one goes on; `end` waits for them."""
+        pool, self._pool = self._pool, None
+        if pool:
+            self._ending = threading.Thread(target=pool.close, args=(False,), name="end workers")
+            self._ending.start()
 
 
 class LocalFlow:
@@ -89,6 +100,8 @@ class LocalFlow:
 
     def do(self, name: str, elements: list[Any], step: Step) -> Mapping[str, Collection]:
         """Applies a step to each element and returns its outputs, by name."""
+        if isinstance(elements, _Sum) and not any(each.runs for each in self._running):
+            self._workers.end_meanwhile()  # what follows is the end of the job
         if self._count == 1 or isinstance(elements, _Sum):
             return _by_name(step, self._results(elements, step))
         pool = self._workers.pool(self._count, type(step).__module__)
