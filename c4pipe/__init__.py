@@ -12,6 +12,8 @@ train_vocabulary   a SentencePiece vocabulary from corpora and other text
 write_token_files  the token ids of a corpus, for Megatron-LM and other trainers
 Recipe             the rules of a corpus, with their parameters and their order
 
+Types of their values: Corpus, FileOverlap, LineVerdict, Match, Overlap, PageVerdict, ProgressEvent, RuleVerdict.
+
 Each name is imported when it is first used: `import c4pipe` alone imports the errors only.
 """
 
@@ -21,10 +23,16 @@ TYPE_CHECKING = False  # true for type checkers; the module `typing` takes longe
 if TYPE_CHECKING:
     from typing import Any
 
-    from c4pipe.clean import Cleaner
-    from c4pipe.corpus import open_corpus
-    from c4pipe.jobs import build_corpus, clean_files, dedup_files, explain_text, find_overlap, import_text
-    from c4pipe.recipes import Recipe
+    from c4pipe.clean.text_cleaner import Cleaner
+    from c4pipe.clean.verdicts import LineVerdict, PageVerdict, RuleVerdict
+    from c4pipe.corpus.opened import Corpus, open_corpus
+    from c4pipe.jobs.api import build_corpus, clean_files, dedup_files
+    from c4pipe.jobs.import_api import import_text
+    from c4pipe.jobs.overlap_job import FileOverlap, Overlap, find_overlap
+    from c4pipe.jobs.overlap_matches import Match
+    from c4pipe.jobs.text_api import explain_text
+    from c4pipe.recipes.recipe import Recipe
+    from c4pipe.runners.progress import ProgressEvent
     from c4pipe.tokens import write_token_files
     from c4pipe.vocab import train_vocabulary
 
@@ -33,9 +41,17 @@ if TYPE_CHECKING:
 __all__ = [
     "C4pipeError",
     "Cleaner",
+    "Corpus",
+    "FileOverlap",
     "JobWritten",
+    "LineVerdict",
     "LostDataError",
+    "Match",
+    "Overlap",
+    "PageVerdict",
+    "ProgressEvent",
     "Recipe",
+    "RuleVerdict",
     "UsageError",
     "__version__",
     "build_corpus",
@@ -51,7 +67,15 @@ __all__ = [
 
 _MODULES = {
     "Cleaner": "c4pipe.clean.text_cleaner",
+    "Corpus": "c4pipe.corpus.opened",
+    "FileOverlap": "c4pipe.jobs.overlap_job",
+    "LineVerdict": "c4pipe.clean.verdicts",
+    "Match": "c4pipe.jobs.overlap_matches",
+    "Overlap": "c4pipe.jobs.overlap_job",
+    "PageVerdict": "c4pipe.clean.verdicts",
+    "ProgressEvent": "c4pipe.runners.progress",
     "Recipe": "c4pipe.recipes.recipe",
+    "RuleVerdict": "c4pipe.clean.verdicts",
     "build_corpus": "c4pipe.jobs.api",
     "clean_files": "c4pipe.jobs.api",
     "dedup_files": "c4pipe.jobs.api",

@@ -2,7 +2,7 @@
 
 import sys
 
-from c4pipe.cli import run
+from c4pipe.cli.main import run
 
 if __name__ == "__main__":
     sys.exit(run())

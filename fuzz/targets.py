@@ -16,7 +16,7 @@ from unittest.mock import patch
 from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.file_cleaner import count_page
 from c4pipe.clean.resources import RuleResources
-from c4pipe.filters import english_words
+from c4pipe.filters.english_words import english_words
 from c4pipe.filters.page_text import PUNCTUATION, count_words
 from c4pipe.filters.spans import cut, span_hashes, unit_hashes
 from c4pipe.filters.urls import is_validation, url_key, url_md5

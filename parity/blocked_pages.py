@@ -6,7 +6,8 @@ from pathlib import Path
 
 import tldextract
 
-from c4pipe.filters import host_of, word_form
+from c4pipe.filters.domains import host_of
+from c4pipe.filters.url_words import word_form
 from c4pipe.recipes.blocked_lists import FOLDER, PUBLIC_SUFFIXES
 
 NAMES = ("domains", "urls", "banned_words", "soft_banned_words", "banned_subwords")

@@ -12,7 +12,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from c4pipe.recipes import RECIPES, RULES, STAGES, parameter_text  # noqa: E402 - also in a clone that is not installed
+from c4pipe.recipes.presets import RECIPES  # noqa: E402
+from c4pipe.recipes.recipe import STAGES  # noqa: E402
+from c4pipe.recipes.rules import RULES  # noqa: E402
+from c4pipe.recipes.wording import parameter_text  # noqa: E402 - also in a clone that is not installed
 
 PAGE = ROOT / "docs" / "rules.md"
 SECTION = re.compile(r"(^### `(\w+)`\n\n)((?:- .*\n(?:  .*\n)*)*)", re.MULTILINE)

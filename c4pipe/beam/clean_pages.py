@@ -11,7 +11,7 @@ from c4pipe.beam.page_schema import CleanedPages, DroppedPage, Page, capture_of
 from c4pipe.beam.read_pages import ReadPages
 from c4pipe.beam.stage_reports import REPORT, CountingFn, PageTransform, upstream
 from c4pipe.clean import file_cleaner, text_cleaner
-from c4pipe.runners import Report
+from c4pipe.runners.control_totals import Report
 
 _INPUT_COUNTS = ("pages.read", "bytes.read")
 

@@ -13,13 +13,18 @@ from c4pipe.beam.page_schema import Page
 from c4pipe.beam.stage_reports import CountingFn, is_count
 from c4pipe.beam.tagged_blocks import HELD_BYTES, Block
 from c4pipe.clean import work_file
-from c4pipe.corpus import FORMATS, MANIFEST, Layout, shard_name
-from c4pipe.dedup import page_batches, publish, publishers, shuffle, write_shard
+from c4pipe.corpus.layout import Layout
+from c4pipe.corpus.manifest import MANIFEST
+from c4pipe.corpus.shard_writer import FORMATS, shard_name
+from c4pipe.dedup import page_batches, publish, publishers, shuffle
+from c4pipe.dedup.shard import write_shard
 from c4pipe.errors import C4pipeError, LostDataError
-from c4pipe.filters import UNKNOWN, is_validation, normalise_url, page_key
-from c4pipe.io import StoragePath, storage_path
+from c4pipe.filters.language import UNKNOWN
+from c4pipe.filters.urls import is_validation, normalise_url, page_key
+from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.jobs import corpus_plan
-from c4pipe.runners import Report, control_totals
+from c4pipe.runners import control_totals
+from c4pipe.runners.control_totals import Report
 
 _TEXT_BYTES = "text_bytes/"
 """Begins the names of reports that count the bytes of text of a language. They plan the shards, and are no counters."""

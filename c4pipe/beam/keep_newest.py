@@ -12,9 +12,11 @@ from c4pipe.beam.stage_reports import REPORT, CheckTotals, CountingFn, PageTrans
 from c4pipe.beam.tagged_blocks import HELD_BYTES, PAGES, ROWS, Block, blocks_of, bucket_bits, buckets_of
 from c4pipe.clean import text_cleaner
 from c4pipe.dedup import shuffle
-from c4pipe.filters import URL_ROW, Rows, find_stale_captures, normalise_url, url_key
-from c4pipe.runners import Report, control_totals
-from c4pipe.wet import text_order
+from c4pipe.filters.duplicates import URL_ROW, Rows, find_stale_captures
+from c4pipe.filters.urls import normalise_url, url_key
+from c4pipe.runners import control_totals
+from c4pipe.runners.control_totals import Report
+from c4pipe.wet.page import text_order
 
 _NO_TIME = -(1 << 62)  # of a page whose timestamp is no WARC date: older than all others
 

@@ -6,8 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from c4pipe.clean import RecipeEvaluator, RuleResources
-from c4pipe.recipes import Lists, Recipe, choose_recipe, pinned_lists, recipe_lists
+from c4pipe.clean.evaluator import RecipeEvaluator
+from c4pipe.clean.resources import RuleResources
+from c4pipe.recipes import pinned_lists, recipe_lists
+from c4pipe.recipes.choose import choose_recipe
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe_lists import Lists
 
 PathArgument = str | os.PathLike[str]
 RecipeArgument = PathArgument | Recipe

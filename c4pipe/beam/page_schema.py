@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 import pyarrow as pa
 
-from c4pipe.filters import capture_hash
+from c4pipe.filters.urls import capture_hash
 
 
 class Page(NamedTuple):

@@ -11,19 +11,15 @@ from c4pipe.beam.page_schema import Page
 from c4pipe.beam.stage_reports import REPORT, CountingFn, PageTransform
 from c4pipe.clean import page_source
 from c4pipe.errors import C4pipeError
-from c4pipe.io import InputOpener, NetworkOptions
-from c4pipe.jobs import CRAWL_KINDS, check_input_kind
-from c4pipe.runners import Report
-from c4pipe.wet import (
-    Damage,
-    InputFile,
-    Selection,
-    SkippedRecord,
-    choose_extraction,
-    find_inputs,
-    page_reader,
-    parse_slice,
-)
+from c4pipe.io.retry import NetworkOptions
+from c4pipe.io.streams import InputOpener
+from c4pipe.jobs.options import CRAWL_KINDS, check_input_kind
+from c4pipe.runners.control_totals import Report
+from c4pipe.wet.damage import Damage
+from c4pipe.wet.html_text import choose_extraction
+from c4pipe.wet.inputs import InputFile, Selection, find_inputs, parse_slice
+from c4pipe.wet.page_reader import page_reader
+from c4pipe.wet.warc_pages import SkippedRecord
 
 
 class ReadPages(PageTransform):

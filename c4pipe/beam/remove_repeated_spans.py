@@ -14,8 +14,12 @@ from c4pipe.beam.stage_reports import REPORT, CheckTotals, PageTransform, check_
 from c4pipe.beam.tagged_blocks import CHANGES, MARKED, Block, bucket_bits
 from c4pipe.dedup import keeper_steps, span_places
 from c4pipe.errors import UsageError
-from c4pipe.recipes import RECIPES, RULES, Lists, Recipe
-from c4pipe.runners import Report, beam_flow
+from c4pipe.recipes.presets import RECIPES
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.recipes.rules import RULES
+from c4pipe.runners import beam_flow
+from c4pipe.runners.control_totals import Report
 
 
 class RemoveRepeatedSpans(PageTransform):

@@ -16,10 +16,12 @@ from c4pipe.beam.listed_recipe import ListedRecipe
 from c4pipe.beam.page_schema import Page
 from c4pipe.beam.stage_reports import CountingFn
 from c4pipe.beam.tagged_blocks import CHANGES, HELD_BYTES, MARKED, PAGES, Block, blocks_of, buckets_of
-from c4pipe.clean import RuleResources, file_cleaner, page_facts, text_cleaner
+from c4pipe.clean import file_cleaner, page_facts, text_cleaner
+from c4pipe.clean.resources import RuleResources
 from c4pipe.dedup import finish, removals, repeats, shuffle, span_places
 from c4pipe.errors import C4pipeError
-from c4pipe.filters import SPAN_ROW, Guess, Rows, find_repeats
+from c4pipe.filters.duplicates import SPAN_ROW, Rows, find_repeats
+from c4pipe.filters.language import Guess
 from c4pipe.runners import control_totals
 
 _COUNTED_LATER = ("pages.kept", "bytes.kept", "pages.validation")

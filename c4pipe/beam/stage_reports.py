@@ -13,10 +13,10 @@ from apache_beam.metrics import Metrics
 from apache_beam.transforms.window import GlobalWindow, GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
-from c4pipe.clean import DROPPED_LANGUAGE
+from c4pipe.clean.verdicts import DROPPED_LANGUAGE
 from c4pipe.dedup import shuffle
 from c4pipe.errors import UsageError
-from c4pipe.runners import TOTALS_PREFIX, Report, add_reports, check_totals
+from c4pipe.runners.control_totals import TOTALS_PREFIX, Report, add_reports, check_totals
 
 REPORT = "report"
 """The tag of the output of reports."""

@@ -13,13 +13,17 @@ from c4pipe.beam.listed_recipe import ListedRecipe, PathArgument, RecipeArgument
 from c4pipe.beam.page_schema import Page
 from c4pipe.beam.stage_reports import REPORT, CheckTotals, PageTransform, check_batch, upstream
 from c4pipe.beam.tagged_blocks import Block
-from c4pipe.corpus import MANIFEST, manifest, parse_formats
+from c4pipe.corpus import manifest
+from c4pipe.corpus.manifest import MANIFEST
+from c4pipe.corpus.shard_writer import parse_formats
 from c4pipe.dedup import publish
 from c4pipe.errors import UsageError
-from c4pipe.io import storage_path
+from c4pipe.io.paths import storage_path
 from c4pipe.jobs import corpus_plan
-from c4pipe.recipes import RECIPES, Lists, Recipe
-from c4pipe.runners import Report, add_reports
+from c4pipe.recipes.presets import RECIPES
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.runners.control_totals import Report, add_reports
 
 
 class WriteCorpus(PageTransform):

@@ -2,7 +2,3 @@
 
 Pages and a recipe come in; verdicts, traces of how they came about, and work files go out.
 """
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

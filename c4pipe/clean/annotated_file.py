@@ -13,10 +13,13 @@ import pyarrow.parquet as pq
 from c4pipe.clean.annotation_columns import annotated_schema
 from c4pipe.clean.header_schema import checked_annotation
 from c4pipe.clean.work_file import utf8_size
-from c4pipe.display import error_reason
+from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import DamagedFileError, UsageError
-from c4pipe.io import AtomicFile, StoragePath, make_folder, naming, open_parquet, schema, sign_footer
-from c4pipe.recipes import Recipe
+from c4pipe.io import schema
+from c4pipe.io.atomic import AtomicFile, make_folder, naming
+from c4pipe.io.parquet_footer import open_parquet, sign_footer
+from c4pipe.io.paths import StoragePath
+from c4pipe.recipes.recipe import Recipe
 
 VERSION = 1
 """The version of this format. Reading a file of another version is an error."""

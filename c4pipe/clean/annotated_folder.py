@@ -8,8 +8,10 @@ from typing import Any
 from c4pipe.clean.annotated_file import AnnotatedHeader, read_annotated_header
 from c4pipe.clean.annotation_columns import annotated_schema
 from c4pipe.errors import UsageError
-from c4pipe.io import StoragePath, list_names, read_checked_json, schema, storage_path, write_checked_json
-from c4pipe.recipes import Recipe
+from c4pipe.io import schema
+from c4pipe.io.checked_json import read_checked_json, write_checked_json
+from c4pipe.io.paths import StoragePath, list_names, storage_path
+from c4pipe.recipes.recipe import Recipe
 
 MANIFEST = "_annotated.json"
 """The manifest of an annotated folder. A folder without it is not complete. Arrow leaves out names that begin so."""

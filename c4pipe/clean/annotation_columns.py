@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from c4pipe.clean.operations import operations_of
 from c4pipe.clean.page_facts import PageFacts
-from c4pipe.recipes import Fact, Recipe, Step
+from c4pipe.recipes.recipe import Recipe, Step
+from c4pipe.recipes.rule import Fact
 
 PAGE_FIELDS = (
     pa.field("url", pa.string(), nullable=False),

@@ -16,8 +16,9 @@ from c4pipe.clean.operations import Apply, LineCounts, Operation, page_rule
 from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.trace import MOST_CHARACTERS
 from c4pipe.clean.verdicts import Verdict
-from c4pipe.recipes import Fact, Step
-from c4pipe.wet import Page
+from c4pipe.recipes.recipe import Step
+from c4pipe.recipes.rule import Fact
+from c4pipe.wet.page import Page
 
 Row = dict[str, Any]
 """The values of a page, by the names of `annotated_schema`; without those that are null."""

@@ -9,8 +9,8 @@ from c4pipe.clean.file_positions import read_positions
 from c4pipe.clean.work_folder import read_headers_of
 from c4pipe.clean.worker_notes import NoteReader
 from c4pipe.errors import UsageError
-from c4pipe.io import StoragePath, list_names
-from c4pipe.runners import Facts, Progress, State
+from c4pipe.io.paths import StoragePath, list_names
+from c4pipe.runners.progress import Facts, Progress, State
 
 _PREFIX = "pages.dropped."
 _MOST_RULES = 3  # in the words for people

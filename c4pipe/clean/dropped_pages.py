@@ -18,8 +18,9 @@ from c4pipe.clean.verdicts import Verdict
 from c4pipe.clean.work_file import utf8_size
 from c4pipe.clean.work_folder import clear_abandoned
 from c4pipe.errors import UsageError
-from c4pipe.filters import normalise_url, url_key
-from c4pipe.io import AtomicFile, StoragePath, list_names, make_folder, naming, storage_path
+from c4pipe.filters.urls import normalise_url, url_key
+from c4pipe.io.atomic import AtomicFile, make_folder, naming
+from c4pipe.io.paths import StoragePath, list_names, storage_path
 
 DROPPED_FOLDER = "_dropped"
 """The folder of dropped pages: inside the corpus, or inside the work folder where `clean` runs alone."""

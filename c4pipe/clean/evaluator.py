@@ -9,9 +9,10 @@ from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.trace import PageTrace
 from c4pipe.clean.verdicts import FinalVerdict, PageVerdict, Verdict
-from c4pipe.filters import body_lines, pack
-from c4pipe.recipes import Recipe
-from c4pipe.wet import Page
+from c4pipe.filters import body_lines
+from c4pipe.filters.packed_lines import pack
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.wet.page import Page
 
 
 class RecipeEvaluator:

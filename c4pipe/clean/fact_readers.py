@@ -5,7 +5,7 @@ from operator import attrgetter
 from typing import Any
 
 from c4pipe.clean.page_facts import PageFacts
-from c4pipe.recipes import Fact
+from c4pipe.recipes.rule import Fact
 
 FactReader = Callable[[PageFacts], Any]
 

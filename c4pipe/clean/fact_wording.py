@@ -5,8 +5,13 @@ from typing import Any
 
 from c4pipe.clean.fact_readers import fact_reader
 from c4pipe.clean.page_facts import PageFacts
-from c4pipe.filters import Guess, PageText, RobotsRule, SharedNgrams, robots_url
-from c4pipe.recipes import Fact, Step, parameter_text
+from c4pipe.filters.example_ngrams import SharedNgrams
+from c4pipe.filters.language import Guess
+from c4pipe.filters.page_text import PageText
+from c4pipe.filters.robots import RobotsRule, robots_url
+from c4pipe.recipes.recipe import Step
+from c4pipe.recipes.rule import Fact
+from c4pipe.recipes.wording import parameter_text
 
 OPEN = "all pages together decide"
 """The fact of a corpus rule, which needs more than one page."""

@@ -23,20 +23,23 @@ from c4pipe.clean.text_source import ParquetSource
 from c4pipe.clean.verdicts import DROPPED_LANGUAGE, Verdict
 from c4pipe.clean.work_file import WorkWriter, work_schema
 from c4pipe.clean.worker_notes import NoteWriter
-from c4pipe.filters import U16, U64, capture_hash, is_validation, minhash, page_hashes, page_key, span_hashes
-from c4pipe.io import ByteStream, StoragePath, WebPath
-from c4pipe.recipes import RULES, Lists, Recipe
-from c4pipe.wet import (
-    Damage,
-    Page,
-    PageReader,
-    QuarantineWriter,
-    SkippedRecord,
-    TextLayout,
-    is_text,
-    page_reader,
-    read_text_pages,
-)
+from c4pipe.filters import minhash
+from c4pipe.filters.minhash import U16
+from c4pipe.filters.spans import U64, page_hashes, span_hashes
+from c4pipe.filters.urls import capture_hash, is_validation, page_key
+from c4pipe.io.byte_stream import ByteStream
+from c4pipe.io.paths import StoragePath
+from c4pipe.io.web_path import WebPath
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.recipes.rules import RULES
+from c4pipe.wet.damage import Damage
+from c4pipe.wet.page import Page
+from c4pipe.wet.page_reader import PageReader, page_reader
+from c4pipe.wet.quarantine import QuarantineWriter
+from c4pipe.wet.text_layout import TextLayout, is_text
+from c4pipe.wet.text_pages import read_text_pages
+from c4pipe.wet.warc_pages import SkippedRecord
 
 _NO_SPANS = np.empty(0, dtype=np.uint64)
 

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from c4pipe.io import ByteStream, StoragePath, stream_length
+from c4pipe.io.byte_stream import ByteStream
+from c4pipe.io.paths import StoragePath
+from c4pipe.io.streams import stream_length
 
 STEP = 256 * 1024
 """Stored bytes of a WET file between two notes: less than a second of work."""

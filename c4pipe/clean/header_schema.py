@@ -9,7 +9,9 @@ import pyarrow as pa
 
 from c4pipe.clean.work_file import work_schema
 from c4pipe.io import schema
-from c4pipe.recipes import LIST_NAMES, Recipe, check_recipe
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe_lists import LIST_NAMES
+from c4pipe.recipes.stored_recipe import check_recipe
 
 _COUNTS = schema.mapping(schema.text(), schema.whole())
 _CRAWL = schema.text(".{0,200}", "the name of a crawl")

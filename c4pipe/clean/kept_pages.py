@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from c4pipe.filters import U16, U64
+from c4pipe.filters.minhash import U16
+from c4pipe.filters.spans import U64
 
 
 @dataclass  # not frozen: that would take four times as long

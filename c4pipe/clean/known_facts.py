@@ -15,8 +15,10 @@ from c4pipe.clean.annotated_file import AnnotatedHeader
 from c4pipe.clean.annotation_columns import fired_column, number_column
 from c4pipe.clean.operations import Apply, LineCounts, Operation, operations_of, page_rule
 from c4pipe.clean.page_facts import PageFacts
-from c4pipe.filters import Guess, body_lines
-from c4pipe.recipes import Fact, Recipe
+from c4pipe.filters import body_lines
+from c4pipe.filters.language import Guess
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.rule import Fact
 
 State = tuple[str, ...]
 """What has been done to the lines of a page, in words."""

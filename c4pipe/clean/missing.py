@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from c4pipe.io import StoragePath, read_checked_json, write_checked_json
+from c4pipe.io.checked_json import read_checked_json, write_checked_json
+from c4pipe.io.paths import StoragePath
 
 MISSING_ENDING = ".missing.json"
 """The end of the name of a note; the name of its WET file is before it."""

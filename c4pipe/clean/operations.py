@@ -9,7 +9,8 @@ from typing import Any, Literal, NamedTuple
 from c4pipe.clean.fact_readers import FactReader, fact_reader, reads_page_as_crawled
 from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.verdicts import Verdict
-from c4pipe.filters import (
+from c4pipe.filters import body_lines
+from c4pipe.filters.packed_lines import (
     COUNT,
     IS_EMPTY,
     MOST_STEPS,
@@ -17,14 +18,14 @@ from c4pipe.filters import (
     TRIM_START,
     PackedStep,
     PackedText,
-    body_lines,
-    contains,
     is_packed,
     line_step,
     packed_program,
     page_step,
 )
-from c4pipe.recipes import STAGES, Fact, Recipe, Step
+from c4pipe.filters.pages import contains
+from c4pipe.recipes.recipe import STAGES, Recipe, Step
+from c4pipe.recipes.rule import Fact
 
 
 class LineCounts:

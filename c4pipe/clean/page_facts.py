@@ -7,20 +7,14 @@ from typing import TYPE_CHECKING, Any
 from c4pipe.clean.cached_fact import cached_fact
 from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.url_lists import UrlLists
-from c4pipe.filters import (
-    UNKNOWN,
-    Guess,
-    PageText,
-    SentenceSplitter,
-    SharedNgrams,
-    ngram_words,
-    normalise_url,
-    two_letter_code,
-    url_key,
-    url_md5,
-)
+from c4pipe.filters.example_ngrams import SharedNgrams
+from c4pipe.filters.language import UNKNOWN, Guess, two_letter_code
+from c4pipe.filters.page_text import PageText
+from c4pipe.filters.sentences import SentenceSplitter
+from c4pipe.filters.urls import normalise_url, url_key, url_md5
+from c4pipe.filters.word_ngrams import ngram_words
 from c4pipe.native import lower
-from c4pipe.wet import Page, text_order
+from c4pipe.wet.page import Page, text_order
 
 if TYPE_CHECKING:
     from c4pipe.native import _text
@@ -190,7 +184,7 @@ class PageFacts:
     def all_sentences(self) -> int:
         """The number of sentences, each line split by itself, as the rule `few_sentences` counts them."""
         if self._parameters("few_sentences").get("model") == "spacy english":
-            from c4pipe.filters import english_words  # large patterns, which few recipes need
+            from c4pipe.filters.english_words import english_words  # large patterns, which few recipes need
 
             return sum(map(english_words().sentence_count, self.lines))
         return len(self.sentence_starts)

@@ -6,8 +6,12 @@ Each is loaded when it is first used. Nothing here knows a page: all functions t
 from functools import cached_property
 
 from c4pipe.clean.url_lists import UrlLists
-from c4pipe.filters import BadTokens, BadWords, Detector, ExampleNgrams, SentenceSplitter, make_detector
-from c4pipe.recipes import Lists, Recipe
+from c4pipe.filters.bad_words import BadTokens, BadWords
+from c4pipe.filters.example_ngrams import ExampleNgrams
+from c4pipe.filters.language import Detector, make_detector
+from c4pipe.filters.sentences import SentenceSplitter
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe_lists import Lists
 
 
 class RuleResources:

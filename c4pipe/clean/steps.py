@@ -11,22 +11,18 @@ from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.file_positions import PositionWriter
 from c4pipe.clean.worker_notes import NoteWriter
-from c4pipe.display import error_reason
+from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError
-from c4pipe.io import (
-    SCHEMES,
-    DownloadError,
-    InputOpener,
-    NetworkOptions,
-    StoragePath,
-    WebPath,
-    digest_ends,
-    is_url,
-    storage_path,
-)
-from c4pipe.recipes import Recipe, recipe_lists
-from c4pipe.runners import Step
-from c4pipe.wet import is_parquet
+from c4pipe.io.ends_digest import digest_ends
+from c4pipe.io.object_store import SCHEMES
+from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.retry import DownloadError, NetworkOptions
+from c4pipe.io.streams import InputOpener, is_url
+from c4pipe.io.web_path import WebPath
+from c4pipe.recipes import recipe_lists
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.runners.flow import Step
+from c4pipe.wet.text_layout import is_parquet
 
 
 class CleanWetFile(Step):

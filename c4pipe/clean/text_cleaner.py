@@ -11,8 +11,11 @@ from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.verdicts import PageVerdict
 from c4pipe.errors import UsageError
-from c4pipe.recipes import Lists, Recipe, blocked_lists, choose_recipe, pinned_lists, recipe_lists
-from c4pipe.wet import Page
+from c4pipe.recipes import blocked_lists, pinned_lists, recipe_lists
+from c4pipe.recipes.choose import choose_recipe
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.wet.page import Page
 
 PLACEHOLDER_URL = "https://page.example/"
 """The URL of a text that has none. Its host name is reserved (RFC 2606), so no list has it."""

@@ -4,10 +4,14 @@ from collections.abc import Iterator, Mapping
 
 from c4pipe.clean.file_positions import PositionWriter
 from c4pipe.clean.operations import Operation
-from c4pipe.display import error_reason
+from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError
-from c4pipe.io import StoragePath, WebPath
-from c4pipe.wet import PARQUET_UNREADABLE, Damage, Page, TextLayout, read_parquet_pages
+from c4pipe.io.paths import StoragePath
+from c4pipe.io.web_path import WebPath
+from c4pipe.wet.damage import Damage
+from c4pipe.wet.page import Page
+from c4pipe.wet.text_layout import TextLayout
+from c4pipe.wet.text_pages import PARQUET_UNREADABLE, read_parquet_pages
 
 
 class ParquetSource:

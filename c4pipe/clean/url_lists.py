@@ -3,16 +3,14 @@
 from collections.abc import Sequence
 from functools import cached_property
 
-from c4pipe.filters import (
-    PublicSuffixes,
-    RobotsRule,
-    covering_entries,
-    find_subword,
-    find_words,
-    host_of,
-    url_key,
-)
-from c4pipe.recipes import Lists, RobotsList
+from c4pipe.filters.domains import host_of
+from c4pipe.filters.opt_outs import covering_entries
+from c4pipe.filters.public_suffixes import PublicSuffixes
+from c4pipe.filters.robots import RobotsRule
+from c4pipe.filters.url_words import find_subword, find_words
+from c4pipe.filters.urls import url_key
+from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.recipes.robots_list import RobotsList
 
 
 class UrlLists:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from c4pipe.filters import Guess
-from c4pipe.wet import Page
+from c4pipe.filters.language import Guess
+from c4pipe.wet.page import Page
 
 DROPPED_LANGUAGE = "language.dropped."
 """The prefix of counters of the pages that the rule `language` drops, by the guessed language; for `report.json`."""

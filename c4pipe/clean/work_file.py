@@ -13,8 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from c4pipe.clean.kept_pages import KeptPage, RowGroup
-from c4pipe.io import AtomicFile, StoragePath, sign_footer
-from c4pipe.recipes import Recipe
+from c4pipe.io.atomic import AtomicFile
+from c4pipe.io.parquet_footer import sign_footer
+from c4pipe.io.paths import StoragePath
+from c4pipe.recipes.recipe import Recipe
 
 VERSION = 4
 """The version of this format. Reading a work file of another version is an error."""

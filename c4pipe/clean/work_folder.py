@@ -9,9 +9,9 @@ from c4pipe.clean.missing import MISSING_ENDING
 from c4pipe.clean.work_file import WorkHeader
 from c4pipe.clean.work_reader import read_header
 from c4pipe.errors import UsageError
-from c4pipe.io import StoragePath, list_names
-from c4pipe.recipes import Recipe
-from c4pipe.wet import InputFile
+from c4pipe.io.paths import StoragePath, list_names
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.wet.inputs import InputFile
 
 WORK_FOLDER = "_work"
 """The work folder that `build` makes inside its output, unless --work gives another one."""

@@ -12,7 +12,9 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from c4pipe.io import StoragePath, Wait, write_text
+from c4pipe.io.atomic import write_text
+from c4pipe.io.paths import StoragePath
+from c4pipe.io.retry import Wait
 
 LOG = logging.getLogger("c4pipe")
 

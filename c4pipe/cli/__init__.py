@@ -2,7 +2,3 @@
 
 Arguments come in; the commands call `c4pipe.jobs` and print tables.
 """
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

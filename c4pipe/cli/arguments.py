@@ -6,26 +6,26 @@ from typing import TYPE_CHECKING
 from c4pipe.cli.parser import Parser, decimal_number, whole_number
 
 if TYPE_CHECKING:
-    from c4pipe.io import StoragePath
+    from c4pipe.io.paths import StoragePath
 
 
 def path_or_url(text: str) -> "StoragePath":
     """Returns the folder or file that an argument names, on this machine or in an object store."""
-    from c4pipe.io import storage_path
+    from c4pipe.io.paths import storage_path
 
     return storage_path(text)
 
 
 def complete_recipe(prefix: str, **_: object) -> list[str]:
     """Returns the names that a shell offers for a recipe."""
-    from c4pipe.recipes import RECIPES
+    from c4pipe.recipes.presets import RECIPES
 
     return [name for name in RECIPES if name.startswith(prefix)]
 
 
 def complete_format(prefix: str, **_: object) -> list[str]:
     """Returns the names that a shell offers for the format of shards."""
-    from c4pipe.corpus import FORMATS
+    from c4pipe.corpus.shard_writer import FORMATS
 
     return [name for name in FORMATS if name.startswith(prefix)]
 

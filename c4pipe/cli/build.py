@@ -25,10 +25,11 @@ def add_arguments(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Runs both jobs, prints the funnel, and returns the exit status."""
     start_workers(options, options.inputs)
-    from c4pipe.clean import WORK_FOLDER
+    from c4pipe.clean.work_folder import WORK_FOLDER
     from c4pipe.cli.progress import make_progress
-    from c4pipe.corpus import parse_formats
-    from c4pipe.jobs import BuildOptions, build, plan_build
+    from c4pipe.corpus.shard_writer import parse_formats
+    from c4pipe.jobs.build_job import build, plan_build
+    from c4pipe.jobs.options import BuildOptions
 
     started = time.monotonic()
     refuse_job_file(options, "build has two: use clean, then dedup")

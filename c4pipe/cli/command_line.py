@@ -7,9 +7,9 @@ from importlib.util import find_spec
 from typing import NoReturn
 
 from c4pipe.cli.parser import Parser
-from c4pipe.display import suggestion
+from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import UsageError
-from c4pipe.runners import SPARK
+from c4pipe.runners.runner_options import SPARK
 
 
 def parse_command_line(parser: Parser, given: Sequence[str]) -> argparse.Namespace:
@@ -96,7 +96,7 @@ def _beam_takes_value(command: Parser, argument: str, following: Sequence[str]) 
     """Tells whether an option that the command does not know takes the next argument. Raises UsageError: see above."""
     if not command.takes_runner_options or find_spec("apache_beam") is None:
         _refuse(command, argument)
-    from c4pipe.runners import BeamOptions
+    from c4pipe.runners.beam_options import BeamOptions
 
     options = BeamOptions()
     has_value = "=" in argument or not following or following[0].startswith("-")
@@ -111,7 +111,7 @@ def _check_runner_options(command: Parser, given: Sequence[str]) -> None:
         raise UsageError(f"{command.name} takes no options for a runner: leave out {given[0]} and the -- before it")
     if find_spec("apache_beam") is None:  # the check of the runner says so
         return
-    from c4pipe.runners import BeamOptions
+    from c4pipe.runners.beam_options import BeamOptions
 
     options = BeamOptions()
     for argument in given:

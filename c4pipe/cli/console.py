@@ -5,7 +5,7 @@ import sys
 from typing import IO, TYPE_CHECKING
 
 from c4pipe.cli.exit_status import ENDINGS
-from c4pipe.display import visible
+from c4pipe.display.safe_text import visible
 
 if TYPE_CHECKING:
     from rich.console import Console

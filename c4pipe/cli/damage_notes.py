@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from c4pipe.cli.console import note
-from c4pipe.display import format_count, short
+from c4pipe.display.excerpts import short
+from c4pipe.display.units import format_count
 
 if TYPE_CHECKING:
-    from c4pipe.io import StoragePath
+    from c4pipe.io.paths import StoragePath
 
 _SHOWN = 3
 
@@ -21,7 +22,8 @@ def note_damage(options: argparse.Namespace, manifest: Mapping[str, Any], work: 
         manifest: of the corpus.
         work: the work folder, which lists the damage.
     """
-    from c4pipe.wet import DAMAGE, read_quarantine
+    from c4pipe.wet.damage import DAMAGE
+    from c4pipe.wet.quarantine import read_quarantine
 
     counts = {kind: number for kind in DAMAGE if (number := manifest["counts"].get(f"damage.{kind}", 0))}
     if not counts:

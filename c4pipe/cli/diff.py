@@ -12,7 +12,7 @@ from c4pipe.cli.parser import Command, Parser, whole_number
 from c4pipe.errors import UsageError
 
 if TYPE_CHECKING:
-    from c4pipe.runners import State
+    from c4pipe.runners.progress import State
 
 
 def add_arguments(parser: Parser) -> None:
@@ -38,8 +38,8 @@ def run(options: argparse.Namespace) -> None:
 
     from c4pipe.cli.diff_view import counts_table, example_lines, heads, pages_table
     from c4pipe.cli.progress import make_progress
-    from c4pipe.corpus import open_corpus
-    from c4pipe.diff import compare
+    from c4pipe.corpus.opened import open_corpus
+    from c4pipe.diff.comparison import compare
 
     first, second = open_corpus(options.first), open_corpus(options.second)
     pages_read: list[int] = []

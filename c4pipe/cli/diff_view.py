@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from rich.table import Table
 from rich.text import Text
 
-from c4pipe.diff import KINDS, Diff, split_name
-from c4pipe.display import visible
+from c4pipe.diff.comparison import KINDS, Diff, split_name
+from c4pipe.display.safe_text import visible
 
 _KINDS = {
     "only_first": "only in the first",

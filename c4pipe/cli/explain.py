@@ -15,7 +15,7 @@ from c4pipe.errors import UsageError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from c4pipe.io import StoragePath
+    from c4pipe.io.paths import StoragePath
 
 Explained = tuple[dict[str, Any], "RenderableType"]
 """A page as JSON values, and as it is shown on the terminal."""
@@ -57,9 +57,10 @@ def run(options: argparse.Namespace) -> None:
 
 def _corpus(text: str) -> "StoragePath | None":
     """Returns the folder that the input names, or None for a text or a WET file."""
-    from c4pipe.explain import STANDARD_INPUT
-    from c4pipe.io import SCHEMES, storage_path
-    from c4pipe.wet import WARC_ENDINGS, WET_ENDINGS
+    from c4pipe.explain.page_input import STANDARD_INPUT
+    from c4pipe.io.object_store import SCHEMES
+    from c4pipe.io.paths import storage_path
+    from c4pipe.wet.inputs import WARC_ENDINGS, WET_ENDINGS
 
     on_the_web = "://" in text and not text.startswith(SCHEMES)
     if text == STANDARD_INPUT or text.endswith(WET_ENDINGS + WARC_ENDINGS) or on_the_web:
@@ -70,7 +71,7 @@ def _corpus(text: str) -> "StoragePath | None":
 
 def _of_corpus(options: argparse.Namespace, folder: "StoragePath") -> Iterator[Explained]:
     from c4pipe.cli.explain_view import capture_json, capture_view
-    from c4pipe.explain import CorpusExplainer
+    from c4pipe.explain.captures import CorpusExplainer
 
     for name in ("recipe", "languages", "lists", "links", "language_model"):
         if getattr(options, name) is not None:
@@ -85,12 +86,15 @@ def _of_corpus(options: argparse.Namespace, folder: "StoragePath") -> Iterator[E
 
 
 def _of_pages(options: argparse.Namespace) -> Iterator[Explained]:
-    from c4pipe.clean import RecipeEvaluator, RuleResources
+    from c4pipe.clean.evaluator import RecipeEvaluator
+    from c4pipe.clean.resources import RuleResources
     from c4pipe.cli.explain_view import page_json, page_view
-    from c4pipe.explain import find_pages
-    from c4pipe.jobs import CRAWL_KINDS, check_input_kind
-    from c4pipe.recipes import choose_recipe, lists_dir, recipe_lists
-    from c4pipe.wet import choose_extraction
+    from c4pipe.explain.page_input import find_pages
+    from c4pipe.jobs.options import CRAWL_KINDS, check_input_kind
+    from c4pipe.recipes import recipe_lists
+    from c4pipe.recipes.choose import choose_recipe
+    from c4pipe.recipes.pinned_lists import lists_dir
+    from c4pipe.wet.html_text import choose_extraction
 
     if options.work:
         raise UsageError(f"--work {options.work[0]}: {options.input} is no corpus, and only a corpus has work folders")

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from rich.table import Table
 
-from c4pipe.recipes import Recipe
-from c4pipe.report import funnel_rows
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.report.funnel import funnel_rows
 
 
 def funnel_table(recipe: Recipe, counts: Mapping[str, int]) -> Table:

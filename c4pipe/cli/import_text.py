@@ -24,10 +24,11 @@ def add_arguments(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Imports the text, prints the funnel and what could not be read, and returns the exit status."""
     start_workers(options, options.inputs)
-    from c4pipe.clean import WORK_FOLDER
+    from c4pipe.clean.work_folder import WORK_FOLDER
     from c4pipe.cli.progress import make_progress
-    from c4pipe.corpus import parse_formats
-    from c4pipe.jobs import BuildOptions, build, plan_build
+    from c4pipe.corpus.shard_writer import parse_formats
+    from c4pipe.jobs.build_job import build, plan_build
+    from c4pipe.jobs.options import BuildOptions
 
     started = time.monotonic()
     refuse_job_file(options, "import has two: leave it out")

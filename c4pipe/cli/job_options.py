@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING
 from c4pipe.errors import UsageError
 
 if TYPE_CHECKING:
-    from c4pipe.clean import Annotate, KeepDropped
-    from c4pipe.io import StoragePath
-    from c4pipe.jobs import CleanOptions, DedupOptions
-    from c4pipe.runners import RunnerOptions
+    from c4pipe.clean.annotated_folder import Annotate
+    from c4pipe.clean.dropped_pages import KeepDropped
+    from c4pipe.io.paths import StoragePath
+    from c4pipe.jobs.options import CleanOptions, DedupOptions
+    from c4pipe.runners.runner_options import RunnerOptions
 
 # What needs Beam, NumPy or Arrow is imported by the command that uses it: `c4pipe --help` answers at once.
 
 
 def runner_options(options: argparse.Namespace) -> "RunnerOptions":
     """Returns what runs a job. Raises UsageError for an option that this runner has not."""
-    from c4pipe.runners import RunnerOptions
+    from c4pipe.runners.runner_options import RunnerOptions
 
     return RunnerOptions(
         runner=options.runner,
@@ -39,7 +40,7 @@ def start_workers(options: argparse.Namespace, inputs: Sequence[str] = ()) -> No
     is_one_file = len(inputs) == 1 and Path(inputs[0]).is_file()
     workers: int = options.workers or os.cpu_count() or 1
     if options.runner is None and workers > 1 and not is_one_file:
-        from c4pipe.runners import start_server
+        from c4pipe.runners.fork_server import start_server
 
         start_server("c4pipe.jobs.worker_imports")
 
@@ -51,7 +52,7 @@ def languages(options: argparse.Namespace) -> tuple[str, ...]:
 
 def keep_dropped(options: argparse.Namespace, folder: "StoragePath") -> "KeepDropped | None":
     """Returns which dropped pages are kept, in a folder inside that of the corpus or of the work files."""
-    from c4pipe.clean import DROPPED_FOLDER, KeepDropped, parse_dropped_share
+    from c4pipe.clean.dropped_pages import DROPPED_FOLDER, KeepDropped, parse_dropped_share
 
     if options.keep_dropped is None:
         return None
@@ -60,7 +61,7 @@ def keep_dropped(options: argparse.Namespace, folder: "StoragePath") -> "KeepDro
 
 def annotate(options: argparse.Namespace) -> "Annotate | None":
     """Returns where annotated pages are written; None for nowhere. Raises UsageError for values that can't be used."""
-    from c4pipe.jobs import make_annotate
+    from c4pipe.jobs.options import make_annotate
 
     return make_annotate(options.annotate, options.language_labels)
 
@@ -72,9 +73,9 @@ def clean_options(
     annotate: "Annotate | None" = None,
 ) -> "CleanOptions":
     """Returns the options of job 1. Raises UsageError for values that can't be used."""
-    from c4pipe.io import NetworkOptions
-    from c4pipe.jobs import CleanOptions, bytes_per_worker
-    from c4pipe.wet import COMMON_CRAWL, Selection, parse_slice
+    from c4pipe.io.retry import NetworkOptions
+    from c4pipe.jobs.options import CleanOptions, bytes_per_worker
+    from c4pipe.wet.inputs import COMMON_CRAWL, Selection, parse_slice
 
     rate = bytes_per_worker(options.bandwidth, options.workers)
     network = NetworkOptions(bytes_per_second=rate, cache=options.cache)
@@ -106,7 +107,8 @@ def text_options(
     options: argparse.Namespace, work: "StoragePath", keep_dropped: "KeepDropped | None" = None
 ) -> "CleanOptions":
     """Returns the options of job 1 for files of text. Raises UsageError for values that can't be used."""
-    from c4pipe.jobs import TEXT_KIND, CleanOptions, make_layout
+    from c4pipe.jobs.options import TEXT_KIND, CleanOptions
+    from c4pipe.jobs.text_inputs import make_layout
 
     layout, needed = make_layout(options.text_column, options.url_column, options.timestamp_column, options.split)
     return CleanOptions(
@@ -128,8 +130,8 @@ def text_options(
 
 def dedup_options(options: argparse.Namespace, work: Sequence["StoragePath"]) -> "DedupOptions":
     """Returns the options of job 2. Raises UsageError for values that can't be used."""
-    from c4pipe.corpus import parse_formats
-    from c4pipe.jobs import DedupOptions
+    from c4pipe.corpus.shard_writer import parse_formats
+    from c4pipe.jobs.options import DedupOptions
 
     formats, keep = parse_formats(options.format), keep_dropped(options, options.output)
     return DedupOptions(tuple(work), options.output, formats, options.shards, runner_options(options), keep)

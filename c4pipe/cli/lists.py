@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from c4pipe.cli import arguments
 from c4pipe.cli.job_options import languages
 from c4pipe.cli.parser import Command, Parser
-from c4pipe.display import format_count, visible
+from c4pipe.display.safe_text import visible
+from c4pipe.display.units import format_count
 from c4pipe.errors import UsageError
 
 if TYPE_CHECKING:
@@ -89,9 +90,9 @@ def _check(options: argparse.Namespace) -> None:
 
 def _list_robots(options: argparse.Namespace) -> None:
     from c4pipe.cli.progress import make_progress
-    from c4pipe.jobs import list_robots
+    from c4pipe.jobs.robots_job import list_robots
     from c4pipe.recipes import pinned_lists
-    from c4pipe.runners import RunnerOptions
+    from c4pipe.runners.runner_options import RunnerOptions
 
     agents = [each.strip() for each in (options.agents or "CCBot").split(",")]
     runner = RunnerOptions(workers=options.workers)
@@ -106,7 +107,8 @@ def _list_robots(options: argparse.Namespace) -> None:
 
 def _wanted(options: argparse.Namespace) -> "Sequence[pinned_lists.PinnedList]":
     """Returns the lists that `--recipe` and `--languages` name, or all."""
-    from c4pipe.recipes import choose_recipe, pinned_lists, recipe_lists
+    from c4pipe.recipes import pinned_lists, recipe_lists
+    from c4pipe.recipes.choose import choose_recipe
 
     if options.recipe is None and options.languages is None:
         return pinned_lists.PINNED

@@ -28,10 +28,10 @@ from c4pipe.cli.console import note, print_end
 from c4pipe.cli.exit_status import STOPPED
 from c4pipe.cli.parser import Parser
 from c4pipe.cli.parser import make_parser as make_parser_of
-from c4pipe.display import error_reason
+from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.jobs import log_to
-from c4pipe.runners import lighten
+from c4pipe.jobs.logs import log_to
+from c4pipe.runners.worker import lighten
 
 # A command imports what needs Beam, NumPy, Arrow or Rich when it runs, so that `c4pipe --help` answers at once.
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from c4pipe.cli.console import note, printer, say
 from c4pipe.cli.exit_status import MISSING, NOTHING_KEPT
-from c4pipe.display import format_count
+from c4pipe.display.units import format_count
 
 if TYPE_CHECKING:
-    from c4pipe.recipes import Recipe
+    from c4pipe.recipes.recipe import Recipe
 
 
 def print_corpus(options: argparse.Namespace, manifest: Mapping[str, Any], seconds: float) -> None:
@@ -18,7 +18,7 @@ def print_corpus(options: argparse.Namespace, manifest: Mapping[str, Any], secon
     if options.quiet:
         return
     from c4pipe.cli.funnel_table import funnel_table
-    from c4pipe.recipes import Recipe
+    from c4pipe.recipes.recipe import Recipe
 
     console = printer(sys.stdout)
     console.print(funnel_table(Recipe.from_json(manifest["recipe"]), manifest["counts"]))
@@ -35,7 +35,7 @@ def corpus_status(options: argparse.Namespace, manifest: Mapping[str, Any], allo
         manifest: of the corpus.
         allowed: the value of `--max-missing`, or None.
     """
-    from c4pipe.recipes import Recipe
+    from c4pipe.recipes.recipe import Recipe
 
     missing = report_missing(options, manifest["missing"], allowed)
     return report_nothing_kept(options, Recipe.from_json(manifest["recipe"]), manifest["counts"]) or missing
@@ -43,7 +43,7 @@ def corpus_status(options: argparse.Namespace, manifest: Mapping[str, Any], allo
 
 def report_nothing_kept(options: argparse.Namespace, recipe: "Recipe", counts: Mapping[str, int]) -> int:
     """Prints a warning where no page was kept, and returns the exit status: 4, or 0 where there are pages."""
-    from c4pipe.report import nothing_kept
+    from c4pipe.report.nothing_kept import nothing_kept
 
     warning = nothing_kept(recipe, counts)
     if warning:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from c4pipe.cli.exit_status import endings_sentence
-from c4pipe.display import suggestion
+from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import UsageError
 
 
@@ -105,7 +105,7 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from importlib.metadata import version
 
-        from c4pipe.corpus import versions
+        from c4pipe.corpus.manifest import versions
         from c4pipe.native import kernels
 
         kinds = ", ".join(f"{name}: {kind}" for name, kind in kernels().items())

@@ -10,7 +10,7 @@ from c4pipe.cli.console import note, printer, say
 from c4pipe.cli.exit_status import MISSING
 from c4pipe.cli.job_options import clean_options
 from c4pipe.cli.parser import Command, Parser, whole_number
-from c4pipe.display import format_count
+from c4pipe.display.units import format_count
 from c4pipe.errors import C4pipeError, UsageError
 
 
@@ -46,9 +46,11 @@ def run(options: argparse.Namespace) -> int:
 
     from c4pipe.cli.plan_table import plan_table
     from c4pipe.cli.progress import BAR_SECONDS, ProgressBar
-    from c4pipe.corpus import parse_formats
-    from c4pipe.jobs import ASSUMPTIONS, CRAWL_KINDS, Plan, check_input_kind, make_plan, plan_clean
-    from c4pipe.runners import Progress
+    from c4pipe.corpus.shard_writer import parse_formats
+    from c4pipe.jobs.clean_plan import plan_clean
+    from c4pipe.jobs.options import CRAWL_KINDS, check_input_kind
+    from c4pipe.jobs.plan import ASSUMPTIONS, Plan, make_plan
+    from c4pipe.runners.progress import Progress
 
     check_input_kind(options.input_kind, CRAWL_KINDS)
     formats = parse_formats(options.format)

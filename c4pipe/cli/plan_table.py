@@ -2,10 +2,18 @@
 
 from rich.table import Table
 
-from c4pipe.dedup import BAND_ROW
-from c4pipe.display import format_core_time, format_cost, format_count, format_duration, format_number, format_size
-from c4pipe.filters import SPAN_ROW
-from c4pipe.jobs import Cost, Plan, Sizes
+from c4pipe.dedup.near_pages import BAND_ROW
+from c4pipe.display.units import (
+    format_core_time,
+    format_cost,
+    format_count,
+    format_duration,
+    format_number,
+    format_size,
+)
+from c4pipe.filters.duplicates import SPAN_ROW
+from c4pipe.jobs.measure import Cost, Sizes
+from c4pipe.jobs.plan import Plan
 
 
 def plan_table(plan: Plan, hourly: float | None = None) -> Table:

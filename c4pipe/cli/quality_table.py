@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from c4pipe.display import visible
-from c4pipe.vocab import Figures
+from c4pipe.display.safe_text import visible
+from c4pipe.vocab.quality import Figures
 
 
 def quality_table(figures: Sequence[Figures]) -> Table:

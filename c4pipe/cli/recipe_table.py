@@ -5,7 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.markup import escape
 from rich.table import Table
 
-from c4pipe.recipes import RULES, Recipe, Step, describe_step, parameter_text
+from c4pipe.recipes.recipe import Recipe, Step
+from c4pipe.recipes.rules import RULES
+from c4pipe.recipes.wording import describe_step, parameter_text
 
 _RULE_WIDTH = 25  # columns of a rule's name, and two of space
 _RECIPE_WIDTH = 12

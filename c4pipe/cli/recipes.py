@@ -18,7 +18,7 @@ def add_arguments(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Prints the rules of one recipe, or several recipes side by side."""
     from c4pipe.cli.recipe_table import comparison_tables, comparison_width, names_table, rules_table
-    from c4pipe.recipes import RECIPES, find_recipe
+    from c4pipe.recipes.presets import RECIPES, find_recipe
 
     recipes = [find_recipe(name) for name in options.names] or list(RECIPES.values())
     console = printer(sys.stdout, comparison_width(recipes))

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from c4pipe.display import visible
+from c4pipe.display.safe_text import visible
 
 
 class SafeConsole(Console):

@@ -9,11 +9,11 @@ from c4pipe.cli import arguments
 from c4pipe.cli.console import printer, say
 from c4pipe.cli.job_options import refuse_job_file, runner_options
 from c4pipe.cli.parser import Command, Parser, whole_number
-from c4pipe.display import format_count
+from c4pipe.display.units import format_count
 from c4pipe.errors import UsageError
 
 if TYPE_CHECKING:
-    from c4pipe.io import StoragePath
+    from c4pipe.io.paths import StoragePath
 
 
 def add_arguments(parser: Parser) -> None:
@@ -83,7 +83,7 @@ def _count(options: argparse.Namespace) -> None:
     """Counts the tokens of a corpus, writes a subset if it is asked for, and prints both."""
     from c4pipe.cli.progress import make_progress
     from c4pipe.cli.tokens_table import tokens_table
-    from c4pipe.io import storage_path
+    from c4pipe.io.paths import storage_path
     from c4pipe.tokens import count, subset
 
     corpus = storage_path(options.corpus)
@@ -111,8 +111,8 @@ def _write_files(options: argparse.Namespace) -> None:
 
     from c4pipe.cli.progress import make_progress
     from c4pipe.cli.tokens_table import tokens_table
-    from c4pipe.corpus import MANIFEST
-    from c4pipe.io import storage_path
+    from c4pipe.corpus.manifest import MANIFEST
+    from c4pipe.io.paths import storage_path
     from c4pipe.tokens import token_files
 
     if options.output is None:
@@ -140,7 +140,7 @@ def _write_files(options: argparse.Namespace) -> None:
 
 def _find(options: argparse.Namespace) -> None:
     """Prints which pages a document or a row of token files comes from."""
-    from c4pipe.tokens import find_pages
+    from c4pipe.tokens.token_pages import find_pages
 
     console = printer(sys.stdout)
     for place in find_pages(options.corpus, options.find):
@@ -150,8 +150,8 @@ def _find(options: argparse.Namespace) -> None:
 
 def _model(options: argparse.Namespace) -> "StoragePath":
     """Returns the file of the vocabulary's model."""
-    from c4pipe.io import storage_path
-    from c4pipe.vocab import MODEL
+    from c4pipe.io.paths import storage_path
+    from c4pipe.vocab.description import MODEL
 
     model = storage_path(options.vocab)
     return model / MODEL if model.is_dir() else model

@@ -6,7 +6,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from c4pipe.display import visible
+from c4pipe.display.safe_text import visible
 
 
 def tokens_table(counts: Mapping[str, Any]) -> Table:

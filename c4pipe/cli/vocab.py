@@ -8,7 +8,7 @@ from c4pipe.cli import arguments
 from c4pipe.cli.console import printer, say
 from c4pipe.cli.job_options import refuse_job_file, runner_options
 from c4pipe.cli.parser import Command, Parser, decimal_number, whole_number
-from c4pipe.display import format_count
+from c4pipe.display.units import format_count
 
 
 def add_arguments(parser: Parser) -> None:
@@ -65,7 +65,11 @@ def run(options: argparse.Namespace) -> None:
 
     from c4pipe.cli.progress import make_progress
     from c4pipe.cli.vocab_report import measure, model_file
-    from c4pipe.vocab import SAMPLE_BYTES, Settings, VocabOptions, parse_source, pipeline, plan_vocab
+    from c4pipe.vocab import pipeline
+    from c4pipe.vocab.options import SAMPLE_BYTES, VocabOptions
+    from c4pipe.vocab.sources import parse_source
+    from c4pipe.vocab.train import Settings
+    from c4pipe.vocab.vocab_plan import plan_vocab
 
     started = time.monotonic()
     sources = tuple(map(parse_source, options.sources))

@@ -11,8 +11,9 @@ from c4pipe.cli.console import note, printer
 from c4pipe.cli.parser import Command, Parser
 
 if TYPE_CHECKING:
-    from c4pipe.io import StoragePath
-    from c4pipe.vocab import Figures, Source
+    from c4pipe.io.paths import StoragePath
+    from c4pipe.vocab.quality import Figures
+    from c4pipe.vocab.sources import Source
 
 FIGURES, PICTURE = "quality.json", "quality.svg"
 """The files that it writes."""
@@ -43,7 +44,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Measures a vocabulary, and others beside it, and prints their figures."""
-    from c4pipe.vocab import parse_source
+    from c4pipe.vocab.sources import parse_source
 
     models = [model_file(path) for path in (options.vocabulary, *(options.compare or ()))]
     measure(options, tuple(map(parse_source, options.sources)), models, options.output)
@@ -51,7 +52,7 @@ def run(options: argparse.Namespace) -> None:
 
 def model_file(path: "StoragePath") -> "StoragePath":
     """Returns the file of a model, given that file or the folder of a vocabulary."""
-    from c4pipe.vocab import MODEL
+    from c4pipe.vocab.description import MODEL
 
     return path / MODEL if path.is_dir() else path
 
@@ -64,8 +65,10 @@ def measure(
 ) -> None:
     """Measures models on the held-out pages of sources, prints a table, and writes the files if a folder is given."""
     from c4pipe.cli.quality_table import quality_table
-    from c4pipe.io import make_folder, write_text
-    from c4pipe.vocab import Vocabulary, find_pages, held_out, quality_picture, source_labels
+    from c4pipe.io.atomic import make_folder, write_text
+    from c4pipe.vocab.quality import Vocabulary, held_out
+    from c4pipe.vocab.quality_svg import quality_picture
+    from c4pipe.vocab.sources import find_pages, source_labels
 
     vocabularies = [Vocabulary(name, file) for name, file in zip(_names(models), models, strict=True)]
     figures: list[Figures] = []
@@ -87,7 +90,7 @@ def measure(
 
 def _names(models: Sequence["StoragePath"]) -> list[str]:
     """Returns a name for each model: that of its file or folder, with a number where several have the same."""
-    from c4pipe.vocab import model_name
+    from c4pipe.vocab.quality import model_name
 
     names = [model_name(file) for file in models]
     repeated = {name for name in names if names.count(name) > 1}

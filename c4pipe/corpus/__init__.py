@@ -2,7 +2,3 @@
 
 Tables of pages come in; shards and a manifest go out, and come in again through the reader.
 """
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -4,7 +4,8 @@ import io
 from pathlib import Path
 from typing import BinaryIO
 
-from c4pipe.io import StoragePath, WebPath, storage_path
+from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.web_path import WebPath
 
 CorpusPath = StoragePath | WebPath
 """A folder or file that can be read, wherever it is."""

@@ -6,13 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from c4pipe.clean import DROPPED_LANGUAGE
+from c4pipe.clean.verdicts import DROPPED_LANGUAGE
 from c4pipe.corpus.locations import CorpusPath
 from c4pipe.corpus.manifest_schema import check_manifest
-from c4pipe.display import error_reason
+from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io import json_file, schema
-from c4pipe.runners import TOTALS_PREFIX, Report, add_reports
+from c4pipe.runners.control_totals import TOTALS_PREFIX, Report, add_reports
 
 MANIFEST = "manifest.json"
 FORMAT, MANIFEST_VERSION = "c4pipe corpus", 3

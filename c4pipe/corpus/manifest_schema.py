@@ -6,9 +6,9 @@ from typing import Any
 
 from c4pipe.corpus.layout import MAX_SHARDS, Layout
 from c4pipe.corpus.shard_writer import FORMATS, shard_name
-from c4pipe.filters import LANGUAGE
+from c4pipe.filters.fasttext_model import LANGUAGE
 from c4pipe.io import schema
-from c4pipe.recipes import check_recipe
+from c4pipe.recipes.stored_recipe import check_recipe
 
 LANGUAGE_CODE = schema.text(LANGUAGE, "the code of a language")
 _EXTENSIONS = "|".join(re.escape(each.extension) for each in FORMATS.values())

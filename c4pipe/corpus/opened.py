@@ -16,10 +16,12 @@ from c4pipe.corpus.layout import Layout, ShardId
 from c4pipe.corpus.locations import CorpusPath, corpus_path
 from c4pipe.corpus.shard_reader import Shard, check_size, format_of
 from c4pipe.corpus.shard_writer import FORMATS
-from c4pipe.display import error_reason
+from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import UsageError
-from c4pipe.io import StoragePath, WebPath, file_sizes, json_file
-from c4pipe.recipes import Recipe
+from c4pipe.io import json_file
+from c4pipe.io.paths import StoragePath, file_sizes
+from c4pipe.io.web_path import WebPath
+from c4pipe.recipes.recipe import Recipe
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]+)*")
 _SHARD = re.compile(r"([^/]+)/c4-(train|validation)-(\d+)-of-(\d+)\..+")

@@ -21,9 +21,10 @@ from c4pipe.corpus import tfrecord
 from c4pipe.corpus.layout import ShardId
 from c4pipe.corpus.locations import CorpusPath, open_binary
 from c4pipe.corpus.shard_writer import FORMATS, SCHEMA
-from c4pipe.display import error_reason
+from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError
-from c4pipe.io import WebPath, open_parquet
+from c4pipe.io.parquet_footer import open_parquet
+from c4pipe.io.web_path import WebPath
 
 TEXT_FORMAT = "text"
 """The format of a file of plain text, in which each line is a document."""

@@ -20,9 +20,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from c4pipe.corpus import tfrecord
-from c4pipe.display import suggestion
+from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import UsageError
-from c4pipe.io import AtomicFile, StoragePath, make_folder, naming, sign_footer
+from c4pipe.io.atomic import AtomicFile, make_folder, naming
+from c4pipe.io.parquet_footer import sign_footer
+from c4pipe.io.paths import StoragePath
 
 STRINGS = ("url", "text", "timestamp", "language")
 PROBABILITY = "language_probability"

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from c4pipe.clean import KeepDropped
-from c4pipe.corpus import Layout
+from c4pipe.clean.dropped_pages import KeepDropped
+from c4pipe.corpus.layout import Layout
 from c4pipe.dedup.span_places import moves_keepers
 
 

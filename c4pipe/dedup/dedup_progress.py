@@ -5,8 +5,8 @@ from contextlib import AbstractContextManager
 
 from c4pipe.dedup.publishers import publisher
 from c4pipe.dedup.step_tally import read_tallies
-from c4pipe.io import StoragePath
-from c4pipe.runners import Facts, Progress, State
+from c4pipe.io.paths import StoragePath
+from c4pipe.runners.progress import Facts, Progress, State
 
 _STEPS = {
     "urls": (0.10, "reads URLs"),

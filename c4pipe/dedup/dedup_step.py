@@ -12,8 +12,10 @@ import numpy.typing as npt
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.dedup_plan import DedupPlan
 from c4pipe.dedup.step_tally import StepTally
-from c4pipe.filters import Rows
-from c4pipe.runners import Spill, Step, control_totals
+from c4pipe.filters.duplicates import Rows
+from c4pipe.runners import control_totals
+from c4pipe.runners.flow import Step
+from c4pipe.runners.spill import Spill
 
 REPORT = "report"
 """The name of the output that carries reports."""

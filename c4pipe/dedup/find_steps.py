@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from c4pipe.clean import read_kept, url_rows
+from c4pipe.clean.work_reader import read_kept, url_rows
 from c4pipe.dedup import shuffle, span_places
 from c4pipe.dedup.dedup_step import REPORT, DedupStep, Files, files_of, rows_of, step_report
 from c4pipe.dedup.near_pages import PAIR
 from c4pipe.dedup.shuffle import STALE_ROW
 from c4pipe.dedup.span_places import MARKS, TWINS
-from c4pipe.filters import SPAN_ROW, URL_ROW, Rows, find_repeats, find_stale_captures
-from c4pipe.io import storage_path
+from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW, Rows, find_repeats, find_stale_captures
+from c4pipe.io.paths import storage_path
 from c4pipe.runners import control_totals
 
 

@@ -12,24 +12,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from c4pipe.clean import (
-    DROPPED_LANGUAGE,
-    EXAMPLES_PER_FILE,
-    PASSED,
-    DroppedWriter,
-    Example,
-    KeepDropped,
-    RecipeEvaluator,
-    RuleResources,
-    SmallestKeys,
-    dropped_writer,
-    make_example,
-    read_stale,
-)
-from c4pipe.display import excerpt
-from c4pipe.filters import UNKNOWN, remove_spans, units_of
-from c4pipe.io import StoragePath
-from c4pipe.recipes import Lists, Recipe
+from c4pipe.clean.dropped_pages import DroppedWriter, KeepDropped, dropped_writer
+from c4pipe.clean.evaluator import RecipeEvaluator
+from c4pipe.clean.examples import EXAMPLES_PER_FILE, PASSED, Example, SmallestKeys, make_example
+from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.verdicts import DROPPED_LANGUAGE
+from c4pipe.clean.work_reader import read_stale
+from c4pipe.display.excerpts import excerpt
+from c4pipe.filters.language import UNKNOWN
+from c4pipe.filters.spans import remove_spans, units_of
+from c4pipe.io.paths import StoragePath
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe_lists import Lists
 
 
 class PageFinisher:

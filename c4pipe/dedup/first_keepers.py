@@ -6,7 +6,7 @@ import numpy as np
 
 from c4pipe.dedup.keepers import Index, Mask, Places
 from c4pipe.dedup.span_places import ASK, PLACE, expand, marks_of, place_numbers
-from c4pipe.filters import Rows
+from c4pipe.filters.duplicates import Rows
 
 
 class FirstKeepers:

@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from c4pipe.display import format_count, short
-from c4pipe.recipes import Recipe, parameter_text
+from c4pipe.display.excerpts import short
+from c4pipe.display.units import format_count
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.wording import parameter_text
 
 _SIZE = 60  # characters of a name in an error
 

@@ -14,8 +14,9 @@ from c4pipe.dedup.dedup_step import REPORT, RowStep, step_report
 from c4pipe.dedup.first_keepers import FirstKeepers
 from c4pipe.dedup.keepers import Places
 from c4pipe.dedup.span_places import ASK, MARKS, PAGE, PLACE, TWINS
-from c4pipe.filters import Rows
-from c4pipe.runners import Flow, control_totals
+from c4pipe.filters.duplicates import Rows
+from c4pipe.runners import control_totals
+from c4pipe.runners.flow import Flow
 
 ROUNDS = 2
 """How often keepers at doubled places are asked to move."""

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from c4pipe.dedup.span_places import PAGE, PLACE, expand, marks_of, place_numbers, places_in_order
-from c4pipe.filters import Rows
+from c4pipe.filters.duplicates import Rows
 
 Mask = npt.NDArray[np.bool_]
 Index = npt.NDArray[np.intp]

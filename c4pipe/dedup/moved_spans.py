@@ -7,8 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from c4pipe.errors import C4pipeError
-from c4pipe.filters import U64, Rows
-from c4pipe.io import StoragePath, parquet_source, write_bytes
+from c4pipe.filters.duplicates import Rows
+from c4pipe.filters.spans import U64
+from c4pipe.io.atomic import write_bytes
+from c4pipe.io.paths import StoragePath, parquet_source
 
 NAME = "moved_spans.parquet"
 """The file's name in a corpus. Only corpora with `keep = "one"` and spans of several units have it."""

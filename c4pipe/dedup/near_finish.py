@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from c4pipe.clean import EXAMPLES_PER_FILE, Example, make_example, read_header, read_stale, row_groups
+from c4pipe.clean.examples import EXAMPLES_PER_FILE, Example, make_example
+from c4pipe.clean.work_reader import read_header, read_stale, row_groups
 from c4pipe.dedup.near_pages import minima_of, similarities
-from c4pipe.filters import Rows
-from c4pipe.io import StoragePath
+from c4pipe.filters.duplicates import Rows
+from c4pipe.io.paths import StoragePath
 
 STAYING = pa.schema(
     [

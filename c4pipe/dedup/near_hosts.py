@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from c4pipe.dedup.near_finish import MOST, read_staying
 from c4pipe.dedup.near_pages import whole_hashes
-from c4pipe.filters import Rows
-from c4pipe.io import StoragePath
-from c4pipe.report import domains
+from c4pipe.filters.duplicates import Rows
+from c4pipe.io.paths import StoragePath
+from c4pipe.report.profile import domains
 
 _PLACES = ("file", "row", "first_file", "first_row")
 

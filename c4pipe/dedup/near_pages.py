@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from c4pipe.filters import U16, U64, Rows
+from c4pipe.filters.duplicates import Rows
+from c4pipe.filters.minhash import U16
+from c4pipe.filters.spans import U64
 
 _PAGE = [("rank", "<u4"), ("page", "<u8"), ("file", "<u4"), ("row", "<u4")]
 

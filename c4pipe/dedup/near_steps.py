@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from c4pipe.clean import row_groups
+from c4pipe.clean.work_reader import row_groups
 from c4pipe.dedup import near_finish, near_pages, shuffle
 from c4pipe.dedup.dedup_plan import DedupPlan
 from c4pipe.dedup.dedup_step import REPORT, DedupStep, Files, files_of, rows_of, step_report
 from c4pipe.dedup.near_pages import BAND_ROW, NEAR_PAGE, PAIR, STAY
 from c4pipe.dedup.shuffle import STALE_ROW
-from c4pipe.filters import U16, Rows
-from c4pipe.io import storage_path
-from c4pipe.runners import Flow, control_totals
+from c4pipe.filters.duplicates import Rows
+from c4pipe.filters.minhash import U16
+from c4pipe.io.paths import storage_path
+from c4pipe.runners import control_totals
+from c4pipe.runners.flow import Flow
 
 ROUNDS = 8
 """How often groups tell each other what they connected. Clusters of made crawls need up to five rounds."""

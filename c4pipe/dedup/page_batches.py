@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from c4pipe.corpus import Layout, shard_writer
+from c4pipe.corpus import shard_writer
+from c4pipe.corpus.layout import Layout
 
 _BATCH_SCHEMA = shard_writer.SCHEMA.insert(0, pa.field("page_key", pa.uint64(), nullable=False))
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")

@@ -4,18 +4,22 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from c4pipe.clean import WORK_FOLDER, dropped_pages
-from c4pipe.corpus import MANIFEST
+from c4pipe.clean import dropped_pages
+from c4pipe.clean.work_folder import WORK_FOLDER
 from c4pipe.corpus import manifest as manifest_file
+from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.dedup import moved_spans
 from c4pipe.dedup.identity_words import difference
 from c4pipe.dedup.near_pages import NEAR_SHUFFLES
 from c4pipe.dedup.publishers import STAGING, publisher, read_draft
 from c4pipe.dedup.shuffle import SHUFFLES
 from c4pipe.errors import LostDataError, UsageError
-from c4pipe.io import StoragePath, file_sizes, list_names, lock, remove_tree, write_text
-from c4pipe.report import card, compile_templates, dedup_data, report_data, report_view
-from c4pipe.runners import Report, check_totals
+from c4pipe.io import lock
+from c4pipe.io.atomic import write_text
+from c4pipe.io.paths import StoragePath, file_sizes, list_names, remove_tree
+from c4pipe.report import card, dedup_data, report_data, report_view
+from c4pipe.report.rendering import compile_templates
+from c4pipe.runners.control_totals import Report, check_totals
 
 _CONTENT = ("bytes", "ends_sha256")  # of an input, and None where it is not known yet
 

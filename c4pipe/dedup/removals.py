@@ -11,8 +11,9 @@ import pyarrow as pa
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.keepers import Places
 from c4pipe.dedup.moved_spans import MOVED
-from c4pipe.filters import U64, Rows, span_hashes, unit_hashes, units_of
-from c4pipe.report import domains
+from c4pipe.filters.duplicates import Rows
+from c4pipe.filters.spans import U64, span_hashes, unit_hashes, units_of
+from c4pipe.report.profile import domains
 
 REPEAT = np.dtype([("hash", "<u8"), ("domain", "<u8"), ("page", "<u8"), ("file", "<u4"), ("unit", "<u4")])
 """A place of a repeated span: its hash, the hash of the page's host, and where it is."""

@@ -7,11 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from c4pipe.clean import row_groups
+from c4pipe.clean.work_reader import row_groups
 from c4pipe.dedup.removals import JOINED
-from c4pipe.display import short
-from c4pipe.filters import Rows, cut
-from c4pipe.io import StoragePath
+from c4pipe.display.excerpts import short
+from c4pipe.filters.duplicates import Rows
+from c4pipe.filters.spans import cut
+from c4pipe.io.paths import StoragePath
 
 MOST = 20
 """How many spans the report shows."""

@@ -4,13 +4,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from c4pipe.corpus import ShardWriter, shard_writer
+from c4pipe.corpus import shard_writer
+from c4pipe.corpus.shard_writer import ShardWriter
 from c4pipe.dedup import page_batches, shuffle
 from c4pipe.dedup.publishers import publisher
-from c4pipe.display import error_reason
+from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError
-from c4pipe.io import StoragePath
-from c4pipe.report import Profiler
+from c4pipe.io.paths import StoragePath
+from c4pipe.report.profile import Profiler
 from c4pipe.runners import control_totals
 
 _WAITING = 8  # batches of 512 pages that may wait for the profile

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.filters import SPAN_ROW, Rows
-from c4pipe.runners import Totals
+from c4pipe.filters.duplicates import SPAN_ROW, Rows
+from c4pipe.runners.control_totals import Totals
 
 STALE_ROW = np.dtype([("file", "<u4"), ("row", "<u4")])
 """A capture that is not the newest of its URL: the number of its work file, and its row there."""

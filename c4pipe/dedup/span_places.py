@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.filters import Rows
+from c4pipe.filters.duplicates import Rows
 
 _PLACE = [("page", "<u8"), ("unit", "<u4")]
 

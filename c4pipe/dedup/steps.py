@@ -10,7 +10,8 @@ from c4pipe.dedup.find_steps import FindRepeats, FindStaleCaptures, ReadSpans, R
 from c4pipe.dedup.keeper_steps import choose_keepers
 from c4pipe.dedup.near_steps import find_near_duplicates
 from c4pipe.dedup.write_steps import CountHosts, CountRepeats, FinishPages, Publish, ReadExamples, WriteShard
-from c4pipe.runners import Flow, control_totals
+from c4pipe.runners import control_totals
+from c4pipe.runners.flow import Flow
 
 
 def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: DedupPlan) -> None:

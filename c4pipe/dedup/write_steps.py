@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from c4pipe.clean import PAGE_COLUMNS, Example, SmallestKeys, examples, find_work_files, read_kept, read_stale
+from c4pipe.clean import examples
+from c4pipe.clean.examples import Example, SmallestKeys
+from c4pipe.clean.work_file import PAGE_COLUMNS
+from c4pipe.clean.work_folder import find_work_files
+from c4pipe.clean.work_reader import read_kept, read_stale
 from c4pipe.dedup import finish, near_finish, near_hosts, page_batches, shuffle
 from c4pipe.dedup.dedup_plan import DedupPlan
 from c4pipe.dedup.dedup_step import REPORT, DedupStep, files_of, rows_of, step_report
@@ -21,10 +25,12 @@ from c4pipe.dedup.repeats import joined_copies, most_repeated, with_texts
 from c4pipe.dedup.shard import write_shard
 from c4pipe.dedup.shuffle import STALE_ROW
 from c4pipe.dedup.span_places import MARKS, PLACE
-from c4pipe.filters import Rows
-from c4pipe.io import StoragePath, storage_path
-from c4pipe.recipes import Recipe, recipe_lists
-from c4pipe.runners import Step, control_totals
+from c4pipe.filters.duplicates import Rows
+from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.recipes import recipe_lists
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.runners import control_totals
+from c4pipe.runners.flow import Step
 
 _ROWS_AT_ONCE = 512  # of a work file: those of their pages that lose spans are Python objects at a time
 _HELD_BYTES = 64 * 1024 * 1024  # of finished pages in memory, before they are sent to their shards

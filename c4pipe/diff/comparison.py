@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from c4pipe.corpus import Corpus
+from c4pipe.corpus.opened import Corpus
 from c4pipe.diff.keys import KeyReader, Keys, find_pages, first_key, is_in_key_order
-from c4pipe.filters import U64
+from c4pipe.filters.spans import U64
 
 KINDS = ("only_first", "only_second", "other_text")
 """How a page can differ: it is only in one of the corpora, or it is in both with different texts."""

@@ -11,8 +11,10 @@ import mmh3
 import numpy as np
 import pyarrow as pa
 
-from c4pipe.corpus import Corpus, Shard, read_tables
-from c4pipe.filters import U64, normalise_url, url_key
+from c4pipe.corpus.opened import Corpus
+from c4pipe.corpus.shard_reader import Shard, read_tables
+from c4pipe.filters.spans import U64
+from c4pipe.filters.urls import normalise_url, url_key
 
 
 @dataclass(frozen=True)

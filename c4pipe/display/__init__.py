@@ -2,7 +2,3 @@
 
 Values come in, strings go out. Nothing here reads or writes a file.
 """
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

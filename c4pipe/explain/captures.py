@@ -7,14 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from c4pipe.clean import WORK_FOLDER, RecipeEvaluator, RuleResources, RuleVerdict, find_work_files, number, read_headers
-from c4pipe.corpus import Corpus, Shard, open_corpus, read_tables
+from c4pipe.clean.evaluator import RecipeEvaluator
+from c4pipe.clean.fact_wording import number
+from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.verdicts import RuleVerdict
+from c4pipe.clean.work_folder import WORK_FOLDER, find_work_files, read_headers
+from c4pipe.corpus.opened import Corpus, open_corpus
+from c4pipe.corpus.shard_reader import Shard, read_tables
 from c4pipe.dedup import moved_spans
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.explain.work_files import WorkFiles
-from c4pipe.filters import cut, is_validation, normalise_url, page_key, remove_spans, units_of, url_key
-from c4pipe.io import StoragePath
-from c4pipe.recipes import Recipe, recipe_lists
+from c4pipe.filters.spans import cut, remove_spans, units_of
+from c4pipe.filters.urls import is_validation, normalise_url, page_key, url_key
+from c4pipe.io.paths import StoragePath
+from c4pipe.recipes import recipe_lists
+from c4pipe.recipes.recipe import Recipe
 
 JOB_1 = "a rule of job 1"
 """The reason for a page of which the work file has only a tombstone: it does not say which rule dropped the page."""

@@ -9,10 +9,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from c4pipe.clean import read_kept
+from c4pipe.clean.work_reader import read_kept
 from c4pipe.dedup import near_finish, near_pages
-from c4pipe.filters import U64, Rows
-from c4pipe.io import StoragePath
+from c4pipe.filters.duplicates import Rows
+from c4pipe.filters.spans import U64
+from c4pipe.io.paths import StoragePath
 
 _COLUMNS = ["page_key", "url", "band_hashes", "minima", "characters"]
 

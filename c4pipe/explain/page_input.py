@@ -4,11 +4,15 @@ import sys
 import zlib
 from pathlib import Path
 
-from c4pipe.clean import PLACEHOLDER_TIMESTAMP, PLACEHOLDER_URL
+from c4pipe.clean.text_cleaner import PLACEHOLDER_TIMESTAMP, PLACEHOLDER_URL
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters import normalise_url
-from c4pipe.io import DownloadError, InputOpener, NetworkOptions, is_url
-from c4pipe.wet import RECORD_CAP, WARC_ENDINGS, WET_ENDINGS, Damage, Page, page_reader
+from c4pipe.filters.urls import normalise_url
+from c4pipe.io.retry import DownloadError, NetworkOptions
+from c4pipe.io.streams import InputOpener, is_url
+from c4pipe.wet.damage import RECORD_CAP, Damage
+from c4pipe.wet.inputs import WARC_ENDINGS, WET_ENDINGS
+from c4pipe.wet.page import Page
+from c4pipe.wet.page_reader import page_reader
 
 STANDARD_INPUT = "-"
 

@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from c4pipe.clean import read_kept, row_groups, url_rows
+from c4pipe.clean.work_reader import read_kept, row_groups, url_rows
 from c4pipe.dedup import shuffle
 from c4pipe.explain.near_cluster import NearPage, staying_pages
-from c4pipe.filters import U64, Rows, find_repeats, find_stale_captures
-from c4pipe.io import StoragePath
+from c4pipe.filters.duplicates import Rows, find_repeats, find_stale_captures
+from c4pipe.filters.spans import U64
+from c4pipe.io.paths import StoragePath
 
 _NO_STALE = np.empty(0, shuffle.STALE_ROW)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from c4pipe.wet import Page, split_newlines, trimmed
+from c4pipe.wet.page import Page, split_newlines, trimmed
 
 TWICE = "newlines, then unicode"
 AS_CRAWLED = "as crawled"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from c4pipe.filters import body_lines, lines, pages
 from c4pipe.native import text_kernel
-from c4pipe.wet import Page
+from c4pipe.wet.page import Page
 
 if TYPE_CHECKING:
     from c4pipe.native import _text

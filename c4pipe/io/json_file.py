@@ -5,7 +5,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from c4pipe.display import error_reason
+from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import UsageError
 from c4pipe.io import schema
 from c4pipe.io.paths import RemotePath, StoragePath

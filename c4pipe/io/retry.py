@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from c4pipe.display import visible
+from c4pipe.display.safe_text import visible
 
 LOG = logging.getLogger("c4pipe")
 

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from c4pipe.clean import annotated_folder, annotated_path
+from c4pipe.clean import annotated_folder
+from c4pipe.clean.annotated_folder import annotated_path
 from c4pipe.errors import UsageError
-from c4pipe.io import StoragePath, storage_path
+from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.jobs.options import CleanOptions
-from c4pipe.wet import COMMON_CRAWL, InputFile
+from c4pipe.wet.inputs import COMMON_CRAWL, InputFile
 
 
 @dataclass(frozen=True)

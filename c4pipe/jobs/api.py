@@ -4,9 +4,10 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from c4pipe.clean import WORK_FOLDER, missing
-from c4pipe.corpus import Corpus, open_corpus
-from c4pipe.io import StoragePath, storage_path
+from c4pipe.clean import missing
+from c4pipe.clean.work_folder import WORK_FOLDER
+from c4pipe.corpus.opened import Corpus, open_corpus
+from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.jobs import api_arguments
 from c4pipe.jobs.api_arguments import PathArgument
 from c4pipe.jobs.build_job import build, plan_build
@@ -15,8 +16,9 @@ from c4pipe.jobs.clean_plan import plan_clean
 from c4pipe.jobs.corpus_plan import plan_dedup
 from c4pipe.jobs.dedup_job import dedup
 from c4pipe.jobs.options import BuildOptions, DedupOptions, make_annotate
-from c4pipe.recipes import Recipe
-from c4pipe.runners import Progress, ProgressEvent, RunnerOptions
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.runners.progress import Progress, ProgressEvent
+from c4pipe.runners.runner_options import RunnerOptions
 
 ProgressCallback = Callable[[ProgressEvent], None]
 """Is called about once a second with how far a job is, in a thread of its own."""

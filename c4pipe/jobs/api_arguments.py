@@ -4,13 +4,16 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from c4pipe.clean import DROPPED_FOLDER, Annotate, KeepDropped, parse_dropped_share
-from c4pipe.corpus import parse_formats
-from c4pipe.io import NetworkOptions, StoragePath
+from c4pipe.clean.annotated_folder import Annotate
+from c4pipe.clean.dropped_pages import DROPPED_FOLDER, KeepDropped, parse_dropped_share
+from c4pipe.corpus.shard_writer import parse_formats
+from c4pipe.io.paths import StoragePath
+from c4pipe.io.retry import NetworkOptions
 from c4pipe.jobs.options import CleanOptions, bytes_per_worker
-from c4pipe.recipes import Recipe
-from c4pipe.runners import RunnerOptions
-from c4pipe.wet import COMMON_CRAWL, Selection, TextLayout, parse_slice
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.wet.inputs import COMMON_CRAWL, Selection, parse_slice
+from c4pipe.wet.text_layout import TextLayout
 
 PathArgument = str | os.PathLike[str]
 """A path of this machine; as a string also a URL of an object store."""

@@ -4,26 +4,27 @@ import contextlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from c4pipe.clean import (
-    CleanWetFile,
-    WorkHeader,
-    annotated_folder,
-    clear_abandoned,
-    dropped_pages,
-    missing,
-    read_headers_of,
-    watch_clean,
-    worker_notes,
-)
+from c4pipe.clean import annotated_folder, dropped_pages, missing, worker_notes
+from c4pipe.clean.clean_progress import watch_clean
+from c4pipe.clean.steps import CleanWetFile
+from c4pipe.clean.work_file import WorkHeader
+from c4pipe.clean.work_folder import clear_abandoned, read_headers_of
 from c4pipe.errors import C4pipeError, LostDataError
-from c4pipe.io import is_url, only_run, storage_path
+from c4pipe.io.lock import only_run
+from c4pipe.io.paths import storage_path
+from c4pipe.io.streams import is_url
 from c4pipe.jobs.clean_plan import CleanPlan, WorkState, work_state
 from c4pipe.jobs.done_files import check_state
 from c4pipe.jobs.dropped_notes import note_unaudited
 from c4pipe.jobs.logs import LOG, key_values, log_cost
-from c4pipe.recipes import LISTS_FOLDER
-from c4pipe.runners import Flow, Progress, Workers, control_totals, cpu_seconds, run_job
-from c4pipe.wet import WARC_ENDINGS, WET_ENDINGS, InputFile
+from c4pipe.recipes.recipe_lists import LISTS_FOLDER
+from c4pipe.runners import control_totals
+from c4pipe.runners.flow import Flow
+from c4pipe.runners.local_flow import Workers
+from c4pipe.runners.progress import Progress
+from c4pipe.runners.runner import run_job
+from c4pipe.runners.worker import cpu_seconds
+from c4pipe.wet.inputs import WARC_ENDINGS, WET_ENDINGS, InputFile
 
 
 def clean(plan: CleanPlan, progress: Progress, workers: Workers | None = None) -> dict[str, int]:

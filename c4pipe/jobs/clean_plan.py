@@ -4,15 +4,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from c4pipe.clean import check_annotated, missing, work_path
+from c4pipe.clean import missing
+from c4pipe.clean.annotated_folder import check_annotated
+from c4pipe.clean.work_folder import work_path
 from c4pipe.errors import UsageError
-from c4pipe.io import OnWait, StoragePath, list_names, storage_path
+from c4pipe.io.paths import StoragePath, list_names, storage_path
+from c4pipe.io.retry import OnWait
 from c4pipe.jobs.annotated_inputs import AnnotatedInputs, check_annotate_folder, check_annotated_options, find_annotated
 from c4pipe.jobs.options import CleanOptions, check_input_kind
 from c4pipe.jobs.text_inputs import find_text
-from c4pipe.recipes import Lists, Recipe, choose_recipe, pinned_lists, recipe_lists
-from c4pipe.runners import Progress, check_runner
-from c4pipe.wet import InputFile, choose_extraction, find_inputs
+from c4pipe.recipes import pinned_lists, recipe_lists
+from c4pipe.recipes.choose import choose_recipe
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.runners.progress import Progress
+from c4pipe.runners.runner import check_runner
+from c4pipe.wet.html_text import choose_extraction
+from c4pipe.wet.inputs import InputFile, find_inputs
 
 
 @dataclass(frozen=True)

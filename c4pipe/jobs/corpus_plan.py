@@ -6,16 +6,24 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from c4pipe.clean import WorkHeader, check_complete, examples, find_work_files, read_headers
-from c4pipe.corpus import FORMATS, MAX_SHARDS, SHARD_BYTES, Layout, shard_name
-from c4pipe.dedup import BAND_ROW, DedupPlan, bucket_bits, group_size
-from c4pipe.display import suggestion
+from c4pipe.clean import examples
+from c4pipe.clean.work_file import WorkHeader
+from c4pipe.clean.work_folder import check_complete, find_work_files, read_headers
+from c4pipe.corpus.layout import MAX_SHARDS, SHARD_BYTES, Layout
+from c4pipe.corpus.shard_writer import FORMATS, shard_name
+from c4pipe.dedup.dedup_plan import DedupPlan
+from c4pipe.dedup.near_pages import BAND_ROW
+from c4pipe.dedup.shuffle import bucket_bits, group_size
+from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import UsageError
-from c4pipe.filters import SPAN_ROW, URL_ROW, check_detector
-from c4pipe.io import StoragePath, storage_path
+from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW
+from c4pipe.filters.language import check_detector
+from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.jobs.options import DedupOptions
-from c4pipe.recipes import Recipe, recipe_lists
-from c4pipe.runners import check_runner, control_totals
+from c4pipe.recipes import recipe_lists
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.runners import control_totals
+from c4pipe.runners.runner import check_runner
 
 MAX_SHARD_BYTES = 8 * SHARD_BYTES
 """Bytes of text that a shard may have at most, on average: a worker holds a shard in memory."""

@@ -6,14 +6,22 @@ from typing import Any
 
 from c4pipe.clean import dropped_pages, missing
 from c4pipe.corpus import manifest as manifest_file
-from c4pipe.dedup import STAGING, DedupPlan, dedup_work_files, publish, watch_dedup
+from c4pipe.dedup import publish
+from c4pipe.dedup.dedup_plan import DedupPlan
+from c4pipe.dedup.dedup_progress import watch_dedup
+from c4pipe.dedup.publishers import STAGING
+from c4pipe.dedup.steps import dedup_work_files
 from c4pipe.errors import LostDataError
-from c4pipe.io import only_run
+from c4pipe.io.lock import only_run
 from c4pipe.jobs.corpus_plan import CorpusPlan
 from c4pipe.jobs.dropped_notes import note_unaudited
 from c4pipe.jobs.logs import LOG, key_values, log_cost
-from c4pipe.report import nothing_kept
-from c4pipe.runners import Flow, Progress, Workers, cpu_seconds, run_job, spill_folder
+from c4pipe.report.nothing_kept import nothing_kept
+from c4pipe.runners.flow import Flow
+from c4pipe.runners.local_flow import Workers
+from c4pipe.runners.progress import Progress
+from c4pipe.runners.runner import run_job, spill_folder
+from c4pipe.runners.worker import cpu_seconds
 
 
 def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None) -> dict[str, Any]:

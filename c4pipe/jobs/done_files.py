@@ -5,20 +5,17 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from c4pipe.clean import (
-    check_annotated_file,
-    check_done,
-    check_ends,
-    check_pages,
-    examples,
-    read_header,
-    set_aside,
-)
+from c4pipe.clean import examples
+from c4pipe.clean.annotated_folder import check_annotated_file
+from c4pipe.clean.work_folder import check_done, check_ends, set_aside
+from c4pipe.clean.work_reader import check_pages, read_header
 from c4pipe.errors import C4pipeError, DamagedFileError
-from c4pipe.io import InputOpener, StoragePath, digest_ends
+from c4pipe.io.ends_digest import digest_ends
+from c4pipe.io.paths import StoragePath
+from c4pipe.io.streams import InputOpener
 from c4pipe.jobs.clean_plan import CleanPlan, WorkState, work_state
-from c4pipe.runners import Progress
-from c4pipe.wet import InputFile
+from c4pipe.runners.progress import Progress
+from c4pipe.wet.inputs import InputFile
 
 _REQUESTS = 16  # to a store, at the same time
 

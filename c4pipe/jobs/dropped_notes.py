@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from c4pipe.clean import KeepDropped, sources_without_dropped
-from c4pipe.runners import Progress
+from c4pipe.clean.dropped_pages import KeepDropped, sources_without_dropped
+from c4pipe.runners.progress import Progress
 
 
 def note_unaudited(keep: KeepDropped, sources: Sequence[str], job: str, progress: Progress) -> None:

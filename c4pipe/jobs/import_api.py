@@ -3,17 +3,18 @@
 import os
 from collections.abc import Mapping, Sequence
 
-from c4pipe.clean import WORK_FOLDER
-from c4pipe.corpus import Corpus, open_corpus
-from c4pipe.io import storage_path
+from c4pipe.clean.work_folder import WORK_FOLDER
+from c4pipe.corpus.opened import Corpus, open_corpus
+from c4pipe.io.paths import storage_path
 from c4pipe.jobs import api_arguments
 from c4pipe.jobs.api import ProgressCallback
 from c4pipe.jobs.api_arguments import PathArgument
 from c4pipe.jobs.build_job import build, plan_build
 from c4pipe.jobs.options import TEXT_KIND, BuildOptions
 from c4pipe.jobs.text_inputs import make_layout
-from c4pipe.recipes import Recipe
-from c4pipe.runners import Progress, RunnerOptions
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.runners.progress import Progress
+from c4pipe.runners.runner_options import RunnerOptions
 
 
 def import_text(

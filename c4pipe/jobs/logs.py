@@ -7,7 +7,9 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from c4pipe.display import error_reason, format_cost, visible
+from c4pipe.display.mistakes import error_reason
+from c4pipe.display.safe_text import visible
+from c4pipe.display.units import format_cost
 from c4pipe.errors import JobWritten, UsageError
 
 LOG = logging.getLogger("c4pipe")
@@ -30,7 +32,7 @@ def log_to(path: Path | None, command: Sequence[str], on_error: Callable[[str], 
     if path is None:
         yield
         return
-    from c4pipe.corpus import versions
+    from c4pipe.corpus.manifest import versions
     from c4pipe.native import kernels
 
     try:

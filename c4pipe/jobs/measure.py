@@ -8,18 +8,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from c4pipe.clean import WetFileCleaner, read_header, work_path
-from c4pipe.corpus import FORMATS
-from c4pipe.display import format_count
+from c4pipe.clean.file_cleaner import WetFileCleaner
+from c4pipe.clean.work_folder import work_path
+from c4pipe.clean.work_reader import read_header
+from c4pipe.corpus.shard_writer import FORMATS
+from c4pipe.display.units import format_count
 from c4pipe.errors import C4pipeError
-from c4pipe.io import InputOpener, StoragePath, file_sizes, is_url
+from c4pipe.io.paths import StoragePath, file_sizes
+from c4pipe.io.streams import InputOpener, is_url
 from c4pipe.jobs.clean_plan import CleanPlan
 from c4pipe.jobs.corpus_plan import plan_dedup
 from c4pipe.jobs.dedup_job import dedup
 from c4pipe.jobs.options import DedupOptions
-from c4pipe.recipes import LISTS_FOLDER, recipe_lists
-from c4pipe.runners import Progress, RunnerOptions, State
-from c4pipe.wet import InputFile
+from c4pipe.recipes import recipe_lists
+from c4pipe.recipes.recipe_lists import LISTS_FOLDER
+from c4pipe.runners.progress import Progress, State
+from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.wet.inputs import InputFile
 
 PART = 8 * 1000 * 1000
 """Bytes of a slice, as they are stored."""

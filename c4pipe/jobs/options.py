@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from c4pipe.clean import MOST_LABELS, Annotate, KeepDropped
-from c4pipe.display import suggestion
+from c4pipe.clean.annotated_folder import MOST_LABELS, Annotate
+from c4pipe.clean.dropped_pages import KeepDropped
+from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import UsageError
-from c4pipe.io import NetworkOptions, StoragePath, storage_path
-from c4pipe.recipes import Recipe
-from c4pipe.runners import RunnerOptions
-from c4pipe.wet import Selection, TextLayout
+from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.retry import NetworkOptions
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.wet.inputs import Selection
+from c4pipe.wet.text_layout import TextLayout
 
 INPUT_KINDS = ("wet", "warc", "annotated")
 """What the inputs can be: WET files, which have the text of pages; WARC files, which have their HTML; annotated folders

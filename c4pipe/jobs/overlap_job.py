@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from c4pipe.corpus import Corpus, Shard, open_language
+from c4pipe.corpus.opened import Corpus, open_language
+from c4pipe.corpus.shard_reader import Shard
 from c4pipe.errors import LostDataError, UsageError
-from c4pipe.filters import ExampleNgrams
-from c4pipe.io import StoragePath, storage_path
+from c4pipe.filters.example_ngrams import ExampleNgrams
+from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.jobs.overlap_matches import (
     ExampleNames,
     Match,
@@ -29,8 +30,11 @@ from c4pipe.jobs.overlap_matches import (
     write_matches,
 )
 from c4pipe.jobs.overlap_step import Examples, FindSharedNgrams, read_hits, save_examples
-from c4pipe.recipes import read_examples
-from c4pipe.runners import Flow, Progress, ProgressEvent, RunnerOptions, run_job
+from c4pipe.recipes.evaluation_lists import read_examples
+from c4pipe.runners.flow import Flow
+from c4pipe.runners.progress import Progress, ProgressEvent
+from c4pipe.runners.runner import run_job
+from c4pipe.runners.runner_options import RunnerOptions
 
 NGRAMS = (8, 13)
 """The sizes of n-grams, in words, of PaLM and of GPT-3."""

@@ -12,10 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from c4pipe.display import error_reason
+from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters import I64, ExampleNgrams
-from c4pipe.io import AtomicFile, StoragePath, make_folder, naming, sign_footer
+from c4pipe.filters.example_ngrams import ExampleNgrams
+from c4pipe.filters.word_ngrams import I64
+from c4pipe.io.atomic import AtomicFile, make_folder, naming
+from c4pipe.io.parquet_footer import sign_footer
+from c4pipe.io.paths import StoragePath
 
 ENDINGS = (".parquet", ".jsonl", ".jsonl.gz")
 """How the name of a file of matches can end."""

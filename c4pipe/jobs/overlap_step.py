@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.feather as feather
 
-from c4pipe.corpus import Shard, read_tables
-from c4pipe.filters import BATCH_BYTES, I64, ExampleNgrams, WordRows, ngram_words
-from c4pipe.runners import Step
+from c4pipe.corpus.shard_reader import Shard, read_tables
+from c4pipe.filters.example_ngrams import ExampleNgrams
+from c4pipe.filters.word_ngrams import BATCH_BYTES, I64, WordRows, ngram_words
+from c4pipe.runners.flow import Step
 
 HITS = pa.schema({"size": pa.int64(), "ngram": pa.int64(), "row": pa.int64(), "url": pa.string()})
 """The columns of the hits of a shard: the words of an n-gram, its number, and the row and URL of a page that has it."""

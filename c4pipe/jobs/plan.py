@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from c4pipe.dedup import BAND_ROW
+from c4pipe.dedup.near_pages import BAND_ROW
 from c4pipe.errors import C4pipeError
-from c4pipe.filters import SPAN_ROW
-from c4pipe.io import InputOpener
+from c4pipe.filters.duplicates import SPAN_ROW
+from c4pipe.io.streams import InputOpener
 from c4pipe.jobs import measure
 from c4pipe.jobs.clean_plan import CleanPlan, note_wait
 from c4pipe.jobs.measure import Cost, Sizes
-from c4pipe.runners import Progress
+from c4pipe.runners.progress import Progress
 
 _TRIES = 4  # few, because a person waits for the answer
 

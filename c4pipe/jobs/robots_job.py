@@ -10,13 +10,21 @@ from pathlib import Path
 
 import numpy as np
 
-from c4pipe.display import error_reason, format_count
+from c4pipe.display.mistakes import error_reason
+from c4pipe.display.units import format_count
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
-from c4pipe.io import AtomicFile, NetworkOptions, list_names, make_folder, only_run, remove_tree
+from c4pipe.io.atomic import AtomicFile, make_folder
+from c4pipe.io.lock import only_run
+from c4pipe.io.paths import list_names, remove_tree
+from c4pipe.io.retry import NetworkOptions
 from c4pipe.jobs.robots_parts import ROW, ReadRobots, Rows, newest, read_part
-from c4pipe.recipes import RobotsWriter, blocked_lists
-from c4pipe.runners import Flow, Progress, RunnerOptions, run_job
-from c4pipe.wet import InputFile, Selection, find_inputs
+from c4pipe.recipes import blocked_lists
+from c4pipe.recipes.robots_list import RobotsWriter
+from c4pipe.runners.flow import Flow
+from c4pipe.runners.progress import Progress
+from c4pipe.runners.runner import run_job
+from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.wet.inputs import InputFile, Selection, find_inputs
 
 _PARTS = "_robots"  # the folder of the parts until the list is complete
 _AGENT = re.compile(r"[A-Za-z0-9._+-]{1,100}|\*")

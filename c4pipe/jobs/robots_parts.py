@@ -10,12 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.display import error_reason
+from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError
-from c4pipe.filters import REFUSE_ALL, encode_rules, parse_robots, resource_url, url_key
-from c4pipe.io import AtomicFile, InputOpener, NetworkOptions
-from c4pipe.runners import Step
-from c4pipe.wet import RobotsRecord, read_robots
+from c4pipe.filters.robots import REFUSE_ALL, encode_rules, parse_robots, resource_url
+from c4pipe.filters.urls import url_key
+from c4pipe.io.atomic import AtomicFile
+from c4pipe.io.retry import NetworkOptions
+from c4pipe.io.streams import InputOpener
+from c4pipe.runners.flow import Step
+from c4pipe.wet.robots_records import RobotsRecord, read_robots
 
 ROW = np.dtype([("key", "<u8"), ("captured", "<i8"), ("text", "<u8"), ("target", "<u8")])
 """One answer: the key of the URL, its time in microseconds, the hash of the rules (0: none), the key of a redirect's

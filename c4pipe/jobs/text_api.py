@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from c4pipe.clean import Cleaner, PageVerdict
+from c4pipe.clean.text_cleaner import Cleaner
+from c4pipe.clean.verdicts import PageVerdict
 from c4pipe.jobs.api_arguments import PathArgument, codes
-from c4pipe.recipes import Recipe
+from c4pipe.recipes.recipe import Recipe
 
 
 def explain_text(

@@ -8,23 +8,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from c4pipe.display import error_reason, suggestion
+from c4pipe.display.mistakes import error_reason, suggestion
 from c4pipe.errors import UsageError
-from c4pipe.io import SCHEMES, InputOpener, NetworkOptions, WebPath, is_url, list_names, open_parquet, storage_path
-from c4pipe.wet import (
-    NO_COLUMN,
-    PARQUET_UNREADABLE,
-    TEXT_ENDINGS,
-    Damage,
-    InputFile,
-    Selection,
-    TextLayout,
-    find_inputs,
-    is_json,
-    is_parquet,
-    parse_row,
-    read_lines,
-)
+from c4pipe.io.object_store import SCHEMES
+from c4pipe.io.parquet_footer import open_parquet
+from c4pipe.io.paths import list_names, storage_path
+from c4pipe.io.retry import NetworkOptions
+from c4pipe.io.streams import InputOpener, is_url
+from c4pipe.io.web_path import WebPath
+from c4pipe.wet.damage import Damage
+from c4pipe.wet.inputs import InputFile, Selection, find_inputs
+from c4pipe.wet.text_layout import NO_COLUMN, TEXT_ENDINGS, TextLayout, is_json, is_parquet
+from c4pipe.wet.text_lines import read_lines
+from c4pipe.wet.text_pages import PARQUET_UNREADABLE, parse_row
 
 _TEXT_TYPE = re.compile(r"(large_)?string|dictionary<values=(large_)?string")
 _ADDRESS_TYPE = re.compile(rf"{_TEXT_TYPE.pattern}|u?int(8|16|32|64)$")

@@ -5,7 +5,7 @@ The server has it imported while the command itself makes its plan (see `runners
 
 import gc
 
-from c4pipe.runners import lighten
+from c4pipe.runners.worker import lighten
 
 lighten()
 
@@ -14,7 +14,7 @@ import numpy.ma  # noqa: E402
 
 from c4pipe.clean import steps as clean_steps  # noqa: E402
 from c4pipe.dedup import steps as dedup_steps  # noqa: E402
-from c4pipe.filters import make_detector  # noqa: E402
+from c4pipe.filters.language import make_detector  # noqa: E402
 
 make_detector("langdetect", 0.0)  # kept for all that ask for it later
 

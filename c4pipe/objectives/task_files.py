@@ -11,12 +11,13 @@ from typing import IO, Any
 
 from isal import igzip
 
-from c4pipe.corpus import UNREADABLE, CorpusPath, corpus_path, open_binary, parquet_file
-from c4pipe.display import error_reason
+from c4pipe.corpus.locations import CorpusPath, corpus_path, open_binary
+from c4pipe.corpus.shard_reader import UNREADABLE, parquet_file
+from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.io import EndsDigest
+from c4pipe.io.ends_digest import EndsDigest
 from c4pipe.objectives.task_record import Record
-from c4pipe.read import Source
+from c4pipe.read.source import Source
 
 _ROWS_AT_ONCE = 512  # rows of Parquet that become Python objects at a time
 _MARK_ROWS = 1000  # lines between two positions that are remembered

@@ -17,7 +17,8 @@ from c4pipe.objectives.task_record import Preprocessor
 from c4pipe.objectives.task_source import TaskReader, given
 from c4pipe.objectives.text_examples import TextExamples
 from c4pipe.objectives.tokenizer import Tokenizer
-from c4pipe.read import Mixture, Order
+from c4pipe.read.mixture import Mixture
+from c4pipe.read.order import Order
 
 
 @dataclass(frozen=True)

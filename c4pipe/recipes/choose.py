@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 
 from c4pipe.errors import UsageError
-from c4pipe.filters import check_detector
+from c4pipe.filters.language import check_detector
 from c4pipe.recipes.presets import find_recipe
 from c4pipe.recipes.recipe import Recipe
 

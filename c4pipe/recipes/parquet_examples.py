@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from c4pipe.display import error_reason, short
+from c4pipe.display.excerpts import short
+from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import UsageError
 
 _ROWS = 1024  # that are in memory at the same time

@@ -8,12 +8,12 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from c4pipe.display import suggestion
+from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import UsageError
-from c4pipe.filters import UNKNOWN, known_languages, knows_language
+from c4pipe.filters.language import UNKNOWN, known_languages, knows_language
 from c4pipe.recipes.rule import Rule
 from c4pipe.recipes.rules import RULES
-from c4pipe.wet import is_text
+from c4pipe.wet.text_layout import is_text
 
 STAGES = {
     "read": "the record's body",

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from c4pipe.display import error_reason, suggestion
+from c4pipe.display.mistakes import error_reason, suggestion
 from c4pipe.errors import UsageError
 from c4pipe.recipes.parameter_values import parameter_value
 from c4pipe.recipes.pinned_lists import read_file

@@ -6,7 +6,9 @@ that C4 does not have are in `quality_rules`, `url_rules` and `overlap_rules`.
 
 from collections.abc import Mapping
 
-from c4pipe.filters import body_lines, find_stale_captures, is_validation, lines, minhash, normalise_url, pages, spans
+from c4pipe.filters import body_lines, lines, minhash, pages, spans
+from c4pipe.filters.duplicates import find_stale_captures
+from c4pipe.filters.urls import is_validation, normalise_url
 from c4pipe.recipes.overlap_rules import OVERLAP_RULES
 from c4pipe.recipes.quality_rules import MASKS, QUALITY_RULES
 from c4pipe.recipes.rule import Fact, Rule

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from c4pipe.errors import UsageError
-from c4pipe.filters import knows_language
+from c4pipe.filters.language import knows_language
 from c4pipe.io import schema
 from c4pipe.recipes.parameter_values import parameter_value
 from c4pipe.recipes.recipe import STAGES, Recipe

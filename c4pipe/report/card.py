@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from c4pipe.corpus import FORMATS, PROBABILITY, SCHEMA
-from c4pipe.filters import UNKNOWN, two_letter_code
-from c4pipe.recipes import Recipe, describe_step
+from c4pipe.corpus.shard_writer import FORMATS, PROBABILITY, SCHEMA
+from c4pipe.filters.language import UNKNOWN, two_letter_code
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.wording import describe_step
 from c4pipe.report.card_limits import limits
 from c4pipe.report.funnel import funnel_rows
 from c4pipe.report.rendering import render
-from c4pipe.wet import describe_extraction
+from c4pipe.wet.html_text import describe_extraction
 
 NAME = "README.md"
 

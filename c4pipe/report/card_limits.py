@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from c4pipe.filters import punkt_model, two_letter_code
-from c4pipe.recipes import Recipe, blocked_lists
+from c4pipe.filters.language import two_letter_code
+from c4pipe.filters.sentences import punkt_model
+from c4pipe.recipes import blocked_lists
+from c4pipe.recipes.recipe import Recipe
 
 _DODGE = (
     "[Dodge et al. 2021](https://aclanthology.org/2021.emnlp-main.98/), *Documenting Large Webtext Corpora: A Case "

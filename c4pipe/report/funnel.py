@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from c4pipe.recipes import Recipe
-from c4pipe.wet import DAMAGE, SKIPPED
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.wet.damage import DAMAGE
+from c4pipe.wet.warc_pages import SKIPPED
 
 _DROP_PAGES = ("stale_capture", "near_duplicate")  # corpus rules
 Section = Literal["records", "pages", "lines", "units", "spans", "bytes", "damage"]

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from c4pipe.display import format_count
-from c4pipe.recipes import Recipe
+from c4pipe.display.units import format_count
+from c4pipe.recipes.recipe import Recipe
 from c4pipe.report.funnel import funnel_rows
 
 

@@ -10,14 +10,26 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from c4pipe.clean import UrlLists
-from c4pipe.corpus import MANIFEST, Corpus, Shard, read_tables
-from c4pipe.display import safe_json, short
+from c4pipe.clean.url_lists import UrlLists
+from c4pipe.corpus.manifest import MANIFEST
+from c4pipe.corpus.opened import Corpus
+from c4pipe.corpus.shard_reader import Shard, read_tables
+from c4pipe.display.excerpts import short
+from c4pipe.display.safe_text import safe_json
 from c4pipe.errors import LostDataError, UsageError
-from c4pipe.filters import U64, host_of
-from c4pipe.io import StoragePath, read_json, schema, storage_path, write_text
-from c4pipe.recipes import Lists, RobotsList, blocked_lists
-from c4pipe.runners import Flow, Progress, RunnerOptions, Step, run_job
+from c4pipe.filters.domains import host_of
+from c4pipe.filters.spans import U64
+from c4pipe.io import schema
+from c4pipe.io.atomic import write_text
+from c4pipe.io.json_file import read_json
+from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.recipes import blocked_lists
+from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.recipes.robots_list import RobotsList
+from c4pipe.runners.flow import Flow, Step
+from c4pipe.runners.progress import Progress
+from c4pipe.runners.runner import run_job
+from c4pipe.runners.runner_options import RunnerOptions
 
 NAME = "opt_outs.json"
 FORMAT, VERSION = "c4pipe opt-outs", 1

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from c4pipe.corpus import PROBABILITY
-from c4pipe.display import URL_SIZE, excerpt, short
+from c4pipe.corpus.shard_writer import PROBABILITY
+from c4pipe.display.excerpts import URL_SIZE, excerpt, short
 from c4pipe.report import length_histogram
 
 Profile = dict[str, Any]

@@ -4,13 +4,20 @@ import contextlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from c4pipe.clean import WORK_FOLDER, examples, is_work_file, read_headers_of
-from c4pipe.corpus import SCHEMA, Corpus, Shard, read_tables
+from c4pipe.clean import examples
+from c4pipe.clean.work_folder import WORK_FOLDER, is_work_file, read_headers_of
+from c4pipe.corpus.opened import Corpus
+from c4pipe.corpus.shard_reader import Shard, read_tables
+from c4pipe.corpus.shard_writer import SCHEMA
 from c4pipe.errors import UsageError
-from c4pipe.io import StoragePath, list_names, storage_path
+from c4pipe.io.paths import StoragePath, list_names, storage_path
 from c4pipe.report import dedup_data, report_data
 from c4pipe.report.profile import Profiler
-from c4pipe.runners import Flow, Progress, RunnerOptions, State, Step, control_totals, run_job
+from c4pipe.runners import control_totals
+from c4pipe.runners.flow import Flow, Step
+from c4pipe.runners.progress import Progress, State
+from c4pipe.runners.runner import run_job
+from c4pipe.runners.runner_options import RunnerOptions
 
 
 def rebuild_data(corpus: Corpus, folder: StoragePath, runner: RunnerOptions, progress: Progress) -> None:

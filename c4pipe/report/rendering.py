@@ -5,7 +5,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from c4pipe.display import JOINERS, visible
+from c4pipe.display.safe_text import JOINERS, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment

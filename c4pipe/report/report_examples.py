@@ -4,11 +4,12 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from c4pipe.clean import PASSED
-from c4pipe.corpus import PROBABILITY
-from c4pipe.display import URL_SIZE, visible
-from c4pipe.filters import UNKNOWN
-from c4pipe.recipes import Recipe
+from c4pipe.clean.examples import PASSED
+from c4pipe.corpus.shard_writer import PROBABILITY
+from c4pipe.display.excerpts import URL_SIZE
+from c4pipe.display.safe_text import visible
+from c4pipe.filters.language import UNKNOWN
+from c4pipe.recipes.recipe import Recipe
 from c4pipe.report.blocks import Block, Examples, Paragraph
 
 Pages = Sequence[Mapping[str, Any]]

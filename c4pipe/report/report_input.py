@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from c4pipe.recipes import Recipe
+from c4pipe.recipes.recipe import Recipe
 
 
 @dataclass(frozen=True)

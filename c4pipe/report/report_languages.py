@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from c4pipe.display import format_size, short
+from c4pipe.display.excerpts import short
+from c4pipe.display.units import format_size
 from c4pipe.report import length_histogram
 from c4pipe.report.blocks import Block, Columns, Paragraph, Row, Table, share_bar, share_table
 from c4pipe.report.funnel import percent

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from c4pipe.display import short
-from c4pipe.recipes import describe_step
+from c4pipe.display.excerpts import short
+from c4pipe.recipes.wording import describe_step
 from c4pipe.report import report_examples
 from c4pipe.report.blocks import (
     Bar,
@@ -23,7 +23,9 @@ from c4pipe.report.funnel import FunnelRow, funnel_rows, percent, unit_name
 from c4pipe.report.report_input import ReportInput
 from c4pipe.report.report_languages import dropped_languages, languages, lengths, tokens
 from c4pipe.report.report_opt_outs import opt_outs
-from c4pipe.wet import DAMAGE, SKIPPED, describe_extraction
+from c4pipe.wet.damage import DAMAGE
+from c4pipe.wet.html_text import describe_extraction
+from c4pipe.wet.warc_pages import SKIPPED
 
 WORDING_SIZE = 600
 """Characters that are shown of a recipe's description and of a rule's."""

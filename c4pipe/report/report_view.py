@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from c4pipe.display import short
-from c4pipe.recipes import Recipe
+from c4pipe.display.excerpts import short
+from c4pipe.recipes.recipe import Recipe
 from c4pipe.report.funnel import percent
 from c4pipe.report.rendering import render
 from c4pipe.report.report_input import ReportInput

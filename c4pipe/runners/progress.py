@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from c4pipe.io import StoragePath
+from c4pipe.io.paths import StoragePath
 
 LOG = logging.getLogger("c4pipe")
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from c4pipe.io import naming
+from c4pipe.io.atomic import naming
 
 _INLINE, _REFERENCE = b"\0", b"\1"  # the first byte of a message says which kind it is
 _PLACE = struct.Struct("<QQI")  # offset and length in a file, and the file's number

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from c4pipe.io import storage_path
-from c4pipe.runners import Progress, ProgressEvent, RunnerOptions
+from c4pipe.io.paths import storage_path
+from c4pipe.runners.progress import Progress, ProgressEvent
+from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.tokens.token_files import TokenFileOptions, write
-from c4pipe.vocab import MODEL
+from c4pipe.vocab.description import MODEL
 
 
 @dataclass(frozen=True)

@@ -12,27 +12,26 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from c4pipe.clean import clear_abandoned
-from c4pipe.corpus import MANIFEST, SHARD_PATH, Corpus, Shard, open_language, read_shard
-from c4pipe.display import error_reason
+from c4pipe.clean.work_folder import clear_abandoned
+from c4pipe.corpus.manifest import MANIFEST
+from c4pipe.corpus.manifest_schema import SHARD_PATH
+from c4pipe.corpus.opened import Corpus, open_language
+from c4pipe.corpus.shard_reader import Shard, read_shard
+from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
-from c4pipe.io import (
-    StoragePath,
-    list_names,
-    make_folder,
-    only_run,
-    read_checked_json,
-    read_intact_json,
-    read_json,
-    remove_tree,
-    schema,
-    storage_path,
-    write_checked_json,
-    write_text,
-)
-from c4pipe.objectives import Counts, Tokenizer
-from c4pipe.runners import Flow, Progress, RunnerOptions, Step, check_runner, run_job
-from c4pipe.vocab import load_model
+from c4pipe.io import schema
+from c4pipe.io.atomic import make_folder, write_text
+from c4pipe.io.checked_json import read_checked_json, read_intact_json, write_checked_json
+from c4pipe.io.json_file import read_json
+from c4pipe.io.lock import only_run
+from c4pipe.io.paths import StoragePath, list_names, remove_tree, storage_path
+from c4pipe.objectives.rows import Counts
+from c4pipe.objectives.tokenizer import Tokenizer
+from c4pipe.runners.flow import Flow, Step
+from c4pipe.runners.progress import Progress
+from c4pipe.runners.runner import check_runner, run_job
+from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.vocab.sentencepiece_model import load_model
 
 NAME = "tokens.json"
 FORMAT, VERSION = "c4pipe tokens", 2

@@ -17,11 +17,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from c4pipe.corpus import Shard
-from c4pipe.display import error_reason
+from c4pipe.corpus.shard_reader import Shard
+from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError
-from c4pipe.io import AtomicFile, list_names, naming, sign_footer, write_checked_json
-from c4pipe.runners import Step
+from c4pipe.io.atomic import AtomicFile, naming
+from c4pipe.io.checked_json import write_checked_json
+from c4pipe.io.parquet_footer import sign_footer
+from c4pipe.io.paths import list_names
+from c4pipe.runners.flow import Step
 from c4pipe.tokens.token_manifest import NPY, TokenSet
 from c4pipe.tokens.token_parts import Lengths, Part
 

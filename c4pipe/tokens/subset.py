@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from c4pipe.corpus import Corpus, Shard, open_language, read_shard
+from c4pipe.corpus.opened import Corpus, open_language
+from c4pipe.corpus.shard_reader import Shard, read_shard
 from c4pipe.errors import UsageError
-from c4pipe.io import StoragePath, write_text
-from c4pipe.objectives import Tokenizer
-from c4pipe.read import SUBSET_FORMAT, SUBSET_VERSION
+from c4pipe.io.atomic import write_text
+from c4pipe.io.paths import StoragePath
+from c4pipe.objectives.tokenizer import Tokenizer
+from c4pipe.read.source import SUBSET_FORMAT, SUBSET_VERSION
 from c4pipe.tokens.count import folder_of, sizes
 
 _NUMBER = re.compile(r"([1-9]\d{0,17})(?:\^(\d{1,2}))?")

@@ -11,22 +11,21 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from c4pipe.clean import clear_abandoned
-from c4pipe.corpus import MANIFEST, Corpus, Shard, open_language
-from c4pipe.display import suggestion
+from c4pipe.clean.work_folder import clear_abandoned
+from c4pipe.corpus.manifest import MANIFEST
+from c4pipe.corpus.opened import Corpus, open_language
+from c4pipe.corpus.shard_reader import Shard
+from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import LostDataError, UsageError
-from c4pipe.io import (
-    StoragePath,
-    list_names,
-    make_folder,
-    only_run,
-    read_intact_json,
-    remove_tree,
-    schema,
-    write_checked_json,
-    write_text,
-)
-from c4pipe.runners import Flow, Progress, RunnerOptions, check_runner, run_job
+from c4pipe.io import schema
+from c4pipe.io.atomic import make_folder, write_text
+from c4pipe.io.checked_json import read_intact_json, write_checked_json
+from c4pipe.io.lock import only_run
+from c4pipe.io.paths import StoragePath, list_names, remove_tree
+from c4pipe.runners.flow import Flow
+from c4pipe.runners.progress import Progress
+from c4pipe.runners.runner import check_runner, run_job
+from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.tokens.join_parts import JoinParts, JoinTask
 from c4pipe.tokens.token_manifest import (
     FILES,
@@ -40,7 +39,7 @@ from c4pipe.tokens.token_manifest import (
     read_token_manifest,
 )
 from c4pipe.tokens.token_parts import Part, WriteParts
-from c4pipe.vocab import load_model
+from c4pipe.vocab.sentencepiece_model import load_model
 
 _PARTS, _OF = "_parts", "of.json"  # the folder of parts until all are joined; what they are parts of
 _SET = schema.record({"documents": schema.whole(), "tokens": schema.whole(), "files": FILES})

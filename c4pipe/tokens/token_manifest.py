@@ -5,9 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from c4pipe.corpus import LANGUAGE_CODE, MANIFEST, SPLITS, Shard
+from c4pipe.corpus.layout import SPLITS
+from c4pipe.corpus.manifest import MANIFEST
+from c4pipe.corpus.manifest_schema import LANGUAGE_CODE
+from c4pipe.corpus.shard_reader import Shard
 from c4pipe.errors import DamagedFileError, UsageError
-from c4pipe.io import StoragePath, read_json, schema
+from c4pipe.io import schema
+from c4pipe.io.json_file import read_json
+from c4pipe.io.paths import StoragePath
 
 FORMAT, VERSION = "c4pipe token files", 1
 

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from c4pipe.io import StoragePath, storage_path
-from c4pipe.runners import Progress, ProgressEvent, RunnerOptions
+from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.runners.progress import Progress, ProgressEvent
+from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.vocab.description import MODEL, SENTINELS
 from c4pipe.vocab.options import SAMPLE_BYTES, VocabOptions
 from c4pipe.vocab.pipeline import vocab

@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from c4pipe.errors import DamagedFileError
-from c4pipe.io import StoragePath, read_json, schema
+from c4pipe.io import schema
+from c4pipe.io.json_file import read_json
+from c4pipe.io.paths import StoragePath
 
 MODEL, PIECES, NAME = "spm.model", "spm.vocab", "vocab.json"
 TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"

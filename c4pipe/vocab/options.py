@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from c4pipe.io import StoragePath
-from c4pipe.runners import RunnerOptions
+from c4pipe.io.paths import StoragePath
+from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.vocab.sources import Source
 from c4pipe.vocab.train import Settings
 

@@ -8,24 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from c4pipe.clean import clear_abandoned
-from c4pipe.display import safe_json
+from c4pipe.clean.work_folder import clear_abandoned
+from c4pipe.display.safe_text import safe_json
 from c4pipe.errors import LostDataError, UsageError
-from c4pipe.io import (
-    AtomicFile,
-    StoragePath,
-    file_sizes,
-    list_names,
-    make_folder,
-    only_run,
-    read_checked_json,
-    read_intact_json,
-    remove_tree,
-    write_bytes,
-    write_checked_json,
-    write_text,
-)
-from c4pipe.runners import Flow, Progress, run_job, spill_folder
+from c4pipe.io.atomic import AtomicFile, make_folder, write_bytes, write_text
+from c4pipe.io.checked_json import read_checked_json, read_intact_json, write_checked_json
+from c4pipe.io.lock import only_run
+from c4pipe.io.paths import StoragePath, file_sizes, list_names, remove_tree
+from c4pipe.runners.flow import Flow
+from c4pipe.runners.progress import Progress
+from c4pipe.runners.runner import run_job, spill_folder
 from c4pipe.vocab import sample, train
 from c4pipe.vocab.description import FORMAT, MODEL, NAME, PIECES, VERSION, check_file, read_description
 from c4pipe.vocab.sample import Counts, Portion

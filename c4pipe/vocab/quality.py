@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from c4pipe.io import StoragePath
+from c4pipe.io.paths import StoragePath
 from c4pipe.vocab.sentencepiece_model import load_model
 from c4pipe.vocab.sources import Reading, encoded, read
 

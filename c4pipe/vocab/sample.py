@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from c4pipe.errors import DamagedFileError
-from c4pipe.io import StoragePath, decode_checked_json, encode_checked_json
+from c4pipe.io.checked_json import decode_checked_json, encode_checked_json
+from c4pipe.io.paths import StoragePath
 
 BINS = 1 << 16
 """Ranges of page keys in which text is counted."""

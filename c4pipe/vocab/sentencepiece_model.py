@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from c4pipe.errors import UsageError
-from c4pipe.io import StoragePath
+from c4pipe.io.paths import StoragePath
 from c4pipe.vocab.description import check_file
 
 

@@ -15,21 +15,18 @@ import mmh3
 import numpy as np
 import pyarrow as pa
 
-from c4pipe.corpus import (
-    UNREADABLE,
-    format_of,
-    manifest,
-    open_binary,
-    open_language,
-    parquet_file,
-    parquet_tables,
-    tables_of,
-)
-from c4pipe.display import error_reason
+from c4pipe.corpus import manifest
+from c4pipe.corpus.locations import open_binary
+from c4pipe.corpus.opened import open_language
+from c4pipe.corpus.shard_reader import UNREADABLE, format_of, parquet_file, parquet_tables, tables_of
+from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters import normalise_url, page_key
-from c4pipe.io import StoragePath, file_size, file_sizes, list_names, storage_path
-from c4pipe.wet import DAMAGE, TEXT_ENDINGS, Damage, is_json, is_parquet, parse_row, read_lines
+from c4pipe.filters.urls import normalise_url, page_key
+from c4pipe.io.paths import StoragePath, file_size, file_sizes, list_names, storage_path
+from c4pipe.wet.damage import DAMAGE, Damage
+from c4pipe.wet.text_layout import TEXT_ENDINGS, is_json, is_parquet
+from c4pipe.wet.text_lines import read_lines
+from c4pipe.wet.text_pages import parse_row
 
 ENDINGS = TEXT_ENDINGS
 """The endings of files that can be read; the ending tells the format."""

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from c4pipe.display import error_reason
+from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError
-from c4pipe.io import StoragePath, storage_path, write_bytes
-from c4pipe.runners import Flow, Spill, Step
+from c4pipe.io.atomic import write_bytes
+from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.runners.flow import Flow, Step
+from c4pipe.runners.spill import Spill
 from c4pipe.vocab import sample
 from c4pipe.vocab.sample import Portion
 from c4pipe.vocab.sources import Reading, encoded, read

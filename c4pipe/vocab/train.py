@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from c4pipe.errors import C4pipeError, DamagedFileError, UsageError
-from c4pipe.io import StoragePath, naming, storage_path
-from c4pipe.runners import end_with
+from c4pipe.io.atomic import naming
+from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.runners.worker import end_with
 from c4pipe.vocab.description import SENTINELS
 from c4pipe.vocab.sample import SENTENCE_BYTES, Portion, sentences
 from c4pipe.vocab.sentencepiece_model import SentencePieceModel, sentinel_names

@@ -3,9 +3,9 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from c4pipe.corpus import MANIFEST
+from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.errors import UsageError
-from c4pipe.runners import check_runner
+from c4pipe.runners.runner import check_runner
 from c4pipe.vocab.options import VocabOptions
 from c4pipe.vocab.sources import Reading, find_pages, source_labels
 

@@ -2,7 +2,3 @@
 
 A stream of bytes comes in; `Page` and `Damage` objects go out, in the order of the file.
 """
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -3,7 +3,8 @@
 import json
 from typing import Any, TextIO
 
-from c4pipe.io import AtomicFile, StoragePath, naming
+from c4pipe.io.atomic import AtomicFile, naming
+from c4pipe.io.paths import StoragePath
 from c4pipe.wet.damage import Damage
 
 MOST = 10_000

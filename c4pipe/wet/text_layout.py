@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
 
-from c4pipe.display import suggestion
+from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import UsageError
 
 TEXT_ENDINGS = (

@@ -13,7 +13,7 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from c4pipe.beam import CleanPages, KeepNewest, Page, ReadPages, RemoveRepeatedSpans, WriteCorpus
-from c4pipe.recipes import choose_recipe
+from c4pipe.recipes.choose import choose_recipe
 
 
 def make_parser() -> argparse.ArgumentParser:

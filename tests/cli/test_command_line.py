@@ -13,7 +13,8 @@ from c4pipe.cli import main
 from c4pipe.cli.command_line import parse_command_line, split_command_line
 from c4pipe.errors import UsageError
 from c4pipe.native import kernels
-from c4pipe.runners import RunnerOptions, check_runner
+from c4pipe.runners.runner import check_runner
+from c4pipe.runners.runner_options import RunnerOptions
 
 
 def test_options_of_beam_among_those_of_c4pipe() -> None:

@@ -17,7 +17,7 @@ HEAVY = (
 COMMANDS = """
 import sys
 from c4pipe.cli.main import main
-from c4pipe.runners import lighten
+from c4pipe.runners.worker import lighten
 
 lighten()  # as the command c4pipe does: pyarrow tries to import pandas, and must not
 samples, lists = "samples/crawl", ["--lists", "samples/lists"]

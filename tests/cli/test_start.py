@@ -14,7 +14,7 @@ from c4pipe.cli.main import make_parser
 SMALL = """
 import sys
 from c4pipe.cli.main import main
-from c4pipe.runners import lighten
+from c4pipe.runners.worker import lighten
 
 lighten()  # as the command c4pipe does: pyarrow tries to import pandas, which imports much else
 command = ["clean", "samples/crawl", "--lists", "samples/lists", "--work", sys.argv[1], "--workers", "1", "--quiet"]
@@ -63,6 +63,6 @@ def test_the_server_is_started_for_workers_alone(
     (tmp_path / "a.gz").touch()
     (tmp_path / "crawl").mkdir()
     started: list[str] = []
-    monkeypatch.setattr("c4pipe.runners.start_server", started.append)
+    monkeypatch.setattr("c4pipe.runners.fork_server.start_server", started.append)
     start_workers(argparse.Namespace(workers=workers, runner=runner), inputs)
     assert started == ["c4pipe.jobs.worker_imports"] * starts

@@ -8,7 +8,9 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from c4pipe.clean import RecipeEvaluator, RuleResources, work_file
+from c4pipe.clean import work_file
+from c4pipe.clean.evaluator import RecipeEvaluator
+from c4pipe.clean.resources import RuleResources
 from c4pipe.dedup.finish import PageFinisher
 from c4pipe.recipes.presets import TFDS
 from c4pipe.recipes.recipe_lists import Lists

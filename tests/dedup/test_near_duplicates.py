@@ -15,7 +15,7 @@ import pytest
 
 import c4pipe
 from c4pipe.cli.main import main
-from c4pipe.corpus import Corpus
+from c4pipe.corpus.opened import Corpus
 from c4pipe.dedup import near_finish
 from c4pipe.dedup.near_pages import NEAR_SHUFFLES
 from c4pipe.errors import LostDataError

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from c4pipe.dedup import near_pages, shuffle
 from c4pipe.dedup.near_pages import BAND_ROW, NEAR_PAGE, PAIR
-from c4pipe.filters import Rows, minhash
+from c4pipe.filters import minhash
+from c4pipe.filters.duplicates import Rows
 from c4pipe.filters.english_words import english_words
 from scripts.make_near_curve import PLOT, plot, share_a_band
 from tests.helpers.near_crawls import jaccard, joined, made_words

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from c4pipe.display import error_reason, plain_reason, suggestion
+from c4pipe.display.mistakes import error_reason, plain_reason, suggestion
 
 
 def reason_of(error_type: type[BaseException], work: object, with_path: bool = False) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from c4pipe.recipes import find_recipe
+from c4pipe.recipes.presets import find_recipe
 from tests.docs.not_run import NOT_RUN
 from tests.helpers.doc_examples import expected_lines, python_blocks
 from tests.helpers.documents import PAGES, ROOT, code_blocks, indented_commands, page

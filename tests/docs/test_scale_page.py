@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from c4pipe.corpus import SHARD_BYTES
+from c4pipe.corpus.layout import SHARD_BYTES
 from c4pipe.dedup import shuffle, write_steps
-from c4pipe.display import format_number
-from c4pipe.filters import SPAN_ROW, URL_ROW
+from c4pipe.display.units import format_number
+from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW
 from scripts import make_scale_table as crawl
 from tests.helpers.documents import folded, page, section, table_rows
 

@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
-from c4pipe.filters import minhash, url_key
-from c4pipe.filters.urls import normalise_url
+from c4pipe.filters import minhash
+from c4pipe.filters.urls import normalise_url, url_key
 from c4pipe.wet.page import Page
 
 TIMESTAMP = "2019-04-18T10:12:43Z"

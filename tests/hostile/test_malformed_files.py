@@ -13,13 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from c4pipe import read
-from c4pipe.clean import read_header
+from c4pipe.clean.work_reader import read_header
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.corpus.layout import Layout
 from c4pipe.dedup.publishers import DRAFT, STAGING, read_draft
 from c4pipe.errors import UsageError
-from c4pipe.io import json_file, sign_footer
+from c4pipe.io import json_file
+from c4pipe.io.parquet_footer import sign_footer
 from c4pipe.recipes.presets import C4, RECIPES
 from c4pipe.recipes.recipe import STAGES
 from c4pipe.recipes.stored_recipe import check_recipe

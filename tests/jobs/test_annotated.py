@@ -12,7 +12,7 @@ import pytest
 import c4pipe
 from c4pipe.clean import annotated_file, annotated_folder
 from c4pipe.cli import main
-from c4pipe.io import sign_footer
+from c4pipe.io.parquet_footer import sign_footer
 from tests.helpers.crawls import LISTS, SAMPLES
 from tests.helpers.s3 import store_of
 from tests.helpers.web import serve

@@ -8,12 +8,13 @@ import pytest
 
 from c4pipe.cli import main
 from c4pipe.filters.robots import RobotsRule
-from c4pipe.io import NetworkOptions
+from c4pipe.io.retry import NetworkOptions
 from c4pipe.jobs import robots_job
 from c4pipe.jobs.robots_parts import ReadRobots
 from c4pipe.recipes.robots_list import RobotsList, read_robots_list
-from c4pipe.runners import Progress, RunnerOptions
-from c4pipe.wet import Selection, find_inputs
+from c4pipe.runners.progress import Progress
+from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.wet.inputs import Selection, find_inputs
 from tests.helpers.robots import member, response
 
 REFUSE = "User-agent: *\nDisallow: /private\n"

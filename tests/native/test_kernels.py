@@ -88,7 +88,7 @@ def test_an_extension_of_other_sources_is_told_wherever_it_is_needed(copy: Path)
     shutil.copy(file, copy / file.name)
     code = copy / "__init__.py"
     code.write_text(code.read_text("utf-8").replace(f"VERSION = {VERSION}\n", f"VERSION = {VERSION + 1}\n"), "utf-8")
-    run = shown(copy, "from c4pipe.recipes import Recipe")
+    run = shown(copy, "from c4pipe.recipes.recipe import Recipe")
     assert run.stderr.splitlines()[-1].startswith(
         "ImportError: the C extension c4pipe.native._text was compiled of other sources than those of this c4pipe: "
     )

@@ -22,8 +22,10 @@ from c4pipe.filters import bad_words, body_lines, packed_lines, sentences, spans
 from c4pipe.filters.bad_words import BadWords
 from c4pipe.filters.pages import contains, exceeds, is_above
 from c4pipe.native import text_kernel
-from c4pipe.recipes import Lists, Recipe, recipe_lists
+from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.presets import find_recipe
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.recipes.rules import RULES
 from c4pipe.wet.page import Page
 

@@ -11,8 +11,9 @@ import c4pipe
 from c4pipe import read
 from c4pipe.cli.main import main
 from c4pipe.errors import UsageError
-from c4pipe.recipes import Lists, recipe_lists
+from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.language_model import LanguageModel
+from c4pipe.recipes.recipe_lists import Lists
 from tests.helpers.crawls import LISTS, SAMPLES
 from tests.helpers.language_models import LABELS, SHA256, WORDS, lid176, model_bytes
 

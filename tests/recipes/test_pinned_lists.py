@@ -13,7 +13,8 @@ import pytest
 
 from c4pipe.cli import main
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.recipes import choose_recipe, pinned_lists, recipe_lists
+from c4pipe.recipes import pinned_lists, recipe_lists
+from c4pipe.recipes.choose import choose_recipe
 from tests.helpers import loopback
 from tests.helpers.crawls import files_of
 from tests.helpers.web_data import SHIPPED

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from c4pipe.clean import RecipeEvaluator, RuleResources
+from c4pipe.clean.evaluator import RecipeEvaluator
+from c4pipe.clean.resources import RuleResources
 from c4pipe.cli import main
 from c4pipe.recipes.presets import C4
 from c4pipe.report import dedup_data, length_histogram, report_data, report_view

@@ -25,9 +25,6 @@ ROOMS = sorted(path.parent for path in PACKAGE.glob("*/__init__.py"))
 MODULES = sorted(PACKAGE.rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
-SAME_IN_EACH_ROOM = {"api", "options", "steps"}
-"""These names mean the same in each room: the Python API, the options of a job, the steps of its graph."""
-
 NOT_ROOMS = {"api", "cases", "data", "docs", "helpers", "hostile", "rooms"}
 """Folders of tests that belong to no room: the public API, cases, pages, documentation, hostile input, this one."""
 
@@ -89,22 +86,25 @@ def test_no_import_is_hidden_from_the_contract() -> None:
     assert set(hidden) <= {"c4pipe/__init__.py", "c4pipe/native/__init__.py"}
 
 
-@pytest.mark.parametrize(("paths", "limit"), [(MODULES, 299), (TESTS, 500)], ids=["package", "tests"])
-def test_modules_are_short(paths: list[Path], limit: int) -> None:
-    lengths = {relative(path): len(path.read_text().splitlines()) for path in paths}
-    assert {path: length for path, length in lengths.items() if length > limit} == {}
+def test_test_modules_are_short() -> None:
+    lengths = {relative(path): len(path.read_text().splitlines()) for path in TESTS}
+    assert {path: length for path, length in lengths.items() if length > 500} == {}
 
 
-def test_rooms_import_the_faces_of_other_rooms() -> None:
-    """A room imports what another room's `__init__.pyi` names, or one of its modules as a whole, not what is inside."""
-    inside = []
+def test_an_import_inside_the_package_names_the_module() -> None:
+    """A reader sees from the import which file is meant. Faces (`__init__.pyi`) are for users."""
+    hidden = []
     for path in MODULES:
-        room = path.parent.name
         for node in ast.walk(ast.parse(path.read_text())):
             names = node.module.split(".") if isinstance(node, ast.ImportFrom) and node.module else []
-            if len(names) > 2 and names[0] == "c4pipe" and names[1] != room:
-                inside.append(f"{relative(path)} imports {node.module}")  # type: ignore[attr-defined]
-    assert inside == []
+            if names[:1] == ["c4pipe"] and len(names) == 2 and path.parent != PACKAGE:
+                room = PACKAGE / names[1]
+                hidden += [
+                    f"{relative(path)}: {alias.name}"
+                    for alias in node.names  # type: ignore[attr-defined]
+                    if room.is_dir() and not (room / f"{alias.name}.py").exists() and names[1] != "native"
+                ]
+    assert hidden == []
 
 
 @pytest.mark.parametrize(
@@ -118,16 +118,6 @@ def test_the_face_of_a_room_can_be_imported(room: Path) -> None:
             module = importlib.import_module(f"c4pipe.{room.name}.{node.module}")
             assert getattr(face, alias.name) is getattr(module, alias.name)
             assert alias.name in face.__all__
-
-
-def test_module_names_mean_one_thing() -> None:
-    """A module of `cli` has the name of its command, which the module that does the work may have too."""
-    paths = defaultdict(list)
-    for path in MODULES:
-        if path.stem not in {"__init__", *SAME_IN_EACH_ROOM}:
-            paths[path.stem].append(relative(path))
-    work = {name: [path for path in found if not path.startswith("c4pipe/cli/")] for name, found in paths.items()}
-    assert {name: found for name, found in work.items() if len(found) > 1} == {}
 
 
 def test_tests_mirror_the_rooms() -> None:

@@ -11,7 +11,7 @@ from c4pipe.runners import worker
 
 SCRIPT = """
 import sys
-from c4pipe.runners import lighten
+from c4pipe.runners.worker import lighten
 
 MB = 1 << 20
 
@@ -32,7 +32,7 @@ print((most - resident()) // MB)
 
 COMPUTE = """
 import sys
-from c4pipe.runners import lighten
+from c4pipe.runners.worker import lighten
 
 lighten()
 import pyarrow as pa

@@ -19,12 +19,14 @@ from hypothesis import strategies as st
 from isal import isal_zlib
 
 from c4pipe.cli import main
-from c4pipe.corpus import Shard
 from c4pipe.corpus.layout import ShardId
-from c4pipe.io import sign_footer, write_checked_json
-from c4pipe.tokens import find_pages, join_parts, token_parts
+from c4pipe.corpus.shard_reader import Shard
+from c4pipe.io.checked_json import write_checked_json
+from c4pipe.io.parquet_footer import sign_footer
+from c4pipe.tokens import join_parts, token_parts
 from c4pipe.tokens.join_parts import JoinParts, JoinTask
 from c4pipe.tokens.token_manifest import FORMAT, TokenSet
+from c4pipe.tokens.token_pages import find_pages
 from c4pipe.tokens.token_parts import Part
 from tests.helpers.crawls import files_of
 from tests.helpers.megatron import read_indexed

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c4pipe.errors import UsageError
-from c4pipe.recipes import RECIPES, check_recipe
+from c4pipe.recipes.presets import RECIPES
+from c4pipe.recipes.stored_recipe import check_recipe
 from c4pipe.wet import text_lines, text_pages
 from c4pipe.wet.damage import DAMAGE, Damage
 from c4pipe.wet.page import Page

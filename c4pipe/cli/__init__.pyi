@@ -1,1 +1,0 @@
-from .main import run as run
