@@ -38,21 +38,23 @@ def choose_keepers(flow: Flow, repeats: Any, spill: str, size: int) -> tuple[Any
         (group, packed MARKS), when each span's keeper is its first place; (group, packed PLACEs) of all changes to
         that; the reports of the steps, as collections. `marks` and `changes` must each be read by one more step.
     """
-    first = flow.do("Mark first copies", flow.group("Group repeated spans", repeats), MarkFirst(spill, size))
-    claims = flow.join("Claims to their group", marks=first["marks"], claims=first["claims"], hosts=first["hosts"])
-    granted = flow.do("Grant claims", claims, GrantClaims(spill, size))
+    first = flow.map("Mark first copies", flow.group_by_key("Group repeated spans", repeats), MarkFirst(spill, size))
+    claims = flow.co_group_by_key(
+        "Claims to their group", marks=first["marks"], claims=first["claims"], hosts=first["hosts"]
+    )
+    granted = flow.map("Grant claims", claims, GrantClaims(spill, size))
     conflicts, changes, reports = granted["conflicts"], granted["changes"], [first[REPORT], granted[REPORT]]
     leaving: dict[str, Any] = {}
     for number in range(1, ROUNDS + 1):
         known = {"conflicts": conflicts, "changes": changes}
-        options = flow.join(f"Options to their group {number}", **known, options=first["options"], **leaving)
-        asked = flow.do(f"Ask keepers {number}", options, AskKeepers(spill, size, ROUNDS - number))
-        requests = flow.join(
+        options = flow.co_group_by_key(f"Options to their group {number}", **known, options=first["options"], **leaving)
+        asked = flow.map(f"Ask keepers {number}", options, AskKeepers(spill, size, ROUNDS - number))
+        requests = flow.co_group_by_key(
             f"Requests to their group {number}", **known, requests=asked["requests"], leaving=asked["leaving"]
         )
-        accepted = flow.do(f"Accept keepers {number}", requests, AcceptKeepers(spill, size, ROUNDS - number))
-        changes = flow.merge(f"Changes {number}", changes, accepted["changes"])
-        leaving = {"leaving": flow.merge(f"Leaving {number}", *leaving.values(), asked["leaving"])}
+        accepted = flow.map(f"Accept keepers {number}", requests, AcceptKeepers(spill, size, ROUNDS - number))
+        changes = flow.flatten(f"Changes {number}", changes, accepted["changes"])
+        leaving = {"leaving": flow.flatten(f"Leaving {number}", *leaving.values(), asked["leaving"])}
         reports += [asked[REPORT], accepted[REPORT]]
     return first["marks"], changes, reports
 

@@ -46,21 +46,25 @@ def find_near_duplicates(flow: Flow, files: Any, stale: Any, plan: DedupPlan) ->
         (group, packed PAIRs) of each page to drop, with the page that stays in its place; (group, the pages that stay,
         see `near_finish`); the reports of the steps.
     """
-    read = flow.do("Read bands", flow.join("Stale captures to bands", files=files, stale=stale), ReadBands(plan))
-    found = flow.do("Find candidates", flow.group("Group bands", read["rows"]), FindCandidates(plan))
-    asked = flow.join("Candidates to their group", files=files, pairs=found["rows"])
-    sent = flow.do("Send signatures", asked, SendSignatures(plan))
-    received = flow.join("Signatures to their group", files=files, pairs=sent["pairs"], signatures=sent["signatures"])
-    connected = flow.do("Compare signatures", received, CompareSignatures(plan))
+    read = flow.map(
+        "Read bands", flow.co_group_by_key("Stale captures to bands", files=files, stale=stale), ReadBands(plan)
+    )
+    found = flow.map("Find candidates", flow.group_by_key("Group bands", read["rows"]), FindCandidates(plan))
+    asked = flow.co_group_by_key("Candidates to their group", files=files, pairs=found["rows"])
+    sent = flow.map("Send signatures", asked, SendSignatures(plan))
+    received = flow.co_group_by_key(
+        "Signatures to their group", files=files, pairs=sent["pairs"], signatures=sent["signatures"]
+    )
+    connected = flow.map("Compare signatures", received, CompareSignatures(plan))
     reports = [each[REPORT] for each in (read, found, sent, connected)]
     for number in range(1, ROUNDS + 1):
-        grouped = flow.group(f"Connected pages to their group {number}", connected["rows"])
-        connected = flow.do(f"Connect pages {number}", grouped, ConnectPages(plan))
+        grouped = flow.group_by_key(f"Connected pages to their group {number}", connected["rows"])
+        connected = flow.map(f"Connect pages {number}", grouped, ConnectPages(plan))
         reports.append(connected[REPORT])
-    last = flow.join("Clusters to their group", clusters=connected["rows"], copies=read["copies"])
-    dropped = flow.do("Choose pages", last, ChoosePages(plan))
-    asked = flow.join("Pages that stay to their group", files=files, staying=dropped["staying"])
-    named = flow.do("Name pages that stay", asked, NamePages(plan))
+    last = flow.co_group_by_key("Clusters to their group", clusters=connected["rows"], copies=read["copies"])
+    dropped = flow.map("Choose pages", last, ChoosePages(plan))
+    asked = flow.co_group_by_key("Pages that stay to their group", files=files, staying=dropped["staying"])
+    named = flow.map("Name pages that stay", asked, NamePages(plan))
     return dropped["rows"], named["rows"], [*reports, dropped[REPORT], named[REPORT]]
 
 

@@ -18,24 +18,24 @@ class BeamFlow:
         """Returns these elements, reshuffled: else one worker would get them all."""
         return self._pipeline | name >> beam.Create(elements) | f"Spread: {name}" >> beam.Reshuffle()
 
-    def do(self, name: str, elements: beam.PCollection, step: Step) -> Mapping[str, beam.PCollection]:
+    def map(self, name: str, elements: beam.PCollection, step: Step) -> Mapping[str, beam.PCollection]:
         """Applies a step to each element and returns its outputs, by name."""
         outputs = elements | name >> beam.ParDo(_StepFn(step)).with_outputs(*step.outputs)
         return {output: outputs[output] for output in step.outputs}
 
-    def group(self, name: str, pairs: beam.PCollection) -> beam.PCollection:
+    def group_by_key(self, name: str, pairs: beam.PCollection) -> beam.PCollection:
         """Groups pairs (key, value) by key: returns pairs (key, values)."""
         return pairs | name >> beam.GroupByKey()
 
-    def join(self, name: str, **pairs: beam.PCollection) -> beam.PCollection:
+    def co_group_by_key(self, name: str, **pairs: beam.PCollection) -> beam.PCollection:
         """Groups several collections of pairs (key, value): returns pairs (key, values by the collection's name)."""
         return pairs | name >> beam.CoGroupByKey()
 
-    def merge(self, name: str, *collections: beam.PCollection) -> beam.PCollection:
+    def flatten(self, name: str, *collections: beam.PCollection) -> beam.PCollection:
         """Returns the elements of all collections."""
         return collections | name >> beam.Flatten()
 
-    def fold(self, name: str, elements: beam.PCollection, add: Callable[[Iterable[Any]], Any]) -> beam.PCollection:
+    def combine(self, name: str, elements: beam.PCollection, add: Callable[[Iterable[Any]], Any]) -> beam.PCollection:
         """Returns one element: the sum of all."""
         return elements | name >> beam.CombineGlobally(add)
 

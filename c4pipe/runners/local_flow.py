@@ -21,7 +21,7 @@ Collection = list[Any] | Pairs
 
 
 class _Sum(list[Any]):
-    """The one element that a fold gives."""
+    """The one element that `combine` gives."""
 
 
 class Workers:
@@ -69,8 +69,8 @@ class Workers:
 class LocalFlow:
     """Runs each step at once when it is added: in this process with one worker, in several processes with more.
 
-    Several processes work on the next steps, too, until an output of a step is used. To the sum of a fold, this process
-    applies a step itself meanwhile: it has the reports in memory, and it has loaded what describes them.
+    Several processes work on the next steps, too, until an output of a step is used. A step whose input is a sum runs
+    in the main process: the reports are there already.
     """
 
     def __init__(self, count: int, workers: Workers | None = None) -> None:
@@ -98,7 +98,7 @@ class LocalFlow:
         """Returns these elements."""
         return list(elements)
 
-    def do(self, name: str, elements: list[Any], step: Step) -> Mapping[str, Collection]:
+    def map(self, name: str, elements: list[Any], step: Step) -> Mapping[str, Collection]:
         """Applies a step to each element and returns its outputs, by name."""
         if isinstance(elements, _Sum) and not any(each.runs for each in self._running):
             self._workers.end_meanwhile()  # what follows is the end of the job
@@ -116,11 +116,11 @@ class LocalFlow:
         finally:
             step.teardown()
 
-    def group(self, name: str, pairs: Collection) -> list[Any]:
+    def group_by_key(self, name: str, pairs: Collection) -> list[Any]:
         """Groups pairs (key, value) by key: returns pairs (key, values)."""
         return list(_by_key(pairs).items())
 
-    def join(self, name: str, **pairs: Collection) -> list[Any]:
+    def co_group_by_key(self, name: str, **pairs: Collection) -> list[Any]:
         """Groups several collections of pairs (key, value): returns pairs (key, values by the collection's name)."""
         groups: dict[Any, dict[str, Any]] = {}
         for collection, some in pairs.items():
@@ -128,12 +128,12 @@ class LocalFlow:
                 groups.setdefault(key, {each: [] for each in pairs})[collection] = values
         return list(groups.items())
 
-    def merge(self, name: str, *collections: Collection) -> Collection:
+    def flatten(self, name: str, *collections: Collection) -> Collection:
         """Returns the elements of all collections, which are of one kind."""
         elements = chain.from_iterable(collections)
         return Pairs(elements) if any(isinstance(each, Pairs) for each in collections) else list(elements)
 
-    def fold(self, name: str, elements: list[Any], add: Callable[[Iterable[Any]], Any]) -> list[Any]:
+    def combine(self, name: str, elements: list[Any], add: Callable[[Iterable[Any]], Any]) -> list[Any]:
         """Returns one element: the sum of all."""
         return _Sum([add(elements)])
 

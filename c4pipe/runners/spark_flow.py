@@ -66,7 +66,7 @@ class SparkFlow:
         """Returns these elements; a step has a task for each."""
         return Created(name, elements)
 
-    def do(self, name: str, elements: Created | Joined, step: Step) -> Mapping[str, list[Output]]:
+    def map(self, name: str, elements: Created | Joined, step: Step) -> Mapping[str, list[Output]]:
         """Runs a step to its end, and returns its outputs, by name."""
         labels = {output: f"{name}: {output}" for output in step.outputs}
         results = self._elements(elements).mapPartitions(partial(_work, pickle.dumps(step)))
@@ -79,20 +79,20 @@ class SparkFlow:
         self._context.runJob(shuffled, _exhaust, [_SUMS])
         return {output: [Output(shuffled, label)] for output, label in labels.items()}
 
-    def group(self, name: str, pairs: Created | list[Output]) -> Joined:
+    def group_by_key(self, name: str, pairs: Created | list[Output]) -> Joined:
         """Groups pairs (key, value) by key: returns pairs (key, values)."""
         return Joined([("", output) for output in self._outputs(pairs)], _group)
 
-    def join(self, name: str, **pairs: Created | list[Output]) -> Joined:
+    def co_group_by_key(self, name: str, **pairs: Created | list[Output]) -> Joined:
         """Groups several collections of pairs (key, value): returns pairs (key, values by the collection's name)."""
         given = [(name, output) for name, some in pairs.items() for output in self._outputs(some)]
         return Joined(given, partial(_join, tuple(pairs)))
 
-    def merge(self, name: str, *collections: list[Output]) -> list[Output]:
+    def flatten(self, name: str, *collections: list[Output]) -> list[Output]:
         """Returns the elements of all collections."""
         return [output for collection in collections for output in collection]
 
-    def fold(self, name: str, elements: list[Output], add: Callable[[Iterable[Any]], Any]) -> Created:
+    def combine(self, name: str, elements: list[Output], add: Callable[[Iterable[Any]], Any]) -> Created:
         """Returns one element: the sum of all."""
         self._describe(name)
         sums: list[Any] = []

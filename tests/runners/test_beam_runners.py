@@ -153,7 +153,7 @@ class Fail(Step):
 @pytest.mark.parametrize("runner", ["DirectRunner", "BundleBasedDirectRunner"])
 def test_a_failure_is_one_sentence(runner: str) -> None:
     def graph(flow: Flow) -> None:
-        flow.do("Fail", flow.create("One", ["a.wet"]), Fail())
+        flow.map("Fail", flow.create("One", ["a.wet"]), Fail())
 
     with pytest.raises(C4pipeError, match=r"^no such file: a\.wet \(OSError\)$"):
         run_job(graph, RunnerOptions(runner=runner, quiet=True), tasks=1)

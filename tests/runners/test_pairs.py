@@ -46,9 +46,9 @@ def test_collections_of_pairs_are_merged_and_joined(
     first: list[tuple[int, bytes]], others: list[tuple[int, bytes]], known: list[tuple[int, int]]
 ) -> None:
     with LocalFlow(1) as flow:
-        merged = flow.merge("All", Pairs(first), Pairs(others))
-        joined = dict(flow.join("Join", merged=merged, known=known))
-        groups = dict(flow.group("First", Pairs(first)))
+        merged = flow.flatten("All", Pairs(first), Pairs(others))
+        joined = dict(flow.co_group_by_key("Join", merged=merged, known=known))
+        groups = dict(flow.group_by_key("First", Pairs(first)))
     assert {key: list(values) for key, values in groups.items()} == grouped(first)
     assert set(joined) == {key for key, _ in [*first, *others, *known]}
     for key, by_name in joined.items():
