@@ -19,7 +19,7 @@ import clusters
 from apache_beam.options.pipeline_options import PipelineOptions
 from fetch import fetch
 
-from c4pipe.runners.beam_flow import BeamFlow
+from c4pipe.runners.beam_runner import BeamFlow
 from c4pipe.runners.flow import Step
 
 ELEMENTS, SECONDS = 8, 1.0

@@ -88,7 +88,7 @@ def test_only_the_two_modules_that_the_page_names_import_beam_at_their_top() -> 
     """Which modules may import it at all is a contract in pyproject.toml."""
     found = [str(path.relative_to(PACKAGE)) for path in sorted(PACKAGE.rglob("*.py")) if imports_beam_at_the_top(path)]
     found = [name for name in found if not name.startswith("beam/")]  # a room that nothing inside the package imports
-    assert found == ["runners/beam_flow.py", "runners/beam_runner.py"]
+    assert found == ["runners/beam_runner.py", "runners/beam_runner.py"]
     assert all(f"`{name}`" in section(PAGE, "The rooms") for name in found)
 
 

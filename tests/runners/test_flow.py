@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from c4pipe.errors import C4pipeError
 from c4pipe.runners import runner
-from c4pipe.runners.beam_flow import BeamFlow
+from c4pipe.runners.beam_runner import BeamFlow
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.local_flow import LocalFlow, Workers
 from c4pipe.runners.runner import run_job

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from c4pipe.runners.local_flow import LocalFlow
-from c4pipe.runners.pairs import PackedValues, Pairs
+from c4pipe.runners.local_flow import LocalFlow, PackedValues, Pairs
 
 BLOCKS = st.lists(st.tuples(st.integers(0, 5), st.binary(max_size=5)))
 NUMBERS = st.lists(st.tuples(st.sampled_from("abc"), st.integers()))

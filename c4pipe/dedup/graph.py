@@ -4,12 +4,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from c4pipe.clean import examples
-from c4pipe.dedup.dedup_plan import DedupPlan
-from c4pipe.dedup.dedup_step import REPORT, Files
-from c4pipe.dedup.find_steps import FindRepeats, FindStaleCaptures, ReadSpans, ReadUrls
-from c4pipe.dedup.keeper_steps import choose_keepers
-from c4pipe.dedup.near_steps import find_near_duplicates
-from c4pipe.dedup.write_steps import CountHosts, CountRepeats, FinishPages, Publish, ReadExamples, WriteShard
+from c4pipe.dedup.finish import CountHosts, CountRepeats, FinishPages, Publish, ReadExamples, WriteShard
+from c4pipe.dedup.near import find_near_duplicates
+from c4pipe.dedup.occurrences import FindRepeats, FindStaleCaptures, ReadSpans, ReadUrls
+from c4pipe.dedup.step import REPORT, DedupPlan, Files
+from c4pipe.dedup.survivors import choose_keepers
 from c4pipe.runners import control_totals
 from c4pipe.runners.flow import Flow
 
