@@ -12,7 +12,7 @@ from c4pipe.beam.page_schema import Page
 from c4pipe.beam.span_fns import CountJoined, FindRepeats, FinishPages, SendPages
 from c4pipe.beam.stage_reports import REPORT, CheckTotals, PageTransform, check_batch
 from c4pipe.beam.tagged_blocks import CHANGES, MARKED, Block, bucket_bits
-from c4pipe.dedup import spans, survivors
+from c4pipe.dedup import step, survivors
 from c4pipe.errors import UsageError
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
@@ -107,7 +107,7 @@ class RemoveRepeatedSpans(PageTransform):
 
     @property
     def _moves_keepers(self) -> bool:
-        return spans.moves_keepers(self._rules.recipe.parameters("repeated_span"))
+        return step.moves_keepers(self._rules.recipe.parameters("repeated_span"))
 
     def _marks(self, spans: beam.PCollection) -> tuple[list[beam.PCollection], list[beam.PCollection]]:
         """Returns the blocks of marks and of changes to them, by bucket of the page, and the reports of these steps."""

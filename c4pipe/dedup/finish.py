@@ -21,12 +21,12 @@ from c4pipe.clean.verdicts import DROPPED_LANGUAGE
 from c4pipe.clean.work_file import PAGE_COLUMNS
 from c4pipe.clean.work_folder import find_work_files
 from c4pipe.clean.work_reader import read_kept, read_stale
-from c4pipe.dedup import near, shuffle, write
-from c4pipe.dedup.near import HOSTS, NearDuplicates
+from c4pipe.dedup import near_duplicates, shuffle, write
+from c4pipe.dedup.near_duplicates import HOSTS, NearDuplicates
 from c4pipe.dedup.near_pages import PAIR
+from c4pipe.dedup.occurrences import MARKS, PLACE
 from c4pipe.dedup.removals import JOINED, REPEAT, Removals, joined_copies, most_repeated, with_texts
 from c4pipe.dedup.shuffle import STALE_ROW
-from c4pipe.dedup.occurrences import MARKS, PLACE
 from c4pipe.dedup.step import REPORT, DedupPlan, DedupStep, files_of, rows_of, step_report
 from c4pipe.dedup.write import write_shard
 from c4pipe.display.excerpts import excerpt
@@ -250,7 +250,7 @@ class FinishPages(DedupStep):
         hosts = [np.empty(0, HOSTS)]
         for file, path in files_of(grouped):
             if len(near.rows(file)):
-                hosts.append(near.host_pairs(*near.urls(storage_path(path), file)))
+                hosts.append(near_duplicates.host_pairs(*near.urls(storage_path(path), file)))
             shown = SmallestKeys() if path in self._shown else None
             rows = rows_of(stale, file)
             for pages in self._finish_file(file, storage_path(path), rows, near, removals, counts, seen, shown):
@@ -277,14 +277,14 @@ class FinishPages(DedupStep):
 
     def _copied(self, hosts: Rows, reports: list[control_totals.Report]) -> Iterator[tuple[int, bytes]]:
         """Yields the pairs of hosts of a group, each once, by bucket."""
-        rows = near.add_up(hosts)
+        rows = near_duplicates.add_up(hosts)
         reports.append(control_totals.sent("copied_hosts", shuffle.totals(rows)))
         for bucket, packed in shuffle.bucketed(rows, self._plan.url_bits):
             yield bucket, self._spill.send(packed)
 
     def _near(self, grouped: Mapping[str, Iterable[Any]], reports: list[control_totals.Report]) -> NearDuplicates:
         pairs = self._receive("near_duplicates", grouped.get("near", ()), PAIR, reports)
-        staying = [near.decode(each) for each in self._spill.receive(grouped.get("stayed", ()))]
+        staying = [near_duplicates.decode(each) for each in self._spill.receive(grouped.get("stayed", ()))]
         for table in staying:
             reports.append(control_totals.received("stayed", shuffle.totals(table["page_key"].to_numpy())))
         return NearDuplicates(pairs, staying)
@@ -362,7 +362,7 @@ class CountHosts(DedupStep):
         """Counts the pages of the pairs of hosts of a bucket."""
         reports: list[control_totals.Report] = []
         rows = self._receive("copied_hosts", element[1], HOSTS, reports)
-        yield step_report(*reports, {"near_hosts": near.most_copied(rows)})
+        yield step_report(*reports, {"near_hosts": near_duplicates.most_copied(rows)})
 
 
 class WriteShard(DedupStep):
@@ -400,8 +400,8 @@ class ReadExamples(Step):
         files = list(find_work_files([storage_path(each) for each in self._plan.work]).values())
         repeats = with_texts(element.get("repeats", ()), files, span["size"]) if span else []
         report = {**element, "clean_examples": clean_examples, "repeats": repeats}
-        report["near_clusters"] = near.largest_clusters(element.get("near_clusters", ()))
-        report["near_hosts"] = near.with_names(element.get("near_hosts", ()), files)
+        report["near_clusters"] = near_duplicates.largest_clusters(element.get("near_clusters", ()))
+        report["near_hosts"] = near_duplicates.with_names(element.get("near_hosts", ()), files)
         publish.prepare_to_finish()  # on this machine, while workers write the shards
         return [(REPORT, report)]
 

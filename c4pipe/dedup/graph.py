@@ -5,7 +5,7 @@ from typing import Any
 
 from c4pipe.clean import examples
 from c4pipe.dedup.finish import CountHosts, CountRepeats, FinishPages, Publish, ReadExamples, WriteShard
-from c4pipe.dedup.near import find_near_duplicates
+from c4pipe.dedup.near_duplicates import find_near_duplicates
 from c4pipe.dedup.occurrences import FindRepeats, FindStaleCaptures, ReadSpans, ReadUrls
 from c4pipe.dedup.step import REPORT, DedupPlan, Files
 from c4pipe.dedup.survivors import choose_keepers

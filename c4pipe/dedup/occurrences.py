@@ -41,11 +41,6 @@ PAGE = np.dtype(_PLACE[:1])
 """The key of a page."""
 
 
-def moves_keepers(span: Mapping[str, Any]) -> bool:
-    """Tells from the parameters of the rule `repeated_span` whether copies of spans can move."""
-    return bool(span) and span["size"] > 1 and span["keep"] == "one"
-
-
 def expand(runs: Rows) -> Rows:
     """Returns a row for each span of some runs, with `count` 1."""
     counts = runs["count"].astype(np.intp)

@@ -21,7 +21,7 @@ from c4pipe.io.atomic import write_bytes
 from c4pipe.io.paths import StoragePath, parquet_source
 from c4pipe.report.profile import domains
 
-NAME = "moved_spans.parquet"
+MOVED_SPANS = "moved_spans.parquet"
 """The file's name in a corpus. Only corpora with `keep = "one"` and spans of several units have it."""
 
 MOVED = np.dtype([("hash", "<u8"), ("page", "<u8"), ("unit", "<u4")])
@@ -35,15 +35,15 @@ def write_moved(folder: StoragePath, blocks: Iterable[bytes]) -> None:
     sink = pa.BufferOutputStream()
     table = pa.table({name: np.ascontiguousarray(rows[name]) for name in MOVED.names or ()})
     pq.write_table(table, sink, write_page_checksum=True)
-    write_bytes(folder / NAME, sink.getvalue().to_pybytes())
+    write_bytes(folder / MOVED_SPANS, sink.getvalue().to_pybytes())
 
 
 def read_moved(folder: StoragePath, hashes: U64) -> Rows:
     """Returns the MOVED rows of a corpus for those spans whose hashes are given. Raises C4pipeError."""
     try:
-        table = pq.read_table(parquet_source(folder / NAME), page_checksum_verification=True)
+        table = pq.read_table(parquet_source(folder / MOVED_SPANS), page_checksum_verification=True)
     except (pa.ArrowException, OSError) as error:
-        raise C4pipeError(f"{folder / NAME} can't be read: {error}") from error
+        raise C4pipeError(f"{folder / MOVED_SPANS} can't be read: {error}") from error
     rows = np.empty(len(table), MOVED)
     for name in MOVED.names or ():
         rows[name] = table[name].to_numpy()

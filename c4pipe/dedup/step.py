@@ -19,7 +19,6 @@ import numpy.typing as npt
 from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.corpus.layout import Layout
 from c4pipe.dedup import shuffle
-from c4pipe.dedup.occurrences import moves_keepers
 from c4pipe.filters.duplicates import Rows
 from c4pipe.runners import control_totals
 from c4pipe.runners.flow import Step
@@ -63,6 +62,11 @@ def read_tallies(folder: str) -> Counter[str]:
         with contextlib.suppress(FileNotFoundError, struct.error):  # it begins just now, or the job has ended
             pages[path.name.partition("-")[0]] += _COUNT.unpack(path.read_bytes())[0]
     return pages
+
+
+def moves_keepers(span: Mapping[str, Any]) -> bool:
+    """Tells from the parameters of the rule `repeated_span` whether copies of spans can move."""
+    return bool(span) and span["size"] > 1 and span["keep"] == "one"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from c4pipe.clean.work_reader import read_kept
-from c4pipe.dedup import near_pages
+from c4pipe.dedup import near_duplicates, near_pages
 from c4pipe.filters.duplicates import Rows
 from c4pipe.filters.spans import U64
 from c4pipe.io.paths import StoragePath
@@ -47,7 +47,7 @@ def staying_pages(
         page_keys: the keys of the pages.
         near: the parameters of the rule `near_duplicate`.
     """
-    crawls = [near.crawl_key(path, near) for path in files]
+    crawls = [near_duplicates.crawl_key(path, near) for path in files]
     found = _pages(files, crawls, stale, lambda pages: _with_key(pages, page_keys))
     sharing, reached, new, pairs = found.slice(0, 0), found, found, np.empty(0, near_pages.PAIR)
     while len(new):

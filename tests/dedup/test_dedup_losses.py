@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from c4pipe.clean.work_reader import read_kept
-from c4pipe.dedup import finish, shuffle, spans, write
+from c4pipe.dedup import finish, occurrences, shuffle, write
 from c4pipe.dedup.shuffle import SHUFFLES, unpack
 from c4pipe.dedup.step import RowStep
 from c4pipe.dedup.write import encode, in_order
@@ -141,7 +141,7 @@ def test_a_work_file_must_come_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         for _ in range(times if path.name.startswith(sorted(crawl)[1]) else 1):
             yield from read_kept(path, *args)
 
-    for module in (spans, finish):
+    for module in (occurrences, finish):
         monkeypatch.setattr(module, "read_kept", unreliable)
     work = write_work(tmp_path / "work", crawl)
     with pytest.raises(LostDataError, match=r"pages were read, .* dropped, .* kept"):

@@ -41,7 +41,7 @@ from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.fact_readers import fact_reader
 from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.resources import RuleResources
-from c4pipe.dedup import shuffle, spans
+from c4pipe.dedup import occurrences, shuffle
 from c4pipe.dedup.removals import Removals
 from c4pipe.dedup.survivors import choose_keepers
 from c4pipe.filters import body_lines, minhash, spans
@@ -278,13 +278,13 @@ def spans_to_remove(recipe: Recipe, facts_by_key: dict[int, PageFacts]) -> tuple
     listed = pa.array([spans.span_hashes(each, span["size"]).tolist() for each in hashes], pa.list_(pa.uint64()))
     first, repeats = find_repeats(shuffle.span_rows(np.arange(len(keys), dtype=np.uint64), 0, listed))
     if span["size"] == 1:
-        removals = Removals(spans.marks_of(repeats, 0), np.empty(0, spans.PLACE), 1)
+        removals = Removals(occurrences.marks_of(repeats, 0), np.empty(0, occurrences.PLACE), 1)
     else:
-        twins = spans.twins_in_group(first, repeats, 0).tobytes()
+        twins = occurrences.twins_in_group(first, repeats, 0).tobytes()
         with LocalFlow(1) as flow:
             marks, changes, _ = choose_keepers(flow, [(0, twins)], "", span["size"])
         blocks = ((block for _, block in each) for each in (marks, changes))
-        marked, changed = map(shuffle.unpack, blocks, (spans.MARKS, spans.PLACE))
+        marked, changed = map(shuffle.unpack, blocks, (occurrences.MARKS, occurrences.PLACE))
         removals = Removals(marked, changed, span["size"])
     gone, stay = ({keys[page]: units for page, units in each.items()} for each in (removals.spans, removals.kept))
     return gone, stay
