@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> None:
     from c4pipe.cli.diff_view import counts_table, example_lines, heads, pages_table
     from c4pipe.cli.progress import make_progress
     from c4pipe.corpus.opened import open_corpus
-    from c4pipe.diff.comparison import compare
+    from c4pipe.inspect.diff import compare
 
     first, second = open_corpus(options.first), open_corpus(options.second)
     pages_read: list[int] = []

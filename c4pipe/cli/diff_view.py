@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from rich.table import Table
 from rich.text import Text
 
-from c4pipe.diff.comparison import KINDS, Diff, split_name
 from c4pipe.display.safe_text import visible
+from c4pipe.inspect.diff import KINDS, Diff, split_name
 
 _KINDS = {
     "only_first": "only in the first",

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from c4pipe.clean.verdicts import LineVerdict, PageVerdict, RuleVerdict
 from c4pipe.display.safe_text import visible
-from c4pipe.explain.captures import CaptureVerdict, Loss, UnitVerdict
+from c4pipe.inspect.explain import CaptureVerdict, Loss, UnitVerdict
 
 _COLOURS = {"kept": "green", "passed": "green", "dropped": "red", "-": ""}
 _WIDEST = 1000  # columns of a terminal: a line can have megabytes

@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> None:
     """Searches a corpus for examples, and prints how many of them it has and on which pages."""
     from c4pipe.cli.overlap_table import overlap_lines
     from c4pipe.cli.progress import make_progress
-    from c4pipe.jobs.overlap_job import OverlapOptions, overlap
+    from c4pipe.inspect.overlap import OverlapOptions, overlap
 
     found = overlap(
         OverlapOptions(

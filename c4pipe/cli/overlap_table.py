@@ -8,8 +8,8 @@ from rich.text import Text
 
 from c4pipe.display.safe_text import visible
 from c4pipe.display.units import format_count
+from c4pipe.inspect.overlap import Overlap
 from c4pipe.io.paths import StoragePath
-from c4pipe.jobs.overlap_job import Overlap
 
 _TOP = 10  # pages
 _WIDTH = 80
