@@ -82,7 +82,7 @@ _MODULES = {
     "find_overlap": "c4pipe.inspect.overlap",
     "import_text": "c4pipe.jobs.import_api",
     "open_corpus": "c4pipe.corpus.opened",
-    "train_vocabulary": "c4pipe.vocab.api",
+    "train_vocabulary": "c4pipe.vocab.job",
     "write_token_files": "c4pipe.tokens.api",
 }
 """The modules of the names that are imported when they are first used."""
