@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from c4pipe.diff.comparison import Diff
+    from c4pipe.inspect.diff import Diff
     from c4pipe.runners.progress import State
 
 
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> None:
 
     from c4pipe.cli.progress import make_progress
     from c4pipe.corpus.opened import open_corpus
-    from c4pipe.diff.comparison import compare
+    from c4pipe.inspect.diff import compare
 
     first, second = open_corpus(options.first), open_corpus(options.second)
     pages_read: list[int] = []
@@ -108,7 +108,7 @@ def heads(diff: "Diff") -> Iterator["Text"]:
 
 def counts_table(diff: "Diff") -> "Table":
     """Returns the counters side by side; `-` where a recipe does not have the rule."""
-    from c4pipe.diff.comparison import split_name
+    from c4pipe.inspect.diff import split_name
 
     table = _table("", "first", "second", "difference")
     for name, (first, second) in diff.counts.items():

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from c4pipe.clean.verdicts import LineVerdict, PageVerdict, RuleVerdict
-    from c4pipe.explain.captures import CaptureVerdict, Loss, UnitVerdict
+    from c4pipe.inspect.explain import CaptureVerdict, Loss, UnitVerdict
     from c4pipe.io.paths import StoragePath
 
 Explained = tuple[dict[str, Any], "RenderableType"]
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _corpus(text: str) -> "StoragePath | None":
     """Returns the folder that the input names, or None for a text or a WET file."""
-    from c4pipe.explain.page_input import STANDARD_INPUT
+    from c4pipe.inspect.page_input import STANDARD_INPUT
     from c4pipe.io.object_store import SCHEMES
     from c4pipe.io.paths import storage_path
     from c4pipe.wet.inputs import WARC_ENDINGS, WET_ENDINGS
@@ -76,7 +76,7 @@ def _corpus(text: str) -> "StoragePath | None":
 
 
 def _of_corpus(options: argparse.Namespace, folder: "StoragePath") -> Iterator[Explained]:
-    from c4pipe.explain.captures import CorpusExplainer
+    from c4pipe.inspect.explain import CorpusExplainer
 
     for name in ("recipe", "languages", "lists", "links", "language_model"):
         if getattr(options, name) is not None:
@@ -93,7 +93,7 @@ def _of_corpus(options: argparse.Namespace, folder: "StoragePath") -> Iterator[E
 def _of_pages(options: argparse.Namespace) -> Iterator[Explained]:
     from c4pipe.clean.evaluator import RecipeEvaluator
     from c4pipe.clean.resources import RuleResources
-    from c4pipe.explain.page_input import find_pages
+    from c4pipe.inspect.page_input import find_pages
     from c4pipe.jobs.options import CRAWL_KINDS, check_input_kind
     from c4pipe.recipes import recipe_lists
     from c4pipe.recipes.choose import choose_recipe

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
+    from c4pipe.inspect.overlap import Overlap
     from c4pipe.io.paths import StoragePath
-    from c4pipe.jobs.overlap_job import Overlap
 
 
 def add_arguments(parser: Parser) -> None:
@@ -71,7 +71,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 def run(options: argparse.Namespace) -> None:
     """Searches a corpus for examples, and prints how many of them it has and on which pages."""
     from c4pipe.cli.progress import make_progress
-    from c4pipe.jobs.overlap_job import OverlapOptions, overlap
+    from c4pipe.inspect.overlap import OverlapOptions, overlap
 
     found = overlap(
         OverlapOptions(

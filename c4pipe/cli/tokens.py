@@ -152,7 +152,7 @@ def _find(options: argparse.Namespace) -> None:
 def _model(options: argparse.Namespace) -> "StoragePath":
     """Returns the file of the vocabulary's model."""
     from c4pipe.io.paths import storage_path
-    from c4pipe.vocab.description import MODEL
+    from c4pipe.vocab.model import MODEL
 
     model = storage_path(options.vocab)
     return model / MODEL if model.is_dir() else model

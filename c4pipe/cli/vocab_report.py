@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> None:
 
 def model_file(path: "StoragePath") -> "StoragePath":
     """Returns the file of a model, given that file or the folder of a vocabulary."""
-    from c4pipe.vocab.description import MODEL
+    from c4pipe.vocab.model import MODEL
 
     return path / MODEL if path.is_dir() else path
 
@@ -67,8 +67,7 @@ def measure(
 ) -> None:
     """Measures models on the held-out pages of sources, prints a table, and writes the files if a folder is given."""
     from c4pipe.io.atomic import make_folder, write_text
-    from c4pipe.vocab.quality import Vocabulary, held_out
-    from c4pipe.vocab.quality_svg import quality_picture
+    from c4pipe.vocab.quality import Vocabulary, held_out, quality_picture
     from c4pipe.vocab.sources import find_pages, source_labels
 
     vocabularies = [Vocabulary(name, file) for name, file in zip(_names(models), models, strict=True)]
