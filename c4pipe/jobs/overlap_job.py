@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from c4pipe.corpus.opened import Corpus, open_language
-from c4pipe.corpus.shard_reader import Shard
+from c4pipe.corpus.reader import Shard
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.filters.example_ngrams import ExampleNgrams
 from c4pipe.io.paths import StoragePath, storage_path

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.feather as feather
 
-from c4pipe.corpus.shard_reader import Shard, read_tables
+from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.filters.example_ngrams import ExampleNgrams
 from c4pipe.filters.word_ngrams import BATCH_BYTES, I64, WordRows, ngram_words
 from c4pipe.runners.flow import Step
