@@ -30,7 +30,7 @@ from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner import check_runner, run_job
 from c4pipe.runners.runner_options import RunnerOptions
-from c4pipe.vocab.sentencepiece_model import load_model
+from c4pipe.vocab.model import load_model
 
 NAME = "tokens.json"
 FORMAT, VERSION = "c4pipe tokens", 2

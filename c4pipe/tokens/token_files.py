@@ -39,7 +39,7 @@ from c4pipe.tokens.token_manifest import (
     read_token_manifest,
 )
 from c4pipe.tokens.token_parts import Part, WriteParts
-from c4pipe.vocab.sentencepiece_model import load_model
+from c4pipe.vocab.model import load_model
 
 _PARTS, _OF = "_parts", "of.json"  # the folder of parts until all are joined; what they are parts of
 _SET = schema.record({"documents": schema.whole(), "tokens": schema.whole(), "files": FILES})

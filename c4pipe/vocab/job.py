@@ -1,7 +1,12 @@
-"""Job 3, `vocab`: the text of the sources is counted, a sample of it is taken, and SentencePiece is trained on that."""
+"""Job 3, `vocab`: the text of the sources is counted, a sample of it is taken, and SentencePiece is trained on that.
+
+Its options, its plan, its run, and the function for Python: `c4pipe.train_vocabulary`.
+"""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from importlib.metadata import version
 from typing import Any
@@ -9,34 +14,200 @@ from typing import Any
 import numpy as np
 
 from c4pipe.clean.work_folder import clear_abandoned
+from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.display.safe_text import safe_json
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io.atomic import AtomicFile, make_folder, write_bytes, write_text
 from c4pipe.io.checked_json import read_checked_json, read_intact_json, write_checked_json
 from c4pipe.io.lock import only_run
-from c4pipe.io.paths import StoragePath, file_sizes, list_names, remove_tree
+from c4pipe.io.paths import StoragePath, file_sizes, list_names, remove_tree, storage_path
 from c4pipe.runners.flow import Flow
-from c4pipe.runners.progress import Progress
-from c4pipe.runners.runner import run_job, spill_folder
+from c4pipe.runners.progress import Progress, ProgressEvent
+from c4pipe.runners.runner import check_runner, run_job, spill_folder
+from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.vocab import sample, train
-from c4pipe.vocab.description import FORMAT, MODEL, NAME, PIECES, VERSION, check_file, read_description
-from c4pipe.vocab.sample import Counts, Portion
-from c4pipe.vocab.sources import first_files
-from c4pipe.vocab.steps import count_text, write_sample
+from c4pipe.vocab.model import FORMAT, MODEL, NAME, PIECES, SENTINELS, VERSION, check_file, read_description
+from c4pipe.vocab.sample import Counts, count_text, write_sample
+from c4pipe.vocab.sources import Reading, Source, find_pages, first_files, parse_source, source_labels
 from c4pipe.vocab.tokenizer_files import tokenizer_files
-from c4pipe.vocab.vocab_plan import VocabPlan
+from c4pipe.vocab.train import Portion, Settings, part_name
+
+SAMPLE_BYTES = 300_000_000
+"""Bytes of text that SentencePiece can train on with 8 GB of memory, measured (docs/vocabulary.md)."""
 
 SAMPLE = "_sample"
 """The folder, inside the output, that holds the sample until the vocabulary is complete."""
 
 LOG = "spm.log"
 
+_LEAST_BYTES = 1000
 _IDENTITY = "of.json"  # in the sample's folder: the sources and sizes of the sample
 _PARTS = "parts.json"  # there, too: the SHA-256 of each part, once all are written
 _NO_COUNTS: Counts = np.zeros(sample.BINS, np.int64)
 
 Files = Sequence[Sequence[StoragePath]]
 """Files of each source."""
+
+
+@dataclass(frozen=True)
+class VocabOptions:
+    """Job 3: text to a vocabulary. `plan_vocab` checks it.
+
+    Attributes:
+        sources: text, with weights.
+        output: the folder for the vocabulary.
+        settings: what kind of vocabulary.
+        sample_bytes: bytes of text to train on, at most.
+        repeat: whether the text of a source is repeated if there is too little of it for its weight.
+        runner: what counts the text and takes the sample.
+    """
+
+    sources: tuple[Source, ...]
+    output: StoragePath
+    settings: Settings = field(default_factory=Settings)
+    sample_bytes: int = SAMPLE_BYTES
+    repeat: bool = False
+    runner: RunnerOptions = field(default_factory=RunnerOptions)
+
+
+@dataclass(frozen=True)
+class VocabPlan:
+    """What job 3 has to do.
+
+    Attributes:
+        options: what the user asked for.
+        labels: a short name for each source.
+        readings: how the pages of each source are read, without those that are held out.
+    """
+
+    options: VocabOptions
+    labels: tuple[str, ...]
+    readings: tuple[Reading, ...]
+
+    @property
+    def weights(self) -> list[float]:
+        """The weight of each source."""
+        return [source.weight for source in self.options.sources]
+
+    @property
+    def wanted_bytes(self) -> list[int]:
+        """How many bytes of the sample each source has by its weight, if it has enough text."""
+        weights = self.weights
+        return [int(self.options.sample_bytes * weight / sum(weights)) for weight in weights]
+
+    @property
+    def sentinels(self) -> int:
+        """How many sentinels the model's file holds."""
+        settings = self.options.settings
+        return settings.sentinels if settings.bake_sentinels else 0
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What makes the vocabulary this one, as JSON values."""
+        return {
+            "sources": [
+                {"name": label, "weight": weight, "content": reading.content}
+                for label, weight, reading in zip(self.labels, self.weights, self.readings, strict=True)
+            ],
+            "sample_bytes": self.options.sample_bytes,
+            "repeat": self.options.repeat,
+            "settings": asdict(self.options.settings),
+        }
+
+
+def plan_vocab(options: VocabOptions) -> VocabPlan:
+    """Checks the options of job 3, and looks up the files of the sources. Changes nothing.
+
+    Raises UsageError for an option that can't be met; whether there is enough text is not known yet.
+    """
+    check_runner(options.runner)
+    if options.sample_bytes < _LEAST_BYTES:
+        raise UsageError(f"--sample-bytes {options.sample_bytes}: give at least {_LEAST_BYTES} bytes of text")
+    if options.output.exists() and not options.output.is_dir():
+        raise UsageError(f"--output {options.output} is a file: give a folder")
+    if (options.output / MANIFEST).exists():
+        raise UsageError(f"--output {options.output} is a corpus: give another folder, such as {options.output}-vocab")
+    if not options.sources:
+        raise UsageError("no source is given: name text to train on, as in corpus/en:10 corpus/de:1")
+    return VocabPlan(options, tuple(source_labels(options.sources)), tuple(map(find_pages, options.sources)))
+
+
+@dataclass(frozen=True)
+class TrainedVocabulary:
+    """A vocabulary, as `train_vocabulary` leaves it.
+
+    Attributes:
+        path: its folder.
+        description: the content of its `vocab.json`: sources, settings, training data and digests of the files.
+    """
+
+    path: StoragePath
+    description: Mapping[str, Any]
+
+    @property
+    def model(self) -> StoragePath:
+        """The file of the SentencePiece model."""
+        return self.path / MODEL
+
+
+def train_vocabulary(
+    sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    output: str | os.PathLike[str],
+    size: int = 32_000,
+    model: str = "unigram",
+    byte_fallback: bool = False,
+    normalization: str = "nmt_nfkc",
+    coverage: float = 0.9995,
+    sentinels: int = SENTINELS,
+    bake_sentinels: bool = False,
+    sample_bytes: int = SAMPLE_BYTES,
+    repeat: bool = False,
+    runner: str | None = None,
+    workers: int | None = None,
+    spark_master: str | None = None,
+    spark_conf: Mapping[str, str] | None = None,
+    beam: Sequence[str] = (),
+    progress: Callable[[ProgressEvent], None] | None = None,
+) -> TrainedVocabulary:
+    """Trains a SentencePiece vocabulary. The command `c4pipe vocab`, without the figures that it measures at the end.
+
+    The same call after an interruption goes on from there; after its end, it returns the finished vocabulary at once.
+
+    Args:
+        sources: text and its weight, as `"corpus/en:10"`: a language's folder of a corpus, or Parquet, JSON Lines or
+            plain text, a file or a folder. Without a weight, 1.
+        output: the folder for the vocabulary.
+        size: pieces, without sentinels.
+        model: `unigram` or `bpe`.
+        byte_fallback: whether a character without a piece becomes bytes instead of the unknown piece.
+        normalization: `nmt_nfkc`, `nfkc`, `nmt_nfkc_cf`, `nfkc_cf` or `identity`.
+        coverage: the share of the text's characters that get a piece, from 0.9 to 1.
+        sentinels: the number of sentinels behind the pieces, as in T5: `<extra_id_0>` is the last id.
+        bake_sentinels: whether the model's file has the sentinels as its last pieces.
+        sample_bytes: bytes of text to train on, at most.
+        repeat: whether the text of a source is repeated if there is too little of it for its weight.
+        runner: what reads the text: None for this machine, `spark`, or a runner of Apache Beam, such as `FlinkRunner`.
+        workers: processes on this machine that read the text; None for one a core.
+        spark_master: with `runner="spark"`: the master, such as `local[2]`; None for Spark's own setting.
+        spark_conf: with `runner="spark"`: settings of Spark, such as `{"spark.executor.memory": "2g"}`.
+        beam: with a runner of Beam: its options, such as `["--parallelism=8"]`.
+        progress: is called about once a second with a `ProgressEvent`, in a thread of its own.
+
+    Raises UsageError for an argument that can't be met, or if there is too little text for that many pieces;
+    C4pipeError if the training can't go on.
+    """
+    folder = storage_path(os.fspath(output))
+    paths = [sources] if isinstance(sources, str | os.PathLike) else sources
+    options = VocabOptions(
+        sources=tuple(parse_source(os.fspath(path)) for path in paths),
+        output=folder,
+        settings=Settings(size, model, byte_fallback, normalization, coverage, sentinels, bake_sentinels),
+        sample_bytes=sample_bytes,
+        repeat=repeat,
+        runner=RunnerOptions.of_arguments(runner, workers, spark_master, spark_conf, beam),
+    )
+    return TrainedVocabulary(folder, vocab(plan_vocab(options), Progress(progress)))
 
 
 def vocab(plan: VocabPlan, progress: Progress) -> dict[str, Any]:
@@ -95,7 +266,7 @@ def _take_sample(plan: VocabPlan, progress: Progress) -> list[Portion]:
     counts, files = _count(plan, folder, progress)
     portions = _portions(plan, counts, progress)
     sizes = {
-        sample.part_name(source, part): size
+        part_name(source, part): size
         for source, portion in enumerate(portions)
         for part, (_, size) in enumerate(portion.parts)
         if size
