@@ -226,7 +226,7 @@ def find_near_duplicates(flow: Flow, files: Any, stale: Any, plan: DedupPlan) ->
 
     Returns:
         (group, packed PAIRs) of each page to drop, with the page that stays in its place; (group, the pages that stay,
-        see `near_finish`); the reports of the steps.
+        see `NearDuplicates`); the reports of the steps.
     """
     read = flow.map(
         "Read bands", flow.co_group_by_key("Stale captures to bands", files=files, stale=stale), ReadBands(plan)

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from c4pipe.corpus import shard_writer
 from c4pipe.corpus.layout import Layout
-from c4pipe.corpus.shard_writer import ShardWriter
+from c4pipe.corpus.writer import SCHEMA, ShardWriter
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.publishers import publisher
 from c4pipe.display.mistakes import error_reason
@@ -20,7 +19,7 @@ from c4pipe.io.paths import StoragePath
 from c4pipe.report.profile import Profiler
 from c4pipe.runners import control_totals
 
-_BATCH_SCHEMA = shard_writer.SCHEMA.insert(0, pa.field("page_key", pa.uint64(), nullable=False))
+_BATCH_SCHEMA = SCHEMA.insert(0, pa.field("page_key", pa.uint64(), nullable=False))
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
 _ROWS_AT_ONCE = 256  # of a batch: so many are uncompressed at a time
 _PART_BYTES = 2 * 1024 * 1024  # of compressed pages: what a shard holds uncompressed at a time
@@ -174,7 +173,7 @@ def write_shard(
             for pages in in_order(batches):
                 totals = control_totals.received("pages", shuffle.totals(pages["page_key"].to_numpy()))
                 report = control_totals.add_reports([report, totals])
-                rows = pages.select(shard_writer.SCHEMA.names)
+                rows = pages.select(SCHEMA.names)
                 waiting.append(profile.submit(profiler.add, rows))
                 if len(waiting) > _WAITING:
                     waiting.popleft().result()

@@ -13,7 +13,7 @@ from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.verdicts import RuleVerdict
 from c4pipe.clean.work_folder import WORK_FOLDER, find_work_files, read_headers
 from c4pipe.corpus.opened import Corpus, open_corpus
-from c4pipe.corpus.shard_reader import Shard, read_tables
+from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.dedup import removals
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.spans import cut, remove_spans, units_of

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.corpus.shard_reader import Document
+from c4pipe.corpus.reader import Document
 from c4pipe.errors import UsageError
 from c4pipe.read.endless import Endless
 from c4pipe.read.order import Order, random_numbers

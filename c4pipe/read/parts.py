@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
 
-from c4pipe.corpus.shard_reader import Document, Documents
+from c4pipe.corpus.reader import Document, Documents
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.read.order import Order, after
 from c4pipe.read.source import Source
