@@ -15,7 +15,7 @@ from c4pipe.beam.tagged_blocks import HELD_BYTES, Block
 from c4pipe.clean import work_file
 from c4pipe.corpus.layout import Layout
 from c4pipe.corpus.manifest import MANIFEST
-from c4pipe.corpus.shard_writer import FORMATS, shard_name
+from c4pipe.corpus.writer import FORMATS, shard_name
 from c4pipe.dedup import page_batches, publish, publishers, shuffle
 from c4pipe.dedup.shard import write_shard
 from c4pipe.errors import C4pipeError, LostDataError

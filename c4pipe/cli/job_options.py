@@ -130,7 +130,7 @@ def text_options(
 
 def dedup_options(options: argparse.Namespace, work: Sequence["StoragePath"]) -> "DedupOptions":
     """Returns the options of job 2. Raises UsageError for values that can't be used."""
-    from c4pipe.corpus.shard_writer import parse_formats
+    from c4pipe.corpus.writer import parse_formats
     from c4pipe.jobs.options import DedupOptions
 
     formats, keep = parse_formats(options.format), keep_dropped(options, options.output)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from c4pipe.corpus import shard_writer
+from c4pipe.corpus import writer
 from c4pipe.corpus.layout import Layout
 
-_BATCH_SCHEMA = shard_writer.SCHEMA.insert(0, pa.field("page_key", pa.uint64(), nullable=False))
+_BATCH_SCHEMA = writer.SCHEMA.insert(0, pa.field("page_key", pa.uint64(), nullable=False))
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
 _ROWS_AT_ONCE = 256  # of a batch: so many are uncompressed at a time
 _PART_BYTES = 2 * 1024 * 1024  # of compressed pages: what a shard holds uncompressed at a time

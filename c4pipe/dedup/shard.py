@@ -4,8 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from c4pipe.corpus import shard_writer
-from c4pipe.corpus.shard_writer import ShardWriter
+from c4pipe.corpus.writer import SCHEMA, ShardWriter
 from c4pipe.dedup import page_batches, shuffle
 from c4pipe.dedup.publishers import publisher
 from c4pipe.display.mistakes import error_reason
@@ -49,7 +48,7 @@ def write_shard(
             for pages in page_batches.in_order(batches):
                 totals = control_totals.received("pages", shuffle.totals(pages["page_key"].to_numpy()))
                 report = control_totals.add_reports([report, totals])
-                rows = pages.select(shard_writer.SCHEMA.names)
+                rows = pages.select(SCHEMA.names)
                 waiting.append(profile.submit(profiler.add, rows))
                 if len(waiting) > _WAITING:
                     waiting.popleft().result()

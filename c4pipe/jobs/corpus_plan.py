@@ -10,7 +10,7 @@ from c4pipe.clean import examples
 from c4pipe.clean.work_file import WorkHeader
 from c4pipe.clean.work_folder import check_complete, find_work_files, read_headers
 from c4pipe.corpus.layout import MAX_SHARDS, SHARD_BYTES, Layout
-from c4pipe.corpus.shard_writer import FORMATS, shard_name
+from c4pipe.corpus.writer import FORMATS, shard_name
 from c4pipe.dedup.dedup_plan import DedupPlan
 from c4pipe.dedup.near_pages import BAND_ROW
 from c4pipe.dedup.shuffle import bucket_bits, group_size

@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from c4pipe.corpus.shard_reader import UNREADABLE, Document, check_shard, parquet_file, unreadable
-from c4pipe.corpus.shard_writer import SCHEMA
+from c4pipe.corpus.reader import UNREADABLE, Document, check_shard, parquet_file, unreadable
+from c4pipe.corpus.writer import SCHEMA
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.read.source import Source, find
 

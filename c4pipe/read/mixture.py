@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.corpus.shard_reader import Document
+from c4pipe.corpus.reader import Document
 from c4pipe.errors import UsageError
 from c4pipe.read.order import WINDOW, Order, random_numbers
 from c4pipe.read.reader import (

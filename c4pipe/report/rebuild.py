@@ -7,8 +7,8 @@ from typing import Any
 from c4pipe.clean import examples
 from c4pipe.clean.work_folder import WORK_FOLDER, is_work_file, read_headers_of
 from c4pipe.corpus.opened import Corpus
-from c4pipe.corpus.shard_reader import Shard, read_tables
-from c4pipe.corpus.shard_writer import SCHEMA
+from c4pipe.corpus.reader import Shard, read_tables
+from c4pipe.corpus.writer import SCHEMA
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import StoragePath, list_names, storage_path
 from c4pipe.report import dedup_data, report_data

@@ -14,7 +14,7 @@ from typing import Any
 from c4pipe.clean.work_folder import clear_abandoned
 from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.corpus.opened import Corpus, open_language
-from c4pipe.corpus.shard_reader import Shard
+from c4pipe.corpus.reader import Shard
 from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io import schema

@@ -15,8 +15,8 @@ import c4pipe
 from c4pipe.cli import main
 from c4pipe.errors import UsageError
 from c4pipe.filters.word_ngrams import ngram_words
-from c4pipe.jobs import overlap_step
-from c4pipe.jobs.overlap_job import FileOverlap, find_overlap
+from c4pipe.inspect import overlap
+from c4pipe.inspect.overlap import FileOverlap, find_overlap
 from tests.helpers.corpora import only_format
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -159,10 +159,10 @@ def test_hits_of_a_common_ngram_do_not_grow_with_the_pages(
 ) -> None:
     texts = [f"the same eight words are on each page {number}" for number in range(pages)]
     corpus = made_corpus(tmp_path, texts, shards=1)
-    monkeypatch.setattr(overlap_step, "BATCH_BYTES", 100)
+    monkeypatch.setattr(overlap, "BATCH_BYTES", 100)
     rows: list[int] = []
-    read_hits = overlap_step.read_hits
-    monkeypatch.setattr("c4pipe.jobs.overlap_job.read_hits", lambda file: note(read_hits(file), rows))
+    read_hits = overlap.read_hits
+    monkeypatch.setattr("c4pipe.inspect.overlap.read_hits", lambda file: note(read_hits(file), rows))
     examples = tmp_path / "examples.txt"
     examples.write_text("the same eight words are on each page\n")
     found = find_overlap(corpus, examples, ngrams=[8], workers=1)

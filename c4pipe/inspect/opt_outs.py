@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from c4pipe.clean.url_lists import UrlLists
 from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.corpus.opened import Corpus
-from c4pipe.corpus.shard_reader import Shard, read_tables
+from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.display.excerpts import short
 from c4pipe.display.safe_text import safe_json
 from c4pipe.errors import LostDataError, UsageError
@@ -26,6 +26,7 @@ from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.recipes import blocked_lists
 from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.recipes.robots_list import RobotsList
+from c4pipe.report.report_opt_outs import TOGETHER
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner import run_job
@@ -33,7 +34,6 @@ from c4pipe.runners.runner_options import RunnerOptions
 
 NAME = "opt_outs.json"
 FORMAT, VERSION = "c4pipe opt-outs", 1
-TOGETHER = "together"
 
 _HOSTS = 30  # in the report: those with most pages that are refused
 _HOSTS_OF_SHARD = 1_000

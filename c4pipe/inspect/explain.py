@@ -13,12 +13,12 @@ from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.verdicts import RuleVerdict
 from c4pipe.clean.work_folder import WORK_FOLDER, find_work_files, read_headers
 from c4pipe.corpus.opened import Corpus, open_corpus
-from c4pipe.corpus.shard_reader import Shard, read_tables
+from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.dedup import moved_spans
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.explain.work_files import WorkFiles
 from c4pipe.filters.spans import cut, remove_spans, units_of
 from c4pipe.filters.urls import is_validation, normalise_url, page_key, url_key
+from c4pipe.inspect.lookup import WorkFiles
 from c4pipe.io.paths import StoragePath
 from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.recipe import Recipe

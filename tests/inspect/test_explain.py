@@ -20,12 +20,12 @@ from c4pipe import read
 from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.resources import RuleResources
 from c4pipe.cli import main
-from c4pipe.cli.explain_view import capture_view, page_json, page_view
+from c4pipe.cli.explain import capture_view, page_json, page_view
 from c4pipe.corpus import manifest
 from c4pipe.errors import C4pipeError
-from c4pipe.explain.captures import JOB_1, CorpusExplainer
-from c4pipe.explain.page_input import find_pages
 from c4pipe.filters.urls import normalise_url
+from c4pipe.inspect.explain import JOB_1, CorpusExplainer
+from c4pipe.inspect.page_input import find_pages
 from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.presets import C4
 from c4pipe.recipes.recipe import Recipe
@@ -143,7 +143,7 @@ def test_a_mistake_is_one_sentence(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("c4pipe.explain.page_input._TRIES", 1)
+    monkeypatch.setattr("c4pipe.inspect.page_input._TRIES", 1)
     (tmp_path / "page.txt").write_text("some text\n")
     with (tmp_path / "large.txt").open("wb") as file:
         file.truncate(RECORD_CAP + 1)

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import c4pipe
-from c4pipe.explain.captures import CorpusExplainer
+from c4pipe.inspect.explain import CorpusExplainer
 from c4pipe.wet.page import Page
 from c4pipe.wet.writer import write_wet
 from tests.helpers.near_crawls import divided, made_texts, pages_of

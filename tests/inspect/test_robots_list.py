@@ -8,9 +8,9 @@ import pytest
 
 from c4pipe.cli import main
 from c4pipe.filters.robots import RobotsRule
+from c4pipe.inspect import robots
+from c4pipe.inspect.robots import ReadRobots
 from c4pipe.io.retry import NetworkOptions
-from c4pipe.jobs import robots_job
-from c4pipe.jobs.robots_parts import ReadRobots
 from c4pipe.recipes.robots_list import RobotsList, read_robots_list
 from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner_options import RunnerOptions
@@ -182,11 +182,11 @@ def test_files_that_were_read_are_not_read_again(crawl: Path, tmp_path: Path) ->
     parts = tmp_path / "lists" / "blocked" / "_robots"
     parts.mkdir(parents=True)
     agents, first = ["ccbot", "gptbot"], files[0]
-    name = f"{robots_job._identity(first, agents)}.npz"
+    name = f"{robots._identity(first, agents)}.npz"
     ReadRobots(agents, NetworkOptions()).process((first.path, str(parts / name)))
     write = (parts / name).stat()
     runner = RunnerOptions(workers=1)
-    paths = robots_job._read(files, agents, parts, runner, Progress())
+    paths = robots._read(files, agents, parts, runner, Progress())
     assert [path.name == name for path in paths] == [True, False]
     assert (parts / name).stat() == write
     assert list_of(tmp_path / "lists", *sorted(crawl.iterdir())).size == expected.size
