@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from c4pipe.corpus.shard_reader import Document, Documents
+from c4pipe.corpus.reader import Document, Documents
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.read.order import WINDOW, Order, after
 from c4pipe.read.source import Source, find
