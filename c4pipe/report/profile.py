@@ -24,7 +24,7 @@ COUNTS = ("pages", "characters", "lines", "line_characters", "months", "domain_p
 characters; pages by month; pages and UTF-8 bytes by domain. Numbers are counted by the largest power of two below."""
 
 BY_LANGUAGE = ("lengths", "language_bytes")
-"""Pages by `language/number of characters`, which is the first number of a range (see `length_histogram`); UTF-8 bytes
+"""Pages by `language/number of characters`, which is the first number of a range (see `count_lengths`); UTF-8 bytes
 of text by language."""
 
 DOMAINS = 200
