@@ -82,10 +82,10 @@ def count_opt_outs(corpus: Corpus, folder: StoragePath, lists: Path, runner: Run
     step = _CountShard(found.opt_outs, str(lists.absolute()) if has_robots else "")
 
     def graph(flow: Flow) -> None:
-        counted = flow.do("Count opt-outs", flow.create("Shards", list(shards)), step)["sums"]
-        flow.do(
+        counted = flow.map("Count opt-outs", flow.create("Shards", list(shards)), step)["sums"]
+        flow.map(
             "Write counts",
-            flow.fold("Add up opt-outs", counted, _add),
+            flow.combine("Add up opt-outs", counted, _add),
             _WriteCounts(str(folder), {"manifest": corpus.digest, "lists": found.digests}),
         )
 

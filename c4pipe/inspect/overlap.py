@@ -460,7 +460,7 @@ def _find(
     step = FindSharedNgrams(str(folder / "examples.json"), options.ngrams, options.max_pages)
 
     def graph(flow: Flow) -> None:
-        flow.do("Find shared n-grams", flow.create("Shards", tasks), step)
+        flow.map("Find shared n-grams", flow.create("Shards", tasks), step)
 
     def written() -> int:
         return sum(target.exists() for target in targets.values())

@@ -40,10 +40,10 @@ def rebuild_data(corpus: Corpus, folder: StoragePath, runner: RunnerOptions, pro
     shards = corpus.shards()
 
     def graph(flow: Flow) -> None:
-        profiles = flow.do("Profile shard", flow.create("Shards", list(shards)), _ProfileShard())["profiles"]
-        flow.do(
+        profiles = flow.map("Profile shard", flow.create("Shards", list(shards)), _ProfileShard())["profiles"]
+        flow.map(
             "Write data",
-            flow.fold("Add up", profiles, control_totals.add_reports),
+            flow.combine("Add up", profiles, control_totals.add_reports),
             _WriteData(str(folder), sorted(work_files), found),
         )
 

@@ -165,7 +165,7 @@ def _count(
     tasks = [(shards[path], str(target)) for path, target in targets.items() if path not in done]
 
     def graph(flow: Flow) -> None:
-        flow.do("Count tokens", flow.create("Shards", tasks), _CountTokens(str(model.absolute())))
+        flow.map("Count tokens", flow.create("Shards", tasks), _CountTokens(str(model.absolute())))
 
     def written() -> int:
         return len(list_names(counts) & {target.name for target in targets.values()})
