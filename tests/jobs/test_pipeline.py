@@ -60,7 +60,7 @@ def test_the_manifest_describes_the_files(sample_corpus: Path) -> None:
     made = manifest.read_manifest(sample_corpus)
     assert made is not None
     paths = [shard["path"] for shard in made["shards"]]
-    others = [card.NAME, dedup_data.NAME, report_data.NAME, report_view.NAME, removals.MOVED_SPANS, manifest.MANIFEST]
+    others = [card.NAME, dedup_data.NAME, report_data.NAME, html_page.NAME, removals.MOVED_SPANS, manifest.MANIFEST]
     assert sorted([*paths, *others]) == sorted(contents(sample_corpus))
     for shard in made["shards"]:
         path = sample_corpus / shard["path"]
