@@ -26,10 +26,9 @@ if TYPE_CHECKING:
     from c4pipe.clean.text_cleaner import Cleaner
     from c4pipe.clean.verdicts import LineVerdict, PageVerdict, RuleVerdict
     from c4pipe.corpus.opened import Corpus, open_corpus
+    from c4pipe.inspect.overlap import FileOverlap, Match, Overlap, find_overlap
     from c4pipe.jobs.api import build_corpus, clean_files, dedup_files
     from c4pipe.jobs.import_api import import_text
-    from c4pipe.jobs.overlap_job import FileOverlap, Overlap, find_overlap
-    from c4pipe.jobs.overlap_matches import Match
     from c4pipe.jobs.text_api import explain_text
     from c4pipe.recipes.recipe import Recipe
     from c4pipe.runners.progress import ProgressEvent
@@ -68,10 +67,10 @@ __all__ = [
 _MODULES = {
     "Cleaner": "c4pipe.clean.text_cleaner",
     "Corpus": "c4pipe.corpus.opened",
-    "FileOverlap": "c4pipe.jobs.overlap_job",
+    "FileOverlap": "c4pipe.inspect.overlap",
     "LineVerdict": "c4pipe.clean.verdicts",
-    "Match": "c4pipe.jobs.overlap_matches",
-    "Overlap": "c4pipe.jobs.overlap_job",
+    "Match": "c4pipe.inspect.overlap",
+    "Overlap": "c4pipe.inspect.overlap",
     "PageVerdict": "c4pipe.clean.verdicts",
     "ProgressEvent": "c4pipe.runners.progress",
     "Recipe": "c4pipe.recipes.recipe",
@@ -80,10 +79,10 @@ _MODULES = {
     "clean_files": "c4pipe.jobs.api",
     "dedup_files": "c4pipe.jobs.api",
     "explain_text": "c4pipe.jobs.text_api",
-    "find_overlap": "c4pipe.jobs.overlap_job",
+    "find_overlap": "c4pipe.inspect.overlap",
     "import_text": "c4pipe.jobs.import_api",
     "open_corpus": "c4pipe.corpus.opened",
-    "train_vocabulary": "c4pipe.vocab.api",
+    "train_vocabulary": "c4pipe.vocab.job",
     "write_token_files": "c4pipe.tokens.api",
 }
 """The modules of the names that are imported when they are first used."""

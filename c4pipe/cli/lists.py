@@ -90,7 +90,7 @@ def _check(options: argparse.Namespace) -> None:
 
 def _list_robots(options: argparse.Namespace) -> None:
     from c4pipe.cli.progress import make_progress
-    from c4pipe.jobs.robots_job import list_robots
+    from c4pipe.inspect.robots import list_robots
     from c4pipe.recipes import pinned_lists
     from c4pipe.runners.runner_options import RunnerOptions
 

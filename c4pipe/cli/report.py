@@ -35,10 +35,10 @@ def run(options: argparse.Namespace) -> None:
     from c4pipe.cli.progress import make_progress
     from c4pipe.corpus import manifest
     from c4pipe.corpus.opened import open_corpus
+    from c4pipe.inspect.opt_outs import count_opt_outs, read_opt_outs
     from c4pipe.io.atomic import write_text
     from c4pipe.io.lock import only_run
     from c4pipe.report import card, report_data, report_view
-    from c4pipe.report.opt_out_counts import count_opt_outs, read_opt_outs
     from c4pipe.report.rebuild import rebuild_data
     from c4pipe.tokens import count
 

@@ -65,11 +65,10 @@ def run(options: argparse.Namespace) -> None:
 
     from c4pipe.cli.progress import make_progress
     from c4pipe.cli.vocab_report import measure, model_file
-    from c4pipe.vocab import pipeline
-    from c4pipe.vocab.options import SAMPLE_BYTES, VocabOptions
+    from c4pipe.vocab import job
+    from c4pipe.vocab.job import SAMPLE_BYTES, VocabOptions, plan_vocab
     from c4pipe.vocab.sources import parse_source
     from c4pipe.vocab.train import Settings
-    from c4pipe.vocab.vocab_plan import plan_vocab
 
     started = time.monotonic()
     sources = tuple(map(parse_source, options.sources))
@@ -89,7 +88,7 @@ def run(options: argparse.Namespace) -> None:
         repeat=options.repeat,
         runner=runner_options(options),
     )
-    vocabulary = pipeline.vocab(plan_vocab(vocab_options), make_progress(options))
+    vocabulary = job.vocab(plan_vocab(vocab_options), make_progress(options))
     measure(options, sources, [model_file(options.output)], options.output)
     if not options.quiet:
         size = format_count(sum(each["bytes"] for each in vocabulary["training_data"]), "byte")

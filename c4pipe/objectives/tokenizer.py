@@ -10,8 +10,7 @@ from c4pipe.errors import UsageError
 from c4pipe.io.paths import StoragePath
 from c4pipe.objectives.denoise import Ids
 from c4pipe.objectives.rows import Mask, Rows, starts_of
-from c4pipe.vocab.description import sentinels_of
-from c4pipe.vocab.sentencepiece_model import load_model
+from c4pipe.vocab.model import load_model, sentinels_of
 
 _CLOSING = "\"')]”’»"
 

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 from c4pipe.report.blocks import Block, Paragraph, Row, Table
 from c4pipe.report.funnel import percent
-from c4pipe.report.opt_out_counts import TOGETHER
 from c4pipe.report.report_input import ReportInput
+
+TOGETHER = "together"
+"""The name of the pages that any of the lists refuses, among the reasons."""
 
 
 def opt_outs(report: ReportInput) -> Iterator[Block]:

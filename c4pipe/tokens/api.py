@@ -10,7 +10,7 @@ from c4pipe.io.paths import storage_path
 from c4pipe.runners.progress import Progress, ProgressEvent
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.tokens.token_files import TokenFileOptions, write
-from c4pipe.vocab.description import MODEL
+from c4pipe.vocab.model import MODEL
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from isal import isal_zlib
 
-from c4pipe.corpus.shard_reader import UNREADABLE, Shard, read_tables
+from c4pipe.corpus.reader import UNREADABLE, Shard, read_tables
 from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError
 from c4pipe.io import schema
@@ -19,7 +19,7 @@ from c4pipe.io.checked_json import read_intact_json, write_checked_json
 from c4pipe.io.parquet_footer import open_parquet, sign_footer
 from c4pipe.io.paths import list_names, storage_path
 from c4pipe.runners.flow import Step
-from c4pipe.vocab.sentencepiece_model import load_model
+from c4pipe.vocab.model import load_model
 
 Lengths = npt.NDArray[np.int32]
 """The number of tokens of each document with its end of sequence, of shape [documents]."""

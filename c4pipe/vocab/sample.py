@@ -1,62 +1,39 @@
-"""The sample that a vocabulary is trained on: its size for each source, and its sentences.
+"""The sample that a vocabulary is trained on: its size for each source, and the steps that count text and write it.
 
 From each source the sample takes the pages with the smallest keys. Keys are hashes, so whether a page is in the sample
 does not depend on the files, the workers or the runner. Text is counted in bytes of UTF-8, with a newline after each
 line.
 """
 
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from c4pipe.errors import DamagedFileError
+from c4pipe.display.mistakes import error_reason
+from c4pipe.errors import C4pipeError
+from c4pipe.io.atomic import write_bytes
 from c4pipe.io.checked_json import decode_checked_json, encode_checked_json
-from c4pipe.io.paths import StoragePath
+from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.runners.flow import Flow, Step
+from c4pipe.runners.spill import Spill
+from c4pipe.vocab.sources import Reading, encoded, read
+from c4pipe.vocab.train import Portion, part_name
 
 BINS = 1 << 16
 """Ranges of page keys in which text is counted."""
 
-SENTENCE_BYTES = 4192
-"""The longest sentence that SentencePiece takes (its `max_sentence_length`); it ignores longer ones."""
-
 _BIN_SHIFT = np.uint64(64 - 16)
 _PART_BYTES = 16 * 1024 * 1024  # of text, which one worker holds and sorts
+_SCHEMA = pa.schema([pa.field("key", pa.uint64(), nullable=False), pa.field("text", pa.large_binary(), nullable=False)])
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
+_HELD_BYTES = 64 * 1024 * 1024  # of chosen pages, before they are sent to their parts
 
 Counts = npt.NDArray[np.int64]
 """Bytes of text in each bin, of shape [BINS]."""
-
-
-@dataclass(frozen=True)
-class Portion:
-    """The share of the sample that comes from one source.
-
-    Attributes:
-        label: the short name of the source.
-        take: the bytes of its text in the sample.
-        parts: (bins, bytes) for each part. A part is a file with the pages whose keys are in that number of bins.
-    """
-
-    label: str
-    take: int
-    parts: tuple[tuple[int, int], ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns the portion as JSON values."""
-        return {"label": self.label, "take": self.take, "parts": [list(part) for part in self.parts]}
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "Portion":
-        """Returns a portion, given its JSON values."""
-        return cls(values["label"], values["take"], tuple((bins, size) for bins, size in values["parts"]))
-
-
-def part_name(source: int, part: int) -> str:
-    """Returns the name of a part's file."""
-    return f"part-{source:03}-{part:05}.txt"
 
 
 def bins_of(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
@@ -119,51 +96,105 @@ def first_bins(portion: Portion) -> npt.NDArray[np.int64]:
     return np.cumsum([0, *(bins for bins, _ in portion.parts)])
 
 
-def sentences(
-    folder: StoragePath, source: int, portion: Portion, digests: Mapping[str, str] | None = None
-) -> Iterator[str]:
-    """Yields the sentences of a source for SentencePiece, from the files of its parts.
-
-    A sentence is a line. A line that is too long is divided at spaces. The last line ends where the portion ends.
-
-    Args:
-        folder: the folder of the sample.
-        source: the number of the source.
-        portion: its portion.
-        digests: the SHA-256 of each part, by name; None to compare nothing.
-
-    Raises DamagedFileError where a part was changed.
-    """
-    left = portion.take
-    while left > 0:
-        for part, (_, size) in enumerate(portion.parts):
-            for line in _lines(folder / part_name(source, part), digests) if size else ():
-                yield from _pieces(line if len(line) <= left else line[: _cut(line, left)])
-                left -= len(line) + 1
-                if left <= 0:
-                    return
+def count_text(flow: Flow, files: Sequence[tuple[int, str, str]], readings: Sequence[Reading]) -> None:
+    """(number of the source, path, path of the counts): writes the bytes of text of each file, by bin."""
+    flow.map("Count text", flow.create("Files", files), _Count(_without_files(readings)))
 
 
-def _lines(file: StoragePath, digests: Mapping[str, str] | None) -> list[bytes]:
-    data = file.read_bytes()
-    if digests is not None and hashlib.sha256(data).hexdigest() != digests.get(file.name):
-        raise DamagedFileError(f"{file} is damaged: it was changed since it was written; run the same command again")
-    return data.split(b"\n")[:-1]
+def write_sample(
+    flow: Flow,
+    files: Sequence[tuple[int, str]],
+    readings: Sequence[Reading],
+    portions: Sequence[Portion],
+    folder: StoragePath,
+    spill: str,
+) -> None:
+    """(number of the source, path): writes the parts of a sample: the pages with the smallest keys, in their order."""
+    choose = _Choose(_without_files(readings), tuple(portions), spill)
+    chosen = flow.map("Choose pages", flow.create("Files", files), choose)
+    flow.map("Write part", flow.group_by_key("Pages to their part", chosen["pages"]), _WritePart(str(folder), spill))
 
 
-def _pieces(line: bytes) -> Iterator[str]:
-    while line:
-        end = len(line) if len(line) <= SENTENCE_BYTES else _cut(line, SENTENCE_BYTES)
-        if piece := line[:end].decode().strip():
-            yield piece
-        line = line[end:]
+def _without_files(readings: Sequence[Reading]) -> tuple[Reading, ...]:
+    """Returns what a step needs of readings. Their files are elements of the graph, and not part of its steps."""
+    return tuple(replace(reading, files=(), content=None) for reading in readings)
 
 
-def _cut(line: bytes, size: int) -> int:
-    """Returns the place to divide a line so that its start has `size` bytes at most: a space, or between characters."""
-    space = line.rfind(b" ", 1, size + 1)
-    if space > 0:
-        return space
-    while size < len(line) and size and line[size] & 0xC0 == 0x80:
-        size -= 1
-    return size
+class _Count(Step):
+    def __init__(self, readings: tuple[Reading, ...]) -> None:
+        self._readings = readings
+
+    def process(self, element: tuple[int, str, str]) -> Iterable[tuple[str, Any]]:
+        source, path, target = element
+        counts = np.zeros(BINS, np.int64)
+        for texts, keys in read(storage_path(path), self._readings[source]):
+            counts += count(keys, [len(encoded(text)) + 1 for text in texts])
+        _write(target, encode_counts(counts))
+        return ()
+
+
+class _Spilling(Step):
+    """A step that sends or receives pages by `self._spill`."""
+
+    def __init__(self, spill: str) -> None:
+        self._spill_folder = spill
+
+    def setup(self) -> None:
+        self._spill = Spill(self._spill_folder)
+
+    def teardown(self) -> None:
+        self._spill.close()
+
+
+class _Choose(_Spilling):
+    """(number of the source, path) -> (name of a part, pages)."""
+
+    outputs = ("pages",)
+
+    def __init__(self, readings: tuple[Reading, ...], portions: tuple[Portion, ...], spill: str) -> None:
+        super().__init__(spill)
+        self._readings = readings
+        self._portions = portions
+
+    def process(self, element: tuple[int, str]) -> Iterator[tuple[str, Any]]:
+        source, path = element
+        firsts = first_bins(self._portions[source])
+        held: list[pa.Table] = []
+        for texts, keys in read(storage_path(path), self._readings[source]):
+            chosen = np.flatnonzero(bins_of(keys) < firsts[-1])
+            held.append(pa.table([pa.array(keys[chosen]), [encoded(texts[row]) for row in chosen]], schema=_SCHEMA))
+            if sum(pages.nbytes for pages in held) >= _HELD_BYTES:
+                yield from self._send(source, firsts, held)
+                held = []
+        yield from self._send(source, firsts, held)
+
+    def _send(self, source: int, firsts: Any, held: list[pa.Table]) -> Iterator[tuple[str, Any]]:
+        pages = pa.concat_tables(held) if held else _SCHEMA.empty_table()
+        parts = np.searchsorted(firsts, bins_of(pages["key"].to_numpy()), side="right") - 1
+        for part in np.unique(parts).tolist():
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, _SCHEMA, options=_COMPRESSED) as stream:
+                stream.write_table(pages.filter(pa.array(parts == part)).combine_chunks())
+            yield "pages", (part_name(source, part), self._spill.send(sink.getvalue().to_pybytes()))
+
+
+class _WritePart(_Spilling):
+    """(name of a part, pages) -> nothing; the file of the part is written, a line for each line of text."""
+
+    def __init__(self, folder: str, spill: str) -> None:
+        super().__init__(spill)
+        self._folder = folder
+
+    def process(self, element: tuple[str, Iterable[bytes]]) -> Iterable[tuple[str, Any]]:
+        name, blocks = element
+        pages = pa.concat_tables(pa.ipc.open_stream(block).read_all() for block in self._spill.receive(blocks))
+        pages = pages.sort_by([("key", "ascending"), ("text", "ascending")])  # by text, where keys are equal
+        _write(f"{self._folder}/{name}", b"".join(text.as_py() + b"\n" for text in pages["text"]))
+        return ()
+
+
+def _write(target: str, data: bytes) -> None:
+    try:
+        write_bytes(storage_path(target), data)
+    except OSError as error:
+        raise C4pipeError(f"{target} can't be written: {error_reason(error, with_path=True)}") from error

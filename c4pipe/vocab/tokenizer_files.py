@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from c4pipe.vocab.description import TOKENIZER, TOKENIZER_CONFIG
-from c4pipe.vocab.sentencepiece_model import sentinel_names
+from c4pipe.vocab.model import TOKENIZER, TOKENIZER_CONFIG, sentinel_names
 
 _SPACE = "▁"  # SentencePiece writes a space so
 _UNKNOWN, _CONTROL, _USER_DEFINED, _BYTE = 2, 3, 4, 6  # ModelProto.SentencePiece.Type in sentencepiece_model.proto

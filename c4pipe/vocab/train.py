@@ -1,4 +1,4 @@
-"""Runs SentencePiece's trainer in a separate process, since it prints its log and can't be stopped from Python.
+"""Trains SentencePiece on the sample, in a separate process, since it prints its log and can't be stopped from Python.
 
 The process reads its task as JSON from standard input, and writes its answer as JSON to standard output.
 """
@@ -21,13 +21,14 @@ from c4pipe.errors import C4pipeError, DamagedFileError, UsageError
 from c4pipe.io.atomic import naming
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.runners.worker import end_with
-from c4pipe.vocab.description import SENTINELS
-from c4pipe.vocab.sample import SENTENCE_BYTES, Portion, sentences
-from c4pipe.vocab.sentencepiece_model import SentencePieceModel, sentinel_names
+from c4pipe.vocab.model import SENTINELS, SentencePieceModel, sentinel_names
 
 MODELS = ("unigram", "bpe")
 NORMALIZATIONS = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")
 """The normalization rules that are built into SentencePiece."""
+
+SENTENCE_BYTES = 4192
+"""The longest sentence that SentencePiece takes (its `max_sentence_length`); it ignores longer ones."""
 
 _THREADS = 16  # the default of SentencePiece; fixed, because the model depends on it
 _MOST_SENTINELS = 100_000
@@ -87,6 +88,85 @@ class Settings:
             "shuffle_input_sentence": False,
             "num_threads": _THREADS,
         }
+
+
+@dataclass(frozen=True)
+class Portion:
+    """The share of the sample that comes from one source.
+
+    Attributes:
+        label: the short name of the source.
+        take: the bytes of its text in the sample.
+        parts: (bins, bytes) for each part. A part is a file with the pages whose keys are in that number of bins.
+    """
+
+    label: str
+    take: int
+    parts: tuple[tuple[int, int], ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the portion as JSON values."""
+        return {"label": self.label, "take": self.take, "parts": [list(part) for part in self.parts]}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Portion":
+        """Returns a portion, given its JSON values."""
+        return cls(values["label"], values["take"], tuple((bins, size) for bins, size in values["parts"]))
+
+
+def part_name(source: int, part: int) -> str:
+    """Returns the name of a part's file."""
+    return f"part-{source:03}-{part:05}.txt"
+
+
+def sentences(
+    folder: StoragePath, source: int, portion: Portion, digests: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    """Yields the sentences of a source for SentencePiece, from the files of its parts.
+
+    A sentence is a line. A line that is too long is divided at spaces. The last line ends where the portion ends.
+
+    Args:
+        folder: the folder of the sample.
+        source: the number of the source.
+        portion: its portion.
+        digests: the SHA-256 of each part, by name; None to compare nothing.
+
+    Raises DamagedFileError where a part was changed.
+    """
+    left = portion.take
+    while left > 0:
+        for part, (_, size) in enumerate(portion.parts):
+            for line in _lines(folder / part_name(source, part), digests) if size else ():
+                yield from _pieces(line if len(line) <= left else line[: _cut(line, left)])
+                left -= len(line) + 1
+                if left <= 0:
+                    return
+
+
+def _lines(file: StoragePath, digests: Mapping[str, str] | None) -> list[bytes]:
+    data = file.read_bytes()
+    if digests is not None and hashlib.sha256(data).hexdigest() != digests.get(file.name):
+        raise DamagedFileError(f"{file} is damaged: it was changed since it was written; run the same command again")
+    return data.split(b"\n")[:-1]
+
+
+def _pieces(line: bytes) -> Iterator[str]:
+    while line:
+        end = len(line) if len(line) <= SENTENCE_BYTES else _cut(line, SENTENCE_BYTES)
+        if piece := line[:end].decode().strip():
+            yield piece
+        line = line[end:]
+
+
+def _cut(line: bytes, size: int) -> int:
+    """Returns the place to divide a line so that its start has `size` bytes at most: a space, or between characters."""
+    space = line.rfind(b" ", 1, size + 1)
+    if space > 0:
+        return space
+    while size < len(line) and size and line[size] & 0xC0 == 0x80:
+        size -= 1
+    return size
 
 
 def train(

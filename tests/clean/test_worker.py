@@ -25,7 +25,7 @@ for path in sorted((samples / "crawl").iterdir()):
 print("\\n".join(sys.modules))
 """
 
-FORBIDDEN = ("rich", "apache_beam", "c4pipe.cli", "c4pipe.explain", "c4pipe.report", "c4pipe.jobs", "c4pipe.dedup")
+FORBIDDEN = ("rich", "apache_beam", "c4pipe.cli", "c4pipe.inspect", "c4pipe.report", "c4pipe.jobs", "c4pipe.dedup")
 
 
 def test_a_worker_imports_no_views(tmp_path: Path) -> None:

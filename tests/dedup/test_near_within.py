@@ -10,7 +10,7 @@ import pytest
 
 import c4pipe
 from c4pipe.cli.main import main
-from c4pipe.explain.captures import CorpusExplainer
+from c4pipe.inspect.explain import CorpusExplainer
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.wet.page import Page
 from c4pipe.wet.writer import gzip_member, warcinfo_record, wet_members

@@ -19,10 +19,9 @@ from c4pipe.jobs.clean_plan import plan_clean
 from c4pipe.jobs.corpus_plan import plan_dedup
 from c4pipe.jobs.options import BuildOptions, CleanOptions, DedupOptions
 from c4pipe.runners.runner_options import RunnerOptions
-from c4pipe.vocab.options import VocabOptions
+from c4pipe.vocab.job import VocabOptions, plan_vocab
 from c4pipe.vocab.sources import Source
 from c4pipe.vocab.train import Settings
-from c4pipe.vocab.vocab_plan import plan_vocab
 from c4pipe.wet.inputs import Selection
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,7 +16,7 @@ from c4pipe.clean.text_cleaner import Cleaner
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import UsageError
-from c4pipe.jobs.overlap_job import find_overlap
+from c4pipe.inspect.overlap import find_overlap
 from c4pipe.recipes.evaluation_lists import read_examples
 from c4pipe.recipes.presets import RECIPES, find_recipe
 from c4pipe.recipes.recipe_lists import Lists, find_lists, gather_lists

@@ -20,7 +20,7 @@ from c4pipe.errors import UsageError
 from c4pipe.runners.progress import ProgressEvent
 from c4pipe.tokens.token_manifest import dtype_of
 from c4pipe.tokens.token_pages import find_pages
-from c4pipe.vocab.sentencepiece_model import SentencePieceModel, load_model
+from c4pipe.vocab.model import SentencePieceModel, load_model
 from tests.helpers.crawls import files_of
 from tests.helpers.full_disk import files_of_at_most
 from tests.helpers.malformed import RAW, malformed

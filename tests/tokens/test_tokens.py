@@ -21,7 +21,7 @@ from c4pipe.read.order import Order
 from c4pipe.read.reader import Reader
 from c4pipe.read.source import find
 from c4pipe.tokens import count, subset
-from c4pipe.vocab.sentencepiece_model import load_model
+from c4pipe.vocab.model import load_model
 from tests.helpers.crawls import files_of
 from tests.helpers.s3 import store_of
 from tests.helpers.web import serve

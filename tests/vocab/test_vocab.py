@@ -18,7 +18,7 @@ from c4pipe.cli import main
 from c4pipe.errors import DamagedFileError
 from c4pipe.io import paths
 from c4pipe.objectives import Tokenizer
-from c4pipe.vocab import description, load_model, pipeline, sample, train
+from c4pipe.vocab import job, load_model, model, sample, train
 from tests.helpers.web_data import by_data
 
 WORDS = (
@@ -54,12 +54,12 @@ def can_be_interrupted() -> None:
 
 
 def made(folder: Path) -> dict[str, Any]:
-    values: dict[str, Any] = json.loads((folder / description.NAME).read_text())
+    values: dict[str, Any] = json.loads((folder / model.NAME).read_text())
     return values
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != pipeline.LOG}
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != job.LOG}
 
 
 @pytest.fixture(scope="module")
@@ -167,9 +167,9 @@ def test_a_run_that_is_killed_goes_on(
     assert process.poll() is None
     (process.kill if sent == signal.SIGKILL else lambda: os.killpg(process.pid, sent))()
     assert process.wait(30) in (-signal.SIGKILL, 130)
-    parts = {path: path.stat().st_mtime_ns for path in (output / pipeline.SAMPLE).glob("part-*")}
+    parts = {path: path.stat().st_mtime_ns for path in (output / job.SAMPLE).glob("part-*")}
     assert len(parts) == 2
-    assert not (output / description.NAME).exists()
+    assert not (output / model.NAME).exists()
     time.sleep(1.5)  # the trainer looks once a second whether its run is there
     assert run("vocab", *arguments) == 0
     assert bytes_of(output).keys() == bytes_of(vocabulary).keys()
@@ -180,7 +180,7 @@ def test_a_part_that_was_lost_is_an_error(
     sources: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = paths.file_sizes
-    monkeypatch.setattr(pipeline, "file_sizes", lambda *given: dict(list(before(*given).items())[1:]))
+    monkeypatch.setattr(job, "file_sizes", lambda *given: dict(list(before(*given).items())[1:]))
     assert run("vocab", *sources, "--size", 100, "--output", tmp_path, "--workers", 1, "--quiet") == 1
     assert re.search(r"the sample is not what was counted: part-00\d-00000.txt should have", capsys.readouterr().err)
 
@@ -191,7 +191,7 @@ def test_a_sample_that_was_changed_is_not_trained_on(
 ) -> None:
     output = tmp_path / "v"
     assert run("vocab", *sources, "--size", 30_000, "--output", output, "--workers", 1, "--quiet") == 2  # leaves it
-    changed = output / pipeline.SAMPLE / file
+    changed = output / job.SAMPLE / file
     data = bytearray(changed.read_bytes())
     data[len(data) // 2] ^= 1
     changed.write_bytes(data)
@@ -202,7 +202,7 @@ def test_a_sample_that_was_changed_is_not_trained_on(
 
 def test_the_trainer_compares_the_sample_with_its_digests(tmp_path: Path) -> None:
     (tmp_path / "part-000-00000.txt").write_text("A line.\n" * 50)
-    settings, portion = train.Settings(size=8), sample.Portion("a", 400, ((sample.BINS, 400),))
+    settings, portion = train.Settings(size=8), train.Portion("a", 400, ((sample.BINS, 400),))
     task = {
         "folder": str(tmp_path),
         "portions": [portion.to_json()],
@@ -291,7 +291,7 @@ def test_every_mistake_is_one_sentence(
     assert run("vocab", "--output", "v", *arguments, "--workers", 1, "--quiet") == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert re.search(says, line)
-    assert not (tmp_path / "v" / description.NAME).exists()
+    assert not (tmp_path / "v" / model.NAME).exists()
 
 
 # Real pages

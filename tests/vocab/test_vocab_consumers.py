@@ -19,10 +19,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from c4pipe.vocab.description import SENTINELS
-from c4pipe.vocab.sample import BINS, Portion, part_name
+from c4pipe.vocab.model import SENTINELS
+from c4pipe.vocab.sample import BINS
 from c4pipe.vocab.tokenizer_files import tokenizer_files
-from c4pipe.vocab.train import Settings, train, with_sentinels
+from c4pipe.vocab.train import Portion, Settings, part_name, train, with_sentinels
 from tests.helpers.doc_examples import python_blocks
 from tests.helpers.documents import ROOT
 from tests.helpers.web_data import by_data

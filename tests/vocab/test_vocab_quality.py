@@ -16,15 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c4pipe.cli.console import printer
-from c4pipe.cli.quality_table import quality_table
+from c4pipe.cli.vocab_report import quality_table
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import RemotePath, StoragePath
 from c4pipe.vocab import quality
-from c4pipe.vocab.quality import Figures, Vocabulary, held_out, model_name
-from c4pipe.vocab.quality_svg import quality_picture
-from c4pipe.vocab.sample import BINS, Portion, part_name
+from c4pipe.vocab.quality import Figures, Vocabulary, held_out, model_name, quality_picture
+from c4pipe.vocab.sample import BINS
 from c4pipe.vocab.sources import Reading, Source, encoded, find_pages, read
-from c4pipe.vocab.train import Settings, train, with_sentinels
+from c4pipe.vocab.train import Portion, Settings, part_name, train, with_sentinels
 
 SIZE, SMALLER = 160, 90
 SPECIAL = 3  # padding, end, unknown

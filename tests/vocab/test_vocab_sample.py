@@ -17,24 +17,22 @@ from hypothesis import strategies as st
 from c4pipe.errors import C4pipeError, DamagedFileError, UsageError
 from c4pipe.runners.runner import run_job
 from c4pipe.runners.runner_options import RunnerOptions
-from c4pipe.vocab import sample, steps
+from c4pipe.vocab import sample, train
 from c4pipe.vocab.sample import (
     BINS,
-    SENTENCE_BYTES,
     Counts,
-    Portion,
     bins_of,
     count,
+    count_text,
     decode_counts,
     encode_counts,
     first_bins,
-    part_name,
     portion,
-    sentences,
     total_bytes,
+    write_sample,
 )
 from c4pipe.vocab.sources import HELD_OUT_KEY, Reading, Source, encoded, find_pages, read
-from c4pipe.vocab.steps import count_text, write_sample
+from c4pipe.vocab.train import SENTENCE_BYTES, Portion, part_name, sentences
 
 M64 = 2**64 - 1
 
@@ -216,7 +214,7 @@ def test_sentences_are_the_first_bytes_of_all_pages(
     take = int(counts.sum()) * 2 if take is None else take
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sample, "_PART_BYTES", part_bytes)
-        patch.setattr(sample, "SENTENCE_BYTES", sentence_bytes)
+        patch.setattr(train, "SENTENCE_BYTES", sentence_bytes)
         taken = portion("en", counts, take)
         there = write_parts(folder, pages, taken)
         pieces = list(sentences(folder, 0, taken))
@@ -244,7 +242,7 @@ def test_words_are_not_broken(
     folder = tmp_path_factory.getbasetemp()
     line = "".join(word + data.draw(st.sampled_from([" ", "  "])) for word in words)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sample, "SENTENCE_BYTES", sentence_bytes)
+        patch.setattr(train, "SENTENCE_BYTES", sentence_bytes)
         pieces = one_file(folder, f"{line}\n")
     assert [word for piece in pieces for word in piece.split()] == words
     assert all(piece == piece.strip() for piece in pieces)
@@ -359,7 +357,7 @@ def test_the_sample_is_the_same_however_pages_are_divided(
 ) -> None:
     monkeypatch.setattr(sample, "_PART_BYTES", 1000)
     if name == "the other way":
-        monkeypatch.setattr(steps, "_HELD_BYTES", 200)
+        monkeypatch.setattr(sample, "_HELD_BYTES", 200)
     reading = write_split(tmp_path / "texts", SPLITS[name])
     for folder in ("counts", "parts"):
         (tmp_path / folder).mkdir()

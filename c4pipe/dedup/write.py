@@ -1,0 +1,187 @@
+"""Finished pages, packed for the shuffle to their shard, and merged there. No Beam."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from c4pipe.corpus.layout import Layout
+from c4pipe.corpus.writer import SCHEMA, ShardWriter
+from c4pipe.dedup import shuffle
+from c4pipe.dedup.publishers import publisher
+from c4pipe.display.mistakes import error_reason
+from c4pipe.errors import C4pipeError
+from c4pipe.io.paths import StoragePath
+from c4pipe.report.profile import Profiler
+from c4pipe.runners import control_totals
+
+_BATCH_SCHEMA = SCHEMA.insert(0, pa.field("page_key", pa.uint64(), nullable=False))
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
+_ROWS_AT_ONCE = 256  # of a batch: so many are uncompressed at a time
+_PART_BYTES = 2 * 1024 * 1024  # of compressed pages: what a shard holds uncompressed at a time
+_CHUNK_ROWS = 512  # rows that are written at once: only these are Python strings at a time
+_JOINED_BYTES = 8 * 1024 * 1024  # of uncompressed pages of short batches: so many become one run
+_END_BYTES = 8  # of an Arrow stream, after its last rows
+_LAST_KEY = 2**64 - 1
+
+
+def encode(pages: pa.Table, rows: Any = None) -> bytes:
+    """Returns pages, in the order of their keys, as a compressed Arrow stream.
+
+    Args:
+        pages: the pages.
+        rows: the numbers of those to take, in the order of their keys; None for all, in any order.
+    """
+    pages = pages.select(_BATCH_SCHEMA.names).cast(_BATCH_SCHEMA)
+    if rows is None:
+        rows = np.argsort(pages["page_key"].to_numpy(), kind="stable")
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, _BATCH_SCHEMA, options=_COMPRESSED) as stream:
+        for first in range(0, len(rows), _ROWS_AT_ONCE):  # no second copy of all pages is made
+            stream.write_table(pages.take(pa.array(rows[first : first + _ROWS_AT_ONCE])))
+    encoded: bytes = sink.getvalue().to_pybytes()
+    return encoded
+
+
+def in_order(batches: Iterable[bytes]) -> Iterator[pa.Table]:
+    """Yields the pages of batches, in the order of their keys, a few thousand at a time.
+
+    The batches stay compressed in memory, and only a part of the pages is uncompressed at a time. Pages with one key,
+    which only a user's own transforms can make, are in the order of URL, timestamp and text.
+    """
+    runs, size = _runs(batches)
+    parts = 1 + size // _PART_BYTES
+    for part in range(1, parts + 1):
+        pages = _sorted(_table(rows for run in runs for rows in run.take((part << 64) // parts - 1)))
+        for first in range(0, len(pages), _CHUNK_ROWS):
+            yield pages.slice(first, _CHUNK_ROWS)
+
+
+def _runs(batches: Iterable[bytes]) -> tuple[list["_Run"], int]:
+    """Returns batches as runs, and the bytes of the batches.
+
+    In a large corpus a shard has thousands of short batches. All of their pages would be uncompressed from the first
+    part on, beside the compressed ones, and each batch costs time in each part. So short batches are joined.
+    """
+    runs: list[_Run] = []
+    short: list[_Run] = []
+    size = short_bytes = 0
+    for batch in batches:
+        size += len(batch)
+        run = _Run(batch)
+        if not run.is_short:
+            runs.append(run)
+            continue
+        short.append(run)
+        short_bytes += run.bytes
+        if short_bytes >= _JOINED_BYTES:
+            runs.append(_Run(encode(_table(rows for each in short for rows in each.take(_LAST_KEY)))))
+            short, short_bytes = [], 0
+    return [*runs, *short], size
+
+
+def _table(batches: Iterable[pa.RecordBatch]) -> pa.Table:
+    return pa.Table.from_batches(list(batches), _BATCH_SCHEMA).combine_chunks()
+
+
+def _sorted(pages: pa.Table) -> pa.Table:
+    keys = pages["page_key"].to_numpy()
+    if len(np.unique(keys)) == len(keys):
+        return pages.take(pa.array(np.argsort(keys)))
+    return pages.sort_by([(name, "ascending") for name in ("page_key", "url", "timestamp", "text")])
+
+
+class _Run:
+    """A batch, whose pages are in the order of their keys: it gives them piece by piece.
+
+    Attributes:
+        is_short: whether all pages are uncompressed now.
+        bytes: what those pages take that are uncompressed now.
+    """
+
+    def __init__(self, batch: bytes) -> None:
+        source = pa.BufferReader(batch)
+        self._reader = pa.ipc.open_stream(source, options=pa.ipc.IpcReadOptions(use_threads=False))
+        self._next: pa.RecordBatch | None = next(self._reader, None)
+        self.is_short = source.tell() + _END_BYTES >= len(batch)
+        self.bytes = self._next.nbytes if self._next else 0
+
+    def take(self, last: int) -> Iterator[pa.RecordBatch]:
+        """Yields the next pages, up to a key."""
+        while self._next is not None:
+            end = int(np.searchsorted(self._next["page_key"].to_numpy(), np.uint64(last), side="right"))
+            if end:
+                yield self._next.slice(0, end)
+            if end < len(self._next):
+                self._next = self._next.slice(end)
+                return
+            self._next = next(self._reader, None)
+
+
+def folders_of(pages: pa.Table, layout: Layout) -> Any:
+    """Returns the number of each page's folder (language and split) as a NumPy array."""
+    number = {(each, split): layout.folder(each, split) for each in layout.languages for split in (False, True)}
+    folders = zip(pages["language"].to_pylist(), pages["validation"].to_pylist(), strict=True)
+    return np.array([number[pair] for pair in folders], dtype=np.uint32)
+
+
+def by_shard(pages: pa.Table, numbers: Any) -> Iterator[tuple[int, Any]]:
+    """Yields (shard number, the rows of its pages in the order of their keys), given the shard of each page."""
+    order = np.lexsort((pages["page_key"].to_numpy(), numbers))
+    ordered = numbers[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else ()
+    for start, end in pairwise([*starts, len(ordered)]):
+        yield int(ordered[start]), order[start:end]
+
+
+_WAITING = 8  # batches of 512 pages that may wait for the profile
+
+
+def write_shard(
+    batches: Iterable[bytes],
+    shard: tuple[str, str, int, int],
+    output: StoragePath,
+    formats: Sequence[str],
+    on_pages: Callable[[int], None] = lambda pages: None,
+) -> control_totals.Report:
+    """Writes the files of a shard into the publisher's folder.
+
+    Args:
+        batches: the pages of the shard, as `encode` packs them.
+        shard: its language, its split, its number, and how many shards the split has.
+        output: the folder of the corpus.
+        formats: the formats to write.
+        on_pages: gets the number of pages that were written, each time that some are.
+
+    Returns a report: control totals, the files, and the profile of the pages. Raises C4pipeError where the files can't
+    be written.
+    """
+    language, split, number, of = shard
+    folder = publisher(output).shards_folder
+    profiler = Profiler(language, split)
+    waiting = deque[Future[None]]()
+    report: control_totals.Report = {}
+    try:
+        with (
+            ThreadPoolExecutor(1, thread_name_prefix="profile") as profile,  # Arrow lets other threads work meanwhile
+            ShardWriter(folder, language, split, number, of, formats) as writer,
+        ):
+            for pages in in_order(batches):
+                totals = control_totals.received("pages", shuffle.totals(pages["page_key"].to_numpy()))
+                report = control_totals.add_reports([report, totals])
+                rows = pages.select(SCHEMA.names)
+                waiting.append(profile.submit(profiler.add, rows))
+                if len(waiting) > _WAITING:
+                    waiting.popleft().result()
+                writer.write(rows)
+                on_pages(len(rows))
+    except OSError as error:
+        name = f"shard {number} of {of} ({language}, {split})"
+        raise C4pipeError(f"{name} can't be written to {folder}: {error_reason(error, with_path=True)}") from error
+    for each in waiting:
+        each.result()
+    return {**report, "shards": [file.to_json() for file in writer.files], "profiles": [profiler.result()]}

@@ -1,0 +1,285 @@
+"""Compares two corpora: their counters side by side, and their pages.
+
+A page is identified by its normalised URL, which no two pages of a corpus share. Its key is the 64-bit hash of that
+URL. Corpora of `c4` and its variants, except `mc4`, are in the order of these keys; others are in another order.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any
+
+import mmh3
+import numpy as np
+import pyarrow as pa
+
+from c4pipe.corpus.opened import Corpus
+from c4pipe.corpus.reader import Shard, read_tables
+from c4pipe.filters.spans import U64
+from c4pipe.filters.urls import normalise_url, url_key
+
+
+@dataclass(frozen=True)
+class KeyedShard:
+    """A shard and the keys that its pages can have: from `first` up to `end`, which is not among them."""
+
+    shard: Shard
+    first: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Pages as they are compared, in the order of their keys. No key occurs twice.
+
+    Attributes:
+        keys: the keys, of shape [pages].
+        texts: the hashes of the texts, of shape [pages].
+    """
+
+    keys: U64
+    texts: U64
+
+    def divide(self, key: int) -> tuple["Keys", "Keys"]:
+        """Returns the pages with smaller keys, and the others."""
+        at = int(np.searchsorted(self.keys, np.uint64(key - 1), side="right"))
+        return Keys(self.keys[:at], self.texts[:at]), Keys(self.keys[at:], self.texts[at:])
+
+
+def is_in_key_order(corpus: Corpus) -> bool:
+    """Tells whether the pages of each language of a corpus are in the order of their keys."""
+    return corpus.recipe.page_keys == ("start", False)
+
+
+def keyed_shards(corpus: Corpus) -> list[KeyedShard]:
+    """Returns the shards of a corpus in one format, in the order of the first key that each can have."""
+    in_order = is_in_key_order(corpus)
+    keyed = []
+    for shard in corpus.shards():
+        index, count = (shard.id.shard_index, shard.id.num_shards) if in_order else (0, 1)
+        keyed.append(KeyedShard(shard, first_key(index, count), first_key(index + 1, count)))
+    return sorted(keyed, key=lambda each: (each.first, each.shard.path))
+
+
+def first_key(index: int, count: int) -> int:
+    """Returns the first key of a shard: the smallest for which `key * count >> 64` is its index."""
+    return -(-(index << 64) // count)
+
+
+class KeyReader:
+    """Reads the pages of a corpus in the order of their keys, whole shards at a time.
+
+    Pages wait in memory, 16 bytes each, until they are asked for: those of one shard of each language, or all pages
+    where the corpus is not in the order of the keys.
+    """
+
+    def __init__(self, corpus: Corpus, pages_read: Callable[[int], None]) -> None:
+        """Starts at the first key. `pages_read` is called with the number of pages, each time some were read."""
+        self._waiting = keyed_shards(corpus)[::-1]
+        self._held = Keys(np.empty(0, np.uint64), np.empty(0, np.uint64))
+        self._pages_read = pages_read
+
+    def up_to(self, end: int) -> Keys:
+        """Returns the pages with keys below `end` that were not returned before.
+
+        Raises C4pipeError where a shard can't be read.
+        """
+        keys, texts = [self._held.keys], [self._held.texts]
+        while self._waiting and self._waiting[-1].first < end:
+            for some_keys, some_texts in _keys_of(self._waiting.pop().shard):
+                keys.append(some_keys)
+                texts.append(some_texts)
+                self._pages_read(len(some_keys))
+        merged, places = np.unique(np.concatenate(keys), return_index=True)
+        below, self._held = Keys(merged, np.concatenate(texts)[places]).divide(end)
+        return below
+
+
+def _keys_of(shard: Shard) -> Iterator[tuple[U64, U64]]:
+    """Yields the keys of a shard's pages and the hashes of their texts, some at a time."""
+    for pages in read_tables(shard, ("text", "url")):
+        texts = pages["text"].cast(pa.binary()).to_pylist()
+        hashes = [mmh3.hash64(text, signed=False)[0] for text in texts]
+        yield np.array(list(map(_key, pages["url"].to_pylist())), np.uint64), np.array(hashes, np.uint64)
+
+
+def _key(url: str) -> int:
+    return url_key(normalise_url(url))
+
+
+def find_pages(corpus: Corpus, wanted: Collection[int]) -> dict[int, tuple[str, str]]:
+    """Returns the URL and the text of the pages with these keys, by key, of those that the corpus has.
+
+    Raises C4pipeError where a shard can't be read.
+    """
+    pages: dict[int, tuple[str, str]] = {}
+    for each in keyed_shards(corpus):
+        if any(each.first <= key < each.end for key in wanted if key not in pages):
+            for table in read_tables(each.shard, ("url", "text")):
+                for url, text in zip(table["url"].to_pylist(), table["text"].to_pylist(), strict=True):
+                    if (key := _key(url)) in wanted:
+                        pages.setdefault(key, (url, text))
+    return pages
+
+
+KINDS = ("only_first", "only_second", "other_text")
+"""How a page can differ: it is only in one of the corpora, or it is in both with different texts."""
+
+_ORDER = (
+    "records.skipped",
+    *("pages.read", "pages.dropped", "pages.cleaned", "pages.edited", "pages.kept", "pages.validation"),
+    *("near_duplicates.compared", "near_duplicates.similar", "near_duplicates.unsettled"),
+    *("lines.read", "lines.dropped", "lines.edited", "lines.left"),
+    *("units.cleaned", "units.newest", "units.dropped", "units.kept"),
+    *("spans.repeated", "spans.kept", "spans.doubled", "spans.joined"),
+    *("bytes.read", "bytes.cleaned", "bytes.kept", "damage"),
+)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A page that differs.
+
+    Attributes:
+        url: the URL as it was crawled; where both corpora have the page, the URL in the first.
+        line: the number of the first line that differs, from 1; it is 1 for a page that only one corpus has.
+        first: that line in the first corpus; None where it has no such line, or the second has this line elsewhere.
+        second: the same for the second corpus.
+    """
+
+    url: str
+    line: int
+    first: str | None
+    second: str | None
+
+
+@dataclass
+class Diff:
+    """The difference of two corpora.
+
+    Attributes:
+        corpora: both corpora.
+        pages: the number of pages of each of KINDS, and of those with the `same_text` in both.
+        examples: some pages of each of KINDS: those with the smallest keys.
+    """
+
+    corpora: tuple[Corpus, Corpus]
+    pages: dict[str, int] = field(default_factory=lambda: dict.fromkeys((*KINDS, "same_text"), 0))
+    examples: dict[str, list[Example]] = field(default_factory=dict)
+
+    @property
+    def counts(self) -> dict[str, tuple[int | None, int | None]]:
+        """The counters of both by name; None where a recipe does not have the rule of a counter, or has no WARC files.
+
+        Rules are in the order of the first recipe. Rules that only the second recipe has come last, and behind them
+        `empty` where no recipe lists it.
+        """
+        first, second = self.corpora
+        rules = list(dict.fromkeys(step.rule for corpus in self.corpora for _, step in corpus.recipe.steps()))
+
+        def place(name: str) -> tuple[int, int, str]:
+            what, rest = split_name(name)
+            order = _ORDER.index(what) if what in _ORDER else len(_ORDER)  # of a later version
+            return order, rules.index(rest) if rest in rules else len(rules), rest
+
+        names = sorted({*first.counts, *second.counts}, key=place)
+        return {name: (_count(first, name), _count(second, name)) for name in names}
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the difference as JSON values."""
+        return {
+            **{side: _corpus_json(corpus) for side, corpus in zip(("first", "second"), self.corpora, strict=True)},
+            "counts": {name: list(values) for name, values in self.counts.items()},
+            "pages": self.pages,
+            "examples": {kind: [vars(each) for each in self.examples[kind]] for kind in KINDS},
+        }
+
+
+def _corpus_json(corpus: Corpus) -> dict[str, Any]:
+    return {"folder": str(corpus.path), "recipe": corpus.recipe.name, "fingerprint": corpus.manifest["fingerprint"]}
+
+
+def split_name(counter: str) -> tuple[str, str]:
+    """Returns what a counter counts and its rule, language or kind of damage: `pages.dropped` and `empty`."""
+    subject, _, rest = counter.partition(".")
+    if subject == "damage":
+        return subject, rest
+    verb, _, rest = rest.partition(".")
+    return f"{subject}.{verb}", rest
+
+
+def _count(corpus: Corpus, name: str) -> int | None:
+    what, rest = split_name(name)
+    if what == "records.skipped" and corpus.recipe.input_format != "WARC":
+        return None
+    if what.endswith((".dropped", ".edited")) and corpus.recipe.find(rest) is None:
+        return corpus.counts.get(name)  # a page without a line is dropped by `empty` also where no recipe lists it
+    return int(corpus.counts.get(name, 0))
+
+
+def compare(first: Corpus, second: Corpus, examples: int, pages_read: Callable[[int], None]) -> Diff:
+    """Compares two corpora, one range of keys at a time; all keys at once where a corpus is not in their order.
+
+    Args:
+        first: a corpus.
+        second: another one.
+        examples: the number of pages to show of each of KINDS, at most.
+        pages_read: is called with a number of pages each time some were read.
+
+    Raises C4pipeError where a shard can't be read.
+    """
+    diff = Diff((first, second))
+    shown: dict[str, list[int]] = {kind: [] for kind in KINDS}
+    readers = [KeyReader(corpus, pages_read) for corpus in diff.corpora]
+    ranges = _key_ranges(first, second)
+    for number in range(1, ranges + 1):
+        of_first, of_second = (reader.up_to(first_key(number, ranges)) for reader in readers)
+        differing = compare_keys(of_first, of_second)
+        for kind, keys in differing.items():
+            diff.pages[kind] += len(keys)
+            shown[kind] += keys[: examples - len(shown[kind])].tolist()
+        diff.pages["same_text"] += len(of_first.keys) - len(differing["only_first"]) - len(differing["other_text"])
+    ones = find_pages(first, {*shown["only_first"], *shown["other_text"]})
+    others = find_pages(second, {*shown["only_second"], *shown["other_text"]})
+    diff.examples = {kind: [_example(ones.get(key), others.get(key)) for key in keys] for kind, keys in shown.items()}
+    return diff
+
+
+def _key_ranges(first: Corpus, second: Corpus) -> int:
+    """Returns into how many ranges the keys are divided: the number of shards of the language with the most."""
+    if not (is_in_key_order(first) and is_in_key_order(second)):
+        return 1
+    return max((n for corpus in (first, second) for n in corpus.manifest["train_shards"].values()), default=1)
+
+
+def compare_keys(first: Keys, second: Keys) -> dict[str, U64]:
+    """Returns the keys of the pages that differ, in order, for each of KINDS."""
+    both, in_first, in_second = np.intersect1d(first.keys, second.keys, assume_unique=True, return_indices=True)
+    return {
+        "only_first": np.setdiff1d(first.keys, second.keys, assume_unique=True),
+        "only_second": np.setdiff1d(second.keys, first.keys, assume_unique=True),
+        "other_text": both[first.texts[in_first] != second.texts[in_second]],
+    }
+
+
+def _example(first: tuple[str, str] | None, second: tuple[str, str] | None) -> Example:
+    """Returns where two pages begin to differ. Each is its URL and its text; None: a corpus does not have the page."""
+    url = (first or second or ("",))[0]
+    ones, others = (page[1].split("\n") if page else [] for page in (first, second))
+    number, one, other = first_difference(ones, others)
+    return Example(url, number, one, other)
+
+
+def first_difference(first: Sequence[str], second: Sequence[str]) -> tuple[int, str | None, str | None]:
+    """Returns the number of the first line that differs, from 1, and this line on both sides.
+
+    A line is None where it does not exist, or where the other side has it elsewhere, so that it was not dropped. Where
+    both sides have the other's line elsewhere (the order differs), both lines are returned.
+
+    Raises StopIteration where no line differs.
+    """
+    pairs = enumerate(zip_longest(first, second), 1)
+    number, (one, other) = next(each for each in pairs if each[1][0] != each[1][1])
+    if (one is None or one in second) and (other is None or other in first):
+        return number, one, other
+    return number, None if one in second else one, None if other in first else other

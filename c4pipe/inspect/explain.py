@@ -1,0 +1,303 @@
+"""Explains why a page is in a finished corpus or not, by its manifest, its work files and one shard."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from c4pipe.clean.evaluator import RecipeEvaluator
+from c4pipe.clean.fact_wording import number
+from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.verdicts import RuleVerdict
+from c4pipe.clean.work_folder import WORK_FOLDER, find_work_files, read_headers
+from c4pipe.corpus.opened import Corpus, open_corpus
+from c4pipe.corpus.reader import Shard, read_tables
+from c4pipe.dedup import removals
+from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.filters.spans import cut, remove_spans, units_of
+from c4pipe.filters.urls import is_validation, normalise_url, page_key, url_key
+from c4pipe.inspect.lookup import WorkFiles
+from c4pipe.io.paths import StoragePath
+from c4pipe.recipes import recipe_lists
+from c4pipe.recipes.recipe import Recipe
+
+JOB_1 = "a rule of job 1"
+"""The reason for a page of which the work file has only a tombstone: it does not say which rule dropped the page."""
+
+
+@dataclass(frozen=True)
+class UnitVerdict:
+    """A sentence or line of a page that passed job 1, and whether dedup kept it."""
+
+    text: str
+    kept: bool
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A repeated span that a page loses.
+
+    Attributes:
+        first: the number of its first sentence or line, from 1.
+        last: the number of its last sentence or line.
+        kept_by: the URL of the page that keeps the span.
+    """
+
+    first: int
+    last: int
+    kept_by: str
+
+
+@dataclass(frozen=True)
+class CaptureVerdict:
+    """The verdict on one capture of a URL, and the reasons for it.
+
+    Attributes:
+        url: the URL as it was crawled; the URL that was asked for where the work file has only a tombstone.
+        timestamp: the timestamp as it was crawled; for a tombstone, the same moment to the microsecond.
+        reason: the rule that dropped the capture (JOB_1 where that is unknown), or None where it is in the corpus.
+        source: the name of its WET file; empty where there are no work files.
+        shards: the paths of the shards that it is in, one for each format.
+        row: its row in each of these shards, from 0; None where it is in none.
+        unit: what repeated spans consist of: `sentence` or `line`.
+        units: the units of its text when deduplication began.
+        losses: the repeated spans that it loses.
+        rules: the verdicts of the rules of job 2.
+        note: anything else that a user should know, or "".
+    """
+
+    url: str
+    timestamp: str
+    reason: str | None
+    source: str = ""
+    shards: tuple[str, ...] = ()
+    row: int | None = None
+    unit: str = "sentence"
+    units: tuple[UnitVerdict, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    rules: tuple[RuleVerdict, ...] = ()
+    note: str = ""
+
+
+class CorpusExplainer:
+    """Explains why URLs are in a finished corpus or not."""
+
+    def __init__(self, folder: StoragePath, work: Sequence[StoragePath] = ()) -> None:
+        """Opens a corpus.
+
+        Args:
+            folder: its folder.
+            work: its work folders, where they are not `_work` in it.
+
+        Raises UsageError where the folder is no corpus, or the work files are those of another one; C4pipeError where
+        a shard is missing.
+        """
+        self._corpus = open_corpus(folder)
+        inside = folder / WORK_FOLDER
+        self._work_folder = inside
+        self._work = _Work(self._corpus, folder, tuple(work) or (inside,)) if work or inside.is_dir() else None
+
+    def explain(self, url: str) -> list[CaptureVerdict]:
+        """Returns a verdict for each capture of a URL, the newest first. URLs are normalised, as for deduplication.
+
+        Raises UsageError where nothing is known about the URL, C4pipeError where a shard can't be read.
+        """
+        return self._work.explain(url) if self._work else [self._without_work(url)]
+
+    def _without_work(self, url: str) -> CaptureVerdict:
+        """Looks for a URL in the shards that it can be in."""
+        recipe = self._corpus.recipe
+        scheme, by_md5 = recipe.page_keys
+        normalised = normalise_url(url, scheme)
+        key = page_key(url, normalised, by_md5)
+        one_in = recipe.parameters("validation").get("one_in", 0)
+        validation = bool(one_in) and is_validation(normalised, one_in)
+        for language in self._corpus.languages:
+            shards = self._corpus.shards_of_page(language, validation, key)
+            row = _row(shards[0], key, recipe)
+            if row is not None:
+                note = f"What it lost is unknown, because there is no {self._work_folder}: give the folder with --work."
+                return CaptureVerdict(url, "", None, shards=_paths(shards), row=row, note=note)
+        other = "its text" if recipe.input_format == "text" else f"the {recipe.input_format} file that has the page"
+        raise UsageError(
+            f"{url} is not in {self._corpus.path}, and only work files can tell why: there are none in "
+            f"{self._work_folder}; give their folder with --work, or explain {other}"
+        )
+
+
+def _paths(shards: Sequence[Shard]) -> tuple[str, ...]:
+    return tuple(shard.path for shard in shards)
+
+
+def _row(shard: Shard, key: int, recipe: Recipe) -> int | None:
+    """Returns the row of the page with a page key, or None where the shard does not have it."""
+    scheme, by_md5 = recipe.page_keys
+    first = 0
+    for table in read_tables(shard, ["url"]):
+        for row, url in enumerate(table["url"].to_pylist(), first):
+            if page_key(url, normalise_url(url, scheme), by_md5) == key:
+                return row
+        first += len(table)
+    return None
+
+
+def _options(recipe: Recipe) -> str:
+    """Returns the options by which `explain` reads a file as the recipe's corpus was made."""
+    return f" --from warc --extract {recipe.extraction.partition(':')[0]}" if recipe.input_format == "WARC" else ""
+
+
+class _Work:
+    """The work files of a corpus, in the order in which deduplication reads them."""
+
+    def __init__(self, corpus: Corpus, folder: StoragePath, folders: Sequence[StoragePath]) -> None:
+        self._corpus, self._folder = corpus, folder
+        self._recipe = corpus.recipe
+        self._from = _options(self._recipe)
+        self._folders = folders
+        work_files = {name.removesuffix(".parquet"): path for name, path in find_work_files(folders).items()}
+        self._names = [each["name"] for each in corpus.manifest["inputs"]]
+        missing = [name for name in self._names if name not in work_files]
+        if missing:
+            raise UsageError(
+                f"the corpus {corpus.path} contains pages of {missing[0]} too, but {folders[0]} has no work file of "
+                "it: give all work folders of the corpus with --work"
+            )
+        headers = read_headers({name: work_files[name] for name in self._names})
+        self._header = headers[self._names[0]]
+        inputs = [
+            {"name": name, "bytes": header.source_bytes, "ends_sha256": header.ends_sha256}
+            for name, header in headers.items()
+        ]
+        if (self._header.fingerprint, inputs) != (corpus.manifest["fingerprint"], corpus.manifest["inputs"]):
+            raise UsageError(f"{folders[0]} has work files of another recipe or input than the corpus {corpus.path}")
+        self._files = WorkFiles([work_files[name] for name in self._names])
+
+    def _next_step(self, source: str = "") -> str:
+        """Returns how a user finds out which rule dropped a page; `source` is its file, "" where no file has it."""
+        if self._recipe.input_format == "text":
+            where = (
+                f"write its text from {source} to a file"
+                if source
+                else "check the address, or write its text to a file"
+            )
+            return f"{where} and run c4pipe explain on that"
+        if source:
+            return f"run c4pipe explain{self._from} on {source} with this --url"
+        return f"run c4pipe explain{self._from} on its {self._recipe.input_format} file to see which"
+
+    @cached_property
+    def _evaluator(self) -> RecipeEvaluator:
+        lists = recipe_lists.find_lists(self._folders, self._header.lists)
+        return RecipeEvaluator(self._recipe, RuleResources(self._recipe, lists))
+
+    def explain(self, url: str) -> list[CaptureVerdict]:
+        key = url_key(normalise_url(url, self._recipe.page_keys[0]))
+        newest, stale = self._files.captures({key})
+        if not len(newest):
+            missing = len(self._corpus.manifest["missing"])
+            rules = ", ".join(step.rule for step in self._recipe.readable)  # pages that they drop have no row
+            raise UsageError(
+                f"the work files of {self._corpus.path} have no page of {url}: it was in none of the "
+                f"{number(len(self._names), f'{self._recipe.input_format} file')}"
+                + (f" ({missing:,} more were missing)" if missing else "")
+                + f", or a rule dropped it early ({rules}); {self._next_step()}"
+            )
+        captures = (newest[0], *stale)
+        return [self._explain(url, each, newest[0], len(captures)) for each in captures]
+
+    def _explain(self, url: str, capture: Any, newest: Any, count: int) -> CaptureVerdict:
+        source = self._names[capture["file"]]
+        page = self._files.page(capture)
+        timestamp = page["timestamp"] or _date(capture["captured"])
+        is_newest = capture == newest
+        fact = f"{self._names[newest['file']]} has the newest, of {_date(newest['captured'])}"
+        if is_newest:
+            fact = "it is the only capture" if count == 1 else f"it is the newest of {count:,} captures"
+        is_tombstone = page["page_key"] is None
+        age = RuleVerdict("corpus", "stale_capture", not is_newest, fact, asked=not is_tombstone)
+        if is_tombstone:
+            note = f"Its work file does not say which: {self._next_step(source)}."
+            return CaptureVerdict(url, timestamp, JOB_1, source, rules=(age,), note=note)
+        if not is_newest:
+            return CaptureVerdict(page["url"], timestamp, age.rule, source, rules=(age,))
+        near = self._near(page)
+        if near and near.dropped:
+            return CaptureVerdict(page["url"], timestamp, near.rule, source, rules=(age, near))
+        return self._newest(page, timestamp, source, (age, near) if near else (age,))
+
+    def _near(self, page: dict[str, Any]) -> RuleVerdict | None:
+        """Returns what the rule `near_duplicate` decides about the newest capture of a URL; None without the rule."""
+        near = self._recipe.parameters("near_duplicate")
+        if not near:
+            return None
+        key = page["page_key"]
+        stays = None if page["dropped"] else self._files.staying_pages(np.array([key], np.uint64), near).get(key)
+        if stays is None:
+            return RuleVerdict("corpus", "near_duplicate", False, "it has no part in the comparison")
+        if stays.page_key == page["page_key"]:
+            return RuleVerdict("corpus", "near_duplicate", False, "it is the page of its cluster that stays")
+        fact = f"{stays.url} stays; the estimated similarity is {stays.similarity:.2f}"
+        return RuleVerdict("corpus", "near_duplicate", True, fact)
+
+    def _newest(
+        self, page: dict[str, Any], timestamp: str, source: str, before: tuple[RuleVerdict, ...]
+    ) -> CaptureVerdict:
+        """Treats the newest capture of a URL as deduplication does."""
+        starts, span = page["unit_starts"], self._recipe.parameters("repeated_span")
+        units = cut(page["text"], starts)
+        repeats, kept = self._repeats(page, span)
+        losses = tuple(Loss(first + 1, first + span["size"], keeper) for first, keeper in repeats)
+        removed = units_of((first for first, _ in repeats), span.get("size", 1)) - units_of(kept, span.get("size", 1))
+        text, units_left, rules = page["text"], len(units), list(before)
+        if losses:
+            lost = [first for first, _ in repeats]
+            text, units_left = remove_spans(text, starts, lost, span["size"], span["unit"], kept)
+        if span:
+            fact = f"it loses {len(removed):,} of {number(len(units), span['unit'])}"
+            if kept:
+                fact += f", and keeps the copy of {number(len(kept), 'repeated span')}"
+            rules.append(RuleVerdict("corpus", "repeated_span", None, fact))
+        reason, guess, final = self._evaluator.explain_final(page["url"], text, units_left)
+        language = guess.language if losses and guess else page["language"]
+        shards, row = ((), None) if reason else self._place(language, page)
+        return CaptureVerdict(
+            page["url"],
+            timestamp,
+            reason,
+            source,
+            shards,
+            row,
+            unit=span.get("unit", "sentence"),
+            units=tuple(UnitVerdict(each.strip(), place not in removed) for place, each in enumerate(units)),
+            losses=losses,
+            rules=(*rules, *final),
+        )
+
+    def _repeats(self, page: dict[str, Any], span: Mapping[str, Any]) -> tuple[list[tuple[int, str]], list[int]]:
+        """Returns the spans that a page loses, with the URL that keeps each, and those of which it keeps the copy."""
+        hashes, near = page["span_hashes"], self._recipe.parameters("near_duplicate")
+        if not span or span["size"] == 1 or span["keep"] == "first":
+            lost, _ = self._files.repeats(page["page_key"], hashes, np.empty(0, removals.MOVED), near)
+            return lost, []
+        moved = removals.read_moved(self._folder, np.array(hashes, np.uint64))
+        lost, kept = self._files.repeats(page["page_key"], hashes, moved, near)
+        stay = units_of(kept, span["size"])
+        return [each for each in lost if not stay.issuperset(units_of([each[0]], span["size"]))], kept
+
+    def _place(self, language: str, page: dict[str, Any]) -> tuple[tuple[str, ...], int]:
+        """Returns the paths of the shards that a page is in, and its row. Raises C4pipeError where it is missing."""
+        shards = self._corpus.shards_of_page(language, page["validation"], page["page_key"])
+        row = _row(shards[0], page["page_key"], self._recipe)
+        if row is None:
+            raise C4pipeError(
+                f"{shards[0].file} lacks {page['url']}, which its work files let pass: "
+                "the corpus or its work files were changed since"
+            )
+        return _paths(shards), row
+
+
+def _date(captured: int) -> str:
+    """Returns microseconds since 1970 as a WARC date."""
+    return str(np.datetime64(int(captured), "us")).removesuffix(".000000") + "Z"

@@ -1,0 +1,212 @@
+"""Looks a URL up in the work files of a corpus, with the pages that decide about it.
+
+The files are read as deduplication reads them, one at a time, but only the rows that matter to the URL are kept.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from c4pipe.clean.work_reader import read_kept, row_groups, url_rows
+from c4pipe.dedup import near_duplicates, near_pages, shuffle
+from c4pipe.filters.duplicates import Rows, find_repeats, find_stale_captures
+from c4pipe.filters.spans import U64
+from c4pipe.io.paths import StoragePath
+
+_COLUMNS = ["page_key", "url", "band_hashes", "minima", "characters"]
+
+
+@dataclass(frozen=True)
+class NearPage:
+    """The page of a cluster that stays.
+
+    Attributes:
+        page_key: its key.
+        url: its URL, as crawled.
+        similarity: the estimated similarity of the page that was asked for to it.
+    """
+
+    page_key: int
+    url: str
+    similarity: float
+
+
+def staying_pages(
+    files: Sequence[StoragePath], stale: Sequence[Any], page_keys: U64, near: Mapping[str, Any]
+) -> dict[int, NearPage]:
+    """Returns the page that stays of the cluster of each page, by its key; without pages that have no n-grams.
+
+    Pages are compared as the build compares them. All work files are read once for each page that lies between a page
+    and the one that stays, and twice more.
+
+    Args:
+        files: the work files.
+        stale: for each file, the numbers of the rows that are stale captures.
+        page_keys: the keys of the pages.
+        near: the parameters of the rule `near_duplicate`.
+    """
+    crawls = [near_duplicates.crawl_key(path, near) for path in files]
+    found = _pages(files, crawls, stale, lambda pages: _with_key(pages, page_keys))
+    sharing, reached, new, pairs = found.slice(0, 0), found, found, np.empty(0, near_pages.PAIR)
+    while len(new):
+        bands = new["band_hashes"].combine_chunks().flatten().to_numpy()
+        more = _pages(files, crawls, stale, lambda pages, bands=bands: _with_band(pages, bands))
+        sharing = pa.concat_tables([sharing, more.filter(pa.array(~_is_in(more, sharing)))])
+        # All pages that share a band with a reached page are there: so the pairs of these pages are those of the build.
+        pairs = _similar_pairs(sharing, near["min_similarity"])
+        keys = reached["page_key"].to_numpy()
+        pairs = pairs[np.isin(pairs["page"], keys) | np.isin(pairs["first_page"], keys)]
+        linked = np.isin(sharing["page_key"].to_numpy(), np.r_[pairs["page"], pairs["first_page"]])
+        new = sharing.filter(pa.array(linked & ~_is_in(sharing, reached)))
+        reached = pa.concat_tables([reached, new])
+    first = {int(each["page"]): int(each["first_row"]) for each in near_pages.connect(pairs)}
+    own = {key: row for row, key in enumerate(sharing["page_key"].to_pylist())}
+    return {key: _near_page(sharing, own[key], first.get(key, own[key])) for key in found["page_key"].to_pylist()}
+
+
+def _near_page(pages: pa.Table, own: int, first: int) -> NearPage:
+    minima = near_pages.minima_of(pages["minima"].take(pa.array([own, first])))
+    (share,) = near_pages.similarities(minima[:1], minima[1:]).tolist()
+    return NearPage(pages["page_key"][first].as_py(), pages["url"][first].as_py(), share)
+
+
+def _similar_pairs(pages: pa.Table, least: float) -> Rows:
+    """Returns the PAIRs of pages that the build compares and that are similar; `row` is the number of a page here."""
+    rows = near_pages.page_rows(pages, 0, np.arange(len(pages)))
+    bands = pages["band_hashes"].combine_chunks().flatten().to_numpy().reshape(len(pages), -1)
+    minima = near_pages.minima_of(pages["minima"])
+    pairs = near_pages.candidates(near_pages.band_rows(rows, bands, pages["crawl"].to_numpy()))
+    return pairs[near_pages.similarities(minima[pairs["row"]], minima[pairs["first_row"]]) >= least]
+
+
+def _is_in(pages: pa.Table, others: pa.Table) -> npt.NDArray[np.bool_]:
+    return np.isin(pages["page_key"].to_numpy(), others["page_key"].to_numpy())
+
+
+def _pages(files: Sequence[StoragePath], crawls: Sequence[int], stale: Sequence[Any], choose: Any) -> pa.Table:
+    """Returns those pages of all work files, without stale captures, whose rows `choose` returns for each table.
+
+    The key of the crawl of each file is a further column.
+    """
+    return pa.concat_tables(
+        [
+            chosen.append_column("crawl", pa.array(np.full(len(chosen), crawl, np.uint64)))
+            for path, crawl, rows in zip(files, crawls, stale, strict=True)
+            for pages, _ in read_kept(path, _COLUMNS, rows)
+            for chosen in [pages.take(pa.array(choose(pages)))]
+        ]
+    )
+
+
+def _with_key(pages: pa.Table, keys: U64) -> Any:
+    has_bands = pc.list_value_length(pages["band_hashes"]).to_numpy() > 0
+    return np.flatnonzero(np.isin(pages["page_key"].to_numpy(), keys) & has_bands)
+
+
+def _with_band(pages: pa.Table, bands: Any) -> Any:
+    column = pages["band_hashes"].combine_chunks()
+    return np.unique(pc.list_parent_indices(column).to_numpy()[np.isin(column.flatten().to_numpy(), bands)])
+
+
+_NO_STALE = np.empty(0, shuffle.STALE_ROW)
+
+
+class WorkFiles:
+    """Work files, numbered from 0 in the order in which deduplication reads them."""
+
+    def __init__(self, files: Sequence[StoragePath]) -> None:
+        self._files = files
+
+    def captures(self, url_keys: set[int]) -> tuple[Rows, Rows]:
+        """Returns the captures of the URLs with these keys: (the newest of each URL, all stale ones), as URL_ROW."""
+        keys = np.array(sorted(url_keys), np.uint64)
+        rows = (url_rows(path, file) for file, path in enumerate(self._files))
+        return find_stale_captures(np.concatenate([each[np.isin(each["hash"], keys)] for each in rows]))
+
+    def page(self, capture: Any) -> dict[str, Any]:
+        """Returns the row of a work file that a URL_ROW points to: its values by column."""
+        row = int(capture["row"])
+        for table in row_groups(self._files[capture["file"]]):
+            if row < len(table):
+                break
+            row -= len(table)
+        values: dict[str, Any] = table.slice(row, 1).to_pylist()[0]
+        return values
+
+    def staying_pages(self, page_keys: U64, near: Mapping[str, Any]) -> dict[int, NearPage]:
+        """Returns the page that stays of the cluster of each page, the newest of its URL (see `near_cluster`)."""
+        return staying_pages(self._files, self._stale, page_keys, near)
+
+    @cached_property
+    def _stale(self) -> list[Any]:
+        """For each file, the numbers of the rows that are stale captures."""
+        _, stale = find_stale_captures(np.concatenate([url_rows(path, file) for file, path in enumerate(self._files)]))
+        return [stale["row"][stale["file"] == file] for file in range(len(self._files))]
+
+    def repeats(
+        self, page_key: int, span_hashes: Sequence[int], moved: Rows, near: Mapping[str, Any]
+    ) -> tuple[list[tuple[int, str]], list[int]]:
+        """Returns the repeated spans of a page.
+
+        Args:
+            page_key: the key of a page that is the newest capture of its URL.
+            span_hashes: the hashes of its spans.
+            moved: the spans whose copy is not at their first place (MOVED).
+            near: the parameters of the rule `near_duplicate`; empty without the rule.
+
+        Returns:
+            Of each span that another place keeps, in the order of the page: the number of its first unit, from 0, and
+            the URL of the page that keeps it. And the first units of the repeated spans that this page keeps.
+        """
+        if not span_hashes:
+            return [], []
+        rows, urls = self._spans(np.array(span_hashes, np.uint64))
+        if near:
+            stays = self.staying_pages(np.unique(rows["page"]), near)
+            dropped = [key for key, page in stays.items() if page.page_key != key]
+            rows = rows[~np.isin(rows["page"], np.array(dropped, np.uint64))]
+        first, repeats = find_repeats(rows)
+        first = first[np.isin(first["hash"], repeats["hash"])]
+        keepers = {int(each["hash"]): (int(each["page"]), int(each["unit"])) for each in first}
+        keepers |= {int(each["hash"]): (int(each["page"]), int(each["unit"])) for each in moved}
+        files = {int(each["page"]): int(each["file"]) for each in rows}
+        lost: list[tuple[int, str]] = []
+        kept: list[int] = []
+        for unit, span in enumerate(span_hashes):
+            keeper = keepers.get(span)
+            if keeper == (page_key, unit):
+                kept.append(unit)
+            elif keeper is not None:
+                lost.append((unit, urls[files[keeper[0]], keeper[0]]))
+        return lost, kept
+
+    def _spans(self, hashes: U64) -> tuple[Rows, dict[tuple[int, int], str]]:
+        """Returns the spans with these hashes in the newest captures, and the URL of each page by file and page key."""
+        captures = {file: self._pages_with(hashes, file, _NO_STALE) for file in range(len(self._files))}
+        files = [file for file, pages in captures.items() if len(pages)]
+        _, stale = self.captures({key for file in files for key in captures[file]["url_key"].to_pylist()})
+        rows: list[Rows] = []
+        urls: dict[tuple[int, int], str] = {}
+        for file in files:
+            pages = self._pages_with(hashes, file, stale)
+            spans = shuffle.span_rows(pages["page_key"].to_numpy(), file, pages["span_hashes"].combine_chunks())
+            rows.append(spans[np.isin(spans["hash"], hashes)])
+            for key, url in zip(pages["page_key"].to_pylist(), pages["url"].to_pylist(), strict=True):
+                urls[file, key] = url
+        return np.concatenate(rows), urls
+
+    def _pages_with(self, hashes: U64, file: int, stale: Rows) -> pa.Table:
+        """Returns the pages of a work file that have one of these spans, without the captures in `stale`."""
+        columns = ["url_key", "page_key", "url", "span_hashes"]
+        tables = []
+        for pages, _ in read_kept(self._files[file], columns, stale["row"][stale["file"] == file]):
+            spans = pages["span_hashes"].combine_chunks()
+            rows = pc.list_parent_indices(spans).to_numpy()[np.isin(spans.flatten().to_numpy(), hashes)]
+            tables.append(pages.take(pa.array(np.unique(rows))))
+        return pa.concat_tables(tables).combine_chunks()

@@ -1,0 +1,195 @@
+"""Counts the pages of a finished corpus that the opt-outs of today would refuse.
+
+The counts are written to `opt_outs.json`. They are not part of the manifest, whose digest identifies the corpus.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+
+from c4pipe.clean.url_lists import UrlLists
+from c4pipe.corpus.manifest import MANIFEST
+from c4pipe.corpus.opened import Corpus
+from c4pipe.corpus.reader import Shard, read_tables
+from c4pipe.display.excerpts import short
+from c4pipe.display.safe_text import safe_json
+from c4pipe.errors import LostDataError, UsageError
+from c4pipe.filters.domains import host_of
+from c4pipe.filters.spans import U64
+from c4pipe.io import schema
+from c4pipe.io.atomic import write_text
+from c4pipe.io.json_file import read_json
+from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.recipes import blocked_lists
+from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.recipes.robots_list import RobotsList
+from c4pipe.report.report_opt_outs import TOGETHER
+from c4pipe.runners.flow import Flow, Step
+from c4pipe.runners.progress import Progress
+from c4pipe.runners.runner import run_job
+from c4pipe.runners.runner_options import RunnerOptions
+
+NAME = "opt_outs.json"
+FORMAT, VERSION = "c4pipe opt-outs", 1
+
+_HOSTS = 30  # in the report: those with most pages that are refused
+_HOSTS_OF_SHARD = 1_000
+_TOTAL = schema.record({"pages": schema.whole(), "bytes": schema.whole()})
+_HOST = schema.record({"host": schema.text(), "pages": schema.whole(), "bytes": schema.whole()})
+_CONTENT = schema.record(
+    {
+        "version": schema.whole(VERSION, VERSION),
+        "manifest": schema.DIGEST,
+        "lists": schema.mapping(schema.text(), schema.DIGEST),
+        "refused": schema.mapping(schema.text(), _TOTAL),
+        "hosts": schema.sequence(_HOST),
+        "hosts_cut": schema.flag,
+    }
+)
+
+Sums = dict[str, tuple[int, int]]
+"""Pages and bytes by name."""
+
+
+def count_opt_outs(corpus: Corpus, folder: StoragePath, lists: Path, runner: RunnerOptions, progress: Progress) -> None:
+    """Writes `opt_outs.json` of a corpus: the pages and bytes that the lists of opt-outs of a folder would refuse.
+
+    Args:
+        corpus: the corpus; its shards are read.
+        folder: the folder of the corpus, absolute.
+        lists: the lists folder, with a list of opt-outs, or of robots.txt files, or both.
+        runner: what reads the shards, on this machine.
+        progress: shows that the job runs, and its end.
+
+    Raises UsageError where the folder has neither list, or one can't be used; C4pipeError where a shard can't be read.
+    """
+    blocked, needs = lists / blocked_lists.FOLDER, f"--opt-outs {lists}"
+    has_robots, has_entries = (blocked / blocked_lists.ROBOTS).exists(), blocked_lists.has_opt_outs(lists)
+    if not has_robots and not has_entries:
+        raise UsageError(
+            f"{needs}: {blocked} has no list of opt-outs: put a file {blocked_lists.OPT_OUTS} there, or make "
+            f"that of robots.txt files with `c4pipe lists robots FILE... --lists {lists}`"
+        )
+    none = Lists()
+    found = Lists(
+        opt_outs=blocked_lists.load_opt_outs(lists, needs) if has_entries else none.opt_outs,
+        robots=blocked_lists.load_robots(lists, needs) if has_robots else none.robots,
+    )
+    shards = corpus.shards()
+    step = _CountShard(found.opt_outs, str(lists.absolute()) if has_robots else "")
+
+    def graph(flow: Flow) -> None:
+        counted = flow.map("Count opt-outs", flow.create("Shards", list(shards)), step)["sums"]
+        flow.map(
+            "Write counts",
+            flow.combine("Add up opt-outs", counted, _add),
+            _WriteCounts(str(folder), {"manifest": corpus.digest, "lists": found.digests}),
+        )
+
+    with progress.show("opt-outs", folder, lambda: (0.0, f"reading {len(shards):,} shards, {corpus.pages:,} pages")):
+        run_job(graph, runner, len(shards), progress.runs_as)
+    if not read_opt_outs(folder):
+        raise LostDataError("the runner ended without counting the pages of the corpus")
+
+
+def read_opt_outs(folder: StoragePath) -> dict[str, Any]:
+    """Returns the content of a corpus' `opt_outs.json`; empty where it is of another corpus or there is none.
+
+    Raises UsageError where the file can't be used.
+    """
+    content = read_json(folder / NAME, _CONTENT)
+    if content is None:
+        return {}
+    digest = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
+    return content if content["manifest"] == digest else {}
+
+
+class _CountShard(Step):
+    """Shard -> pages and bytes that are refused: by rule, and by host."""
+
+    outputs = ("sums",)
+    sums = ("sums",)
+
+    def __init__(self, opt_outs: U64, lists: str) -> None:
+        """Takes the entries of the list of opt-outs, and the folder of the list of robots.txt files, or ""."""
+        self._opt_outs, self._lists = opt_outs, lists
+
+    def setup(self) -> None:
+        robots = blocked_lists.load_robots(Path(self._lists), "the report") if self._lists else None
+        self._urls = UrlLists(Lists(opt_outs=self._opt_outs))
+        self._robots = None if robots is None else RobotsList(robots)
+
+    def process(self, element: Shard) -> Iterable[tuple[str, Any]]:
+        agents = self._robots.agents if self._robots else ()
+        names = [*(["opted_out"] if len(self._opt_outs) else []), *map(_of_agent, agents), TOGETHER]
+        refused: Sums = dict.fromkeys(names, (0, 0))
+        hosts: Sums = {}
+        for pages in read_tables(element, ("url", "text")):
+            sizes = pc.binary_length(pages["text"]).to_pylist()
+            for url, size in zip(pages["url"].to_pylist(), sizes, strict=True):
+                reasons = list(self._reasons(url, agents))
+                for name in (*reasons, TOGETHER) if reasons else ():
+                    _add_page(refused, name, size)
+                if reasons:
+                    _add_page(hosts, host_of(url).lower().removeprefix("www."), size)
+        yield "sums", (refused, _largest(hosts, _HOSTS_OF_SHARD), len(hosts) > _HOSTS_OF_SHARD)
+
+    def _reasons(self, url: str, agents: Sequence[str]) -> Iterable[str]:
+        if self._urls.opt_out(url) is not None:
+            yield "opted_out"
+        for agent in agents if self._robots else ():
+            if self._robots and self._robots.refusal(url, (agent,)):
+                yield _of_agent(agent)
+
+
+def _of_agent(agent: str) -> str:
+    return f"robots_refused, {agent}"
+
+
+def _add_page(sums: Sums, name: str, size: int) -> None:
+    pages, total = sums.get(name, (0, 0))
+    sums[name] = pages + 1, total + size
+
+
+def _largest(sums: Sums, most: int) -> Sums:
+    return dict(sorted(sums.items(), key=lambda item: (-item[1][0], item[0]))[:most])
+
+
+def _add(parts: Iterable[tuple[Sums, Sums, bool]]) -> tuple[Sums, Sums, bool]:
+    """Returns the sum of what shards have, which does not depend on their order."""
+    refused: Sums = {}
+    hosts: Sums = {}
+    cut = False
+    for some, of_hosts, is_cut in parts:
+        for total, new in ((refused, some), (hosts, of_hosts)):
+            for name, (pages, size) in new.items():
+                before = total.get(name, (0, 0))
+                total[name] = before[0] + pages, before[1] + size
+        cut = cut or is_cut
+    return refused, hosts, cut
+
+
+class _WriteCounts(Step):
+    """The sum of all shards -> nothing; `opt_outs.json` is written then."""
+
+    def __init__(self, folder: str, identity: dict[str, Any]) -> None:
+        self._folder, self._identity = folder, identity
+
+    def process(self, element: tuple[Sums, Sums, bool]) -> Iterable[tuple[str, Any]]:
+        refused, hosts, cut = element
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            **self._identity,
+            "refused": {name: {"pages": pages, "bytes": size} for name, (pages, size) in refused.items()},
+            "hosts": [
+                {"host": short(host, 100) or "(none)", "pages": pages, "bytes": size}
+                for host, (pages, size) in _largest(hosts, _HOSTS).items()
+            ],
+            "hosts_cut": cut,
+        }
+        write_text(storage_path(self._folder) / NAME, safe_json(content, indent=1) + "\n")
+        return ()

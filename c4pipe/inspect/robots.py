@@ -1,0 +1,316 @@
+"""Makes the list of robots.txt files that the rule `robots_refused` uses, from `robotstxt` WARC files of a crawl."""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from c4pipe.display.mistakes import error_reason
+from c4pipe.display.units import format_count
+from c4pipe.errors import C4pipeError, LostDataError, UsageError
+from c4pipe.filters.robots import REFUSE_ALL, encode_rules, parse_robots, resource_url
+from c4pipe.filters.urls import url_key
+from c4pipe.io.atomic import AtomicFile, make_folder
+from c4pipe.io.lock import only_run
+from c4pipe.io.paths import list_names, remove_tree
+from c4pipe.io.retry import NetworkOptions
+from c4pipe.io.streams import InputOpener
+from c4pipe.recipes import blocked_lists
+from c4pipe.recipes.robots_list import RobotsWriter
+from c4pipe.runners.flow import Flow, Step
+from c4pipe.runners.progress import Progress
+from c4pipe.runners.runner import run_job
+from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.wet.inputs import InputFile, Selection, find_inputs
+from c4pipe.wet.robots_records import RobotsRecord, read_robots
+
+ROW = np.dtype([("key", "<u8"), ("captured", "<i8"), ("text", "<u8"), ("target", "<u8")])
+"""One answer: the key of the URL, its time in microseconds, the hash of the rules (0: none), the key of a redirect's
+target (0: no redirect)."""
+
+Rows = npt.NDArray[Any]
+
+
+class Part(NamedTuple):
+    """What a WARC file says.
+
+    Attributes:
+        rows: the newest answer of each URL, sorted by key; of type ROW.
+        texts: the rules by their hash, as `encode_rules` returns them.
+        counts: responses by what became of them, and damage.
+    """
+
+    rows: Rows
+    texts: Mapping[int, bytes]
+    counts: Mapping[str, int]
+
+
+def newest(rows: Rows) -> Rows:
+    """Returns the newest row of each key, sorted by key; of equally new ones, the one with the smallest numbers."""
+    ordered = rows[np.lexsort((rows["target"], rows["text"], -rows["captured"], rows["key"]))]
+    return ordered[np.r_[True, ordered["key"][1:] != ordered["key"][:-1]]] if len(ordered) else ordered
+
+
+def make_part(items: Iterable[Any], agents: Sequence[str]) -> Part:
+    """Returns the part of one file, given what `read_robots` yields and the crawlers, in small letters."""
+    rows: list[tuple[int, int, int, int]] = []
+    texts: dict[int, bytes] = {}
+    counts = Counter[str]()
+    for item in items:
+        if isinstance(item, str):
+            counts[f"skipped.{item}"] += 1
+        elif not isinstance(item, RobotsRecord):
+            counts[f"damage.{item.kind}"] += 1
+        elif url := resource_url(item.url):
+            counts[f"status.{item.status // 100}xx"] += 1
+            counts["other_urls"] += not url.partition("?")[0].endswith("/robots.txt")
+            text = _rules(item, agents)
+            number = url_key(text) if text else 0
+            if text:
+                texts[number] = text.encode()
+            target = resource_url(item.location)
+            rows.append((url_key(url), item.captured, number, url_key(target) if target else 0))
+        else:
+            counts["skipped.no_url"] += 1
+    return Part(newest(np.array(rows, ROW)), texts, counts)
+
+
+def _rules(record: RobotsRecord, agents: Sequence[str]) -> str:
+    """Returns what a response refuses to the crawlers (RFC 9309, 2.3.1); "" for nothing, and for a redirect."""
+    if record.status >= 500:  # unreachable: complete disallow
+        return encode_rules(dict.fromkeys(agents, REFUSE_ALL))
+    return encode_rules(parse_robots(record.body, agents)) if record.status < 300 else ""  # 4xx: unavailable, allowed
+
+
+class ReadRobots(Step):
+    """(path of a WARC file, path of its part) -> nothing; the part is written there."""
+
+    def __init__(self, agents: Sequence[str], network: NetworkOptions) -> None:
+        self._agents, self._network = tuple(agents), network
+
+    def process(self, element: tuple[str, str]) -> Sequence[tuple[str, Any]]:
+        """Raises C4pipeError where the file can't be read, or the part can't be written."""
+        path, target = element
+        try:
+            with InputOpener(self._network).open(path) as stream:
+                part = make_part(read_robots(stream), self._agents)
+        except OSError as error:
+            raise C4pipeError(
+                f"{path} can't be read: {error_reason(error)}; the same command reads only what is missing"
+            ) from error
+        file = AtomicFile(Path(target))
+        try:
+            write_part(file.path, part)
+            file.publish()
+        except OSError as error:
+            raise C4pipeError(f"{target} can't be written: {error_reason(error)}; make room") from error
+        finally:
+            file.discard()
+        return ()
+
+
+def write_part(path: Path, part: Part) -> None:
+    """Writes a part into a new file. Raises OSError."""
+    numbers = sorted(part.texts)
+    with path.open("xb") as file:
+        np.savez(
+            file,
+            rows=part.rows,
+            numbers=np.array(numbers, np.uint64),
+            sizes=np.array([len(part.texts[number]) for number in numbers], np.uint64),
+            texts=np.frombuffer(b"".join(part.texts[number] for number in numbers), np.uint8),
+            counts=np.frombuffer(json.dumps(dict(part.counts)).encode(), np.uint8),
+        )
+
+
+def read_part(path: Path, *names: str) -> list[npt.NDArray[Any]]:
+    """Returns some arrays of a part. Raises C4pipeError where it can't be read."""
+    try:
+        with np.load(path) as arrays:
+            return [arrays[name] for name in names]
+    except Exception as error:  # zipfile, zlib and NumPy raise their own
+        with suppress(OSError):
+            path.unlink()
+        raise C4pipeError(f"{path} can't be read: {error_reason(error)}; run the same command again") from error
+
+
+_PARTS = "_robots"  # the folder of the parts until the list is complete
+_AGENT = re.compile(r"[A-Za-z0-9._+-]{1,100}|\*")
+_MOST_REDIRECTS = 5  # RFC 9309, 2.3.1.2
+_AT_ONCE = 1 << 22  # rows that are collected before older answers are left out
+
+
+@dataclass(frozen=True)
+class RobotsSummary:
+    """What a list of robots.txt files was made of.
+
+    Attributes:
+        path: the list.
+        counts: the WARC files, the URLs that were asked for, the robots.txt files that refuse something; responses by
+            status, those for other URLs than a robots.txt (where redirects lead to), skipped responses, and damage.
+    """
+
+    path: Path
+    counts: Mapping[str, int]
+
+
+def list_robots(
+    inputs: Sequence[str], agents: Sequence[str], lists: Path, runner: RunnerOptions, progress: Progress
+) -> RobotsSummary:
+    """Writes the list of robots.txt files. The same files give the same list, in any order.
+
+    Files that an interrupted run has read are not read again.
+
+    Args:
+        inputs: `robotstxt` WARC files: crawls, paths, globs, folders, URLs, and `@file` with one of these a line.
+        agents: the crawlers whose rules count, by their product tokens; `*` for those that no file names.
+        lists: the lists folder.
+        runner: what reads the files on this machine.
+        progress: shows how many files are read.
+
+    Raises UsageError for agents or inputs that can't be used, C4pipeError where a file can't be read or written.
+    """
+    names = sorted({_checked(agent) for agent in agents})
+    if not names:
+        raise UsageError("no crawler is named: give product tokens with --agents, such as CCBot,GPTBot")
+    files = find_inputs(inputs, Selection(), kind="robotstxt")
+    folder = lists / blocked_lists.FOLDER
+    try:
+        make_folder(folder / _PARTS)
+    except OSError as error:
+        raise UsageError(
+            f"--lists {lists}: the folder can't be written ({error_reason(error)}): name another"
+        ) from None
+    with only_run(folder / _PARTS):
+        parts = _read(files, names, folder / _PARTS, runner, progress)
+        path = folder / blocked_lists.ROBOTS
+        counts = _write(path, names, parts)
+        remove_tree(folder / _PARTS)
+    return RobotsSummary(path, {"files": len(files), **counts})
+
+
+def _checked(agent: str) -> str:
+    if not _AGENT.fullmatch(agent):
+        raise UsageError(f"{agent!r} is no product token of a crawler: write it as robots.txt does, such as CCBot")
+    return agent.lower()
+
+
+def _read(
+    files: Sequence[InputFile], agents: Sequence[str], folder: Path, runner: RunnerOptions, progress: Progress
+) -> list[Path]:
+    """Writes the part of each file that has none yet, and returns the paths of all."""
+    targets = {file.path: folder / f"{_identity(file, agents)}.npz" for file in files}
+    existing = list_names(folder)
+    tasks = [(path, str(target)) for path, target in targets.items() if target.name not in existing]
+
+    def graph(flow: Flow) -> None:
+        flow.map("Read robots.txt", flow.create("WARC files", tasks), ReadRobots(agents, NetworkOptions()))
+
+    def written() -> int:
+        return len(list_names(folder) & {target.name for target in targets.values()})
+
+    if tasks:
+        with progress.wait("robots", folder, len(files), written):
+            run_job(graph, runner, len(tasks), progress.runs_as)
+    if written() < len(targets):
+        raise LostDataError(f"the runner ended after {written()} of {len(targets)} files")
+    return list(targets.values())
+
+
+def _identity(file: InputFile, agents: Sequence[str]) -> str:
+    """Returns the name of a part: of what is read, and for which crawlers."""
+    path = file.path if "://" in file.path else str(Path(file.path).absolute())
+    changed = None if "://" in file.path else Path(file.path).stat().st_mtime_ns
+    return hashlib.sha256(json.dumps([path, file.size, changed, list(agents)]).encode()).hexdigest()[:32]
+
+
+def _write(path: Path, agents: Sequence[str], parts: Sequence[Path]) -> Counter[str]:
+    """Writes the list of all parts, and returns the counts. Raises UsageError where they have no robots.txt."""
+    counts = Counter[str]()
+    rows = _newest_rows(parts, counts)
+    if counts["other_urls"] == sum(number for name, number in counts.items() if name.startswith("status.")):
+        raise UsageError(
+            f"{format_count(len(parts), 'file')} read, and no robots.txt is in {'them' if len(parts) > 1 else 'it'}: "
+            "give robotstxt WARC files, which robotstxt.paths.gz of a crawl lists"
+        )
+    counts["urls"] = len(rows)
+    texts = _after_redirects(rows)
+    keys, texts = rows["key"][texts != 0], texts[texts != 0]
+    counts["refusing"] = len(keys)
+    numbers, places = np.unique(texts, return_inverse=True)
+    sizes = np.zeros(len(numbers), np.uint64)
+    for part in parts:
+        some, their_sizes = read_part(part, "numbers", "sizes")
+        used, at = _listed(some, numbers)
+        sizes[at] = their_sizes[used]
+    target = AtomicFile(path)
+    try:
+        writer = RobotsWriter(Path(str(target.path)), agents, keys, places.astype(np.uint64), sizes)
+        for place, text in _texts(parts, numbers):
+            writer.add(place, text)
+        writer.close()
+        target.publish()
+    except OSError as error:
+        raise C4pipeError(f"{path} can't be written: {error_reason(error)}; make room, run it again") from error
+    finally:
+        target.discard()
+    return counts
+
+
+def _newest_rows(parts: Sequence[Path], counts: Counter[str]) -> Rows:
+    """Returns the newest row of each URL in all parts, and adds their counts."""
+    collected, size = [np.empty(0, ROW)], 0
+    for part in parts:
+        rows, counted = read_part(part, "rows", "counts")
+        counts.update(json.loads(counted.tobytes()))
+        collected.append(rows)
+        size += len(rows)
+        if size > _AT_ONCE:
+            collected, size = [newest(np.concatenate(collected))], 0
+    return newest(np.concatenate(collected))
+
+
+def _after_redirects(rows: Rows) -> Rows:
+    """Returns the hash of the rules of each row, behind its redirects; 0 where they are too many or lead nowhere."""
+    texts: Rows = rows["text"].copy()
+    waiting = np.flatnonzero(rows["target"])
+    targets = rows["target"][waiting]
+    for _ in range(_MOST_REDIRECTS):
+        places = np.minimum(np.searchsorted(rows["key"], targets), len(rows) - 1)
+        known = rows["key"][places] == targets
+        waiting, places = waiting[known], places[known]
+        texts[waiting] = rows["text"][places]
+        again = rows["target"][places] != 0
+        waiting, targets = waiting[again], rows["target"][places][again]
+    return texts
+
+
+def _texts(parts: Sequence[Path], numbers: Rows) -> Iterator[tuple[int, bytes]]:
+    """Yields the texts of all parts whose hash is among sorted ones, each once, with the place of its hash."""
+    written = np.zeros(len(numbers), np.bool_)
+    for part in parts:
+        some, sizes, texts = read_part(part, "numbers", "sizes", "texts")
+        used, places = _listed(some, numbers)
+        ends = np.cumsum(sizes, dtype=np.int64)
+        new = ~written[places]
+        written[places] = True
+        data = texts.tobytes()
+        for place, index in zip(places[new].tolist(), used[new].tolist(), strict=True):
+            yield place, data[ends[index] - int(sizes[index]) : ends[index]]
+
+
+def _listed(some: Rows, numbers: Rows) -> tuple[Rows, Rows]:
+    """Returns the places of those hashes that are among sorted ones, and their places there."""
+    if not len(numbers):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    places = np.minimum(np.searchsorted(numbers, some), len(numbers) - 1)
+    used = np.flatnonzero(numbers[places] == some)
+    return used, places[used]

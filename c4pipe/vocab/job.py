@@ -1,0 +1,436 @@
+"""Job 3, `vocab`: the text of the sources is counted, a sample of it is taken, and SentencePiece is trained on that.
+
+Its options, its plan, its run, and the function for Python: `c4pipe.train_vocabulary`.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from hashlib import sha256
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from c4pipe.clean.work_folder import clear_abandoned
+from c4pipe.corpus.manifest import MANIFEST
+from c4pipe.display.safe_text import safe_json
+from c4pipe.errors import LostDataError, UsageError
+from c4pipe.io.atomic import AtomicFile, make_folder, write_bytes, write_text
+from c4pipe.io.checked_json import read_checked_json, read_intact_json, write_checked_json
+from c4pipe.io.lock import only_run
+from c4pipe.io.paths import StoragePath, file_sizes, list_names, remove_tree, storage_path
+from c4pipe.runners.flow import Flow
+from c4pipe.runners.progress import Progress, ProgressEvent
+from c4pipe.runners.runner import check_runner, run_job, spill_folder
+from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.vocab import sample, train
+from c4pipe.vocab.model import FORMAT, MODEL, NAME, PIECES, SENTINELS, VERSION, check_file, read_description
+from c4pipe.vocab.sample import Counts, count_text, write_sample
+from c4pipe.vocab.sources import Reading, Source, find_pages, first_files, parse_source, source_labels
+from c4pipe.vocab.tokenizer_files import tokenizer_files
+from c4pipe.vocab.train import Portion, Settings, part_name
+
+SAMPLE_BYTES = 300_000_000
+"""Bytes of text that SentencePiece can train on with 8 GB of memory, measured (docs/vocabulary.md)."""
+
+SAMPLE = "_sample"
+"""The folder, inside the output, that holds the sample until the vocabulary is complete."""
+
+LOG = "spm.log"
+
+_LEAST_BYTES = 1000
+_IDENTITY = "of.json"  # in the sample's folder: the sources and sizes of the sample
+_PARTS = "parts.json"  # there, too: the SHA-256 of each part, once all are written
+_NO_COUNTS: Counts = np.zeros(sample.BINS, np.int64)
+
+Files = Sequence[Sequence[StoragePath]]
+"""Files of each source."""
+
+
+@dataclass(frozen=True)
+class VocabOptions:
+    """Job 3: text to a vocabulary. `plan_vocab` checks it.
+
+    Attributes:
+        sources: text, with weights.
+        output: the folder for the vocabulary.
+        settings: what kind of vocabulary.
+        sample_bytes: bytes of text to train on, at most.
+        repeat: whether the text of a source is repeated if there is too little of it for its weight.
+        runner: what counts the text and takes the sample.
+    """
+
+    sources: tuple[Source, ...]
+    output: StoragePath
+    settings: Settings = field(default_factory=Settings)
+    sample_bytes: int = SAMPLE_BYTES
+    repeat: bool = False
+    runner: RunnerOptions = field(default_factory=RunnerOptions)
+
+
+@dataclass(frozen=True)
+class VocabPlan:
+    """What job 3 has to do.
+
+    Attributes:
+        options: what the user asked for.
+        labels: a short name for each source.
+        readings: how the pages of each source are read, without those that are held out.
+    """
+
+    options: VocabOptions
+    labels: tuple[str, ...]
+    readings: tuple[Reading, ...]
+
+    @property
+    def weights(self) -> list[float]:
+        """The weight of each source."""
+        return [source.weight for source in self.options.sources]
+
+    @property
+    def wanted_bytes(self) -> list[int]:
+        """How many bytes of the sample each source has by its weight, if it has enough text."""
+        weights = self.weights
+        return [int(self.options.sample_bytes * weight / sum(weights)) for weight in weights]
+
+    @property
+    def sentinels(self) -> int:
+        """How many sentinels the model's file holds."""
+        settings = self.options.settings
+        return settings.sentinels if settings.bake_sentinels else 0
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What makes the vocabulary this one, as JSON values."""
+        return {
+            "sources": [
+                {"name": label, "weight": weight, "content": reading.content}
+                for label, weight, reading in zip(self.labels, self.weights, self.readings, strict=True)
+            ],
+            "sample_bytes": self.options.sample_bytes,
+            "repeat": self.options.repeat,
+            "settings": asdict(self.options.settings),
+        }
+
+
+def plan_vocab(options: VocabOptions) -> VocabPlan:
+    """Checks the options of job 3, and looks up the files of the sources. Changes nothing.
+
+    Raises UsageError for an option that can't be met; whether there is enough text is not known yet.
+    """
+    check_runner(options.runner)
+    if options.sample_bytes < _LEAST_BYTES:
+        raise UsageError(f"--sample-bytes {options.sample_bytes}: give at least {_LEAST_BYTES} bytes of text")
+    if options.output.exists() and not options.output.is_dir():
+        raise UsageError(f"--output {options.output} is a file: give a folder")
+    if (options.output / MANIFEST).exists():
+        raise UsageError(f"--output {options.output} is a corpus: give another folder, such as {options.output}-vocab")
+    if not options.sources:
+        raise UsageError("no source is given: name text to train on, as in corpus/en:10 corpus/de:1")
+    return VocabPlan(options, tuple(source_labels(options.sources)), tuple(map(find_pages, options.sources)))
+
+
+@dataclass(frozen=True)
+class TrainedVocabulary:
+    """A vocabulary, as `train_vocabulary` leaves it.
+
+    Attributes:
+        path: its folder.
+        description: the content of its `vocab.json`: sources, settings, training data and digests of the files.
+    """
+
+    path: StoragePath
+    description: Mapping[str, Any]
+
+    @property
+    def model(self) -> StoragePath:
+        """The file of the SentencePiece model."""
+        return self.path / MODEL
+
+
+def train_vocabulary(
+    sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    output: str | os.PathLike[str],
+    size: int = 32_000,
+    model: str = "unigram",
+    byte_fallback: bool = False,
+    normalization: str = "nmt_nfkc",
+    coverage: float = 0.9995,
+    sentinels: int = SENTINELS,
+    bake_sentinels: bool = False,
+    sample_bytes: int = SAMPLE_BYTES,
+    repeat: bool = False,
+    runner: str | None = None,
+    workers: int | None = None,
+    spark_master: str | None = None,
+    spark_conf: Mapping[str, str] | None = None,
+    beam: Sequence[str] = (),
+    progress: Callable[[ProgressEvent], None] | None = None,
+) -> TrainedVocabulary:
+    """Trains a SentencePiece vocabulary. The command `c4pipe vocab`, without the figures that it measures at the end.
+
+    The same call after an interruption goes on from there; after its end, it returns the finished vocabulary at once.
+
+    Args:
+        sources: text and its weight, as `"corpus/en:10"`: a language's folder of a corpus, or Parquet, JSON Lines or
+            plain text, a file or a folder. Without a weight, 1.
+        output: the folder for the vocabulary.
+        size: pieces, without sentinels.
+        model: `unigram` or `bpe`.
+        byte_fallback: whether a character without a piece becomes bytes instead of the unknown piece.
+        normalization: `nmt_nfkc`, `nfkc`, `nmt_nfkc_cf`, `nfkc_cf` or `identity`.
+        coverage: the share of the text's characters that get a piece, from 0.9 to 1.
+        sentinels: the number of sentinels behind the pieces, as in T5: `<extra_id_0>` is the last id.
+        bake_sentinels: whether the model's file has the sentinels as its last pieces.
+        sample_bytes: bytes of text to train on, at most.
+        repeat: whether the text of a source is repeated if there is too little of it for its weight.
+        runner: what reads the text: None for this machine, `spark`, or a runner of Apache Beam, such as `FlinkRunner`.
+        workers: processes on this machine that read the text; None for one a core.
+        spark_master: with `runner="spark"`: the master, such as `local[2]`; None for Spark's own setting.
+        spark_conf: with `runner="spark"`: settings of Spark, such as `{"spark.executor.memory": "2g"}`.
+        beam: with a runner of Beam: its options, such as `["--parallelism=8"]`.
+        progress: is called about once a second with a `ProgressEvent`, in a thread of its own.
+
+    Raises UsageError for an argument that can't be met, or if there is too little text for that many pieces;
+    C4pipeError if the training can't go on.
+    """
+    folder = storage_path(os.fspath(output))
+    paths = [sources] if isinstance(sources, str | os.PathLike) else sources
+    options = VocabOptions(
+        sources=tuple(parse_source(os.fspath(path)) for path in paths),
+        output=folder,
+        settings=Settings(size, model, byte_fallback, normalization, coverage, sentinels, bake_sentinels),
+        sample_bytes=sample_bytes,
+        repeat=repeat,
+        runner=RunnerOptions.of_arguments(runner, workers, spark_master, spark_conf, beam),
+    )
+    return TrainedVocabulary(folder, vocab(plan_vocab(options), Progress(progress)))
+
+
+def vocab(plan: VocabPlan, progress: Progress) -> dict[str, Any]:
+    """Trains a vocabulary, and returns the content of its `vocab.json`. One that is complete is left as it is.
+
+    Args:
+        plan: what to train, and on what.
+        progress: gets the progress of the jobs, and a note if there is too little text.
+
+    Raises UsageError if a source has no page, if there is too little text for that many pieces, or if the output holds
+    another vocabulary; DamagedFileError if its files were changed; LostDataError if the sample is not what was counted.
+    """
+    output = plan.options.output
+    with only_run(output):
+        identity = plan.identity
+        existing = read_description(output)
+        if existing is not None:
+            if existing.get("format") != FORMAT:
+                raise UsageError(f"{output / NAME} is no description of a c4pipe vocabulary: give another folder")
+            if existing.get("version") != VERSION:
+                raise UsageError(
+                    f"{output / NAME} has version {existing.get('version')}, and this c4pipe writes version {VERSION}: "
+                    f"give another folder; the model in {output} can still be used"
+                )
+            if other := _difference(existing, identity):
+                raise UsageError(
+                    f"{output} holds a vocabulary of other text or settings ({other}): give another folder"
+                )
+            for name in existing["files"]:
+                check_file(output / name)
+            remove_tree(output / SAMPLE)  # left by a run that was stopped at its very end
+            return existing
+        clear_abandoned(output)
+        portions = _take_sample(plan, progress)
+        return _train(plan, portions, progress)
+
+
+def _difference(existing: Mapping[str, Any], identity: Mapping[str, Any]) -> str:
+    """Returns the first setting that differs from an existing vocabulary, with both values; or an empty text."""
+    there, now = ({**values, **values.get("settings", {})} for values in (existing, identity))
+    for key, value in now.items():
+        if key not in ("sources", "settings") and there.get(key) != value:
+            return f"{key}: {json.dumps(there.get(key))} there, {json.dumps(value)} now"
+    return "" if there.get("sources") == now["sources"] else "the text is another one"
+
+
+def _take_sample(plan: VocabPlan, progress: Progress) -> list[Portion]:
+    """Writes the files of the sample that are missing, and returns what is taken of each source."""
+    folder = plan.options.output.absolute() / SAMPLE  # a worker may run in any folder
+    identity = {key: plan.identity[key] for key in ("sources", "sample_bytes", "repeat")}
+    if read_intact_json(folder / _IDENTITY) != json.loads(json.dumps(identity)):  # it holds another sample, or none
+        remove_tree(folder)
+        make_folder(folder)
+        write_checked_json(folder / _IDENTITY, identity)
+    clear_abandoned(folder)
+    counts, files = _count(plan, folder, progress)
+    portions = _portions(plan, counts, progress)
+    sizes = {
+        part_name(source, part): size
+        for source, portion in enumerate(portions)
+        for part, (_, size) in enumerate(portion.parts)
+        if size
+    }
+    digests = read_intact_json(folder / _PARTS)
+    if digests is None or digests != _digests(folder) or file_sizes(folder, "part-*") != sizes:
+        _write_parts(plan, portions, files, folder, progress, len(sizes))
+        wrong = sizes.items() ^ file_sizes(folder, "part-*").items()
+        if wrong:
+            name = min(wrong)[0]
+            raise LostDataError(f"the sample is not what was counted: {name} should have {sizes.get(name, 0):,} bytes")
+        write_checked_json(folder / _PARTS, _digests(folder))
+    return portions
+
+
+def _digests(folder: StoragePath) -> dict[str, str]:
+    """Returns the SHA-256 of each part of the sample, by name."""
+    return {name: sha256((folder / name).read_bytes()).hexdigest() for name in sorted(file_sizes(folder, "part-*"))}
+
+
+def _count(plan: VocabPlan, folder: StoragePath, progress: Progress) -> tuple[list[Counts], Files]:
+    """Returns the text of each source by bin, and the files that were counted: enough for the sample, or all."""
+    wanted = plan.wanted_bytes
+    files = [first_files(reading, size) for reading, size in zip(plan.readings, wanted, strict=True)]
+    while True:
+        _count_files(plan, files, folder, progress)
+        counts = [_read_counts(folder, source, len(each)) for source, each in enumerate(files)]
+        enough = [
+            sum(each.tolist()) >= size or counted == reading.files
+            for each, size, counted, reading in zip(counts, wanted, files, plan.readings, strict=True)
+        ]
+        if all(enough):
+            return counts, files
+        files = [
+            counted if done else reading.files
+            for done, counted, reading in zip(enough, files, plan.readings, strict=True)
+        ]
+
+
+def _read_counts(folder: StoragePath, source: int, files: int) -> Counts:
+    """Returns the counts of a source: the sum over its first files."""
+    paths = (folder / _count_name(source, number) for number in range(files))
+    return sum((sample.decode_counts(path.read_bytes(), path) for path in paths), _NO_COUNTS)
+
+
+def _count_files(plan: VocabPlan, files: Files, folder: StoragePath, progress: Progress) -> None:
+    """Writes the counts of each file that has none yet."""
+    present = list_names(folder)
+    tasks = [
+        (source, str(file.absolute()), str(folder / name))
+        for source, files_of_source in enumerate(files)
+        for number, file in enumerate(files_of_source)
+        if (name := _count_name(source, number)) not in present or read_intact_json(folder / name) is None
+    ]
+
+    def graph(flow: Flow) -> None:
+        count_text(flow, tasks, plan.readings)
+
+    total = sum(map(len, files))
+    if tasks:
+        with progress.wait(
+            "count", folder, total, lambda: sum(name.startswith("count-") for name in list_names(folder))
+        ):
+            run_job(graph, plan.options.runner, len(tasks), progress.runs_as)
+    present = list_names(folder)
+    lost = [target for *_, target in tasks if target.rpartition("/")[2] not in present]
+    if lost:
+        raise LostDataError(f"the runner ended without counting {len(lost)} of {total} files")
+
+
+def _count_name(source: int, number: int) -> str:
+    return f"count-{source:03}-{number:05}.json"
+
+
+def _portions(plan: VocabPlan, counts: Sequence[Counts], progress: Progress) -> list[Portion]:
+    """Returns what to take of each source. Raises UsageError for a source without text."""
+    options = plan.options
+    sizes = [int(each.sum()) for each in counts]
+    for source, size in zip(options.sources, sizes, strict=True):
+        if not size:
+            raise UsageError(f"{source.path} has no page to train on: leave it out, or give other text for it")
+    total = sample.total_bytes(sizes, plan.weights, options.sample_bytes, options.repeat)
+    taken = [int(total * weight / sum(plan.weights)) for weight in plan.weights]
+    for note in _shortages(plan, sizes, taken):
+        progress.note(note)
+    return [sample.portion(*each) for each in zip(plan.labels, counts, taken, strict=True)]
+
+
+def _shortages(plan: VocabPlan, sizes: Sequence[int], taken: Sequence[int]) -> Iterator[str]:
+    """Yields a note for each source that has too little text for its weight."""
+    for label, size, bytes_taken, wanted in zip(plan.labels, sizes, taken, plan.wanted_bytes, strict=True):
+        if bytes_taken > size:
+            times = bytes_taken / size
+            yield f"{label} has {size:,} bytes of text, its weight asks for {bytes_taken:,}: taken {times:.1f} times"
+        elif bytes_taken >= size - 1 and size < wanted:  # the portions of the other sources shrink with it
+            more = "" if len(sizes) == 1 else f"; more text of {label}, a smaller weight or --repeat makes it larger"
+            yield (
+                f"{label} has {size:,} bytes of text, its weight asks for {wanted:,}: "
+                f"the sample has {sum(taken):,} bytes instead of {plan.options.sample_bytes:,}{more}"
+            )
+
+
+def _write_parts(
+    plan: VocabPlan, portions: Sequence[Portion], files: Files, folder: StoragePath, progress: Progress, total: int
+) -> None:
+    """Writes the files of the sample, of which there are `total`."""
+    tasks = [(source, str(file.absolute())) for source, each in enumerate(files) for file in each]
+
+    def graph(flow: Flow) -> None:
+        write_sample(flow, tasks, plan.readings, portions, folder, spill)
+
+    def written() -> int:
+        return sum(name.startswith("part-") for name in list_names(folder))
+
+    with spill_folder(plan.options.runner, folder) as spill, progress.wait("sample", folder, total, written):
+        run_job(graph, plan.options.runner, len(tasks), progress.runs_as)
+
+
+def _train(plan: VocabPlan, portions: Sequence[Portion], progress: Progress) -> dict[str, Any]:
+    """Trains the model on the sample, and writes all files of the vocabulary, `vocab.json` last."""
+    output, settings = plan.options.output, plan.options.settings
+    model, log = AtomicFile(output / MODEL), AtomicFile(output / LOG)
+    task = {
+        "folder": str(output.absolute() / SAMPLE),
+        "digests": read_checked_json(output / SAMPLE / _PARTS),
+        "portions": [portion.to_json() for portion in portions],
+        "parameters": settings.parameters(),
+        "sentinels": plan.sentinels,
+        "target": str(model.path.absolute()),
+    }
+    try:
+        with progress.show("train", log.path.parent, lambda: train.state(log.path, settings.size)):
+            answer = train.run(task, log.path)
+        data = model.path.read_bytes()
+        model.publish()
+    finally:
+        model.discard()
+        if log.path.exists():
+            log.publish()
+    others = {PIECES: train.pieces_text(data).encode(), **tokenizer_files(data, settings.sentinels)}
+    for name, content in others.items():
+        write_bytes(output / name, content)
+    files = {name: sha256(content).hexdigest() for name, content in {MODEL: data, **others}.items()}
+    description = _description(plan, portions, answer, files)
+    write_text(output / NAME, safe_json(description, indent=1) + "\n")
+    remove_tree(output / SAMPLE)
+    return description
+
+
+def _description(
+    plan: VocabPlan, portions: Sequence[Portion], answer: Mapping[str, Any], files: Mapping[str, str]
+) -> dict[str, Any]:
+    """Returns the content of `vocab.json`, given what the trainer answered and the digests of the files."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        **plan.identity,
+        "training_data": [
+            {"name": portion.label, "bytes": portion.take, "sentences": sentences}
+            for portion, sentences in zip(portions, answer["sentences"], strict=True)
+        ],
+        "sample_sha256": answer["sha256"],
+        "parameters": plan.options.settings.parameters(),
+        "sentinels": plan.sentinels,
+        "files": dict(files),
+        "versions": {name: version(name) for name in ("c4pipe", "sentencepiece")},
+    }

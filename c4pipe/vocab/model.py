@@ -1,0 +1,163 @@
+"""A trained model: the one wrapper of SentencePiece, and `vocab.json`, which says how the model was trained."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from c4pipe.errors import DamagedFileError, UsageError
+from c4pipe.io import schema
+from c4pipe.io.json_file import read_json
+from c4pipe.io.paths import StoragePath
+
+MODEL, PIECES, NAME = "spm.model", "spm.vocab", "vocab.json"
+TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
+SENTINELS = 100
+"""The number of T5's sentinels (paper, section 3.1.4, and `extra_ids` of seqio and Transformers)."""
+FORMAT, VERSION = "c4pipe vocabulary", 2
+
+_FIELDS = schema.record(
+    {
+        "sources": schema.sequence(schema.record({"name": schema.text()})),
+        "training_data": schema.sequence(
+            schema.record({"name": schema.text(), "bytes": schema.whole(), "sentences": schema.whole()})
+        ),
+        "settings": schema.mapping(schema.text(), schema.anything),
+        "sample_sha256": schema.DIGEST,
+        "sentinels": schema.whole(),
+        "files": schema.record(dict.fromkeys((MODEL, PIECES, TOKENIZER, TOKENIZER_CONFIG), schema.DIGEST)),
+        "versions": schema.mapping(schema.text(), schema.text()),
+    }
+)
+
+
+def read_description(folder: StoragePath) -> dict[str, Any] | None:
+    """Returns the object in a folder's `vocab.json`, or None where there is no such file.
+
+    Other tools have files of this name, too, whose objects are returned unchecked. Raises UsageError for a malformed
+    file.
+    """
+    return read_json(folder / NAME, _check)
+
+
+def sentinels_of(file: StoragePath) -> int:
+    """Returns the number of sentinels that belong to a model: that in the `vocab.json` beside it, or else T5's 100."""
+    description = read_description(file.parent)
+    settings = description["settings"] if description and _is_ours(description) else {}
+    return int(settings.get("sentinels", SENTINELS))
+
+
+def check_file(file: StoragePath, data: bytes | None = None) -> None:
+    """Compares a file of a vocabulary with its digest in the `vocab.json` beside it, if it has one there.
+
+    Args:
+        file: the path.
+        data: its bytes; read if they are not given.
+
+    Raises DamagedFileError where they differ, or there is no such file.
+    """
+    description = read_description(file.parent)
+    digest = description["files"].get(file.name) if description and _is_ours(description) else None
+    if digest is None:
+        return
+    again = f"copy it from elsewhere, or move {NAME} away and train again"
+    try:
+        found = hashlib.sha256(file.read_bytes() if data is None else data).hexdigest()
+    except FileNotFoundError:
+        raise DamagedFileError(f"{file} is missing, and {NAME} names it: {again}") from None
+    if found != digest:
+        raise DamagedFileError(f"{file} was changed: its SHA-256 is not that in {NAME}; {again}")
+
+
+def _check(values: Any, place: str) -> None:
+    if _is_ours(values):
+        _FIELDS(values, place)
+        schema.whole()(values["settings"].get("sentinels", SENTINELS), "settings.sentinels")
+
+
+def _is_ours(values: Mapping[str, Any]) -> bool:
+    return values.get("format") == FORMAT and values.get("version") == VERSION
+
+
+def sentinel_names(count: int) -> list[str]:
+    """Returns a number of sentinels in the order of their ids: `<extra_id_0>` is the last one, as in T5."""
+    return [f"<extra_id_{number}>" for number in reversed(range(count))]
+
+
+class SentencePieceModel:
+    """A SentencePiece model, in memory.
+
+    Attributes:
+        sha256: the SHA-256 of its file in hex.
+        size: the number of its pieces.
+        eos_id: the id of the end of a sequence; negative where the model has no such piece.
+        unknown_id: the id of the unknown piece.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        """Takes the bytes of a model's file. Raises RuntimeError, in SentencePiece's words, where they are none."""
+        import sentencepiece
+
+        self._processor = sentencepiece.SentencePieceProcessor(model_proto=data)
+        self.sha256 = hashlib.sha256(data).hexdigest()
+        self.size: int = self._processor.get_piece_size()
+        self.eos_id: int = self._processor.eos_id()
+        self.unknown_id: int = self._processor.unk_id()
+
+    def encode(self, texts: Sequence[str], threads: int = 1) -> list[list[int]]:
+        """Returns the ids of each text, without an end of sequence. With `threads=-1` it uses all cores."""
+        ids: list[list[int]] = self._processor.encode(list(texts), num_threads=threads)
+        return ids
+
+    def encode_arrays(self, texts: Sequence[str]) -> list[npt.NDArray[np.int32]]:
+        """Returns the ids of each text, of shape [tokens], without an end of sequence. It uses one core."""
+        ids: list[npt.NDArray[np.int32]] = self._processor.encode(list(texts), num_threads=1, return_type="numpy")
+        return ids
+
+    @cached_property
+    def pieces(self) -> list[str]:
+        """The piece of each id."""
+        pieces: list[str] = self._processor.id_to_piece(list(range(self.size)))
+        return pieces
+
+    @property
+    def scores(self) -> list[float]:
+        """The score of each id."""
+        scores: list[float] = self._processor.get_score(list(range(self.size)))
+        return scores
+
+    @property
+    def first_ordinary(self) -> int:
+        """The first id that is neither a control piece nor the unknown piece nor a byte nor unused."""
+        model = self._processor
+        tests = (model.is_control, model.is_unknown, model.is_byte, model.is_unused)
+        return next((n for n in range(self.size) if not any(test(n) for test in tests)), self.size)
+
+    @property
+    def text_pieces(self) -> int:
+        """The number of pieces that can occur in text: all but control pieces and the unknown piece."""
+        processor = self._processor
+        return sum(not (processor.is_control(n) or processor.is_unknown(n)) for n in range(self.size))
+
+
+def load_model(file: StoragePath) -> SentencePieceModel:
+    """Returns the model of a file.
+
+    Raises UsageError where the file does not exist, or is no SentencePiece model; DamagedFileError where the
+    `vocab.json` beside it has another digest of the file.
+    """
+    try:
+        data = file.read_bytes()
+        if not data:  # SentencePiece takes it for a model without pieces
+            raise UsageError(f"{file} is no SentencePiece model: it is empty; give the folder of a vocabulary")
+        check_file(file, data)
+        return SentencePieceModel(data)
+    except FileNotFoundError:
+        raise UsageError(f"{file} does not exist: give the folder of a vocabulary, or its spm.model") from None
+    except (OSError, RuntimeError):
+        raise UsageError(
+            f"{file} is no SentencePiece model: give the folder of a vocabulary, or its spm.model"
+        ) from None

@@ -1,0 +1,81 @@
+"""`explain` of a corpus says which page stays in the place of a near-duplicate: as the corpus has it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import c4pipe
+from c4pipe.inspect.explain import CorpusExplainer
+from c4pipe.wet.page import Page
+from c4pipe.wet.writer import write_wet
+from tests.helpers.near_crawls import divided, made_texts, pages_of
+
+RECIPE = 'base = "unfiltered"\noff = ["language"]\non = ["near_duplicate"]\n'
+SPANS = """on = ["near_duplicate", "repeated_span"]
+[repeated_span]
+unit = "line"
+size = 2
+whitespace = "stripped"
+"""
+
+
+def build(folder: Path, pages: Sequence[Page], recipe: str) -> CorpusExplainer:
+    (folder / "crawl").mkdir()
+    for name, some in divided(pages, 2).items():
+        write_wet(folder / "crawl" / name, some)
+    (folder / "near.toml").write_text(recipe)
+    options = {"output": folder / "corpus", "recipe": folder / "near.toml", "keep_dropped": "all", "workers": 1}
+    c4pipe.build_corpus(folder / "crawl", **options)  # type: ignore[arg-type]
+    return CorpusExplainer(folder / "corpus")
+
+
+@pytest.mark.parametrize(
+    ("families", "sizes"), [(20, (1, 1, 2, 3, 5)), (4, (25, 40))], ids=["small clusters", "large clusters"]
+)
+def test_explain_names_the_page_that_stays(tmp_path: Path, families: int, sizes: Sequence[int]) -> None:
+    """In large clusters, too, where the build does not compare all pairs that share a band."""
+    pages = pages_of(made_texts(families, sizes=sizes))
+    explainer = build(tmp_path, pages, RECIPE)
+    dropped = {
+        row["url"]: row["fact"]
+        for path in (tmp_path / "corpus" / "_dropped").glob("*.dedup.parquet")
+        for row in pq.read_table(path).to_pylist()
+    }
+    assert len(dropped) > 5
+    for page in pages:
+        (verdict,) = explainer.explain(page.url)
+        (near,) = (each for each in verdict.rules if each.rule == "near_duplicate")
+        assert verdict.reason == ("near_duplicate" if page.url in dropped else None)
+        assert near.dropped == (page.url in dropped)
+        if page.url in dropped:
+            assert near.fact == dropped[page.url]
+        else:
+            assert near.fact == "it is the page of its cluster that stays"
+            assert verdict.shards
+
+
+@pytest.mark.parametrize("keep", ["one", "first"])
+def test_pages_that_are_dropped_keep_no_span(tmp_path: Path, keep: str) -> None:
+    texts = made_texts(12)
+    # Beside each page, one that has some of its lines: its copy may not stay in a page that is dropped.
+    lines = [text.split("\n") for text in texts]
+    other = made_texts(len(texts), seed=2, sizes=(1,))
+    pages = pages_of([*texts, *(f"{more}\n" + "\n".join(some[1:4]) for more, some in zip(other, lines, strict=True))])
+    explainer = build(tmp_path, pages, RECIPE.replace('on = ["near_duplicate"]\n', f'{SPANS}keep = "{keep}"\n'))
+    corpus = {
+        row["url"]: row["text"]
+        for path in (tmp_path / "corpus").glob("und/*.parquet")
+        for row in pq.read_table(path).to_pylist()
+    }
+    lost = 0
+    for page in pages:
+        (verdict,) = explainer.explain(page.url)
+        assert (verdict.reason is None) == (page.url in corpus)
+        if verdict.reason is None:
+            assert "\n".join(each.text for each in verdict.units if each.kept) == corpus[page.url]
+            assert {each.kept_by for each in verdict.losses} <= corpus.keys()
+            lost += len(verdict.losses)
+    assert lost > 10
+    assert len(corpus) < len(pages)
