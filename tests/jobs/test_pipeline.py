@@ -23,7 +23,7 @@ from c4pipe.dedup import removals, shuffle
 from c4pipe.dedup.publishers import STAGING
 from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.presets import RECIPES
-from c4pipe.report import card, dedup_data, report_data
+from c4pipe.report import card, dedup_data, html_page, report_data
 from tests.helpers.web_data import by_data, crawl_to_interrupt, documents_file
 from tests.helpers.wet import record
 
