@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol
 
-from c4pipe.display.excerpts import URL_SIZE, short
-from c4pipe.display.safe_text import visible
-from c4pipe.display.units import format_duration, format_size
+from c4pipe.io.words import URL_SIZE, format_duration, format_size, short, visible
 from c4pipe.wet.page import Page
 
 

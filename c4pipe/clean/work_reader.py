@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 
 from c4pipe.clean.header_schema import checked_recipe
 from c4pipe.clean.work_file import HEADER_KEY, SCHEMA, VERSION, WorkHeader
-from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.filters.duplicates import URL_ROW, Rows
 from c4pipe.io import schema
 from c4pipe.io.parquet_footer import open_parquet, read_footer
 from c4pipe.io.paths import StoragePath
+from c4pipe.io.words import error_reason
 
 _UNREADABLE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
 """What Arrow raises for a file that is missing or damaged."""

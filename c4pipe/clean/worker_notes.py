@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from c4pipe.io.atomic import write_text
+from c4pipe.io.downloads import Wait
 from c4pipe.io.paths import StoragePath
-from c4pipe.io.retry import Wait
 
 LOG = logging.getLogger("c4pipe")
 

@@ -8,8 +8,8 @@ from c4pipe.clean import missing
 from c4pipe.clean.annotated_folder import check_annotated
 from c4pipe.clean.work_folder import work_path
 from c4pipe.errors import UsageError
+from c4pipe.io.downloads import OnWait
 from c4pipe.io.paths import StoragePath, list_names, storage_path
-from c4pipe.io.retry import OnWait
 from c4pipe.jobs.annotated_inputs import AnnotatedInputs, check_annotate_folder, check_annotated_options, find_annotated
 from c4pipe.jobs.options import CleanOptions, check_input_kind
 from c4pipe.jobs.text_inputs import find_text

@@ -14,11 +14,11 @@ from c4pipe.corpus.writer import FORMATS, shard_name
 from c4pipe.dedup.near_pages import BAND_ROW
 from c4pipe.dedup.shuffle import bucket_bits, group_size
 from c4pipe.dedup.step import DedupPlan
-from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import UsageError
 from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW
 from c4pipe.filters.language import check_detector
 from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.words import suggestion
 from c4pipe.jobs.options import DedupOptions
 from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.recipe import Recipe

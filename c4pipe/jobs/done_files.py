@@ -10,9 +10,8 @@ from c4pipe.clean.annotated_folder import check_annotated_file
 from c4pipe.clean.work_folder import check_done, check_ends, set_aside
 from c4pipe.clean.work_reader import check_pages, read_header
 from c4pipe.errors import C4pipeError, DamagedFileError
-from c4pipe.io.ends_digest import digest_ends
 from c4pipe.io.paths import StoragePath
-from c4pipe.io.streams import InputOpener
+from c4pipe.io.streams import InputOpener, digest_ends
 from c4pipe.jobs.clean_plan import CleanPlan, WorkState, work_state
 from c4pipe.runners.progress import Progress
 from c4pipe.wet.inputs import InputFile

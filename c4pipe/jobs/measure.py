@@ -12,10 +12,10 @@ from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_folder import work_path
 from c4pipe.clean.work_reader import read_header
 from c4pipe.corpus.writer import FORMATS
-from c4pipe.display.units import format_count
 from c4pipe.errors import C4pipeError
 from c4pipe.io.paths import StoragePath, file_sizes
 from c4pipe.io.streams import InputOpener, is_url
+from c4pipe.io.words import format_count
 from c4pipe.jobs.clean_plan import CleanPlan
 from c4pipe.jobs.corpus_plan import plan_dedup
 from c4pipe.jobs.dedup_job import dedup

@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from c4pipe.corpus.reader import Shard
-from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError
-from c4pipe.io.atomic import AtomicFile, naming
+from c4pipe.io.atomic import AtomicFile, name_os_errors
 from c4pipe.io.checked_json import write_checked_json
 from c4pipe.io.parquet_footer import sign_footer
 from c4pipe.io.paths import list_names
+from c4pipe.io.words import error_reason
 from c4pipe.runners.flow import Step
 from c4pipe.tokens.token_manifest import NPY, TokenSet
 from c4pipe.tokens.token_parts import Lengths, Part
@@ -126,7 +126,7 @@ def _published(target: Path, write: Callable[[Path], str]) -> dict[str, Any]:
     """Writes a file that appears complete or not at all; `write` returns its SHA-256. Returns size and SHA-256."""
     file = AtomicFile(target)
     try:
-        with naming(target):
+        with name_os_errors(target):
             digest = write(file.path)
         size = file.path.stat().st_size
         file.publish()

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 
 from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.corpus.reader import UNREADABLE
-from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.io.parquet_footer import open_parquet
+from c4pipe.io.words import error_reason
 from c4pipe.tokens.token_manifest import NPY, TokenSet, read_token_manifest
 
 _ENDS = (".bin", ".idx", ".npy", "_text_document", "_documents.parquet")

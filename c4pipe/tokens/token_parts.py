@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 from isal import isal_zlib
 
 from c4pipe.corpus.reader import UNREADABLE, Shard, read_tables
-from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError
 from c4pipe.io import schema
-from c4pipe.io.atomic import AtomicFile, naming
+from c4pipe.io.atomic import AtomicFile, name_os_errors
 from c4pipe.io.checked_json import read_intact_json, write_checked_json
 from c4pipe.io.parquet_footer import open_parquet, sign_footer
 from c4pipe.io.paths import list_names, storage_path
+from c4pipe.io.words import error_reason
 from c4pipe.runners.flow import Step
 from c4pipe.vocab.model import load_model
 
@@ -132,7 +132,7 @@ class WriteParts(Step):
         """Writes the ids and the documents of a shard, and returns the figures for the note."""
         tokens = size = checksum = 0
         with (
-            naming(ids),
+            name_os_errors(ids),
             ids.open("xb") as file,
             pq.ParquetWriter(documents, _SCHEMA, compression="zstd", write_page_checksum=True) as writer,
         ):

@@ -17,8 +17,8 @@ from c4pipe.clean.slow_watch import SlowLimits
 from c4pipe.clean.worker_notes import NoteReader, NoteWriter
 from c4pipe.cli import main
 from c4pipe.cli.progress import ProgressBar
+from c4pipe.io.downloads import Wait
 from c4pipe.io.paths import list_names
-from c4pipe.io.retry import Wait
 from c4pipe.recipes.presets import C4, UNFILTERED
 from c4pipe.recipes.recipe_lists import Lists, gather_lists
 from c4pipe.runners.progress import Progress, ProgressEvent
