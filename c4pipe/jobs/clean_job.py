@@ -8,8 +8,9 @@ from c4pipe.clean import annotated_folder, dropped_pages, missing, worker_notes
 from c4pipe.clean.clean_progress import watch_clean
 from c4pipe.clean.steps import CleanWetFile
 from c4pipe.clean.work_file import WorkHeader
-from c4pipe.clean.work_folder import clear_abandoned, read_headers_of
+from c4pipe.clean.work_folder import read_headers_of
 from c4pipe.errors import C4pipeError, LostDataError
+from c4pipe.io.atomic import clear_abandoned
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import storage_path
 from c4pipe.io.streams import is_url
