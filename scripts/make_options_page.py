@@ -1,11 +1,98 @@
 """Writes docs/options.md, the reference page of all commands and options, from the parser of the command line."""
 
+import argparse
+from collections.abc import Iterable
 from pathlib import Path
 
+from c4pipe.cli.console import endings_sentence
 from c4pipe.cli.main import COMMANDS
-from c4pipe.cli.options_page import options_page
+from c4pipe.cli.parser import Command, Parser, make_parser
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "options.md"
+
+_HEAD = """\
+# Options
+
+<!-- `python scripts/make_options_page.py` writes this page from the command line's own help. Do not edit it here. -->
+
+This page has every command and every option. `c4pipe COMMAND --help` prints the same in the terminal.
+
+`c4pipe --version` prints the version, for each kernel whether it runs compiled or in Python, and the versions of the
+libraries. `c4pipe help COMMAND` is `c4pipe COMMAND --help`. `NO_COLOR=1` switches colours off.
+
+{endings}
+
+For completion of commands, options, recipes and formats in bash or zsh, put
+`eval "$(register-python-argcomplete c4pipe)"` into `~/.bashrc` or `~/.zshrc` (in zsh after
+`autoload -U bashcompinit && bashcompinit`). In fish, put
+`register-python-argcomplete --shell fish c4pipe | source` into `~/.config/fish/config.fish`. The program
+`register-python-argcomplete` is in the same folder as `c4pipe`.
+"""
+
+_RUNNER = """\
+The options of the runner follow after `--`. For a Beam runner, they are Beam's:
+`c4pipe {name} ... --runner FlinkRunner -- --flink_master=localhost:8081 --parallelism=8`.
+For Spark, they are its settings: `c4pipe {name} ... --runner spark -- --conf spark.executor.memory=2g`.
+"""
+
+
+def options_page(commands: Iterable[Command]) -> str:
+    """Returns the page `docs/options.md` in Markdown: the same text for the same parser."""
+    every = tuple(commands)
+    parser = make_parser(every)
+    head = _HEAD.format(endings=endings_sentence())
+    return "\n".join([head, *map(_section, parser.commands.values(), every)])
+
+
+def _section(parser: Parser, command: Command) -> str:
+    arguments = [action for action in parser.arguments if not action.option_strings]
+    options = [action for action in parser.arguments if action.option_strings and action.dest != "help"]
+    required = [_option(action) for action in options if action.required]
+    examples = "\n".join(f"    {example}" for example in command.examples)
+    usage = " ".join(["c4pipe", parser.name, *map(_argument, arguments), *required])
+    rows = [*map(_row, arguments), *map(_row, options)]
+    blocks = [
+        f"## c4pipe {parser.name}\n",
+        f"{parser.description}\n",
+        f"    {usage}\n",
+        f"Example:\n\n{examples}\n",
+        "| argument or option | default | description |\n|---|---|---|\n" + "".join(rows),
+    ]
+    if parser.takes_runner_options:
+        blocks.append(_RUNNER.format(name=parser.name))
+    return "\n".join(blocks)
+
+
+def _argument(action: argparse.Action) -> str:
+    """Returns a positional argument as a usage line has it, such as `INPUT ...`."""
+    name = "|".join(action.choices) if action.choices else str(action.metavar)
+    return f"[{name} ...]" if action.nargs == "*" else f"{name} ..." if action.nargs == "+" else name
+
+
+def _option(action: argparse.Action) -> str:
+    name = ", ".join(action.option_strings)
+    return name if action.nargs == 0 else f"{name} {action.metavar}"
+
+
+def _row(action: argparse.Action) -> str:
+    name = _option(action) if action.option_strings else _argument(action)
+    is_needed = action.required if action.option_strings else action.nargs != "*"
+    default = "must be given" if is_needed else _default(action)
+    text = (action.help or "").partition(" (default: ")[0]
+    return f"| `{_escape(name)}` | {default} | {_escape(text)} |\n"
+
+
+def _default(action: argparse.Action) -> str:
+    """Returns the default, as its value or in the words of the help; nothing for a switch."""
+    if action.nargs == 0:
+        return ""
+    words = (action.help or "").partition(" (default: ")[2].removesuffix(")")
+    return _escape(words) if action.default is None else f"`{action.default}`"
+
+
+def _escape(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
 
 if __name__ == "__main__":
     PAGE.write_text(options_page(COMMANDS), encoding="utf-8")

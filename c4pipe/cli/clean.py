@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     plan = plan_clean(clean_options(options, options.work, dropped, annotate(options)), progress)
     counts = clean(plan, progress)
     if not options.quiet:
-        from c4pipe.cli.funnel_table import funnel_table
+        from c4pipe.cli.outcome import funnel_table
 
         console = printer(sys.stdout)
         console.print(funnel_table(plan.recipe, counts))

@@ -3,15 +3,20 @@
 import argparse
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from c4pipe.cli import arguments
-from c4pipe.cli.console import printer
+from c4pipe.cli.console import new_table, printer, styled
 from c4pipe.cli.parser import Command, Parser, whole_number
 from c4pipe.errors import UsageError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+    from c4pipe.inspect.diff import Diff
     from c4pipe.runners.progress import State
 
 
@@ -36,7 +41,6 @@ def run(options: argparse.Namespace) -> None:
     if options.examples < 0:
         raise UsageError(f"--examples {options.examples}: give the number of pages to show of each kind, 0 or more")
 
-    from c4pipe.cli.diff_view import counts_table, example_lines, heads, pages_table
     from c4pipe.cli.progress import make_progress
     from c4pipe.corpus.opened import open_corpus
     from c4pipe.inspect.diff import compare
@@ -56,6 +60,120 @@ def run(options: argparse.Namespace) -> None:
     console = printer(sys.stdout)
     for line in (*heads(diff), "", counts_table(diff), "", pages_table(diff), *example_lines(diff)):
         console.print(line)
+
+
+_KINDS = {
+    "only_first": "only in the first",
+    "only_second": "only in the second",
+    "other_text": "in both, with other text",
+}
+_LABELS = {
+    "records.skipped": "records skipped: {}",
+    "pages.read": "pages read",
+    "pages.dropped": "  {}",
+    "pages.edited": "  {} (changed)",
+    "pages.kept": "pages kept",
+    "pages.validation": "  of these in validation",
+    "near_duplicates.compared": "pairs of pages compared",
+    "near_duplicates.similar": "  nearly the same",
+    "near_duplicates.unsettled": "  pages of clusters that may be in two parts",
+    "lines.read": "lines read",
+    "lines.dropped": "  {}",
+    "lines.edited": "  {} (changed)",
+    "lines.left": "lines left",
+    "units.newest": "{units} of the newest pages",
+    "units.dropped": "  {}",
+    "units.kept": "{units} kept",
+    "spans.repeated": "repeated spans (one copy of each stays)",
+    "spans.kept": "  with the copy in the corpus",
+    "spans.doubled": "  a second copy stays",
+    "spans.joined": "  removal joined a second copy",
+    "bytes.read": "bytes of text read",
+    "bytes.kept": "bytes of text kept",
+    "damage": "damage: {}",
+}
+"""The rows of the table, by what a counter counts; counters between the two jobs have none."""
+
+_WIDTH = 80
+
+
+def heads(diff: "Diff") -> Iterator["Text"]:
+    """Yields a line for each corpus: where it is, its recipe, and how its text was made of HTML."""
+    for side, corpus in zip(("first", "second"), diff.corpora, strict=True):
+        languages = corpus.recipe.languages
+        words = ", ".join(languages) if len(languages) <= 8 else f"{len(languages)} languages"
+        text = f"; text by {corpus.recipe.extraction}" if corpus.recipe.extraction else ""
+        yield _line(f"{side + ':':8}{corpus.path} (recipe {corpus.recipe.name}; {words}{text})", "bold")
+
+
+def counts_table(diff: "Diff") -> "Table":
+    """Returns the counters side by side; `-` where a recipe does not have the rule."""
+    from c4pipe.inspect.diff import split_name
+
+    table = _table("", "first", "second", "difference")
+    for name, (first, second) in diff.counts.items():
+        label = _label(diff, *split_name(name))
+        if label:
+            style = "" if label.startswith(" ") else "bold"
+            table.add_row(styled(label, style), _number(first), _number(second), _change(first or 0, second or 0))
+    return table
+
+
+def _label(diff: "Diff", what: str, rest: str) -> str:
+    """Returns the name of a counter's row, or "" where the table has none."""
+    if what == "pages.kept" and rest:
+        many = any(len(corpus.recipe.languages) > 1 for corpus in diff.corpora)
+        return f"  of these in {rest}" if many else ""
+    units = sorted({f"{corpus.recipe.parameters('repeated_span').get('unit', 'sentence')}s" for corpus in diff.corpora})
+    return _LABELS.get(what, "").format(rest, units=" or ".join(units))
+
+
+def pages_table(diff: "Diff") -> "Table":
+    """Returns how many pages are in one corpus, in both, and in both with other text."""
+    table = _table("", "pages")
+    for kind in _KINDS:
+        table.add_row(_KINDS[kind], f"{diff.pages[kind]:,}")
+    table.add_row("in both, with the same text", f"{diff.pages['same_text']:,}")
+    return table
+
+
+def example_lines(diff: "Diff", width: int = _WIDTH) -> Iterator["Text"]:
+    """Yields the examples, in lines of at most so many columns."""
+    for kind in _KINDS:
+        if diff.examples[kind]:
+            yield styled("")
+            yield styled(f"{_KINDS[kind]}: {len(diff.examples[kind]):,} of {diff.pages[kind]:,} pages", "bold")
+        for example in diff.examples[kind]:
+            yield _line(f"  {example.url}", "cyan", width)
+            if kind == "other_text":
+                yield styled(f"    line {example.line:,}", "dim")
+            for sign, line, style in (("-", example.first, "red"), ("+", example.second, "green")):
+                if line is not None:
+                    yield _line(f"    {sign} {line}", style, width)
+
+
+def _line(text: str, style: str, width: int = 0) -> "Text":
+    """Returns a line of at most so many columns (0: all of it); nothing in it is a command to the terminal."""
+    line = styled(text, style)
+    if width:
+        line.truncate(width, overflow="ellipsis")
+    return line
+
+
+def _table(*heads: str) -> "Table":
+    table = new_table()
+    for number, head in enumerate(heads):
+        table.add_column(head, justify="right" if number else "left", no_wrap=bool(number), overflow="fold")
+    return table
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"
+
+
+def _change(first: int, second: int) -> "Text":
+    change = second - first
+    return styled(f"{change:+,}", "green" if change > 0 else "red") if change else styled("0", "dim")
 
 
 COMMAND = Command(

@@ -24,8 +24,7 @@ from c4pipe.cli import (
     vocab_report,
 )
 from c4pipe.cli.command_line import parse_command_line
-from c4pipe.cli.console import note, print_end
-from c4pipe.cli.exit_status import STOPPED
+from c4pipe.cli.console import STOPPED, note, print_end
 from c4pipe.cli.parser import Parser
 from c4pipe.cli.parser import make_parser as make_parser_of
 from c4pipe.display.mistakes import error_reason

@@ -5,11 +5,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from c4pipe.cli.console import note, printer, say
-from c4pipe.cli.exit_status import MISSING, NOTHING_KEPT
+from c4pipe.cli.console import MISSING, NOTHING_KEPT, new_table, note, printer, say
 from c4pipe.display.units import format_count
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from c4pipe.recipes.recipe import Recipe
 
 
@@ -17,7 +18,6 @@ def print_corpus(options: argparse.Namespace, manifest: Mapping[str, Any], secon
     """Prints the funnel of a corpus and where the corpus is, unless `--quiet` is given."""
     if options.quiet:
         return
-    from c4pipe.cli.funnel_table import funnel_table
     from c4pipe.recipes.recipe import Recipe
 
     console = printer(sys.stdout)
@@ -70,3 +70,23 @@ def report_missing(options: argparse.Namespace, missing: Sequence[Mapping[str, s
     them = "it" if len(missing) == 1 else "them"
     note(f"complete except for {files}; the same command tries again to read {them}", options.json_progress)
     return MISSING
+
+
+def funnel_table(recipe: "Recipe", counts: Mapping[str, int]) -> "Table":
+    """Returns the funnel as a table: records, pages, lines, sentences, bytes, damage (see `funnel_rows`)."""
+    from c4pipe.report.funnel import funnel_rows
+
+    table = new_table()
+    table.add_column("")
+    table.add_column("number", justify="right")
+    table.add_column("%", justify="right")
+    rows = funnel_rows(recipe, counts)
+    section = rows[0].section
+    for row in rows:
+        if row.section != section and row.section != "damage":
+            table.add_section()
+        section = row.section
+        indent = "  " if row.is_rule or row.kind in ("part", "skipped") else ""
+        bold = row.kind == "kept" and row.section != "bytes"
+        table.add_row(f"{indent}{row.label}", row.signed, row.percent, style="bold" if bold else None)
+    return table

@@ -2,11 +2,21 @@
 
 import argparse
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from c4pipe.cli import arguments
-from c4pipe.cli.console import printer
+from c4pipe.cli.console import new_table, printer, styled
 from c4pipe.cli.parser import Command, Parser, whole_number
+from c4pipe.display.units import format_count
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from c4pipe.inspect.overlap import Overlap
+    from c4pipe.io.paths import StoragePath
 
 
 def add_arguments(parser: Parser) -> None:
@@ -60,7 +70,6 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 def run(options: argparse.Namespace) -> None:
     """Searches a corpus for examples, and prints how many of them it has and on which pages."""
-    from c4pipe.cli.overlap_table import overlap_lines
     from c4pipe.cli.progress import make_progress
     from c4pipe.inspect.overlap import OverlapOptions, overlap
 
@@ -80,6 +89,54 @@ def run(options: argparse.Namespace) -> None:
         console = printer(sys.stdout)
         for line in overlap_lines(found, options.max_pages, options.output):
             console.print(line)
+
+
+_TOP = 10  # pages
+_WIDTH = 80
+
+
+def overlap_lines(overlap: "Overlap", max_pages: int, output: "StoragePath | None") -> "Iterator[RenderableType]":
+    """Yields what to print about an overlap.
+
+    Args:
+        overlap: what was found.
+        max_pages: the most pages on which an n-gram could be without being ignored.
+        output: the file of the matches; None where there is none.
+    """
+    yield _files_table(overlap)
+    yield styled("long enough: the example has an n-gram; at 70 %: at least that share of its", "dim")
+    yield styled("n-grams is in the corpus", "dim")
+    for size, count in overlap.common.items():
+        if count:
+            words = f"on more than {format_count(max_pages, 'page')}"
+            yield styled(f"ignored: {format_count(count, 'n-gram')} of {format_count(size, 'word')}, {words}")
+    if overlap.matches:
+        yield styled("")
+        yield _pages_table(overlap)
+    if output is not None:
+        yield styled(f"{format_count(len(overlap.matches), 'match', 'matches')}: {output}")
+
+
+def _files_table(overlap: "Overlap") -> "Table":
+    table = new_table(padding=(0, 2, 0, 0))
+    table.add_column("file", overflow="fold", max_width=24)
+    for head in ("n", "examples", "long enough", "found", "at 70 %", "pages"):
+        table.add_column(head, justify="right", no_wrap=True)
+    for each in overlap.files:
+        counts = (each.ngram, each.examples, each.searched, each.found, each.contaminated, each.pages)
+        table.add_row(styled(each.file), *(f"{count:,}" for count in counts))
+    return table
+
+
+def _pages_table(overlap: "Overlap") -> "Table":
+    table = new_table(padding=(0, 2, 0, 0))
+    table.add_column("examples", justify="right", no_wrap=True)
+    table.add_column("page")
+    for url, examples in overlap.top_pages(_TOP):
+        shown = styled(url, no_wrap=True)
+        shown.truncate(_WIDTH - 12, overflow="ellipsis")
+        table.add_row(f"{examples:,}", shown)
+    return table
 
 
 COMMAND = Command(

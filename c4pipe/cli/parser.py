@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from c4pipe.cli.exit_status import endings_sentence
+from c4pipe.cli.console import endings_sentence
 from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import UsageError
 

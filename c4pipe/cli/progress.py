@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import TaskID
 
-    from c4pipe.cli.bar_with_line import BarWithLine
+    from c4pipe.cli.rich_console import BarWithLine
 
 BAR_SECONDS = 0.5
 """Between two looks of a bar at its job."""
@@ -74,7 +74,7 @@ class ProgressBar:
     def _make_bar(self) -> "BarWithLine":
         from rich.progress import BarColumn, TextColumn
 
-        from c4pipe.cli.bar_with_line import BarWithLine
+        from c4pipe.cli.rich_console import BarWithLine
 
         return BarWithLine(
             TextColumn("{task.description}", markup=False),

@@ -2,10 +2,17 @@
 
 import argparse
 import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from c4pipe.cli.arguments import complete_recipe
-from c4pipe.cli.console import printer
+from c4pipe.cli.console import new_table, printer, styled
 from c4pipe.cli.parser import Command, Parser
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from c4pipe.recipes.recipe import Recipe, Step
 
 
 def add_arguments(parser: Parser) -> None:
@@ -17,7 +24,6 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Prints the rules of one recipe, or several recipes side by side."""
-    from c4pipe.cli.recipe_table import comparison_tables, comparison_width, names_table, rules_table
     from c4pipe.recipes.presets import RECIPES, find_recipe
 
     recipes = [find_recipe(name) for name in options.names] or list(RECIPES.values())
@@ -26,6 +32,94 @@ def run(options: argparse.Namespace) -> None:
     for table in (names_table(recipes), *tables):
         console.print(table)
         console.print()
+
+
+_RULE_WIDTH = 25  # columns of a rule's name, and two of space
+_RECIPE_WIDTH = 12
+
+
+def rules_table(recipe: "Recipe") -> "Table":
+    """Returns the rules of a recipe, their parameters and sources, in the order of evaluation."""
+    from c4pipe.recipes.wording import describe_step
+
+    table = new_table(padding=(0, 2, 0, 0))
+    for column in ("stage", "rule", "what it does", "source"):
+        table.add_column(column, overflow="fold", no_wrap=column in ("stage", "rule"))
+    stage = ""
+    for now, step in recipe.steps():
+        rule = step.definition
+        table.add_row("" if now == stage else now, rule.name, styled(describe_step(step)), rule.source)
+        stage = now
+    return table
+
+
+def names_table(recipes: Iterable["Recipe"]) -> "Table":
+    """Returns the recipes with what they are, a line each."""
+    table = new_table(show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for recipe in recipes:
+        table.add_row(styled(recipe.name), styled(recipe.description))
+    return table
+
+
+def comparison_tables(recipes: Sequence["Recipe"], width: int) -> Iterator["Table"]:
+    """Yields recipes side by side, in as many tables as it takes on a terminal of `width` columns.
+
+    For each rule they have the stage at which a recipe applies it, under it the parameters. A parameter that is the
+    same in all recipes that have its rule is not shown: `rules_table` has it.
+    """
+    fitting = max(1, (width - _RULE_WIDTH) // (_RECIPE_WIDTH + 2))
+    count = -(-len(recipes) // fitting)
+    size = -(-len(recipes) // count)
+    for first in range(0, len(recipes), size):
+        yield _comparison(recipes, slice(first, first + size))
+
+
+def comparison_width(recipes: Sequence["Recipe"]) -> int:
+    """Returns the columns that all recipes take in one table."""
+    return _RULE_WIDTH + (_RECIPE_WIDTH + 2) * len(recipes)
+
+
+def _comparison(recipes: Sequence["Recipe"], shown: slice) -> "Table":
+    from rich.markup import escape
+
+    from c4pipe.recipes.rules import RULES
+
+    table = new_table(padding=(0, 2, 0, 0))
+    table.add_column("rule", no_wrap=True, width=_RULE_WIDTH - 2)
+    for recipe in recipes[shown]:
+        table.add_column(escape(recipe.name).replace("-", "-\n"), overflow="fold", width=_RECIPE_WIDTH)
+    stages = [_stages(recipe) for recipe in recipes]
+    for rule in RULES.values():
+        if not any(rule.name in each for each in stages):
+            continue
+        table.add_row(rule.name, *(each.get(rule.name, "") for each in stages[shown]))
+        steps = [recipe.find(rule.name) for recipe in recipes]
+        for name in rule.parameters:
+            values = [_value(step, name) for step in steps]
+            if len({value for value in values if value is not None}) > 1:
+                table.add_row(f"  {name}", *(styled(value or "") for value in values[shown]), style="dim")
+    return table
+
+
+def _stages(recipe: "Recipe") -> dict[str, str]:
+    """Returns the stages of each rule: most rules have one."""
+    stages: dict[str, str] = {}
+    for stage, step in recipe.steps():
+        stages[step.rule] = f"{stages[step.rule]}, {stage}" if step.rule in stages else stage
+    return stages
+
+
+def _value(step: "Step | None", name: str) -> str | None:
+    from c4pipe.recipes.wording import parameter_text
+
+    if step is None:
+        return None
+    value = step.parameters[name]
+    if isinstance(value, tuple) and len(value) > 8:
+        return f"{len(value)} of them"
+    return parameter_text(value)
 
 
 COMMAND = Command(

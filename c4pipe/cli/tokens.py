@@ -3,16 +3,19 @@
 import argparse
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from c4pipe.cli import arguments
-from c4pipe.cli.console import printer, say
+from c4pipe.cli.console import new_table, printer, say, styled
 from c4pipe.cli.job_options import refuse_job_file, runner_options
 from c4pipe.cli.parser import Command, Parser, whole_number
 from c4pipe.display.units import format_count
 from c4pipe.errors import UsageError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from c4pipe.io.paths import StoragePath
 
 
@@ -82,7 +85,6 @@ def _refuse(options: argparse.Namespace, what: str, *names: str) -> None:
 def _count(options: argparse.Namespace) -> None:
     """Counts the tokens of a corpus, writes a subset if it is asked for, and prints both."""
     from c4pipe.cli.progress import make_progress
-    from c4pipe.cli.tokens_table import tokens_table
     from c4pipe.io.paths import storage_path
     from c4pipe.tokens import count, subset
 
@@ -110,7 +112,6 @@ def _write_files(options: argparse.Namespace) -> None:
     refuse_job_file(options, "tokens --format has two")
 
     from c4pipe.cli.progress import make_progress
-    from c4pipe.cli.tokens_table import tokens_table
     from c4pipe.corpus.manifest import MANIFEST
     from c4pipe.io.paths import storage_path
     from c4pipe.tokens import token_files
@@ -155,6 +156,20 @@ def _model(options: argparse.Namespace) -> "StoragePath":
 
     model = storage_path(options.vocab)
     return model / MODEL if model.is_dir() else model
+
+
+def tokens_table(counts: Mapping[str, Any]) -> "Table":
+    """Returns the totals of `tokens.json` as a table."""
+    table = new_table(pad_edge=True, padding=(0, 2, 0, 0))
+    table.add_column("language")
+    table.add_column("split")
+    for name in ("documents", "tokens"):
+        table.add_column(name, justify="right")
+    for language, splits in counts["totals"].items():
+        for split, total in splits.items():
+            names = (styled(language), styled(split))
+            table.add_row(*names, f"{total['documents']:,}", f"{total['tokens']:,}")
+    return table
 
 
 COMMAND = Command(

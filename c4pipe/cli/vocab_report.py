@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from c4pipe.cli import arguments
-from c4pipe.cli.console import note, printer
+from c4pipe.cli.console import new_table, note, printer, styled
 from c4pipe.cli.parser import Command, Parser
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from c4pipe.io.paths import StoragePath
     from c4pipe.vocab.quality import Figures
     from c4pipe.vocab.sources import Source
@@ -64,7 +66,6 @@ def measure(
     output: "StoragePath | None",
 ) -> None:
     """Measures models on the held-out pages of sources, prints a table, and writes the files if a folder is given."""
-    from c4pipe.cli.quality_table import quality_table
     from c4pipe.io.atomic import make_folder, write_text
     from c4pipe.vocab.quality import Vocabulary, held_out, quality_picture
     from c4pipe.vocab.sources import find_pages, source_labels
@@ -94,6 +95,31 @@ def _names(models: Sequence["StoragePath"]) -> list[str]:
     names = [model_name(file) for file in models]
     repeated = {name for name in names if names.count(name) > 1}
     return [f"{name} ({n})" if name in repeated else name for n, name in enumerate(names, 1)]
+
+
+def quality_table(figures: Sequence["Figures"]) -> "Table":
+    """Returns a table of figures: a row for each source and vocabulary, grouped by source."""
+    table = new_table()
+    table.add_column("held-out\npages of", no_wrap=True)
+    table.add_column("vocabulary", no_wrap=True)
+    for column in ("tokens", "characters\nper token", "tokens\nper word", "unknown", "pieces\nused"):
+        table.add_column(column, justify="right", no_wrap=True)
+    first: Figures | None = None  # of the source
+    for each in figures:
+        is_first = first is None or each.source != first.source
+        first = each if is_first else first
+        assert first is not None
+        change = "" if is_first else f" ({each.tokens / first.tokens - 1:+.1%})"
+        table.add_row(
+            styled(f"{each.source} ({each.pages:,})" if is_first else ""),
+            styled(each.vocabulary),
+            f"{each.tokens:,}{change}",
+            f"{each.characters_per_token:.2f}",
+            f"{each.tokens_per_word:.2f}",
+            f"{each.unknown_share:.3%}",
+            f"{each.used_share:.1%}",
+        )
+    return table
 
 
 COMMAND = Command(

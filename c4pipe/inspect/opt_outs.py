@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from c4pipe.clean.url_lists import UrlLists
 from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.corpus.opened import Corpus
-from c4pipe.corpus.shard_reader import Shard, read_tables
+from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.display.excerpts import short
 from c4pipe.display.safe_text import safe_json
 from c4pipe.errors import UsageError

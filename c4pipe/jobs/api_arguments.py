@@ -6,7 +6,7 @@ from pathlib import Path
 
 from c4pipe.clean.annotated_folder import Annotate
 from c4pipe.clean.dropped_pages import DROPPED_FOLDER, KeepDropped, parse_dropped_share
-from c4pipe.corpus.shard_writer import parse_formats
+from c4pipe.corpus.writer import parse_formats
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.retry import NetworkOptions
 from c4pipe.jobs.options import CleanOptions, bytes_per_worker

@@ -10,10 +10,10 @@ from c4pipe.clean import examples
 from c4pipe.clean.work_file import WorkHeader
 from c4pipe.clean.work_folder import check_complete, find_work_files, read_headers
 from c4pipe.corpus.layout import MAX_SHARDS, SHARD_BYTES, Layout
-from c4pipe.corpus.shard_writer import FORMATS, shard_name
-from c4pipe.dedup.dedup_plan import DedupPlan
+from c4pipe.corpus.writer import FORMATS, shard_name
 from c4pipe.dedup.near_pages import BAND_ROW
 from c4pipe.dedup.shuffle import bucket_bits, group_size
+from c4pipe.dedup.step import DedupPlan
 from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import UsageError
 from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW

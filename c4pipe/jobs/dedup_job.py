@@ -7,10 +7,10 @@ from typing import Any
 from c4pipe.clean import dropped_pages, missing
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.dedup import publish
-from c4pipe.dedup.dedup_plan import DedupPlan
 from c4pipe.dedup.dedup_progress import watch_dedup
+from c4pipe.dedup.graph import dedup_work_files
 from c4pipe.dedup.publishers import STAGING
-from c4pipe.dedup.steps import dedup_work_files
+from c4pipe.dedup.step import DedupPlan
 from c4pipe.errors import LostDataError
 from c4pipe.io.lock import only_run
 from c4pipe.jobs.corpus_plan import CorpusPlan

@@ -11,7 +11,7 @@ from c4pipe.objectives.rng import Rng
 from c4pipe.objectives.rows import Features
 from c4pipe.objectives.text_examples import Documents, Resharding, TextExamples
 from c4pipe.objectives.tokenizer import Tokenizer
-from c4pipe.read import parts
+from c4pipe.read import reader
 
 _VERSION = 2
 """The version of a state."""
@@ -124,7 +124,7 @@ class ExampleBatches:
         source = self._source
         if not isinstance(source, Resharding) or not all([source.stream, *(state["stream"] for state in states)]):
             raise UsageError("these examples can't be divided anew: use documents of read.documents or read.mix")
-        ordered = [state["state"] for state in parts.complete([_numbered(state) for state in states])]
+        ordered = [state["state"] for state in reader.complete([_numbered(state) for state in states])]
         _, index, count = source.stream
         if len(ordered) == count:
             source.restore(ordered[index])

@@ -11,8 +11,7 @@ from typing import IO, Any
 
 from isal import igzip
 
-from c4pipe.corpus.locations import CorpusPath, corpus_path, open_binary
-from c4pipe.corpus.shard_reader import UNREADABLE, parquet_file
+from c4pipe.corpus.reader import UNREADABLE, CorpusPath, corpus_path, open_binary, parquet_file
 from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.ends_digest import EndsDigest

@@ -12,7 +12,7 @@ from typing import Any, cast
 from c4pipe.errors import UsageError
 from c4pipe.objectives.task_files import RecordSource
 from c4pipe.objectives.task_record import Preprocessor, Record, TextPair, text
-from c4pipe.read.endless import Endless
+from c4pipe.read.mixture import Endless
 from c4pipe.read.order import Order
 from c4pipe.read.reader import Reader
 

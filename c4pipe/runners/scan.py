@@ -108,7 +108,7 @@ class Scan(Generic[Item, Content]):
         tasks = [(item, str(self.folder / name)) for name, item in self._missing().items()]
 
         def graph(flow: Flow) -> None:
-            flow.do(self.name, flow.create("Files", tasks), self.step)
+            flow.map(self.name, flow.create("Files", tasks), self.step)
 
         if tasks:
             watched = progress.wait(job, self.folder, len(self.items), self.written) if job else nullcontext()

@@ -17,7 +17,7 @@ from c4pipe.clean.fact_wording import fact_in_words
 from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.verdicts import PageVerdict
-from c4pipe.cli.explain_view import page_json, page_view
+from c4pipe.cli.explain import page_json, page_view
 from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.presets import C4, TFDS, find_recipe
 from c4pipe.recipes.recipe import STAGES, Recipe, step

@@ -9,7 +9,7 @@ import pytest
 
 from c4pipe.cli import main
 from c4pipe.cli.command_line import split_command_line
-from c4pipe.cli.exit_status import ENDINGS
+from c4pipe.cli.console import ENDINGS
 from c4pipe.cli.main import COMMANDS, make_parser
 from c4pipe.cli.parser import Command
 from tests.cli.test_progress_terminal import on_terminal

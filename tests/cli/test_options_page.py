@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from c4pipe.cli.main import COMMANDS, make_parser
-from c4pipe.cli.options_page import options_page
+from scripts.make_options_page import options_page
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "options.md").read_text("utf-8")

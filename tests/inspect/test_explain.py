@@ -20,7 +20,7 @@ from c4pipe import read
 from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.resources import RuleResources
 from c4pipe.cli import main
-from c4pipe.cli.explain_view import capture_view, page_json, page_view
+from c4pipe.cli.explain import capture_view, page_json, page_view
 from c4pipe.corpus import manifest
 from c4pipe.errors import C4pipeError
 from c4pipe.filters.urls import normalise_url

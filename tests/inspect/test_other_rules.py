@@ -12,7 +12,7 @@ import pytest
 
 from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.resources import RuleResources
-from c4pipe.cli.explain_view import page_json, page_view
+from c4pipe.cli.explain import page_json, page_view
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.quality_rules import QUALITY_RULES
 from c4pipe.recipes.recipe import step

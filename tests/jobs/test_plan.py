@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from c4pipe.cli import main
-from c4pipe.cli.plan_table import plan_table
+from c4pipe.cli.plan import plan_table
 from c4pipe.display.units import format_size
 from c4pipe.io.streams import InputOpener
 from c4pipe.jobs import measure

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from c4pipe.cli.recipe_table import rules_table
+from c4pipe.cli.recipes import rules_table
 from c4pipe.errors import UsageError
 from c4pipe.filters.language import CLD3_LANGUAGES, LANGDETECT_LANGUAGES, UNKNOWN, known_languages
 from c4pipe.recipes.overlap_rules import OVERLAP_RULES

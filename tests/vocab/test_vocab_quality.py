@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c4pipe.cli.console import printer
-from c4pipe.cli.quality_table import quality_table
+from c4pipe.cli.vocab_report import quality_table
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import RemotePath, StoragePath
 from c4pipe.vocab import quality

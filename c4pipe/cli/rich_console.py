@@ -1,9 +1,11 @@
-"""A console on which no text is a command, wherever it comes from: tables, bars and lines alike."""
+"""What c4pipe adds to Rich: a console on which no text is a command, and a bar with a line below it."""
 
 from collections.abc import Iterable
 
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.progress import Progress
 from rich.segment import Segment
+from rich.text import Text
 
 from c4pipe.display.safe_text import visible
 
@@ -16,3 +18,19 @@ class SafeConsole(Console):
         for segment in super().render(renderable, options):
             text, style, control = segment
             yield segment if control or text.isprintable() else Segment(visible(text, keep="\n"), style)
+
+
+class BarWithLine(Progress):
+    """The bar.
+
+    Attributes:
+        below: the line; empty for none.
+    """
+
+    below = ""
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """Yields the bar, and the line if there is one."""
+        yield from super().get_renderables()
+        if self.below:
+            yield Text(self.below, no_wrap=True, overflow="ellipsis", style="yellow")
