@@ -28,7 +28,7 @@ from c4pipe.io.paths import StoragePath
 from c4pipe.recipes import blocked_lists
 from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.recipes.robots_list import RobotsList
-from c4pipe.report.report_opt_outs import TOGETHER
+from c4pipe.report.html_page import TOGETHER
 from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep

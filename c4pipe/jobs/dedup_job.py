@@ -16,7 +16,7 @@ from c4pipe.io.lock import only_run
 from c4pipe.jobs.corpus_plan import CorpusPlan
 from c4pipe.jobs.dropped_notes import note_unaudited
 from c4pipe.jobs.logs import LOG, key_values, log_cost
-from c4pipe.report.nothing_kept import nothing_kept
+from c4pipe.report.funnel import nothing_kept
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import Workers
 from c4pipe.runners.progress import Progress
