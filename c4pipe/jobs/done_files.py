@@ -7,8 +7,8 @@ from pathlib import Path
 
 from c4pipe.clean import examples
 from c4pipe.clean.annotated_folder import check_annotated_file
+from c4pipe.clean.work_file import check_pages, read_header
 from c4pipe.clean.work_folder import check_done, check_ends, set_aside
-from c4pipe.clean.work_reader import check_pages, read_header
 from c4pipe.errors import C4pipeError, DamagedFileError
 from c4pipe.io.ends_digest import digest_ends
 from c4pipe.io.paths import StoragePath
