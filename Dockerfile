@@ -26,6 +26,6 @@ RUN python -m pip install --quiet --no-cache-dir --require-hashes --requirement 
         --requirement /tmp/c4pipe/setup.txt
 COPY --from=package /wheels /tmp/c4pipe/wheels
 RUN python -m pip install --quiet --no-cache-dir --no-deps --no-build-isolation /tmp/c4pipe/wheels/*.whl \
-    && python -c "import c4pipe.clean.steps, c4pipe.dedup.steps" \
+    && python -c "import c4pipe.clean.steps, c4pipe.dedup.graph" \
     && rm -r /tmp/c4pipe
 # The entry point is that of Beam's image: /opt/apache/beam/boot

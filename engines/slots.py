@@ -19,7 +19,7 @@ import clusters
 from apache_beam.options.pipeline_options import PipelineOptions
 from fetch import fetch
 
-from c4pipe.runners.beam_flow import BeamFlow
+from c4pipe.runners.beam_runner import BeamFlow
 from c4pipe.runners.flow import Step
 
 ELEMENTS, SECONDS = 8, 1.0
@@ -50,7 +50,7 @@ def main() -> None:
         options = PipelineOptions([*cluster, "--sdk_worker_parallelism=2"])
         with beam.Pipeline(options=options) as job:
             flow = BeamFlow(job)
-            flow.do("note", flow.create("inputs", range(ELEMENTS)), Note(str(notes)))
+            flow.map("note", flow.create("inputs", range(ELEMENTS)), Note(str(notes)))
     rows = sorted((float(started), pid) for pid, started in (path.read_text().split() for path in notes.iterdir()))
     seconds = rows[-1][0] + SECONDS - rows[0][0]
     processes = sorted({pid for _, pid in rows})

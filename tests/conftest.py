@@ -10,7 +10,7 @@ from hypothesis import settings
 
 from c4pipe.clean.resources import RuleResources
 from c4pipe.cli import main
-from c4pipe.corpus import shard_writer
+from c4pipe.corpus import writer
 from c4pipe.recipes.pinned_lists import DOLMA_ENGLISH, load_bad_words
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe_lists import Lists
@@ -92,7 +92,7 @@ def small_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("small") / "corpus"
     options = ["--recipe", "unfiltered", "--languages", "en,de", "--format", "parquet,tfrecord,json"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shard_writer, "ROW_GROUP_BYTES", 3000)
+        patch.setattr(writer, "ROW_GROUP_BYTES", 3000)
         more = ["--shards", "5", "--workers", "1", "--quiet", "--output", str(folder)]
         assert main.main(["build", str(ROOT / "samples" / "crawl"), *options, *more]) == 0
     return folder

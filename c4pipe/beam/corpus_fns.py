@@ -15,9 +15,9 @@ from c4pipe.beam.tagged_blocks import HELD_BYTES, Block
 from c4pipe.clean import work_file
 from c4pipe.corpus.layout import Layout
 from c4pipe.corpus.manifest import MANIFEST
-from c4pipe.corpus.shard_writer import FORMATS, shard_name
-from c4pipe.dedup import page_batches, publish, publishers, shuffle
-from c4pipe.dedup.shard import write_shard
+from c4pipe.corpus.writer import FORMATS, shard_name
+from c4pipe.dedup import publish, publishers, shuffle, write
+from c4pipe.dedup.write import write_shard
 from c4pipe.errors import C4pipeError, LostDataError
 from c4pipe.filters.language import UNKNOWN
 from c4pipe.filters.urls import is_validation, normalise_url, page_key
@@ -195,9 +195,9 @@ class SendToShards(CountingFn):
         pages = page_schema.unpack(element)
         keys = pages["page_key"].to_numpy()
         self._reports.append(control_totals.sent("pages", shuffle.totals(keys)))
-        numbers = plan.layout.shard_numbers(page_batches.folders_of(pages, plan.layout), keys)
-        for number, rows in page_batches.by_shard(pages, numbers):
-            yield number, page_batches.encode(pages, rows)
+        numbers = plan.layout.shard_numbers(write.folders_of(pages, plan.layout), keys)
+        for number, rows in write.by_shard(pages, numbers):
+            yield number, write.encode(pages, rows)
 
 
 class WriteShard(beam.DoFn):

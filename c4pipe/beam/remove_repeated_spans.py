@@ -12,13 +12,13 @@ from c4pipe.beam.page_schema import Page
 from c4pipe.beam.span_fns import CountJoined, FindRepeats, FinishPages, SendPages
 from c4pipe.beam.stage_reports import REPORT, CheckTotals, PageTransform, check_batch
 from c4pipe.beam.tagged_blocks import CHANGES, MARKED, Block, bucket_bits
-from c4pipe.dedup import keeper_steps, span_places
+from c4pipe.dedup import step, survivors
 from c4pipe.errors import UsageError
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.recipes.rules import RULES
-from c4pipe.runners import beam_flow
+from c4pipe.runners import beam_runner
 from c4pipe.runners.control_totals import Report
 
 
@@ -107,7 +107,7 @@ class RemoveRepeatedSpans(PageTransform):
 
     @property
     def _moves_keepers(self) -> bool:
-        return span_places.moves_keepers(self._rules.recipe.parameters("repeated_span"))
+        return step.moves_keepers(self._rules.recipe.parameters("repeated_span"))
 
     def _marks(self, spans: beam.PCollection) -> tuple[list[beam.PCollection], list[beam.PCollection]]:
         """Returns the blocks of marks and of changes to them, by bucket of the page, and the reports of these steps."""
@@ -117,8 +117,8 @@ class RemoveRepeatedSpans(PageTransform):
         repeated = buckets | "Find repeated spans" >> find.with_outputs(REPORT, main="places")
         marks, reports = [("Marks", MARKED, repeated.places)], [repeated[REPORT]]
         if self._moves_keepers:
-            flow, size = beam_flow.BeamFlow(spans.pipeline), self._rules.recipe.parameters("repeated_span")["size"]
-            first, changes, more = keeper_steps.choose_keepers(flow, repeated.places, "", size)
+            flow, size = beam_runner.BeamFlow(spans.pipeline), self._rules.recipe.parameters("repeated_span")["size"]
+            first, changes, more = survivors.choose_keepers(flow, repeated.places, "", size)
             marks, reports = [("Marks", MARKED, first), ("Changes", CHANGES, changes)], [*reports, *more]
         blocks = [rows | name >> beam.MapTuple(_Tagging(tag)).with_output_types(Block) for name, tag, rows in marks]
         return blocks, reports

@@ -18,7 +18,7 @@ from c4pipe.beam.stage_reports import CountingFn
 from c4pipe.beam.tagged_blocks import CHANGES, HELD_BYTES, MARKED, PAGES, Block, blocks_of, buckets_of
 from c4pipe.clean import file_cleaner, page_facts, text_cleaner
 from c4pipe.clean.resources import RuleResources
-from c4pipe.dedup import finish, removals, repeats, shuffle, span_places
+from c4pipe.dedup import finish, occurrences, removals, shuffle
 from c4pipe.errors import C4pipeError
 from c4pipe.filters.duplicates import SPAN_ROW, Rows, find_repeats
 from c4pipe.filters.language import Guess
@@ -105,12 +105,12 @@ class FindRepeats(CountingFn):
         self._reports.append(control_totals.received("spans", shuffle.totals(rows)))
         first, later = find_repeats(rows)
         if self._moves_keepers:
-            twins = span_places.twins_in_bucket(first, later, 1)
-            yield from self._send("repeated_spans", twins, twins["file"], span_places.TWINS)
+            twins = occurrences.twins_in_bucket(first, later, 1)
+            yield from self._send("repeated_spans", twins, twins["file"], occurrences.TWINS)
             return
         for bucket, some in shuffle.by_number(later, later["file"], SPAN_ROW):
-            marks = span_places.marks_of(some, keeper=0)
-            yield from self._send("marks", marks, np.full(len(marks), bucket), span_places.MARKS)
+            marks = occurrences.marks_of(some, keeper=0)
+            yield from self._send("marks", marks, np.full(len(marks), bucket), occurrences.MARKS)
 
     def _send(self, name: str, rows: Rows, buckets: Any, dtype: np.dtype[Any]) -> Iterator[Block]:
         for bucket, some in shuffle.by_number(rows, buckets, dtype):
@@ -137,8 +137,8 @@ class FinishPages(CountingFn):
     def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
         """Finishes the pages of a bucket, a block at a time."""
         _, blocks = element
-        marks = self._receive("marks", blocks_of(blocks, MARKED), span_places.MARKS)
-        changes = self._receive("changes", blocks_of(blocks, CHANGES), span_places.PLACE)
+        marks = self._receive("marks", blocks_of(blocks, MARKED), occurrences.MARKS)
+        changes = self._receive("changes", blocks_of(blocks, CHANGES), occurrences.PLACE)
         span = self._rules.recipe.parameters("repeated_span")
         group = removals.Removals(marks, changes, span.get("size", 1))
         counts = Counter[str]()
@@ -199,7 +199,7 @@ class CountJoined(CountingFn):
         rows = shuffle.unpack(element[1], removals.REPEAT)
         self._reports.append(control_totals.received("removed_spans", shuffle.totals(rows)))
         if self._moves_keepers:
-            self._counts["spans.joined"] += repeats.joined_copies(rows)
+            self._counts["spans.joined"] += removals.joined_copies(rows)
 
 
 def _check_keys(seen: Sequence[Any], blocks: Iterable[bytes]) -> None:

@@ -15,7 +15,7 @@ from c4pipe.beam.stage_reports import REPORT, CheckTotals, PageTransform, check_
 from c4pipe.beam.tagged_blocks import Block
 from c4pipe.corpus import manifest
 from c4pipe.corpus.manifest import MANIFEST
-from c4pipe.corpus.shard_writer import parse_formats
+from c4pipe.corpus.writer import parse_formats
 from c4pipe.dedup import publish
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import storage_path

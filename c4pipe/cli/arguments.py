@@ -25,7 +25,7 @@ def complete_recipe(prefix: str, **_: object) -> list[str]:
 
 def complete_format(prefix: str, **_: object) -> list[str]:
     """Returns the names that a shell offers for the format of shards."""
-    from c4pipe.corpus.shard_writer import FORMATS
+    from c4pipe.corpus.writer import FORMATS
 
     return [name for name in FORMATS if name.startswith(prefix)]
 

@@ -40,7 +40,7 @@ def start_workers(options: argparse.Namespace, inputs: Sequence[str] = ()) -> No
     is_one_file = len(inputs) == 1 and Path(inputs[0]).is_file()
     workers: int = options.workers or os.cpu_count() or 1
     if options.runner is None and workers > 1 and not is_one_file:
-        from c4pipe.runners.fork_server import start_server
+        from c4pipe.runners.worker_pool import start_server
 
         start_server("c4pipe.jobs.worker_imports")
 
@@ -130,7 +130,7 @@ def text_options(
 
 def dedup_options(options: argparse.Namespace, work: Sequence["StoragePath"]) -> "DedupOptions":
     """Returns the options of job 2. Raises UsageError for values that can't be used."""
-    from c4pipe.corpus.shard_writer import parse_formats
+    from c4pipe.corpus.writer import parse_formats
     from c4pipe.jobs.options import DedupOptions
 
     formats, keep = parse_formats(options.format), keep_dropped(options, options.output)

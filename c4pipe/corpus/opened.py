@@ -13,9 +13,8 @@ import numpy as np
 
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus.layout import Layout, ShardId
-from c4pipe.corpus.locations import CorpusPath, corpus_path
-from c4pipe.corpus.shard_reader import Shard, check_size, format_of
-from c4pipe.corpus.shard_writer import FORMATS
+from c4pipe.corpus.reader import CorpusPath, Shard, check_size, corpus_path, format_of
+from c4pipe.corpus.writer import FORMATS
 from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import UsageError
 from c4pipe.io import json_file

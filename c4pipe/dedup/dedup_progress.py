@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from c4pipe.dedup.publishers import publisher
-from c4pipe.dedup.step_tally import read_tallies
+from c4pipe.dedup.step import read_tallies
 from c4pipe.io.paths import StoragePath
 from c4pipe.runners.progress import Facts, Progress, State
 

@@ -68,7 +68,7 @@ def split_copies(pages: Rows, bands: U64, crawls: U64) -> tuple[Index, Rows]:
     Args:
         pages: NEAR_PAGE rows.
         bands: the band hashes of each page.
-        crawls: the key of each page's crawl (`near_finish.crawl_key`).
+        crawls: the key of each page's crawl (`near_duplicates.crawl_key`).
 
     Returns:
         The index of the first page of each signature, in the order of the signatures' hashes, and a PAIR of each other

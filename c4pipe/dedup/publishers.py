@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from c4pipe.clean.work_folder import clear_abandoned
 from c4pipe.corpus import manifest as manifest_file
-from c4pipe.corpus.manifest_schema import SHARD_PATH
+from c4pipe.corpus.manifest import SHARD_PATH
 from c4pipe.display.safe_text import safe_json
 from c4pipe.errors import UsageError
 from c4pipe.io import json_file, schema

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from c4pipe.corpus.opened import Corpus
-from c4pipe.corpus.shard_reader import Shard, read_tables
+from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.filters.spans import U64
 from c4pipe.filters.urls import normalise_url, url_key
 

@@ -13,8 +13,8 @@ from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.verdicts import RuleVerdict
 from c4pipe.clean.work_folder import WORK_FOLDER, find_work_files, read_headers
 from c4pipe.corpus.opened import Corpus, open_corpus
-from c4pipe.corpus.shard_reader import Shard, read_tables
-from c4pipe.dedup import moved_spans
+from c4pipe.corpus.reader import Shard, read_tables
+from c4pipe.dedup import removals
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.spans import cut, remove_spans, units_of
 from c4pipe.filters.urls import is_validation, normalise_url, page_key, url_key
@@ -279,9 +279,9 @@ class _Work:
         """Returns the spans that a page loses, with the URL that keeps each, and those of which it keeps the copy."""
         hashes, near = page["span_hashes"], self._recipe.parameters("near_duplicate")
         if not span or span["size"] == 1 or span["keep"] == "first":
-            lost, _ = self._files.repeats(page["page_key"], hashes, np.empty(0, moved_spans.MOVED), near)
+            lost, _ = self._files.repeats(page["page_key"], hashes, np.empty(0, removals.MOVED), near)
             return lost, []
-        moved = moved_spans.read_moved(self._folder, np.array(hashes, np.uint64))
+        moved = removals.read_moved(self._folder, np.array(hashes, np.uint64))
         lost, kept = self._files.repeats(page["page_key"], hashes, moved, near)
         stay = units_of(kept, span["size"])
         return [each for each in lost if not stay.issuperset(units_of([each[0]], span["size"]))], kept

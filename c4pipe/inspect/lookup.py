@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from c4pipe.clean.work_reader import read_kept, row_groups, url_rows
-from c4pipe.dedup import near_finish, near_pages, shuffle
+from c4pipe.dedup import near_duplicates, near_pages, shuffle
 from c4pipe.filters.duplicates import Rows, find_repeats, find_stale_captures
 from c4pipe.filters.spans import U64
 from c4pipe.io.paths import StoragePath
@@ -51,7 +51,7 @@ def staying_pages(
         page_keys: the keys of the pages.
         near: the parameters of the rule `near_duplicate`.
     """
-    crawls = [near_finish.crawl_key(path, near) for path in files]
+    crawls = [near_duplicates.crawl_key(path, near) for path in files]
     found = _pages(files, crawls, stale, lambda pages: _with_key(pages, page_keys))
     sharing, reached, new, pairs = found.slice(0, 0), found, found, np.empty(0, near_pages.PAIR)
     while len(new):

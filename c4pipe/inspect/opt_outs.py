@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from c4pipe.clean.url_lists import UrlLists
 from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.corpus.opened import Corpus
-from c4pipe.corpus.shard_reader import Shard, read_tables
+from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.display.excerpts import short
 from c4pipe.display.safe_text import safe_json
 from c4pipe.errors import LostDataError, UsageError
@@ -82,10 +82,10 @@ def count_opt_outs(corpus: Corpus, folder: StoragePath, lists: Path, runner: Run
     step = _CountShard(found.opt_outs, str(lists.absolute()) if has_robots else "")
 
     def graph(flow: Flow) -> None:
-        counted = flow.do("Count opt-outs", flow.create("Shards", list(shards)), step)["sums"]
-        flow.do(
+        counted = flow.map("Count opt-outs", flow.create("Shards", list(shards)), step)["sums"]
+        flow.map(
             "Write counts",
-            flow.fold("Add up opt-outs", counted, _add),
+            flow.combine("Add up opt-outs", counted, _add),
             _WriteCounts(str(folder), {"manifest": corpus.digest, "lists": found.digests}),
         )
 

@@ -24,7 +24,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 
 from c4pipe.corpus.opened import Corpus, open_language
-from c4pipe.corpus.shard_reader import Shard, read_tables
+from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.filters.example_ngrams import ExampleNgrams
@@ -460,7 +460,7 @@ def _find(
     step = FindSharedNgrams(str(folder / "examples.json"), options.ngrams, options.max_pages)
 
     def graph(flow: Flow) -> None:
-        flow.do("Find shared n-grams", flow.create("Shards", tasks), step)
+        flow.map("Find shared n-grams", flow.create("Shards", tasks), step)
 
     def written() -> int:
         return sum(target.exists() for target in targets.values())

@@ -212,7 +212,7 @@ def _read(
     tasks = [(path, str(target)) for path, target in targets.items() if target.name not in existing]
 
     def graph(flow: Flow) -> None:
-        flow.do("Read robots.txt", flow.create("WARC files", tasks), ReadRobots(agents, NetworkOptions()))
+        flow.map("Read robots.txt", flow.create("WARC files", tasks), ReadRobots(agents, NetworkOptions()))
 
     def written() -> int:
         return len(list_names(folder) & {target.name for target in targets.values()})

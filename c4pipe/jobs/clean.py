@@ -245,7 +245,7 @@ def _run(plan: CleanPlan, files: list[InputFile], progress: Progress, workers: W
             options.annotate,
             options.input_kind,
         )
-        flow.do("Clean file", flow.create("Files", tasks), step)
+        flow.map("Clean file", flow.create("Files", tasks), step)
 
     known = all(file.size is not None for file in plan.files)
     sizes = {plan.target(file).name: file.size if known and file.size else 1 for file in plan.files}

@@ -81,7 +81,7 @@ class DedupOptions:
     Attributes:
         work: work folders.
         output: the folder for the corpus.
-        formats: names of shard formats (`corpus.shard_writer.FORMATS`).
+        formats: names of shard formats (`corpus.writer.FORMATS`).
         shards: train shards for each language; None to derive them from the size of the text.
         runner: what runs the job.
         keep_dropped: which dropped pages are kept, and where; None to keep none.

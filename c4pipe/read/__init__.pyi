@@ -1,11 +1,11 @@
-from .api import documents as documents
-from .api import mix as mix
-from .api import random_access as random_access
-from .endless import Endless as Endless
+from .indexed import random_access as random_access
+from .mixture import Endless as Endless
 from .mixture import Mixture as Mixture
+from .mixture import mix as mix
 from .mixture import rates as rates
 from .order import Order as Order
 from .reader import Reader as Reader
+from .reader import documents as documents
 from .source import SUBSET_FORMAT as SUBSET_FORMAT
 from .source import SUBSET_VERSION as SUBSET_VERSION
 from .source import Source as Source

@@ -5,8 +5,8 @@ from typing import Any
 
 import datasets
 
-from c4pipe.corpus.shard_reader import Document
-from c4pipe.corpus.shard_writer import SCHEMA
+from c4pipe.corpus.reader import Document
+from c4pipe.corpus.writer import SCHEMA
 from c4pipe.errors import UsageError
 from c4pipe.read.mixture import AnyReader, Mixture
 

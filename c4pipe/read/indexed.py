@@ -3,15 +3,17 @@
 import threading
 from bisect import bisect_right
 from collections import OrderedDict
+from collections.abc import Sequence
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from c4pipe.corpus.shard_reader import UNREADABLE, Document, check_shard, parquet_file, unreadable
-from c4pipe.corpus.shard_writer import SCHEMA
+from c4pipe.corpus.reader import UNREADABLE, Document, check_shard, parquet_file, unreadable
+from c4pipe.corpus.writer import SCHEMA
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.read.source import Source
+from c4pipe.read.source import Source, find
 
 _KEPT = 8
 """The number of row groups that are kept in memory, of 16 MB each."""
@@ -89,3 +91,22 @@ class RandomAccess:
             )
         self._footers[number] = footer, ends
         return footer, ends
+
+
+def random_access(
+    path: str | Path, split: str = "train", languages: Sequence[str] | None = None, *, verify: bool = False
+) -> RandomAccess:
+    """Returns the documents of a corpus as a sequence, for Grain and other samplers that choose documents by index.
+
+    Args:
+        path: a corpus or a subset as for `documents`, with shards of Parquet.
+        split: as for `documents`.
+        languages: as for `documents`.
+        verify: as for `documents`.
+
+    Returns:
+        a `RandomAccess`: a sequence of documents in the order of the corpus.
+
+    Raises the errors of `documents`, and UsageError where the corpus has no Parquet.
+    """
+    return RandomAccess(find(path, split, languages, verify))

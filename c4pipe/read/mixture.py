@@ -1,22 +1,128 @@
-"""Documents of several sources, mixed as the T5 paper mixes its tasks (Raffel et al. 2020, section 3.5.2)."""
+"""Documents without an end: of one source, or of several, mixed as the T5 paper mixes its tasks.
+
+The paper is Raffel et al. 2020; section 3.5.2 is about mixtures.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from itertools import accumulate
+from dataclasses import asdict, replace
+from itertools import accumulate, groupby
+from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.corpus.shard_reader import Document
+from c4pipe.corpus.reader import Document
 from c4pipe.errors import UsageError
-from c4pipe.read.endless import Endless
-from c4pipe.read.order import Order, random_numbers
-from c4pipe.read.parts import checked, complete
-from c4pipe.read.reader import STATE_VERSION, Reader
-from c4pipe.read.source import Source
+from c4pipe.read.order import WINDOW, Order, random_numbers
+from c4pipe.read.reader import (
+    STATE_VERSION,
+    Part,
+    PartReader,
+    Reader,
+    checked,
+    complete,
+    cut,
+    divided,
+    parts_from,
+    whole_part,
+)
+from c4pipe.read.source import Source, find
 
 _STEPS = 4096  # steps whose random numbers are drawn together
+_EPOCH = attrgetter("epoch")
+
+
+class Endless(PartReader):
+    """An endless iterator over the documents that a process reads of a source.
+
+    In each epoch, the processes divide the documents among themselves. Where there are fewer documents than processes,
+    each process reads all of them, in epochs of its own: of H processes, process h reads the epochs h, h + H, ...
+
+    What processes of another number have left comes first, epoch by epoch. Then the regular epochs begin.
+
+    Attributes:
+        source: the documents.
+        order: the order of the first epoch.
+        position: the number of documents that were returned so far.
+    """
+
+    def __init__(self, source: Source, order: Order) -> None:
+        """Starts at the first document; no file is opened yet. The source has at least one document."""
+        super().__init__(source, order)
+        self._total = sum(source.rows)
+        self._shared = self._total >= order.num_shards
+        self._left: list[Part] = []
+        self._first_epoch = 0
+
+    def _regular(self, number: int) -> Part:
+        """Returns a part of the regular epochs, by its number from 0."""
+        count, index = self.order.num_shards, self.order.shard_index
+        if self._shared:
+            return whole_part(replace(self.order, epoch=self._first_epoch + number), self._total)
+        return Part(self._first_epoch + number * count + index, 0, 1, 0, self._total)
+
+    def _at(self, position: int) -> Part:
+        if left := cut(self._left, position):
+            return left[0]
+        number, place = divmod(position - sum(part.size for part in self._left), self._regular(0).size)
+        part = self._regular(number)
+        return part.between(place, part.size)
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the next document."""
+        return self._at(self.position).epoch
+
+    def skip(self, count: int) -> None:
+        """Skips the next `count` documents."""
+        self._go_to(self.position + count)
+
+    def state(self) -> dict[str, Any]:
+        """Returns the state for `restore`, as JSON values."""
+        return {"given": self.position, "left": [list(part) for part in self._left], "first_epoch": self._first_epoch}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continues where another one with the same source and order was when it returned this state."""
+        self._left, self._first_epoch = parts_from(state["left"]), state["first_epoch"]
+        self._go_to(state["given"])
+
+    def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
+        """Continues where processes of another number were together.
+
+        Args:
+            states: the state of each of these processes, by their number.
+        """
+        before = []
+        for index, state in enumerate(states):
+            reader = Endless(self.source, replace(self.order, shard_index=index, num_shards=len(states)))
+            reader.restore(state)
+            before.append(reader)
+        begun = max(reader._begun for reader in before)
+        parts = [part for reader in before for part in reader._rest(begun)]
+        index, count = self.order.shard_index, self.order.num_shards
+        epochs = groupby(sorted(parts, key=_EPOCH), key=_EPOCH)
+        self._left = [part for _, each in epochs for part in divided(list(each), index, count)]
+        self._first_epoch = before[0]._first_epoch + begun * (1 if before[0]._shared else len(before))
+        self._go_to(0)
+
+    @property
+    def _begun(self) -> int:
+        """The number of regular parts of which at least one document was read."""
+        documents = self.position - sum(part.size for part in self._left)
+        return max(0, -(-documents // self._regular(0).size))
+
+    def _rest(self, begun: int) -> list[Part]:
+        """Returns what was not read: of parts that were begun, and of epochs that another process has begun."""
+        own = self._begun
+        rest = cut(self._left, self.position)
+        if own:
+            part = self._at(self.position)
+            if part.first:  # else it is the next part
+                rest.append(part)
+        # an epoch of its own that was not begun need not be read: it is not missing in any other
+        return rest + [self._regular(number) for number in range(own, begun) if self._shared]
 
 
 def rates(sizes: Sequence[float], limit: int | None = None, temperature: float = 1.0) -> list[float]:
@@ -208,3 +314,37 @@ class Mixture:
 
 AnyReader = Reader | Mixture
 """Documents with a state that can be divided among processes."""
+
+
+def mix(
+    paths: Sequence[str | Path],
+    split: str = "train",
+    *,
+    seed: int,
+    limit: int | None = None,
+    temperature: float = 1.0,
+    shard_index: int = 0,
+    num_shards: int = 1,
+    window: int = WINDOW,
+) -> Mixture:
+    """Returns an endless iterator over the documents of several sources, mixed as in the T5 paper, section 3.5.2.
+
+    Args:
+        paths: corpora, subsets and files of text, as for `documents`. A language of a corpus is its folder:
+            `corpus/en`.
+        split: the split of the corpora.
+        seed: a number from which the choice of sources and their orders are drawn.
+        limit: K, the largest number of documents that a source counts for; None for no limit.
+        temperature: T, from 1 (the rate of a source is its share of the documents) to `math.inf` (all rates are equal).
+        shard_index: the number of this process among those that read, from 0. Each chooses sources independently, and
+            reads its own documents of each source.
+        num_shards: the number of processes that read.
+        window: the number of documents of a source that are shuffled together.
+
+    Returns:
+        a `Mixture`: an iterator with rates, counts, and a state from which another one goes on.
+
+    Raises UsageError and C4pipeError as `documents` does.
+    """
+    sources = [find(path, split) for path in paths]
+    return Mixture(sources, Order(seed, 0, shard_index, num_shards, window), limit, temperature)

@@ -1,16 +1,187 @@
-"""An iterator over documents with a state: another one can continue from it."""
+"""An iterator over the documents of an epoch that one process reads, with a state: another one can continue from it.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+What is left when processes stop can be divided among any number of other ones: it is a list of parts of epochs.
+"""
 
-from c4pipe.errors import UsageError
-from c4pipe.read.order import Order
-from c4pipe.read.parts import Part, PartReader, checked, complete, cut, divided, parts_from, whole_part
-from c4pipe.read.source import Source
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from c4pipe.corpus.reader import Document, Documents
+from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.read.order import WINDOW, Order, after
+from c4pipe.read.source import Source, find
 
 STATE_VERSION = 2
 """The version of the states of readers and mixtures. The order of version 1 was another one for few files."""
+
+
+class Part(NamedTuple):
+    """Documents that one process reads in one epoch, from a position up to another one, which is not among them."""
+
+    epoch: int
+    shard_index: int
+    num_shards: int
+    first: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        """The number of documents."""
+        return self.end - self.first
+
+    def between(self, start: int, stop: int) -> "Part":
+        """Returns the documents from number `start` up to number `stop`."""
+        return self._replace(first=self.first + start, end=self.first + stop)
+
+
+def whole_part(order: Order, total: int) -> Part:
+    """Returns all documents that a process reads in an epoch, of `total` documents that all processes read."""
+    index, count = order.shard_index, order.num_shards
+    return Part(order.epoch, index, count, 0, total * (index + 1) // count - total * index // count)
+
+
+def cut(parts: Iterable[Part], start: int, stop: int | None = None) -> list[Part]:
+    """Returns the documents of parts, one after the other, from number `start` up to number `stop`, or to the end."""
+    found, before = [], 0
+    for part in parts:
+        low = max(start - before, 0)
+        high = part.size if stop is None else min(stop - before, part.size)
+        if low < high:
+            found.append(part.between(low, high))
+        before += part.size
+    return found
+
+
+def divided(parts: Sequence[Part], index: int, count: int) -> list[Part]:
+    """Returns one of `count` shares of parts: together they are all parts, and their sizes differ by 1 at most."""
+    total = sum(part.size for part in parts)
+    return cut(parts, total * index // count, total * (index + 1) // count)
+
+
+class PartReader:
+    """An iterator over the documents of parts, one part after the other. It is the base of the readers.
+
+    Attributes:
+        source: the documents.
+        order: which of them are read, and in which order.
+        position: the number of documents that were returned so far.
+    """
+
+    def __init__(self, source: Source, order: Order) -> None:
+        """Starts at the first document; no file is opened yet."""
+        self.source = source
+        self.order = order
+        self.position = 0
+        self._stream: Documents | None = None
+        self._verified: set[int] = set()  # the files that need not be verified again
+
+    def _at(self, position: int) -> Part | None:
+        """Returns what is left of the part that has the document of a position; None where there is no such part."""
+        raise NotImplementedError
+
+    def __next__(self) -> Document:
+        """Returns the next document. Raises C4pipeError where its file can't be read; a later call tries again."""
+        while True:
+            if self._stream is None:
+                part = self._at(self.position)
+                if part is None:
+                    raise StopIteration
+                self._stream = self._documents(part)
+            try:
+                document = next(self._stream)
+            except StopIteration:
+                self._stream = None  # the next part begins
+                continue
+            except C4pipeError:
+                self._stream = None  # the generator has ended: the next call must read again, and not stop
+                raise
+            self.position += 1
+            return document
+
+    def _go_to(self, position: int) -> None:
+        self.position = position
+        self._stream = None
+
+    def _documents(self, part: Part) -> Documents:
+        """Yields the documents of a part."""
+        order = replace(self.order, epoch=part.epoch, shard_index=part.shard_index, num_shards=part.num_shards)
+        with closing(self._ordered(order, part.first)) as documents:
+            yield from islice(documents, part.size)
+
+    def _ordered(self, order: Order, position: int) -> Documents:
+        """Yields the documents of an order from a position on."""
+        if order.seed is None:
+            yield from self._rows(order, position)
+            return
+        number, skipped = divmod(position, order.window)
+        with closing(self._rows(order, position - skipped)) as rows:
+            while window := list(islice(rows, order.window)):
+                places = order.window_order(number, len(window))
+                yield from (window[place] for place in places[skipped:])
+                number, skipped = number + 1, 0
+
+    def _rows(self, order: Order, position: int) -> Documents:
+        """Yields the documents in the order before windows are shuffled, from a position on."""
+        for file, first, end in after(order.spans(self.source.rows), position):
+            verify = self.source.verify and file not in self._verified
+            with closing(self.source.read(file, first, end, verify)) as rows:
+                for row in rows:
+                    self._verified.add(file)
+                    yield row
+
+
+def checked(state: Mapping[str, Any], ours: Mapping[str, Any], *progress: str) -> Any:
+    """Checks a state that a user gives, and returns its progress.
+
+    Args:
+        state: the state.
+        ours: the own state of what is restored.
+        progress: the names whose values may differ.
+
+    Returns:
+        the values of `progress` in the state: a list, or the only value.
+
+    Raises UsageError unless the state has all names of `ours`, and equal values where they may not differ.
+    """
+    for name, value in ours.items():
+        if name not in state:
+            raise UsageError(f"the state has no {name!r}: another kind of reader wrote it, or another c4pipe")
+        if name not in progress and state[name] != value:
+            raise UsageError(
+                f"the state belongs to another order or other documents: its {name} is {state[name]!r}, and the "
+                f"reader's is {value!r}; restore it in a reader of the same corpus with the same arguments"
+            )
+    values = [state[name] for name in progress]
+    return values if len(values) > 1 else values[0]
+
+
+def complete(states: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Returns the states of all processes that read together, by their `shard_index`.
+
+    Raises UsageError unless there is one state of each of these processes.
+    """
+    if not states:
+        raise UsageError("there is no state: give one of each process that read before")
+    for state in states:
+        if "shard_index" not in state or "num_shards" not in state:
+            raise UsageError("the state has no 'shard_index': another kind of reader wrote it, or another c4pipe")
+    ordered = sorted(states, key=lambda state: int(state["shard_index"]))
+    indices, counts = [state["shard_index"] for state in ordered], {state["num_shards"] for state in ordered}
+    if counts != {len(states)} or indices != list(range(len(states))):
+        raise UsageError(
+            f"the states are those of shards {indices} of {sorted(counts)}: give one of each process, all of the same "
+            "moment"
+        )
+    return ordered
+
+
+def parts_from(values: Iterable[Sequence[int]]) -> list[Part]:
+    """Returns parts, given their JSON values."""
+    return [Part(*value) for value in values]
 
 
 class Reader(PartReader):
@@ -115,3 +286,42 @@ class Reader(PartReader):
             *_, parts, position = checked(state, self.state(), *names)
             left += cut(parts_from(parts), position)
         self._read(divided(left, index, count))
+
+
+def documents(
+    path: str | Path,
+    split: str = "train",
+    languages: Sequence[str] | None = None,
+    *,
+    seed: int | None = None,
+    epoch: int = 0,
+    shard_index: int = 0,
+    num_shards: int = 1,
+    window: int = WINDOW,
+    verify: bool = False,
+) -> Reader:
+    """Returns an iterator over the documents of a corpus. It yields each document once, as a dict.
+
+    The documents can be divided among processes that read at the same time, such as hosts and their data loader
+    workers: each gives its own `shard_index`. The divisions do not depend on the files: `num_shards` can be any number.
+
+    Args:
+        path: the folder of a corpus or of one of its languages, on this machine or behind `s3://`, `gs://`, `hdfs://`
+            or `https://`; or a token-budget subset, which is a file that `c4pipe tokens --budget-subset` wrote; or a
+            file whose name ends in `.txt`, with one document on each line.
+        split: `train` or `validation`.
+        languages: the languages to read, such as `["en", "de"]`; None reads all of them.
+        seed: a number from which the order is drawn, together with the epoch; None keeps the order of the corpus.
+        epoch: the number of times that the corpus was read before. Each epoch has another order.
+        shard_index: the number of this process among those that read, from 0, such as `host * workers + worker`.
+        num_shards: the number of processes that read. Together they read each document once.
+        window: the number of documents that are shuffled together, after the files were shuffled.
+        verify: whether the SHA-256 of each file is compared with the manifest before the file is read.
+
+    Returns:
+        a `Reader`: an iterator with a length, a position, and a state from which another reader goes on.
+
+    Raises UsageError for impossible arguments or a path that is no corpus; C4pipeError, here or while reading, where a
+    file is missing, damaged or different from the manifest.
+    """
+    return Reader(find(path, split, languages, verify), Order(seed, epoch, shard_index, num_shards, window))

@@ -8,10 +8,9 @@ from typing import Any
 
 from c4pipe.corpus import manifest
 from c4pipe.corpus.layout import SPLITS, ShardId
-from c4pipe.corpus.locations import CorpusPath, corpus_path, open_binary
-from c4pipe.corpus.manifest_schema import LANGUAGE_CODE
+from c4pipe.corpus.manifest import LANGUAGE_CODE
 from c4pipe.corpus.opened import open_corpus, open_language
-from c4pipe.corpus.shard_reader import TEXT_FORMAT, Documents, Shard, read_shard
+from c4pipe.corpus.reader import TEXT_FORMAT, CorpusPath, Documents, Shard, corpus_path, open_binary, read_shard
 from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import UsageError
 from c4pipe.io import json_file, schema

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from c4pipe.corpus.shard_writer import SCHEMA
+from c4pipe.corpus.writer import SCHEMA
 from c4pipe.read.mixture import AnyReader, Mixture
 
 _AT_ONCE = 256

@@ -5,7 +5,7 @@ from typing import Any
 
 from torch.utils.data import IterableDataset, get_worker_info
 
-from c4pipe.corpus.shard_reader import Document
+from c4pipe.corpus.reader import Document
 from c4pipe.errors import UsageError
 from c4pipe.read.mixture import AnyReader, Mixture
 

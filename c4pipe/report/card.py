@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from c4pipe.corpus.shard_writer import FORMATS, PROBABILITY, SCHEMA
+from c4pipe.corpus.writer import FORMATS, PROBABILITY, SCHEMA
 from c4pipe.filters.language import UNKNOWN, two_letter_code
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.wording import describe_step

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from c4pipe.corpus.shard_writer import PROBABILITY
+from c4pipe.corpus.writer import PROBABILITY
 from c4pipe.display.excerpts import URL_SIZE, excerpt, short
 from c4pipe.report import length_histogram
 
@@ -57,7 +57,7 @@ class Profiler:
         self._unsure: list[dict[str, Any]] = []
 
     def add(self, pages: pa.Table) -> None:
-        """Adds a batch of pages in the shard's order: a table with the columns of `shard_writer.SCHEMA`."""
+        """Adds a batch of pages in the shard's order: a table with the columns of `writer.SCHEMA`."""
         if not len(pages):
             return
         pages = pages.combine_chunks()

@@ -7,8 +7,8 @@ from typing import Any
 from c4pipe.clean import examples
 from c4pipe.clean.work_folder import WORK_FOLDER, is_work_file, read_headers_of
 from c4pipe.corpus.opened import Corpus
-from c4pipe.corpus.shard_reader import Shard, read_tables
-from c4pipe.corpus.shard_writer import SCHEMA
+from c4pipe.corpus.reader import Shard, read_tables
+from c4pipe.corpus.writer import SCHEMA
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import StoragePath, list_names, storage_path
 from c4pipe.report import dedup_data, report_data
@@ -40,10 +40,10 @@ def rebuild_data(corpus: Corpus, folder: StoragePath, runner: RunnerOptions, pro
     shards = corpus.shards()
 
     def graph(flow: Flow) -> None:
-        profiles = flow.do("Profile shard", flow.create("Shards", list(shards)), _ProfileShard())["profiles"]
-        flow.do(
+        profiles = flow.map("Profile shard", flow.create("Shards", list(shards)), _ProfileShard())["profiles"]
+        flow.map(
             "Write data",
-            flow.fold("Add up", profiles, control_totals.add_reports),
+            flow.combine("Add up", profiles, control_totals.add_reports),
             _WriteData(str(folder), sorted(work_files), found),
         )
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from c4pipe.clean.examples import PASSED
-from c4pipe.corpus.shard_writer import PROBABILITY
+from c4pipe.corpus.writer import PROBABILITY
 from c4pipe.display.excerpts import URL_SIZE
 from c4pipe.display.safe_text import visible
 from c4pipe.filters.language import UNKNOWN

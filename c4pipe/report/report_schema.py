@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from c4pipe.corpus.shard_writer import PROBABILITY
+from c4pipe.corpus.writer import PROBABILITY
 from c4pipe.io import schema
 from c4pipe.report.profile import BY_LANGUAGE, COUNTS
 

@@ -18,7 +18,7 @@ class Step:
     """The names of its outputs."""
 
     sums: tuple[str, ...] = ()
-    """Those of its outputs whose elements are only added up (`Flow.fold`). All others give pairs (key, value)."""
+    """Those of its outputs whose elements are only added up (`Flow.combine`). All others give pairs (key, value)."""
 
     def setup(self) -> None:
         """Opens what the step needs, once in a worker."""
@@ -37,20 +37,20 @@ class Flow(Protocol):
     def create(self, name: str, elements: Sequence[Any]) -> Collection:
         """Returns these elements, spread over the workers."""
 
-    def do(self, name: str, elements: Collection, step: Step) -> Mapping[str, Collection]:
-        """Applies a step to each element of what `create`, `group`, `join` or `fold` returned.
+    def map(self, name: str, elements: Collection, step: Step) -> Mapping[str, Collection]:
+        """Applies a step to each element of what `create`, `group_by_key`, `co_group_by_key` or `combine` returned.
 
-        Returns the outputs of the step, by name, for `group`, `join`, `merge` or `fold`.
+        Returns the outputs of the step, by name, for `group_by_key`, `co_group_by_key`, `flatten` or `combine`.
         """
 
-    def group(self, name: str, pairs: Collection) -> Collection:
+    def group_by_key(self, name: str, pairs: Collection) -> Collection:
         """Groups pairs (key, value) by key: returns pairs (key, values)."""
 
-    def join(self, name: str, **pairs: Collection) -> Collection:
+    def co_group_by_key(self, name: str, **pairs: Collection) -> Collection:
         """Groups several collections of pairs (key, value): returns pairs (key, values by the collection's name)."""
 
-    def merge(self, name: str, *collections: Collection) -> Collection:
+    def flatten(self, name: str, *collections: Collection) -> Collection:
         """Returns the elements of all collections."""
 
-    def fold(self, name: str, elements: Collection, add: Callable[[Iterable[Any]], Any]) -> Collection:
+    def combine(self, name: str, elements: Collection, add: Callable[[Iterable[Any]], Any]) -> Collection:
         """Returns one element: the sum of all. `add` sums elements or sums, in any order and grouping."""

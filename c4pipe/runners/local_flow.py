@@ -4,16 +4,63 @@ Beam's import and its graph take seconds, and its local runner loses elements be
 """
 
 import threading
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from c4pipe.runners.flow import Step
-from c4pipe.runners.pairs import Pairs
 from c4pipe.runners.worker import release_memory
 
 if TYPE_CHECKING:
     from c4pipe.runners.worker_pool import WorkerPool
+
+
+class PackedValues:
+    """Bytes objects in the memory of one. It can be read more than once."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self._ends = array("Q")
+
+    def append(self, value: bytes) -> None:
+        """Adds a value. Raises TypeError if it is not bytes."""
+        if not isinstance(value, bytes):
+            raise TypeError(f"a value is {type(value).__name__}, others of its key are bytes")
+        self._data += value
+        self._ends.append(len(self._data))
+
+    def __iter__(self) -> Iterator[bytes]:
+        data, start = memoryview(self._data), 0
+        for end in self._ends:
+            yield bytes(data[start:end])
+            start = end
+
+
+class Pairs:
+    """Pairs (key, value).
+
+    Attributes:
+        groups: by key, the values, in the order in which they came.
+    """
+
+    def __init__(self, pairs: Iterable[tuple[Any, Any]] = ()) -> None:
+        """Takes the first pairs."""
+        self.groups: dict[Any, PackedValues | list[Any]] = {}
+        for pair in pairs:
+            self.append(pair)
+
+    def append(self, pair: tuple[Any, Any]) -> None:
+        """Adds a pair. Raises TypeError if its value is not bytes, and the first value of its key is."""
+        key, value = pair
+        if key not in self.groups:
+            self.groups[key] = PackedValues() if isinstance(value, bytes) else []
+        self.groups[key].append(value)
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        for key, values in self.groups.items():
+            for value in values:
+                yield key, value
 
 
 Collection = list[Any] | Pairs
@@ -21,7 +68,7 @@ Collection = list[Any] | Pairs
 
 
 class _Sum(list[Any]):
-    """The one element that a fold gives."""
+    """The one element that `combine` gives."""
 
 
 class Workers:
@@ -69,8 +116,8 @@ class Workers:
 class LocalFlow:
     """Runs each step at once when it is added: in this process with one worker, in several processes with more.
 
-    Several processes work on the next steps, too, until an output of a step is used. To the sum of a fold, this process
-    applies a step itself meanwhile: it has the reports in memory, and it has loaded what describes them.
+    Several processes work on the next steps, too, until an output of a step is used. A step whose input is a sum runs
+    in the main process: the reports are there already.
     """
 
     def __init__(self, count: int, workers: Workers | None = None) -> None:
@@ -98,7 +145,7 @@ class LocalFlow:
         """Returns these elements."""
         return list(elements)
 
-    def do(self, name: str, elements: list[Any], step: Step) -> Mapping[str, Collection]:
+    def map(self, name: str, elements: list[Any], step: Step) -> Mapping[str, Collection]:
         """Applies a step to each element and returns its outputs, by name."""
         if isinstance(elements, _Sum) and not any(each.runs for each in self._running):
             self._workers.end_meanwhile()  # what follows is the end of the job
@@ -116,11 +163,11 @@ class LocalFlow:
         finally:
             step.teardown()
 
-    def group(self, name: str, pairs: Collection) -> list[Any]:
+    def group_by_key(self, name: str, pairs: Collection) -> list[Any]:
         """Groups pairs (key, value) by key: returns pairs (key, values)."""
         return list(_by_key(pairs).items())
 
-    def join(self, name: str, **pairs: Collection) -> list[Any]:
+    def co_group_by_key(self, name: str, **pairs: Collection) -> list[Any]:
         """Groups several collections of pairs (key, value): returns pairs (key, values by the collection's name)."""
         groups: dict[Any, dict[str, Any]] = {}
         for collection, some in pairs.items():
@@ -128,12 +175,12 @@ class LocalFlow:
                 groups.setdefault(key, {each: [] for each in pairs})[collection] = values
         return list(groups.items())
 
-    def merge(self, name: str, *collections: Collection) -> Collection:
+    def flatten(self, name: str, *collections: Collection) -> Collection:
         """Returns the elements of all collections, which are of one kind."""
         elements = chain.from_iterable(collections)
         return Pairs(elements) if any(isinstance(each, Pairs) for each in collections) else list(elements)
 
-    def fold(self, name: str, elements: list[Any], add: Callable[[Iterable[Any]], Any]) -> list[Any]:
+    def combine(self, name: str, elements: list[Any], add: Callable[[Iterable[Any]], Any]) -> list[Any]:
         """Returns one element: the sum of all."""
         return _Sum([add(elements)])
 

@@ -54,7 +54,7 @@ def check_runner(options: RunnerOptions) -> None:
             raise UsageError(
                 f"--runner {options.runner} needs Apache Beam, which is not installed: pip install apache-beam"
             )
-        from c4pipe.runners.beam_names import find_runner
+        from c4pipe.runners.beam_options import find_runner
 
         find_runner(options)
 

@@ -1,20 +1,223 @@
 """Runs a job's graph on Spark itself, through PySpark, in the session that is there or in a new one."""
 
+import gc
 import logging
 import os
+import pickle
 import sys
 import threading
+import zipimport
+import zlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
 
-from pyspark import SparkConf, SparkContext
+import pyarrow as pa
+from pyspark import RDD, SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.runners.flow import Flow
+from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.runner_options import RunnerOptions
-from c4pipe.runners.spark_flow import SparkFlow
+from c4pipe.runners.worker import release_memory
+
+_SUMS = 0
+"""The partition of elements that are only added up. The pairs (key, value) are in the others."""
+
+Shuffled: TypeAlias = "RDD[tuple[int, tuple[str, Any]]]"
+"""(number of a partition, (label, element)): the label says which output of which step an element is of."""
+
+
+class Output(NamedTuple):
+    """One output of a step, in the shuffle of all its outputs."""
+
+    shuffled: Shuffled
+    label: str
+
+
+class Created(NamedTuple):
+    """Elements that are in the memory of this process: their name, and the elements."""
+
+    name: str
+    elements: Sequence[Any]
+
+
+class Joined(NamedTuple):
+    """Groups: the outputs they consist of, each with its name there, and what makes an element of a group's values."""
+
+    outputs: Sequence[tuple[str, Output]]
+    element: Callable[[Any, dict[str, list[Any]]], Any]
+
+
+class SparkFlow:
+    """Runs each step as it is added: a job of Spark's for each. See `flow.Flow`."""
+
+    def __init__(self, context: SparkContext, tasks: int) -> None:
+        """Takes Spark's context, and how many independent tasks the job has: as many partitions has each shuffle."""
+        self._context = context
+        self._partitions = max(context.defaultParallelism, tasks)
+
+    def __enter__(self) -> "SparkFlow":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._context.setLocalProperty("spark.job.description", None)
+
+    def create(self, name: str, elements: Sequence[Any]) -> Created:
+        """Returns these elements; a step has a task for each."""
+        return Created(name, elements)
+
+    def map(self, name: str, elements: Created | Joined, step: Step) -> Mapping[str, list[Output]]:
+        """Runs a step to its end, and returns its outputs, by name."""
+        labels = {output: f"{name}: {output}" for output in step.outputs}
+        results = self._elements(elements).mapPartitions(partial(_work, pickle.dumps(step)))
+        self._describe(name)
+        if not labels:
+            self._context.runJob(results, _exhaust)
+            return {}
+        shuffled = self._shuffle(results.mapPartitions(partial(_placed, labels, step.sums, self._partitions)))
+        # This job is the whole shuffle and a look at one of its partitions: Spark has no job for a shuffle alone.
+        self._context.runJob(shuffled, _exhaust, [_SUMS])
+        return {output: [Output(shuffled, label)] for output, label in labels.items()}
+
+    def group_by_key(self, name: str, pairs: Created | list[Output]) -> Joined:
+        """Groups pairs (key, value) by key: returns pairs (key, values)."""
+        return Joined([("", output) for output in self._outputs(pairs)], _group)
+
+    def co_group_by_key(self, name: str, **pairs: Created | list[Output]) -> Joined:
+        """Groups several collections of pairs (key, value): returns pairs (key, values by the collection's name)."""
+        given = [(name, output) for name, some in pairs.items() for output in self._outputs(some)]
+        return Joined(given, partial(_join, tuple(pairs)))
+
+    def flatten(self, name: str, *collections: list[Output]) -> list[Output]:
+        """Returns the elements of all collections."""
+        return [output for collection in collections for output in collection]
+
+    def combine(self, name: str, elements: list[Output], add: Callable[[Iterable[Any]], Any]) -> Created:
+        """Returns one element: the sum of all."""
+        self._describe(name)
+        sums: list[Any] = []
+        for shuffled, label in elements:
+            sums += self._context.runJob(shuffled, partial(_sum, label, add), [_SUMS])
+        return Created(name, [add(sums)])
+
+    def _describe(self, name: str) -> None:
+        self._context.setLocalProperty("spark.job.description", name)  # Spark's pages show it
+
+    def _elements(self, collection: Created | Joined) -> "RDD[Any]":
+        """Returns the elements that a step processes."""
+        if isinstance(collection, Created):
+            return self._context.parallelize(collection.elements, max(1, len(collection.elements)))
+        shuffles = list({id(output.shuffled): output.shuffled for _, output in collection.outputs}.values())
+        names: dict[str, list[str]] = {}
+        for name, output in collection.outputs:
+            names.setdefault(output.label, []).append(name)
+        pairs = self._context.union(shuffles) if len(shuffles) > 1 else shuffles[0]
+        return pairs.mapPartitions(partial(_groups, names, collection.element))
+
+    def _outputs(self, collection: Created | list[Output]) -> list[Output]:
+        if not isinstance(collection, Created):
+            return collection
+        placed = partial(_placed, {"": collection.name}, (), self._partitions)
+        pairs = self._context.parallelize([("", pair) for pair in collection.elements]).mapPartitions(placed)
+        return [Output(self._shuffle(pairs), collection.name)]
+
+    def _shuffle(self, placed: Shuffled) -> Shuffled:
+        shuffled: Shuffled = placed.partitionBy(1 + self._partitions, _itself)
+        return shuffled
+
+
+_current: tuple[bytes, Step] | None = None
+"""The pickled step that this worker process has set up, and the step itself. Spark uses a process for many tasks."""
+
+
+def _work(packed: bytes, elements: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """Applies a step to elements, in a worker process: sets the step up unless it was the last one."""
+    global _current
+    if _current is None or _current[0] != packed:
+        if _current is None:
+            _forget_archives()
+        else:
+            _current[1].teardown()
+        step: Step = pickle.loads(packed)
+        step.setup()
+        pa.set_memory_pool(pa.system_memory_pool())  # see `lighten`, which is for processes of c4pipe's own
+        gc.collect()
+        gc.freeze()  # Spark collects garbage after each task: it would look at all that the step has loaded
+        _current = packed, step
+    for element in elements:
+        yield from _current[1].process(element)
+        release_memory()
+
+
+def _forget_archives() -> None:
+    """Spark 3 has all importers look at their files again before each task: those of its own archive take 60 ms."""
+    for path, finder in list(sys.path_importer_cache.items()):
+        if isinstance(finder, zipimport.zipimporter):
+            del sys.path_importer_cache[path]
+
+
+def _placed(
+    labels: Mapping[str, str], sums: Sequence[str], partitions: int, results: Iterable[tuple[str, Any]]
+) -> Iterator[tuple[int, tuple[str, Any]]]:
+    """Yields the results of a step, each with the number of its partition and its label."""
+    for output, element in results:
+        yield _SUMS if output in sums else 1 + _hash(element[0]) % partitions, (labels[output], element)
+
+
+def _hash(key: int | str) -> int:
+    """Returns a number for a key. Python's hash of a text differs from process to process."""
+    return key if isinstance(key, int) else zlib.crc32(key.encode())
+
+
+def _itself(partition: int) -> int:
+    return partition
+
+
+def _groups(
+    names: Mapping[str, Sequence[str]],
+    make_element: Callable[[Any, dict[str, list[Any]]], Any],
+    placed: Iterable[tuple[int, tuple[str, Any]]],
+) -> Iterator[Any]:
+    """Yields an element for each key of a partition, given the names that the outputs have in a group, by label."""
+    groups: dict[Any, dict[str, list[Any]]] = {}
+    for _, (label, element) in placed:
+        for name in names.get(label, ()):
+            key, value = element
+            groups.setdefault(key, {}).setdefault(name, []).append(value)
+    while groups:
+        key, values = groups.popitem()  # so that a step's memory is free before the next group
+        yield make_element(key, values)
+
+
+def _group(key: Any, values: dict[str, list[Any]]) -> tuple[Any, Iterator[Any]]:
+    return key, _consumed(values[""])
+
+
+def _join(names: Sequence[str], key: Any, values: dict[str, list[Any]]) -> tuple[Any, dict[str, Iterator[Any]]]:
+    return key, {name: _consumed(values.get(name, [])) for name in names}
+
+
+def _consumed(values: list[Any]) -> Iterator[Any]:
+    """Yields values that are freed one by one: a step may hold what it makes of them, not them as well."""
+    while values:
+        yield values.pop()
+
+
+def _sum(
+    label: str, add: Callable[[Iterable[Any]], Any], placed: Iterable[tuple[int, tuple[str, Any]]]
+) -> Iterable[Any]:
+    return [add(element for _, (each, element) in placed if each == label)]
+
+
+def _exhaust(results: Iterable[Any]) -> Iterable[Any]:
+    """Returns nothing. Spark ends a worker process that has not read all its input, and the next one starts cold."""
+    for _ in results:
+        pass
+    return ()
+
 
 LOG = logging.getLogger("c4pipe")
 

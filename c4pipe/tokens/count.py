@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from c4pipe.clean.work_folder import clear_abandoned
-from c4pipe.corpus.manifest import MANIFEST
-from c4pipe.corpus.manifest_schema import SHARD_PATH
+from c4pipe.corpus.manifest import MANIFEST, SHARD_PATH
 from c4pipe.corpus.opened import Corpus, open_language
-from c4pipe.corpus.shard_reader import Shard, read_shard
+from c4pipe.corpus.reader import Shard, read_shard
 from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.io import schema
@@ -166,7 +165,7 @@ def _count(
     tasks = [(shards[path], str(target)) for path, target in targets.items() if path not in done]
 
     def graph(flow: Flow) -> None:
-        flow.do("Count tokens", flow.create("Shards", tasks), _CountTokens(str(model.absolute())))
+        flow.map("Count tokens", flow.create("Shards", tasks), _CountTokens(str(model.absolute())))
 
     def written() -> int:
         return len(list_names(counts) & {target.name for target in targets.values()})

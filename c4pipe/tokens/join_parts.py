@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from c4pipe.corpus.shard_reader import Shard
+from c4pipe.corpus.reader import Shard
 from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError
 from c4pipe.io.atomic import AtomicFile, naming

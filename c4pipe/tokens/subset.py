@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from c4pipe.corpus.opened import Corpus, open_language
-from c4pipe.corpus.shard_reader import Shard, read_shard
+from c4pipe.corpus.reader import Shard, read_shard
 from c4pipe.errors import UsageError
 from c4pipe.io.atomic import write_text
 from c4pipe.io.paths import StoragePath

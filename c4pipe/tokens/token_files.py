@@ -14,7 +14,7 @@ from typing import Any
 from c4pipe.clean.work_folder import clear_abandoned
 from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.corpus.opened import Corpus, open_language
-from c4pipe.corpus.shard_reader import Shard
+from c4pipe.corpus.reader import Shard
 from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io import schema
@@ -243,10 +243,10 @@ def _run(job: _Job, progress: Progress) -> dict[TokenSet, dict[str, Any]]:
     def write_parts(flow: Flow) -> None:
         tasks = [(part.shard, str(job.parts)) for part in missing]
         step = WriteParts(str(job.options.model.absolute()), job.identity["dtype"])
-        flow.do("Write parts", flow.create("Shards", tasks), step)
+        flow.map("Write parts", flow.create("Shards", tasks), step)
 
     def join_parts(flow: Flow) -> None:
-        flow.do("Join parts", flow.create("Files", waiting), JoinParts())
+        flow.map("Join parts", flow.create("Files", waiting), JoinParts())
 
     runner = job.options.runner
     with progress.wait("tokens", job.output, len(notes), written):

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from c4pipe.corpus.layout import SPLITS
-from c4pipe.corpus.manifest import MANIFEST
-from c4pipe.corpus.manifest_schema import LANGUAGE_CODE
-from c4pipe.corpus.shard_reader import Shard
+from c4pipe.corpus.manifest import LANGUAGE_CODE, MANIFEST
+from c4pipe.corpus.reader import Shard
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.io import schema
 from c4pipe.io.json_file import read_json

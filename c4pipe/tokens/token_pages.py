@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from c4pipe.corpus.manifest import MANIFEST
-from c4pipe.corpus.shard_reader import UNREADABLE
+from c4pipe.corpus.reader import UNREADABLE
 from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.io.parquet_footer import open_parquet

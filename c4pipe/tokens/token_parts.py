@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from isal import isal_zlib
 
-from c4pipe.corpus.shard_reader import UNREADABLE, Shard, read_tables
+from c4pipe.corpus.reader import UNREADABLE, Shard, read_tables
 from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError
 from c4pipe.io import schema

@@ -98,7 +98,7 @@ def first_bins(portion: Portion) -> npt.NDArray[np.int64]:
 
 def count_text(flow: Flow, files: Sequence[tuple[int, str, str]], readings: Sequence[Reading]) -> None:
     """(number of the source, path, path of the counts): writes the bytes of text of each file, by bin."""
-    flow.do("Count text", flow.create("Files", files), _Count(_without_files(readings)))
+    flow.map("Count text", flow.create("Files", files), _Count(_without_files(readings)))
 
 
 def write_sample(
@@ -111,8 +111,8 @@ def write_sample(
 ) -> None:
     """(number of the source, path): writes the parts of a sample: the pages with the smallest keys, in their order."""
     choose = _Choose(_without_files(readings), tuple(portions), spill)
-    chosen = flow.do("Choose pages", flow.create("Files", files), choose)
-    flow.do("Write part", flow.group("Pages to their part", chosen["pages"]), _WritePart(str(folder), spill))
+    chosen = flow.map("Choose pages", flow.create("Files", files), choose)
+    flow.map("Write part", flow.group_by_key("Pages to their part", chosen["pages"]), _WritePart(str(folder), spill))
 
 
 def _without_files(readings: Sequence[Reading]) -> tuple[Reading, ...]:

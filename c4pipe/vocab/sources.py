@@ -16,9 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from c4pipe.corpus import manifest
-from c4pipe.corpus.locations import open_binary
 from c4pipe.corpus.opened import open_language
-from c4pipe.corpus.shard_reader import UNREADABLE, format_of, parquet_file, parquet_tables, tables_of
+from c4pipe.corpus.reader import UNREADABLE, format_of, open_binary, parquet_file, parquet_tables, tables_of
 from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.urls import normalise_url, page_key

@@ -9,7 +9,7 @@ import pytest
 import c4pipe
 from c4pipe.beam import BuildCorpus, corpus_fns, keep_newest, span_fns
 from c4pipe.beam.corpus_fns import balanced
-from c4pipe.dedup import keeper_steps, page_batches
+from c4pipe.dedup import survivors, write
 from c4pipe.errors import LostDataError
 from tests.helpers.beam_pipelines import run
 from tests.helpers.crawls import LISTS, ROOT
@@ -20,7 +20,7 @@ SHUFFLES: dict[str, tuple[Any, bytes]] = {
     "captures": (keep_newest._FindNewest, b"r"),
     "captured_pages": (keep_newest._FindNewest, b"p"),
     "spans": (span_fns.FindRepeats, b""),
-    "repeated_spans": (keeper_steps.MarkFirst, b""),
+    "repeated_spans": (survivors.MarkFirst, b""),
     "marks": (span_fns.FinishPages, b"m"),
     "removed_spans": (span_fns.CountJoined, b""),
     "span_pages": (span_fns.FinishPages, b"p"),
@@ -67,7 +67,7 @@ def test_nothing_is_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n
 @pytest.mark.beam
 def test_the_same_pipeline_publishes_after_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(page_batches, "in_order", lambda blocks: 1 / 0)
+        patch.setattr(write, "in_order", lambda blocks: 1 / 0)
         with pytest.raises(Exception, match="division by zero"):
             run(lambda pipeline: pipeline | BuildCorpus(CRAWL, tmp_path / "corpus", lists=LISTS))
     assert (tmp_path / "corpus" / "_building").exists()

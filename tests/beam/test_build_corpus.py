@@ -10,8 +10,8 @@ import pytest
 import c4pipe
 from c4pipe.beam import BuildCorpus, CleanPages, KeepNewest, ReadPages, RemoveRepeatedSpans, WriteCorpus
 from c4pipe.beam.stage_reports import metric_name
-from c4pipe.corpus.shard_reader import read_tables
-from c4pipe.corpus.shard_writer import SCHEMA
+from c4pipe.corpus.reader import read_tables
+from c4pipe.corpus.writer import SCHEMA
 from tests.helpers.beam_pipelines import collect, run
 from tests.helpers.corpora import contents, read_manifest
 from tests.helpers.crawls import LISTS, ROOT

@@ -63,6 +63,6 @@ def test_the_server_is_started_for_workers_alone(
     (tmp_path / "a.gz").touch()
     (tmp_path / "crawl").mkdir()
     started: list[str] = []
-    monkeypatch.setattr("c4pipe.runners.fork_server.start_server", started.append)
+    monkeypatch.setattr("c4pipe.runners.worker_pool.start_server", started.append)
     start_workers(argparse.Namespace(workers=workers, runner=runner), inputs)
     assert started == ["c4pipe.jobs.worker_imports"] * starts

@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from c4pipe.corpus import manifest as manifest_file
-from c4pipe.corpus import shard_reader
+from c4pipe.corpus import reader
 from c4pipe.corpus.layout import ShardId
 from c4pipe.corpus.opened import Corpus, open_corpus, open_language
-from c4pipe.corpus.shard_reader import Shard, read_shard, read_tables
-from c4pipe.corpus.shard_writer import FORMATS, SCHEMA
+from c4pipe.corpus.reader import Shard, read_shard, read_tables
+from c4pipe.corpus.writer import FORMATS, SCHEMA
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.urls import is_validation, normalise_url, page_key
 from c4pipe.recipes.presets import RECIPES
@@ -182,10 +182,10 @@ def rows_of(corpus: Corpus, shard: Shard) -> list[dict[str, Any]]:
 def test_tables_have_the_rows_of_the_shard(
     small_corpus: Path, file_format: str, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shard_reader, "TABLE_ROWS", at_once)
+    monkeypatch.setattr(reader, "TABLE_ROWS", at_once)
     corpus = open_corpus(small_corpus)
     for shard in corpus.shards(file_format=file_format):
-        tables = list(shard_reader.read_tables(shard, SCHEMA.names))
+        tables = list(reader.read_tables(shard, SCHEMA.names))
         assert all(table.schema.names == SCHEMA.names and table.schema.types == SCHEMA.types for table in tables)
         rows = pa.concat_tables(tables).to_pylist() if tables else []
         expected = rows_of(corpus, shard)

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from c4pipe.clean.work_reader import read_kept
-from c4pipe.dedup import find_steps, page_batches, shuffle, write_steps
-from c4pipe.dedup.dedup_step import RowStep
-from c4pipe.dedup.page_batches import encode, in_order
+from c4pipe.dedup import finish, occurrences, shuffle, write
 from c4pipe.dedup.shuffle import SHUFFLES, unpack
+from c4pipe.dedup.step import RowStep
+from c4pipe.dedup.write import encode, in_order
 from c4pipe.errors import LostDataError
 from c4pipe.filters.duplicates import Rows
 from c4pipe.filters.urls import normalise_url
@@ -70,7 +70,7 @@ def spoil(
         return unpack(damaged(blocks) if now == [name] else blocks, dtype)
 
     if name == "pages":
-        monkeypatch.setattr(page_batches, "in_order", lambda batches: in_order(damaged(batches)))
+        monkeypatch.setattr(write, "in_order", lambda batches: in_order(damaged(batches)))
     else:
         monkeypatch.setattr(RowStep, "_receive", noted_receive)
         monkeypatch.setattr(shuffle, "unpack", spoiled_unpack)
@@ -141,7 +141,7 @@ def test_a_work_file_must_come_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         for _ in range(times if path.name.startswith(sorted(crawl)[1]) else 1):
             yield from read_kept(path, *args)
 
-    for module in (find_steps, write_steps):
+    for module in (occurrences, finish):
         monkeypatch.setattr(module, "read_kept", unreliable)
     work = write_work(tmp_path / "work", crawl)
     with pytest.raises(LostDataError, match=r"pages were read, .* dropped, .* kept"):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from c4pipe.dedup import page_batches, step_tally, write_steps
+from c4pipe.dedup import finish, step, write
 from c4pipe.dedup.dedup_progress import share_done
 from c4pipe.dedup.step_tally import StepTally, read_tallies
 from c4pipe.jobs.dedup import dedup, plan_dedup
@@ -70,19 +70,19 @@ def test_without_a_folder_nothing_is_written(tmp_path: Path) -> None:
 
 def test_pages_move_the_progress_within_a_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build(tmp_path / "work", tmp_path / "first", tuple(map(str, SAMPLES)))
-    monkeypatch.setattr(page_batches, "_CHUNK_ROWS", 10)
-    monkeypatch.setattr(write_steps, "_ROWS_AT_ONCE", 10)
+    monkeypatch.setattr(write, "_CHUNK_ROWS", 10)
+    monkeypatch.setattr(finish, "_ROWS_AT_ONCE", 10)
     options = DedupOptions((tmp_path / "work",), tmp_path / "corpus", runner=RunnerOptions(workers=1))
     plan = plan_dedup(options)
     shares: list[tuple[float, str]] = []
-    add = step_tally.StepTally.add
+    add = step.StepTally.add
 
     def watched(self: StepTally, pages: int) -> None:
         add(self, pages)
         spill = str(tmp_path / "corpus" / "_building" / "_spill")
         shares.append(share_done(read_tallies(spill), plan.page_counts))
 
-    monkeypatch.setattr(step_tally.StepTally, "add", watched)
+    monkeypatch.setattr(step.StepTally, "add", watched)
     events: list[ProgressEvent] = []
     dedup(plan, Progress(events.append, interval=0.001))
     assert shares == sorted(shares, key=lambda each: each[0])

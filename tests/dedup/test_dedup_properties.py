@@ -9,7 +9,7 @@ from hypothesis import event, example, given
 from hypothesis import strategies as st
 
 from c4pipe.corpus import layout
-from c4pipe.dedup import shuffle, write_steps
+from c4pipe.dedup import finish, shuffle
 from c4pipe.filters.urls import is_validation, normalise_url
 from c4pipe.jobs import dedup
 from tests.helpers.dedup_oracle import (
@@ -211,7 +211,7 @@ def test_same_bytes_for_any_groups_of_files(monkeypatch: pytest.MonkeyPatch, fil
         return files
 
     monkeypatch.setattr(dedup, "group_size", group_size)
-    monkeypatch.setattr(write_steps, "_HELD_BYTES", 2000)  # pages leave several times in a group
+    monkeypatch.setattr(finish, "_HELD_BYTES", 2000)  # pages leave several times in a group
     assert digests(crawl) == expected
     assert asked
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
-from c4pipe.dedup.keeper_steps import choose_keepers
+from c4pipe.dedup.occurrences import MARKS, PLACE, TWINS, expand, twins_in_bucket, twins_in_group
 from c4pipe.dedup.removals import Removals
 from c4pipe.dedup.shuffle import SHUFFLES
-from c4pipe.dedup.span_places import MARKS, PLACE, TWINS, expand, twins_in_bucket, twins_in_group
+from c4pipe.dedup.survivors import choose_keepers
 from c4pipe.filters.duplicates import SPAN_ROW, Rows, find_repeats
 from c4pipe.runners.control_totals import Report, add_reports, check_totals
 from c4pipe.runners.local_flow import LocalFlow

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from c4pipe.clean import work_file
-from c4pipe.corpus import shard_writer
+from c4pipe.corpus import writer
 from c4pipe.corpus.layout import Layout
-from c4pipe.dedup import page_batches
+from c4pipe.dedup import write
 from c4pipe.dedup.finish import PageFinisher, unclaimed
 from c4pipe.recipes.presets import C4, MC4, REALNEWSLIKE, TFDS
 from c4pipe.recipes.recipe import Recipe
@@ -22,7 +22,7 @@ from tests.helpers.dedup_oracle import judging_language_once
 
 Row = dict[str, Any]
 SCHEMA = pa.schema([work_file.SCHEMA.field(name) for name in work_file.PAGE_COLUMNS])
-CARRIED = ["page_key", *shard_writer.SCHEMA.names]
+CARRIED = ["page_key", *writer.SCHEMA.names]
 M64 = 2**64 - 1
 MADE_UP = judging_language_once(C4)
 
@@ -324,8 +324,8 @@ def test_unclaimed(removals: dict[int, list[int]], seen: list[list[int]], number
 
 def merged(*batches: pa.Table) -> list[Row]:
     """Returns the pages of batches as a shard receives them."""
-    parts = list(page_batches.in_order([page_batches.encode(batch) for batch in batches]))
-    schema = pa.schema([pa.field("page_key", pa.uint64(), nullable=False), *shard_writer.SCHEMA])
+    parts = list(write.in_order([write.encode(batch) for batch in batches]))
+    schema = pa.schema([pa.field("page_key", pa.uint64(), nullable=False), *writer.SCHEMA])
     assert all(part.schema == schema for part in parts)
     return [row for part in parts for row in part.to_pylist()]
 
@@ -340,9 +340,9 @@ def test_batches_are_merged_by_key(
     batches: list[list[Row]], rows_at_once: int, part_bytes: int, joined_bytes: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(page_batches, "_JOINED_BYTES", joined_bytes)
-        patch.setattr(page_batches, "_ROWS_AT_ONCE", rows_at_once)
-        patch.setattr(page_batches, "_PART_BYTES", part_bytes)
+        patch.setattr(write, "_JOINED_BYTES", joined_bytes)
+        patch.setattr(write, "_ROWS_AT_ONCE", rows_at_once)
+        patch.setattr(write, "_PART_BYTES", part_bytes)
         found = merged(*map(table, batches))
     expected = [row for rows in batches for row in rows]
     assert found == carried(sorted(expected, key=lambda row: (row["page_key"], row["text"])))
@@ -355,9 +355,9 @@ def test_columns_for_the_way_only() -> None:
 
 def test_part_of_a_table_is_encoded_alone() -> None:
     pages = [page(key, np.random.default_rng(key).bytes(5000).hex()) for key in range(100)]
-    encoded = page_batches.encode(table(pages).slice(3, 1))
-    assert len(encoded) < 1.1 * len(page_batches.encode(table(pages[3:4])))
-    assert [row for part in page_batches.in_order([encoded]) for row in part.to_pylist()] == carried(pages[3:4])
+    encoded = write.encode(table(pages).slice(3, 1))
+    assert len(encoded) < 1.1 * len(write.encode(table(pages[3:4])))
+    assert [row for part in write.in_order([encoded]) for row in part.to_pylist()] == carried(pages[3:4])
 
 
 def test_a_shard_holds_its_pages_compressed() -> None:
@@ -365,12 +365,12 @@ def test_a_shard_holds_its_pages_compressed() -> None:
     pages = table([page(key, "The ferry crosses the river. " * 3500) for key in range(200)])
     page_keys = [pa.array([key << 53 for key in range(n, 1600, 8)], pa.uint64()) for n in range(8)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(page_batches, "_ROWS_AT_ONCE", 4)
-        batches = [page_batches.encode(pages.set_column(0, "page_key", each)) for each in page_keys]
+        patch.setattr(write, "_ROWS_AT_ONCE", 4)
+        batches = [write.encode(pages.set_column(0, "page_key", each)) for each in page_keys]
         del pages
-        patch.setattr(page_batches, "_PART_BYTES", sum(map(len, batches)) // 20)
+        patch.setattr(write, "_PART_BYTES", sum(map(len, batches)) // 20)
         before, most, rows = pa.total_allocated_bytes(), 0, 0
-        for part in page_batches.in_order(batches):
+        for part in write.in_order(batches):
             most, rows = max(most, pa.total_allocated_bytes() - before), rows + len(part)
     assert rows == 1600
     assert most < 40_000_000
@@ -380,14 +380,14 @@ def test_short_batches_are_held_compressed_too() -> None:
     """In a large corpus, each group sends a shard few pages: 48 MB of text in 400 batches take less than 12 MB."""
     pages = table([page(key, "The ferry crosses the river. " * 1000) for key in range(4)])
     page_keys = [pa.array([(key * 400 + n) << 53 for key in range(4)], pa.uint64()) for n in range(400)]
-    batches = [page_batches.encode(pages.set_column(0, "page_key", each)) for each in page_keys]
+    batches = [write.encode(pages.set_column(0, "page_key", each)) for each in page_keys]
     del pages
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(page_batches, "_ROWS_AT_ONCE", 4)
-        patch.setattr(page_batches, "_JOINED_BYTES", 2_000_000)
-        patch.setattr(page_batches, "_PART_BYTES", sum(map(len, batches)) // 20)
+        patch.setattr(write, "_ROWS_AT_ONCE", 4)
+        patch.setattr(write, "_JOINED_BYTES", 2_000_000)
+        patch.setattr(write, "_PART_BYTES", sum(map(len, batches)) // 20)
         before, most, rows = pa.total_allocated_bytes(), 0, 0
-        for part in page_batches.in_order(batches):
+        for part in write.in_order(batches):
             most, rows = max(most, pa.total_allocated_bytes() - before), rows + len(part)
     assert rows == 1600
     assert most < 12_000_000
@@ -401,19 +401,19 @@ def test_no_pages(batches: list[list[Row]]) -> None:
 @given(st.lists(st.integers(0, 5), max_size=30))
 def test_by_shard(numbers: list[int]) -> None:
     pages = table([page(100 - key) for key in range(len(numbers))])
-    parts = list(page_batches.by_shard(pages, np.array(numbers, dtype=np.int64)))
+    parts = list(write.by_shard(pages, np.array(numbers, dtype=np.int64)))
     assert [number for number, _ in parts] == sorted(set(numbers))
     for number, rows in parts:
-        (part,) = page_batches.in_order([page_batches.encode(pages, rows)])
+        (part,) = write.in_order([write.encode(pages, rows)])
         assert part["page_key"].to_pylist() == sorted(100 - key for key, own in enumerate(numbers) if own == number)
 
 
 def test_folders() -> None:
     layout = Layout(("en", "de"), (1, 1))
     columns = {"language": ["de", "en", "en", "de"], "validation": [True, False, True, False]}
-    folders = page_batches.folders_of(pa.table(columns), layout)
+    folders = write.folders_of(pa.table(columns), layout)
     assert (folders.dtype, folders.tolist()) == (np.uint32, [3, 0, 1, 2])
-    assert page_batches.folders_of(pa.table(columns).slice(0, 0), layout).tolist() == []
+    assert write.folders_of(pa.table(columns).slice(0, 0), layout).tolist() == []
 
 
 # --- in the shard ----------------------------------------------------------------------------------------
@@ -431,7 +431,7 @@ def test_rows_of_a_shard_by_example() -> None:
 
 def test_an_empty_shard() -> None:
     assert in_order([]) == []
-    assert list(page_batches.in_order([])) == []
+    assert list(write.in_order([])) == []
 
 
 @given(
@@ -442,7 +442,7 @@ def test_an_empty_shard() -> None:
 def test_neither_order_nor_chunks_matter(page_keys: list[int], random: Any, chunk: int) -> None:
     pages = [page(key) for key in page_keys]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(page_batches, "_CHUNK_ROWS", chunk)
+        patch.setattr(write, "_CHUNK_ROWS", chunk)
         rows = in_order(random.sample(pages, len(pages)))
     expected = sorted(pages, key=lambda row: row["page_key"])
     assert rows == carried(expected)

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from c4pipe.cli.main import main
-from c4pipe.dedup.removals import REPEAT, SpanPlaces
-from c4pipe.dedup.repeats import MOST, Repeat, most_repeated
+from c4pipe.dedup.occurrences import PLACE
+from c4pipe.dedup.removals import MOST, REPEAT, Repeat, SpanPlaces, most_repeated
 from c4pipe.dedup.shuffle import bucketed
-from c4pipe.dedup.span_places import PLACE
 from c4pipe.filters.duplicates import Rows
 from c4pipe.filters.spans import cut
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from c4pipe.dedup import shuffle
+from c4pipe.dedup.occurrences import ASK, MARKS, PAGE, PLACE, TWINS, expand, marks_of, runs_of
 from c4pipe.dedup.shuffle import (
     BUCKET_BYTES,
     FEWEST_BITS,
@@ -23,7 +24,6 @@ from c4pipe.dedup.shuffle import (
     totals,
     unpack,
 )
-from c4pipe.dedup.span_places import ASK, MARKS, PAGE, PLACE, TWINS, expand, marks_of, runs_of
 from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW, Rows, find_repeats, find_stale_captures
 from c4pipe.runners.control_totals import Totals
 

@@ -68,7 +68,7 @@ def test_one_pages_way_is_a_list_of_at_most_twelve_calls_of_one_room_each() -> N
         assert function in defined, f"{room}: {function}"
 
 
-LOADS_BEAM = re.compile(r"apache_beam|beam_flow|beam_runner")
+LOADS_BEAM = re.compile(r"apache_beam|beam_runner")
 
 
 def imports_beam_at_the_top(path: Path) -> bool:
@@ -84,11 +84,11 @@ def imports_beam_at_the_top(path: Path) -> bool:
     return False
 
 
-def test_only_the_two_modules_that_the_page_names_import_beam_at_their_top() -> None:
+def test_only_the_module_that_the_page_names_imports_beam_at_its_top() -> None:
     """Which modules may import it at all is a contract in pyproject.toml."""
     found = [str(path.relative_to(PACKAGE)) for path in sorted(PACKAGE.rglob("*.py")) if imports_beam_at_the_top(path)]
     found = [name for name in found if not name.startswith("beam/")]  # a room that nothing inside the package imports
-    assert found == ["runners/beam_flow.py", "runners/beam_runner.py"]
+    assert found == ["runners/beam_runner.py"]
     assert all(f"`{name}`" in section(PAGE, "The rooms") for name in found)
 
 

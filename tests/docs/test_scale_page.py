@@ -5,7 +5,7 @@ import re
 import pytest
 
 from c4pipe.corpus.layout import SHARD_BYTES
-from c4pipe.dedup import shuffle, write_steps
+from c4pipe.dedup import finish, shuffle
 from c4pipe.display.units import format_number
 from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW
 from scripts import make_scale_table as crawl
@@ -56,7 +56,7 @@ def test_the_estimates_follow_from_the_constants_of_dedup(files: int, column: in
     groups, shards = -(-files // group), -(-files * KEPT // SHARD_BYTES)
     bits = [shuffle.bucket_bits(files * crawl.PAGES, URL_ROW.itemsize)]
     bits.append(shuffle.bucket_bits(spans, SPAN_ROW.itemsize))
-    times = -(-group * KEPT // write_steps._HELD_BYTES)
+    times = -(-group * KEPT // finish._HELD_BYTES)
     expected = {
         "buckets of URLs, of spans": ", ".join(f"{2**each:,}" for each in bits),
         "files in a group": str(group),
@@ -71,7 +71,7 @@ def test_the_estimates_follow_from_the_constants_of_dedup(files: int, column: in
 
 def test_the_rules_of_sizes_have_the_constants_of_dedup() -> None:
     rules = folded(section(PAGE, "Estimates"))
-    held, rows = write_steps._HELD_BYTES // 2**20, shuffle.BUCKET_BYTES // 2**20
+    held, rows = finish._HELD_BYTES // 2**20, shuffle.BUCKET_BYTES // 2**20
     assert f"{KEPT // 10**6} MB of kept text, which is shuffled" in rules
     assert f"has {rows} MB of rows or less on average" in rules
     assert f"at most {shuffle.TASKS:,} **groups** of files, each with files of no more than {rows} MB" in rules

@@ -41,9 +41,9 @@ from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.fact_readers import fact_reader
 from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.resources import RuleResources
-from c4pipe.dedup import shuffle, span_places
-from c4pipe.dedup.keeper_steps import choose_keepers
+from c4pipe.dedup import occurrences, shuffle
 from c4pipe.dedup.removals import Removals
+from c4pipe.dedup.survivors import choose_keepers
 from c4pipe.filters import body_lines, minhash, spans
 from c4pipe.filters.duplicates import URL_ROW, find_repeats, find_stale_captures
 from c4pipe.filters.language import Guess
@@ -278,13 +278,13 @@ def spans_to_remove(recipe: Recipe, facts_by_key: dict[int, PageFacts]) -> tuple
     listed = pa.array([spans.span_hashes(each, span["size"]).tolist() for each in hashes], pa.list_(pa.uint64()))
     first, repeats = find_repeats(shuffle.span_rows(np.arange(len(keys), dtype=np.uint64), 0, listed))
     if span["size"] == 1:
-        removals = Removals(span_places.marks_of(repeats, 0), np.empty(0, span_places.PLACE), 1)
+        removals = Removals(occurrences.marks_of(repeats, 0), np.empty(0, occurrences.PLACE), 1)
     else:
-        twins = span_places.twins_in_group(first, repeats, 0).tobytes()
+        twins = occurrences.twins_in_group(first, repeats, 0).tobytes()
         with LocalFlow(1) as flow:
             marks, changes, _ = choose_keepers(flow, [(0, twins)], "", span["size"])
         blocks = ((block for _, block in each) for each in (marks, changes))
-        marked, changed = map(shuffle.unpack, blocks, (span_places.MARKS, span_places.PLACE))
+        marked, changed = map(shuffle.unpack, blocks, (occurrences.MARKS, occurrences.PLACE))
         removals = Removals(marked, changed, span["size"])
     gone, stay = ({keys[page]: units for page, units in each.items()} for each in (removals.spans, removals.kept))
     return gone, stay

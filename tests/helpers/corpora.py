@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from c4pipe.corpus.shard_writer import FORMATS
+from c4pipe.corpus.writer import FORMATS
 
 Change = Callable[[dict[str, Any]], None]
 

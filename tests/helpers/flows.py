@@ -53,12 +53,12 @@ def words(texts: Sequence[str], folder: Path) -> Callable[[Flow], None]:
     """Returns a graph with every way of connecting steps; its result is a file in the folder."""
 
     def graph(flow: Flow) -> None:
-        split = flow.do("Split", flow.create("Texts", texts), Split())
+        split = flow.map("Split", flow.create("Texts", texts), Split())
         known = flow.create("Known", [("b", True), ("z", False)])
-        lengths = flow.merge("Twice", split["lengths"], split["lengths"])
-        joined = flow.join("Join", texts=split["words"], lengths=lengths, known=known)
-        made = flow.do("Sort", joined, Sort())
-        flow.do("Write", flow.fold("All", made["sorted"], _add), Write(folder))
+        lengths = flow.flatten("Twice", split["lengths"], split["lengths"])
+        joined = flow.co_group_by_key("Join", texts=split["words"], lengths=lengths, known=known)
+        made = flow.map("Sort", joined, Sort())
+        flow.map("Write", flow.combine("All", made["sorted"], _add), Write(folder))
 
     return graph
 

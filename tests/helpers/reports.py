@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
-from c4pipe.corpus.shard_writer import PROBABILITY
+from c4pipe.corpus.writer import PROBABILITY
 from c4pipe.report import report_data
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"

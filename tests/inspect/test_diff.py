@@ -21,7 +21,7 @@ from c4pipe.cli import main
 from c4pipe.cli.diff import counts_table, example_lines, heads, pages_table
 from c4pipe.corpus import manifest
 from c4pipe.corpus.opened import open_corpus
-from c4pipe.corpus.shard_writer import SCHEMA, ShardWriter
+from c4pipe.corpus.writer import SCHEMA, ShardWriter
 from c4pipe.errors import C4pipeError
 from c4pipe.filters.urls import normalise_url, page_key, url_key
 from c4pipe.inspect.diff import KINDS, Diff, compare, first_difference

@@ -19,7 +19,7 @@ import pytest
 from c4pipe.clean import work_folder
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
-from c4pipe.dedup import moved_spans, shuffle
+from c4pipe.dedup import removals, shuffle
 from c4pipe.dedup.publishers import STAGING
 from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.presets import RECIPES
@@ -60,7 +60,7 @@ def test_the_manifest_describes_the_files(sample_corpus: Path) -> None:
     made = manifest.read_manifest(sample_corpus)
     assert made is not None
     paths = [shard["path"] for shard in made["shards"]]
-    others = [card.NAME, dedup_data.NAME, report_data.NAME, report_view.NAME, moved_spans.NAME, manifest.MANIFEST]
+    others = [card.NAME, dedup_data.NAME, report_data.NAME, report_view.NAME, removals.MOVED_SPANS, manifest.MANIFEST]
     assert sorted([*paths, *others]) == sorted(contents(sample_corpus))
     for shard in made["shards"]:
         path = sample_corpus / shard["path"]

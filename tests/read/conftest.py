@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from c4pipe.corpus.shard_writer import FORMATS
+from c4pipe.corpus.writer import FORMATS
 from tests.helpers.corpora import only_format
 
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c4pipe import read
-from c4pipe.corpus.shard_writer import FORMATS
+from c4pipe.corpus.writer import FORMATS
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.read.order import Order, after, permutation
 from c4pipe.read.reader import Reader

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from c4pipe import read
-from c4pipe.corpus.shard_writer import FORMATS
+from c4pipe.corpus.writer import FORMATS
 from c4pipe.errors import C4pipeError, UsageError
 from tests.helpers.corpora import edit_manifest, largest_shard, read_manifest
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from c4pipe import read
-from c4pipe.corpus.shard_writer import FORMATS
+from c4pipe.corpus.writer import FORMATS
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io import web_path
 from c4pipe.io.retry import NetworkOptions

@@ -14,8 +14,7 @@ from c4pipe import read
 from c4pipe.errors import UsageError
 from c4pipe.read.mixture import Mixture
 from c4pipe.read.order import BLOCKS, Order
-from c4pipe.read.parts import Part, cut, divided
-from c4pipe.read.reader import Reader
+from c4pipe.read.reader import Part, Reader, cut, divided
 from c4pipe.read.source import Source, find
 
 # How many processes read, and how far each of them comes before all stop.

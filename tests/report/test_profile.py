@@ -10,7 +10,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from c4pipe.corpus.shard_writer import PROBABILITY, SCHEMA
+from c4pipe.corpus.writer import PROBABILITY, SCHEMA
 from c4pipe.report import profile, report_view
 from c4pipe.report.profile import COUNTS, Profile, Profiler
 from tests.helpers.reports import (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from c4pipe.cli import main
-from c4pipe.corpus.shard_writer import FORMATS
+from c4pipe.corpus.writer import FORMATS
 from c4pipe.report import report_data
 from tests.helpers.corpora import largest_shard, only_format
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from c4pipe.clean import examples
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
-from c4pipe.corpus.shard_writer import PROBABILITY
+from c4pipe.corpus.writer import PROBABILITY
 from c4pipe.display.excerpts import SIZE, URL_SIZE
 from c4pipe.display.safe_text import JOINERS, visible
 from c4pipe.recipes.presets import RECIPES

@@ -13,7 +13,7 @@ from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 from c4pipe.cli.main import main
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.runners import beam_runner
-from c4pipe.runners.beam_names import find_runner
+from c4pipe.runners.beam_options import find_runner
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.runner import check_runner, run_job
 from c4pipe.runners.runner_options import RunnerOptions
@@ -153,7 +153,7 @@ class Fail(Step):
 @pytest.mark.parametrize("runner", ["DirectRunner", "BundleBasedDirectRunner"])
 def test_a_failure_is_one_sentence(runner: str) -> None:
     def graph(flow: Flow) -> None:
-        flow.do("Fail", flow.create("One", ["a.wet"]), Fail())
+        flow.map("Fail", flow.create("One", ["a.wet"]), Fail())
 
     with pytest.raises(C4pipeError, match=r"^no such file: a\.wet \(OSError\)$"):
         run_job(graph, RunnerOptions(runner=runner, quiet=True), tasks=1)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from c4pipe.errors import C4pipeError
 from c4pipe.runners import runner
-from c4pipe.runners.beam_flow import BeamFlow
+from c4pipe.runners.beam_runner import BeamFlow
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.local_flow import LocalFlow, Workers
 from c4pipe.runners.runner import run_job
@@ -66,8 +66,8 @@ class Number(Step):
 
 def test_nothing_is_lost_between_processes(tmp_path: Path) -> None:
     with LocalFlow(2) as flow:
-        numbers = flow.do("Number", flow.create("Numbers", range(100)), Number())
-        groups = flow.group("Group", numbers["numbers"])
+        numbers = flow.map("Number", flow.create("Numbers", range(100)), Number())
+        groups = flow.group_by_key("Group", numbers["numbers"])
     assert sorted(number for _, some in groups for number, _ in some) == list(range(100))
     assert all(number % 7 == key for key, some in groups for number, _ in some)
     processes = Counter(process for _, some in groups for _, process in some)
@@ -77,8 +77,8 @@ def test_nothing_is_lost_between_processes(tmp_path: Path) -> None:
 
 def _processes(workers: Workers, count: int) -> set[int]:
     with LocalFlow(count, workers) as flow:
-        numbers = flow.do("Number", flow.create("Numbers", range(20)), Number())["numbers"]
-    return {process for _, some in flow.group("Group", numbers) for _, process in some}
+        numbers = flow.map("Number", flow.create("Numbers", range(20)), Number())["numbers"]
+    return {process for _, some in flow.group_by_key("Group", numbers) for _, process in some}
 
 
 def test_jobs_that_follow_each_other_share_their_processes() -> None:
@@ -101,8 +101,8 @@ def _has_ended(process: int) -> bool:
 
 def test_the_sum_of_a_fold_is_worked_on_in_this_process() -> None:
     with LocalFlow(2) as flow:
-        total = flow.fold("Add up", flow.create("Numbers", [1, 2, 4]), sum)
-        ((_, ((number, process),)),) = flow.group("Group", flow.do("Number", total, Number())["numbers"])
+        total = flow.combine("Add up", flow.create("Numbers", [1, 2, 4]), sum)
+        ((_, ((number, process),)),) = flow.group_by_key("Group", flow.map("Number", total, Number())["numbers"])
     assert (number, process) == (7, os.getpid())
 
 
@@ -120,7 +120,7 @@ class Count(Step):
 def test_processor_time_of_workers_is_counted(count: int) -> None:
     before = cpu_seconds()
     with LocalFlow(count) as flow:
-        flow.do("Count", flow.create("Numbers", range(4)), Count())
+        flow.map("Count", flow.create("Numbers", range(4)), Count())
     assert 0.8 <= cpu_seconds() - before < 3
 
 
@@ -142,8 +142,8 @@ class Meet(Step):
 def test_steps_that_do_not_wait_for_each_other_run_at_the_same_time(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     with LocalFlow(2) as flow:
-        flow.do("One", flow.create("First", [1]), Meet(one, other))
-        flow.do("Other", flow.create("Second", [1]), Meet(other, one))
+        flow.map("One", flow.create("First", [1]), Meet(one, other))
+        flow.map("Other", flow.create("Second", [1]), Meet(other, one))
 
 
 def test_a_failure_is_raised_where_nobody_uses_the_outputs() -> None:
@@ -153,9 +153,9 @@ def test_a_failure_is_raised_where_nobody_uses_the_outputs() -> None:
 
 
 def _fail_unseen(flow: LocalFlow) -> None:
-    assert list(flow.do("Number", flow.create("Numbers", [1]), Number())) == ["numbers"]
-    flow.do("Fail", flow.create("Zero", [0]), Fail("full"))
-    assert len(list(flow.do("Number", flow.create("Numbers", [1]), Number())["numbers"])) == 1
+    assert list(flow.map("Number", flow.create("Numbers", [1]), Number())) == ["numbers"]
+    flow.map("Fail", flow.create("Zero", [0]), Fail("full"))
+    assert len(list(flow.map("Number", flow.create("Numbers", [1]), Number())["numbers"])) == 1
 
 
 class Opened(Step):
@@ -182,7 +182,7 @@ class Opened(Step):
 def test_a_step_is_set_up_once_in_a_process(tmp_path: Path) -> None:
     with LocalFlow(1) as flow:
         for name in ("First", "Second"):
-            flow.do(name, flow.create("Elements", [1, 2, 3]), Opened(tmp_path))
+            flow.map(name, flow.create("Elements", [1, 2, 3]), Opened(tmp_path))
     assert (tmp_path / str(os.getpid())).read_text() == "up 1 2 3 down up 1 2 3 down "
 
 
@@ -271,7 +271,7 @@ def _start_and_fail(process: multiprocessing.process.BaseProcess) -> None:
 
 
 def _do(flow: Flow, step: Step) -> None:
-    flow.do("Step", flow.create("Elements", [0, 1]), step)
+    flow.map("Step", flow.create("Elements", [0, 1]), step)
 
 
 def test_no_more_processes_than_tasks(monkeypatch: pytest.MonkeyPatch) -> None:

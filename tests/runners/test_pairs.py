@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from c4pipe.runners.local_flow import LocalFlow
-from c4pipe.runners.pairs import PackedValues, Pairs
+from c4pipe.runners.local_flow import LocalFlow, PackedValues, Pairs
 
 BLOCKS = st.lists(st.tuples(st.integers(0, 5), st.binary(max_size=5)))
 NUMBERS = st.lists(st.tuples(st.sampled_from("abc"), st.integers()))
@@ -46,9 +45,9 @@ def test_collections_of_pairs_are_merged_and_joined(
     first: list[tuple[int, bytes]], others: list[tuple[int, bytes]], known: list[tuple[int, int]]
 ) -> None:
     with LocalFlow(1) as flow:
-        merged = flow.merge("All", Pairs(first), Pairs(others))
-        joined = dict(flow.join("Join", merged=merged, known=known))
-        groups = dict(flow.group("First", Pairs(first)))
+        merged = flow.flatten("All", Pairs(first), Pairs(others))
+        joined = dict(flow.co_group_by_key("Join", merged=merged, known=known))
+        groups = dict(flow.group_by_key("First", Pairs(first)))
     assert {key: list(values) for key, values in groups.items()} == grouped(first)
     assert set(joined) == {key for key, _ in [*first, *others, *known]}
     for key, by_name in joined.items():

@@ -36,7 +36,7 @@ class Write(Step):
 def test_no_runner_is_this_machine(tmp_path: Path) -> None:
     def graph(flow: Flow) -> None:
         assert isinstance(flow, LocalFlow)
-        flow.do("Write", flow.create("One", [str(tmp_path / "done")]), Write())
+        flow.map("Write", flow.create("One", [str(tmp_path / "done")]), Write())
 
     run_job(graph, RunnerOptions(), tasks=1)
     assert (tmp_path / "done").read_text() == "done"

@@ -113,10 +113,10 @@ def _join(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 def test_work_of_killed_processes_is_done_again(run: Run, tmp_path: Path) -> None:
     def graph(flow: Flow) -> None:
-        made = flow.do("Make blocks", flow.create("Numbers", range(6)), Big(tmp_path, dies=4))
-        counted = flow.do("Count blocks", flow.group("Group blocks", made["blocks"]), Count(tmp_path))
-        both = flow.merge("Both", made["sums"], counted["counts"])
-        flow.do("Keep", flow.fold("Add up", both, _join), Keep(tmp_path / "sum.json"))
+        made = flow.map("Make blocks", flow.create("Numbers", range(6)), Big(tmp_path, dies=4))
+        counted = flow.map("Count blocks", flow.group_by_key("Group blocks", made["blocks"]), Count(tmp_path))
+        both = flow.flatten("Both", made["sums"], counted["counts"])
+        flow.map("Keep", flow.combine("Add up", both, _join), Keep(tmp_path / "sum.json"))
 
     run(graph)
     assert {path.name for path in tmp_path.iterdir()} == {"killed", "killed too", "sum.json"}
@@ -154,7 +154,7 @@ def test_a_failed_step_is_one_sentence(
     run: Run, error: BaseException | None, kind: type[C4pipeError], says: str
 ) -> None:
     with pytest.raises(kind, match=says) as raised:
-        run(lambda flow: flow.do("Fail", flow.create("One", [1]), Fail(error)))
+        run(lambda flow: flow.map("Fail", flow.create("One", [1]), Fail(error)))
     assert type(raised.value) is kind
     assert "\n" not in str(raised.value)
 

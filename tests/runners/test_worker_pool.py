@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems s
 OF_USER = """
 from multiprocessing import forkserver, set_forkserver_preload
 
-from c4pipe.runners.fork_server import start_server
+from c4pipe.runners.worker_pool import start_server
 
 set_forkserver_preload(["of_the_user"])
 start_server("of_the_run")
@@ -29,7 +29,7 @@ import c4pipe.runners.worker_pool  # the server has it, too
 
 before = set(sys.modules)
 from c4pipe.clean.steps import CleanWetFile
-from c4pipe.dedup.write_steps import Publish, WriteShard
+from c4pipe.dedup.finish import Publish, WriteShard
 
 print(sorted(set(sys.modules) - before))
 """
@@ -38,7 +38,7 @@ SLOW = "import time\nopen('begins', 'w')\ntime.sleep(60)\n"
 
 STOPPED = """
 import signal
-from c4pipe.runners.fork_server import start_server
+from c4pipe.runners.worker_pool import start_server
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what starts the tests in the background may ignore it
 start_server("slow")

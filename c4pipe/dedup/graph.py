@@ -4,12 +4,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from c4pipe.clean import examples
-from c4pipe.dedup.dedup_plan import DedupPlan
-from c4pipe.dedup.dedup_step import REPORT, Files
-from c4pipe.dedup.find_steps import FindRepeats, FindStaleCaptures, ReadSpans, ReadUrls
-from c4pipe.dedup.keeper_steps import choose_keepers
-from c4pipe.dedup.near_steps import find_near_duplicates
-from c4pipe.dedup.write_steps import CountHosts, CountRepeats, FinishPages, Publish, ReadExamples, WriteShard
+from c4pipe.dedup.finish import CountHosts, CountRepeats, FinishPages, Publish, ReadExamples, WriteShard
+from c4pipe.dedup.near_duplicates import find_near_duplicates
+from c4pipe.dedup.occurrences import FindRepeats, FindStaleCaptures, ReadSpans, ReadUrls
+from c4pipe.dedup.step import REPORT, DedupPlan, Files
+from c4pipe.dedup.survivors import choose_keepers
 from c4pipe.runners import control_totals
 from c4pipe.runners.flow import Flow
 
@@ -27,18 +26,20 @@ def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: Dedu
     """
     shown = examples.choose_files(path for _, group in groups for _, path in group)
     pages, reports = _finish_pages(flow, flow.create("Work files", groups), plan, shown)
-    counted = [flow.do("Count removed spans", flow.group("Group removed spans", pages["removed"]), CountRepeats(plan))]
+    counted = [
+        flow.map("Count removed spans", flow.group_by_key("Group removed spans", pages["removed"]), CountRepeats(plan))
+    ]
     if plan.near:
-        counted.append(flow.do("Count hosts", flow.group("Group hosts", pages["hosts"]), CountHosts(plan)))
+        counted.append(flow.map("Count hosts", flow.group_by_key("Group hosts", pages["hosts"]), CountHosts(plan)))
     names = flow.create("Shards", [(number, tuple(name)) for number, name in enumerate(plan.layout.shards())])
-    shards = flow.join("Pages to their shard", shard=names, pages=pages["rows"])
-    written = flow.do("Write shard", shards, WriteShard(plan))
+    shards = flow.co_group_by_key("Pages to their shard", shard=names, pages=pages["rows"])
+    written = flow.map("Write shard", shards, WriteShard(plan))
     # While shards are written: a runner that works on several steps at a time has workers left at the last of them.
-    before = flow.merge("Reports before the shards", *reports, *(each[REPORT] for each in counted))
-    total = flow.fold("Add up reports before the shards", before, control_totals.add_reports)
-    described = flow.do("Read examples", total, ReadExamples(plan, shown))
-    all_reports = flow.merge("All reports", pages[REPORT], described[REPORT], written[REPORT])
-    flow.do("Publish", flow.fold("Add up reports", all_reports, control_totals.add_reports), Publish(plan))
+    before = flow.flatten("Reports before the shards", *reports, *(each[REPORT] for each in counted))
+    total = flow.combine("Add up reports before the shards", before, control_totals.add_reports)
+    described = flow.map("Read examples", total, ReadExamples(plan, shown))
+    all_reports = flow.flatten("All reports", pages[REPORT], described[REPORT], written[REPORT])
+    flow.map("Publish", flow.combine("Add up reports", all_reports, control_totals.add_reports), Publish(plan))
 
 
 # A collection of a local flow is a list with an entry for each block of rows, so no name holds one longer than it is
@@ -55,15 +56,15 @@ def _finish_pages(flow: Flow, files: Any, plan: DedupPlan, shown: Collection[str
         reports += near_reports
     dropped = {"files": files, "stale": stale, **near}
     marks, mark_reports = _mark_repeats(flow, dropped, plan)
-    marked = flow.join("Marks to their group", **dropped, **stayed, **marks)
-    pages = flow.do("Finish pages", marked, FinishPages(plan, shown))
+    marked = flow.co_group_by_key("Marks to their group", **dropped, **stayed, **marks)
+    pages = flow.map("Finish pages", marked, FinishPages(plan, shown))
     return pages, [*reports, *mark_reports]
 
 
 def _find_stale(flow: Flow, files: Any, plan: DedupPlan) -> tuple[Any, list[Any]]:
     """Adds the steps that find the captures that are not the newest; returns their rows, and the reports."""
-    urls = flow.do("Read URLs", files, ReadUrls(plan))
-    stale = flow.do("Find stale captures", flow.group("Group URLs", urls["rows"]), FindStaleCaptures(plan))
+    urls = flow.map("Read URLs", files, ReadUrls(plan))
+    stale = flow.map("Find stale captures", flow.group_by_key("Group URLs", urls["rows"]), FindStaleCaptures(plan))
     return stale["rows"], [urls[REPORT], stale[REPORT]]
 
 
@@ -78,6 +79,6 @@ def _mark_repeats(flow: Flow, dropped: Mapping[str, Any], plan: DedupPlan) -> tu
 
 def _find_repeats(flow: Flow, dropped: Mapping[str, Any], plan: DedupPlan) -> tuple[Any, list[Any]]:
     """Adds the steps that find the spans of more than one place; returns these, and the reports."""
-    spans = flow.do("Read spans", flow.join("Stale captures to their group", **dropped), ReadSpans(plan))
-    found = flow.do("Find repeated spans", flow.group("Group spans", spans["rows"]), FindRepeats(plan))
-    return flow.merge("All repeated spans", spans["repeats"], found["rows"]), [spans[REPORT], found[REPORT]]
+    spans = flow.map("Read spans", flow.co_group_by_key("Stale captures to their group", **dropped), ReadSpans(plan))
+    found = flow.map("Find repeated spans", flow.group_by_key("Group spans", spans["rows"]), FindRepeats(plan))
+    return flow.flatten("All repeated spans", spans["repeats"], found["rows"]), [spans[REPORT], found[REPORT]]

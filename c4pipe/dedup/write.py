@@ -1,16 +1,25 @@
 """Finished pages, packed for the shuffle to their shard, and merged there. No Beam."""
 
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from c4pipe.corpus import shard_writer
 from c4pipe.corpus.layout import Layout
+from c4pipe.corpus.writer import SCHEMA, ShardWriter
+from c4pipe.dedup import shuffle
+from c4pipe.dedup.publishers import publisher
+from c4pipe.display.mistakes import error_reason
+from c4pipe.errors import C4pipeError
+from c4pipe.io.paths import StoragePath
+from c4pipe.report.profile import Profiler
+from c4pipe.runners import control_totals
 
-_BATCH_SCHEMA = shard_writer.SCHEMA.insert(0, pa.field("page_key", pa.uint64(), nullable=False))
+_BATCH_SCHEMA = SCHEMA.insert(0, pa.field("page_key", pa.uint64(), nullable=False))
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
 _ROWS_AT_ONCE = 256  # of a batch: so many are uncompressed at a time
 _PART_BYTES = 2 * 1024 * 1024  # of compressed pages: what a shard holds uncompressed at a time
@@ -127,3 +136,52 @@ def by_shard(pages: pa.Table, numbers: Any) -> Iterator[tuple[int, Any]]:
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else ()
     for start, end in pairwise([*starts, len(ordered)]):
         yield int(ordered[start]), order[start:end]
+
+
+_WAITING = 8  # batches of 512 pages that may wait for the profile
+
+
+def write_shard(
+    batches: Iterable[bytes],
+    shard: tuple[str, str, int, int],
+    output: StoragePath,
+    formats: Sequence[str],
+    on_pages: Callable[[int], None] = lambda pages: None,
+) -> control_totals.Report:
+    """Writes the files of a shard into the publisher's folder.
+
+    Args:
+        batches: the pages of the shard, as `encode` packs them.
+        shard: its language, its split, its number, and how many shards the split has.
+        output: the folder of the corpus.
+        formats: the formats to write.
+        on_pages: gets the number of pages that were written, each time that some are.
+
+    Returns a report: control totals, the files, and the profile of the pages. Raises C4pipeError where the files can't
+    be written.
+    """
+    language, split, number, of = shard
+    folder = publisher(output).shards_folder
+    profiler = Profiler(language, split)
+    waiting = deque[Future[None]]()
+    report: control_totals.Report = {}
+    try:
+        with (
+            ThreadPoolExecutor(1, thread_name_prefix="profile") as profile,  # Arrow lets other threads work meanwhile
+            ShardWriter(folder, language, split, number, of, formats) as writer,
+        ):
+            for pages in in_order(batches):
+                totals = control_totals.received("pages", shuffle.totals(pages["page_key"].to_numpy()))
+                report = control_totals.add_reports([report, totals])
+                rows = pages.select(SCHEMA.names)
+                waiting.append(profile.submit(profiler.add, rows))
+                if len(waiting) > _WAITING:
+                    waiting.popleft().result()
+                writer.write(rows)
+                on_pages(len(rows))
+    except OSError as error:
+        name = f"shard {number} of {of} ({language}, {split})"
+        raise C4pipeError(f"{name} can't be written to {folder}: {error_reason(error, with_path=True)}") from error
+    for each in waiting:
+        each.result()
+    return {**report, "shards": [file.to_json() for file in writer.files], "profiles": [profiler.result()]}

@@ -1,4 +1,4 @@
-"""The one reader of shards: the documents of a file in each format that `shard_writer` writes, and of plain text.
+"""The one reader of shards: the documents of a file in each format that `writer` writes, and of plain text.
 
 `read` yields documents one by one, from any row on. `read_tables` yields columns, many rows at a time. All formats give
 the same documents, except that TFRecord has its probabilities in 32 bits.
@@ -6,12 +6,14 @@ the same documents, except that TFRecord has its probabilities in 32 bits.
 
 import contextlib
 import hashlib
+import io
 import json
 import struct
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, TypedDict, cast
+from pathlib import Path
+from typing import Any, BinaryIO, TypedDict, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,12 +21,29 @@ from isal import igzip, isal_zlib
 
 from c4pipe.corpus import tfrecord
 from c4pipe.corpus.layout import ShardId
-from c4pipe.corpus.locations import CorpusPath, open_binary
-from c4pipe.corpus.shard_writer import FORMATS, SCHEMA
+from c4pipe.corpus.writer import FORMATS, SCHEMA
 from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError
 from c4pipe.io.parquet_footer import open_parquet
+from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.web_path import WebPath
+
+CorpusPath = StoragePath | WebPath
+"""A folder or file that can be read, wherever it is."""
+
+_REQUEST_BYTES = 1 << 23  # of a request for a part of a remote file
+
+
+def corpus_path(path: str | Path | CorpusPath) -> CorpusPath:
+    """Returns the folder or file that a path or URL names. Raises UsageError for a URL that c4pipe can't read."""
+    text = str(path)
+    return WebPath(text.rstrip("/")) if text.startswith(("http://", "https://")) else storage_path(text)
+
+
+def open_binary(file: CorpusPath) -> BinaryIO:
+    """Opens a file to be read from its beginning. Raises OSError where that fails."""
+    return file.open("rb") if isinstance(file, Path) else io.BufferedReader(file.open(), _REQUEST_BYTES)
+
 
 TEXT_FORMAT = "text"
 """The format of a file of plain text, in which each line is a document."""

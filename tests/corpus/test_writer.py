@@ -18,8 +18,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from c4pipe.corpus import shard_writer, tfrecord
-from c4pipe.corpus.shard_writer import FORMATS, SCHEMA, ShardFile, ShardWriter, parse_formats, shard_name
+from c4pipe.corpus import tfrecord, writer
+from c4pipe.corpus.writer import FORMATS, SCHEMA, ShardFile, ShardWriter, parse_formats, shard_name
 from c4pipe.errors import UsageError
 
 Row = dict[str, Any]
@@ -166,7 +166,7 @@ def test_examples_are_protobufs_own_at_every_length_of_a_length(length: int) -> 
     for key, value in strings.items():
         example.features.feature[key].bytes_list.value.append(value)
     example.features.feature["language_probability"].float_list.value.append(0.25)
-    ours = tfrecord._example(strings, shard_writer.PROBABILITY, 0.25)
+    ours = tfrecord._example(strings, writer.PROBABILITY, 0.25)
     assert tf.train.Example.FromString(ours) == example
     assert len(ours) == example.ByteSize()
 
@@ -193,7 +193,7 @@ def noise(size: int, seed: int) -> str:
 @pytest.fixture
 def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups of 100 kB, so that small tables make several."""
-    monkeypatch.setattr(shard_writer, "ROW_GROUP_BYTES", 100_000)
+    monkeypatch.setattr(writer, "ROW_GROUP_BYTES", 100_000)
 
 
 @pytest.mark.usefixtures("small_groups")
@@ -330,18 +330,16 @@ def test_nothing_is_left_when_writing_fails(tmp_path: Path, monkeypatch: pytest.
     if place == "open":
         monkeypatch.setattr(Path, "open", fail_the_second_time(Path.open))
     elif place == "close":
-        monkeypatch.setattr(
-            shard_writer._GzipFileWriter, "close", fail_the_second_time(shard_writer._GzipFileWriter.close)
-        )
+        monkeypatch.setattr(writer._GzipFileWriter, "close", fail_the_second_time(writer._GzipFileWriter.close))
     elif place == "fsync":
         monkeypatch.setattr(os, "fsync", fail_the_second_time(os.fsync))
     else:
         monkeypatch.setattr(Path, "replace", fail_the_second_time(Path.replace))
     with (
         pytest.raises(OSError, match=r"^No space left on device$"),
-        ShardWriter(tmp_path, "en", "train", 0, 1, ALL) as writer,
+        ShardWriter(tmp_path, "en", "train", 0, 1, ALL) as shard,
     ):
-        writer.write(table(TWO))
+        shard.write(table(TWO))
     assert calls >= 2
     assert everything(tmp_path) == []
 

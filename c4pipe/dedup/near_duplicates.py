@@ -1,28 +1,210 @@
-"""The steps of job 2 that find pages which are nearly the same: see `near_pages`.
+"""The pages of a group that are dropped because another page is nearly the same: which page stays, and how similar."""
 
-Bands of signatures go to buckets, where pages that share a band make candidate pairs. The signatures of a pair meet in
-the group of its first page, once for each group and page. Pairs that are similar enough are connected to clusters, in
-a fixed number of rounds: in each, a group connects the pairs that have one of its pages, and tells the groups of both
-pages what it found. No worker holds all pairs.
-"""
-
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import mmh3
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from c4pipe.clean.work_reader import row_groups
-from c4pipe.dedup import near_finish, near_pages, shuffle
-from c4pipe.dedup.dedup_plan import DedupPlan
-from c4pipe.dedup.dedup_step import REPORT, DedupStep, Files, files_of, rows_of, step_report
-from c4pipe.dedup.near_pages import BAND_ROW, NEAR_PAGE, PAIR, STAY
+from c4pipe.clean.examples import EXAMPLES_PER_FILE, Example, make_example
+from c4pipe.clean.work_reader import read_header, read_stale, row_groups
+from c4pipe.dedup import near_pages, shuffle
+from c4pipe.dedup.near_pages import BAND_ROW, NEAR_PAGE, PAIR, STAY, minima_of, similarities, whole_hashes
 from c4pipe.dedup.shuffle import STALE_ROW
+from c4pipe.dedup.step import REPORT, DedupPlan, DedupStep, Files, files_of, rows_of, step_report
 from c4pipe.filters.duplicates import Rows
 from c4pipe.filters.minhash import U16
-from c4pipe.io.paths import storage_path
+from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.report.profile import domains
 from c4pipe.runners import control_totals
 from c4pipe.runners.flow import Flow
+
+STAYING = pa.schema(
+    [
+        pa.field("page_key", pa.uint64(), nullable=False),
+        pa.field("url", pa.string(), nullable=False),
+        pa.field("minima", pa.binary(), nullable=False),
+    ]
+)
+"""A page that stays, as the groups get to know it that drop a page for it."""
+
+MOST = 20
+"""How many of the largest clusters the report shows."""
+
+_COLUMNS = ["page_key", "url", "timestamp", "text", "minima"]
+Keys = npt.NDArray[np.uint64]
+
+
+class NearDuplicates:
+    """The pages of a group of files to drop."""
+
+    def __init__(self, pairs: Rows, staying: Iterable[pa.Table]) -> None:
+        """Takes a PAIR of each page to drop with the page that stays, and the STAYING rows of all those that stay."""
+        self._pairs = pairs[np.argsort(pairs["page"])]
+        table = pa.concat_tables([STAYING.empty_table(), *staying])
+        table = table.take(pa.array(np.argsort(table["page_key"].to_numpy()))).combine_chunks()
+        self._keys: Keys = table["page_key"].to_numpy()
+        self._staying = table
+
+    def rows(self, file: int) -> npt.NDArray[np.uint32]:
+        """Returns the rows of a work file that are dropped."""
+        rows: npt.NDArray[np.uint32] = self._pairs["row"][self._pairs["file"] == file]
+        return rows
+
+    def pages(self, path: StoragePath, rows: npt.NDArray[np.uint32]) -> Iterator[pa.Table]:
+        """Yields pages to drop, some at a time, given their rows in a work file.
+
+        Columns: `page_key`, `url`, `timestamp`, `text` and `fact`, which says what page stays.
+        """
+        for pages in read_stale(path, _COLUMNS, rows) if len(rows) else ():
+            if len(pages):
+                yield pages.drop_columns(["minima"]).append_column("fact", pa.array(self._facts(pages), pa.string()))
+
+    def urls(self, path: StoragePath, file: int) -> tuple[Rows, pa.Array, pa.Array]:
+        """Returns the PAIRs of the pages of a work file to drop, their URLs, and those of the pages that stay."""
+        pairs = self._pairs[self._pairs["file"] == file]
+        # All pages that stay have come, unless the runner lost some: the control totals tell that.
+        pairs = pairs[np.isin(pairs["first_page"], self._keys)]
+        pairs = pairs[np.argsort(pairs["row"])]
+        staying = self._staying["url"].take(pa.array(np.searchsorted(self._keys, pairs["first_page"])))
+        return pairs, read_staying(path, pairs["row"], ["url"])["url"].combine_chunks(), staying.combine_chunks()
+
+    def _facts(self, pages: pa.Table) -> list[str]:
+        stays = self._pairs["first_page"][np.searchsorted(self._pairs["page"], pages["page_key"].to_numpy())]
+        if not np.isin(stays, self._keys).all():  # the runner lost pages: the control totals tell, nothing is published
+            return [""] * len(pages)
+        staying = self._staying.take(pa.array(np.searchsorted(self._keys, stays)))
+        shares = similarities(minima_of(pages["minima"]), minima_of(staying["minima"]))
+        pairs = zip(staying["url"].to_pylist(), shares.tolist(), strict=True)
+        return [f"{url} stays; the estimated similarity is {share:.2f}" for url, share in pairs]
+
+    def examples(self, path: StoragePath, file: int) -> list[Example]:
+        """Returns examples of the pages of a work file to drop."""
+        mine = self._pairs[self._pairs["file"] == file][:EXAMPLES_PER_FILE]  # in the order of their keys
+        return [
+            make_example("near_duplicate", page["page_key"], page["url"], page["timestamp"], page["fact"], [""])
+            for pages in self.pages(path, mine["row"])
+            for page in pages.to_pylist()
+        ]
+
+
+def read_staying(
+    path: StoragePath, rows: npt.NDArray[np.uint32], columns: Sequence[str] = tuple(STAYING.names)
+) -> pa.Table:
+    """Returns some columns of STAYING rows of a work file, given the numbers of the rows in ascending order."""
+    schema = pa.schema([STAYING.field(name) for name in columns])
+    found, first = [schema.empty_table()], 0
+    for table in row_groups(path, columns) if len(rows) else ():
+        here = rows[(rows >= first) & (rows < first + len(table))] - first
+        found.append(table.take(pa.array(here)).cast(schema))
+        first += len(table)
+    return pa.concat_tables(found).combine_chunks()
+
+
+def crawl_key(path: StoragePath, near: Mapping[str, Any]) -> int:
+    """Returns what tells the crawl of a work file from others: a hash of its name, in 64 bits.
+
+    It is 0 where the WET file names no crawl, so such files count as one crawl, and where pages of all crawls are
+    compared.
+
+    Args:
+        path: the work file.
+        near: the parameters of the rule `near_duplicate`.
+    """
+    name = read_header(path).crawl if near["within"] == "crawl" else ""
+    return int(mmh3.hash64(name, signed=False)[0]) if name else 0
+
+
+def encode(staying: pa.Table) -> bytes:
+    """Returns STAYING rows as an Arrow stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, STAYING) as stream:
+        stream.write_table(staying)
+    encoded: bytes = sink.getvalue().to_pybytes()
+    return encoded
+
+
+def decode(data: bytes) -> pa.Table:
+    """Returns the STAYING rows of an Arrow stream."""
+    with pa.ipc.open_stream(data) as stream:
+        return stream.read_all()
+
+
+def largest_clusters(clusters: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Returns the largest of all clusters for the report, given `pages`, `url` and `key` of each; ties by key."""
+    most = sorted(clusters, key=lambda each: (-each["pages"], each["key"]))[:MOST]
+    return [{"pages": each["pages"], "url": each["url"]} for each in most]
+
+
+_PLACES = ("file", "row", "first_file", "first_row")
+
+HOSTS = np.dtype([("hash", "<u8"), ("pages", "<u4"), *((name, "<u4") for name in _PLACES)])
+"""Two hosts: a hash of both, how many pages of the first are dropped for a page of the second, and where one such page
+and the page that stays are."""
+
+
+def host_pairs(pairs: Rows, urls: pa.Array, staying: pa.Array) -> Rows:
+    """Returns the HOSTS rows of pages that are dropped, each pair of different hosts once, in the order of hashes.
+
+    Args:
+        pairs: a PAIR of each page with the page that stays.
+        urls: the URLs of these pages.
+        staying: the URLs of the pages that stay.
+    """
+    hosts = domains(pa.concat_arrays([urls, staying])).dictionary_encode("encode")
+    names = hosts.dictionary.to_pylist()
+    hashes = np.array([mmh3.hash64(name or "", signed=False)[0] for name in names], np.uint64)
+    both = hashes[hosts.indices.to_numpy()].reshape(2, -1).T
+    rows = np.empty(len(pairs), HOSTS)
+    rows["hash"], rows["pages"] = whole_hashes(both), 1
+    for name in _PLACES:
+        rows[name] = pairs[name]
+    return add_up(rows[both[:, 0] != both[:, 1]])
+
+
+def add_up(rows: Rows) -> Rows:
+    """Returns HOSTS rows with one row of each hash, in the order of the hashes."""
+    rows = rows[np.argsort(rows["hash"], kind="stable")]
+    starts = np.flatnonzero(np.r_[True, rows["hash"][1:] != rows["hash"][:-1]][: len(rows)])
+    sums = rows[starts]
+    if len(rows):
+        sums["pages"] = np.add.reduceat(rows["pages"], starts)
+    return sums
+
+
+def most_copied(rows: Rows) -> list[dict[str, int]]:
+    """Returns the pairs of hosts with most pages, given all HOSTS rows of their hashes; ties by hash."""
+    sums = add_up(rows)
+    order = np.lexsort((sums["hash"], -sums["pages"].astype(np.int64)))[:MOST]
+    return [{name: int(sums[name][each]) for name in HOSTS.names or ()} for each in order.tolist()]
+
+
+def with_names(pairs: Iterable[Mapping[str, int]], files: Sequence[StoragePath]) -> list[dict[str, Any]]:
+    """Returns the pairs with most pages for the report: `host`, the host `of` the pages that stay, and `pages`.
+
+    Args:
+        pairs: what `most_copied` returned for each bucket, in any order.
+        files: the work files, by number.
+    """
+    most = sorted(pairs, key=lambda each: (-each["pages"], each["hash"]))[:MOST]
+    places = sorted({(each[f"{side}file"], each[f"{side}row"]) for each in most for side in ("", "first_")})
+    names: dict[tuple[int, int], str] = {}
+    for file in sorted({file for file, _ in places}):
+        rows = [row for of, row in places if of == file]
+        pages = read_staying(files[file], np.array(rows, np.uint32), ["url"])
+        hosts = domains(pages["url"].combine_chunks()).to_pylist()
+        names.update(zip(((file, row) for row in rows), hosts, strict=True))
+    return [
+        {
+            "host": names[each["file"], each["row"]],
+            "of": names[each["first_file"], each["first_row"]],
+            "pages": each["pages"],
+        }
+        for each in most
+    ]
+
 
 ROUNDS = 8
 """How often groups tell each other what they connected. Clusters of made crawls need up to five rounds."""
@@ -44,23 +226,27 @@ def find_near_duplicates(flow: Flow, files: Any, stale: Any, plan: DedupPlan) ->
 
     Returns:
         (group, packed PAIRs) of each page to drop, with the page that stays in its place; (group, the pages that stay,
-        see `near_finish`); the reports of the steps.
+        see `NearDuplicates`); the reports of the steps.
     """
-    read = flow.do("Read bands", flow.join("Stale captures to bands", files=files, stale=stale), ReadBands(plan))
-    found = flow.do("Find candidates", flow.group("Group bands", read["rows"]), FindCandidates(plan))
-    asked = flow.join("Candidates to their group", files=files, pairs=found["rows"])
-    sent = flow.do("Send signatures", asked, SendSignatures(plan))
-    received = flow.join("Signatures to their group", files=files, pairs=sent["pairs"], signatures=sent["signatures"])
-    connected = flow.do("Compare signatures", received, CompareSignatures(plan))
+    read = flow.map(
+        "Read bands", flow.co_group_by_key("Stale captures to bands", files=files, stale=stale), ReadBands(plan)
+    )
+    found = flow.map("Find candidates", flow.group_by_key("Group bands", read["rows"]), FindCandidates(plan))
+    asked = flow.co_group_by_key("Candidates to their group", files=files, pairs=found["rows"])
+    sent = flow.map("Send signatures", asked, SendSignatures(plan))
+    received = flow.co_group_by_key(
+        "Signatures to their group", files=files, pairs=sent["pairs"], signatures=sent["signatures"]
+    )
+    connected = flow.map("Compare signatures", received, CompareSignatures(plan))
     reports = [each[REPORT] for each in (read, found, sent, connected)]
     for number in range(1, ROUNDS + 1):
-        grouped = flow.group(f"Connected pages to their group {number}", connected["rows"])
-        connected = flow.do(f"Connect pages {number}", grouped, ConnectPages(plan))
+        grouped = flow.group_by_key(f"Connected pages to their group {number}", connected["rows"])
+        connected = flow.map(f"Connect pages {number}", grouped, ConnectPages(plan))
         reports.append(connected[REPORT])
-    last = flow.join("Clusters to their group", clusters=connected["rows"], copies=read["copies"])
-    dropped = flow.do("Choose pages", last, ChoosePages(plan))
-    asked = flow.join("Pages that stay to their group", files=files, staying=dropped["staying"])
-    named = flow.do("Name pages that stay", asked, NamePages(plan))
+    last = flow.co_group_by_key("Clusters to their group", clusters=connected["rows"], copies=read["copies"])
+    dropped = flow.map("Choose pages", last, ChoosePages(plan))
+    asked = flow.co_group_by_key("Pages that stay to their group", files=files, staying=dropped["staying"])
+    named = flow.map("Name pages that stay", asked, NamePages(plan))
     return dropped["rows"], named["rows"], [*reports, dropped[REPORT], named[REPORT]]
 
 
@@ -111,7 +297,7 @@ class ReadBands(_NearStep):
         crawls = [np.empty(0, np.uint64)]
         for file, path in files_of(grouped):
             first, passed_over = 0, rows_of(stale, file)
-            crawl = near_finish.crawl_key(storage_path(path), self._plan.near)
+            crawl = crawl_key(storage_path(path), self._plan.near)
             for table in row_groups(storage_path(path), ["page_key", "characters", "band_hashes"]):
                 column = table["band_hashes"].combine_chunks()
                 has_bands = np.diff(column.offsets.to_numpy()) > 0
@@ -244,9 +430,9 @@ class NamePages(_NearStep):
         for file, path in files_of(grouped):
             here = rows[rows["file"] == file]
             numbers, of_page = np.unique(here["row"], return_inverse=True)
-            pages = near_finish.read_staying(storage_path(path), numbers)
+            pages = read_staying(storage_path(path), numbers)
             sizes = 1 + np.bincount(of_page, here["pages"], len(numbers)).astype(np.int64)
-            for number in np.lexsort((pages["page_key"].to_numpy(), -sizes))[: near_finish.MOST].tolist():
+            for number in np.lexsort((pages["page_key"].to_numpy(), -sizes))[:MOST].tolist():
                 page = pages.slice(number, 1).to_pylist()[0]
                 clusters.append({"pages": int(sizes[number]), "key": page["page_key"], "url": page["url"]})
             order = np.argsort(here["group"], kind="stable")
@@ -254,5 +440,5 @@ class NamePages(_NearStep):
             reports.append(control_totals.sent("stayed", shuffle.totals(named["page_key"].to_numpy())))
             groups, starts, counts = np.unique(here["group"][order], return_index=True, return_counts=True)
             for group, start, count in zip(groups.tolist(), starts.tolist(), counts.tolist(), strict=True):
-                yield "rows", (group, self._spill.send(near_finish.encode(named.slice(start, count))))
+                yield "rows", (group, self._spill.send(encode(named.slice(start, count))))
         yield step_report(*reports, {"near_clusters": clusters} if clusters else {})
