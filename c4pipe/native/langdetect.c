@@ -39,6 +39,10 @@
 #define FOR_AVX2_TOO
 #endif
 
+/* Calls a function that gets the kind of a str first: the compiler makes a version of it for each. */
+#define BY_KIND(kind, function, ...) \
+    ((kind) == 1 ? function(1, __VA_ARGS__) : (kind) == 2 ? function(2, __VA_ARGS__) : function(4, __VA_ARGS__))
+
 typedef unsigned char byte;
 
 typedef struct {
@@ -277,6 +281,11 @@ static int learn_few(Detector *self)
 static int learn(Detector *self, PyObject *profiles)
 {
     size_t words = 0; /* or a few more: each has a colon */
+    if (PyTuple_GET_SIZE(profiles) != LANGUAGES) {
+        PyErr_Format(PyExc_ValueError, "%d language profiles are needed, not %zd", LANGUAGES,
+                     PyTuple_GET_SIZE(profiles));
+        return -1;
+    }
     for (int each = 0; each < LANGUAGES; each++) {
         PyObject *profile = PyTuple_GET_ITEM(profiles, each);
         if (!PyBytes_Check(profile)) {
@@ -337,9 +346,8 @@ typedef struct {
 
 static inline Py_UCS4 character(const Text *text, Py_ssize_t at) { return PyUnicode_READ(text->kind, text->at, at); }
 
-typedef int (*Member)(Py_UCS4 each);
-
-static Py_ssize_t run(const Text *text, Py_ssize_t at, Member is_member, Py_ssize_t most)
+/* How many characters from a place on are members of a set. */
+static Py_ssize_t run(const Text *text, Py_ssize_t at, int (*is_member)(Py_UCS4), Py_ssize_t most)
 {
     Py_ssize_t found = 0;
     while (found < most && at + found < text->count && is_member(character(text, at + found)))
@@ -455,7 +463,7 @@ typedef struct {
 _Static_assert(MOST_CHARACTERS + BEGIN < 1 << (16 - PLACE_SHIFT), "a place has its room");
 
 /* Finds the n-grams that the profiles have, in the order of NGram.add_char; -1 after an error. */
-static inline int extract_kind(Detector *self, int kind, Text text, Grams *grams)
+static inline int extract(int kind, Detector *self, Text text, Grams *grams)
 {
     /* by what n_grams_at tells: how many characters are before the last, and how many n-grams that are */
     static const uint16_t before[8][4] = {{0}, {0}, {1}, {0, 1}, {2}, {0, 2}, {1, 2}, {0, 1, 2}};
@@ -493,13 +501,6 @@ static inline int extract_kind(Detector *self, int kind, Text text, Grams *grams
     }
     grams->count = to - grams->grams;
     return 0;
-}
-
-static int extract(Detector *self, Text text, Grams *grams)
-{
-    if (text.kind == 1)
-        return extract_kind(self, 1, text, grams);
-    return text.kind == 2 ? extract_kind(self, 2, text, grams) : extract_kind(self, 4, text, grams);
 }
 
 /* An n-gram as the profiles' table has it */
@@ -661,13 +662,13 @@ static PyObject *guess(Detector *self, PyObject *args)
         remove_matches(&read, ':', match_url);
         remove_matches(&read, '@', match_mail);
     }
-    int plain = read.kind == 1 ? measure(1, &read) : read.kind == 2 ? measure(2, &read) : measure(4, &read);
+    int plain = BY_KIND(read.kind, measure, &read);
     int failed = !plain && !prepared;
     double means[LANGUAGES] = {0};
     uint16_t *room = failed ? NULL : PyMem_Malloc((4 * read.count + BEGIN + 1) * sizeof *room);
     if (room) {
         Grams grams = {room, room + read.count + BEGIN, 0};
-        failed = extract(self, read, &grams) == 0 && grams.count && detect(self, &grams, means) < 0;
+        failed = BY_KIND(read.kind, extract, self, read, &grams) == 0 && grams.count && detect(self, &grams, means) < 0;
         PyMem_Free(room);
     } else if (!failed) {
         PyErr_NoMemory();
@@ -733,20 +734,13 @@ static PyObject *detector_new(PyTypeObject *type, PyObject *args, PyObject *Py_U
     if (!PyArg_ParseTuple(args, "O!Oy*p", &PyTuple_Type, &profiles, &normalize, &draws, &compensated))
         return NULL;
     Detector *self = (Detector *)type->tp_alloc(type, 0);
-    int failed = !self;
-    if (!failed && PyTuple_GET_SIZE(profiles) != LANGUAGES) {
-        PyErr_Format(PyExc_ValueError, "%d language profiles are needed, not %zd", LANGUAGES,
-                     PyTuple_GET_SIZE(profiles));
-        failed = 1;
-    }
-    if (!failed) {
+    if (self) {
         self->normalize = Py_NewRef(normalize);
         self->compensated = compensated;
-        failed = prepare_tables(self, &draws) < 0 || learn(self, profiles) < 0;
+        if (prepare_tables(self, &draws) < 0 || learn(self, profiles) < 0)
+            Py_CLEAR(self);
     }
     PyBuffer_Release(&draws);
-    if (failed)
-        Py_CLEAR(self);
     return (PyObject *)self;
 }
 

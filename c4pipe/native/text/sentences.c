@@ -1,8 +1,7 @@
-/* Where sentences start, as SentenceSplitter in filters/sentences.py finds it mark by mark; that is the reference. What
- * only the library Punkt can decide is asked there. This is a part of the extension _text. */
+/* Where sentences start, mark by mark: SentenceSplitter in filters/sentences.py is the reference. What only the library
+ * Punkt can decide, functions of Python are asked. */
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "text.h"
 
 typedef struct {
     PyObject *text, *unsure; /* the text; the words (a frozenset) behind which a full stop may not end the sentence */
@@ -13,10 +12,8 @@ typedef struct {
 
 static int read_marks(Marks *self, PyObject *text, PyObject *unsure)
 {
-    if (!PyUnicode_Check(text)) {
-        PyErr_SetString(PyExc_TypeError, "a str is needed");
+    if (check_str(text) < 0)
         return -1;
-    }
     *self = (Marks){text, unsure, PyUnicode_DATA(text), PyUnicode_KIND(text), PyUnicode_GET_LENGTH(text)};
     return 0;
 }
@@ -31,22 +28,19 @@ static Py_ssize_t find_space(const Marks *self, Py_ssize_t place, int is_space)
     return place;
 }
 
-#define FIND_MARK(type)                                                             \
-    for (const type *data = self->data; place < self->length; place++)              \
-        if (data[place] == '.' || data[place] == '?' || data[place] == '!')         \
-            return place;
+static inline int is_mark(Py_UCS4 character) { return character == '.' || character == '?' || character == '!'; }
+
+static inline Py_ssize_t find_mark_of_kind(int kind, const Marks *self, Py_ssize_t place)
+{
+    while (place < self->length && !is_mark(PyUnicode_READ(kind, self->data, place)))
+        place++;
+    return place;
+}
 
 /* The first `.`, `?` or `!` from `place` on; the end of the text where there is none. */
 static Py_ssize_t find_mark(const Marks *self, Py_ssize_t place)
 {
-    if (self->kind == PyUnicode_1BYTE_KIND) {
-        FIND_MARK(Py_UCS1)
-    } else if (self->kind == PyUnicode_2BYTE_KIND) {
-        FIND_MARK(Py_UCS2)
-    } else {
-        FIND_MARK(Py_UCS4)
-    }
-    return self->length;
+    return BY_KIND(self->kind, find_mark_of_kind, self, place);
 }
 
 /* Whether the library joins a character behind a mark to the sentence before it: a closing quotation mark or bracket. */
@@ -65,7 +59,7 @@ static int can_begin(const Marks *self, Py_ssize_t place)
     Py_UCS4 first = place < self->length ? at(self, place) : ' ';
     if (Py_UNICODE_ISALNUM(first))
         return 1;
-    if (Py_UNICODE_ISSPACE(first) || first == '.' || first == '?' || first == '!')
+    if (Py_UNICODE_ISSPACE(first) || is_mark(first))
         return 0;
     if (is_closing(first) || first == 0x2018 || first == 0x201c)
         return place + 1 < self->length && Py_UNICODE_ISALNUM(at(self, place + 1));
@@ -208,7 +202,7 @@ static int add_starts(const Marks *self, PyObject *library, PyObject *ends, Foun
     return by_library ? split(self, library, part, self->length, found, 1) : 0;
 }
 
-PyObject *sentence_starts(PyObject *Py_UNUSED(unused), PyObject *args)
+static PyObject *sentence_starts(PyObject *Py_UNUSED(unused), PyObject *args)
 {
     PyObject *lines, *unsure, *ends, *library;
     Found found = {0};
@@ -227,7 +221,7 @@ PyObject *sentence_starts(PyObject *Py_UNUSED(unused), PyObject *args)
     return found.starts;
 }
 
-PyObject *sure_sentences(PyObject *Py_UNUSED(unused), PyObject *args)
+static PyObject *sure_sentences(PyObject *Py_UNUSED(unused), PyObject *args)
 {
     PyObject *text, *unsure;
     Py_ssize_t most, found = 0;
@@ -246,3 +240,13 @@ PyObject *sure_sentences(PyObject *Py_UNUSED(unused), PyObject *args)
     }
     return PyLong_FromSsize_t(found);
 }
+
+PyMethodDef sentence_functions[] = {
+    {"sentence_starts", sentence_starts, METH_VARARGS,
+     "Returns the start of each sentence of a list of lines, in characters of the lines joined by newlines. Needs the words "
+     "behind which a full stop may not end the sentence, a function that tells of two words around a mark whether it ends "
+     "there, and one that finds the starts in a line that is left to Python."},
+    {"sure_sentences", sure_sentences, METH_VARARGS,
+     "Returns how many sentences surely end inside a text, given those words; at most a number."},
+    {0},
+};
