@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"--price {options.price}: give 0 or more")
 
     from c4pipe.cli.progress import BAR_SECONDS, ProgressBar
-    from c4pipe.corpus.shard_writer import parse_formats
+    from c4pipe.corpus.writer import parse_formats
     from c4pipe.jobs.clean import plan_clean
     from c4pipe.jobs.options import CRAWL_KINDS, check_input_kind
     from c4pipe.jobs.plan import ASSUMPTIONS, Plan, make_plan

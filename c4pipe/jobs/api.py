@@ -12,7 +12,7 @@ from c4pipe.clean.text_cleaner import Cleaner
 from c4pipe.clean.verdicts import PageVerdict
 from c4pipe.clean.work_folder import WORK_FOLDER
 from c4pipe.corpus.opened import Corpus, open_corpus
-from c4pipe.corpus.shard_writer import parse_formats
+from c4pipe.corpus.writer import parse_formats
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.retry import NetworkOptions
 from c4pipe.jobs.build import build, plan_build

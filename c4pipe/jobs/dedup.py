@@ -12,22 +12,14 @@ from c4pipe.clean.work_file import WorkHeader
 from c4pipe.clean.work_folder import check_complete, find_work_files, read_headers
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus.layout import MAX_SHARDS, SHARD_BYTES, Layout
-<<<<<<< HEAD:c4pipe/jobs/dedup.py
-from c4pipe.corpus.shard_writer import FORMATS, shard_name
-from c4pipe.dedup import publish
-from c4pipe.dedup.dedup_plan import DedupPlan
-from c4pipe.dedup.dedup_progress import watch_dedup
-=======
 from c4pipe.corpus.writer import FORMATS, shard_name
->>>>>>> main:c4pipe/jobs/corpus_plan.py
+from c4pipe.dedup import publish
+from c4pipe.dedup.dedup_progress import watch_dedup
+from c4pipe.dedup.graph import dedup_work_files
 from c4pipe.dedup.near_pages import BAND_ROW
 from c4pipe.dedup.publishers import STAGING
 from c4pipe.dedup.shuffle import bucket_bits, group_size
-<<<<<<< HEAD:c4pipe/jobs/dedup.py
-from c4pipe.dedup.steps import dedup_work_files
-=======
 from c4pipe.dedup.step import DedupPlan
->>>>>>> main:c4pipe/jobs/corpus_plan.py
 from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_folder import work_path
 from c4pipe.clean.work_reader import read_header
-from c4pipe.corpus.shard_writer import FORMATS
+from c4pipe.corpus.writer import FORMATS
 from c4pipe.dedup.near_pages import BAND_ROW
 from c4pipe.display.units import format_count
 from c4pipe.errors import C4pipeError
