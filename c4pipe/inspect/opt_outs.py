@@ -26,7 +26,7 @@ from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.recipes import blocked_lists
 from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.recipes.robots_list import RobotsList
-from c4pipe.report.report_opt_outs import TOGETHER
+from c4pipe.report.html_page import TOGETHER
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner import run_job

@@ -31,7 +31,7 @@ from c4pipe.jobs.logs import LOG, key_values, log_cost
 from c4pipe.jobs.options import DedupOptions
 from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.report.nothing_kept import nothing_kept
+from c4pipe.report.funnel import nothing_kept
 from c4pipe.runners import control_totals
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import Workers
