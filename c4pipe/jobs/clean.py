@@ -14,9 +14,10 @@ from c4pipe.clean.clean_progress import watch_clean
 from c4pipe.clean.dropped_pages import KeepDropped, sources_without_dropped
 from c4pipe.clean.steps import CleanWetFile
 from c4pipe.clean.work_file import WorkHeader
-from c4pipe.clean.work_folder import check_done, check_ends, clear_abandoned, read_headers_of, set_aside, work_path
+from c4pipe.clean.work_folder import check_done, check_ends, read_headers_of, set_aside, work_path
 from c4pipe.clean.work_reader import check_pages, read_header
 from c4pipe.errors import C4pipeError, DamagedFileError, LostDataError, UsageError
+from c4pipe.io.atomic import clear_abandoned
 from c4pipe.io.ends_digest import digest_ends
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, list_names, storage_path
