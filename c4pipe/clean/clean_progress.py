@@ -5,9 +5,8 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 
-from c4pipe.clean.file_positions import read_positions
 from c4pipe.clean.work_folder import read_headers_of
-from c4pipe.clean.worker_notes import NoteReader
+from c4pipe.clean.worker_notes import NoteReader, read_positions
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import StoragePath, list_names
 from c4pipe.runners.progress import Facts, Progress, State

@@ -5,7 +5,7 @@ import random
 from pathlib import Path
 
 from c4pipe.clean.clean_progress import watch_clean
-from c4pipe.clean.file_positions import STEP, Position, PositionWriter, read_positions
+from c4pipe.clean.worker_notes import STEP, Position, PositionWriter, read_positions
 from c4pipe.io.paths import list_names, storage_path
 from c4pipe.io.retry import NetworkOptions
 from c4pipe.io.streams import InputOpener, stream_length

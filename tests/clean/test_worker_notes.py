@@ -13,8 +13,7 @@ from rich.console import Console
 
 from c4pipe.clean.clean_progress import watch_clean
 from c4pipe.clean.file_cleaner import WetFileCleaner
-from c4pipe.clean.slow_watch import SlowLimits
-from c4pipe.clean.worker_notes import NoteReader, NoteWriter
+from c4pipe.clean.worker_notes import NoteReader, NoteWriter, SlowLimits
 from c4pipe.cli import main
 from c4pipe.cli.progress import ProgressBar
 from c4pipe.io.paths import list_names

@@ -7,8 +7,7 @@ import pytest
 from c4pipe.dedup import finish, step, write
 from c4pipe.dedup.dedup_progress import share_done
 from c4pipe.dedup.step import StepTally, read_tallies
-from c4pipe.jobs.corpus_plan import plan_dedup
-from c4pipe.jobs.dedup_job import dedup
+from c4pipe.jobs.dedup import dedup, plan_dedup
 from c4pipe.jobs.options import DedupOptions
 from c4pipe.runners.progress import Progress, ProgressEvent
 from c4pipe.runners.runner_options import RunnerOptions
