@@ -27,8 +27,8 @@ from c4pipe.recipes import blocked_lists
 from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.recipes.robots_list import RobotsList
 from c4pipe.report.report_opt_outs import TOGETHER
+from c4pipe.runners.events import Progress, Status
 from c4pipe.runners.flow import Flow, Step
-from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner import run_job
 from c4pipe.runners.runner_options import RunnerOptions
 
@@ -89,7 +89,8 @@ def count_opt_outs(corpus: Corpus, folder: StoragePath, lists: Path, runner: Run
             _WriteCounts(str(folder), {"manifest": corpus.digest, "lists": found.digests}),
         )
 
-    with progress.show("opt-outs", folder, lambda: (0.0, f"reading {len(shards):,} shards, {corpus.pages:,} pages")):
+    status = Status(0.0, f"reading {len(shards):,} shards, {corpus.pages:,} pages")
+    with progress.show("opt-outs", folder, lambda: status):
         run_job(graph, runner, len(shards), progress.runs_as)
     if not read_opt_outs(folder):
         raise LostDataError("the runner ended without counting the pages of the corpus")

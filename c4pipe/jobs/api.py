@@ -17,7 +17,7 @@ from c4pipe.jobs.corpus_plan import plan_dedup
 from c4pipe.jobs.dedup_job import dedup
 from c4pipe.jobs.options import BuildOptions, DedupOptions, make_annotate
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.runners.progress import Progress, ProgressEvent
+from c4pipe.runners.events import Progress, ProgressEvent
 from c4pipe.runners.runner_options import RunnerOptions
 
 ProgressCallback = Callable[[ProgressEvent], None]

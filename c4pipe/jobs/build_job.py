@@ -13,8 +13,8 @@ from c4pipe.jobs.clean_plan import CleanPlan, plan_clean
 from c4pipe.jobs.corpus_plan import check_output, corpus_identity, plan_dedup
 from c4pipe.jobs.dedup_job import dedup
 from c4pipe.jobs.options import BuildOptions
+from c4pipe.runners.events import Progress
 from c4pipe.runners.local_flow import Workers
-from c4pipe.runners.progress import Progress
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ import contextlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from c4pipe.clean import annotated_folder, dropped_pages, missing, worker_notes
-from c4pipe.clean.clean_progress import watch_clean
+from c4pipe.clean import annotated_folder, dropped_pages, missing
+from c4pipe.clean.progress import watch_clean
 from c4pipe.clean.steps import CleanWetFile
 from c4pipe.clean.work_file import WorkHeader
 from c4pipe.clean.work_folder import clear_abandoned, read_headers_of
@@ -19,9 +19,9 @@ from c4pipe.jobs.dropped_notes import note_unaudited
 from c4pipe.jobs.logs import LOG, key_values, log_cost
 from c4pipe.recipes.recipe_lists import LISTS_FOLDER
 from c4pipe.runners import control_totals
+from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import Workers
-from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner import run_job
 from c4pipe.runners.worker import cpu_seconds
 from c4pipe.wet.inputs import WARC_ENDINGS, WET_ENDINGS, InputFile
@@ -122,7 +122,6 @@ def _run(plan: CleanPlan, files: list[InputFile], progress: Progress, workers: W
     sizes = {plan.target(file).name: file.size if known and file.size else 1 for file in plan.files}
     with watch_clean(progress, plan.work, sizes):
         run_job(graph, options.runner, len(tasks), progress.runs_as, workers)
-    worker_notes.remove_notes(plan.work)
 
 
 def _verify(plan: CleanPlan) -> dict[str, int]:

@@ -17,7 +17,7 @@ from c4pipe.recipes import pinned_lists, recipe_lists
 from c4pipe.recipes.choose import choose_recipe
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.recipe_lists import Lists
-from c4pipe.runners.progress import Progress
+from c4pipe.runners.events import Progress
 from c4pipe.runners.runner import check_runner
 from c4pipe.wet.html_text import choose_extraction
 from c4pipe.wet.inputs import InputFile, find_inputs

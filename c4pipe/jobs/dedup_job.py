@@ -7,8 +7,8 @@ from typing import Any
 from c4pipe.clean import dropped_pages, missing
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.dedup import publish
-from c4pipe.dedup.dedup_progress import watch_dedup
 from c4pipe.dedup.graph import dedup_work_files
+from c4pipe.dedup.progress import watch_dedup
 from c4pipe.dedup.publishers import STAGING
 from c4pipe.dedup.step import DedupPlan
 from c4pipe.errors import LostDataError
@@ -17,9 +17,9 @@ from c4pipe.jobs.corpus_plan import CorpusPlan
 from c4pipe.jobs.dropped_notes import note_unaudited
 from c4pipe.jobs.logs import LOG, key_values, log_cost
 from c4pipe.report.nothing_kept import nothing_kept
+from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import Workers
-from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner import run_job, spill_folder
 from c4pipe.runners.worker import cpu_seconds
 

@@ -14,7 +14,7 @@ from c4pipe.io.ends_digest import digest_ends
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import InputOpener
 from c4pipe.jobs.clean_plan import CleanPlan, WorkState, work_state
-from c4pipe.runners.progress import Progress
+from c4pipe.runners.events import Progress
 from c4pipe.wet.inputs import InputFile
 
 _REQUESTS = 16  # to a store, at the same time

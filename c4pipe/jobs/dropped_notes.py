@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from c4pipe.clean.dropped_pages import KeepDropped, sources_without_dropped
-from c4pipe.runners.progress import Progress
+from c4pipe.runners.events import Progress
 
 
 def note_unaudited(keep: KeepDropped, sources: Sequence[str], job: str, progress: Progress) -> None:

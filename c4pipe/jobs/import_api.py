@@ -13,7 +13,7 @@ from c4pipe.jobs.build_job import build, plan_build
 from c4pipe.jobs.options import TEXT_KIND, BuildOptions
 from c4pipe.jobs.text_inputs import make_layout
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.runners.progress import Progress
+from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 
 

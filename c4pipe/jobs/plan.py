@@ -10,7 +10,7 @@ from c4pipe.io.streams import InputOpener
 from c4pipe.jobs import measure
 from c4pipe.jobs.clean_plan import CleanPlan, note_wait
 from c4pipe.jobs.measure import Cost, Sizes
-from c4pipe.runners.progress import Progress
+from c4pipe.runners.events import Progress
 
 _TRIES = 4  # few, because a person waits for the answer
 

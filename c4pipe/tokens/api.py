@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from c4pipe.io.paths import storage_path
-from c4pipe.runners.progress import Progress, ProgressEvent
+from c4pipe.runners.events import Progress, ProgressEvent
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.tokens.token_files import TokenFileOptions, write
 from c4pipe.vocab.model import MODEL

@@ -26,8 +26,8 @@ from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, list_names, remove_tree, storage_path
 from c4pipe.objectives.rows import Counts
 from c4pipe.objectives.tokenizer import Tokenizer
+from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow, Step
-from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner import check_runner, run_job
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.vocab.model import load_model

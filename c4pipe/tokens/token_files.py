@@ -22,8 +22,8 @@ from c4pipe.io.atomic import make_folder, write_text
 from c4pipe.io.checked_json import read_intact_json, write_checked_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, list_names, remove_tree
+from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
-from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner import check_runner, run_job
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.tokens.join_parts import JoinParts, JoinTask
