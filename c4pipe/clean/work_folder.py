@@ -43,15 +43,6 @@ def set_aside(path: StoragePath) -> StoragePath:
     return path.with_name(name)
 
 
-def clear_abandoned(folder: StoragePath) -> None:
-    """Removes the incomplete files of a killed run from a folder.
-
-    No other run may write to the folder at the same time.
-    """
-    for abandoned in folder.glob(".*.tmp"):
-        abandoned.unlink(missing_ok=True)
-
-
 def read_headers_of(files: Iterable[StoragePath]) -> Iterator[WorkHeader]:
     """Yields the headers of work files, in order. Several are read at the same time, because a store answers slowly.
 

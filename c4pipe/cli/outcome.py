@@ -43,7 +43,7 @@ def corpus_status(options: argparse.Namespace, manifest: Mapping[str, Any], allo
 
 def report_nothing_kept(options: argparse.Namespace, recipe: "Recipe", counts: Mapping[str, int]) -> int:
     """Prints a warning where no page was kept, and returns the exit status: 4, or 0 where there are pages."""
-    from c4pipe.report.nothing_kept import nothing_kept
+    from c4pipe.report.funnel import nothing_kept
 
     warning = nothing_kept(recipe, counts)
     if warning:

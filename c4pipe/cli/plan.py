@@ -23,8 +23,7 @@ from c4pipe.errors import C4pipeError, UsageError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from c4pipe.jobs.measure import Cost, Sizes
-    from c4pipe.jobs.plan import Plan
+    from c4pipe.jobs.plan import Cost, Plan, Sizes
 
 
 def add_arguments(parser: Parser) -> None:
@@ -59,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
 
     from c4pipe.cli.progress import BAR_SECONDS, ProgressBar
     from c4pipe.corpus.writer import parse_formats
-    from c4pipe.jobs.clean_plan import plan_clean
+    from c4pipe.jobs.clean import plan_clean
     from c4pipe.jobs.options import CRAWL_KINDS, check_input_kind
     from c4pipe.jobs.plan import ASSUMPTIONS, Plan, make_plan
     from c4pipe.runners.events import Progress

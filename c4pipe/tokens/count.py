@@ -12,14 +12,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from c4pipe.clean.work_folder import clear_abandoned
 from c4pipe.corpus.manifest import MANIFEST, SHARD_PATH
 from c4pipe.corpus.opened import Corpus, open_language
 from c4pipe.corpus.reader import Shard, read_shard
 from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.io import schema
-from c4pipe.io.atomic import make_folder, write_text
+from c4pipe.io.atomic import clear_abandoned, make_folder, write_text
 from c4pipe.io.checked_json import read_checked_json, read_intact_json, write_checked_json
 from c4pipe.io.json_file import read_json
 from c4pipe.io.lock import only_run

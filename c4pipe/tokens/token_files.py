@@ -11,14 +11,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from c4pipe.clean.work_folder import clear_abandoned
 from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.corpus.opened import Corpus, open_language
 from c4pipe.corpus.reader import Shard
 from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io import schema
-from c4pipe.io.atomic import make_folder, write_text
+from c4pipe.io.atomic import clear_abandoned, make_folder, write_text
 from c4pipe.io.checked_json import read_intact_json, write_checked_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, list_names, remove_tree

@@ -6,8 +6,7 @@ import pytest
 
 from c4pipe.dedup import finish, write
 from c4pipe.dedup.progress import StepTally, read_tallies, share_done
-from c4pipe.jobs.corpus_plan import plan_dedup
-from c4pipe.jobs.dedup_job import dedup
+from c4pipe.jobs.dedup import dedup, plan_dedup
 from c4pipe.jobs.options import DedupOptions
 from c4pipe.runners.events import Progress, ProgressEvent
 from c4pipe.runners.runner_options import RunnerOptions

@@ -20,8 +20,7 @@ from c4pipe.clean.work_file import WorkWriter
 from c4pipe.filters.sentences import SentenceSplitter
 from c4pipe.filters.spans import span_hashes, unit_hashes
 from c4pipe.filters.urls import capture_hash, is_validation, normalise_url, url_key, url_md5
-from c4pipe.jobs.corpus_plan import plan_dedup
-from c4pipe.jobs.dedup_job import dedup
+from c4pipe.jobs.dedup import dedup, plan_dedup
 from c4pipe.jobs.options import DedupOptions
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe import Recipe
