@@ -6,8 +6,7 @@ from pathlib import Path
 
 from c4pipe.clean.examples import EXAMPLES_ENDING
 from c4pipe.clean.missing import MISSING_ENDING
-from c4pipe.clean.work_file import WorkHeader
-from c4pipe.clean.work_reader import read_header
+from c4pipe.clean.work_file import WorkHeader, read_header
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import StoragePath, list_names
 from c4pipe.recipes.recipe import Recipe

@@ -13,9 +13,8 @@ from c4pipe.clean.annotated_folder import check_annotated, check_annotated_file
 from c4pipe.clean.dropped_pages import KeepDropped, sources_without_dropped
 from c4pipe.clean.progress import watch_clean
 from c4pipe.clean.steps import CleanWetFile
-from c4pipe.clean.work_file import WorkHeader
+from c4pipe.clean.work_file import WorkHeader, check_pages, read_header
 from c4pipe.clean.work_folder import check_done, check_ends, read_headers_of, set_aside, work_path
-from c4pipe.clean.work_reader import check_pages, read_header
 from c4pipe.errors import C4pipeError, DamagedFileError, LostDataError, UsageError
 from c4pipe.io.atomic import clear_abandoned
 from c4pipe.io.ends_digest import digest_ends

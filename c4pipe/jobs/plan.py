@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from c4pipe.clean.file_cleaner import WetFileCleaner
+from c4pipe.clean.work_file import read_header
 from c4pipe.clean.work_folder import work_path
-from c4pipe.clean.work_reader import read_header
 from c4pipe.corpus.writer import FORMATS
 from c4pipe.dedup.near_pages import BAND_ROW
 from c4pipe.display.units import format_count

@@ -12,8 +12,7 @@ import pytest
 from rich.console import Console
 
 from c4pipe.clean.file_cleaner import WetFileCleaner
-from c4pipe.clean.progress import NoteReader, NoteWriter, watch_clean
-from c4pipe.clean.slow_watch import SlowLimits
+from c4pipe.clean.progress import NoteReader, NoteWriter, SlowLimits, watch_clean
 from c4pipe.cli import main
 from c4pipe.cli.progress import ProgressBar
 from c4pipe.io.paths import list_names

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from c4pipe.clean.work_reader import read_kept
+from c4pipe.clean.work_file import read_kept
 from c4pipe.dedup import finish, occurrences, shuffle, write
 from c4pipe.dedup.shuffle import SHUFFLES, unpack
 from c4pipe.dedup.step import RowStep

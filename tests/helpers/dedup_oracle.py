@@ -15,8 +15,7 @@ import pyarrow.parquet as pq
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
-from c4pipe.clean.kept_pages import KeptPage
-from c4pipe.clean.work_file import WorkWriter
+from c4pipe.clean.work_file import KeptPage, WorkWriter
 from c4pipe.filters.sentences import SentenceSplitter
 from c4pipe.filters.spans import span_hashes, unit_hashes
 from c4pipe.filters.urls import capture_hash, is_validation, normalise_url, url_key, url_md5
