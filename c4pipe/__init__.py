@@ -81,7 +81,7 @@ _MODULES = {
     "import_text": "c4pipe.jobs.api",
     "open_corpus": "c4pipe.corpus.opened",
     "train_vocabulary": "c4pipe.vocab.job",
-    "write_token_files": "c4pipe.tokens.api",
+    "write_token_files": "c4pipe.tokens.files",
 }
 """The modules of the names that are imported when they are first used."""
 
