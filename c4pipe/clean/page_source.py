@@ -7,7 +7,7 @@ from c4pipe.clean.annotated_file import AnnotatedHeader, annotated_rows, read_an
 from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.known_facts import KnownFacts
 from c4pipe.clean.operations import Operation
-from c4pipe.clean.worker_notes import PositionWriter
+from c4pipe.clean.progress import PositionWriter
 from c4pipe.io.byte_stream import ByteStream
 from c4pipe.io.ends_digest import EndsDigest
 from c4pipe.io.paths import StoragePath

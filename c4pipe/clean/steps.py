@@ -9,7 +9,7 @@ from c4pipe.clean import missing
 from c4pipe.clean.annotated_folder import Annotate
 from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.clean.file_cleaner import WetFileCleaner
-from c4pipe.clean.worker_notes import NoteWriter, PositionWriter
+from c4pipe.clean.progress import NoteWriter, PositionWriter
 from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError
 from c4pipe.io.ends_digest import digest_ends

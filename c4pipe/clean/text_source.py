@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from c4pipe.clean.operations import Operation
-from c4pipe.clean.worker_notes import PositionWriter
+from c4pipe.clean.progress import PositionWriter
 from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError
 from c4pipe.io.paths import StoragePath

@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     from c4pipe.jobs.clean import plan_clean
     from c4pipe.jobs.options import CRAWL_KINDS, check_input_kind
     from c4pipe.jobs.plan import ASSUMPTIONS, Plan, make_plan
-    from c4pipe.runners.progress import Progress
+    from c4pipe.runners.events import Progress
 
     check_input_kind(options.input_kind, CRAWL_KINDS)
     formats = parse_formats(options.format)

@@ -29,7 +29,7 @@ from c4pipe.recipes import blocked_lists
 from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.recipes.robots_list import RobotsList
 from c4pipe.report.html_page import TOGETHER
-from c4pipe.runners.progress import Progress
+from c4pipe.runners.events import Progress, Status
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep
 
@@ -91,8 +91,8 @@ def count_opt_outs(corpus: Corpus, folder: StoragePath, lists: Path, runner: Run
             {f"{number:06}.json": shard for number, shard in enumerate(shards)},
             lambda written, total: "the runner ended without counting the pages of the corpus",
         )
-        words = f"reading {len(shards):,} shards, {corpus.pages:,} pages"
-        with progress.show("opt-outs", folder, lambda: (0.0, words)):
+        status = Status(0.0, f"reading {len(shards):,} shards, {corpus.pages:,} pages")
+        with progress.show("opt-outs", folder, lambda: status):
             scan.run(runner, progress)
         refused, hosts, cut = _add_up(scan.parts())
     content = {

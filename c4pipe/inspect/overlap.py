@@ -33,7 +33,7 @@ from c4pipe.io.atomic import AtomicFile, make_folder, naming
 from c4pipe.io.parquet_footer import sign_footer
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.recipes.evaluation_lists import read_examples
-from c4pipe.runners.progress import Progress, ProgressEvent
+from c4pipe.runners.events import Progress, ProgressEvent
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep
 

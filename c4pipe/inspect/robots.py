@@ -26,7 +26,7 @@ from c4pipe.io.retry import NetworkOptions
 from c4pipe.io.streams import InputOpener
 from c4pipe.recipes import blocked_lists
 from c4pipe.recipes.robots_list import RobotsWriter
-from c4pipe.runners.progress import Progress
+from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep
 from c4pipe.wet.inputs import InputFile, Selection, find_inputs

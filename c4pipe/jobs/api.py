@@ -21,7 +21,7 @@ from c4pipe.jobs.dedup import dedup, plan_dedup
 from c4pipe.jobs.import_text import make_layout
 from c4pipe.jobs.options import TEXT_KIND, BuildOptions, CleanOptions, DedupOptions, bytes_per_worker, make_annotate
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.runners.progress import Progress, ProgressEvent
+from c4pipe.runners.events import Progress, ProgressEvent
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.wet.inputs import COMMON_CRAWL, Selection, parse_slice
 from c4pipe.wet.text_layout import TextLayout

@@ -14,9 +14,9 @@ from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus.layout import MAX_SHARDS, SHARD_BYTES, Layout
 from c4pipe.corpus.writer import FORMATS, shard_name
 from c4pipe.dedup import publish
-from c4pipe.dedup.dedup_progress import watch_dedup
 from c4pipe.dedup.graph import dedup_work_files
 from c4pipe.dedup.near_pages import BAND_ROW
+from c4pipe.dedup.progress import watch_dedup
 from c4pipe.dedup.publishers import STAGING
 from c4pipe.dedup.shuffle import bucket_bits, group_size
 from c4pipe.dedup.step import DedupPlan
@@ -33,9 +33,9 @@ from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.report.funnel import nothing_kept
 from c4pipe.runners import control_totals
+from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import Workers
-from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner import check_runner, run_job, spill_folder
 from c4pipe.runners.worker import cpu_seconds
 

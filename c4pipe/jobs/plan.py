@@ -23,7 +23,7 @@ from c4pipe.jobs.dedup import dedup, plan_dedup
 from c4pipe.jobs.options import DedupOptions
 from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.recipe_lists import LISTS_FOLDER
-from c4pipe.runners.progress import Progress, State
+from c4pipe.runners.events import Progress, Status
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.wet.inputs import InputFile
 
@@ -133,8 +133,9 @@ def measure_cost(plan: CleanPlan, formats: Sequence[str], count: int, sources: I
         files = spread(plan.files, count)
         slices: list[_Slice] = []
 
-        def look() -> State:
-            return len(slices) / len(files), f"{len(slices)} of {format_count(len(files), 'slice')} cleaned"
+        def look() -> Status:
+            words = f"{len(slices)} of {format_count(len(files), 'slice')} cleaned"
+            return Status(len(slices) / len(files), words)
 
         with progress.show("measure", Path(folder), look):
             for number, file in enumerate(files):

@@ -22,7 +22,7 @@ from c4pipe.io.atomic import clear_abandoned, write_text
 from c4pipe.io.checked_json import read_intact_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, list_names, remove_tree, storage_path
-from c4pipe.runners.progress import Progress, ProgressEvent
+from c4pipe.runners.events import Progress, ProgressEvent
 from c4pipe.runners.runner import check_runner
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import IDENTITY, Scan, prepare_folder

@@ -20,8 +20,8 @@ from c4pipe.io.atomic import AtomicFile, clear_abandoned, write_bytes, write_tex
 from c4pipe.io.checked_json import read_checked_json, read_intact_json, write_checked_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, file_sizes, list_names, remove_tree, storage_path
+from c4pipe.runners.events import Progress, ProgressEvent
 from c4pipe.runners.flow import Flow
-from c4pipe.runners.progress import Progress, ProgressEvent
 from c4pipe.runners.runner import check_runner, run_job, spill_folder
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, prepare_folder
@@ -377,7 +377,7 @@ def _train(plan: VocabPlan, portions: Sequence[Portion], progress: Progress) -> 
         "target": str(model.path.absolute()),
     }
     try:
-        with progress.show("train", log.path.parent, lambda: train.state(log.path, settings.size)):
+        with progress.show("train", log.path.parent, lambda: train.status(log.path, settings.size)):
             answer = train.run(task, log.path)
         data = model.path.read_bytes()
         model.publish()

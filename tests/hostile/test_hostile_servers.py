@@ -16,7 +16,7 @@ from c4pipe.io.http import Download
 from c4pipe.io.retry import DownloadError, NetworkOptions
 from c4pipe.jobs.clean import clean, plan_clean
 from c4pipe.jobs.options import CleanOptions
-from c4pipe.runners.progress import Progress
+from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.wet.inputs import Selection, find_inputs
 from tests.helpers.crawls import CRAWL, LISTS, SAMPLES
