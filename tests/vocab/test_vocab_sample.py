@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c4pipe.errors import C4pipeError, DamagedFileError, UsageError
-from c4pipe.runners.progress import Progress
+from c4pipe.runners.events import Progress
 from c4pipe.runners.runner import run_job
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan
