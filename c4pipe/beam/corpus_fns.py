@@ -22,7 +22,7 @@ from c4pipe.errors import C4pipeError, LostDataError
 from c4pipe.filters.language import UNKNOWN
 from c4pipe.filters.urls import is_validation, normalise_url, page_key
 from c4pipe.io.paths import StoragePath, storage_path
-from c4pipe.jobs import corpus_plan
+from c4pipe.jobs import dedup
 from c4pipe.runners import control_totals
 from c4pipe.runners.control_totals import Report
 
@@ -135,10 +135,10 @@ class BeginCorpus(beam.DoFn):
                 "keep: drop these pages before, or give languages=[...]"
             )
         layout = Layout.plan(languages, text_bytes, options.shards)
-        corpus_plan.check_shards(layout, text_bytes)
+        dedup.check_shards(layout, text_bytes)
         inputs = sorted((file["name"], file["bytes"], file["ends_sha256"]) for file in element.get("inputs", ()))
         identity = {
-            **corpus_plan.corpus_identity(recipe, self._rules.lists.digests, inputs, options.formats),
+            **dedup.corpus_identity(recipe, self._rules.lists.digests, inputs, options.formats),
             "train_shards": dict(zip(layout.languages, layout.train_shards, strict=True)),
         }
         extensions = [FORMATS[name].extension for name in options.formats]

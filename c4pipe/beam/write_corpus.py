@@ -19,7 +19,7 @@ from c4pipe.corpus.writer import parse_formats
 from c4pipe.dedup import publish
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import storage_path
-from c4pipe.jobs import corpus_plan
+from c4pipe.jobs import dedup
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.recipe_lists import Lists
@@ -81,7 +81,7 @@ class WriteCorpus(PageTransform):
         self._folder = storage_path(os.fspath(path)).absolute()
         self._formats = parse_formats(formats if isinstance(formats, str) else ",".join(formats))
         self._shards = shards
-        corpus_plan.check_output(self._folder, self._formats, shards)
+        dedup.check_output(self._folder, self._formats, shards)
         named = recipe is not None
         self._rules = (
             ListedRecipe.choose(recipe, languages, lists, links, language_model)

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from c4pipe.clean.annotation_columns import annotated_schema
-from c4pipe.clean.header_schema import checked_annotation
-from c4pipe.clean.work_file import utf8_size
+from c4pipe.clean.work_file import checked_annotation, utf8_size
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.io import schema
 from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors

@@ -16,10 +16,9 @@ from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.verdicts import Verdict
 from c4pipe.clean.work_file import utf8_size
-from c4pipe.clean.work_folder import clear_abandoned
 from c4pipe.errors import UsageError
 from c4pipe.filters.urls import normalise_url, url_key
-from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
+from c4pipe.io.atomic import AtomicFile, clear_abandoned, make_folder, name_os_errors
 from c4pipe.io.paths import StoragePath, list_names, storage_path
 
 DROPPED_FOLDER = "_dropped"

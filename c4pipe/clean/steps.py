@@ -9,8 +9,7 @@ from c4pipe.clean import missing
 from c4pipe.clean.annotated_folder import Annotate
 from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.clean.file_cleaner import WetFileCleaner
-from c4pipe.clean.file_positions import PositionWriter
-from c4pipe.clean.worker_notes import NoteWriter
+from c4pipe.clean.progress import NoteWriter, PositionWriter
 from c4pipe.errors import C4pipeError
 from c4pipe.io.downloads import DownloadError, NetworkOptions
 from c4pipe.io.object_store import SCHEMES

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from c4pipe.clean.file_positions import PositionWriter
 from c4pipe.clean.operations import Operation
+from c4pipe.clean.progress import PositionWriter
 from c4pipe.errors import C4pipeError
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import WebPath

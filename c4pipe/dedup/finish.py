@@ -18,9 +18,8 @@ from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.examples import EXAMPLES_PER_FILE, PASSED, Example, SmallestKeys, make_example
 from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.verdicts import DROPPED_LANGUAGE
-from c4pipe.clean.work_file import PAGE_COLUMNS
+from c4pipe.clean.work_file import PAGE_COLUMNS, read_kept, read_stale
 from c4pipe.clean.work_folder import find_work_files
-from c4pipe.clean.work_reader import read_kept, read_stale
 from c4pipe.dedup import near_duplicates, shuffle, write
 from c4pipe.dedup.near_duplicates import HOSTS, NearDuplicates
 from c4pipe.dedup.near_pages import PAIR

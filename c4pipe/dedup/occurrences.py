@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.clean.work_reader import read_kept, url_rows
+from c4pipe.clean.work_file import read_kept, url_rows
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.near_pages import PAIR
 from c4pipe.dedup.shuffle import STALE_ROW

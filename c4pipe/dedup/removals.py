@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from c4pipe.clean.work_reader import row_groups
+from c4pipe.clean.work_file import row_groups
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.survivors import Places
 from c4pipe.errors import C4pipeError

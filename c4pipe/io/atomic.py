@@ -100,3 +100,12 @@ def write_bytes(target: StoragePath, data: bytes) -> None:
         file.publish()
     finally:
         file.discard()
+
+
+def clear_abandoned(folder: StoragePath) -> None:
+    """Removes the incomplete files of a killed run from a folder.
+
+    No other run may write to the folder at the same time.
+    """
+    for abandoned in folder.glob(".*.tmp"):
+        abandoned.unlink(missing_ok=True)

@@ -8,7 +8,7 @@ import pytest
 
 import c4pipe
 from c4pipe.cli import main
-from c4pipe.runners.progress import ProgressEvent
+from c4pipe.runners.events import ProgressEvent
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTS = ROOT / "samples" / "lists"

@@ -1,4 +1,4 @@
-"""Files of text as inputs of job 1: which there are, and whether they have what they are read for."""
+"""Finds text files for `import`, and checks that each has the needed columns."""
 
 import contextlib
 import re

@@ -8,13 +8,11 @@ from c4pipe.dedup import publish
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io.paths import list_names
 from c4pipe.jobs.annotated_inputs import check_annotate_folder
-from c4pipe.jobs.clean_job import clean
-from c4pipe.jobs.clean_plan import CleanPlan, plan_clean
-from c4pipe.jobs.corpus_plan import check_output, corpus_identity, plan_dedup
-from c4pipe.jobs.dedup_job import dedup
+from c4pipe.jobs.clean import CleanPlan, clean, plan_clean
+from c4pipe.jobs.dedup import check_output, corpus_identity, dedup, plan_dedup
 from c4pipe.jobs.options import BuildOptions
+from c4pipe.runners.events import Progress
 from c4pipe.runners.local_flow import Workers
-from c4pipe.runners.progress import Progress
 
 
 @dataclass(frozen=True)
