@@ -28,7 +28,7 @@ setup: .venv/c4pipe.stamp
 	PYTHON="$(PYTHON)" scripts/venv
 	@touch $@
 
-PACKAGE = .venv/venv.stamp pyproject.toml scripts/install $(wildcard c4pipe/native/*.c)
+PACKAGE = .venv/venv.stamp pyproject.toml scripts/install $(wildcard c4pipe/native/*.c c4pipe/native/text/*)
 
 .venv/c4pipe.stamp: $(PACKAGE) requirements/setup.txt
 	PYTHON="$(PYTHON)" scripts/install setup

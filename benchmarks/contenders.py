@@ -150,7 +150,7 @@ def corpus_pages(folder: Path, output: str) -> int:
 
 def work_pages(folder: Path, output: str) -> int:
     """Counts the pages that job 1 leaves for dedup."""
-    from c4pipe.clean.work_reader import read_header
+    from c4pipe.clean.work_file import read_header
 
     return sum(read_header(path).counts["pages.cleaned"] for path in (folder / "out").glob("*.parquet"))
 

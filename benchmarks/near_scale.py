@@ -17,8 +17,7 @@ from pathlib import Path
 import numpy as np
 from measuring import Scale, folder_bytes, watch
 
-from c4pipe.clean.kept_pages import KeptPage
-from c4pipe.clean.work_file import WorkWriter, work_schema
+from c4pipe.clean.work_file import KeptPage, WorkWriter, work_schema
 from c4pipe.filters import minhash
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe, step

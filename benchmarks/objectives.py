@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from c4pipe import read
-from c4pipe.objectives import encoder_objectives, objective
+from c4pipe.objectives import objective
 from c4pipe.objectives.batches import Batches
-from c4pipe.objectives.decoder_objectives import for_decoder
-from c4pipe.objectives.objective import Objective
+from c4pipe.objectives.objective import Objective, for_decoder
 from c4pipe.objectives.packing import Packer, batch_of
-from c4pipe.objectives.rng import Rng
-from c4pipe.objectives.rows import Features, Rows, framed
+from c4pipe.objectives.rows import Features, Rng, Rows, framed
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.objectives.ul2 import ul2
 
@@ -56,8 +54,8 @@ def objectives(tokenizer: Tokenizer) -> list[Objective]:
     return [
         *(make(ids) for make in plain),
         objective.albert(ids, words, ends),
-        encoder_objectives.masked_lm(ids, words),
-        encoder_objectives.next_sentence(ids, words, ends),
+        objective.masked_lm(ids, words),
+        objective.next_sentence(ids, words, ends),
         ul2(ids, 384),  # 512 inputs need more than T5's 100 sentinels
         for_decoder(objective.span_corruption(ids)),
     ]

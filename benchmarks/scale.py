@@ -18,8 +18,7 @@ from pathlib import Path
 import numpy as np
 from measuring import folder_bytes, machine, watch
 
-from c4pipe.clean.kept_pages import KeptPage
-from c4pipe.clean.work_file import WorkWriter
+from c4pipe.clean.work_file import KeptPage, WorkWriter
 from c4pipe.filters.spans import U64
 from c4pipe.recipes.presets import C4
 

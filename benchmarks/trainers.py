@@ -21,7 +21,7 @@ def start():
 
 C4PIPE = """
 from c4pipe import read
-from c4pipe.objectives import encoder_objectives, objective
+from c4pipe.objectives import objective
 from c4pipe.objectives.batches import Batches
 from c4pipe.objectives.tokenizer import Tokenizer
 
@@ -147,7 +147,7 @@ class Trainer(NamedTuple):
     is_peer: bool = True
 
 
-SPANS, MASKED = "objective.span_corruption(tokenizer.ids)", "encoder_objectives.masked_lm(tokenizer.ids)"
+SPANS, MASKED = "objective.span_corruption(tokenizer.ids)", "objective.masked_lm(tokenizer.ids)"
 PEERS = {
     "c4pipe-spans": Trainer("c4pipe, span corruption", C4PIPE.format(make=SPANS), False),
     "seqio-spans": Trainer("seqio and t5, span corruption", SEQIO),

@@ -27,11 +27,9 @@ if TYPE_CHECKING:
     from c4pipe.clean.verdicts import LineVerdict, PageVerdict, RuleVerdict
     from c4pipe.corpus.opened import Corpus, open_corpus
     from c4pipe.inspect.overlap import FileOverlap, Match, Overlap, find_overlap
-    from c4pipe.jobs.api import build_corpus, clean_files, dedup_files
-    from c4pipe.jobs.import_api import import_text
-    from c4pipe.jobs.text_api import explain_text
+    from c4pipe.jobs.api import build_corpus, clean_files, dedup_files, explain_text, import_text
     from c4pipe.recipes.recipe import Recipe
-    from c4pipe.runners.progress import ProgressEvent
+    from c4pipe.runners.events import ProgressEvent
     from c4pipe.tokens import write_token_files
     from c4pipe.vocab import train_vocabulary
 
@@ -72,18 +70,18 @@ _MODULES = {
     "Match": "c4pipe.inspect.overlap",
     "Overlap": "c4pipe.inspect.overlap",
     "PageVerdict": "c4pipe.clean.verdicts",
-    "ProgressEvent": "c4pipe.runners.progress",
+    "ProgressEvent": "c4pipe.runners.events",
     "Recipe": "c4pipe.recipes.recipe",
     "RuleVerdict": "c4pipe.clean.verdicts",
     "build_corpus": "c4pipe.jobs.api",
     "clean_files": "c4pipe.jobs.api",
     "dedup_files": "c4pipe.jobs.api",
-    "explain_text": "c4pipe.jobs.text_api",
+    "explain_text": "c4pipe.jobs.api",
     "find_overlap": "c4pipe.inspect.overlap",
-    "import_text": "c4pipe.jobs.import_api",
+    "import_text": "c4pipe.jobs.api",
     "open_corpus": "c4pipe.corpus.opened",
     "train_vocabulary": "c4pipe.vocab.job",
-    "write_token_files": "c4pipe.tokens.api",
+    "write_token_files": "c4pipe.tokens.files",
 }
 """The modules of the names that are imported when they are first used."""
 

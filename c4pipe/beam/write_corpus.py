@@ -34,7 +34,7 @@ from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.filters.language import UNKNOWN
 from c4pipe.filters.urls import is_validation, normalise_url, page_key
 from c4pipe.io.paths import StoragePath, storage_path
-from c4pipe.jobs import corpus_plan
+from c4pipe.jobs import dedup
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.recipe_lists import Lists
@@ -97,7 +97,7 @@ class WriteCorpus(PageTransform):
         self._folder = storage_path(os.fspath(path)).absolute()
         self._formats = parse_formats(formats if isinstance(formats, str) else ",".join(formats))
         self._shards = shards
-        corpus_plan.check_output(self._folder, self._formats, shards)
+        dedup.check_output(self._folder, self._formats, shards)
         named = recipe is not None
         self._rules = (
             ListedRecipe.choose(recipe, languages, lists, links, language_model)
@@ -265,10 +265,10 @@ class BeginCorpus(beam.DoFn):
                 "keep: drop these pages before, or give languages=[...]"
             )
         layout = Layout.plan(languages, text_bytes, options.shards)
-        corpus_plan.check_shards(layout, text_bytes)
+        dedup.check_shards(layout, text_bytes)
         inputs = sorted((file["name"], file["bytes"], file["ends_sha256"]) for file in element.get("inputs", ()))
         identity = {
-            **corpus_plan.corpus_identity(recipe, self._rules.lists.digests, inputs, options.formats),
+            **dedup.corpus_identity(recipe, self._rules.lists.digests, inputs, options.formats),
             "train_shards": dict(zip(layout.languages, layout.train_shards, strict=True)),
         }
         extensions = [FORMATS[name].extension for name in options.formats]

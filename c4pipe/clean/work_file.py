@@ -5,26 +5,38 @@ other page is a tombstone: it has only the key of the URL, the time of capture a
 capture of a URL is the newest one in the crawl, also where a rule dropped it.
 """
 
+import contextlib
+import functools
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from c4pipe.clean.kept_pages import KeptPage, RowGroup
+from c4pipe.errors import DamagedFileError, UsageError
+from c4pipe.filters.duplicates import URL_ROW, Rows
+from c4pipe.filters.minhash import U16
+from c4pipe.filters.spans import U64
+from c4pipe.io import schema
 from c4pipe.io.atomic import AtomicFile
-from c4pipe.io.parquet_footer import sign_footer
+from c4pipe.io.parquet_footer import open_parquet, read_footer, sign_footer
 from c4pipe.io.paths import StoragePath
+from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe_lists import LIST_NAMES
+from c4pipe.recipes.stored_recipe import check_recipe
 
 VERSION = 4
 """The version of this format. Reading a work file of another version is an error."""
 
 HEADER_KEY = b"c4pipe"
 """The key of the header in the metadata of the Parquet file."""
-_GROUP_BYTES = 32 * 1024 * 1024  # text of a row group, which limits the memory of writer and reader
-_GROUP_ROWS = 64 * 1024
 
 SCHEMA = pa.schema(
     [
@@ -53,6 +65,48 @@ NEAR_COLUMNS = [
 
 PAGE_COLUMNS = [name for name in SCHEMA.names if name not in ("url_key", "captured", "tie", "span_hashes")]
 """The columns that deduplication needs to write a page to the corpus."""
+
+_GROUP_BYTES = 32 * 1024 * 1024  # text of a row group, which limits the memory of writer and reader
+_GROUP_ROWS = 64 * 1024
+_SMALL_COLUMNS = ("page_key", "url", "timestamp", "language", "language_probability", "validation", "dropped")
+_small_values = attrgetter(*_SMALL_COLUMNS)
+_TOMBSTONE = (None,) * len(_SMALL_COLUMNS)
+
+_UNREADABLE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
+"""What Arrow raises for a file that is missing or damaged."""
+
+_COUNTS = schema.mapping(schema.text(), schema.whole())
+_CRAWL = schema.text(".{0,200}", "the name of a crawl")
+_FIELDS = schema.record(
+    {
+        "source": schema.FILE_NAME,
+        "source_bytes": schema.whole(),
+        "ends_sha256": schema.text(),
+        "recipe": schema.record({}),  # `_recipe` checks it, once for all files that have the same
+        "fingerprint": schema.text(),
+        "lists": schema.mapping(schema.choice(*LIST_NAMES), schema.DIGEST),
+        "rows": schema.whole(),
+        "spans": schema.whole(),
+        "text_bytes": _COUNTS,
+        "counts": _COUNTS,
+        "crawl": _CRAWL,
+    }
+)
+_ANNOTATION = schema.record(
+    {
+        "source": schema.FILE_NAME,
+        "source_bytes": schema.whole(),
+        "ends_sha256": schema.text(),
+        "recipe": schema.record({}),
+        "fingerprint": schema.text(),
+        "lists": schema.mapping(schema.choice(*LIST_NAMES), schema.DIGEST),
+        "language_labels": schema.whole(),
+        "c4pipe": schema.text(),
+        "rows": schema.whole(),
+        "damage": _COUNTS,
+        "crawl": _CRAWL,
+    }
+)
 
 
 def work_schema(recipe: Recipe) -> pa.Schema:
@@ -89,6 +143,43 @@ class WorkHeader:
     text_bytes: Mapping[str, int]
     counts: Mapping[str, int]
     crawl: str
+
+
+@dataclass  # not frozen: that would take four times as long
+class KeptPage:
+    """A page that passed `clean`.
+
+    Attributes:
+        page_key: a hash that decides the page's place in the corpus; the page with the smallest key keeps a repeated
+            span.
+        url: the URL, as it was crawled.
+        text: the text after cleaning.
+        encoded: the same in UTF-8.
+        timestamp: the WARC date, as it was crawled.
+        language: the detected language, or None where there is none.
+        language_probability: the probability of that language, or None.
+        validation: whether the page belongs to the validation split.
+        dropped: the rule of the `final` stage that drops the page, if the page loses no repeated span.
+        unit_starts: the offset at which each unit (sentence or line) starts, in characters of the text.
+        span_hashes: the hash of each span, in the order of the first units.
+        band_hashes: the hash of each band of the signature (see `filters.minhash`); none where the rule
+            `near_duplicate` has nothing to compare.
+        minima: the last 16 bits of each minimum of the signature.
+    """
+
+    page_key: int
+    url: str
+    text: str
+    encoded: bytes
+    timestamp: str
+    language: str | None
+    language_probability: float | None
+    validation: bool
+    dropped: str | None
+    unit_starts: Sequence[int]
+    span_hashes: U64
+    band_hashes: U64 | tuple[()] = ()
+    minima: U16 | tuple[()] = ()
 
 
 class WorkWriter:
@@ -174,6 +265,258 @@ class WorkWriter:
         if self._group.ties:
             self._writer.write_table(self._group.table(self._schema))
             self._group = RowGroup()
+
+
+class RowGroup:
+    """The pages of a row group, in columns: those that are large as bytes, which Arrow takes without a copy.
+
+    Attributes:
+        text: the texts so far, in UTF-8.
+        ties: the column `tie`.
+    """
+
+    def __init__(self) -> None:
+        self._keys, self._captured, self.ties = array("Q"), array("q"), array("Q")
+        self._small: list[tuple[Any, ...]] = []
+        self.text, self._text_ends = bytearray(), array("i", [0])
+        self._starts, self._start_ends = array("I"), array("i", [0])
+        self._spans, self._span_ends = array("Q"), array("i", [0])
+        self._bands, self._band_ends = array("Q"), array("i", [0])
+        self._minima: list[bytes] = []
+        self._characters: list[int | None] = []
+
+    def add(self, url_key: int, captured: int, tie: int, page: KeptPage | None) -> int:
+        """Adds a page (see `WorkWriter.add`), and returns how many bytes its text has."""
+        before = len(self.text)
+        self._keys.append(url_key)
+        self._captured.append(captured)
+        self.ties.append(tie)
+        if page is None:
+            self._small.append(_TOMBSTONE)
+            self._minima.append(b"")
+            self._characters.append(None)
+        else:
+            self._small.append(_small_values(page))
+            self._minima.append(bytes(page.minima))
+            self._characters.append(len(page.text))
+            self.text += page.encoded
+            self._starts.extend(page.unit_starts)
+            self._spans.frombytes(page.span_hashes.tobytes())
+            if isinstance(page.band_hashes, np.ndarray):
+                self._bands.frombytes(page.band_hashes.tobytes())
+        self._text_ends.append(len(self.text))
+        self._start_ends.append(len(self._starts))
+        self._span_ends.append(len(self._spans))
+        self._band_ends.append(len(self._bands))
+        return len(self.text) - before
+
+    def table(self, schema: pa.Schema) -> pa.Table:
+        """Returns the pages as a table; nothing can be added after that."""
+        columns = {
+            name: pa.array(values, schema.field(name).type)
+            for name, values in zip(_SMALL_COLUMNS, zip(*self._small, strict=True), strict=True)
+        }
+        is_kept = np.array([each is not _TOMBSTONE for each in self._small])
+        validity = pa.py_buffer(np.packbits(is_kept, bitorder="little"))
+        ends, text = pa.py_buffer(self._text_ends), pa.py_buffer(self.text)
+        columns |= {
+            "url_key": _column(self._keys, pa.uint64()),
+            "captured": _column(self._captured, pa.int64()),
+            "tie": _column(self.ties, pa.uint64()),
+            "text": pa.StringArray.from_buffers(len(is_kept), ends, text, validity),
+            "unit_starts": _lists(self._starts, pa.uint32(), self._start_ends),
+            "span_hashes": _lists(self._spans, pa.uint64(), self._span_ends),
+        }
+        if "minima" in schema.names:
+            columns["band_hashes"] = _lists(self._bands, pa.uint64(), self._band_ends)
+            columns["minima"] = pa.array(self._minima, pa.binary())
+            columns["characters"] = pa.array(self._characters, pa.uint32())
+        return pa.table([columns[name] for name in schema.names], schema)
+
+
+def _column(values: "array[int]", each: pa.DataType) -> pa.Array:
+    """Returns a column of the values. Arrow would take them from NumPy, too, but imports `numpy.ma` for it."""
+    return pa.Array.from_buffers(each, len(values), [None, pa.py_buffer(values)])
+
+
+def _lists(values: "array[int]", each: pa.DataType, ends: "array[int]") -> pa.ListArray:
+    """Builds a list column from flat values and offsets."""
+    return pa.ListArray.from_arrays(_column(ends, pa.int32()), _column(values, each))
+
+
+def read_header(path: StoragePath) -> WorkHeader:
+    """Returns the metadata of a work file.
+
+    Raises UsageError where the file can't be read or is of another version, DamagedFileError where it is no work file,
+    or was changed since it was written.
+    """
+    with (
+        _reading(path, "can't be read as a work file"),
+        path.open("rb") if isinstance(path, Path) else path.open() as file,
+    ):
+        return _header(path, *read_footer(file))
+
+
+def _header(path: StoragePath, footer: pq.FileMetaData, is_signed: bool) -> WorkHeader:
+    metadata = footer.metadata or {}
+    if HEADER_KEY not in metadata:
+        raise _damaged(path, f"{path} is no work file: c4pipe clean did not write it")
+    values = schema.parse_json(metadata[HEADER_KEY], schema.record({"version": schema.anything}))
+    if values["version"] != VERSION:
+        raise UsageError(
+            f"{path} has work file version {schema.shown(values['version'])}, and this c4pipe reads version {VERSION}: "
+            "another release of c4pipe wrote it; clean its input file again, with a new --work folder"
+        )
+    if not is_signed:
+        raise _damaged(path, f"{path} can't be read as a work file: its footer has no digest")
+    # `footer.schema` and the footer would refer to each other: 33 KB for each file, until cycles are searched
+    recipe = checked_recipe(values, footer.num_rows, pq.ParquetSchema(footer).to_arrow_schema())
+    return WorkHeader(**{each.name: values[each.name] for each in fields(WorkHeader)} | {"recipe": recipe})
+
+
+def checked_recipe(values: Mapping[str, Any], rows: int, columns: pa.Schema) -> Recipe:
+    """Checks the header of a work file of this version, and returns its recipe.
+
+    Args:
+        values: the header as JSON values.
+        rows: the number of rows of the file.
+        columns: the columns of the file.
+
+    Raises ValueError for a header that `WorkWriter.finish` would not write into a file with these rows and columns.
+    """
+    _FIELDS(values, "")
+    recipe, fingerprint = _recipe(json.dumps(values["recipe"]), json.dumps(values["lists"]))
+    if rows != values["rows"] or not columns.equals(work_schema(recipe)):
+        raise ValueError("its rows or columns are not those of a work file with its header")
+    if fingerprint != values["fingerprint"]:
+        raise ValueError("its recipe or lists are not those of its fingerprint")
+    if unknown := values["text_bytes"].keys() - recipe.languages:
+        raise ValueError(f"text_bytes has the language {min(unknown)[:60]!a}, which its recipe does not keep")
+    return recipe
+
+
+def checked_annotation(values: Mapping[str, Any], rows: int) -> Recipe:
+    """Checks the header of an annotated file of this version, as JSON values, and returns its recipe.
+
+    Raises ValueError for a header that `AnnotatedWriter.finish` would not write into a file with these rows.
+    """
+    _ANNOTATION(values, "")
+    if rows != values["rows"]:
+        raise ValueError("its rows are not those of its header")
+    recipe, fingerprint = _recipe(json.dumps(values["recipe"]), json.dumps(values["lists"]))
+    if fingerprint != values["fingerprint"]:
+        raise ValueError("its recipe or lists are not those of its fingerprint")
+    return recipe
+
+
+@functools.lru_cache(maxsize=8)
+def _recipe(recipe: str, lists: str) -> tuple[Recipe, str]:
+    """Returns the recipe of a JSON text, and its fingerprint with its lists. Raises ValueError for a false one.
+
+    Equal texts give the same object, because a crawl has 72,000 headers.
+    """
+    values = json.loads(recipe)
+    check_recipe(values, "recipe")
+    made = Recipe.from_json(values)
+    return made, made.fingerprint(json.loads(lists))
+
+
+@contextlib.contextmanager
+def _reading(path: StoragePath, what: str) -> Iterator[None]:
+    """Turns what Arrow raises into DamagedFileError; UsageError where the system or a store does not let us read."""
+    try:
+        yield
+    except UsageError:
+        raise
+    except _UNREADABLE as error:
+        message = f"{path} {what}: {error_reason(error)}"
+        refused = isinstance(error, OSError) and (error.errno is not None or not isinstance(path, Path))
+        raise UsageError(message) if refused else _damaged(path, message) from error
+
+
+def _damaged(path: StoragePath, message: str) -> DamagedFileError:
+    clean = "run clean again" if isinstance(path, Path) else "delete it, and run clean again"
+    return DamagedFileError(f"{message}; {clean} with this work folder, to make the file anew")
+
+
+def row_groups(
+    path: StoragePath, columns: Sequence[str] = tuple(SCHEMA.names), most_rows: int = _GROUP_ROWS
+) -> Iterator[pa.Table]:
+    """Yields the rows of a work file, in order: each row group, in tables of at most `most_rows`.
+
+    Raises as `read_header`, DamagedFileError also where a page is damaged.
+    """
+    with _reading(path, "can't be read as a work file"):
+        file, is_signed = open_parquet(path)
+        _header(path, file.metadata, is_signed)
+    rows = 0
+    for group in range(file.num_row_groups):
+        # one thread: a job has a process for each core already
+        batches = file.iter_batches(most_rows, [group], list(columns), use_threads=False)
+        while True:
+            with _reading(path, "is damaged"):
+                batch = next(batches, None)
+            if batch is None:
+                break
+            rows += len(batch)
+            yield pa.Table.from_batches([batch])
+    if rows != file.metadata.num_rows:
+        raise _damaged(path, f"{path} is damaged: it has {rows:,} rows instead of {file.metadata.num_rows:,}")
+
+
+def check_pages(path: StoragePath) -> None:
+    """Reads a whole work file to compare it with its checksums. Raises as `row_groups`."""
+    for _ in row_groups(path):
+        pass
+
+
+def url_rows(path: StoragePath, file: int) -> Rows:
+    """Returns a URL_ROW for every readable page of a work file, in order, given the number of the file."""
+    tables = list(row_groups(path, ["url_key", "captured", "tie"]))
+    rows = np.empty(sum(map(len, tables)), dtype=URL_ROW)
+    for name, column in (("hash", "url_key"), ("captured", "captured"), ("tie", "tie")):
+        rows[name] = np.concatenate([np.empty(0, URL_ROW[name]), *(table[column].to_numpy() for table in tables)])
+    rows["file"] = file
+    rows["row"] = np.arange(len(rows))
+    return rows
+
+
+def read_kept(
+    path: StoragePath, columns: Sequence[str], stale: Any, most_rows: int = _GROUP_ROWS
+) -> Iterator[tuple[pa.Table, int]]:
+    """Yields the kept pages of a work file without stale captures, in order.
+
+    Args:
+        path: the work file.
+        columns: the columns to read; `page_key` must be one of them.
+        stale: the numbers of the rows that are stale captures, an array of integers: their URL has a newer capture.
+        most_rows: of the file that are read at once. Few rows take memory that is in use already; a whole row group of
+            texts takes other memory each time, and that costs more time than to read them.
+
+    Yields:
+        (a table, the number of kept pages that were left out because they are stale).
+    """
+    for table, kept, newest in _captures(path, columns, stale, most_rows):
+        yield table.filter(pa.array(newest)).combine_chunks(), int(kept.sum() - newest.sum())
+
+
+def read_stale(path: StoragePath, columns: Sequence[str], stale: Any) -> Iterator[pa.Table]:
+    """Yields the stale captures that `read_kept` leaves out. Its arguments are the same."""
+    for table, kept, newest in _captures(path, columns, stale, _GROUP_ROWS):
+        yield table.filter(pa.array(kept & ~newest))
+
+
+def _captures(
+    path: StoragePath, columns: Sequence[str], stale: Any, most_rows: int
+) -> Iterator[tuple[pa.Table, Any, Any]]:
+    """Yields rows, a mask of its kept pages, and a mask of those that are not stale."""
+    first = 0
+    for table in row_groups(path, columns, most_rows):
+        kept = table["page_key"].is_valid().to_numpy()
+        newest = kept.copy()
+        newest[stale[(stale >= first) & (stale < first + len(table))] - first] = False
+        first += len(table)
+        yield table, kept, newest
 
 
 def utf8_size(text: str) -> int:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from c4pipe.clean.examples import EXAMPLES_ENDING
 from c4pipe.clean.missing import MISSING_ENDING
-from c4pipe.clean.work_file import WorkHeader
-from c4pipe.clean.work_reader import read_header
+from c4pipe.clean.work_file import WorkHeader, read_header
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import StoragePath, list_names
 from c4pipe.recipes.recipe import Recipe
@@ -41,15 +40,6 @@ def set_aside(path: StoragePath) -> StoragePath:
     else:
         path.replace(path.with_name(name))
     return path.with_name(name)
-
-
-def clear_abandoned(folder: StoragePath) -> None:
-    """Removes the incomplete files of a killed run from a folder.
-
-    No other run may write to the folder at the same time.
-    """
-    for abandoned in folder.glob(".*.tmp"):
-        abandoned.unlink(missing_ok=True)
 
 
 def read_headers_of(files: Iterable[StoragePath]) -> Iterator[WorkHeader]:

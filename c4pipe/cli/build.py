@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     from c4pipe.clean.work_folder import WORK_FOLDER
     from c4pipe.cli.progress import make_progress
     from c4pipe.corpus.writer import parse_formats
-    from c4pipe.jobs.build_job import build, plan_build
+    from c4pipe.jobs.build import build, plan_build
     from c4pipe.jobs.options import BuildOptions
 
     started = time.monotonic()

@@ -28,8 +28,7 @@ def run(options: argparse.Namespace) -> int:
     start_workers(options, options.inputs)
     from c4pipe.clean import missing
     from c4pipe.cli.progress import make_progress
-    from c4pipe.jobs.clean_job import clean
-    from c4pipe.jobs.clean_plan import plan_clean
+    from c4pipe.jobs.clean import clean, plan_clean
 
     started = time.monotonic()
     progress = make_progress(options)

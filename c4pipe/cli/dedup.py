@@ -23,8 +23,7 @@ def run(options: argparse.Namespace) -> int:
     """Runs job 2, prints the funnel, and returns the exit status."""
     start_workers(options)
     from c4pipe.cli.progress import make_progress
-    from c4pipe.jobs.corpus_plan import plan_dedup
-    from c4pipe.jobs.dedup_job import dedup
+    from c4pipe.jobs.dedup import dedup, plan_dedup
 
     started = time.monotonic()
     manifest = dedup(plan_dedup(dedup_options(options, options.work)), make_progress(options))

@@ -73,7 +73,7 @@ def clean_options(
     annotate: "Annotate | None" = None,
 ) -> "CleanOptions":
     """Returns the options of job 1. Raises UsageError for values that can't be used."""
-    from c4pipe.io.retry import NetworkOptions
+    from c4pipe.io.downloads import NetworkOptions
     from c4pipe.jobs.options import CleanOptions, bytes_per_worker
     from c4pipe.wet.inputs import COMMON_CRAWL, Selection, parse_slice
 
@@ -107,8 +107,8 @@ def text_options(
     options: argparse.Namespace, work: "StoragePath", keep_dropped: "KeepDropped | None" = None
 ) -> "CleanOptions":
     """Returns the options of job 1 for files of text. Raises UsageError for values that can't be used."""
+    from c4pipe.jobs.import_text import make_layout
     from c4pipe.jobs.options import TEXT_KIND, CleanOptions
-    from c4pipe.jobs.text_inputs import make_layout
 
     layout, needed = make_layout(options.text_column, options.url_column, options.timestamp_column, options.split)
     return CleanOptions(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from c4pipe.cli.console import MISSING, NOTHING_KEPT, new_table, note, printer, say
-from c4pipe.display.units import format_count
+from c4pipe.io.words import format_count
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -43,7 +43,7 @@ def corpus_status(options: argparse.Namespace, manifest: Mapping[str, Any], allo
 
 def report_nothing_kept(options: argparse.Namespace, recipe: "Recipe", counts: Mapping[str, int]) -> int:
     """Prints a warning where no page was kept, and returns the exit status: 4, or 0 where there are pages."""
-    from c4pipe.report.nothing_kept import nothing_kept
+    from c4pipe.report.funnel import nothing_kept
 
     warning = nothing_kept(recipe, counts)
     if warning:

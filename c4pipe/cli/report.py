@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> None:
     from c4pipe.inspect.opt_outs import count_opt_outs, read_opt_outs
     from c4pipe.io.atomic import write_text
     from c4pipe.io.lock import only_run
-    from c4pipe.report import card, report_data, report_view
+    from c4pipe.report import card, html_page, report_data
     from c4pipe.report.rebuild import rebuild_data
     from c4pipe.tokens import count
 
@@ -58,11 +58,11 @@ def run(options: argparse.Namespace) -> None:
         refused = read_opt_outs(folder)
         if options.opt_outs is not None:
             write_text(folder / card.NAME, card.render_card(corpus_manifest, refused))
-        write_text(folder / report_view.NAME, report_view.render_report(corpus_manifest, data, tokens, refused))
+        write_text(folder / html_page.NAME, html_page.render_report(corpus_manifest, data, tokens, refused))
     if not options.quiet:
         if options.opt_outs is not None:
             _print_refused(refused, corpus_manifest["counts"].get("pages.kept", 0))
-        say(printer(sys.stdout), f"report: {options.corpus / report_view.NAME}")
+        say(printer(sys.stdout), f"report: {options.corpus / html_page.NAME}")
 
 
 def _print_refused(opt_outs: Mapping[str, Any], pages: int) -> None:

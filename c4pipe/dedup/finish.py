@@ -17,19 +17,18 @@ from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.examples import EXAMPLES_PER_FILE, PASSED, Example, SmallestKeys, make_example
 from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.verdicts import DROPPED_LANGUAGE
-from c4pipe.clean.work_file import PAGE_COLUMNS
-from c4pipe.clean.work_reader import read_kept, read_stale
+from c4pipe.clean.work_file import PAGE_COLUMNS, read_kept, read_stale
 from c4pipe.dedup import near_duplicates, write
 from c4pipe.dedup.near_duplicates import NearDuplicates
 from c4pipe.dedup.near_pages import COPIED_HOSTS, HOSTS, NEAR_DUPLICATES, STAYED
 from c4pipe.dedup.removals import JOINED, Removals, joined_copies, most_repeated
 from c4pipe.dedup.shuffle import CHANGES, MARKS, PAGES, REMOVED_SPANS, STALE_CAPTURES, Sent
 from c4pipe.dedup.step import DedupPlan, DedupStep, Made, Received, RowStep, rows_of
-from c4pipe.display.excerpts import excerpt
 from c4pipe.filters.duplicates import Rows
 from c4pipe.filters.language import UNKNOWN
 from c4pipe.filters.spans import remove_spans, units_of
 from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.words import excerpt
 from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.recipe_lists import Lists

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from c4pipe.clean.examples import EXAMPLES_PER_FILE, Example, make_example
-from c4pipe.clean.work_reader import read_header, read_stale, row_groups
+from c4pipe.clean.work_file import read_header, read_stale, row_groups
 from c4pipe.dedup import near_pages, shuffle
 from c4pipe.dedup.near_pages import (
     BANDS,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.clean.work_reader import read_kept
+from c4pipe.clean.work_file import read_kept
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.near_pages import NEAR_DUPLICATES
 from c4pipe.dedup.shuffle import MARK, MARKS, REPEATED, REPEATED_SPANS, SPANS, STALE_CAPTURES

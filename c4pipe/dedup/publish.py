@@ -12,15 +12,14 @@ from c4pipe.dedup import removals
 from c4pipe.dedup.near_pages import NEAR_SHUFFLES
 from c4pipe.dedup.publishers import STAGING, publisher, read_draft
 from c4pipe.dedup.shuffle import SHUFFLES
-from c4pipe.display.excerpts import short
-from c4pipe.display.units import format_count
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io import lock
 from c4pipe.io.atomic import write_text
 from c4pipe.io.paths import StoragePath, file_sizes, list_names, remove_tree
+from c4pipe.io.words import format_count, short
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.wording import parameter_text
-from c4pipe.report import card, dedup_data, report_data, report_view
+from c4pipe.report import card, dedup_data, html_page, report_data
 from c4pipe.report.rendering import compile_templates
 from c4pipe.runners.control_totals import Report, check_totals
 
@@ -222,7 +221,7 @@ def _write_descriptions(
     dedup_data.write(folder, found)
     data = report_data.make(report.get("profiles", ()), found, report.get("clean_examples", ()))
     report_data.write(folder, data)
-    write_text(folder / report_view.NAME, report_view.render_report(manifest, data))
+    write_text(folder / html_page.NAME, html_page.render_report(manifest, data))
 
 
 def _is_published(output: StoragePath, report: Report) -> bool:

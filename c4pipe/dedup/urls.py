@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from c4pipe.clean.work_reader import url_rows
+from c4pipe.clean.work_file import url_rows
 from c4pipe.dedup.shuffle import STALE_CAPTURES, URLS
 from c4pipe.dedup.step import DedupStep, Made, Received
 from c4pipe.filters.duplicates import find_stale_captures

@@ -19,9 +19,9 @@ from c4pipe.dedup.publishers import publisher
 from c4pipe.dedup.removals import with_texts
 from c4pipe.dedup.shuffle import PAGES, Sent
 from c4pipe.dedup.step import DedupPlan, DedupStep, Made, Received
-from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError
 from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.report.profile import Profiler
 from c4pipe.runners import control_totals

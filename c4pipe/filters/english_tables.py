@@ -1,4 +1,4 @@
-"""The English tokenizer's tables in the form that the C extension reads (`cut_words` in `native/_text.c`).
+"""The English tokenizer's tables in the form that the C extension reads (`cut_words` in `native/text/english.c`).
 
 `english_words` and `english_patterns` are the reference: C cuts a chunk by what its characters are, and leaves to
 Python each chunk in which it may meet a special case, a unit behind a number, a run of tokens or a URL.
@@ -50,7 +50,7 @@ def known_texts(special: Iterable[str], runs: Iterable[tuple[str, ...]]) -> byte
     """
     texts = [*special, *("".join(tokens[:2]) for tokens in runs), *patterns.UNITS]
     if max(map(len, texts)) > _LONGEST_KNOWN or max(map(len, patterns.UNITS)) > _LONGEST_UNIT:
-        raise ValueError("a text is too long for LONGEST_KNOWN or LONGEST_UNIT in native/_text.c")
+        raise ValueError("a text is too long for LONGEST_KNOWN or LONGEST_UNIT in native/text/english.c")
     table = np.zeros(1 << _KNOWN_BITS, np.bool_)
     table[[place for text in texts for place in _places(text)]] = True
     return np.packbits(table, bitorder="little").tobytes()

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from c4pipe.clean.work_reader import read_kept, row_groups, url_rows
+from c4pipe.clean.work_file import read_kept, row_groups, url_rows
 from c4pipe.dedup import near_duplicates, near_pages, shuffle
 from c4pipe.filters.duplicates import Rows, find_repeats, find_stale_captures
 from c4pipe.filters.spans import U64

@@ -4,6 +4,7 @@ The counts are written to `opt_outs.json`. They are not part of the manifest, wh
 """
 
 import hashlib
+import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,23 +15,22 @@ from c4pipe.clean.url_lists import UrlLists
 from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.corpus.opened import Corpus
 from c4pipe.corpus.reader import Shard, read_tables
-from c4pipe.display.excerpts import short
-from c4pipe.display.safe_text import safe_json
-from c4pipe.errors import LostDataError, UsageError
+from c4pipe.errors import UsageError
 from c4pipe.filters.domains import host_of
 from c4pipe.filters.spans import U64
 from c4pipe.io import schema
 from c4pipe.io.atomic import write_text
+from c4pipe.io.checked_json import decode_checked_json, encode_checked_json
 from c4pipe.io.json_file import read_json
-from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.paths import StoragePath
+from c4pipe.io.words import safe_json, short
 from c4pipe.recipes import blocked_lists
 from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.recipes.robots_list import RobotsList
-from c4pipe.report.report_opt_outs import TOGETHER
-from c4pipe.runners.flow import Flow, Step
-from c4pipe.runners.progress import Progress
-from c4pipe.runners.runner import run_job
+from c4pipe.report.html_page import TOGETHER
+from c4pipe.runners.events import Progress, Status
 from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.runners.scan import Scan, ScanStep
 
 NAME = "opt_outs.json"
 FORMAT, VERSION = "c4pipe opt-outs", 1
@@ -52,6 +52,9 @@ _CONTENT = schema.record(
 
 Sums = dict[str, tuple[int, int]]
 """Pages and bytes by name."""
+
+Counts = tuple[Sums, Sums, bool]
+"""The pages that are refused by reason and by host, and whether hosts with few of them were left out."""
 
 
 def count_opt_outs(corpus: Corpus, folder: StoragePath, lists: Path, runner: RunnerOptions, progress: Progress) -> None:
@@ -79,20 +82,31 @@ def count_opt_outs(corpus: Corpus, folder: StoragePath, lists: Path, runner: Run
         robots=blocked_lists.load_robots(lists, needs) if has_robots else none.robots,
     )
     shards = corpus.shards()
-    step = _CountShard(found.opt_outs, str(lists.absolute()) if has_robots else "")
-
-    def graph(flow: Flow) -> None:
-        counted = flow.map("Count opt-outs", flow.create("Shards", list(shards)), step)["sums"]
-        flow.map(
-            "Write counts",
-            flow.combine("Add up opt-outs", counted, _add),
-            _WriteCounts(str(folder), {"manifest": corpus.digest, "lists": found.digests}),
+    with tempfile.TemporaryDirectory(prefix="c4pipe-opt-outs-") as parts:
+        scan = Scan(
+            "Count opt-outs",
+            _CountOptOuts(found.opt_outs, str(lists.absolute()) if has_robots else ""),
+            Path(parts),
+            {f"{number:06}.json": shard for number, shard in enumerate(shards)},
+            lambda written, total: "the runner ended without counting the pages of the corpus",
         )
-
-    with progress.show("opt-outs", folder, lambda: (0.0, f"reading {len(shards):,} shards, {corpus.pages:,} pages")):
-        run_job(graph, runner, len(shards), progress.runs_as)
-    if not read_opt_outs(folder):
-        raise LostDataError("the runner ended without counting the pages of the corpus")
+        status = Status(0.0, f"reading {len(shards):,} shards, {corpus.pages:,} pages")
+        with progress.show("opt-outs", folder, lambda: status):
+            scan.run(runner, progress)
+        refused, hosts, cut = _add_up(scan.parts())
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "manifest": corpus.digest,
+        "lists": found.digests,
+        "refused": {name: {"pages": pages, "bytes": size} for name, (pages, size) in refused.items()},
+        "hosts": [
+            {"host": short(host, 100) or "(none)", "pages": pages, "bytes": size}
+            for host, (pages, size) in _largest(hosts, _HOSTS).items()
+        ],
+        "hosts_cut": cut,
+    }
+    write_text(folder / NAME, safe_json(content, indent=1) + "\n")
 
 
 def read_opt_outs(folder: StoragePath) -> dict[str, Any]:
@@ -107,11 +121,8 @@ def read_opt_outs(folder: StoragePath) -> dict[str, Any]:
     return content if content["manifest"] == digest else {}
 
 
-class _CountShard(Step):
-    """Shard -> pages and bytes that are refused: by rule, and by host."""
-
-    outputs = ("sums",)
-    sums = ("sums",)
+class _CountOptOuts(ScanStep[Shard, Counts]):
+    """(shard, path of its counts) -> nothing; the counts of the shard are written there."""
 
     def __init__(self, opt_outs: U64, lists: str) -> None:
         """Takes the entries of the list of opt-outs, and the folder of the list of robots.txt files, or ""."""
@@ -122,12 +133,13 @@ class _CountShard(Step):
         self._urls = UrlLists(Lists(opt_outs=self._opt_outs))
         self._robots = None if robots is None else RobotsList(robots)
 
-    def process(self, element: Shard) -> Iterable[tuple[str, Any]]:
+    def scan(self, item: Shard) -> bytes:
+        """Returns the counts of a shard."""
         agents = self._robots.agents if self._robots else ()
         names = [*(["opted_out"] if len(self._opt_outs) else []), *map(_of_agent, agents), TOGETHER]
         refused: Sums = dict.fromkeys(names, (0, 0))
         hosts: Sums = {}
-        for pages in read_tables(element, ("url", "text")):
+        for pages in read_tables(item, ("url", "text")):
             sizes = pc.binary_length(pages["text"]).to_pylist()
             for url, size in zip(pages["url"].to_pylist(), sizes, strict=True):
                 reasons = list(self._reasons(url, agents))
@@ -135,7 +147,13 @@ class _CountShard(Step):
                     _add_page(refused, name, size)
                 if reasons:
                     _add_page(hosts, host_of(url).lower().removeprefix("www."), size)
-        yield "sums", (refused, _largest(hosts, _HOSTS_OF_SHARD), len(hosts) > _HOSTS_OF_SHARD)
+        most = _largest(hosts, _HOSTS_OF_SHARD)
+        return encode_checked_json({"refused": refused, "hosts": most, "hosts_cut": len(hosts) > len(most)})
+
+    def read(self, part: StoragePath, item: Shard) -> Counts:
+        """Returns the counts of a shard."""
+        values = decode_checked_json(part.read_bytes(), part)
+        return values["refused"], values["hosts"], values["hosts_cut"]
 
     def _reasons(self, url: str, agents: Sequence[str]) -> Iterable[str]:
         if self._urls.opt_out(url) is not None:
@@ -158,8 +176,8 @@ def _largest(sums: Sums, most: int) -> Sums:
     return dict(sorted(sums.items(), key=lambda item: (-item[1][0], item[0]))[:most])
 
 
-def _add(parts: Iterable[tuple[Sums, Sums, bool]]) -> tuple[Sums, Sums, bool]:
-    """Returns the sum of what shards have, which does not depend on their order."""
+def _add_up(parts: Iterable[Counts]) -> Counts:
+    """Returns the sum of the counts of all shards."""
     refused: Sums = {}
     hosts: Sums = {}
     cut = False
@@ -170,26 +188,3 @@ def _add(parts: Iterable[tuple[Sums, Sums, bool]]) -> tuple[Sums, Sums, bool]:
                 total[name] = before[0] + pages, before[1] + size
         cut = cut or is_cut
     return refused, hosts, cut
-
-
-class _WriteCounts(Step):
-    """The sum of all shards -> nothing; `opt_outs.json` is written then."""
-
-    def __init__(self, folder: str, identity: dict[str, Any]) -> None:
-        self._folder, self._identity = folder, identity
-
-    def process(self, element: tuple[Sums, Sums, bool]) -> Iterable[tuple[str, Any]]:
-        refused, hosts, cut = element
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            **self._identity,
-            "refused": {name: {"pages": pages, "bytes": size} for name, (pages, size) in refused.items()},
-            "hosts": [
-                {"host": short(host, 100) or "(none)", "pages": pages, "bytes": size}
-                for host, (pages, size) in _largest(hosts, _HOSTS).items()
-            ],
-            "hosts_cut": cut,
-        }
-        write_text(storage_path(self._folder) / NAME, safe_json(content, indent=1) + "\n")
-        return ()

@@ -25,255 +25,17 @@ import pyarrow.parquet as pq
 
 from c4pipe.corpus.opened import Corpus, open_language
 from c4pipe.corpus.reader import Shard, read_tables
-from c4pipe.display.mistakes import error_reason
-from c4pipe.errors import C4pipeError, LostDataError, UsageError
+from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.example_ngrams import ExampleNgrams
 from c4pipe.filters.word_ngrams import BATCH_BYTES, I64, WordRows, ngram_words
-from c4pipe.io.atomic import AtomicFile, make_folder, naming
+from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
 from c4pipe.io.parquet_footer import sign_footer
 from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.words import error_reason
 from c4pipe.recipes.evaluation_lists import read_examples
-from c4pipe.runners.flow import Flow, Step
-from c4pipe.runners.progress import Progress, ProgressEvent
-from c4pipe.runners.runner import run_job
+from c4pipe.runners.events import Progress, ProgressEvent
 from c4pipe.runners.runner_options import RunnerOptions
-
-ENDINGS = (".parquet", ".jsonl", ".jsonl.gz")
-"""How the name of a file of matches can end."""
-
-
-@dataclass(frozen=True)
-class Match:
-    """A page that shares n-grams with an example.
-
-    Attributes:
-        url: the page's URL.
-        shard: the page's shard, by its path in the corpus.
-        row: the page's row in the shard, from 0.
-        file: the file of the example, as it was given.
-        example: the number of the example's line in that file, from 1.
-        ngram: the words of an n-gram.
-        shared: how many n-grams of the example the page has; those that are on too many pages do not count.
-        total: how many n-grams the example has.
-        share: `shared` as a share of `total`.
-        text: the longest text that they share, as `filters.word_ngrams` writes words.
-    """
-
-    url: str
-    shard: str
-    row: int
-    file: str
-    example: int
-    ngram: int
-    shared: int
-    total: int
-    share: float
-    text: str
-
-
-@dataclass(frozen=True)
-class ExampleNames:
-    """Where the examples are from: the file, and the line from 1, of each."""
-
-    files: Sequence[str]
-    lines: Sequence[int]
-
-
-def page_counts(known: Mapping[int, ExampleNgrams], hits: Iterable[pa.Table]) -> dict[int, I64]:
-    """Returns on how many pages each n-gram is, by the size of n-grams, given the hits of all shards."""
-    counts = {size: np.zeros(len(each), np.int64) for size, each in known.items()}
-    for table in hits:
-        sizes, ngrams = table["size"].to_numpy(), table["ngram"].to_numpy()
-        for size, total in counts.items():
-            total += np.bincount(ngrams[sizes == size], minlength=len(total))
-    return counts
-
-
-def shard_matches(
-    shard: str, hits: pa.Table, known: Mapping[int, ExampleNgrams], rare: Mapping[int, Any], names: ExampleNames
-) -> Iterator[Match]:
-    """Yields the matches of a shard by row, by size of the n-grams, and by example.
-
-    Args:
-        shard: its path in the corpus.
-        hits: what `FindSharedNgrams` found.
-        known: the n-grams of the examples, by size.
-        rare: for each size, which n-grams count.
-        names: where the examples are from.
-    """
-    columns = (hits["row"].to_pylist(), hits["size"].to_pylist(), hits["ngram"].to_pylist(), hits["url"].to_pylist())
-    counted = sorted(each for each in zip(*columns, strict=True) if rare[each[1]][each[2]])
-    for (row, size), some in groupby(counted, key=lambda each: each[:2]):
-        page = list(some)
-        ngrams = known[size]
-        owners, places = ngrams.places(np.array([ngram for _, _, ngram, _ in page], np.int64))
-        for example in np.unique(owners).tolist():
-            own = places[owners == example]
-            total = int(ngrams.totals[example])
-            yield Match(
-                url=page[0][3],
-                shard=shard,
-                row=row,
-                file=names.files[example],
-                example=names.lines[example],
-                ngram=size,
-                shared=len(own),
-                total=total,
-                share=len(own) / total,
-                text=_longest(ngrams, own).decode(),
-            )
-
-
-def _longest(ngrams: ExampleNgrams, places: I64) -> bytes:
-    """Returns the words of the longest run of consecutive places of n-grams, the first of several."""
-    firsts = np.r_[0, np.flatnonzero(np.diff(places) != 1) + 1]
-    lengths = np.diff(np.r_[firsts, len(places)])
-    longest = int(np.argmax(lengths))
-    return ngrams.words_at(int(places[firsts[longest]]), int(lengths[longest]))
-
-
-def check_output(path: StoragePath) -> None:
-    """Raises UsageError for the path of a file of matches whose name has no known ending, or that is a folder."""
-    if not path.name.endswith(ENDINGS):
-        raise UsageError(f"--output {path} ends in none of {', '.join(ENDINGS)}: name a file with one of these endings")
-    if path.is_dir():
-        raise UsageError(f"--output {path} is a folder: name a file in it, such as {path / 'matches.jsonl'}")
-
-
-def make_output_folder(path: StoragePath) -> None:
-    """Makes the folder of a file of matches. Raises UsageError where that is not possible."""
-    try:
-        make_folder(path.parent)
-    except OSError as error:
-        raise UsageError(
-            f"--output {path} can't be written: {error_reason(error)}; name a file in another folder"
-        ) from error
-
-
-def write_matches(matches: Sequence[Match], path: StoragePath) -> None:
-    """Writes matches as Parquet, JSON Lines, or gzipped JSON Lines, by the file's name.
-
-    The file appears complete or not at all; its bytes depend on the matches, and on the versions of pyarrow and zlib.
-    Raises C4pipeError where it can't be written.
-    """
-    file = AtomicFile(path)
-    try:
-        with naming(path):
-            if path.name.endswith(".parquet"):
-                pq.write_table(_table(matches), file.path, compression="zstd", write_page_checksum=True)
-                sign_footer(file.path)
-            else:
-                file.path.write_bytes(_json_lines(matches, zipped=path.name.endswith(".gz")))
-        file.publish()
-    except OSError as error:
-        raise C4pipeError(f"{path} can't be written: {error_reason(error)}; name another file with --output") from error
-    finally:
-        file.discard()
-
-
-def _table(matches: Sequence[Match]) -> pa.Table:
-    types: Mapping[Any, pa.DataType] = {str: pa.string(), int: pa.int64(), float: pa.float64()}
-    columns = {each.name: types[each.type] for each in dataclasses.fields(Match)}
-    schema = pa.schema([pa.field(name, kind, nullable=False) for name, kind in columns.items()])
-    return pa.table([[getattr(match, name) for match in matches] for name in columns], schema=schema)
-
-
-def _json_lines(matches: Sequence[Match], zipped: bool) -> bytes:
-    lines = "".join(f"{json.dumps(asdict(match), ensure_ascii=False)}\n" for match in matches).encode()
-    if not zipped:
-        return lines
-    data = io.BytesIO()
-    with gzip.GzipFile(filename="", mode="wb", fileobj=data, mtime=0) as stream:
-        stream.write(lines)
-    return data.getvalue()
-
-
-HITS = pa.schema({"size": pa.int64(), "ngram": pa.int64(), "row": pa.int64(), "url": pa.string()})
-"""The columns of the hits of a shard: the words of an n-gram, its number, and the row and URL of a page that has it."""
-
-Examples = Sequence[Sequence[bytes]]
-"""The fields of each example, in the form of `ngram_words`."""
-
-
-def save_examples(examples: Examples, file: Path) -> None:
-    """Writes examples to a file of this machine, for the workers. Raises OSError."""
-    file.write_text(json.dumps([[field.decode() for field in fields] for fields in examples]), "utf-8")
-
-
-def read_hits(file: Path) -> pa.Table:
-    """Returns the hits that a worker found in a shard. Raises OSError."""
-    return feather.read_table(file, memory_map=False)
-
-
-class FindSharedNgrams(Step):
-    """(shard, path of its hits) -> nothing; the pages that share n-grams with examples are written there.
-
-    An n-gram that is on more than `max_pages` pages of the shard has some more hits than that, not all: so hits take
-    little room, however common an n-gram is.
-    """
-
-    def __init__(self, examples: str, sizes: Sequence[int], max_pages: int) -> None:
-        """Takes the file of the examples, the sizes of n-grams in words, and from how many pages on one is common."""
-        self._examples, self._sizes, self._max_pages = examples, tuple(sizes), max_pages
-
-    def setup(self) -> None:
-        """Sorts the n-grams of the examples."""
-        rows = json.loads(Path(self._examples).read_text("utf-8"))
-        examples = [[field.encode() for field in fields] for fields in rows]
-        self._known = [ExampleNgrams(examples, size) for size in self._sizes]
-
-    def process(self, element: tuple[Shard, str]) -> Sequence[tuple[str, Any]]:
-        """Searches a shard."""
-        shard, target = element
-        pages = [np.zeros(len(known), np.int64) for known in self._known]  # that have each n-gram, so far
-        tables = [HITS.empty_table()]
-        for batch in _batches(shard):
-            rows = WordRows([page.words for page in batch])
-            for known, counts in zip(self._known, pages, strict=True):
-                numbers, ngrams = _distinct(known, rows)
-                rare = counts[ngrams] <= self._max_pages
-                numbers, ngrams = numbers[rare], ngrams[rare]
-                np.add.at(counts, ngrams, 1)
-                tables.append(_hits(known.size, batch, numbers, ngrams))
-        feather.write_feather(pa.concat_tables(tables).combine_chunks(), target, compression="zstd")
-        return ()
-
-
-class _Page(NamedTuple):
-    row: int
-    url: str
-    words: bytes
-
-
-def _batches(shard: Shard) -> Iterator[list[_Page]]:
-    """Yields the pages of a shard in lists of about BATCH_BYTES of text."""
-    batch: list[_Page] = []
-    waiting = row = 0
-    for table in read_tables(shard, ("url", "text")):
-        for url, text in zip(table["url"].to_pylist(), table["text"].to_pylist(), strict=True):
-            page = _Page(row, url, ngram_words(text))
-            if batch and waiting + len(page.words) >= BATCH_BYTES:
-                yield batch
-                batch, waiting = [], 0
-            batch.append(page)
-            waiting += len(page.words) + 1
-            row += 1
-    if batch:
-        yield batch
-
-
-def _distinct(known: ExampleNgrams, rows: WordRows) -> tuple[I64, I64]:
-    """Returns the n-grams of examples that pages have: the number of the page and of the n-gram, each pair once."""
-    words, ngrams = known.find(rows)
-    keys = np.unique(rows.texts[words] * max(1, len(known)) + ngrams)
-    return keys // max(1, len(known)), keys % max(1, len(known))
-
-
-def _hits(size: int, batch: Sequence[_Page], numbers: I64, ngrams: I64) -> pa.Table:
-    pages = [batch[number] for number in numbers.tolist()]
-    columns = [[size] * len(pages), ngrams, [page.row for page in pages], [page.url for page in pages]]
-    return pa.table(columns, schema=HITS)
-
+from c4pipe.runners.scan import Scan, ScanStep
 
 NGRAMS = (8, 13)
 """The sizes of n-grams, in words, of PaLM and of GPT-3."""
@@ -283,6 +45,12 @@ MAX_PAGES = 10
 
 CONTAMINATED = 0.7
 """An example of whose n-grams at least this share is in the corpus is contaminated, as in PaLM."""
+
+ENDINGS = (".parquet", ".jsonl", ".jsonl.gz")
+"""How the name of a file of matches can end."""
+
+HITS = pa.schema({"size": pa.int64(), "ngram": pa.int64(), "row": pa.int64(), "url": pa.string()})
+"""The columns of the hits of a shard: the words of an n-gram, its number, and the row and URL of a page that has it."""
 
 
 @dataclass(frozen=True)
@@ -329,6 +97,35 @@ class FileOverlap:
     found: int
     contaminated: int
     pages: int
+
+
+@dataclass(frozen=True)
+class Match:
+    """A page that shares n-grams with an example.
+
+    Attributes:
+        url: the page's URL.
+        shard: the page's shard, by its path in the corpus.
+        row: the page's row in the shard, from 0.
+        file: the file of the example, as it was given.
+        example: the number of the example's line in that file, from 1.
+        ngram: the words of an n-gram.
+        shared: how many n-grams of the example the page has; those that are on too many pages do not count.
+        total: how many n-grams the example has.
+        share: `shared` as a share of `total`.
+        text: the longest text that they share, as `filters.word_ngrams` writes words.
+    """
+
+    url: str
+    shard: str
+    row: int
+    file: str
+    example: int
+    ngram: int
+    shared: int
+    total: int
+    share: float
+    text: str
 
 
 @dataclass(frozen=True)
@@ -393,15 +190,6 @@ def find_overlap(
     return overlap(options, Progress(progress))
 
 
-@dataclass
-class _Examples:
-    """All examples: their fields, and where they are from."""
-
-    texts: list[tuple[bytes, ...]] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)
-
-
 def overlap(options: OverlapOptions, progress: Progress) -> Overlap:
     """Finds what a corpus shares with examples, and writes the matches if a file is named for them.
 
@@ -417,12 +205,12 @@ def overlap(options: OverlapOptions, progress: Progress) -> Overlap:
             "or a smaller number with --ngrams"
         )
     if options.output is not None:
-        make_output_folder(options.output)
+        _make_output_folder(options.output)
     with tempfile.TemporaryDirectory(prefix="c4pipe-overlap-") as folder:
-        hits = _find(corpus, examples.texts, options, progress, Path(folder))
-        found = _overlap(options, examples, known, hits)
+        scan = _find(corpus, examples, options, progress, Path(folder))
+        found = _overlap(options, examples, known, scan)
     if options.output is not None:
-        write_matches(found.matches, options.output)
+        _write_matches(found.matches, options.output)
     return found
 
 
@@ -437,7 +225,40 @@ def _check(options: OverlapOptions) -> None:
     if not options.against:
         raise UsageError("no file of examples is given: name one or more with --against")
     if options.output is not None:
-        check_output(options.output)
+        _check_output(options.output)
+
+
+def _check_output(path: StoragePath) -> None:
+    """Raises UsageError for the path of a file of matches whose name has no known ending, or that is a folder."""
+    if not path.name.endswith(ENDINGS):
+        raise UsageError(f"--output {path} ends in none of {', '.join(ENDINGS)}: name a file with one of these endings")
+    if path.is_dir():
+        raise UsageError(f"--output {path} is a folder: name a file in it, such as {path / 'matches.jsonl'}")
+
+
+def _make_output_folder(path: StoragePath) -> None:
+    """Makes the folder of a file of matches. Raises UsageError where that is not possible."""
+    try:
+        make_folder(path.parent)
+    except OSError as error:
+        raise UsageError(
+            f"--output {path} can't be written: {error_reason(error)}; name a file in another folder"
+        ) from error
+
+
+@dataclass
+class _Examples:
+    """All examples.
+
+    Attributes:
+        texts: the fields of each, as `ngram_words` returns them.
+        files: the file of each, as it was given.
+        lines: the line of each in its file, from 1.
+    """
+
+    texts: list[tuple[bytes, ...]] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
 
 
 def _read(options: OverlapOptions) -> _Examples:
@@ -451,36 +272,106 @@ def _read(options: OverlapOptions) -> _Examples:
 
 
 def _find(
-    corpus: Corpus, examples: Examples, options: OverlapOptions, progress: Progress, folder: Path
-) -> dict[str, Path]:
-    """Searches all shards, and returns the file of the hits of each, by the shard's path, in the order of shards."""
-    save_examples(examples, folder / "examples.json")
-    targets = {shard: folder / f"{number:06}.arrow" for number, shard in enumerate(corpus.shards())}
-    tasks: list[tuple[Shard, str]] = [(shard, str(target)) for shard, target in targets.items()]
-    step = FindSharedNgrams(str(folder / "examples.json"), options.ngrams, options.max_pages)
+    corpus: Corpus, examples: _Examples, options: OverlapOptions, progress: Progress, folder: Path
+) -> Scan[Shard, pa.Table]:
+    """Searches all shards, and returns the scan, whose parts are their hits."""
+    file = folder / "examples.json"
+    file.write_text(json.dumps([[field.decode() for field in fields] for fields in examples.texts]), "utf-8")
+    scan = Scan(
+        "Find shared n-grams",
+        FindSharedNgrams(str(file), options.ngrams, options.max_pages),
+        folder,
+        {f"{number:06}.arrow": shard for number, shard in enumerate(corpus.shards())},
+        lambda written, total: f"only {written} of {total} shards were searched: run the command again",
+    )
+    scan.run(RunnerOptions(workers=options.workers), progress, "overlap")
+    return scan
 
-    def graph(flow: Flow) -> None:
-        flow.map("Find shared n-grams", flow.create("Shards", tasks), step)
 
-    def written() -> int:
-        return sum(target.exists() for target in targets.values())
+class FindSharedNgrams(ScanStep[Shard, pa.Table]):
+    """(shard, path of its hits) -> nothing; the pages that share n-grams with examples are written there.
 
-    with progress.wait("overlap", folder, len(tasks), written):
-        if tasks:
-            run_job(graph, RunnerOptions(workers=options.workers), len(tasks), progress.runs_as)
-    if written() < len(targets):
-        raise LostDataError(f"only {written()} of {len(targets)} shards were searched: run the command again")
-    return {shard.path: target for shard, target in targets.items()}
+    An n-gram that is on more than `max_pages` pages of the shard has some more hits than that, not all: so hits take
+    little room, however common an n-gram is.
+    """
+
+    def __init__(self, examples: str, sizes: Sequence[int], max_pages: int) -> None:
+        """Takes the file of the examples, the sizes of n-grams in words, and from how many pages on one is common."""
+        self._examples, self._sizes, self._max_pages = examples, tuple(sizes), max_pages
+
+    def setup(self) -> None:
+        """Sorts the n-grams of the examples."""
+        rows = json.loads(Path(self._examples).read_text("utf-8"))
+        examples = [[field.encode() for field in fields] for fields in rows]
+        self._known = [ExampleNgrams(examples, size) for size in self._sizes]
+
+    def scan(self, item: Shard) -> bytes:
+        """Returns the hits in a shard."""
+        pages = [np.zeros(len(known), np.int64) for known in self._known]  # that have each n-gram, so far
+        tables = [HITS.empty_table()]
+        for batch in _batches(item):
+            rows = WordRows([page.words for page in batch])
+            for known, counts in zip(self._known, pages, strict=True):
+                numbers, ngrams = _distinct(known, rows)
+                rare = counts[ngrams] <= self._max_pages
+                numbers, ngrams = numbers[rare], ngrams[rare]
+                np.add.at(counts, ngrams, 1)
+                tables.append(_hits(known.size, batch, numbers, ngrams))
+        sink = pa.BufferOutputStream()
+        feather.write_feather(pa.concat_tables(tables).combine_chunks(), sink, compression="zstd")
+        return bytes(sink.getvalue().to_pybytes())
+
+    def read(self, part: StoragePath, item: Shard) -> pa.Table:
+        """Returns the hits in a shard."""
+        return feather.read_table(str(part), memory_map=False)
+
+
+class _Page(NamedTuple):
+    row: int
+    url: str
+    words: bytes
+
+
+def _batches(shard: Shard) -> Iterator[list[_Page]]:
+    """Yields the pages of a shard in lists of about BATCH_BYTES of text."""
+    batch: list[_Page] = []
+    waiting = row = 0
+    for table in read_tables(shard, ("url", "text")):
+        for url, text in zip(table["url"].to_pylist(), table["text"].to_pylist(), strict=True):
+            page = _Page(row, url, ngram_words(text))
+            if batch and waiting + len(page.words) >= BATCH_BYTES:
+                yield batch
+                batch, waiting = [], 0
+            batch.append(page)
+            waiting += len(page.words) + 1
+            row += 1
+    if batch:
+        yield batch
+
+
+def _distinct(known: ExampleNgrams, rows: WordRows) -> tuple[I64, I64]:
+    """Returns pairs of a page and an n-gram of examples that it has, each pair once: their numbers."""
+    words, ngrams = known.find(rows)
+    keys = np.unique(rows.texts[words] * max(1, len(known)) + ngrams)
+    return keys // max(1, len(known)), keys % max(1, len(known))
+
+
+def _hits(size: int, batch: Sequence[_Page], numbers: I64, ngrams: I64) -> pa.Table:
+    pages = [batch[number] for number in numbers.tolist()]
+    columns = [[size] * len(pages), ngrams, [page.row for page in pages], [page.url for page in pages]]
+    return pa.table(columns, schema=HITS)
 
 
 def _overlap(
-    options: OverlapOptions, examples: _Examples, known: Mapping[int, ExampleNgrams], hits: Mapping[str, Path]
+    options: OverlapOptions, examples: _Examples, known: Mapping[int, ExampleNgrams], scan: Scan[Shard, pa.Table]
 ) -> Overlap:
-    counts = page_counts(known, map(read_hits, hits.values()))
+    """Returns what all shards share with the examples, whose n-grams are `known` by size."""
+    counts = _page_counts(known, scan.parts())
     rare = {size: some <= options.max_pages for size, some in counts.items()}
-    names = ExampleNames(examples.files, examples.lines)
     matches = [
-        match for shard, file in hits.items() for match in shard_matches(shard, read_hits(file), known, rare, names)
+        match
+        for shard, hits in zip(scan.items.values(), scan.parts(), strict=True)
+        for match in _shard_matches(shard.path, hits, known, rare, examples)
     ]
     common = {size: int(np.count_nonzero(~each)) for size, each in rare.items()}
     covered = {size: known[size].coverage((counts[size] > 0) & rare[size]) for size in known}
@@ -490,6 +381,59 @@ def _overlap(
         for size in options.ngrams
     ]
     return Overlap(tuple(files), tuple(matches), common)
+
+
+def _page_counts(known: Mapping[int, ExampleNgrams], hits: Iterable[pa.Table]) -> dict[int, I64]:
+    """Returns on how many pages each n-gram is, by the size of n-grams, given the hits of all shards."""
+    counts = {size: np.zeros(len(each), np.int64) for size, each in known.items()}
+    for table in hits:
+        sizes, ngrams = table["size"].to_numpy(), table["ngram"].to_numpy()
+        for size, total in counts.items():
+            total += np.bincount(ngrams[sizes == size], minlength=len(total))
+    return counts
+
+
+def _shard_matches(
+    shard: str, hits: pa.Table, known: Mapping[int, ExampleNgrams], rare: Mapping[int, Any], examples: _Examples
+) -> Iterator[Match]:
+    """Yields the matches of a shard by row, by size of the n-grams, and by example.
+
+    Args:
+        shard: its path in the corpus.
+        hits: what `FindSharedNgrams` found.
+        known: the n-grams of the examples, by size.
+        rare: for each size, which n-grams count.
+        examples: says where the examples are from.
+    """
+    columns = (hits["row"].to_pylist(), hits["size"].to_pylist(), hits["ngram"].to_pylist(), hits["url"].to_pylist())
+    counted = sorted(each for each in zip(*columns, strict=True) if rare[each[1]][each[2]])
+    for (row, size), some in groupby(counted, key=lambda each: each[:2]):
+        page = list(some)
+        ngrams = known[size]
+        owners, places = ngrams.places(np.array([ngram for _, _, ngram, _ in page], np.int64))
+        for example in np.unique(owners).tolist():
+            own = places[owners == example]
+            total = int(ngrams.totals[example])
+            yield Match(
+                url=page[0][3],
+                shard=shard,
+                row=row,
+                file=examples.files[example],
+                example=examples.lines[example],
+                ngram=size,
+                shared=len(own),
+                total=total,
+                share=len(own) / total,
+                text=_longest(ngrams, own).decode(),
+            )
+
+
+def _longest(ngrams: ExampleNgrams, places: I64) -> bytes:
+    """Returns the words of the longest run of consecutive places of n-grams, the first of several."""
+    firsts = np.r_[0, np.flatnonzero(np.diff(places) != 1) + 1]
+    lengths = np.diff(np.r_[firsts, len(places)])
+    longest = int(np.argmax(lengths))
+    return ngrams.words_at(int(places[firsts[longest]]), int(lengths[longest]))
 
 
 def _file_overlap(
@@ -507,3 +451,41 @@ def _file_overlap(
         contaminated=int(np.count_nonzero((totals > 0) & (found >= CONTAMINATED * totals))),
         pages=len(pages),
     )
+
+
+def _write_matches(matches: Sequence[Match], path: StoragePath) -> None:
+    """Writes matches as Parquet, JSON Lines, or gzipped JSON Lines, by the file's name.
+
+    The file appears complete or not at all; its bytes depend on the matches, and on the versions of pyarrow and zlib.
+    Raises C4pipeError where it can't be written.
+    """
+    file = AtomicFile(path)
+    try:
+        with name_os_errors(path):
+            if path.name.endswith(".parquet"):
+                pq.write_table(_matches_table(matches), file.path, compression="zstd", write_page_checksum=True)
+                sign_footer(file.path)
+            else:
+                file.path.write_bytes(_json_lines(matches, zipped=path.name.endswith(".gz")))
+        file.publish()
+    except OSError as error:
+        raise C4pipeError(f"{path} can't be written: {error_reason(error)}; name another file with --output") from error
+    finally:
+        file.discard()
+
+
+def _matches_table(matches: Sequence[Match]) -> pa.Table:
+    types: Mapping[Any, pa.DataType] = {str: pa.string(), int: pa.int64(), float: pa.float64()}
+    columns = {each.name: types[each.type] for each in dataclasses.fields(Match)}
+    schema = pa.schema([pa.field(name, kind, nullable=False) for name, kind in columns.items()])
+    return pa.table([[getattr(match, name) for match in matches] for name in columns], schema=schema)
+
+
+def _json_lines(matches: Sequence[Match], zipped: bool) -> bytes:
+    lines = "".join(f"{json.dumps(asdict(match), ensure_ascii=False)}\n" for match in matches).encode()
+    if not zipped:
+        return lines
+    data = io.BytesIO()
+    with gzip.GzipFile(filename="", mode="wb", fileobj=data, mtime=0) as stream:
+        stream.write(lines)
+    return data.getvalue()

@@ -3,22 +3,107 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from c4pipe.clean import missing
+from c4pipe.clean.annotated_folder import Annotate
+from c4pipe.clean.dropped_pages import DROPPED_FOLDER, KeepDropped, parse_dropped_share
+from c4pipe.clean.text_cleaner import Cleaner
+from c4pipe.clean.verdicts import PageVerdict
 from c4pipe.clean.work_folder import WORK_FOLDER
 from c4pipe.corpus.opened import Corpus, open_corpus
+from c4pipe.corpus.writer import parse_formats
+from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.paths import StoragePath, storage_path
-from c4pipe.jobs import api_arguments
-from c4pipe.jobs.api_arguments import PathArgument
-from c4pipe.jobs.build_job import build, plan_build
-from c4pipe.jobs.clean_job import clean
-from c4pipe.jobs.clean_plan import plan_clean
-from c4pipe.jobs.corpus_plan import plan_dedup
-from c4pipe.jobs.dedup_job import dedup
-from c4pipe.jobs.options import BuildOptions, DedupOptions, make_annotate
+from c4pipe.jobs.build import build, plan_build
+from c4pipe.jobs.clean import clean, plan_clean
+from c4pipe.jobs.dedup import dedup, plan_dedup
+from c4pipe.jobs.import_text import make_layout
+from c4pipe.jobs.options import TEXT_KIND, BuildOptions, CleanOptions, DedupOptions, bytes_per_worker, make_annotate
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.runners.progress import Progress, ProgressEvent
+from c4pipe.runners.events import Progress, ProgressEvent
 from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.wet.inputs import COMMON_CRAWL, Selection, parse_slice
+from c4pipe.wet.text_layout import TextLayout
+
+PathArgument = str | os.PathLike[str]
+"""A path of this machine; as a string also a URL of an object store."""
+
+
+def clean_options(
+    *,
+    inputs: PathArgument | Sequence[PathArgument],
+    work: StoragePath,
+    recipe: PathArgument | Recipe,
+    languages: str | Sequence[str],
+    lists: PathArgument | None,
+    links: Sequence[PathArgument],
+    language_model: PathArgument | None,
+    selection: tuple[str | None, str | None, int | None],
+    bandwidth: float | None,
+    cache: PathArgument | None,
+    max_missing: int | None,
+    keep_dropped: KeepDropped | None,
+    annotate: Annotate | None,
+    runner: RunnerOptions,
+    text: tuple[str, str | None],
+    layout: TextLayout | None = None,
+    needed: tuple[str, ...] = (),
+) -> CleanOptions:
+    """Returns the options of job 1, given the arguments of `build_corpus`.
+
+    `selection` is source, files and sample; `text` is input_kind and extract. `layout` and `needed` are those of
+    `CleanOptions`.
+    """
+    source, files, sample = selection
+    network = NetworkOptions(
+        bytes_per_second=bytes_per_worker(bandwidth, runner.workers), cache=None if cache is None else Path(cache)
+    )
+    return CleanOptions(
+        inputs=tuple(strings(inputs)),
+        work=work,
+        recipe=recipe,
+        languages=codes(languages),
+        lists=None if lists is None else Path(lists),
+        links=tuple(map(Path, links)),
+        language_model=language_model,
+        selection=Selection(
+            COMMON_CRAWL if source is None else source, None if files is None else parse_slice(files), sample, network
+        ),
+        network=network,
+        max_missing=max_missing,
+        keep_dropped=keep_dropped,
+        runner=runner,
+        input_kind=text[0],
+        annotate=annotate,
+        extract=text[1],
+        layout=layout,
+        needed=needed,
+    )
+
+
+def _keep_dropped(share: float | None, folder: StoragePath) -> KeepDropped | None:
+    """Returns which dropped pages are kept, in a folder inside that of the corpus or of the work files."""
+    return (
+        None if share is None else KeepDropped(parse_dropped_share(str(share)), str(folder.absolute() / DROPPED_FOLDER))
+    )
+
+
+def formats(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Returns the names of formats, given as a list or as `"parquet,json"`."""
+    return parse_formats(given if isinstance(given, str) else ",".join(given))
+
+
+def codes(languages: str | Sequence[str]) -> tuple[str, ...]:
+    """Returns the codes of languages, given as a list or as `"en,de"`."""
+    given = languages.split(",") if isinstance(languages, str) else languages
+    return tuple(code.strip() for code in given)
+
+
+def strings(paths: PathArgument | Sequence[PathArgument]) -> list[str]:
+    """Returns one or several paths as strings."""
+    return [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+
 
 ProgressCallback = Callable[[ProgressEvent], None]
 """Is called about once a second with how far a job is, in a thread of its own."""
@@ -109,7 +194,7 @@ def build_corpus(
     and its subclass LostDataError if the runner lost data.
     """
     folder = storage_path(os.fspath(output))
-    clean_options = api_arguments.clean_options(
+    options = clean_options(
         inputs=inputs,
         work=folder / WORK_FOLDER if work is None else storage_path(os.fspath(work)),
         recipe=recipe,
@@ -121,12 +206,12 @@ def build_corpus(
         bandwidth=bandwidth,
         cache=cache,
         max_missing=max_missing,
-        keep_dropped=api_arguments.keep_dropped(keep_dropped, folder),
+        keep_dropped=_keep_dropped(keep_dropped, folder),
         annotate=make_annotate(annotate, language_labels),
         runner=RunnerOptions.of_arguments(runner, workers, spark_master, spark_conf, beam),
         text=(input_kind, extract),
     )
-    build(plan_build(BuildOptions(clean_options, folder, api_arguments.formats(format), shards)), Progress(progress))
+    build(plan_build(BuildOptions(options, folder, formats(format), shards)), Progress(progress))
     return open_corpus(folder)
 
 
@@ -167,7 +252,7 @@ def clean_files(
     The other arguments and the errors are those of `build_corpus`.
     """
     folder = storage_path(os.fspath(work))
-    options = api_arguments.clean_options(
+    options = clean_options(
         inputs=inputs,
         work=folder,
         recipe=recipe,
@@ -179,7 +264,7 @@ def clean_files(
         bandwidth=bandwidth,
         cache=cache,
         max_missing=max_missing,
-        keep_dropped=api_arguments.keep_dropped(keep_dropped, folder),
+        keep_dropped=_keep_dropped(keep_dropped, folder),
         annotate=make_annotate(annotate, language_labels),
         runner=RunnerOptions.of_arguments(runner, workers, spark_master, spark_conf, beam),
         text=(input_kind, extract),
@@ -211,12 +296,105 @@ def dedup_files(
     """
     folder = storage_path(os.fspath(output))
     options = DedupOptions(
-        work=tuple(map(storage_path, api_arguments.strings(work))),
+        work=tuple(map(storage_path, strings(work))),
         output=folder,
-        formats=api_arguments.formats(format),
+        formats=formats(format),
         shards=shards,
         runner=RunnerOptions.of_arguments(runner, workers, spark_master, spark_conf, beam),
-        keep_dropped=api_arguments.keep_dropped(keep_dropped, folder),
+        keep_dropped=_keep_dropped(keep_dropped, folder),
     )
     dedup(plan_dedup(options), Progress(progress))
     return open_corpus(folder)
+
+
+def import_text(
+    inputs: PathArgument | Sequence[PathArgument],
+    *,
+    output: PathArgument,
+    text_column: str | None = None,
+    url_column: str | None = None,
+    timestamp_column: str | None = None,
+    split: str | None = None,
+    work: PathArgument | None = None,
+    recipe: PathArgument | Recipe = "as-is",
+    languages: str | Sequence[str] = (),
+    lists: PathArgument | None = None,
+    links: Sequence[PathArgument] = (),
+    language_model: PathArgument | None = None,
+    format: str | Sequence[str] = "parquet",
+    shards: int | None = None,
+    max_missing: int | None = None,
+    keep_dropped: float | None = None,
+    runner: str | None = None,
+    workers: int | None = None,
+    spark_master: str | None = None,
+    spark_conf: Mapping[str, str] | None = None,
+    beam: Sequence[str] = (),
+    progress: ProgressCallback | None = None,
+) -> Corpus:
+    """Makes a corpus of text: Parquet, JSON Lines and plain text. The command `c4pipe import`.
+
+    The same call after an interruption goes on from there; after its end, it returns the finished corpus at once.
+
+    Args:
+        inputs: files of text whose names end in one of `wet.TEXT_ENDINGS`: URLs, paths, globs, folders, `@list`.
+        output: the folder for the corpus: a path, or a URL that begins with s3://, gs:// or hdfs://.
+        text_column: the column or key that has the text; None for `text`.
+        url_column: the one that has the address of a document, which no other has; None for `url` where there is one,
+            `none` for addresses that are made of the file's name and the row.
+        timestamp_column: the one that has the timestamp; None for `timestamp` where there is one, `none` for none.
+        split: what a document of plain text is: `files` (also None), `blank-lines` or `lines`.
+        recipe: the rules: `as-is` keeps every document, and one for each address.
+
+    The other arguments, the returned corpus and the errors are those of `build_corpus`.
+    """
+    folder = storage_path(os.fspath(output))
+    layout, needed = make_layout(text_column, url_column, timestamp_column, split)
+    options = clean_options(
+        inputs=inputs,
+        work=folder / WORK_FOLDER if work is None else storage_path(os.fspath(work)),
+        recipe=recipe,
+        languages=languages,
+        lists=lists,
+        links=links,
+        language_model=language_model,
+        selection=(None, None, None),
+        bandwidth=None,
+        cache=None,
+        max_missing=max_missing,
+        keep_dropped=_keep_dropped(keep_dropped, folder),
+        annotate=None,
+        runner=RunnerOptions.of_arguments(runner, workers, spark_master, spark_conf, beam),
+        text=(TEXT_KIND, None),
+        layout=layout,
+        needed=needed,
+    )
+    build(plan_build(BuildOptions(options, folder, formats(format), shards)), Progress(progress))
+    return open_corpus(folder)
+
+
+def explain_text(
+    text: str,
+    *,
+    url: str | None = None,
+    recipe: PathArgument | Recipe = "c4",
+    languages: str | Sequence[str] = (),
+    lists: PathArgument | None = None,
+    links: Sequence[PathArgument] = (),
+    language_model: PathArgument | None = None,
+) -> PageVerdict:
+    """Returns what each rule of a recipe decides about a text. The command `c4pipe explain`.
+
+    Args:
+        text: the text of a page.
+        url: where it is from; recipes that look at URLs need it.
+
+    The other arguments are those of `build_corpus`. To explain many texts, use the method `explain` of one `Cleaner`.
+
+    Returns a verdict with `reason` (the rule that drops the text, or None), `rules` (the decision of each page rule),
+    `lines` (what the line rules do to each line) and `text` (what they leave).
+
+    Raises UsageError as `Cleaner` does.
+    """
+    cleaner = Cleaner(recipe, languages=codes(languages), lists=lists, links=links, language_model=language_model)
+    return cleaner.explain(text, url=url)

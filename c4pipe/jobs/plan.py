@@ -1,16 +1,197 @@
-"""What a build will take: estimates from the sizes of its files and the measured cost of a few slices."""
+"""What a build will take: estimates from the sizes of its files, and from the measured cost of a few slices."""
 
-from collections.abc import Sequence
+import io
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from c4pipe.clean.file_cleaner import WetFileCleaner
+from c4pipe.clean.work_file import read_header
+from c4pipe.clean.work_folder import work_path
+from c4pipe.corpus.writer import FORMATS
 from c4pipe.dedup.near_pages import BAND_ROW
 from c4pipe.errors import C4pipeError
 from c4pipe.filters.duplicates import SPAN_ROW
-from c4pipe.io.streams import InputOpener
-from c4pipe.jobs import measure
-from c4pipe.jobs.clean_plan import CleanPlan, note_wait
-from c4pipe.jobs.measure import Cost, Sizes
-from c4pipe.runners.progress import Progress
+from c4pipe.io.paths import StoragePath, file_sizes
+from c4pipe.io.streams import InputOpener, is_url
+from c4pipe.io.words import format_count
+from c4pipe.jobs.clean import CleanPlan, note_wait
+from c4pipe.jobs.dedup import dedup, plan_dedup
+from c4pipe.jobs.options import DedupOptions
+from c4pipe.recipes import recipe_lists
+from c4pipe.recipes.recipe_lists import LISTS_FOLDER
+from c4pipe.runners.events import Progress, Status
+from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.wet.inputs import InputFile
+
+PART = 8 * 1000 * 1000
+"""Bytes of a slice, as they are stored."""
+
+SIZED = 32
+"""Files whose size is asked for, at most, where sizes are not known."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of files.
+
+    Attributes:
+        files: how many files there are in all.
+        known: the sizes that are known, in bytes as they are stored: of all files, or of some, evenly spread.
+    """
+
+    files: int
+    known: tuple[int, ...]
+
+    @property
+    def total(self) -> int:
+        """Bytes of all files: if not all sizes are known, as if the others were like those."""
+        return sum(self.known) * self.files // len(self.known)
+
+    @property
+    def error(self) -> float:
+        """The standard error of the total, as a share of it; 0 where all sizes are known."""
+        count, mean = len(self.known), sum(self.known) / len(self.known)
+        if count == self.files or count < 2 or not mean:
+            return 0.0
+        variance = sum((size - mean) ** 2 for size in self.known) / (count - 1)
+        return float((variance / count) ** 0.5 / mean)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the slices cost, and what they contained.
+
+    Attributes:
+        parts: the number of slices.
+        stored: their bytes, as they are stored.
+        pages: pages read.
+        text_bytes: bytes of their text, as crawled.
+        kept: pages in the corpus.
+        rows: rows of URLs and of spans that are shuffled.
+        band_rows: rows of bands that are shuffled.
+        clean_seconds: CPU seconds of clean.
+        dedup_seconds: CPU seconds of dedup.
+        fetched: whether the slices were downloaded.
+        fetch_seconds: seconds that the downloads took, over one connection.
+        work_bytes: bytes of the work files.
+        corpus_bytes: bytes of the corpus, by format.
+    """
+
+    parts: int
+    stored: int
+    pages: int
+    text_bytes: int
+    kept: int
+    rows: int
+    band_rows: int
+    clean_seconds: float
+    dedup_seconds: float
+    fetched: bool
+    fetch_seconds: float
+    work_bytes: int
+    corpus_bytes: dict[str, int]
+
+
+def spread(files: Sequence[InputFile], count: int) -> list[InputFile]:
+    """Returns at most `count` files, evenly spread over the list."""
+    count = min(count, len(files))
+    return [files[(2 * number + 1) * len(files) // (2 * count)] for number in range(count)]
+
+
+def measure_sizes(files: Sequence[InputFile], sources: InputOpener) -> Sizes:
+    """Returns the sizes of files, in bytes as they are stored.
+
+    If some sizes are not known, the server is asked for those of some files, evenly spread.
+
+    Raises OSError if no size can be found out.
+    """
+    known = [file.size for file in files if file.size is not None]
+    if len(known) < len(files):
+        asked = [sources.size(file.path) for file in spread(files, SIZED)]
+        known = [size for size in asked if size is not None]
+    if not known:
+        raise OSError("the server does not send the sizes of files")
+    return Sizes(len(files), tuple(known))
+
+
+def measure_cost(plan: CleanPlan, formats: Sequence[str], count: int, sources: InputOpener, progress: Progress) -> Cost:
+    """Cleans and deduplicates a slice of each of `count` files, in this process, and returns what that cost.
+
+    The slices are at evenly spread places in their files: in a WET file, pages are sorted by URL, and the first pages
+    differ from the others. `progress` gets how many slices are cleaned.
+
+    Raises OSError if a file can't be read, C4pipeError if the slices hold no page.
+    """
+    with tempfile.TemporaryDirectory(prefix="c4pipe-plan-") as folder:
+        work, output = Path(folder) / "work", Path(folder) / "corpus"
+        plan.lists.save(work / LISTS_FOLDER)
+        cleaner = WetFileCleaner(plan.recipe, recipe_lists.load_lists(work / LISTS_FOLDER, plan.lists.digests))
+        files = spread(plan.files, count)
+        slices: list[_Slice] = []
+
+        def look() -> Status:
+            words = f"{len(slices)} of {format_count(len(files), 'slice')} cleaned"
+            return Status(len(slices) / len(files), words)
+
+        with progress.show("measure", Path(folder), look):
+            for number, file in enumerate(files):
+                slices.append(_clean_slice(file, (number + 0.5) / len(files), sources, cleaner, work_path(work, file)))
+        headers = [read_header(work_path(work, file)) for file in files]
+        pages = sum(header.counts.get("pages.read", 0) for header in headers)
+        if not pages:
+            raise C4pipeError(f"no page was found in {len(files)} slices: are these {plan.recipe.input_format} files?")
+        before = time.process_time()
+        options = DedupOptions((work,), output, tuple(formats), runner=RunnerOptions(workers=1))
+        corpus = plan_dedup(options)
+        manifest = dedup(corpus, progress)
+        return Cost(
+            parts=len(files),
+            stored=sum(each.stored for each in slices),
+            pages=pages,
+            text_bytes=sum(header.counts.get("bytes.read", 0) for header in headers),
+            kept=manifest["counts"]["pages.kept"],
+            rows=sum(header.rows + header.spans for header in headers),
+            band_rows=corpus.band_rows,
+            clean_seconds=sum(each.clean_seconds for each in slices),
+            dedup_seconds=time.process_time() - before,
+            fetched=any(is_url(file.path) for file in files),
+            fetch_seconds=sum(each.fetch_seconds for each in slices),
+            work_bytes=sum(file_sizes(work, "*.parquet").values()),
+            corpus_bytes={name: _bytes_of(name, manifest["shards"]) for name in formats},
+        )
+
+
+class _Slice(NamedTuple):
+    stored: int
+    fetch_seconds: float
+    clean_seconds: float
+
+
+def _clean_slice(
+    file: InputFile, place: float, sources: InputOpener, cleaner: WetFileCleaner, target: StoragePath
+) -> _Slice:
+    """Cleans the slice at a place between 0 and 1 of a file; its head, if no gzip member begins in that slice."""
+    size = sources.size(file.path) if file.size is None else file.size
+    first = int(max(0, (size or 0) - PART) * place)
+    while True:
+        started = time.monotonic()
+        part = sources.read_range(file.path, first, PART)
+        fetched = time.monotonic() - started
+        before = time.process_time()
+        cleaner.clean(io.BytesIO(part), file.name, target)
+        took = _Slice(len(part), fetched, time.process_time() - before)
+        if read_header(target).counts.get("pages.read") or not first:
+            return took
+        first = 0
+
+
+def _bytes_of(name: str, shards: Sequence[Mapping[str, Any]]) -> int:
+    return sum(shard["bytes"] for shard in shards if shard["path"].endswith(FORMATS[name].extension))
+
 
 _TRIES = 4  # few, because a person waits for the answer
 
@@ -107,7 +288,7 @@ def make_plan(build: CleanPlan, formats: Sequence[str], slices: int, cores: int,
     sources = InputOpener(replace(network, tries=min(_TRIES, network.tries)), note_wait(progress))
     plan = Plan(cores, len(build.files), bytes_per_second=network.bytes_per_second)
     try:
-        plan = replace(plan, sizes=measure.sizes(build.files, sources))
-        return replace(plan, cost=measure.cost(build, formats, slices, sources, progress))
+        plan = replace(plan, sizes=measure_sizes(build.files, sources))
+        return replace(plan, cost=measure_cost(build, formats, slices, sources, progress))
     except (OSError, C4pipeError) as error:
         return replace(plan, problem=str(error))

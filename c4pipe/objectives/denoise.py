@@ -1,7 +1,10 @@
-"""The objectives of the T5 paper, given which tokens are corrupted (Raffel et al. 2020, section 3.3 and table 3).
+"""Inputs and targets, given which tokens are corrupted: the objectives of T5, BERT, ALBERT and ELECTRA.
 
-Each returns `inputs` and `targets`, with an end of sequence after every row. All functions are pure: what is random
-comes in as an argument, as a mask (from `masks.py`) or as random numbers.
+Those of the T5 paper return `inputs` and `targets`, with an end of sequence after every row (Raffel et al. 2020,
+section 3.3 and table 3). Those for encoders return features that all have the length of `inputs`: `targets` are the
+tokens before corruption, `masked` is 1 for the tokens that the model predicts (BERT: Devlin et al. 2019; ALBERT: Lan et
+al. 2020; ELECTRA: Clark et al. 2020). All functions are pure: what is random comes in as an argument, as a mask (from
+`masks.py`) or as random numbers.
 """
 
 from dataclasses import dataclass
@@ -10,14 +13,21 @@ import numpy as np
 import numpy.typing as npt
 
 from c4pipe.errors import UsageError
-from c4pipe.objectives.masks import span_starts
-from c4pipe.objectives.rng import Rng, shuffled
-from c4pipe.objectives.rows import Features, Mask, Rows, Tokens, framed
+from c4pipe.objectives.masks import LONGEST, RATE, exact_share, span_starts, whole_ngrams
+from c4pipe.objectives.rows import Counts, Features, Mask, Rng, Rows, Tokens, framed, placed, shuffled, starts_of
 
-RANDOM_SHARE = 0.1
-"""The share of corrupted tokens that BERT-style corruption replaces by a random piece (T5, section 3.3.1)."""
+MASK_SHARE, RANDOM_SHARE = 0.8, 0.1
+"""The shares of chosen tokens that become the mask id, or a random piece; the others stay (BERT, section 3.1).
 
-_WHICH, _DESHUFFLE = 8, 9  # purposes of random numbers
+In T5's BERT-style corruption, all but the random pieces become the mask id (T5, section 3.3.1).
+"""
+
+PAIR_EXTRA, SINGLE_EXTRA = 3, 2
+"""The number of special tokens that `albert` and `electra` add to a row."""
+
+# purposes of random numbers
+_BERT_STYLE, _DESHUFFLE = 8, 9
+_WHICH, _CUT, _SWAP, _OTHER = 16, 17, 18, 19
 
 
 @dataclass(frozen=True)
@@ -125,7 +135,7 @@ def mask_tokens(rows: Rows, mask: Mask, ids: Ids) -> Features:
 
 def bert_style(rows: Rows, mask: Mask, ids: Ids, rng: Rng) -> Features:
     """Replaces corrupted tokens by `ids.mask_id`, or one in ten by a random piece; the targets are the whole row."""
-    share = rng.shares(rows.sizes, _WHICH)  # a share below RANDOM_SHARE also selects the piece
+    share = rng.shares(rows.sizes, _BERT_STYLE)  # a share below RANDOM_SHARE also selects the piece
     noise = np.where(share < RANDOM_SHARE, ids.pieces(share / RANDOM_SHARE), ids.mask_id)
     return _whole(rows, np.where(mask, noise, rows.values), ids)
 
@@ -138,3 +148,228 @@ def deshuffle(rows: Rows, ids: Ids, rng: Rng) -> Features:
 
 def _whole(rows: Rows, corrupted: Tokens, ids: Ids) -> Features:
     return {"inputs": framed(rows.replaced(corrupted), (), [ids.eos]), "targets": framed(rows, (), [ids.eos])}
+
+
+def electra(rows: Rows, ids: Ids, rng: Rng, rate: float = RATE, unchanged: float = 0.0) -> Features:
+    """Masks tokens for the generator of ELECTRA. Returns `inputs`, `targets` and `masked`.
+
+    Args:
+        rows: token ids.
+        ids: the special ids.
+        rng: random numbers.
+        rate: the share of tokens that are chosen, rounded up.
+        unchanged: the share of chosen tokens that stay in the inputs; `masked` is 1 for them, too.
+    """
+    frame, inside = _framed(rows, ids)
+    masked = np.zeros(len(inside), bool)
+    masked[inside] = exact_share(rows.sizes, rng, rate)
+    hidden = masked & (rng.shares(frame.sizes, _WHICH) >= unchanged) if unchanged else masked
+    return {
+        "inputs": frame.replaced(np.where(hidden, ids.mask_id, frame.values)),
+        "targets": frame,
+        "masked": frame.replaced(masked),
+    }
+
+
+def masked_lm(rows: Rows, word_starts: Mask, ids: Ids, rng: Rng, rate: float = RATE) -> Features:
+    """Masks whole words as BERT and RoBERTa do. Returns `inputs`, `targets` and `masked`.
+
+    Args:
+        rows: token ids.
+        word_starts: True for the first token of each word, of shape [tokens]; all True to mask tokens and not words.
+        ids: the special ids.
+        rng: random numbers.
+        rate: the share of the tokens of a row that are chosen, rounded to at least one token.
+    """
+    frame, inside = _framed(rows, ids)
+    return corrupted(frame, inside, masked_words(rows, word_starts, rng, rate, longest=1), ids, rng)
+
+
+def corrupted(frame: Rows, inside: Mask, chosen: Mask, ids: Ids, rng: Rng) -> Features:
+    """Corrupts chosen tokens: of ten, eight become the mask, one a random piece, and one stays.
+
+    Args:
+        frame: sequences for an encoder.
+        inside: True for the tokens of the text, of shape [tokens].
+        chosen: which tokens of the text are corrupted, of shape [tokens of the text].
+        ids: the special ids.
+        rng: random numbers.
+
+    Returns:
+        `inputs`, `targets` and `masked`.
+    """
+    masked = np.zeros(len(inside), bool)
+    masked[inside] = chosen
+    share = rng.shares(frame.sizes, _WHICH)  # a share in the interval of random pieces also selects the piece
+    pieces = ids.pieces((share - MASK_SHARE) / RANDOM_SHARE)
+    noise = np.where(share < MASK_SHARE + RANDOM_SHARE, pieces, frame.values)
+    noise = np.where(share < MASK_SHARE, ids.mask_id, noise)
+    return {
+        "inputs": frame.replaced(np.where(masked, noise, frame.values)),
+        "targets": frame,
+        "masked": frame.replaced(masked),
+    }
+
+
+def albert(
+    rows: Rows, word_starts: Mask, sentence_starts: Mask, ids: Ids, rng: Rng, longest: int = LONGEST
+) -> Features:
+    """Masks n-grams of whole words in pairs of segments, half of which are swapped (sentence-order prediction).
+
+    Args:
+        rows: token ids; each row is consecutive text of one document.
+        word_starts: True for the first token of each word, of shape [tokens].
+        sentence_starts: True for the first token of each sentence, of shape [tokens].
+        ids: the special ids.
+        rng: random numbers.
+        longest: the largest number of words of an n-gram.
+
+    Returns:
+        `inputs`, `targets` and `masked`; `types`, which is 1 in the second segment; `order`, which is 1 on the first
+        token of a pair where the segments are in the order of the text, 2 there where they are swapped, and 0 on all
+        other tokens. Text of a single word has an empty second segment and is never swapped.
+    """
+    cuts = segment_cuts(rows, word_starts, sentence_starts, rng)
+    swaps = (rng.raw(np.ones_like(cuts), _SWAP) >> np.uint64(63)).astype(bool) & (cuts < rows.sizes)
+    turned = rows.starts[rows.row] + (rows.place + np.where(swaps, cuts, 0)[rows.row]) % rows.sizes[rows.row]
+    chosen = masked_words(rows, word_starts, rng, longest=longest)[turned]
+    pairs = rows.replaced(rows.values[turned])
+    frame, types, inside = framed_pairs(pairs, np.where(swaps, rows.sizes - cuts, cuts), ids)
+    order = np.zeros(len(inside), np.int32)
+    order[frame.starts[:-1]] = 1 + swaps
+    return {
+        **corrupted(frame, inside, chosen, ids, rng),
+        "types": frame.replaced(types),
+        "order": frame.replaced(order),
+    }
+
+
+def sentence_starts(rows: Rows, words: Mask, sentence_ends: Mask) -> Mask:
+    """Returns a mask of words that follow an id which can end a sentence, of shape [tokens]."""
+    mask: Mask = words & np.concatenate([[False], sentence_ends[rows.values[:-1]]])
+    return mask
+
+
+def check_shares(rate: float, other: float = 0.0) -> None:
+    """Raises UsageError where a rate of masked tokens is not between 0 and 1, or another share not from 0 to 1."""
+    if not 0 < rate < 1 or not 0 <= other <= 1:
+        raise UsageError(f"rate {rate} and share {other}: give a rate between 0 and 1, and a share from 0 to 1")
+
+
+def segment_cuts(rows: Rows, word_starts: Mask, sentence_starts: Mask, rng: Rng) -> Counts:
+    """Returns the token at which the second segment of each row starts, of shape [rows].
+
+    It is the start of a random sentence, or of a random word where the row has one sentence, or the size of the row
+    where it has one word. Arguments are those of `albert`.
+    """
+    inner = rows.place > 0
+    sentences, words = sentence_starts & inner, word_starts & inner
+    several = np.bincount(rows.row[sentences], minlength=len(rows)) > 0
+    places = rows.replaced(rows.place).keep(np.where(several[rows.row], sentences, words))
+    pick = (rng.shares(np.ones_like(rows.sizes), _CUT) * places.sizes).astype(np.int64)
+    cuts: Counts = rows.sizes.copy()
+    has = places.sizes > 0
+    cuts[has] = places.values[(places.starts[:-1] + pick)[has]]
+    return cuts
+
+
+def masked_words(rows: Rows, word_starts: Mask, rng: Rng, rate: float = RATE, longest: int = LONGEST) -> Mask:
+    """Returns a mask of the tokens of masked n-grams, of shape [tokens].
+
+    Tokens before the first word start of a row count as a word. `rate` and `longest` are those of `whole_ngrams`.
+    """
+    begins = word_starts | (rows.place == 0)
+    sizes = np.diff(np.append(np.flatnonzero(begins), len(begins)))
+    words = Rows(sizes.astype(np.int32), rows.keep(begins).starts)
+    return np.repeat(whole_ngrams(words, rng, rate, longest), sizes)
+
+
+def _framed(rows: Rows, ids: Ids) -> tuple[Rows, Mask]:
+    """Returns the rows as sequences for an encoder, and a mask that is True for the tokens of the rows."""
+    frame = framed(rows, [ids.cls_id], [ids.eos])
+    inside = np.ones(len(frame.values), bool)
+    inside[frame.starts[:-1]] = inside[frame.starts[1:] - 1] = False
+    return frame, inside
+
+
+def framed_pairs(rows: Rows, seconds: Counts, ids: Ids) -> tuple[Rows, Counts, Mask]:
+    """Returns the rows as pairs, the segment of each token (0 or 1), and a mask of the rows' own tokens.
+
+    Args:
+        rows: the tokens of both segments.
+        seconds: the token at which the second segment starts, of shape [rows].
+        ids: the special ids.
+    """
+    starts = rows.starts + PAIR_EXTRA * np.arange(len(rows) + 1)
+    second = rows.place >= seconds[rows.row]
+    inside = np.zeros(starts[-1], bool)
+    places = starts[rows.row] + 1 + rows.place + second
+    inside[places] = True
+    values = np.full(len(inside), ids.eos, np.int32)
+    values[starts[:-1]] = ids.cls_id
+    values[places] = rows.values
+    pairs = Rows(values, starts)
+    return pairs, (pairs.place > seconds[pairs.row] + 1).astype(np.int64), inside
+
+
+def next_sentence_pairs(
+    rows: Rows,
+    documents: Counts,
+    word_starts: Mask,
+    sentence_starts: Mask,
+    longest: int,
+    ids: Ids,
+    rng: Rng,
+    rate: float = RATE,
+) -> Features:
+    """Divides rows into pairs of segments, exchanges second segments between documents, and masks whole words.
+
+    Each row is chosen with probability 1/2. Chosen rows of two documents exchange their second segments, so that no
+    text is used twice. A chosen row for which no other document is left keeps its own.
+
+    Args:
+        rows: token ids; each row is consecutive text of one document.
+        documents: the number of the document of each row, ascending, of shape [rows].
+        word_starts: True for the first token of each word, of shape [tokens].
+        sentence_starts: True for the first token of each sentence, of shape [tokens].
+        longest: the largest number of tokens of both segments; what is longer loses its end.
+        ids: the special ids.
+        rng: random numbers.
+        rate: the share of tokens that are masked.
+
+    Returns:
+        `inputs`, `targets` and `masked`; `types`, which is 1 in the second segment; `next`, which is 1 on the first
+        token of a pair whose second segment follows the first one in the text, 2 there where it is from another
+        document, and 0 on all other tokens.
+    """
+    cuts = segment_cuts(rows, word_starts, sentence_starts, rng)
+    source = _exchanged(rows, documents, cuts, rng)
+    seconds = np.minimum((rows.sizes - cuts)[source], longest - cuts)
+    sizes = cuts + seconds
+    row, place = np.repeat(np.arange(len(rows)), sizes), placed(sizes)
+    second = place >= cuts[row]
+    other = source[row]
+    taken = np.where(second, rows.starts[:-1][other] + cuts[other] + place - cuts[row], rows.starts[:-1][row] + place)
+    pairs = Rows(rows.values[taken], starts_of(sizes))
+    chosen = masked_words(pairs, word_starts[taken], rng, rate, longest=1)
+    frame, types, inside = framed_pairs(pairs, cuts, ids)
+    label = np.zeros(len(inside), np.int32)
+    label[frame.starts[:-1]] = 1 + (source != np.arange(len(rows)))
+    return {
+        **corrupted(frame, inside, chosen, ids, rng),
+        "types": frame.replaced(types),
+        "next": frame.replaced(label),
+    }
+
+
+def _exchanged(rows: Rows, documents: Counts, cuts: Counts, rng: Rng) -> Counts:
+    """Returns the row from which each row has its second segment, of shape [rows]."""
+    chosen = (rng.raw(np.ones_like(cuts), _OTHER) >> np.uint64(63)).astype(bool) & (cuts < rows.sizes)
+    numbers = np.flatnonzero(chosen)
+    half = len(numbers) // 2
+    # rows are in the order of their documents: a row of the first half and one of the second half are far apart
+    one, other = numbers[:half], numbers[len(numbers) - half :]
+    differ = documents[one] != documents[other]
+    source = np.arange(len(rows))
+    source[one[differ]], source[other[differ]] = other[differ], one[differ]
+    return source

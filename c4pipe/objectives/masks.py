@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from c4pipe.errors import UsageError
-from c4pipe.objectives.rng import Rng, chosen, shuffled
-from c4pipe.objectives.rows import Counts, Mask, Rows, placed, starts_of
+from c4pipe.objectives.rows import Counts, Mask, Rng, Rows, chosen, placed, shuffled, starts_of
 
 RATE = 0.15
 """The share of tokens that are corrupted (T5, section 3.1.4; also BERT, ALBERT and ELECTRA)."""

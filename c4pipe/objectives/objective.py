@@ -1,21 +1,74 @@
 """The objectives: for each, the lengths of text and examples, and a function that makes examples of text."""
 
 import functools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, ParamSpec
 
+import numpy as np
+
 from c4pipe.errors import UsageError
-from c4pipe.objectives import denoise, encoder, masks
-from c4pipe.objectives.denoise import Ids
-from c4pipe.objectives.pieces import SHORT, PieceLengths, pieces_of, short_pieces
-from c4pipe.objectives.rng import Rng
-from c4pipe.objectives.rows import Features, Mask, Rows
+from c4pipe.objectives import denoise, masks
+from c4pipe.objectives.denoise import Ids, next_sentence_pairs
+from c4pipe.objectives.rows import Counts, Features, Mask, Rng, Rows, starts_of
 
 P = ParamSpec("P")
+PieceLengths = Callable[[Rng, int], Counts]
+"""Returns the numbers of tokens of consecutive pieces, given random numbers, whose `first` is the number of the first
+piece, and how many pieces."""
+
+SHORT = 0.1
+"""The share of inputs that are shorter than the longest ones (ALBERT, section 4.1; BERT's code, `short_seq_prob`)."""
 
 DROP_TARGETS = 104 / 512
 """The length of targets, relative to the inputs, where corrupted tokens are dropped, as in T5's `iid_15_d_d.gin`."""
+
+_SHORTEST = 2  # tokens of a short piece, as in BERT's code
+_AT_ONCE = 256  # lengths of pieces that are drawn together
+_SHORT = 32  # purpose of random numbers
+
+
+def pieces_of(rows: Rows, rng: Rng, lengths: PieceLengths) -> Rows:
+    """Returns rows divided into consecutive pieces of these lengths; the last piece of a row can be shorter.
+
+    Args:
+        rows: text.
+        rng: random numbers; its `first` is the number of the first piece.
+        lengths: the numbers of tokens.
+    """
+    each = _one_by_one(rng, lengths)
+    starts: list[int] = []
+    for start, end in itertools.pairwise(rows.starts.tolist()):
+        while start < end:
+            starts.append(start)
+            start += next(each)
+    return Rows(rows.values, np.array([*starts, len(rows.values)], np.int64))
+
+
+def _one_by_one(rng: Rng, lengths: PieceLengths) -> Iterator[int]:
+    for first in itertools.count(rng.first, _AT_ONCE):
+        yield from lengths(replace(rng, first=first), _AT_ONCE).tolist()
+
+
+def short_pieces(raw: int, share: float) -> PieceLengths | None:
+    """Returns the `piece_lengths` of an objective some of whose pieces have a random length, from 2 tokens to `raw`.
+
+    Args:
+        raw: the number of tokens of the other pieces.
+        share: the share of pieces with a random length.
+
+    Raises UsageError for an impossible share.
+    """
+    if not 0 <= share <= 1:
+        raise UsageError(f"short={share}: give the share of short pieces, from 0 to 1")
+
+    def lengths(rng: Rng, count: int) -> Counts:
+        shares = rng.numbered_shares(count, _SHORT)
+        short = _SHORTEST + (shares / share * (raw - _SHORTEST + 1)).astype(np.int64)
+        return np.where(shares < share, np.minimum(short, raw), raw)
+
+    return lengths if share else None
 
 
 @dataclass(frozen=True)
@@ -205,13 +258,13 @@ def electra(ids: Ids, length: int = 512, rate: float = masks.RATE, unchanged: fl
 
     Raises UsageError for an impossible rate or share.
     """
-    encoder.check_shares(rate, unchanged)
+    denoise.check_shares(rate, unchanged)
 
     def make(rows: Rows, rng: Rng) -> Features:
-        return encoder.electra(rows, ids, rng, rate, unchanged)
+        return denoise.electra(rows, ids, rng, rate, unchanged)
 
     name = f"electra(rate={rate}, unchanged={unchanged})"
-    return Objective(name, length - encoder.SINGLE_EXTRA, {"inputs": length}, make)
+    return Objective(name, length - denoise.SINGLE_EXTRA, {"inputs": length}, make)
 
 
 @picklable
@@ -241,8 +294,135 @@ def albert(
 
     def make(rows: Rows, rng: Rng) -> Features:
         words = word_starts[rows.values]
-        return encoder.albert(rows, words, encoder.sentence_starts(rows, words, sentence_ends), ids, rng, longest)
+        return denoise.albert(rows, words, denoise.sentence_starts(rows, words, sentence_ends), ids, rng, longest)
 
     name = f"albert(longest={longest}, short={short})"
-    raw = length - encoder.PAIR_EXTRA
+    raw = length - denoise.PAIR_EXTRA
     return Objective(name, raw, {"inputs": length}, make, piece_lengths=short_pieces(raw, short))
+
+
+@picklable
+def for_decoder(objective: Objective, length: int | None = None) -> Objective:
+    """Puts the targets of an objective behind its inputs, for a language model or a prefix language model.
+
+    So the T5 paper gives its denoising objective to decoders (Raffel et al. 2020, sections 3.2.1 and 3.2.3, table 2).
+
+    Args:
+        objective: one with inputs and targets, such as `objective.span_corruption`.
+        length: the number of tokens of a row; None for the sum of the lengths of inputs and targets. Inputs and targets
+            of `prefix_lm` have together 1 token more than its length.
+
+    Returns:
+        an objective whose examples have `targets`, the inputs and then the targets, each with its end of sequence; and
+        `prefix`, which is 1 for tokens of the inputs.
+
+    Raises UsageError for an objective without inputs and targets, or a length that is smaller than a piece of text.
+    """
+    if objective.lengths.keys() != {"inputs", "targets"}:
+        raise UsageError(
+            f"{objective.name} has {' and '.join(objective.lengths)}: give an objective with inputs and targets"
+        )
+    if length is None:
+        length = sum(objective.lengths.values())
+    if length < objective.raw + 2:
+        raise UsageError(
+            f"length={length}: an example of {objective.name} has up to {objective.raw} tokens of text and 2 ends of a "
+            "sequence; give a larger length, or an objective with a smaller one"
+        )
+
+    def make(rows: Rows, rng: Rng) -> Features:
+        made = objective.make(rows, rng)
+        return joined(made["inputs"], made["targets"])
+
+    return replace(objective, name=f"for_decoder({objective.name})", lengths={"targets": length}, make=make)
+
+
+def joined(inputs: Rows, targets: Rows) -> Features:
+    """Returns `targets`, each row of inputs with the row of targets behind it, and `prefix`, 1 for the inputs."""
+    starts = starts_of(inputs.sizes + targets.sizes)
+    prefix = np.zeros(starts[-1], bool)
+    prefix[starts[inputs.row] + inputs.place] = True
+    values = np.empty(len(prefix), np.int32)
+    values[prefix], values[~prefix] = inputs.values, targets.values
+    both = Rows(values, starts)
+    return {"targets": both, "prefix": both.replaced(prefix)}
+
+
+@picklable
+def masked_lm(
+    ids: Ids, word_starts: Mask | None = None, length: int = 512, rate: float = masks.RATE, short: float = 0.0
+) -> Objective:
+    """Masks tokens or whole words of single segments, for an encoder.
+
+    It is BERT's masked language model (Devlin et al. 2019, section 3.1) without pairs, as RoBERTa has it (Liu et al.
+    2019, section 4.2), masked anew each epoch (section 4.1). Whole words are those of BERT's later models
+    (google-research/bert, README.md, 31 May 2019).
+
+    Args:
+        ids: the special ids of the vocabulary, such as `Tokenizer.ids`.
+        word_starts: whether each id begins a word, of shape [ids], such as `Tokenizer.word_starts`; None to mask tokens
+            and not words.
+        length: the largest number of tokens of an example.
+        rate: the share of tokens that are masked.
+        short: the share of examples with a random, smaller length.
+
+    Raises UsageError for an impossible rate or share.
+    """
+    denoise.check_shares(rate)
+
+    def make(rows: Rows, rng: Rng) -> Features:
+        begins = np.ones(len(rows.values), bool) if word_starts is None else word_starts[rows.values]
+        return denoise.masked_lm(rows, begins, ids, rng, rate)
+
+    name = f"masked_lm(words={word_starts is not None}, rate={rate}, short={short})"
+    raw = length - denoise.SINGLE_EXTRA
+    return Objective(name, raw, {"inputs": length}, make, piece_lengths=short_pieces(raw, short))
+
+
+@picklable
+def next_sentence(
+    ids: Ids,
+    word_starts: Mask,
+    sentence_ends: Mask,
+    length: int = 512,
+    rate: float = masks.RATE,
+    short: float = SHORT,
+) -> Objective:
+    """Masks whole words in pairs of segments; half of the second ones are from another document (BERT, section 3.1).
+
+    A second segment that is too long loses its end. An example also depends on the documents that are read with it:
+    `Batches` reads 32 together.
+
+    Args:
+        ids: the special ids of the vocabulary.
+        word_starts: whether each id begins a word, of shape [ids]; see `Tokenizer.word_starts`.
+        sentence_ends: whether each id can end a sentence, of shape [ids]; see `Tokenizer.sentence_ends`.
+        length: the largest number of tokens of an example.
+        rate: the share of tokens that are masked.
+        short: the share of examples with a random, smaller length.
+
+    Raises UsageError for an impossible rate or share; and, when an example is made, for merged documents.
+    """
+    denoise.check_shares(rate)
+    raw = length - denoise.PAIR_EXTRA
+
+    def make(rows: Rows, rng: Rng) -> Features:
+        text, documents = _documents(rows, ids)
+        words = word_starts[text.values]
+        sentences = denoise.sentence_starts(text, words, sentence_ends)
+        return next_sentence_pairs(text, documents, words, sentences, raw, ids, rng, rate)
+
+    name = f"next_sentence(rate={rate}, short={short})"
+    return Objective(name, raw, {"inputs": length}, make, adds_eos=True, piece_lengths=short_pieces(raw, short))
+
+
+def _documents(rows: Rows, ids: Ids) -> tuple[Rows, Counts]:
+    """Returns the rows that have text, without ends of documents, and the number of the document of each."""
+    ends = rows.values == ids.eos
+    last = rows.starts[1:] - 1
+    if ends.sum() > ends[last].sum():
+        raise UsageError("a piece has text of several documents: make the batches of next_sentence with merge=False")
+    number = np.concatenate([[0], np.cumsum(ends[last])[:-1]]).astype(np.int64)
+    text = rows.keep(~ends)
+    filled = text.sizes > 0  # a piece can have nothing but the end of a document
+    return Rows(text.values, np.append(text.starts[:-1][filled], len(text.values))), number[filled]

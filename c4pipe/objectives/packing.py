@@ -1,4 +1,6 @@
-"""Packs examples of different lengths into arrays of a fixed length: several examples in a row, with segment ids.
+"""Examples to batches: shuffles them in a buffer, packs several into a row, and stacks rows, with a state.
+
+It knows nothing of text: examples of any origin can be given, with features of the same names.
 
 A bin becomes a row of the arrays. An example goes into the open bin where it leaves the least room (best fit). The
 number of open bins is limited: where none has room, the fullest one is closed. The limit grows slowly: otherwise, short
@@ -6,25 +8,74 @@ examples would wait in 64 bins, while the first batches had only examples that f
 documents. The bins depend on the order of the examples only, and not on how the examples are divided among calls.
 """
 
+import base64
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from c4pipe.errors import UsageError
-from c4pipe.objectives.rows import Features, placed, starts_of
-from c4pipe.objectives.stored import Example, examples_of, from_json, to_json
+from c4pipe.objectives.rows import Features, Rng, Tokens, placed, starts_of
 
-Bin = list[Example]
-
-Batch = dict[str, npt.NDArray[np.int32]]
-"""Arrays of shape [rows, length] by name."""
+SHUFFLE = 1000
+"""The number of examples that wait in the buffer, as in seqio (`SHUFFLE_BUFFER_SIZE` in seqio/dataset_providers.py)."""
 
 OPEN_BINS = 64
 
 _FIRST_BINS, _GROWTH = 4, 8  # the bins that may be open at first, and the closed bins after which it is one more
+_SLOT = 64  # a purpose of random numbers
+_SMALLEST = (("B", 0, 0xFF), ("H", 0, 0xFFFF), ("i", -(1 << 31), (1 << 31) - 1))
+"""The types of `struct` for whole numbers, with their smallest and largest number."""
+
+Bin = list["Example"]
+
+Batch = dict[str, npt.NDArray[np.int32]]
+"""Arrays of shape [rows, length] by name."""
+
+
+class Example(dict[str, Tokens]):
+    """The features of one example by name, each of shape [tokens]. It is not changed after it was made."""
+
+    @cached_property
+    def stored(self) -> dict[str, str]:
+        """The features as text: the letter of the smallest type that holds all numbers, and these in Base64.
+
+        The letter is `B`, `H` or `i`, as in Python's `struct`: 8 and 16 bits without a sign, and 32 bits;
+        little-endian. An example stays the same while it waits, so it is only encoded for the first state.
+        """
+        return {name: _encoded(values) for name, values in self.items()}
+
+
+def examples_of(features: Features) -> list[Example]:
+    """Returns the examples, each with its own arrays: a view would keep all examples of a call in memory."""
+    names = list(features)
+    return [
+        Example(zip(names, (row.copy() for row in rows), strict=True)) for rows in zip(*features.values(), strict=True)
+    ]
+
+
+def to_json(examples: Iterable[Example]) -> list[dict[str, str]]:
+    """Returns examples as JSON values."""
+    return [example.stored for example in examples]
+
+
+def from_json(values: Sequence[dict[str, str]]) -> list[Example]:
+    """Returns examples, given their JSON values."""
+    return [Example((name, _decoded(text)) for name, text in each.items()) for each in values]
+
+
+def _encoded(values: Tokens) -> str:
+    least, most = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+    kind = next(kind for kind, smallest, largest in _SMALLEST if smallest <= least and most <= largest)
+    return kind + base64.b64encode(values.astype(f"<{kind}").tobytes()).decode()
+
+
+def _decoded(text: str) -> Tokens:
+    values: Tokens = np.frombuffer(base64.b64decode(text[1:]), f"<{text[0]}").astype(np.int32)
+    return values
 
 
 class Packer:
@@ -143,3 +194,118 @@ def _spread(values: npt.NDArray[Any], places: npt.NDArray[np.int64], size: int, 
     spread = np.zeros(size * length, np.int32)
     spread[places] = values
     return spread.reshape(size, length)
+
+
+class Assembler:
+    """Makes batches of examples.
+
+    A buffer holds a number of examples. When one more comes, a random one leaves, and is packed. After the last
+    example, those in the buffer leave in random order. Each example is in one batch.
+
+    Attributes:
+        ended: whether all examples were added.
+    """
+
+    def __init__(self, lengths: Mapping[str, int], size: int, shuffle: int, rng: Rng) -> None:
+        """Starts without examples.
+
+        Args:
+            lengths: the number of tokens of each feature of a row.
+            size: the number of rows of a batch.
+            shuffle: the number of examples that the buffer holds; 0 keeps their order.
+            rng: random numbers of this stream of examples.
+
+        Raises UsageError for a size below 1 or a buffer below 0.
+        """
+        if size < 1:
+            raise UsageError(f"a batch of {size} rows: give at least 1 row")
+        if shuffle < 0:
+            raise UsageError(f"shuffle={shuffle}: give the number of examples that are shuffled together, 0 for none")
+        self._lengths, self._size, self._shuffle, self._rng = dict(lengths), size, shuffle, rng
+        self._packer = Packer(lengths)
+        self._buffer: list[Example] = []
+        self._draws = 0  # the number of examples that left the buffer
+        self._ready: list[Bin] = []
+        self.ended = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether `take` returns a batch without empty rows, or no more examples come."""
+        return self.ended or len(self._ready) >= self._size
+
+    def add(self, examples: Features) -> None:
+        """Adds examples. Raises UsageError for one that is longer than a row."""
+        self._ready += self._packer.put(self._shuffled(examples_of(examples)))
+
+    def end(self) -> None:
+        """Packs what is in the buffer: no more examples come."""
+        self._ready += self._packer.put(self._leave(len(self._buffer))) + self._packer.flush()
+        self.ended = True
+
+    def take(self) -> Batch | None:
+        """Returns the next batch, as `packing.batch_of` does; None where no example is left."""
+        if not self._ready:
+            return None
+        bins, self._ready = self._ready[: self._size], self._ready[self._size :]
+        return batch_of(bins, self._lengths, self._size)
+
+    def _shuffled(self, examples: Sequence[Example]) -> list[Example]:
+        """Puts examples into the buffer, and returns those that leave it."""
+        leave: list[Example] = []
+        draws = max(0, len(self._buffer) + len(examples) - self._shuffle)
+        slots = iter(self._rng.numbered(self._draws, draws, _SLOT).tolist())
+        for example in examples:
+            self._buffer.append(example)
+            while len(self._buffer) > self._shuffle:
+                leave.append(self._pop(next(slots)))
+        self._draws += draws
+        return leave
+
+    def _leave(self, count: int) -> list[Example]:
+        slots = self._rng.numbered(self._draws, count, _SLOT).tolist()
+        self._draws += count
+        return [self._pop(slot) for slot in slots]
+
+    def _pop(self, number: int) -> Example:
+        """Removes the example that a random number of 64 bits chooses; the last example takes its place."""
+        slot = number * len(self._buffer) >> 64
+        example, self._buffer[slot] = self._buffer[slot], self._buffer[-1]
+        self._buffer.pop()
+        return example
+
+    def state(self) -> dict[str, Any]:
+        """Returns the state for `restore`, as JSON values: all examples that are in no batch yet."""
+        return {
+            "buffer": to_json(self._buffer),
+            "draws": self._draws,
+            "open": self._packer.state(),
+            "ready": [to_json(bin) for bin in self._ready],
+            "ended": self.ended,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continues where another assembler with the same arguments was when it returned this state."""
+        self._buffer = from_json(state["buffer"])
+        self._draws = state["draws"]
+        self._packer.restore(state["open"])
+        self._ready = [from_json(bin) for bin in state["ready"]]
+        self.ended = state["ended"]
+
+    def reshard(self, states: Sequence[Mapping[str, Any]], index: int, count: int) -> None:
+        """Continues with a share of the examples that wait in the states of any number of assemblers.
+
+        Args:
+            states: the states, in the same order for each of those that share the examples.
+            index: the number of the share, from 0.
+            count: the number of shares; together they have each example once.
+        """
+        waiting = [example for state in states for bin in _bins(state) for example in bin]
+        self._packer = Packer(self._lengths)
+        self._buffer = from_json(waiting[index::count])
+        self._draws = max(state["draws"] for state in states)  # so no random number comes twice
+        self._ready, self.ended = [], False
+
+
+def _bins(state: Mapping[str, Any]) -> list[Any]:
+    """Returns all examples of a state, in lists, as JSON values."""
+    return [state["buffer"], *state["open"]["bins"], *state["ready"]]

@@ -4,17 +4,209 @@ What comes in are files with the columns `inputs` and `targets`, or of raw recor
 come in an order that depends on a seed and the epoch, and are divided among processes, as `read.documents` does it.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+import contextlib
+import hashlib
+import json
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, cast
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, cast
 
-from c4pipe.errors import UsageError
-from c4pipe.objectives.task_files import RecordSource
-from c4pipe.objectives.task_record import Preprocessor, Record, TextPair, text
+from isal import igzip
+
+from c4pipe.corpus.reader import UNREADABLE, CorpusPath, corpus_path, open_binary, parquet_file
+from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.io.streams import EndsDigest
+from c4pipe.io.words import error_reason
+from c4pipe.objectives.rows import Features, Rows, framed
+from c4pipe.objectives.tasks import Preprocessor, Record, TextPair, text
+from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.read.mixture import Endless
 from c4pipe.read.order import Order
 from c4pipe.read.reader import Reader
+from c4pipe.read.source import Source
+
+FEATURES = ("inputs", "targets")
+
+_PAIRS = 32  # examples that are tokenized together; no example depends on it
+_ROWS_AT_ONCE = 512  # rows of Parquet that become Python objects at a time
+_MARK_ROWS = 1000  # lines between two positions that are remembered
+_END_BYTES = 1 << 19  # what EndsDigest takes of each end
+
+_FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".tsv": "tsv"}
+
+
+@dataclass(frozen=True)
+class RecordFile:
+    """A file of records.
+
+    Attributes:
+        file: where it is.
+        format: `parquet`, `json` or `tsv`.
+        rows: the number of its records.
+        digest: the SHA-256 of its bytes in hex; of Parquet, that of its two ends, where the footer is.
+        names: the columns of TSV, which its first line names.
+        marks: the positions of the records 0, 1000, 2000, ... in a file of lines, after decompression.
+    """
+
+    file: CorpusPath
+    format: str
+    rows: int
+    digest: str
+    names: tuple[str, ...] = ()
+    marks: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class RecordSource(Source):
+    """Files of records, for the readers of `c4pipe.read`.
+
+    Attributes:
+        files: the files; there are no shards of a corpus.
+    """
+
+    files: tuple[RecordFile, ...] = ()
+
+    @property
+    def rows(self) -> list[int]:
+        """The number of records of each file."""
+        return [file.rows for file in self.files]
+
+    def read(self, file: int, first: int, end: int, verify: bool) -> Any:
+        """Yields records of a file, as `read_records` does; there is no manifest by which to verify them."""
+        return read_records(self.files[file], first, end)
+
+
+def open_files(paths: str | Path | Sequence[str | Path]) -> RecordSource:
+    """Returns files of records, for `TaskReader`: JSON Lines and TSV are read once, to count their records.
+
+    Args:
+        paths: one or several paths or URLs that end in `.parquet`, `.jsonl`, `.json` or `.tsv`; the last three also
+            with `.gz`. The first line of TSV names its columns.
+
+    Raises UsageError for another name, or a file that can't be read or has no record.
+    """
+    files = tuple(record_file(path) for path in ([paths] if isinstance(paths, str | Path) else paths))
+    names = ", ".join(str(file.file) for file in files)
+    if not sum(file.rows for file in files):
+        raise UsageError(f"there is no record in {names or 'no file'}: give files with records")
+    digest = hashlib.sha256("".join(file.digest for file in files).encode()).hexdigest()
+    return RecordSource(names, "train", (), digest, (), files=files)
+
+
+def record_file(path: str | Path) -> RecordFile:
+    """Returns a file of records, given its path or URL. A file of lines is read once, to count them.
+
+    Raises UsageError for a name without one of the endings, or a file that can't be read.
+    """
+    file = corpus_path(path)
+    name = file.name.removesuffix(".gz")
+    kind = next((kind for ending, kind in _FORMATS.items() if name.endswith(ending)), None)
+    if kind is None or (kind == "parquet" and name != file.name):
+        raise UsageError(f"{file} ends in none of .parquet, .jsonl, .json, .tsv, or the last three with .gz: rename it")
+    try:
+        return _of_parquet(file) if kind == "parquet" else _of_lines(file, kind)
+    except UNREADABLE as error:
+        raise UsageError(f"{file} can't be read: {error_reason(error)}") from error
+
+
+def read_records(source: RecordFile, first: int, end: int) -> Generator[Record, None, None]:
+    """Yields the records of a file from row `first` up to row `end`, which is not yielded.
+
+    Raises C4pipeError where the file is damaged, or has fewer records than when it was opened.
+    """
+    read = _parquet_records if source.format == "parquet" else _line_records
+    count = 0
+    try:
+        with contextlib.closing(read(source, first)) as records:
+            for count, record in enumerate(islice(records, end - first), 1):  # noqa: B007
+                yield record
+    except UNREADABLE as error:
+        raise C4pipeError(
+            f"{source.file} can't be read after {first + count:,} records: {error_reason(error)}"
+        ) from error
+    if count < end - first:
+        raise C4pipeError(f"{source.file} has {first + count:,} records, and had {source.rows:,} before: start again")
+
+
+def _of_parquet(file: CorpusPath) -> RecordFile:
+    digest = EndsDigest()
+    with contextlib.closing(open_binary(file)) as stream:
+        digest.update(stream.read(_END_BYTES))
+        size = stream.seek(0, 2)
+        stream.seek(max(size - _END_BYTES, min(size, _END_BYTES)))
+        digest.update(stream.read())
+    with parquet_file(file) as opened:
+        return RecordFile(file, "parquet", opened.metadata.num_rows, digest.hexdigest())
+
+
+def _parquet_records(source: RecordFile, first: int) -> Generator[Record, None, None]:
+    with parquet_file(source.file) as opened:
+        for number in range(opened.num_row_groups):
+            rows = opened.metadata.row_group(number).num_rows
+            if first < rows:
+                group = opened.read_row_group(number, use_threads=False)
+                for start in range(first, rows, _ROWS_AT_ONCE):
+                    yield from group.slice(start, _ROWS_AT_ONCE).to_pylist()
+            first = max(0, first - rows)
+
+
+@contextlib.contextmanager
+def _lines(file: CorpusPath) -> Iterator[IO[bytes]]:
+    with contextlib.closing(open_binary(file)) as raw:
+        if not file.name.endswith(".gz"):
+            yield raw
+            return
+        with igzip.IGzipFile(fileobj=raw) as data:
+            yield data
+
+
+def _of_lines(file: CorpusPath, kind: str) -> RecordFile:
+    digest, rows, position = hashlib.sha256(), 0, 0
+    names: tuple[str, ...] = ()
+    marks: list[int] = []
+    with _lines(file) as lines:
+        for line in lines:
+            digest.update(line)
+            if kind == "tsv" and not position:
+                names = _names(line, file)
+            elif not line.isspace():
+                if rows % _MARK_ROWS == 0:
+                    marks.append(position)
+                rows += 1
+            position += len(line)
+    return RecordFile(file, kind, rows, digest.hexdigest(), names, tuple(marks))
+
+
+def _names(line: bytes, file: CorpusPath) -> tuple[str, ...]:
+    names = tuple(line.decode("utf-8-sig").rstrip("\r\n").split("\t"))
+    if len(set(names)) < len(names) or not all(names):
+        raise UsageError(f"{file} has the columns {', '.join(map(repr, names))}: its first line needs a name for each")
+    return names
+
+
+def _line_records(source: RecordFile, first: int) -> Generator[Record, None, None]:
+    mark, left = divmod(first, _MARK_ROWS)
+    with _lines(source.file) as lines:
+        lines.seek(source.marks[mark] if mark < len(source.marks) else 0)
+        for line in islice((line for line in lines if not line.isspace()), left, None):
+            yield _of_json(line) if source.format == "json" else _of_tsv(line, source.names)
+
+
+def _of_json(line: bytes) -> Record:
+    values: Any = json.loads(line.decode())
+    if not isinstance(values, dict):
+        raise ValueError("it is no JSON object")
+    return values
+
+
+def _of_tsv(line: bytes, names: Sequence[str]) -> Record:
+    values = line.decode().rstrip("\r\n").split("\t")
+    if len(values) != len(names):
+        raise ValueError(f"it has {len(values)} columns, and the first line {len(names)}")
+    return dict(zip(names, values, strict=True))
 
 
 def given(record: Record) -> list[TextPair]:
@@ -39,7 +231,7 @@ class TaskReader:
         Args:
             source: what `open_files` returns.
             order: a seed (None for the order of the files), the epoch, the process and the number of processes.
-            preprocess: makes examples of a record, such as `tasks_glue.cola`; without it, the records have `inputs` and
+            preprocess: makes examples of a record, such as `tasks.cola`; without it, the records have `inputs` and
                 `targets`.
             endless: whether the next epoch begins after the last record; then, a source with fewer records than
                 processes is read as a whole by each of them.
@@ -141,3 +333,91 @@ def _name(function: Any) -> str:
     if isinstance(function, partial):
         return f"{_name(function.func)}{function.args}{sorted(function.keywords.items())}"
     return str(getattr(function, "__qualname__", type(function).__qualname__))
+
+
+class TaskExamples:
+    """An iterator over examples of a task, some at a time: a source for `ExampleBatches`.
+
+    Inputs and targets end with an end of sequence. What is too long loses its last tokens, and still ends with it, as
+    with `append_eos_after_trim` of seqio (seqio/preprocessors.py).
+
+    Attributes:
+        stream: the epoch, the process and the number of processes of the reader.
+        identity: what another iterator needs to have the same examples, as JSON values.
+        trimmed: the number of examples so far whose `inputs` or `targets` were too long.
+    """
+
+    def __init__(self, reader: TaskReader, tokenizer: Tokenizer, lengths: Mapping[str, int]) -> None:
+        """Starts at the current position of the reader.
+
+        Args:
+            reader: inputs and targets as text.
+            tokenizer: the vocabulary.
+            lengths: the largest number of tokens of `inputs` and `targets`, with the end of sequence.
+
+        Raises UsageError where `lengths` has other names, or a length below 1.
+        """
+        if set(lengths) != set(FEATURES) or min(lengths.values()) < 1:
+            raise UsageError(f"the lengths are {dict(lengths)}: give 1 token or more for inputs and for targets")
+        self._reader, self._tokenizer = reader, tokenizer
+        self._lengths = {name: lengths[name] for name in FEATURES}
+        order = reader.order
+        self.stream = (order.epoch, order.shard_index, order.num_shards)
+        self.identity: dict[str, Any] = {"vocabulary": tokenizer.sha256, "task_lengths": self._lengths}
+        self.trimmed = dict.fromkeys(FEATURES, 0)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many records were read, how many of them gave no example, and how many examples were trimmed."""
+        trimmed = {f"trimmed_{name}": count for name, count in self.trimmed.items()}
+        return {"records": self._reader.records, "empty_records": self._reader.empty, **trimmed}
+
+    def __iter__(self) -> "TaskExamples":
+        return self
+
+    def __next__(self) -> Features:
+        """Returns the next examples, at least one. Raises C4pipeError where records can't be read or are others."""
+        pairs: list[TextPair] = []
+        try:
+            pairs.extend(islice(self._reader, _PAIRS))
+        except C4pipeError:
+            if not pairs:
+                raise
+            # the examples before the damage are not lost; the next call comes to it
+        if not pairs:
+            raise StopIteration
+        rows = self._tokenizer.encode([pair[name] for name in FEATURES for pair in pairs])
+        half = rows.starts[len(pairs)]
+        inputs = Rows(rows.values[:half], rows.starts[: len(pairs) + 1])
+        targets = Rows(rows.values[half:], rows.starts[len(pairs) :] - half)
+        return {name: self._trimmed(name, each) for name, each in zip(FEATURES, (inputs, targets), strict=True)}
+
+    def _trimmed(self, name: str, rows: Rows) -> Rows:
+        room = self._lengths[name] - 1
+        self.trimmed[name] += int((rows.sizes > room).sum())
+        return framed(rows.keep(rows.place < room), (), [self._tokenizer.ids.eos])
+
+    def state(self) -> dict[str, Any]:
+        """Returns the state for `restore`, as JSON values: that of the reader, and the counts."""
+        return {"task": self._reader.state(), "trimmed": dict(self.trimmed)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continues where another iterator with the same identity was when it returned this state.
+
+        Raises UsageError where it had other files or another order.
+        """
+        self._reader.restore(state["task"])
+        self.trimmed = dict(state["trimmed"])
+
+    def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
+        """Continues where any number of processes were together; what they have left is divided anew.
+
+        Args:
+            states: the state of each of those processes, by their number, of iterators with the same identity.
+
+        Raises UsageError where they had other files or another order.
+        """
+        self._reader.reshard([state["task"] for state in states])
+        _, index, count = self.stream
+        own = states[index::count]
+        self.trimmed = {name: sum(state["trimmed"][name] for state in own) for name in FEATURES}

@@ -1,9 +1,33 @@
-"""The tasks that T5 trains on, with the sizes of their training sets (Raffel et al. 2020, sections 2.3, 3.5, 3.7)."""
+"""The tasks that T5 trains on as text to text (Raffel et al. 2020, sections 2.3, 2.4, 3.5 and 3.7, appendices B and D).
 
+A preprocessor is a function. A raw record comes in: a mapping with the fields of TensorFlow Datasets or of Hugging
+Face's `datasets`. A list of examples goes out: most records give one example, some give none or several. All raise
+UsageError where a field is missing or has another type. `T5_TASKS` has them with the sizes of their training sets.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
 
-from c4pipe.objectives import tasks_glue, tasks_pronouns, tasks_super_glue, tasks_text
-from c4pipe.objectives.task_record import Preprocessor
+import numpy as np
+
+from c4pipe.errors import UsageError
+
+Record = Mapping[str, Any]
+"""The fields of a raw record by name. Texts are str, or bytes of UTF-8, as TensorFlow Datasets gives them."""
+
+TextPair = dict[str, str]
+"""The `inputs` and `targets` of an example as text."""
+
+Preprocessor = Callable[[Record], list[TextPair]]
+
+NO_LABEL = "<unk>"
+"""The targets of a record whose label is -1: test sets have no labels. T5's code writes the same."""
+
+LANGUAGES = {"de": "German", "en": "English", "fr": "French", "ro": "Romanian"}
+"""The names of the languages of T5's translations, by their codes."""
 
 TRANSLATION_LIMIT = 1_000_000
 """The number of examples that English to French and to German count for in the final multi-task pre-training (3.7)."""
@@ -16,6 +40,412 @@ UNSUPERVISED_SIZES = {
     "11b": 133_000_000,
 }
 """The number of examples that C4 counts for in the final multi-task pre-training, by the size of the model (3.7)."""
+
+ENTAILMENT = ("entailment", "not_entailment")
+
+_STEPS = np.float32(5)  # steps of 0.2 in a point of similarity; T5 rounds in 32 bits
+_SIMILAR = 5.0  # the largest similarity
+_BOOLEAN = ("False", "True")
+_SUMMARY_AFTER_STOP = re.compile(r"([.?!\"'])\n@highlight\n")  # ReCoRD: a passage ends with the points of its summary
+_PRONOUNS = frozenset({"he", "she", "they", "it", "her", "his", "their", "them", "him"})
+_ARTICLES = ("a", "an", "the")
+_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")  # that of ASCII, as [[:punct:]] of RE2
+_SPACES = re.compile(r"[\t\n\f\r ]+")  # \s of RE2
+
+
+def example(inputs: str, targets: str) -> list[TextPair]:
+    """Returns one example."""
+    return [{"inputs": inputs, "targets": targets}]
+
+
+def field(record: Record, name: str, task: str) -> Any:
+    """Returns a field of a record. Raises UsageError where the record has none; `task` is for that message."""
+    try:
+        return record[name]
+    except (KeyError, TypeError) as error:
+        fields = ", ".join(map(str, record)) if isinstance(record, Mapping) else f"it is a {type(record).__name__}"
+        raise UsageError(
+            f"a record of {task} needs a field {name!r}, and this one has: {fields}; "
+            "give raw records of TensorFlow Datasets or Hugging Face datasets"
+        ) from error
+
+
+def plain(value: Any, name: str, task: str) -> str:
+    """Returns a text as str. Raises UsageError where it is none; `name` and `task` are for that message."""
+    if isinstance(value, bytes):
+        return value.decode()
+    if not isinstance(value, str):
+        raise UsageError(
+            f"the field {name!r} of a record of {task} is {value!r}, and not a text: "
+            "give raw records of TensorFlow Datasets or Hugging Face datasets"
+        )
+    return value
+
+
+def text(record: Record, name: str, task: str) -> str:
+    """Returns a field that is a text. Raises UsageError where there is none."""
+    return plain(field(record, name, task), name, task)
+
+
+def texts(record: Record, name: str, task: str) -> list[str]:
+    """Returns a field that is a list of texts. Raises UsageError where there is none."""
+    values = field(record, name, task)
+    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
+        raise UsageError(f"the field {name!r} of a record of {task} is {values!r}: give a list of texts")
+    return [plain(value, name, task) for value in values]
+
+
+def whole(record: Record, name: str, task: str) -> int:
+    """Returns a field that is a whole number; TSV files have it as text. Raises UsageError where there is none."""
+    value = field(record, name, task)
+    try:
+        number = int(value)
+        if number != float(value):
+            raise ValueError
+    except (TypeError, ValueError, OverflowError) as error:
+        raise UsageError(f"the field {name!r} of a record of {task} is {value!r}: give a whole number") from error
+    return number
+
+
+def label(record: Record, names: Sequence[str], task: str) -> str:
+    """Returns the name of the label of a record.
+
+    Args:
+        record: its `label` is the index of a name, -1 for none, or a name itself, as in the files of GLUE.
+        names: the names of the labels, in the order of TensorFlow Datasets and Hugging Face.
+        task: for messages.
+
+    Raises UsageError for another label.
+    """
+    value = field(record, "label", task)
+    if isinstance(value, bytes):
+        value = value.decode()
+    if value in names:
+        return str(value)
+    number = whole(record, "label", task)
+    if number == -1:
+        return NO_LABEL
+    if not 0 <= number < len(names):
+        raise UsageError(
+            f"the label of a record of {task} is {value!r}: give 0 to {len(names) - 1} for {', '.join(names)}, "
+            "or -1 for none"
+        )
+    return names[number]
+
+
+def classified(
+    task: str, record: Record, fields: Sequence[str], labels: Sequence[str], optional: Sequence[str] = ()
+) -> list[TextPair]:
+    """Returns the example of a classification: the task, each field after its name, and the name of the label.
+
+    This is the format of T5's paper (Raffel et al. 2020, section 2.4 and appendix D).
+
+    Args:
+        task: how the inputs begin.
+        record: the raw record.
+        fields: the names of the fields of the inputs, in their order.
+        labels: the names of the labels, by their numbers.
+        optional: fields that come first where the record has them.
+    """
+    names = [name for name in optional if name in record] + list(fields)
+    parts = [f"{name}: {text(record, name, task)}" for name in names]
+    return example(" ".join([task, *parts]), label(record, labels, task))
+
+
+# GLUE (Wang et al. 2018)
+
+
+def cola(record: Record) -> list[TextPair]:
+    """CoLA, whether a sentence is grammatical. Fields: `sentence`, `label`."""
+    return classified("cola", record, ["sentence"], ("unacceptable", "acceptable"))
+
+
+def sst2(record: Record) -> list[TextPair]:
+    """SST-2, the sentiment of a sentence. Fields: `sentence`, `label`."""
+    return classified("sst2", record, ["sentence"], ("negative", "positive"))
+
+
+def mrpc(record: Record) -> list[TextPair]:
+    """MRPC, whether two sentences mean the same. Fields: `sentence1`, `sentence2`, `label`."""
+    return classified("mrpc", record, ["sentence1", "sentence2"], ("not_equivalent", "equivalent"))
+
+
+def qqp(record: Record) -> list[TextPair]:
+    """QQP, whether two questions ask the same. Fields: `question1`, `question2`, `label`."""
+    return classified("qqp", record, ["question1", "question2"], ("not_duplicate", "duplicate"))
+
+
+def stsb(record: Record) -> list[TextPair]:
+    """STS-B, how similar two sentences are, from 0 to 5. Fields: `sentence1`, `sentence2`, `label`.
+
+    The targets are the similarity rounded to a step of 0.2, such as `2.6` (section 2.4). Halfway, the even step is
+    taken, as in T5's code: 0.5 is 2.5 steps, so `0.4`. A label of -1 gives `<unk>`, while T5's code writes `-1.0`.
+    """
+    value = field(record, "label", "stsb")
+    try:
+        similarity = float(value)
+        if not (0 <= similarity <= _SIMILAR or similarity == -1):
+            raise ValueError
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"the label of a record of stsb is {value!r}: give a number from 0 to 5") from error
+    rounded = np.rint(np.float32(similarity) * _STEPS) / _STEPS
+    inputs = f"stsb sentence1: {text(record, 'sentence1', 'stsb')} sentence2: {text(record, 'sentence2', 'stsb')}"
+    return example(inputs, NO_LABEL if similarity == -1 else f"{rounded:.1f}")
+
+
+def mnli(record: Record) -> list[TextPair]:
+    """MNLI, whether a premise implies a hypothesis; also GLUE's `ax`. Fields: `premise`, `hypothesis`, `label`."""
+    return classified("mnli", record, ["hypothesis", "premise"], ("entailment", "neutral", "contradiction"))
+
+
+def qnli(record: Record) -> list[TextPair]:
+    """QNLI, whether a sentence answers a question. Fields: `question`, `sentence`, `label`."""
+    return classified("qnli", record, ["question", "sentence"], ENTAILMENT)
+
+
+def rte(record: Record) -> list[TextPair]:
+    """RTE of GLUE, whether a sentence implies another. Fields: `sentence1`, `sentence2`, `label`."""
+    return classified("rte", record, ["sentence1", "sentence2"], ENTAILMENT)
+
+
+def wnli(record: Record) -> list[TextPair]:
+    """WNLI, whether a sentence implies another that names what its pronoun means.
+
+    Fields: `sentence1`, `sentence2`, `label`. T5 does not train on WNLI; it is evaluated in the form of WSC, which
+    `wnli_as_wsc` makes (Raffel et al. 2020, appendix B).
+    """
+    return classified("wnli", record, ["sentence1", "sentence2"], ENTAILMENT[::-1])
+
+
+# SuperGLUE (Wang et al. 2019)
+
+
+def boolq(record: Record) -> list[TextPair]:
+    """BoolQ, a question with the answer yes or no. Fields: `passage`, `question`, `label`."""
+    return classified("boolq", record, ["passage", "question"], _BOOLEAN)
+
+
+def cb(record: Record) -> list[TextPair]:
+    """CB, whether a premise implies a hypothesis. Fields: `premise`, `hypothesis`, `label`."""
+    return classified("cb", record, ["hypothesis", "premise"], ("entailment", "contradiction", "neutral"))
+
+
+def copa(record: Record) -> list[TextPair]:
+    """COPA, which of two choices is the cause or effect of a premise.
+
+    Fields: `premise`, `choice1`, `choice2`, `question` (`cause` or `effect`), `label`. The targets are `choice1` or
+    `choice2`, as in T5's code; appendix D of the paper has `False` and `True` for them.
+    """
+    return classified("copa", record, ["choice1", "choice2", "premise", "question"], ("choice1", "choice2"))
+
+
+def multirc(record: Record) -> list[TextPair]:
+    """MultiRC, whether an answer to a question about a paragraph is right, without the tags of HTML in it.
+
+    Fields: `paragraph`, `question`, `answer`, `label`.
+    """
+    made = classified("multirc", record, ["question", "answer", "paragraph"], _BOOLEAN)
+    return [{**each, "inputs": re.sub("</?b>", "", each["inputs"].replace("<br>", " "))} for each in made]
+
+
+def record(record: Record) -> list[TextPair]:
+    """ReCoRD, which entity of a passage a query leaves out: one example for each answer.
+
+    Fields: `passage`, `query`, `entities`, `answers`. A record without answers, of a test set, gives one example with
+    the targets `<unk>`. The points of the summary at the end of a passage become sentences, as in T5's code.
+    """
+    passage = _SUMMARY_AFTER_STOP.sub(r"\1 ", text(record, "passage", "record")).replace("\n@highlight\n", ". ")
+    query, entities = text(record, "query", "record"), ", ".join(texts(record, "entities", "record"))
+    inputs = f"record query: {query} entities: {entities} passage: {passage}"
+    return [{"inputs": inputs, "targets": answer} for answer in texts(record, "answers", "record") or [NO_LABEL]]
+
+
+def super_glue_rte(record: Record) -> list[TextPair]:
+    """RTE of SuperGLUE, whether a premise implies a hypothesis. Fields: `premise`, `hypothesis`, `label`."""
+    return classified("rte", record, ["hypothesis", "premise"], ENTAILMENT)
+
+
+def wic(record: Record) -> list[TextPair]:
+    """WiC, whether a word means the same in two sentences. Fields: `sentence1`, `sentence2`, `word`, `label`.
+
+    The part of speech, `pos`, comes first where the record has it: in appendix D of the paper, but neither in T5's
+    later code nor in TensorFlow Datasets.
+    """
+    return classified("wic", record, ["sentence1", "sentence2", "word"], _BOOLEAN, optional=["pos"])
+
+
+# Pronouns: the inputs are a text whose pronoun is between asterisks, the targets are the noun that it stands for
+
+
+def wsc(record: Record, correct_referent_only: bool = True) -> list[TextPair]:
+    """WSC, the noun that a pronoun stands for.
+
+    A record asks whether a pronoun stands for a noun. Where it does not, nobody says which noun is the right one, so
+    the record gives no example for training (section 2.4). For evaluation, all records give an example: its targets are
+    the noun that was asked for, right or wrong.
+
+    Args:
+        record: the fields `text`, `span1_text` (the noun), `span2_text` (the pronoun), `span2_index` (its number among
+            the words, which are divided at each space) and `label`, from `super_glue/wsc.fixed` of TensorFlow Datasets
+            or Hugging Face.
+        correct_referent_only: whether records whose label is not 1 give no example; False for evaluation.
+
+    Raises UsageError where the pronoun is neither at its place nor one word after it. T5's code has two records with
+    such faults by their text: a wrong number, and a pronoun with a comma and a quotation mark.
+    """
+    if correct_referent_only and label(record, ("False", "True"), "wsc") != "True":
+        return []
+    words, pronoun = text(record, "text", "wsc").split(" "), text(record, "span2_text", "wsc")
+    index = whole(record, "span2_index", "wsc")
+    for place in (index, index + 1):
+        if 0 <= place < len(words) and words[place].startswith(pronoun):
+            after = words[place].removeprefix(pronoun)
+            if not any(map(str.isalnum, after)):
+                words[place] = f"*{pronoun}* {after}" if after else f"*{pronoun}*"
+                return example(f"wsc: {' '.join(words)}", text(record, "span1_text", "wsc"))
+    raise UsageError(
+        f"a record of wsc has the pronoun {pronoun!r} not at word {index} of {' '.join(words)!r}: "
+        "give the records of wsc.fixed"
+    )
+
+
+def dpr(record: Record) -> list[TextPair]:
+    """DPR, Definite Pronoun Resolution (Rahman and Ng 2012), in the form of WSC.
+
+    Fields of `definite_pronoun_resolution`: `sentence`, `pronoun`, `candidates`, `label`, the number of the right
+    candidate. The first place where the pronoun has a space before and a space, full stop or comma after it is meant,
+    as in T5's code. A record without such a place gives no example; T5's code keeps its sentence without asterisks.
+    """
+    sentence, pronoun = text(record, "sentence", "dpr"), text(record, "pronoun", "dpr")
+    highlighted, places = re.subn(f" ({re.escape(pronoun)})([ .,])", r" *\1*\2", sentence, count=1)
+    noun = label(record, texts(record, "candidates", "dpr"), "dpr")
+    return example(f"wsc: {highlighted}", noun) if places else []
+
+
+class _Match(NamedTuple):
+    """A pronoun of a premise, and what the hypothesis has in its place."""
+
+    words_around: int
+    place: int
+    candidate: str
+
+
+def wnli_as_wsc(record: Record) -> list[TextPair]:
+    """WNLI in the form of WSC, for evaluation: the noun that the second sentence has in the place of a pronoun.
+
+    The pronoun is the one whose neighbours the second sentence has, too; of several, the one with the most words. What
+    stands between these neighbours, from its last article on, is the targets. This is the rule of T5's code, whose
+    authors checked it by hand for the validation and test sets of WNLI.
+
+    Args:
+        record: the fields `sentence1` and `sentence2` of `glue/wnli`.
+
+    Raises UsageError where no pronoun has neighbours in the second sentence.
+    """
+    premise, hypothesis = text(record, "sentence1", "wnli"), text(record, "sentence2", "wnli")
+    raw, words = premise.split(" "), _bare(premise)
+    shown = [number for number, word in enumerate(raw) if _bare(word)]  # the number in `raw` of each bare word
+    matches = [_match(words, place, _bare(hypothesis)) for place, word in enumerate(words) if word in _PRONOUNS]
+    best = max(matches, key=lambda match: match.words_around, default=None)
+    if best is None or not best.candidate:
+        raise UsageError(
+            f"no pronoun of {premise!r} is replaced by a noun in {hypothesis!r}: give the records of glue/wnli"
+        )
+    place = shown[best.place]
+    stop = raw[place][-1] if raw[place][-1] in ".,?!" else ""
+    pronoun = raw[place].removesuffix(stop)
+    raw[place] = f"*{pronoun}* {stop}" if stop else f"*{pronoun}*"
+    return example(f"wsc: {' '.join(raw)}", _as_written(best.candidate, hypothesis))
+
+
+def _bare(sentence: str) -> list[str]:
+    """Returns the words of a sentence in small letters, each without one stop at its end."""
+    words = (re.sub(r"[.,?!]$", "", word) for word in sentence.strip().lower().split(" "))
+    return [word for word in words if word]
+
+
+def _shared(words: Sequence[str], other: Sequence[str]) -> int:
+    """Returns how many of the first words, in a row, are anywhere in the other text; the last can be a beginning."""
+    searched, count = " ".join(other), 0
+    while count < len(words) and " ".join(words[: count + 1]) in searched:
+        count += 1
+    return count
+
+
+def _match(premise: Sequence[str], place: int, hypothesis: Sequence[str]) -> _Match:
+    before, after = premise[:place], premise[place + 1 :]
+    left, right = _shared(before[::-1], hypothesis[::-1]), _shared(after, hypothesis)
+    if not left + right:
+        return _Match(0, place, "")
+    searched = " ".join(hypothesis)
+    first = [re.escape(word) for word in before[len(before) - left :]]
+    last = [re.escape(word) for word in after[:right]]
+    # the noun is between the neighbours, or else at the start or the end of the hypothesis
+    for pattern in ([*first, "(.+)", *last], ["^(.+)", *last], [*first, "(.+)$"]):
+        if found := re.search(" ".join(pattern), searched):
+            return _Match(left + right, place, found[1])
+    return _Match(left + right, place, "")
+
+
+def _as_written(candidate: str, hypothesis: str) -> str:
+    """Returns a noun in small letters as the hypothesis writes it, from its last article on and without an 's."""
+    words = candidate.split(" ")
+    words = words[max(words.index(article) if article in words else 0 for article in _ARTICLES) :]
+    written = re.search(" ".join(rf"{re.escape(word)}[.,?!]?" for word in words), hypothesis, re.IGNORECASE)
+    if not written:
+        raise UsageError(f"{candidate!r} is not in {hypothesis!r}: give the records of glue/wnli")
+    noun = re.sub(r"[.,?!]$", "", written[0])
+    return noun[:-1] if noun.endswith("'") else noun.removesuffix("'s")
+
+
+# Summaries, answers and translations
+
+
+def summarize(record: Record) -> list[TextPair]:
+    """CNN/Daily Mail, the summary of an article. Fields of `cnn_dailymail`: `article`, `highlights`."""
+    task = "cnn_dailymail"
+    return example(f"summarize: {text(record, 'article', task)}", text(record, "highlights", task))
+
+
+def squad(record: Record) -> list[TextPair]:
+    """SQuAD, the answer to a question about a text. Fields of `squad`: `question`, `context`, `answers` with `text`.
+
+    The targets are the first of the answers. Punctuation has a space on both sides, and space is one space, as in T5's
+    code; appendix D of the paper shows the text before that. Raises UsageError where there is no answer.
+    """
+    answers = texts(field(record, "answers", "squad"), "text", "squad")
+    if not answers:
+        raise UsageError("a record of squad has no answer: give records of SQuAD 1.1")
+    question, context = _spaced(text(record, "question", "squad")), _spaced(text(record, "context", "squad"))
+    return example(_SPACES.sub(" ", f"question: {question} context: {context}"), _spaced(answers[0]))
+
+
+def translation(source: str, target: str) -> Preprocessor:
+    """Returns the preprocessor of a translation.
+
+    Its records have a text for each language: `{"en": ..., "de": ...}` as in TensorFlow Datasets, or the same as the
+    field `translation`, as in Hugging Face's `wmt14` to `wmt19`.
+
+    Args:
+        source: the code of the language of the inputs: `de`, `en`, `fr` or `ro`.
+        target: the code of the language of the targets.
+
+    Raises UsageError for another language.
+    """
+    for language in (source, target):
+        if language not in LANGUAGES:
+            raise UsageError(f"the language {language!r} has no name here: give one of {', '.join(LANGUAGES)}")
+    return partial(_translation, source=source, target=target)
+
+
+def _translation(record: Record, source: str, target: str) -> list[TextPair]:
+    pair = record.get("translation", record) if isinstance(record, Mapping) else record
+    inputs = f"translate {LANGUAGES[source]} to {LANGUAGES[target]}: {text(pair, source, 'a translation')}"
+    return example(inputs, text(pair, target, "a translation"))
+
+
+def _spaced(line: str) -> str:
+    return _SPACES.sub(" ", _PUNCTUATION.sub(r" \1 ", line))
 
 
 @dataclass(frozen=True)
@@ -37,28 +467,28 @@ class Task:
 
 
 T5_TASKS = (
-    Task("cola", "glue", tasks_glue.cola, 8_551),
-    Task("sst2", "glue", tasks_glue.sst2, 67_349),
-    Task("mrpc", "glue", tasks_glue.mrpc, 3_668),
-    Task("qqp", "glue", tasks_glue.qqp, 363_849),
-    Task("stsb", "glue", tasks_glue.stsb, 5_749),
-    Task("mnli", "glue", tasks_glue.mnli, 392_702),
-    Task("qnli", "glue", tasks_glue.qnli, 104_743),
-    Task("rte", "glue", tasks_glue.rte, 2_490),
-    Task("dpr", "super_glue", tasks_pronouns.dpr, 1_322),
-    Task("wsc", "super_glue", tasks_pronouns.wsc, 259),
-    Task("boolq", "super_glue", tasks_super_glue.boolq, 9_427),
-    Task("cb", "super_glue", tasks_super_glue.cb, 250),
-    Task("copa", "super_glue", tasks_super_glue.copa, 400),
-    Task("multirc", "super_glue", tasks_super_glue.multirc, 27_243),
-    Task("record", "super_glue", tasks_super_glue.record, 138_854),
-    Task("super_glue_rte", "super_glue", tasks_super_glue.rte, 2_490),
-    Task("wic", "super_glue", tasks_super_glue.wic, 5_428),
-    Task("cnn_dailymail", "cnn_dailymail", tasks_text.summarize, 287_113),
-    Task("squad", "squad", tasks_text.squad, 87_599),
-    Task("wmt_ende", "wmt_ende", tasks_text.translation("en", "de"), 4_592_289),
-    Task("wmt_enfr", "wmt_enfr", tasks_text.translation("en", "fr"), 40_853_298),
-    Task("wmt_enro", "wmt_enro", tasks_text.translation("en", "ro"), 610_320),
+    Task("cola", "glue", cola, 8_551),
+    Task("sst2", "glue", sst2, 67_349),
+    Task("mrpc", "glue", mrpc, 3_668),
+    Task("qqp", "glue", qqp, 363_849),
+    Task("stsb", "glue", stsb, 5_749),
+    Task("mnli", "glue", mnli, 392_702),
+    Task("qnli", "glue", qnli, 104_743),
+    Task("rte", "glue", rte, 2_490),
+    Task("dpr", "super_glue", dpr, 1_322),
+    Task("wsc", "super_glue", wsc, 259),
+    Task("boolq", "super_glue", boolq, 9_427),
+    Task("cb", "super_glue", cb, 250),
+    Task("copa", "super_glue", copa, 400),
+    Task("multirc", "super_glue", multirc, 27_243),
+    Task("record", "super_glue", record, 138_854),
+    Task("super_glue_rte", "super_glue", super_glue_rte, 2_490),
+    Task("wic", "super_glue", wic, 5_428),
+    Task("cnn_dailymail", "cnn_dailymail", summarize, 287_113),
+    Task("squad", "squad", squad, 87_599),
+    Task("wmt_ende", "wmt_ende", translation("en", "de"), 4_592_289),
+    Task("wmt_enfr", "wmt_enfr", translation("en", "fr"), 40_853_298),
+    Task("wmt_enro", "wmt_enro", translation("en", "ro"), 610_320),
 )
 """All supervised tasks of T5. WNLI is not among them: T5 does not train on it (appendix B).
 

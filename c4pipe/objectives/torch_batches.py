@@ -12,9 +12,9 @@ import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
 from c4pipe.errors import UsageError
-from c4pipe.objectives.assembly import SHUFFLE
 from c4pipe.objectives.batches import Batches
 from c4pipe.objectives.objective import Objective
+from c4pipe.objectives.packing import SHUFFLE
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.read import mixture
 

@@ -7,12 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from c4pipe.errors import UsageError
-from c4pipe.objectives.decoder_objectives import joined
 from c4pipe.objectives.denoise import Ids, replace_spans
 from c4pipe.objectives.masks import random_spans, span_counts
-from c4pipe.objectives.objective import Objective, picklable
-from c4pipe.objectives.rng import Rng
-from c4pipe.objectives.rows import Counts, Features, Mask, Rows
+from c4pipe.objectives.objective import Objective, joined, picklable
+from c4pipe.objectives.rows import Counts, Features, Mask, Rng, Rows
 
 MODES = ("R", "S", "X")
 """The modes: regular spans, sequential (the end of the text), and extreme spans."""

@@ -5,7 +5,7 @@ A profile is made of JSON values: the same pages give the same bytes. The profil
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from c4pipe.corpus.writer import PROBABILITY
-from c4pipe.display.excerpts import URL_SIZE, excerpt, short
-from c4pipe.report import length_histogram
+from c4pipe.io.words import URL_SIZE, excerpt, short
 
 Profile = dict[str, Any]
 """The counters of COUNTS and BY_LANGUAGE, each a mapping; `domains`, the number of domains; `domains_cut`, whether some
@@ -25,7 +24,7 @@ COUNTS = ("pages", "characters", "lines", "line_characters", "months", "domain_p
 characters; pages by month; pages and UTF-8 bytes by domain. Numbers are counted by the largest power of two below."""
 
 BY_LANGUAGE = ("lengths", "language_bytes")
-"""Pages by `language/number of characters`, which is the first number of a range (see `length_histogram`); UTF-8 bytes
+"""Pages by `language/number of characters`, which is the first number of a range (see `count_lengths`); UTF-8 bytes
 of text by language."""
 
 DOMAINS = 200
@@ -65,7 +64,7 @@ class Profiler:
         self._counts["pages"][self._name] += len(pages)
         lengths = pc.utf8_length(pages["text"])
         self._counts["characters"].update(_powers(lengths))
-        named = {f"{self._language}/{first}": n for first, n in length_histogram.count(lengths.to_numpy()).items()}
+        named = {f"{self._language}/{first}": n for first, n in count_lengths(lengths.to_numpy()).items()}
         self._counts["lengths"].update(named)
         self._counts["lines"].update(_powers(pc.list_value_length(lines)))
         self._counts["line_characters"].update(_powers(pc.utf8_length(pc.list_flatten(lines))))
@@ -191,3 +190,47 @@ def _least_sure(pages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _identity(page: Mapping[str, Any]) -> tuple[Any, ...]:
     return page["url"], page["timestamp"], page[PROBABILITY], *page["text"]
+
+
+_STEPS = 16  # ranges from a power of two to the next; below it, each number is a range
+
+
+def count_lengths(lengths: Any) -> dict[int, int]:
+    """Returns how many of some lengths (an array of whole numbers) are in each range, by its first number."""
+    mantissas, exponents = np.frexp(np.maximum(lengths, 1).astype(np.float64))
+    numbers, counts = np.unique(exponents * _STEPS + ((2 * mantissas - 1) * _STEPS).astype(int), return_counts=True)
+    firsts = [_first(int(number)) for number in numbers]
+    total: dict[int, int] = {}
+    for first, amount in zip(firsts, counts.tolist(), strict=True):
+        total[first] = total.get(first, 0) + amount
+    return total
+
+
+def _first(number: int) -> int:
+    """Returns the first whole number of a range."""
+    exponent, step = divmod(number, _STEPS)
+    return -(-(1 << exponent) * (_STEPS + step) // (2 * _STEPS))
+
+
+def _end(first: int) -> int:
+    """Returns the first number behind the range that begins with a number."""
+    return first + max(1, (1 << (first.bit_length() - 1)) // _STEPS)
+
+
+def quantiles(counts: Mapping[int, int], shares: Sequence[float]) -> list[int]:
+    """Returns, for each share, the length that this share of all lengths is below, interpolated in its range.
+
+    Args:
+        counts: what `count_lengths` returns, or a sum of it; not empty.
+        shares: from 0 to 1.
+    """
+    firsts = sorted(counts)
+    sums = np.cumsum([counts[first] for first in firsts])
+    found = []
+    for share in shares:
+        wanted = share * int(sums[-1])
+        place = min(int(np.searchsorted(sums, wanted, side="right")), len(firsts) - 1)
+        first, before = firsts[place], int(sums[place - 1]) if place else 0
+        inside = (wanted - before) / counts[first]
+        found.append(round(first + min(1.0, max(0.0, inside)) * (_end(first) - 1 - first)))
+    return found

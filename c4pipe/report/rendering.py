@@ -1,14 +1,175 @@
-"""Renders the templates in templates/ with Jinja2, in HTML and Markdown."""
+"""What a report shows, as data, and the templates in templates/ that Jinja2 renders, in HTML and Markdown.
+
+A section has paragraphs, tables and examples; templates/blocks.html renders each kind. Every text of
+them is plain text: Jinja2 escapes it when the page is rendered.
+"""
 
 import json
 import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from c4pipe.display.safe_text import JOINERS, visible
+from c4pipe.io.words import JOINERS, visible
+from c4pipe.report.funnel import FunnelRow, percent
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A paragraph of text."""
+
+    macro: ClassVar = "paragraph"
+    text: str
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar in the last column of a table. It repeats a number of its row, so it needs no text.
+
+    Attributes:
+        width: a share of the column, from 0 to 1.
+        start: where the bar begins, from 0 to 1.
+        kind: `kept` or `dropped`, which decide the colour.
+    """
+
+    width: float
+    start: float = 0.0
+    kind: str = "kept"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table of numbers.
+
+    Attributes:
+        name: of the row.
+        cells: numbers, ready to be shown.
+        bar: the bar behind them.
+        note: a line of small text below the name.
+        link: the `id` of the element that the name links to.
+        total: whether the row is a total, in bold letters.
+    """
+
+    name: str
+    cells: tuple[str, ...]
+    bar: Bar | None = None
+    note: str = ""
+    link: str = ""
+    total: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of numbers; `chart` is the head of a last column with bars, or empty where there is none."""
+
+    macro: ClassVar = "table"
+    caption: str
+    heads: tuple[str, ...]
+    rows: Sequence[Row]
+    chart: str = ""
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table of texts; with `numbers`, all columns but the first have numbers."""
+
+    macro: ClassVar = "text_table"
+    caption: str
+    heads: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    numbers: bool = False
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Lines of text under a heading that opens and closes; `note` is small text behind the heading."""
+
+    macro: ClassVar = "lines"
+    title: str
+    note: str
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Tables side by side where the screen is wide enough."""
+
+    macro: ClassVar = "columns"
+    tables: Sequence[Table]
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Pages under a heading that opens and closes.
+
+    Attributes:
+        name: the `id` of the element.
+        title: the heading.
+        note: small text behind the heading.
+        pages: mappings with `url`, `timestamp`, `fact` (a sentence, or ""), `text` (pieces; every second is marked) and
+            perhaps `command` (that explains the page).
+    """
+
+    macro: ClassVar = "examples"
+    name: str
+    title: str
+    note: str
+    pages: Sequence[Mapping[str, Any]]
+
+
+Block = Paragraph | Table | TextTable | Columns | Examples | Lines
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of the report; `name` is the `id` that links lead to. Without blocks it is left out."""
+
+    name: str
+    title: str
+    blocks: Sequence[Block] = field(default_factory=tuple)
+
+
+def funnel_chart(caption: str, what: str, rows: Iterable[FunnelRow], notes: Mapping[str, tuple[str, str]]) -> Table:
+    """Returns one section of a funnel as a table, with a bar for what was left and what each rule dropped of it.
+
+    Args:
+        caption: of the table.
+        what: the things that are counted, in the plural.
+        rows: rows of one section, the first of which is what was read.
+        notes: a note and a link (either may be empty) for the rows that have them, by the row's name.
+    """
+    table_rows, left = [], 0
+    for row in rows:
+        scale = 1 / row.whole if row.whole else 0.0
+        if row.kind == "changed":
+            bar, number = Bar(0.0), f"{row.signed} changed"
+        elif row.kind in ("dropped", "skipped"):
+            left -= row.number
+            bar, number = Bar(row.number * scale, left * scale, "dropped"), row.signed
+        else:
+            left = row.number
+            bar, number = Bar(row.number * scale), row.signed
+        note, link = notes.get(row.name, ("", ""))
+        table_rows.append(
+            Row(row.name, (number, row.percent), bar, note, link, total=not row.is_rule and row.kind != "skipped")
+        )
+    return Table(caption, ("step", what, "%"), table_rows, chart=f"of all {what}")
+
+
+def share_bar(part: int, whole: int, kind: str = "kept") -> Bar:
+    """Returns a bar that fills its column by the share of a part in a whole."""
+    return Bar(min(1.0, part / whole) if whole else 0.0, 0.0, kind)
+
+
+def share_table(caption: str, heads: tuple[str, ...], counts: Sequence[tuple[str, int]], whole: int) -> Table:
+    """Returns a table of counts with their shares of a whole, as numbers and as bars."""
+    rows = [Row(name, (f"{count:,}", percent(count, whole)), share_bar(count, whole)) for name, count in counts]
+    return Table(caption, (*heads, "%"), rows, chart="share")
+
 
 _OF_A_CORPUS = ("report.html", "blocks.html", "card.md", "card_loading.md")
 _MARKUP = re.compile(r"([\\`*\[\]<>|#]|(?<!\w)_|_(?!\w))")

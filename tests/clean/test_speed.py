@@ -11,7 +11,7 @@ import punkt
 import pytest
 
 from c4pipe.clean.file_cleaner import WetFileCleaner
-from c4pipe.clean.work_reader import read_header
+from c4pipe.clean.work_file import read_header
 from c4pipe.filters import bad_words, language, lines, sentences
 from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.presets import find_recipe

@@ -14,10 +14,8 @@ import pytest
 
 from c4pipe.clean import work_file
 from c4pipe.clean.file_cleaner import WetFileCleaner
-from c4pipe.clean.kept_pages import KeptPage
-from c4pipe.clean.work_file import SCHEMA, WorkHeader, WorkWriter
+from c4pipe.clean.work_file import SCHEMA, KeptPage, WorkHeader, WorkWriter, read_header, read_kept, url_rows
 from c4pipe.clean.work_folder import check_done, find_work_files, read_headers
-from c4pipe.clean.work_reader import read_header, read_kept, url_rows
 from c4pipe.errors import UsageError
 from c4pipe.filters.duplicates import URL_ROW
 from c4pipe.filters.spans import span_hashes, unit_hashes

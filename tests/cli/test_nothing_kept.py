@@ -7,7 +7,7 @@ import pytest
 
 from c4pipe.cli import main
 from c4pipe.recipes.presets import C4, WEBTEXTLIKE
-from c4pipe.report.nothing_kept import nothing_kept
+from c4pipe.report.funnel import nothing_kept
 from tests.helpers.crawls import CRAWL, LISTS, SAMPLES, made_crawl
 from tests.helpers.logs import log_records
 from tests.helpers.web import serve

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from c4pipe.clean.work_reader import read_kept
+from c4pipe.clean.work_file import read_kept
 from c4pipe.dedup import finish, occurrences, shuffle, write
 from c4pipe.dedup.shuffle import SHUFFLES, Shuffle, unpack
 from c4pipe.dedup.step import Received
@@ -17,7 +17,7 @@ from c4pipe.dedup.write import encode, in_order
 from c4pipe.errors import LostDataError
 from c4pipe.filters.duplicates import Rows
 from c4pipe.filters.urls import normalise_url
-from c4pipe.jobs import corpus_plan
+from c4pipe.jobs import dedup
 from tests.helpers.dedup_oracle import Crawl, conflicting_captures, oracle, random_crawl, read, run, write_work
 
 receive = Received.rows
@@ -126,7 +126,7 @@ def test_damage_is_named(
     spoiled = spoil(monkeypatch, shuffle, damage, skip)
     work = write_work(tmp_path / "work", crawl)
     if skip == 0:  # and in groups of two, for the first of two
-        monkeypatch.setattr(corpus_plan, "group_size", lambda *counts: 2)
+        monkeypatch.setattr(dedup, "group_size", lambda *counts: 2)
     with pytest.raises(LostDataError, match=rf"did not deliver the shuffle {shuffle} \("):
         run([work], tmp_path / "corpus")
     assert spoiled == [shuffle]

@@ -62,7 +62,7 @@ def test_the_source_distribution_has_what_the_build_needs_and_nothing_else(sdist
     names = {str(path.relative_to(sdist)) for path in sdist.rglob("*") if path.is_file()}
     made = {name for name in names if name in ("PKG-INFO", "setup.cfg") or name.startswith("c4pipe.egg-info/")}
     others = {"LICENSE", "README.md", "pyproject.toml", "scripts/c4pipe-boot"}
-    assert names - made == package_files(*SHIPPED, ".c") | others
+    assert names - made == package_files(*SHIPPED, ".c", ".h") | others
 
 
 def test_the_wheel_has_the_package_and_nothing_else(wheel: Path) -> None:

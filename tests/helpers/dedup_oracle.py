@@ -15,17 +15,15 @@ import pyarrow.parquet as pq
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
-from c4pipe.clean.kept_pages import KeptPage
-from c4pipe.clean.work_file import WorkWriter
+from c4pipe.clean.work_file import KeptPage, WorkWriter
 from c4pipe.filters.sentences import SentenceSplitter
 from c4pipe.filters.spans import span_hashes, unit_hashes
 from c4pipe.filters.urls import capture_hash, is_validation, normalise_url, url_key, url_md5
-from c4pipe.jobs.corpus_plan import plan_dedup
-from c4pipe.jobs.dedup_job import dedup
+from c4pipe.jobs.dedup import dedup, plan_dedup
 from c4pipe.jobs.options import DedupOptions
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.runners.progress import Progress
+from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.wet.page import microseconds
 from tests.helpers import keeper_oracle

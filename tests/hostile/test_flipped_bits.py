@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from c4pipe import read
-from c4pipe.clean.work_file import SCHEMA
-from c4pipe.clean.work_reader import read_header, row_groups
+from c4pipe.clean.work_file import SCHEMA, read_header, row_groups
 from c4pipe.cli import main
 from c4pipe.errors import C4pipeError
 from tests.helpers.corpora import largest_shard, only_format

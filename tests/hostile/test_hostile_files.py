@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from isal import isal_zlib
 
-from c4pipe.clean.work_reader import read_header
+from c4pipe.clean.work_file import read_header
 from c4pipe.wet.gzip_members import INFLATE, Gap, inflate
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages

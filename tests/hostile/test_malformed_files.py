@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from c4pipe import read
-from c4pipe.clean.work_reader import read_header
+from c4pipe.clean.work_file import read_header
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.corpus.layout import Layout

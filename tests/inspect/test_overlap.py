@@ -161,8 +161,8 @@ def test_hits_of_a_common_ngram_do_not_grow_with_the_pages(
     corpus = made_corpus(tmp_path, texts, shards=1)
     monkeypatch.setattr(overlap, "BATCH_BYTES", 100)
     rows: list[int] = []
-    read_hits = overlap.read_hits
-    monkeypatch.setattr("c4pipe.inspect.overlap.read_hits", lambda file: note(read_hits(file), rows))
+    read = overlap.FindSharedNgrams.read
+    monkeypatch.setattr(overlap.FindSharedNgrams, "read", lambda *given: note(read(*given), rows))
     examples = tmp_path / "examples.txt"
     examples.write_text("the same eight words are on each page\n")
     found = find_overlap(corpus, examples, ngrams=[8], workers=1)

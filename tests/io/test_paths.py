@@ -19,10 +19,10 @@ from c4pipe.dedup.publishers import STAGING, publisher
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io import object_store, paths
 from c4pipe.io.atomic import AtomicFile, write_bytes, write_text
+from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.paths import RemotePath, StoragePath, file_sizes, list_names, remove_tree, storage_path
-from c4pipe.io.retry import NetworkOptions
 from c4pipe.recipes.presets import C4
-from c4pipe.report import card, dedup_data, report_data, report_view
+from c4pipe.report import card, dedup_data, html_page, report_data
 from tests.helpers.crawls import LISTS, SAMPLES, files_of
 from tests.helpers.s3 import Store, store_of
 from tests.helpers.web import Fault, Script
@@ -201,7 +201,7 @@ def test_a_corpus_is_one_when_it_has_a_manifest(folder: StoragePath) -> None:
         card.NAME,
         dedup_data.NAME,
         report_data.NAME,
-        report_view.NAME,
+        html_page.NAME,
         manifest.MANIFEST,
     }
     assert list_names(folder / "en") == {TRAIN[3:], VALIDATION[3:]}
@@ -323,7 +323,7 @@ def test_a_build_that_fails_goes_on(
     third = f"corpus/_work/{SAMPLES[2].name}"
     stops = ["corpus/_work/lists/", f"{third}.examples.json", f"{third}.parquet", "corpus/_building/", "corpus/en/"]
     stops += [
-        f"corpus/{name}" for name in (card.NAME, dedup_data.NAME, report_data.NAME, report_view.NAME, manifest.MANIFEST)
+        f"corpus/{name}" for name in (card.NAME, dedup_data.NAME, report_data.NAME, html_page.NAME, manifest.MANIFEST)
     ]
     failing: list[str] = []
 

@@ -7,12 +7,12 @@ import pytest
 from c4pipe.clean import missing
 from c4pipe.errors import C4pipeError, LostDataError
 from c4pipe.io.atomic import write_bytes
-from c4pipe.jobs import clean_job
-from c4pipe.jobs.clean_plan import CleanPlan, WorkState, plan_clean, work_state
+from c4pipe.jobs import clean
+from c4pipe.jobs.clean import CleanPlan, WorkState, plan_clean, work_state
 from c4pipe.jobs.options import CleanOptions
 from c4pipe.runners import runner
+from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
-from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,7 +66,7 @@ def leave_out(monkeypatch: pytest.MonkeyPatch, plan: CleanPlan, error: str | Non
             for file in work_state(plan).open:
                 missing.note_missing(plan.target(file), file.path, error)
 
-    monkeypatch.setattr(clean_job, "run_job", lossy)
+    monkeypatch.setattr(clean, "run_job", lossy)
 
 
 def test_a_file_that_the_runner_lost_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,8 +74,8 @@ def test_a_file_that_the_runner_lost_is_an_error(tmp_path: Path, monkeypatch: py
     with monkeypatch.context() as patch:
         leave_out(patch, plan, None)
         with pytest.raises(LostDataError, match=r"the runner ended without cleaning 1 of 3 files: SAMPLE-\d+-\d{5}\."):
-            clean_job.clean(plan, Progress())
-    counts = clean_job.clean(plan, Progress())  # the same plan again cleans the file that is left
+            clean.clean(plan, Progress())
+    counts = clean.clean(plan, Progress())  # the same plan again cleans the file that is left
     assert counts["pages.read"] == 71
 
 
@@ -87,7 +87,7 @@ def test_missing_files_are_allowed_up_to_a_limit(
     leave_out(monkeypatch, plan, "HTTP status 404")
     if max_missing == 0:
         with pytest.raises(C4pipeError, match="1 of 3 files could not be downloaded: HTTP status 404"):
-            clean_job.clean(plan, Progress())
+            clean.clean(plan, Progress())
     else:
-        assert 0 < clean_job.clean(plan, Progress())["pages.read"] < 71
+        assert 0 < clean.clean(plan, Progress())["pages.read"] < 71
     assert len(work_state(plan).missing) == 1

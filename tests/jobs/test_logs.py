@@ -61,7 +61,7 @@ def test_the_log_of_an_error_has_its_traceback(tmp_path: Path, capsys: pytest.Ca
     level, message = log_records(log)[-1]
     assert level == "ERROR"
     assert message.startswith("C4pipeError: no page was found in the input file: are these WET files?\nTraceback")
-    assert 'clean_job.py"' in message
+    assert 'jobs/clean.py"' in message
 
 
 def test_what_is_logged(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from c4pipe.dedup import removals, shuffle
 from c4pipe.dedup.publishers import STAGING
 from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.presets import RECIPES
-from c4pipe.report import card, dedup_data, report_data, report_view
+from c4pipe.report import card, dedup_data, html_page, report_data
 from tests.helpers.web_data import by_data, crawl_to_interrupt, documents_file
 from tests.helpers.wet import record
 
@@ -60,7 +60,7 @@ def test_the_manifest_describes_the_files(sample_corpus: Path) -> None:
     made = manifest.read_manifest(sample_corpus)
     assert made is not None
     paths = [shard["path"] for shard in made["shards"]]
-    others = [card.NAME, dedup_data.NAME, report_data.NAME, report_view.NAME, removals.MOVED_SPANS, manifest.MANIFEST]
+    others = [card.NAME, dedup_data.NAME, report_data.NAME, html_page.NAME, removals.MOVED_SPANS, manifest.MANIFEST]
     assert sorted([*paths, *others]) == sorted(contents(sample_corpus))
     for shard in made["shards"]:
         path = sample_corpus / shard["path"]

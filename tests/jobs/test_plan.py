@@ -11,11 +11,9 @@ from rich.console import Console
 
 from c4pipe.cli import main
 from c4pipe.cli.plan import plan_table
-from c4pipe.display.units import format_size
 from c4pipe.io.streams import InputOpener
-from c4pipe.jobs import measure
-from c4pipe.jobs.measure import Cost, Sizes, spread
-from c4pipe.jobs.plan import Plan
+from c4pipe.io.words import format_size
+from c4pipe.jobs.plan import Cost, Plan, Sizes, spread
 from c4pipe.wet.inputs import InputFile
 from c4pipe.wet.writer import gzip_member, write_wet
 from tests.helpers.crawls import CRAWL, LISTS, QUICK, SAMPLES, build, made_crawl, sample_pages
@@ -169,7 +167,7 @@ def test_slices_of_larger_files(
         return part_of(self, path, first, length)
 
     whole = (tmp_path / "0.warc.wet.gz").stat().st_size
-    monkeypatch.setattr(measure, "PART", whole // 5)
+    monkeypatch.setattr("c4pipe.jobs.plan.PART", whole // 5)
     monkeypatch.setattr(InputOpener, "read_range", part)
     assert plan(str(tmp_path)) == 0
     starts = [first for _, first in asked]
@@ -187,7 +185,7 @@ def test_slices_of_larger_files(
 def test_without_a_network_it_says_what_is_not_known(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("c4pipe.io.retry.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("c4pipe.io.downloads.time.sleep", lambda seconds: None)
     assert plan(CRAWL, "--source", "http://127.0.0.1:9") == 3
     told = capsys.readouterr()
     assert "their list can't be read" in told.out

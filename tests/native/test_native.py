@@ -17,7 +17,7 @@ from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.operations import Operation, PackedRun, evaluate, operations_of, packed_runs
 from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.resources import RuleResources
-from c4pipe.clean.work_reader import read_header
+from c4pipe.clean.work_file import read_header
 from c4pipe.filters import bad_words, body_lines, packed_lines, sentences, spans
 from c4pipe.filters.bad_words import BadWords
 from c4pipe.filters.pages import contains, exceeds, is_above

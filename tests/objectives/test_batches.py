@@ -16,12 +16,9 @@ from hypothesis import strategies as st
 from c4pipe import read
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.objectives import objective
-from c4pipe.objectives.assembly import Assembler
 from c4pipe.objectives.batches import Batches, ExampleBatches
-from c4pipe.objectives.packing import Batch
-from c4pipe.objectives.rng import Rng
-from c4pipe.objectives.rows import Rows
-from c4pipe.objectives.stored import Example, examples_of, from_json, to_json
+from c4pipe.objectives.packing import Assembler, Batch, Example, examples_of, from_json, to_json
+from c4pipe.objectives.rows import Rng, Rows
 from c4pipe.objectives.tokenizer import Tokenizer
 from tests.helpers.batches import Texts, unpacked
 from tests.helpers.web_data import documents_file

@@ -15,15 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c4pipe.errors import UsageError
-from c4pipe.objectives import encoder, masks, objective
-from c4pipe.objectives.batches import Batches
-from c4pipe.objectives.decoder_objectives import for_decoder
+from c4pipe.objectives import denoise, masks, objective
+from c4pipe.objectives.batches import Batches, TextExamples
 from c4pipe.objectives.denoise import Ids
-from c4pipe.objectives.encoder_objectives import masked_lm, next_sentence
-from c4pipe.objectives.objective import Objective
-from c4pipe.objectives.rng import Rng
-from c4pipe.objectives.rows import Rows, framed
-from c4pipe.objectives.text_examples import TextExamples
+from c4pipe.objectives.objective import Objective, for_decoder, masked_lm, next_sentence
+from c4pipe.objectives.rows import Rng, Rows, framed
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.objectives.ul2 import ul2
 from tests.helpers.batches import Texts
@@ -66,7 +62,7 @@ def test_a_chosen_word_is_masked_replaced_or_kept_as_in_bert() -> None:
     chosen = np.isin(np.arange(4), case["chosen"])
     found: Counter[str] = Counter()
     for number in range(2000):
-        made = encoder.corrupted(frame, inside, chosen, IDS, Rng(1, number))
+        made = denoise.corrupted(frame, inside, chosen, IDS, Rng(1, number))
         row = made["inputs"].values[1:-1].tolist()
         assert row[:3] == ids_of(case["text"], words)[:3]
         assert made["targets"].values.tolist() == frame.values.tolist()
@@ -85,7 +81,7 @@ def test_whole_words_are_masked_as_in_bert() -> None:
     expected = [word == "[MASK]" for word in case["masked"].split()]
     found = False
     for number in range(3000):
-        mask = encoder.masked_words(rows, starts, Rng(1, number), case["rate"], longest=1)
+        mask = denoise.masked_words(rows, starts, Rng(1, number), case["rate"], longest=1)
         assert len({bool(each) for each in mask[9:12]}) == 1  # phil ##am ##mon
         assert 3 <= mask.sum() <= 5
         found |= mask.tolist() == expected

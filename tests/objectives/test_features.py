@@ -14,12 +14,10 @@ from hypothesis import strategies as st
 
 from c4pipe.errors import UsageError
 from c4pipe.objectives import features, objective
-from c4pipe.objectives.decoder_objectives import for_decoder, joined
 from c4pipe.objectives.denoise import Ids
-from c4pipe.objectives.packing import Batch, batch_of
-from c4pipe.objectives.rng import Rng
-from c4pipe.objectives.rows import Features, Rows
-from c4pipe.objectives.stored import examples_of
+from c4pipe.objectives.objective import for_decoder, joined
+from c4pipe.objectives.packing import Batch, batch_of, examples_of
+from c4pipe.objectives.rows import Features, Rng, Rows
 
 CASES: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "cases" / "objectives" / "features.json").read_text(encoding="utf-8")

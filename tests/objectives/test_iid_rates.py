@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from c4pipe.errors import UsageError
 from c4pipe.objectives import masks, objective
 from c4pipe.objectives.denoise import Ids
-from c4pipe.objectives.rng import Rng
-from c4pipe.objectives.rows import Rows, starts_of
+from c4pipe.objectives.rows import Rng, Rows, starts_of
 
 
 @pytest.mark.parametrize("length", [64, 512])

@@ -17,11 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c4pipe.errors import UsageError
-from c4pipe.objectives import denoise, encoder, encoder_objectives, masks, objective, ul2
+from c4pipe.objectives import denoise, masks, objective, ul2
 from c4pipe.objectives.denoise import Ids
 from c4pipe.objectives.objective import Objective
-from c4pipe.objectives.rng import Rng, chosen, shuffled
-from c4pipe.objectives.rows import Mask, Rows, framed
+from c4pipe.objectives.rows import Mask, Rng, Rows, chosen, framed, shuffled
 
 CASES = Path(__file__).parents[1] / "cases" / "objectives"
 TABLE: list[dict[str, Any]] = json.loads((CASES / "table3.json").read_text())
@@ -42,7 +41,7 @@ OBJECTIVES = [
     objective.language_model(IDS, 64),
     objective.electra(IDS, 64),
     objective.albert(IDS, STARTS, ENDS, 64),
-    encoder_objectives.masked_lm(IDS, STARTS, 64),
+    objective.masked_lm(IDS, STARTS, 64),
     ul2.ul2(IDS, 64),
 ]
 EACH_OBJECTIVE = pytest.mark.parametrize("made", OBJECTIVES, ids=lambda made: str(made.name.partition("(")[0]))
@@ -250,7 +249,7 @@ def test_ngrams_are_masked_as_often_as_they_are_drawn() -> None:
 @given(ROWS, SEEDS)
 def test_albert_masks_whole_words_within_the_rate(rows: Rows, seed: int) -> None:
     begins = STARTS[rows.values]
-    mask = encoder.masked_words(rows, begins, Rng(seed))
+    mask = denoise.masked_words(rows, begins, Rng(seed))
     begins |= rows.place == 0
     word = np.cumsum(begins)
     assert all(len(set(mask[word == number].tolist())) == 1 for number in set(word.tolist()))
@@ -260,7 +259,7 @@ def test_albert_masks_whole_words_within_the_rate(rows: Rows, seed: int) -> None
 
 def test_albert_masks_nearly_15_percent() -> None:
     rows = equal_rows(100, 509)
-    assert 0.145 < encoder.masked_words(rows, STARTS[rows.values], Rng(6)).mean() <= 0.15
+    assert 0.145 < denoise.masked_words(rows, STARTS[rows.values], Rng(6)).mean() <= 0.15
 
 
 # Laws of the objectives
@@ -287,7 +286,7 @@ def test_another_seed_or_number_gives_another_example(made: Objective) -> None:
 @pytest.mark.parametrize("length", [16, 64, 512])
 def test_examples_fit(made: Objective, length: int) -> None:
     name = made.name.partition("(")[0]
-    modules = {"masked_lm": encoder_objectives, "ul2": ul2}
+    modules = {"masked_lm": objective, "ul2": ul2}
     again = getattr(modules.get(name, objective), name)
     given_ = {"albert": (STARTS, ENDS), "masked_lm": (STARTS,)}.get(name, ())
     sized = again(Ids(32_128, 128) if name == "ul2" else IDS, *given_, length=length)  # T5's sentinels are too few
@@ -348,7 +347,7 @@ def test_bert_style_puts_a_random_piece_for_one_in_ten() -> None:
 
 def test_electra() -> None:
     rows = equal_rows(40, 100)
-    made = encoder.electra(rows, IDS, Rng(1))
+    made = denoise.electra(rows, IDS, Rng(1))
     masked = made["masked"].values.astype(bool)
     assert lists(made["targets"]) == lists(framed(rows, [IDS.cls_id], [IDS.eos]))
     assert (made["inputs"].values == np.where(masked, IDS.mask_id, made["targets"].values)).all()
@@ -359,12 +358,12 @@ def test_electra() -> None:
 @given(ROWS, SEEDS)
 def test_albert_pairs_give_the_text_back(rows: Rows, seed: int) -> None:
     words = STARTS[rows.values]
-    made = encoder.albert(rows, words, words & ENDS[rows.values], IDS, Rng(seed))
+    made = denoise.albert(rows, words, words & ENDS[rows.values], IDS, Rng(seed))
     masked = []
     for mask, types, order in zip(made["masked"], made["types"], made["order"], strict=True):
         segments = [mask[types == 0][1:-1].tolist(), mask[types == 1][:-1].tolist()]
         masked += [each for segment in segments[:: 1 if order[0] == 1 else -1] for each in segment]
-    assert masked == encoder.masked_words(rows, words, Rng(seed)).tolist()
+    assert masked == denoise.masked_words(rows, words, Rng(seed)).tolist()
     for row, targets, types, order in zip(rows, made["targets"], made["types"], made["order"], strict=True):
         first, second = targets[types == 0].tolist(), targets[types == 1].tolist()
         assert (first[0], first[-1], second[-1]) == (IDS.cls_id, IDS.eos, IDS.eos)
@@ -377,7 +376,7 @@ def test_albert_pairs_give_the_text_back(rows: Rows, seed: int) -> None:
 
 def test_albert_swaps_half_and_corrupts_as_bert() -> None:
     rows = equal_rows(1000, 60)
-    made = encoder.albert(rows, STARTS[rows.values], ENDS[rows.values], IDS, Rng(8))
+    made = denoise.albert(rows, STARTS[rows.values], ENDS[rows.values], IDS, Rng(8))
     order = made["order"].values[made["order"].starts[:-1]]
     assert abs((order == 2).mean() - 0.5) < 0.05
     masked = made["masked"].values.astype(bool)
@@ -392,9 +391,9 @@ def test_albert_swaps_half_and_corrupts_as_bert() -> None:
 def test_albert_cuts_between_sentences_where_it_can() -> None:
     rows = Rows.of([range(3, 63)] * 200)
     sentences = rows.place % 20 == 0
-    cuts = encoder.segment_cuts(rows, np.ones(len(rows.values), bool), sentences, Rng(1))
+    cuts = denoise.segment_cuts(rows, np.ones(len(rows.values), bool), sentences, Rng(1))
     assert set(cuts.tolist()) == {20, 40}
-    cuts = encoder.segment_cuts(rows, np.ones(len(rows.values), bool), rows.place == 0, Rng(1))
+    cuts = denoise.segment_cuts(rows, np.ones(len(rows.values), bool), rows.place == 0, Rng(1))
     assert len(set(cuts.tolist())) > 40
 
 

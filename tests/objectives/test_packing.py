@@ -20,8 +20,7 @@ from c4pipe.objectives import objective
 from c4pipe.objectives.batches import Batches
 from c4pipe.objectives.objective import Objective
 from c4pipe.objectives.packing import Batch, Bin, Packer, batch_of
-from c4pipe.objectives.rng import Rng
-from c4pipe.objectives.rows import Features, Rows
+from c4pipe.objectives.rows import Features, Rng, Rows
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.vocab.train import Settings
 from tests.helpers.batches import Texts, unpacked

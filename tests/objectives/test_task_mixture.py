@@ -20,13 +20,9 @@ from c4pipe.objectives import objective
 from c4pipe.objectives.batches import ExampleBatches
 from c4pipe.objectives.objective import Objective
 from c4pipe.objectives.rows import Features
-from c4pipe.objectives.task_examples import TaskExamples
-from c4pipe.objectives.task_files import open_files
-from c4pipe.objectives.task_mixture import ExampleMixture, MixedBatches
-from c4pipe.objectives.task_parts import Part, Supervised, Unsupervised
-from c4pipe.objectives.task_source import TaskReader
-from c4pipe.objectives.tasks import T5_TASKS, TRANSLATION_LIMIT, UNSUPERVISED_SIZES
-from c4pipe.objectives.tasks_pronouns import wsc
+from c4pipe.objectives.task_mixture import ExampleMixture, MixedBatches, Part, Supervised, Unsupervised
+from c4pipe.objectives.task_source import TaskExamples, TaskReader, open_files
+from c4pipe.objectives.tasks import T5_TASKS, TRANSLATION_LIMIT, UNSUPERVISED_SIZES, wsc
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.read import Order
 from tests.helpers.batches import unpacked

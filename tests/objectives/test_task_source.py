@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.objectives.task_files import open_files
-from c4pipe.objectives.task_record import TextPair
-from c4pipe.objectives.task_source import TaskReader
+from c4pipe.objectives.task_source import TaskReader, open_files
+from c4pipe.objectives.tasks import TextPair
 from c4pipe.read import Order
 
 RECORDS = [{"inputs": f"in {number} é\t".strip(), "targets": str(number)} for number in range(2_345)]

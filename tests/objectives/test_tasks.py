@@ -14,19 +14,18 @@ from typing import Any
 import pytest
 
 from c4pipe.errors import UsageError
-from c4pipe.objectives import tasks_glue, tasks_pronouns, tasks_super_glue, tasks_text
-from c4pipe.objectives.task_record import Preprocessor
-from c4pipe.objectives.tasks import T5_TASKS, TRANSLATION_LIMIT, UNSUPERVISED_SIZES
+from c4pipe.objectives import tasks
+from c4pipe.objectives.tasks import T5_TASKS, TRANSLATION_LIMIT, UNSUPERVISED_SIZES, Preprocessor
 
 ROOT = Path(__file__).parents[2]
 CASES = ROOT / "tests" / "cases" / "objectives"
 APPENDIX: list[dict[str, Any]] = json.loads((CASES / "tasks_appendix_d.json").read_text())
 OTHERS: list[dict[str, Any]] = json.loads((CASES / "tasks_t5.json").read_text())
 PREPROCESSORS: dict[str, Preprocessor] = {task.name: task.preprocess for task in T5_TASKS} | {
-    "wnli": tasks_glue.wnli,
-    "wnli_as_wsc": tasks_pronouns.wnli_as_wsc,
-    "wsc_evaluation": partial(tasks_pronouns.wsc, correct_referent_only=False),
-    "wmt_deen": tasks_text.translation("de", "en"),
+    "wnli": tasks.wnli,
+    "wnli_as_wsc": tasks.wnli_as_wsc,
+    "wsc_evaluation": partial(tasks.wsc, correct_referent_only=False),
+    "wmt_deen": tasks.translation("de", "en"),
 }
 WORDS = {"text": "a b he c", "span1_text": "a", "span2_text": "he", "span2_index": 2, "label": 1}
 QUESTION = {"question": "Q", "context": "C"}
@@ -57,33 +56,33 @@ def test_each_task_has_a_case() -> None:
 
 def test_hugging_face_has_translations_in_a_field() -> None:
     pair = {"en": "Good.", "de": "Gut."}
-    translate = tasks_text.translation("en", "de")
+    translate = tasks.translation("en", "de")
     assert translate({"translation": pair}) == translate(pair)
 
 
 @pytest.mark.parametrize("value", ["entailment", b"entailment", "0", 0, 0.0])
 def test_labels_can_be_names_or_text(value: Any) -> None:
-    made = tasks_glue.rte({"sentence1": "a", "sentence2": "b", "label": value})
+    made = tasks.rte({"sentence1": "a", "sentence2": "b", "label": value})
     assert made == [{"inputs": "rte sentence1: a sentence2: b", "targets": "entailment"}]
 
 
 @pytest.mark.parametrize(
     ("preprocess", "record", "message"),
     [
-        (tasks_glue.cola, {"text": "a", "label": 1}, "needs a field 'sentence', and this one has: text, label"),
-        (tasks_glue.cola, "a", "needs a field 'sentence', and this one has: it is a str"),
-        (tasks_glue.cola, {"sentence": 5, "label": 1}, "'sentence' of a record of cola is 5, and not a text"),
-        (tasks_glue.cola, {"sentence": "a", "label": 2}, "is 2: give 0 to 1 for unacceptable, acceptable"),
-        (tasks_glue.cola, {"sentence": "a", "label": 0.5}, "'label' of a record of cola is 0.5: give a whole number"),
-        (tasks_glue.cola, {"sentence": "a", "label": "good"}, "'label' of a record of cola is 'good'"),
-        (tasks_glue.stsb, {"sentence1": "a", "sentence2": "b", "label": 5.2}, "5.2: give a number from 0 to 5"),
-        (tasks_glue.stsb, {"sentence1": "a", "sentence2": "b", "label": float("nan")}, "nan: give a number from 0"),
-        (tasks_super_glue.record, {"passage": "p", "query": "q", "entities": "e", "answers": []}, "a list of texts"),
-        (tasks_pronouns.wsc, {**WORDS, "span2_index": 0}, "'he' not at word 0 of 'a b he c': give the records of wsc"),
-        (tasks_pronouns.wsc, {**WORDS, "span2_index": 9}, "'he' not at word 9"),
-        (tasks_pronouns.wnli_as_wsc, {"sentence1": "Tom ran.", "sentence2": "Tom ran."}, "no pronoun of 'Tom ran.'"),
-        (tasks_text.squad, {**QUESTION, "answers": {"text": []}}, "a record of squad has no answer"),
-        (tasks_text.translation("en", "de"), {"en": "a", "fr": "b"}, "needs a field 'de', and this one has: en, fr"),
+        (tasks.cola, {"text": "a", "label": 1}, "needs a field 'sentence', and this one has: text, label"),
+        (tasks.cola, "a", "needs a field 'sentence', and this one has: it is a str"),
+        (tasks.cola, {"sentence": 5, "label": 1}, "'sentence' of a record of cola is 5, and not a text"),
+        (tasks.cola, {"sentence": "a", "label": 2}, "is 2: give 0 to 1 for unacceptable, acceptable"),
+        (tasks.cola, {"sentence": "a", "label": 0.5}, "'label' of a record of cola is 0.5: give a whole number"),
+        (tasks.cola, {"sentence": "a", "label": "good"}, "'label' of a record of cola is 'good'"),
+        (tasks.stsb, {"sentence1": "a", "sentence2": "b", "label": 5.2}, "5.2: give a number from 0 to 5"),
+        (tasks.stsb, {"sentence1": "a", "sentence2": "b", "label": float("nan")}, "nan: give a number from 0"),
+        (tasks.record, {"passage": "p", "query": "q", "entities": "e", "answers": []}, "a list of texts"),
+        (tasks.wsc, {**WORDS, "span2_index": 0}, "'he' not at word 0 of 'a b he c': give the records of wsc"),
+        (tasks.wsc, {**WORDS, "span2_index": 9}, "'he' not at word 9"),
+        (tasks.wnli_as_wsc, {"sentence1": "Tom ran.", "sentence2": "Tom ran."}, "no pronoun of 'Tom ran.'"),
+        (tasks.squad, {**QUESTION, "answers": {"text": []}}, "a record of squad has no answer"),
+        (tasks.translation("en", "de"), {"en": "a", "fr": "b"}, "needs a field 'de', and this one has: en, fr"),
     ],
 )
 def test_records_of_something_else(preprocess: Preprocessor, record: Any, message: str) -> None:
@@ -93,7 +92,7 @@ def test_records_of_something_else(preprocess: Preprocessor, record: Any, messag
 
 def test_a_language_without_a_name() -> None:
     with pytest.raises(UsageError, match="the language 'xx' has no name here: give one of de, en, fr, ro"):
-        tasks_text.translation("en", "xx")
+        tasks.translation("en", "xx")
 
 
 def test_sizes_are_those_of_the_paper() -> None:

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from c4pipe.errors import UsageError
 from c4pipe.objectives import masks
-from c4pipe.objectives.decoder_objectives import for_decoder
 from c4pipe.objectives.denoise import Ids
-from c4pipe.objectives.rng import Rng
-from c4pipe.objectives.rows import Rows
+from c4pipe.objectives.objective import for_decoder
+from c4pipe.objectives.rows import Rng, Rows
 from c4pipe.objectives.ul2 import DENOISERS, Denoiser, drawn, ul2
 
 CASES: dict[str, Any] = json.loads(

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c4pipe.corpus.writer import PROBABILITY, SCHEMA
-from c4pipe.report import profile, report_view
+from c4pipe.report import html_page, profile
 from c4pipe.report.profile import COUNTS, Profile, Profiler
 from tests.helpers.reports import (
     Row,
@@ -114,6 +114,6 @@ def test_domains_that_are_cut_off_are_told_as_at_least(corpus: Path) -> None:
     counted = profile.add([profiled(rows, 100)] * 2)
     assert (counted["domains"], counted["domains_cut"], len(counted["domain_pages"])) == (300, True, profile.DOMAINS)
     assert set(counted["domain_pages"].values()) == {4}  # s0 to s199 have two pages in each
-    shown = report_view.render_report(manifest_of(corpus), {**data_of(corpus), "profile": counted})
+    shown = html_page.render_report(manifest_of(corpus), {**data_of(corpus), "profile": counted})
     assert "at least 300 hosts" in shown
     assert "the numbers are lower bounds" in shown

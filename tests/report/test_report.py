@@ -15,13 +15,11 @@ from c4pipe.clean import examples
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.corpus.writer import PROBABILITY
-from c4pipe.display.excerpts import SIZE, URL_SIZE
-from c4pipe.display.safe_text import JOINERS, visible
+from c4pipe.io.words import JOINERS, SIZE, URL_SIZE, visible
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.rules import RULES
-from c4pipe.report import dedup_data, report_data, report_view
-from c4pipe.report.blocks import Paragraph
-from c4pipe.report.rendering import _environment
+from c4pipe.report import dedup_data, html_page, report_data
+from c4pipe.report.rendering import Paragraph, _environment
 from tests.helpers.reports import (
     ATTACK,
     Tables,
@@ -38,7 +36,7 @@ from tests.helpers.reports import (
 @pytest.mark.parametrize("kind", ["parquet", "json.gz"])
 def test_the_command_finds_in_the_shards_what_build_told(corpus: Path, tmp_path: Path, workers: str, kind: str) -> None:
     shutil.copytree(corpus, tmp_path / "c")
-    for name in (report_data.NAME, report_view.NAME):
+    for name in (report_data.NAME, html_page.NAME):
         (tmp_path / "c" / name).unlink()
     if kind != "parquet":
         for path in (tmp_path / "c" / "en").glob("*.parquet"):
@@ -62,9 +60,9 @@ def test_the_command_finds_in_the_shards_what_build_told(corpus: Path, tmp_path:
 
 
 def test_the_command_makes_the_page_of_the_data(corpus: Path, tmp_path: Path) -> None:
-    shutil.copytree(corpus, tmp_path / "c", ignore=shutil.ignore_patterns("*.parquet", "*.gz", report_view.NAME))
+    shutil.copytree(corpus, tmp_path / "c", ignore=shutil.ignore_patterns("*.parquet", "*.gz", html_page.NAME))
     assert main.main(["report", str(tmp_path / "c"), "--quiet"]) == 0  # no shard is needed
-    assert (tmp_path / "c" / report_view.NAME).read_bytes() == (corpus / report_view.NAME).read_bytes()
+    assert (tmp_path / "c" / html_page.NAME).read_bytes() == (corpus / html_page.NAME).read_bytes()
 
 
 def test_the_command_tells_what_is_wrong(corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,7 +81,7 @@ def test_the_command_tells_what_is_wrong(corpus: Path, tmp_path: Path, capsys: p
 
 def test_the_same_bytes_for_two_workers(corpus: Path, tmp_path: Path) -> None:
     other = build_samples(tmp_path / "corpus", "--workers", "2", "--format", "parquet,json")
-    for name in (report_data.NAME, report_view.NAME):
+    for name in (report_data.NAME, html_page.NAME):
         assert (other / name).read_bytes() == (corpus / name).read_bytes()
 
 
@@ -91,7 +89,7 @@ def test_the_same_bytes_for_two_workers(corpus: Path, tmp_path: Path) -> None:
 
 
 def test_the_page_has_the_numbers_of_the_manifest(corpus: Path) -> None:
-    tables = Tables((corpus / report_view.NAME).read_text())
+    tables = Tables((corpus / html_page.NAME).read_text())
     check_funnel(tables.rows, manifest_of(corpus))
     assert sum(number(cells[1]) for cells in tables.rows["months"][1:]) == manifest_of(corpus)["counts"]["pages.kept"]
     assert {cells[0] for cells in tables.rows["inputs"][1:]} == {"bad_length", "gzip_corrupt", "not_utf8"}
@@ -104,7 +102,7 @@ def test_what_comes_from_the_web_is_shown_as_text(corpus: Path) -> None:
         "missing": [{"name": ATTACK, "path": ATTACK, "error": ATTACK}],
         "fingerprint": ATTACK,
     }
-    tables = Tables(report_view.render_report(corpus_manifest, attacked(data_of(corpus))))
+    tables = Tables(html_page.render_report(corpus_manifest, attacked(data_of(corpus))))
     assert tables.tags["script"] == tables.tags["img"] == tables.tags["a"] - tables.tags["li"] - 1 == 0
     words = "".join(tables.words)
     assert words.count(ATTACK.replace("\u202e", "\ufffd")) >= 20
@@ -129,7 +127,7 @@ def test_a_page_stays_below_two_megabytes(corpus: Path) -> None:
     data = {"profile": pages, "repeats": repeats, "examples": {rule: [page] * examples.A_RULE for rule in RULES}}
     data["dropped_languages"] = many
     missing = [{"name": "&" * 9999, "path": "", "error": "&" * 9999}] * 5000
-    shown_page = report_view.render_report({**manifest_of(corpus), "missing": missing}, data)
+    shown_page = html_page.render_report({**manifest_of(corpus), "missing": missing}, data)
     assert len(shown_page.encode()) < 2_000_000
 
 
@@ -141,14 +139,14 @@ def test_there_is_a_page_for_each_recipe_and_for_no_pages(corpus: Path, recipe: 
         "counts": {},
         "inputs": [],
     }
-    tables = Tables(report_view.render_report(corpus_manifest, report_data.make((), dedup_data.make({}))))
+    tables = Tables(html_page.render_report(corpus_manifest, report_data.make((), dedup_data.make({}))))
     assert ["pages read", "0", "-", ""] in tables.rows["pages"]
 
 
 def test_jinja_is_imported_when_a_page_is_written() -> None:
     """Processes that clean or deduplicate import these modules too, and write none."""
-    script = "import sys, c4pipe.report.report_view, c4pipe.report.card; print('jinja2' in sys.modules)"
-    script += "; c4pipe.report.report_view.render('card_loading.md', example=None); print('jinja2' in sys.modules)"
+    script = "import sys, c4pipe.report.html_page, c4pipe.report.card; print('jinja2' in sys.modules)"
+    script += "; c4pipe.report.html_page.render('card_loading.md', example=None); print('jinja2' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True"]
 
@@ -157,7 +155,7 @@ def test_a_report_is_rendered_quickly(corpus: Path) -> None:
     seconds = []
     for _ in range(3):
         began = time.process_time()
-        report_view.render_report(manifest_of(corpus), data_of(corpus))
+        html_page.render_report(manifest_of(corpus), data_of(corpus))
         seconds.append(time.process_time() - began)
     assert min(seconds) < 1
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from c4pipe.report import report_view
+from c4pipe.report import html_page
 from tests.helpers.browser import Tab, browser, find_browser
 from tests.helpers.reports import attacked, check_funnel, data_of, manifest_of
 
@@ -27,7 +27,7 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
 @pytest.fixture
 def opened(tab: Tab, corpus: Path) -> Tab:
     tab.show(1000)
-    tab.open(corpus / report_view.NAME)
+    tab.open(corpus / html_page.NAME)
     return tab
 
 
@@ -36,13 +36,13 @@ CELLS = """Object.fromEntries([...document.querySelectorAll('section')].map(sect
 
 
 def test_a_browser_shows_it_and_asks_for_nothing_else(opened: Tab, corpus: Path) -> None:
-    assert opened.requests == [(corpus / report_view.NAME).as_uri()]
+    assert opened.requests == [(corpus / html_page.NAME).as_uri()]
     assert opened.errors == []
     check_funnel(opened.tell(CELLS), manifest_of(corpus))
 
 
 def test_a_hostile_page_does_nothing_in_a_browser(tab: Tab, corpus: Path, tmp_path: Path) -> None:
-    (tmp_path / "hostile.html").write_text(report_view.render_report(manifest_of(corpus), attacked(data_of(corpus))))
+    (tmp_path / "hostile.html").write_text(html_page.render_report(manifest_of(corpus), attacked(data_of(corpus))))
     tab.open(tmp_path / "hostile.html")
     assert (len(tab.requests), tab.errors) == (1, [])
     assert tab.tell("document.querySelectorAll('script, img').length") == 0
@@ -106,7 +106,7 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_axe_finds_nothing(tab: Tab, corpus: Path, axe: str, dark: bool) -> None:
     tab.show(1000, dark=dark)
-    tab.open(corpus / report_view.NAME)
+    tab.open(corpus / html_page.NAME)
     tab.tell("document.querySelectorAll('details').forEach(each => each.open = true)")
     tab.tell(axe + ";undefined")
     found = tab.tell(

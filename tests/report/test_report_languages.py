@@ -17,7 +17,7 @@ from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.resources import RuleResources
 from c4pipe.cli import main
 from c4pipe.recipes.presets import C4
-from c4pipe.report import dedup_data, length_histogram, report_data, report_view
+from c4pipe.report import dedup_data, html_page, profile, report_data
 from tests.helpers.reports import Tables, build_samples, data_of, manifest_of, number, pages_of
 
 LENGTHS = st.lists(st.integers(1, 10**7), min_size=1, max_size=200)
@@ -25,8 +25,8 @@ LENGTHS = st.lists(st.integers(1, 10**7), min_size=1, max_size=200)
 
 @given(LENGTHS, LENGTHS)
 def test_histograms_add_up(first: list[int], second: list[int]) -> None:
-    both = Counter(length_histogram.count(np.array(first))) + Counter(length_histogram.count(np.array(second)))
-    assert both == length_histogram.count(np.array(first + second))
+    both = Counter(profile.count_lengths(np.array(first))) + Counter(profile.count_lengths(np.array(second)))
+    assert both == profile.count_lengths(np.array(first + second))
     assert sum(both.values()) == len(first) + len(second)
     assert all(first_of_range <= max(first + second) for first_of_range in both)
 
@@ -34,7 +34,7 @@ def test_histograms_add_up(first: list[int], second: list[int]) -> None:
 @given(LENGTHS)
 def test_quantiles_are_right_within_a_range(lengths: list[int]) -> None:
     shares = [0, 0.05, 0.25, 0.5, 0.75, 0.95, 1]
-    found = length_histogram.quantiles(length_histogram.count(np.array(lengths)), shares)
+    found = profile.quantiles(profile.count_lengths(np.array(lengths)), shares)
     assert found == sorted(found)
     ordered = sorted(lengths)
     for share, quantile in zip(shares, found, strict=True):
@@ -46,14 +46,14 @@ def test_quantiles_are_right_within_a_range(lengths: list[int]) -> None:
 def test_quantiles_of_many_pages() -> None:
     chance = random.Random(5)
     lengths = [round(chance.lognormvariate(7.5, 1.2)) + 1 for _ in range(20_000)]
-    counts = length_histogram.count(np.array(lengths))
+    counts = profile.count_lengths(np.array(lengths))
     assert len(counts) < 300
     exact = np.quantile(lengths, [0.05, 0.25, 0.5, 0.75, 0.95])
-    assert length_histogram.quantiles(counts, [0.05, 0.25, 0.5, 0.75, 0.95]) == pytest.approx(exact.tolist(), rel=0.02)
+    assert profile.quantiles(counts, [0.05, 0.25, 0.5, 0.75, 0.95]) == pytest.approx(exact.tolist(), rel=0.02)
 
 
 def test_the_median_of_a_corpus(corpus: Path) -> None:
-    rows = Tables((corpus / report_view.NAME).read_text()).rows["lengths"]
+    rows = Tables((corpus / html_page.NAME).read_text()).rows["lengths"]
     assert rows[0] == ["language", "text", "5 %", "25 %", "median", "75 %", "95 %"]
     texts = [page["text"] for page in pages_of(corpus)]
     median = float(np.median([len(text) for text in texts]))
@@ -72,7 +72,7 @@ def test_the_languages_that_were_dropped(recipe: str, tmp_path: Path) -> None:
     assert not [name for name in counts if name.startswith("language.")]
     assert len(dropped) > 1
     assert list(dropped.items()) == sorted(dropped.items(), key=lambda item: (-item[1], item[0]))
-    rows = Tables((folder / report_view.NAME).read_text()).rows["dropped-languages"]
+    rows = Tables((folder / html_page.NAME).read_text()).rows["dropped-languages"]
     assert {cells[0]: number(cells[1]) for cells in rows[1:]} == dropped
     (folder / report_data.NAME).unlink()
     assert main.main(["report", str(folder), "--workers", "1", "--quiet"]) == 0
@@ -96,25 +96,25 @@ def test_a_page_that_loses_its_language_with_its_repeats_counts_by_what_is_left(
 
 
 def test_tokens_where_they_are_counted(corpus: Path, tmp_path: Path) -> None:
-    assert "Not counted." in (corpus / report_view.NAME).read_text()
+    assert "Not counted." in (corpus / html_page.NAME).read_text()
     folder, vocabulary = build_samples(tmp_path / "c", "--workers", "1"), str(tmp_path / "v")
     small = ["--size", "300", "--workers", "1", "--quiet"]
     assert main.main(["vocab", f"{folder}/en", "--output", vocabulary, *small]) == 0
     assert main.main(["tokens", str(folder), "--vocab", vocabulary, "--workers", "1", "--quiet"]) == 0
     assert main.main(["report", str(folder), "--quiet"]) == 0
     totals = json.loads((folder / "tokens.json").read_text())["totals"]["en"]
-    (head, row) = Tables((folder / report_view.NAME).read_text()).rows["tokens"]
+    (head, row) = Tables((folder / html_page.NAME).read_text()).rows["tokens"]
     assert head[2] == "tokens"
     assert number(row[1]) == manifest_of(folder)["counts"]["pages.kept"]
     assert number(row[2]) == sum(split["tokens"] for split in totals.values())
     counted = json.loads((folder / "tokens.json").read_text())
     (folder / "tokens.json").write_text(json.dumps({**counted, "manifest": "of another corpus"}))
     assert main.main(["report", str(folder), "--quiet"]) == 0
-    assert "Not counted." in (folder / report_view.NAME).read_text()
+    assert "Not counted." in (folder / html_page.NAME).read_text()
 
 
 def test_all_inputs_are_listed(corpus: Path) -> None:
-    page = (corpus / report_view.NAME).read_text()
+    page = (corpus / html_page.NAME).read_text()
     (listed,) = re.findall(r'<summary><h3>All WET files</h3>.*?<pre tabindex="0">(.*?)</pre>', page, re.DOTALL)
     inputs = manifest_of(corpus)["inputs"]
     assert [line.split() for line in listed.splitlines()] == [[f"{each['bytes']:,}", each["name"]] for each in inputs]
@@ -124,7 +124,7 @@ def test_a_list_of_inputs_that_is_too_long_for_a_page(corpus: Path) -> None:
     inputs = [
         {"name": f"CC-MAIN-20190418101243-20190418122243-{n:05}.warc.wet.gz", "bytes": 10**8} for n in range(72000)
     ]
-    page = report_view.render_report({**manifest_of(corpus), "inputs": inputs}, data_of(corpus))
+    page = html_page.render_report({**manifest_of(corpus), "inputs": inputs}, data_of(corpus))
     assert len(page) < 1_000_000
     assert re.search(r"The first 4,\d\d\d WET files", page)
     left = int(re.search(r"and ([\d,]+) more, which manifest\.json lists", page)[1].replace(",", ""))  # type: ignore[index]
@@ -132,7 +132,7 @@ def test_a_list_of_inputs_that_is_too_long_for_a_page(corpus: Path) -> None:
 
 
 def test_the_commands_explain_the_examples(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = (corpus / report_view.NAME).read_text()
+    page = (corpus / html_page.NAME).read_text()
     commands = {html.unescape(each) for each in re.findall(r"<code>(.*?)</code>", page)}
     assert len(commands) > 30
     for command in sorted(commands)[::6]:

@@ -40,7 +40,7 @@ def test_root_holds_only_the_api_and_the_errors() -> None:
 
 def test_every_data_file_is_in_the_package_that_is_installed() -> None:
     """An editable install reads the files of this folder: it would not show one that is missing from the wheel."""
-    built = {".py", ".c", ".so"}
+    built = {".py", ".c", ".h", ".so"}
     files = [path.relative_to(PACKAGE) for path in PACKAGE.rglob("*") if path.is_file()]
     data = {path for path in files if path.suffix not in built and "__pycache__" not in path.parts}
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]

@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from c4pipe.clean.file_cleaner import WetFileCleaner
-from c4pipe.clean.work_file import WorkWriter
-from c4pipe.clean.work_folder import clear_abandoned
-from c4pipe.clean.work_reader import read_header
+from c4pipe.clean.work_file import WorkWriter, read_header
+from c4pipe.io.atomic import clear_abandoned
 from c4pipe.recipes.presets import UNFILTERED
 from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.wet import quarantine

@@ -1,0 +1,99 @@
+"""How far `dedup` is: the shards that are written and, on this machine, the pages that each step has handled."""
+
+import uuid
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from c4pipe.dedup.publishers import publisher
+from c4pipe.io.paths import StoragePath
+from c4pipe.runners.events import Gauge, Progress, Status, read_gauge
+
+_TALLY = ".tally"
+_STEPS = {
+    "urls": (0.10, "reads URLs"),
+    "bands": (0.15, "looks for near-duplicates"),
+    "spans": (0.15, "looks for repeats"),
+    "pages": (0.50, "finishes pages"),
+    "shards": (0.25, "writes shards"),
+}
+"""The steps that handle pages, in their order: the share of time that each took on 32,000 pages, and its words.
+
+Only some recipes have `bands`, which takes as long as `spans` on real pages. The shares of the other steps add up to 1.
+"""
+
+
+class StepTally:
+    """Counts pages for one step in one worker."""
+
+    def __init__(self, folder: str, step: str) -> None:
+        """Takes the spill folder, empty if there is none, and the name of the step."""
+        self._gauge = Gauge(Path(folder) / f"{step}-{uuid.uuid4().hex}{_TALLY}" if folder else None)
+        self._pages = 0
+
+    def add(self, pages: int) -> None:
+        """Adds a number of pages."""
+        self._pages += pages
+        self._gauge.set(self._pages)
+
+    def close(self) -> None:
+        """Closes the file of the count, which stays."""
+        self._gauge.close()
+
+
+def read_tallies(folder: str) -> Counter[str]:
+    """Returns the pages that all workers have handled, by step."""
+    pages = Counter[str]()
+    for path in Path(folder).glob(f"*{_TALLY}") if folder else ():
+        if count := read_gauge(path, 1):
+            pages[path.name.partition("-")[0]] += count[0]
+    return pages
+
+
+def watch_dedup(
+    progress: Progress, output: StoragePath, shards: Sequence[str], spill: str, pages: Mapping[str, int]
+) -> AbstractContextManager[None]:
+    """Watches the job `dedup`, which runs inside the `with` block.
+
+    Args:
+        progress: gets how far the job is.
+        output: the folder of the corpus.
+        shards: the paths of all shard files, inside the corpus.
+        spill: the folder in which the steps tally their pages; empty if there is none.
+        pages: how many pages the steps before `shards` will handle: those that the job has.
+    """
+    written, latest = 0, 0.0
+
+    def look() -> Status:
+        nonlocal written, latest
+        # While the corpus is published, its files move away from where these two look.
+        written = max(written, publisher(output).written(shards))
+        share, words = share_done(read_tallies(spill), pages)
+        files = f"{written:,} of {len(shards):,} files written"
+        if written == len(shards) or not words:
+            share, words = written / max(1, len(shards)), ""
+        latest = max(latest, share)
+        facts = {"files": written, "files_total": len(shards)}
+        return Status(latest, f"{files}, {words}" if words else files, facts)
+
+    return progress.show("dedup", output, look)
+
+
+def share_done(done: Mapping[str, int], pages: Mapping[str, int]) -> tuple[float, str]:
+    """Returns the share of the work that is done, and what the current step does; "" before the first one.
+
+    Args:
+        done: the pages that each step has handled. Those that `finished` has are the pages of the shards.
+        pages: the pages that each of the other steps will handle. A step that is not there is none of the job's.
+    """
+    totals = {**pages, "shards": done.get("finished", 0)}
+    steps = {step: _STEPS[step] for step in _STEPS if step in totals}
+    whole = sum(weight for weight, _ in steps.values())
+    before, share, words = 0.0, 0.0, ""
+    for step, (weight, verb) in steps.items():
+        if done.get(step):  # so all steps before it have ended
+            share = before + weight * min(1.0, done[step] / max(1, totals[step]))
+            words = verb
+        before += weight
+    return share / whole, words

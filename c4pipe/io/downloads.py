@@ -1,0 +1,222 @@
+"""What all downloads have in common: options, errors, how often one is tried and how long it may take."""
+
+import io
+import logging
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from c4pipe.io.words import visible
+
+LOG = logging.getLogger("c4pipe")
+
+_MAX_PAUSE = 60.0  # seconds, unless the server asks for more
+
+
+class DownloadError(OSError):
+    """A file could not be downloaded. The message says why; what the server said in it is safe to show."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(visible(message))
+
+
+@dataclass(frozen=True)
+class NetworkOptions:
+    """How files are read from the network, and where they are kept.
+
+    Attributes:
+        tries: the number of tries in a row without a new byte after which a file is given up.
+        file_seconds: the longest time for a file, pauses included.
+        stall_seconds: the longest wait for the next byte.
+        first_pause: seconds before the second try; the pause doubles before each further one.
+        bytes_per_second: the limit for one download; None for no limit.
+        cache: a folder that keeps the downloaded files; None to keep nothing.
+    """
+
+    tries: int = 8
+    file_seconds: float = 3600.0
+    stall_seconds: float = 60.0
+    first_pause: float = 1.0
+    bytes_per_second: float | None = None
+    cache: Path | None = None
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A pause after a try that failed. As text: `HTTP status 503 from data.commoncrawl.org, try 3 of 8, next in 16 s`.
+
+    Attributes:
+        url: what is downloaded.
+        reason: why the try failed, safe to show.
+        failures: the number of tries in a row that failed.
+        tries: the number of tries in a row after which the file is given up.
+        seconds: the length of the pause.
+    """
+
+    url: str
+    reason: str
+    failures: int
+    tries: int
+    seconds: float
+
+    def __str__(self) -> str:
+        where = self.url.partition("://")[2].partition("/")[0].rpartition("@")[2]
+        next_try = f"next in {max(1.0, self.seconds):.0f} s"
+        return visible(f"{self.reason} from {where}, try {self.failures} of {self.tries}, {next_try}")
+
+
+OnWait = Callable[[Wait], None]
+"""Gets each wait of a download when it begins."""
+
+
+def _log_wait(wait: Wait) -> None:
+    LOG.info("waits: %s: %s", wait.url, wait)
+
+
+class RetryPolicy:
+    """Counts the tries and the time of one download, waits between tries, and ends it when either is used up."""
+
+    def __init__(self, url: str, network: NetworkOptions, on_wait: OnWait | None = None) -> None:
+        """Takes the URL, the options, and what gets each wait; without it, waits are logged."""
+        self._url = url
+        self._network = network
+        self._on_wait = on_wait or _log_wait
+        self._failures = 0
+        self._size = 0  # bytes read
+        self._started = time.monotonic()
+
+    @property
+    def deadline(self) -> float:
+        """The moment of `time.monotonic` at which the time for the file is used up."""
+        return self._started + self._network.file_seconds
+
+    def progress(self, size: int) -> None:
+        """Takes the number of bytes that have arrived, and waits to keep the rate.
+
+        Raises DownloadError where the time is used up.
+        """
+        self._failures = 0
+        self._size += size
+        if self._network.bytes_per_second:
+            due = self._size / self._network.bytes_per_second
+            time.sleep(max(0.0, due - (time.monotonic() - self._started)))
+        if time.monotonic() - self._started > self._network.file_seconds:
+            raise DownloadError(f"{self._url}: took longer than {self._network.file_seconds:,.0f} s")
+
+    def pause(self, reason: str, min_seconds: float = 0.0) -> None:
+        """Waits before the next try.
+
+        Args:
+            reason: why the last try failed.
+            min_seconds: the shortest wait.
+
+        Raises DownloadError, with the reason, where the tries or the time are used up.
+        """
+        self._failures += 1
+        spent = time.monotonic() - self._started
+        if self._failures >= self._network.tries:
+            raise DownloadError(f"{self._url}: {reason}, {self._failures} times in a row")
+        seconds = min(_MAX_PAUSE, self._network.first_pause * 2 ** (self._failures - 1))
+        seconds = max(seconds * random.uniform(0.5, 1.0), min_seconds)
+        limit = self._network.file_seconds
+        if spent + seconds > limit:
+            raise DownloadError(f"{self._url}: {reason}; {spent:,.0f} s of {limit:,.0f} s are used up")
+        self._on_wait(Wait(self._url, visible(reason), self._failures, self._network.tries, seconds))
+        time.sleep(seconds)
+
+
+class ByteStream(Protocol):
+    """A stream of bytes to read from the beginning to the end."""
+
+    def read(self, size: int, /) -> bytes:
+        """Returns at most `size` bytes; none at the end. Raises OSError where the stream can't be read further."""
+
+
+class DownloadStream:
+    """The bytes of a file on a server or in an object store, or of a part of it, in order.
+
+    Attributes:
+        length: the bytes of the whole file; None before the first read, and where the server does not say.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        network: NetworkOptions,
+        first: int = 0,
+        size: int | None = None,
+        on_wait: OnWait | None = None,
+    ) -> None:
+        """Takes a URL and, for a part of the file, the offset of its first byte and its size in bytes."""
+        self.length: int | None = None
+        self._url = url
+        self._network = network
+        self._retry = RetryPolicy(url, network, on_wait)
+        self._source: Any = None  # the response or file that is open
+        self._offset = first  # of the next byte to request
+        self._end = None if size is None else first + size
+
+    def read(self, size: int) -> bytes:
+        """Returns at most `size` bytes; none at the end. Raises DownloadError where the file can't be read."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Closes the connection or the file; another read opens it again."""
+        if self._source is not None:
+            self._source.close()
+            self._source = None
+
+    def _pause(self, reason: str, min_seconds: float = 0.0) -> None:
+        self.close()
+        self._retry.pause(reason, min_seconds)
+
+
+class RangedFile(io.RawIOBase):
+    """A file that is open for reading at any offset."""
+
+    def __init__(self, size: int) -> None:
+        """Takes the size of the file in bytes."""
+        super().__init__()
+        self.size = size
+        self._offset = 0
+
+    def range(self, first: int, size: int) -> bytes:
+        """Returns exactly `size` bytes from offset `first` on. Raises OSError where some can't be read."""
+        raise NotImplementedError
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def seekable(self) -> bool:
+        """True."""
+        return True
+
+    def tell(self) -> int:
+        """Returns the offset of the next byte to read."""
+        return self._offset
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Sets and returns the offset of the next byte, counted from the start, the current offset or the end."""
+        self._offset = offset + (0, self._offset, self.size)[whence]
+        return self._offset
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Returns `size` bytes, fewer only at the end of the file; all the rest for None or -1."""
+        left = max(0, self.size - self._offset)
+        size = left if size is None or size < 0 else min(size, left)
+        if not size:
+            return b""
+        data = self.range(self._offset, size)
+        self._offset += size
+        return data
+
+    def readinto(self, buffer: Any) -> int:
+        """Fills a buffer (its beginning, at the end of the file) and returns the number of bytes."""
+        view = memoryview(buffer).cast("B")
+        data = self.read(len(view))
+        view[: len(data)] = data
+        return len(data)

@@ -1,0 +1,66 @@
+"""`build`: job 1, then job 2."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from c4pipe.clean.work_folder import is_work_file
+from c4pipe.dedup import publish
+from c4pipe.errors import LostDataError, UsageError
+from c4pipe.io.paths import list_names
+from c4pipe.jobs.annotated_inputs import check_annotate_folder
+from c4pipe.jobs.clean import CleanPlan, clean, plan_clean
+from c4pipe.jobs.dedup import check_output, corpus_identity, dedup, plan_dedup
+from c4pipe.jobs.options import BuildOptions
+from c4pipe.runners.events import Progress
+from c4pipe.runners.local_flow import Workers
+
+
+@dataclass(frozen=True)
+class BuildPlan:
+    """What `build` has to do; the plan of job 2 is made when its work files are there.
+
+    Attributes:
+        options: what the user asked for.
+        clean: the plan of job 1.
+    """
+
+    options: BuildOptions
+    clean: CleanPlan
+
+
+def plan_build(options: BuildOptions, progress: Progress | None = None) -> BuildPlan:
+    """Checks the options of both jobs, and looks up what they name. Changes nothing. `progress` is as in `plan_clean`.
+
+    Raises UsageError for an option that can't be met, and if the folders hold something else: before any work is done.
+    """
+    check_output(options.output, options.formats, options.shards)
+    check_annotate_folder(options.clean, options.output)
+    plan = plan_clean(options.clean, progress)
+    inputs = [(file.name, file.size, None) for file in plan.files]
+    publish.check_folder(options.output, corpus_identity(plan.recipe, plan.lists.digests, inputs, options.formats))
+    _check_work(plan)
+    return BuildPlan(options, plan)
+
+
+def build(plan: BuildPlan, progress: Progress) -> dict[str, Any]:
+    """Cleans the files of a plan, writes their corpus, and returns its manifest. Raises what `clean` and `dedup` do."""
+    with Workers() as workers:
+        clean(plan.clean, progress, workers)
+        manifest = dedup(plan_dedup(plan.options.dedup), progress, workers)
+    known = {file["name"] for file in (*manifest["inputs"], *manifest["missing"])}
+    if lost := [file.name for file in plan.clean.files if file.name not in known]:
+        files = f"{len(plan.clean.files)} {plan.clean.recipe.input_format} files"
+        raise LostDataError(f"{len(lost)} of {files} are not in the corpus: {lost[0]}, ...")
+    return manifest
+
+
+def _check_work(plan: CleanPlan) -> None:
+    """Raises UsageError if the work folder holds work files of other inputs, which job 2 would take, too."""
+    work = plan.options.work
+    own = {plan.target(file).name for file in plan.files}
+    others = sorted(name for name in list_names(work) - own if is_work_file(name))
+    if others:
+        raise UsageError(
+            f"{work} also holds work files of other inputs ({others[0]}, ...): "
+            "use them all with c4pipe dedup, or give build another --work folder"
+        )

@@ -1,0 +1,385 @@
+"""Job 1, `clean`: WET files to work files. It plans, runs and verifies."""
+
+import contextlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+
+from c4pipe.clean import annotated_folder, dropped_pages, examples, missing
+from c4pipe.clean.annotated_folder import check_annotated, check_annotated_file
+from c4pipe.clean.dropped_pages import KeepDropped, sources_without_dropped
+from c4pipe.clean.progress import watch_clean
+from c4pipe.clean.steps import CleanWetFile
+from c4pipe.clean.work_file import WorkHeader, check_pages, read_header
+from c4pipe.clean.work_folder import check_done, check_ends, read_headers_of, set_aside, work_path
+from c4pipe.errors import C4pipeError, DamagedFileError, LostDataError, UsageError
+from c4pipe.io.atomic import clear_abandoned
+from c4pipe.io.downloads import OnWait
+from c4pipe.io.lock import only_run
+from c4pipe.io.paths import StoragePath, list_names, storage_path
+from c4pipe.io.streams import InputOpener, digest_ends, is_url
+from c4pipe.jobs.annotated_inputs import AnnotatedInputs, check_annotate_folder, check_annotated_options, find_annotated
+from c4pipe.jobs.import_text import find_text
+from c4pipe.jobs.logs import LOG, key_values, log_cost
+from c4pipe.jobs.options import CleanOptions, check_input_kind
+from c4pipe.recipes import pinned_lists, recipe_lists
+from c4pipe.recipes.choose import choose_recipe
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.recipe_lists import LISTS_FOLDER, Lists
+from c4pipe.runners import control_totals
+from c4pipe.runners.events import Progress
+from c4pipe.runners.flow import Flow
+from c4pipe.runners.local_flow import Workers
+from c4pipe.runners.runner import check_runner, run_job
+from c4pipe.runners.worker import cpu_seconds
+from c4pipe.wet.html_text import choose_extraction
+from c4pipe.wet.inputs import WARC_ENDINGS, WET_ENDINGS, InputFile, find_inputs
+
+
+@dataclass(frozen=True)
+class CleanPlan:
+    """What job 1 has to do.
+
+    Attributes:
+        options: what the user asked for.
+        recipe: the recipe, with the languages asked for.
+        lists: the lists that the recipe needs.
+        files: the files to clean, by name.
+        notes: sentences that the user should know before the job runs.
+        ends: the digests of the ends of WET files, by name, where their annotated files are the inputs.
+        absent: notes of the WET files that could not be downloaded when they were to be annotated.
+    """
+
+    options: CleanOptions
+    recipe: Recipe
+    lists: Lists
+    files: tuple[InputFile, ...]
+    notes: tuple[str, ...] = ()
+    ends: Mapping[str, str] = field(default_factory=dict)
+    absent: tuple[Mapping[str, str], ...] = ()
+
+    @cached_property
+    def work(self) -> StoragePath:
+        """The absolute path of the work folder: a worker may run in any folder."""
+        return self.options.work.absolute()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The fingerprint of the recipe with its lists."""
+        return self.recipe.fingerprint(self.lists.digests)
+
+    def target(self, file: InputFile) -> StoragePath:
+        """Returns the path of a file's work file."""
+        return work_path(self.work, file)
+
+
+def plan_clean(options: CleanOptions, progress: Progress | None = None) -> CleanPlan:
+    """Checks the options of job 1, and looks up what they name. Changes nothing.
+
+    Args:
+        options: what the user asked for.
+        progress: gets a note for each wait, where a server refuses the list of a crawl.
+
+    Raises UsageError for an option that can't be met, C4pipeError if the list of a crawl's files can't be downloaded.
+    """
+    check_runner(options.runner)
+    if options.layout is None:
+        check_input_kind(options.input_kind)
+    check_annotated_options(options)
+    check_annotate_folder(options)
+    recipe = choose_recipe(options.recipe, options.languages, options.language_model)
+    made = options.layout.extraction if options.layout else choose_extraction(options.input_kind, options.extract)
+    recipe = recipe.with_extraction(made)
+    cache = options.network.cache
+    if options.work.exists() and not options.work.is_dir():
+        raise UsageError(f"--work {options.work} is a file: give a folder")
+    if cache is not None and cache.exists() and not cache.is_dir():
+        raise UsageError(f"--cache {cache} is a file: give a folder")
+    if options.max_missing is not None and options.max_missing < 0:
+        raise UsageError(f"--max-missing {options.max_missing}: give 0 or more")
+    notes: list[str] = []
+    if options.input_kind == "annotated":
+        found = find_annotated(options.inputs)
+        recipe = recipe.with_extraction(found.extraction)
+    elif options.layout:
+        files = find_text(options.inputs, options.layout, options.needed, options.selection)
+        found = AnnotatedInputs(files, {}, (), recipe.extraction)
+    else:
+        files = find_inputs(options.inputs, options.selection, note_wait(progress), notes.append, options.input_kind)
+        found = AnnotatedInputs(files, {}, (), recipe.extraction)
+    folder = pinned_lists.lists_dir(options.lists)
+    lists = recipe_lists.gather_lists(recipe, folder, options.links, options.language_model)
+    plan = CleanPlan(options, recipe, lists, found.files, tuple(notes), found.ends, found.missing)
+    if options.annotate:
+        check_annotated(options.annotate, recipe, plan.fingerprint)
+    return plan
+
+
+def note_wait(progress: Progress | None) -> OnWait | None:
+    """Returns what tells the user of each wait for a server; None without progress."""
+    return (lambda wait: progress.note(f"waits: {wait}")) if progress else None
+
+
+@dataclass(frozen=True)
+class WorkState:
+    """How far a work folder is: each file of a plan is in one of these.
+
+    Attributes:
+        done: files that have a work file, and an annotated file where that is asked for.
+        missing: files without one that are recorded as missing: they could not be downloaded.
+        open: files that have neither.
+    """
+
+    done: tuple[InputFile, ...]
+    missing: tuple[InputFile, ...]
+    open: tuple[InputFile, ...]
+
+
+def work_state(plan: CleanPlan) -> WorkState:
+    """Returns how far the folders of a plan are, by one look at the names in them."""
+    present = list_names(plan.work)
+    annotate = plan.options.annotate
+    annotated = list_names(storage_path(annotate.folder)) if annotate else set()
+    done, absent, open_files = [], [], []
+    for file in plan.files:
+        target = plan.target(file)
+        if target.name in present and (annotate is None or annotate.path(file.name).name in annotated):
+            done.append(file)
+        elif missing.missing_note(target).name in present:
+            absent.append(file)
+        else:
+            open_files.append(file)
+    return WorkState(tuple(done), tuple(absent), tuple(open_files))
+
+
+def clean(plan: CleanPlan, progress: Progress, workers: Workers | None = None) -> dict[str, int]:
+    """Writes a work file for each file of a plan that has none yet, and returns the counts over all files.
+
+    A file that can't be downloaded is recorded as missing in the work folder (`clean.missing`); the next run tries it
+    again. `workers` are processes that work for other jobs, too (see `runners.run_job`).
+
+    Raises UsageError if an existing work file is of another recipe or input, or if another run works in the folder;
+    C4pipeError if a file can't be read or written, if too many are missing, or if the inputs hold no page;
+    LostDataError if the runner ended before all files were cleaned.
+    """
+    for text in plan.notes:
+        progress.note(text)
+    with only_run(plan.options.work), _only_annotation(plan):
+        state = _prepare(plan, progress)
+        _note_dropped(plan, state, progress)
+        tasks = _largest_first((*state.missing, *state.open))
+        before = cpu_seconds()
+        if tasks:
+            _run(plan, tasks, progress, workers)
+        spent = cpu_seconds() - before
+        for note in plan.absent:
+            target = plan.target(InputFile(note["path"], note["name"], None))
+            missing.note_missing(target, note["path"], note["error"])
+        counts = _verify(plan)
+        _finish_annotation(plan)
+        LOG.info("clean: %s", key_values(counts))
+        if tasks and not state.done and plan.options.runner.runner is None:  # all of it was done here, and now
+            log_cost("clean", spent, counts.get("bytes.read", 0))
+        return counts
+
+
+def _prepare(plan: CleanPlan, progress: Progress) -> WorkState:
+    """Makes the work folder ready, and returns how far it is: records of missing files are removed for a new try."""
+    clear_abandoned(plan.work)
+    clear_abandoned(plan.work / LISTS_FOLDER)
+    if plan.options.annotate:
+        clear_abandoned(storage_path(plan.options.annotate.folder))
+    plan.lists.save(plan.work / LISTS_FOLDER)
+    state = check_state(plan, progress)
+    for file in state.missing:
+        missing.missing_note(plan.target(file)).unlink(missing_ok=True)
+    return state
+
+
+def _note_dropped(plan: CleanPlan, state: WorkState, progress: Progress) -> None:
+    """Removes dropped pages that an earlier run kept of open files, and notes of which done files there are none."""
+    keep = plan.options.keep_dropped
+    if keep:
+        dropped_pages.clear(keep, (file.name for file in (*state.missing, *state.open)), "clean")
+        note_unaudited(keep, [file.name for file in state.done], "clean", progress)
+
+
+def _only_annotation(plan: CleanPlan) -> contextlib.AbstractContextManager[None]:
+    """Locks the annotated folder of a plan, if it has one."""
+    annotate = plan.options.annotate
+    return only_run(storage_path(annotate.folder)) if annotate else contextlib.nullcontext()
+
+
+def _finish_annotation(plan: CleanPlan) -> None:
+    """Writes the manifest of the annotated folder, now that all of its files are there."""
+    annotate, state = plan.options.annotate, work_state(plan)
+    if annotate:
+        names = {file.name for file in state.missing}
+        notes = [*plan.absent, *(each for each in missing.missing_files([plan.work]) if each["name"] in names)]
+        sources = [file.name for file in state.done]
+        annotated_folder.write_manifest(annotate, plan.recipe, plan.fingerprint, sources, notes)
+
+
+def _largest_first(files: Iterable[InputFile]) -> list[InputFile]:
+    """Returns the files in the order of their tasks: workers that take the largest first end at the same time."""
+    return sorted(files, key=lambda file: (-(file.size or 0), file.name))
+
+
+def _run(plan: CleanPlan, files: list[InputFile], progress: Progress, workers: Workers | None) -> None:
+    """Cleans files on the runner."""
+    options = plan.options
+    paths = [file.path if is_url(file.path) else str(Path(file.path).absolute()) for file in files]
+    tasks = [(path, str(plan.target(file))) for path, file in zip(paths, files, strict=True)]
+
+    def graph(flow: Flow) -> None:
+        step = CleanWetFile(
+            plan.recipe,
+            plan.work / LISTS_FOLDER,
+            plan.lists.digests,
+            options.network,
+            options.keep_dropped,
+            options.annotate,
+            options.input_kind,
+        )
+        flow.map("Clean file", flow.create("Files", tasks), step)
+
+    known = all(file.size is not None for file in plan.files)
+    sizes = {plan.target(file).name: file.size if known and file.size else 1 for file in plan.files}
+    with watch_clean(progress, plan.work, sizes):
+        run_job(graph, options.runner, len(tasks), progress.runs_as, workers)
+
+
+def _verify(plan: CleanPlan) -> dict[str, int]:
+    """Checks what the runner left in the work folder, and returns the counts over all work files."""
+    state = work_state(plan)
+    count = len(plan.files)
+    if state.open:
+        raise LostDataError(
+            f"the runner ended without cleaning {len(state.open)} of {count} files: {state.open[0].name}, ..."
+        )
+    _check_missing(plan, state)
+    work_files = [plan.target(file) for file in state.done]
+    counts = control_totals.add_reports(map(_logged_counts, read_headers_of(work_files)))
+    if not counts.get("pages.read"):
+        for path in work_files:  # otherwise they would block a run with the right inputs
+            path.unlink()
+        files = "the input file" if count == 1 else f"the {count:,} input files"
+        question = f"are these {plan.recipe.input_format} files?"
+        raise C4pipeError(
+            f"no page was found in {files}: {_other_kind(plan) or _text_damage(plan, counts) or question}"
+        )
+    return counts
+
+
+def _other_kind(plan: CleanPlan) -> str:
+    """Returns what to do about WARC files that were read as WET files, or the other way round; "" for none."""
+    is_warc = plan.options.input_kind == "warc"
+    other = WET_ENDINGS if is_warc else WARC_ENDINGS
+    if not any(file.name.endswith(other) for file in plan.files):
+        return ""
+    return "leave out --from warc, for these are WET files" if is_warc else "give --from warc, for these are WARC files"
+
+
+def _text_damage(plan: CleanPlan, counts: Mapping[str, int]) -> str:
+    """Returns why no document was found in files of text; "" for other files."""
+    kinds = [f"{name.removeprefix('damage.')} {n:,}" for name, n in counts.items() if name.startswith("damage.")]
+    if plan.options.layout is None or not kinds:
+        return ""
+    return (
+        f"they have damage alone ({', '.join(kinds)}); see {plan.options.work}/*.quarantine.jsonl, and give other files"
+    )
+
+
+def _check_missing(plan: CleanPlan, state: WorkState) -> None:
+    """Logs the missing files. Raises C4pipeError if there are more than the options allow."""
+    limit = plan.options.max_missing
+    names = {*(file.name for file in state.missing), *(note["name"] for note in plan.absent)}
+    errors = [values["error"] for values in missing.missing_files([plan.work]) if values["name"] in names]
+    count = len(plan.files) + len(plan.absent)
+    if len(errors) > (count - 1 if limit is None else limit):
+        raise C4pipeError(f"{len(errors)} of {count} files could not be downloaded: {errors[0]}")
+    for error in errors:
+        LOG.warning("missing: %s", error)
+
+
+def _logged_counts(header: WorkHeader) -> Mapping[str, int]:
+    """Returns the counts of a work file, and logs the damage among them."""
+    if damage := {name: number for name, number in header.counts.items() if name.startswith("damage.")}:
+        LOG.warning("%s is damaged: %s", header.source, key_values(damage))
+    return header.counts
+
+
+_REQUESTS = 16  # to a store, at the same time
+
+
+def check_state(plan: CleanPlan, progress: Progress) -> WorkState:
+    """Returns how far the work folder of a plan is, after its done files were checked.
+
+    A damaged work file is set aside, with a note, and counts as not done. Of a store, only headers are read: it checks
+    its objects itself.
+
+    Raises UsageError where another recipe, other lists or another input were used; C4pipeError where an input can't be
+    read.
+    """
+    state = work_state(plan)
+    local = isinstance(plan.work, Path)
+    inputs = InputOpener(plan.options.network)
+    with ThreadPoolExecutor((os.cpu_count() or 1) if local else _REQUESTS, thread_name_prefix="done") as pool:
+        damaged = list(pool.map(partial(_damage, plan, inputs), state.done))
+    if not any(damaged):
+        return state
+    for file, damage in zip(state.done, damaged, strict=True):
+        if damage:
+            _set_aside(plan.target(file), *damage, progress)
+    return work_state(plan)
+
+
+def _damage(plan: CleanPlan, inputs: InputOpener, file: InputFile) -> tuple[StoragePath, DamagedFileError] | None:
+    """Returns which file of a done input is damaged, and the error about it; None for no file."""
+    target = plan.target(file)
+    suspect = target
+    try:
+        header = read_header(target)
+        check_done(target, header, file.size, plan.recipe, plan.fingerprint)
+        if file.size is not None:
+            ends = plan.ends.get(file.name) or _ends(inputs, file.path, file.size)
+            check_ends(target, header, ends)
+        if isinstance(target, Path):
+            check_pages(target)
+            suspect = examples.examples_file(target)
+            examples.read_examples(target)
+        if plan.options.annotate:
+            suspect = plan.options.annotate.path(file.name)
+            check_annotated_file(plan.options.annotate, file.name, plan.fingerprint, header.ends_sha256)
+    except DamagedFileError as error:
+        return suspect, error
+    return None
+
+
+def _ends(inputs: InputOpener, path: str, size: int) -> str:
+    try:
+        return digest_ends(partial(inputs.read_range, path), size)
+    except OSError as error:
+        raise C4pipeError(f"{path} can't be compared with its work file: {error}") from error
+
+
+def _set_aside(target: StoragePath, path: StoragePath, error: DamagedFileError, progress: Progress) -> None:
+    try:
+        aside = set_aside(path)
+        target.unlink(missing_ok=True)
+    except OSError as refused:
+        raise C4pipeError(f"{path} is damaged and can't be renamed: {refused}") from error
+    reason = str(error).partition("; ")[0]
+    progress.note(f"{reason}; it is now {aside.name}, and its input file is cleaned again")
+
+
+def note_unaudited(keep: KeepDropped, sources: Sequence[str], job: str, progress: Progress) -> None:
+    """Notes for how many files, already done by a job, the dropped pages were not kept."""
+    if lacking := sources_without_dropped(keep, sources, job):
+        progress.note(
+            f"{job} was done before for {len(lacking)} of {len(sources)} files, without --keep-dropped, and is not "
+            f"done again: the pages that it dropped from these are not in {keep.folder}"
+        )

@@ -1,0 +1,285 @@
+"""Job 2, `dedup`: work files to a corpus. It plans, runs and verifies."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from c4pipe.clean import dropped_pages, examples, missing
+from c4pipe.clean.work_file import WorkHeader
+from c4pipe.clean.work_folder import check_complete, find_work_files, read_headers
+from c4pipe.corpus import manifest as manifest_file
+from c4pipe.corpus.layout import MAX_SHARDS, SHARD_BYTES, Layout
+from c4pipe.corpus.writer import FORMATS, shard_name
+from c4pipe.dedup import publish
+from c4pipe.dedup.graph import dedup_work_files
+from c4pipe.dedup.near_pages import BAND_ROW
+from c4pipe.dedup.progress import watch_dedup
+from c4pipe.dedup.publishers import STAGING
+from c4pipe.dedup.shuffle import bucket_bits, group_size
+from c4pipe.dedup.step import DedupPlan
+from c4pipe.errors import LostDataError, UsageError
+from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW
+from c4pipe.filters.language import check_detector
+from c4pipe.io.lock import only_run
+from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.words import suggestion
+from c4pipe.jobs.clean import note_unaudited
+from c4pipe.jobs.logs import LOG, key_values, log_cost
+from c4pipe.jobs.options import DedupOptions
+from c4pipe.recipes import recipe_lists
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.report.funnel import nothing_kept
+from c4pipe.runners import control_totals
+from c4pipe.runners.events import Progress
+from c4pipe.runners.flow import Flow
+from c4pipe.runners.local_flow import Workers
+from c4pipe.runners.runner import check_runner, run_job, spill_folder
+from c4pipe.runners.worker import cpu_seconds
+
+MAX_SHARD_BYTES = 8 * SHARD_BYTES
+"""Bytes of text that a shard may have at most, on average: a worker holds a shard in memory."""
+
+
+@dataclass(frozen=True)
+class CorpusPlan:
+    """What job 2 has to do.
+
+    Attributes:
+        options: what the user asked for.
+        files: the work files, by name.
+        headers: their headers, in the same order; all of one recipe.
+        layout: the shards of the corpus.
+    """
+
+    options: DedupOptions
+    files: Mapping[str, StoragePath]
+    headers: tuple[WorkHeader, ...]
+    layout: Layout
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe of the work files."""
+        return self.headers[0].recipe
+
+    @property
+    def sources(self) -> list[str]:
+        """The names of the WET files."""
+        return [header.source for header in self.headers]
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """What makes the corpus this one, as JSON values: two corpora of one identity have the same bytes."""
+        inputs = [(header.source, header.source_bytes, header.ends_sha256) for header in self.headers]
+        identity = corpus_identity(self.recipe, self.headers[0].lists, inputs, self.options.formats)
+        return {
+            **identity,
+            "train_shards": dict(zip(self.layout.languages, self.layout.train_shards, strict=True)),
+        }
+
+    @cached_property
+    def shard_files(self) -> list[str]:
+        """The paths of all shard files, inside the corpus."""
+        extensions = [FORMATS[name].extension for name in self.options.formats]
+        return [shard_name(*shard, extension) for shard in self.layout.shards() for extension in extensions]
+
+    @cached_property
+    def clean_counts(self) -> dict[str, int]:
+        """The counters of job 1, over all work files, that the manifest has."""
+        counts: dict[str, int] = control_totals.add_reports(header.counts for header in self.headers)
+        counts.pop("pages.cleaned", None)
+        return counts
+
+    @property
+    def page_counts(self) -> dict[str, int]:
+        """How many pages the first steps handle, by the names that `watch_dedup` knows."""
+        kept = sum(header.counts.get("pages.cleaned", 0) for header in self.headers)
+        rows = sum(header.rows for header in self.headers)
+        bands = {"bands": rows} if self.recipe.find("near_duplicate") else {}
+        return {"urls": rows, **bands, "spans": kept, "pages": kept}
+
+    @property
+    def band_rows(self) -> int:
+        """How many rows of bands job 2 shuffles, at most; 0 without the rule `near_duplicate`."""
+        return self.page_counts["pages"] * int(self.recipe.parameters("near_duplicate").get("bands", 0))
+
+    def parameters(self, publication_token: str) -> DedupPlan:
+        """Returns the parameters of the steps. Buckets and groups follow from the rows that the work files have."""
+        options = self.options
+        rows = sum(header.rows for header in self.headers)
+        spans = sum(header.spans for header in self.headers)
+        bands = self.band_rows
+        return DedupPlan(
+            recipe=self.recipe.to_json(),
+            lists=self.headers[0].lists,
+            work=tuple(str(folder.absolute()) for folder in options.work),
+            layout=self.layout,
+            url_bits=bucket_bits(rows, URL_ROW.itemsize),
+            span_bits=bucket_bits(spans, SPAN_ROW.itemsize),
+            band_bits=bucket_bits(bands, BAND_ROW.itemsize),
+            group=group_size(len(self.headers), rows + spans + bands),
+            output=str(options.output.absolute()),
+            formats=options.formats,
+            publication_token=publication_token,
+            keep_dropped=options.keep_dropped,
+        )
+
+
+def plan_dedup(options: DedupOptions) -> CorpusPlan:
+    """Checks the options of job 2, and reads the headers of the work files. Changes nothing.
+
+    Raises UsageError for an option that can't be met, or for work files that do not go together.
+    """
+    check_runner(options.runner)
+    check_output(options.output, options.formats, options.shards)
+    files = find_work_files(options.work)
+    for folder in options.work:
+        check_complete(folder)
+    headers = tuple(read_headers(files).values())
+    shown = examples.choose_files(map(str, files.values()))
+    examples.gather_examples([storage_path(path) for path in shown])  # a damaged file is an error now, not at the end
+    recipe = headers[0].recipe
+    check_detector(recipe.parameters("language").get("detector", ""))
+    recipe_lists.find_lists(options.work, headers[0].lists)
+    text_bytes = control_totals.add_reports(header.text_bytes for header in headers)
+    layout = Layout.plan(recipe.languages, text_bytes, options.shards)
+    check_shards(layout, text_bytes)
+    return CorpusPlan(options, files, headers, layout)
+
+
+def corpus_identity(
+    recipe: Recipe,
+    lists: Mapping[str, str],
+    inputs: Sequence[tuple[str, int | None, str | None]],
+    formats: Sequence[str],
+) -> dict[str, Any]:
+    """Returns the part of a corpus' identity that is known before job 1.
+
+    Args:
+        recipe: the recipe.
+        lists: the digests of the recipe's lists, by name.
+        inputs: name and bytes of each WET file, and the digest of its ends; None for what is not known yet.
+        formats: names of shard formats.
+    """
+    values: dict[str, Any] = json.loads(json.dumps({"recipe": recipe.to_json(), "formats": list(formats)}))
+    files = [{"name": name, "bytes": size, "ends_sha256": digest} for name, size, digest in inputs]
+    model = {"language_model": lists["language_model"]} if "language_model" in lists else {}
+    return {
+        "recipe": values["recipe"],
+        "fingerprint": recipe.fingerprint(lists),
+        **model,
+        "inputs": files,
+        "formats": values["formats"],
+    }
+
+
+def check_output(output: StoragePath, formats: Sequence[str], shards: int | None) -> None:
+    """Raises UsageError if an option for the corpus can't be met."""
+    unknown = [name for name in formats if name not in FORMATS]
+    if unknown or not formats:
+        raise UsageError(
+            f"unknown shard format {','.join(unknown)!r}: c4pipe writes {', '.join(FORMATS)}"
+            + suggestion("".join(unknown[:1]), FORMATS)
+        )
+    if shards is not None and not 1 <= shards <= MAX_SHARDS:
+        raise UsageError(f"--shards {shards}: give 1 to {MAX_SHARDS:,}")
+    if output.exists() and not output.is_dir():
+        raise UsageError(f"--output {output} is a file: give a folder")
+
+
+def check_shards(layout: Layout, text_bytes: Mapping[str, int]) -> None:
+    """Raises UsageError if the shards of a language would be too large for the memory of a worker."""
+    for language, count in zip(layout.languages, layout.train_shards, strict=True):
+        size = text_bytes.get(language, 0)
+        if size > count * MAX_SHARD_BYTES:
+            raise UsageError(
+                f"--shards {count} would make {language} shards of {size // count / 1e9:.1f} GB, and a worker "
+                f"holds a shard in memory: give at least {-(-size // MAX_SHARD_BYTES)}, or leave it to c4pipe"
+            )
+
+
+def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None) -> dict[str, Any]:
+    """Writes the corpus of a plan, and returns its manifest.
+
+    A complete corpus of the same inputs and options is left as it is. A corpus with missing files is written again once
+    more of them are there. `workers` are processes that work for other jobs, too (see `runners.run_job`).
+
+    Raises UsageError if the output folder holds something else, or if another run works there; LostDataError if the
+    runner lost or repeated data.
+    """
+    with only_run(plan.options.output):
+        manifest = publish.prepare(plan.options.output, plan.identity)
+        _note_dropped(plan, manifest is not None, progress)
+        if manifest is None:
+            _note_crawls(plan, progress)
+            before = cpu_seconds()
+            _run(plan, _begin(plan), progress, workers)
+            manifest = _verify(plan)
+            if plan.options.runner.runner is None:  # its processes are those of this machine
+                log_cost("dedup", cpu_seconds() - before, manifest["counts"].get("bytes.read", 0))
+        LOG.info("dedup: %s", key_values(manifest["counts"]))
+        if warning := nothing_kept(plan.recipe, manifest["counts"]):
+            LOG.warning(warning)
+        return manifest
+
+
+def _note_dropped(plan: CorpusPlan, done: bool, progress: Progress) -> None:
+    """Removes dropped pages that an earlier run kept; of a corpus that is done, notes that there are none."""
+    keep = plan.options.keep_dropped
+    if keep and done:
+        note_unaudited(keep, plan.sources, "dedup", progress)
+    elif keep:
+        dropped_pages.clear(keep, plan.sources, "dedup")
+
+
+def _note_crawls(plan: CorpusPlan, progress: Progress) -> None:
+    """Logs the crawls whose pages are compared each alone; notes that files without a crawl count as one."""
+    if plan.recipe.parameters("near_duplicate").get("within") != "crawl":
+        return
+    crawls = Counter(header.crawl for header in plan.headers)
+    unnamed = crawls.pop("", 0)
+    LOG.info(
+        "near_duplicate: files of each crawl: %s", key_values({**dict(sorted(crawls.items())), "unnamed": unnamed})
+    )
+    if unnamed:
+        progress.note(
+            f"{unnamed:,} of {len(plan.headers):,} {plan.recipe.input_format} files name no crawl in their first "
+            "record (isPartOf): near_duplicate takes all of them as one crawl"
+        )
+
+
+def _begin(plan: CorpusPlan) -> DedupPlan:
+    """Makes the output folder ready, and returns the parameters of the steps."""
+    token = publish.begin(
+        plan.options.output,
+        plan.identity,
+        plan.shard_files,
+        clean_counts=plan.clean_counts,
+        missing=missing.missing_files(plan.options.work),
+    )
+    return plan.parameters(token)
+
+
+def _run(plan: CorpusPlan, parameters: DedupPlan, progress: Progress, workers: Workers | None) -> None:
+    """Runs the graph of job 2, whose last step publishes the corpus."""
+    output, runner, size = plan.options.output, plan.options.runner, parameters.group
+    files = list(enumerate(str(path.absolute()) for path in plan.files.values()))
+    groups = [(first // size, files[first : first + size]) for first in range(0, len(files), size)]
+    pages = plan.page_counts
+    with spill_folder(runner, output.absolute() / STAGING) as spill:
+
+        def graph(flow: Flow) -> None:
+            dedup_work_files(flow, groups, replace(parameters, spill=spill))
+
+        with watch_dedup(progress, output, plan.shard_files, spill, pages):
+            run_job(graph, runner, len(groups), progress.runs_as, workers)
+
+
+def _verify(plan: CorpusPlan) -> dict[str, Any]:
+    """Returns the manifest of the corpus. Raises LostDataError if the last step has not published it."""
+    manifest = manifest_file.read_manifest(plan.options.output)
+    if manifest is None or not publish.has_all_inputs(manifest, plan.identity):
+        raise LostDataError("the runner ended without the last of its steps; no corpus was written")
+    return manifest

@@ -1,0 +1,158 @@
+"""Finds text files for `import`, and checks that each has the needed columns."""
+
+import contextlib
+import re
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from c4pipe.errors import UsageError
+from c4pipe.io.downloads import NetworkOptions
+from c4pipe.io.object_store import SCHEMES
+from c4pipe.io.parquet_footer import open_parquet
+from c4pipe.io.paths import list_names, storage_path
+from c4pipe.io.streams import InputOpener, WebPath, is_url
+from c4pipe.io.words import error_reason, suggestion
+from c4pipe.wet.damage import Damage
+from c4pipe.wet.inputs import InputFile, Selection, find_inputs
+from c4pipe.wet.text_layout import NO_COLUMN, TEXT_ENDINGS, TextLayout, is_json, is_parquet
+from c4pipe.wet.text_lines import read_lines
+from c4pipe.wet.text_pages import PARQUET_UNREADABLE, parse_row
+
+_TEXT_TYPE = re.compile(r"(large_)?string|dictionary<values=(large_)?string")
+_ADDRESS_TYPE = re.compile(rf"{_TEXT_TYPE.pattern}|u?int(8|16|32|64)$")
+_CORPUS_MANIFEST = "manifest.json"
+_FILES_AT_ONCE = 16
+_FIRST_LINES = 20  # of a file, in which one row must have the column of the text
+_TRIES = 4  # few: a user is waiting
+
+
+def make_layout(
+    text: str | None, url: str | None, timestamp: str | None, split: str | None
+) -> tuple[TextLayout, tuple[str, ...]]:
+    """Returns how documents lie in files of text, and the columns that each file must have besides that of the text.
+
+    The arguments are the options `--text-column`, `--url-column`, `--timestamp-column` and `--split`; None where one
+    is not given. The columns `url` and `timestamp` are read where a file has them; those that are named are needed.
+
+    Raises UsageError for values that can't be used.
+    """
+    default = TextLayout()
+    layout = TextLayout(
+        default.text if text is None else text,
+        default.url if url is None else url,
+        default.timestamp if timestamp is None else timestamp,
+        default.split if split is None else split,
+    )
+    return layout, tuple(each for each in (url, timestamp) if each is not None and each != NO_COLUMN)
+
+
+def find_text(
+    inputs: Sequence[str], layout: TextLayout, needed: Sequence[str], selection: Selection
+) -> tuple[InputFile, ...]:
+    """Returns the files of text that some inputs name, by name, after a look at the start of each.
+
+    Args:
+        inputs: URLs, paths, globs, folders and lists of files (see `wet.find_inputs`).
+        layout: how documents lie in them.
+        needed: the columns that each Parquet file must have, and one of the first rows of each file of JSON Lines.
+        selection: how files are downloaded.
+
+    Raises UsageError where there is no file of text, and for a file that lacks a column, or is not what its name says.
+    """
+    _refuse_corpora(inputs)
+    files = find_inputs(inputs, selection, kind="text")
+    if other := [file.path for file in files if not file.name.endswith(TEXT_ENDINGS)]:
+        *most, last = TEXT_ENDINGS
+        raise UsageError(
+            f"input {other[0]!r}: its name ends in none of {', '.join(most)} and {last}: rename it, or leave it out"
+        )
+    opener = InputOpener(NetworkOptions(tries=_TRIES))
+    with ThreadPoolExecutor(_FILES_AT_ONCE, thread_name_prefix="text") as pool:
+        for _ in pool.map(partial(_check, opener, layout, needed), files):
+            pass
+    return files
+
+
+def _refuse_corpora(inputs: Sequence[str]) -> None:
+    """Raises UsageError for the folder of a corpus: its work files are Parquet, too."""
+    for name in inputs:
+        with contextlib.suppress(OSError):
+            names = () if is_url(name) else list_names(Path(name))
+            if _CORPUS_MANIFEST in names:
+                languages = sorted(each for each in names if "." not in each and each[0] != "_")
+                raise UsageError(
+                    f"input {name!r} is a corpus: give the folder of one of its languages, such as "
+                    + "/".join([name.rstrip("/"), *languages[:1]])
+                )
+
+
+def _check(opener: InputOpener, layout: TextLayout, needed: Sequence[str], file: InputFile) -> None:
+    """Raises UsageError where a file lacks a column; nothing is known of one that is damaged at its start."""
+    columns = tuple(dict.fromkeys((layout.text, *needed)))
+    if is_parquet(file.name):
+        is_web = is_url(file.path) and not file.path.startswith(SCHEMES)
+        try:
+            parquet, _ = open_parquet(WebPath(file.path) if is_web else storage_path(file.path))
+            with parquet:
+                schema = parquet.schema_arrow
+        except PARQUET_UNREADABLE as error:
+            raise UsageError(
+                f"{file.path} can't be read: {error_reason(error)}; copy it again, or leave it out"
+            ) from error
+        _check_columns(file.path, columns, schema.names)
+        kinds = {column: str(schema.field(column).type) for column in columns}
+        if not _TEXT_TYPE.match(kinds[layout.text]):
+            raise UsageError(
+                f"{file.path} has no strings in its column {layout.text}, but {kinds[layout.text]}: "
+                "name another --text-column"
+            )
+        if layout.url in needed and not _ADDRESS_TYPE.match(kinds[layout.url]):
+            raise _no_addresses(file.path, layout.url, kinds[layout.url])
+    elif is_json(file.name):
+        _check_json(opener, columns, layout.url if layout.url in needed else "", file)
+
+
+def _no_addresses(path: str, column: str, kind: str) -> UsageError:
+    return UsageError(
+        f"{path} has neither strings nor whole numbers in its column {column}, but {kind}: name another --url-column, "
+        f"or {NO_COLUMN} to make addresses"
+    )
+
+
+def _check_json(opener: InputOpener, columns: Sequence[str], address: str, file: InputFile) -> None:
+    keys: dict[str, Any] = {}
+    lines = rows = 0
+    try:
+        with opener.open(file.path) as stream:
+            for item in read_lines(stream, file.name):
+                if isinstance(item, Damage) or lines == _FIRST_LINES:
+                    break
+                if item.data.strip():
+                    lines += 1
+                    with contextlib.suppress(UnicodeDecodeError):
+                        row = parse_row(item.data)
+                        rows += row is not None
+                        keys = (row or {}) | {key: value for key, value in keys.items() if value is not None}
+    except OSError as error:
+        raise UsageError(f"{file.path} can't be read: {error_reason(error)}") from error
+    if lines and not rows:
+        raise UsageError(f"{file.path}: its first lines are no JSON objects: give JSON Lines, one object on each line")
+    if rows:
+        _check_columns(file.path, columns, keys)
+        value = keys.get(address)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, str | int)):
+            raise _no_addresses(file.path, address, type(value).__name__)
+
+
+def _check_columns(path: str, columns: Sequence[str], present: Iterable[str]) -> None:
+    names = list(present)
+    for number, column in enumerate(columns):
+        if column not in names:
+            option = "another --text-column" if not number else "another column"
+            raise UsageError(
+                f"{path} has no column {column}, but {', '.join(names) or 'none'}: name {option}"
+                + suggestion(column, names)
+            )

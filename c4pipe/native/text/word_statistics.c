@@ -1,0 +1,280 @@
+/* What words consist of (filters/word_statistics.py) and n-grams of words (filters/repetition.py). The words of a text
+ * come joined, with nothing between them, with the end of each. */
+
+#include "text.h"
+
+typedef struct {
+    uint32_t hash, first; /* one half of the hash; behind the first word of the first such n-gram, 0 in a free slot */
+} Slot;
+
+typedef struct {
+    const byte *text;  /* the words with nothing between them, `width` bytes a character */
+    int64_t *ends;     /* 0, and the end of each word, in characters */
+    Py_ssize_t words;
+    int width;
+    Slot *slots;
+    size_t mask;       /* of slots, a power of two less one */
+    uint64_t seed;
+} Ngrams;
+
+/* Copies the ends of words, and releases their buffer; NULL where they are not those of `joined`, or after an error. */
+static int64_t *read_ends(PyObject *joined, Py_buffer *given, Py_ssize_t *words)
+{
+    Py_ssize_t count = given->len / sizeof(int64_t);
+    int64_t *ends = PyMem_Malloc((count + 1) * sizeof(int64_t));
+    if (ends)
+        memcpy(ends, given->buf, count * sizeof(int64_t));
+    PyBuffer_Release(given);
+    if (!ends)
+        return (int64_t *)PyErr_NoMemory();
+    int is_valid = count > 0 && count <= UINT32_MAX && !ends[0] && ends[count - 1] == PyUnicode_GET_LENGTH(joined);
+    for (Py_ssize_t each = 1; is_valid && each < count; each++)
+        is_valid = ends[each - 1] <= ends[each];
+    if (!is_valid) {
+        PyErr_SetString(PyExc_ValueError, "the ends are not those of words of the text");
+        PyMem_Free(ends);
+        return NULL;
+    }
+    *words = count - 1;
+    return ends;
+}
+
+static void free_ngrams(Ngrams *self)
+{
+    PyMem_Free(self->ends);
+    PyMem_Free(self->slots);
+}
+
+/* Whoever writes a page can't know the seed, so can't write n-grams that have one hash. Releases the buffer; -1 after an
+ * error, where nothing is to be freed. */
+static int read_ngrams(PyObject *joined, Py_buffer *ends, Ngrams *self)
+{
+    memset(self, 0, sizeof *self);
+    self->ends = read_ends(joined, ends, &self->words);
+    if (!self->ends)
+        return -1;
+    self->text = PyUnicode_DATA(joined);
+    self->width = PyUnicode_KIND(joined);
+    self->seed = (uint64_t)PyUnicode_Type.tp_hash(joined);
+    self->mask = 15;
+    while (self->mask < 2 * (size_t)self->words)
+        self->mask = 2 * self->mask + 1;
+    self->slots = PyMem_Calloc(self->mask + 1, sizeof(Slot));
+    if (self->slots)
+        return 0;
+    free_ngrams(self);
+    PyErr_NoMemory();
+    return -1;
+}
+
+static inline Py_ssize_t ngram_length(const Ngrams *self, Py_ssize_t place, Py_ssize_t size)
+{
+    return self->ends[place + size] - self->ends[place];
+}
+
+/* Whether two n-grams are equal as texts, and with `cuts` also word by word. */
+static int same_ngram(const Ngrams *self, Py_ssize_t first, Py_ssize_t second, Py_ssize_t size, int cuts)
+{
+    Py_ssize_t length = ngram_length(self, first, size);
+    if (length != ngram_length(self, second, size) ||
+        memcmp(self->text + self->ends[first] * self->width, self->text + self->ends[second] * self->width,
+               length * self->width))
+        return 0;
+    for (Py_ssize_t each = 1; cuts && each < size; each++)
+        if (ngram_length(self, first, each) != ngram_length(self, second, each))
+            return 0;
+    return 1;
+}
+
+/* The hash of characters from the start of a word on, not yet mixed for the last time. */
+static inline uint64_t hash_from(const Ngrams *self, Py_ssize_t place, Py_ssize_t characters)
+{
+    const byte *at = self->text + self->ends[place] * self->width;
+    Py_ssize_t bytes = characters * self->width, done = 0;
+    uint64_t hash = self->seed ^ (uint64_t)bytes, more = 0;
+    for (; done + 8 < bytes; done += 8) {
+        memcpy(&more, at + done, 8);
+        hash = mix(hash ^ more);
+    }
+    if (bytes >= 8)
+        memcpy(&more, at + bytes - 8, 8);
+    else
+        for (; done < bytes; done++)
+            more = more << 8 | at[done];
+    return hash ^ more;
+}
+
+/* Returns the place of the first n-gram that is equal to the one at `place`, of those that were asked for. */
+static Py_ssize_t first_ngram(Ngrams *self, Py_ssize_t place, Py_ssize_t size, int cuts)
+{
+    uint64_t hash = hash_from(self, place, ngram_length(self, place, size));
+    for (Py_ssize_t each = 1; cuts && each < size; each++)
+        hash = (hash + ngram_length(self, place, each)) * 0x9E3779B97F4A7C15u;
+    hash = mix(hash);
+    for (size_t slot = hash & self->mask;; slot = (slot + 1) & self->mask) {
+        Slot *found = &self->slots[slot];
+        if (!found->first) {
+            found->hash = hash >> 32;
+            found->first = place + 1;
+            return place;
+        }
+        if (found->hash == hash >> 32 && same_ngram(self, found->first - 1, place, size, cuts))
+            return found->first - 1;
+    }
+}
+
+static PyObject *top_ngram(PyObject *Py_UNUSED(unused), PyObject *args)
+{
+    PyObject *joined;
+    Py_buffer ends;
+    Ngrams self;
+    Py_ssize_t size, top = 0, characters = 0;
+    if (!PyArg_ParseTuple(args, "Uy*n", &joined, &ends, &size) || read_ngrams(joined, &ends, &self) < 0)
+        return NULL;
+    uint32_t *counts = PyMem_Calloc(self.words + 1, sizeof(uint32_t));
+    for (Py_ssize_t place = 0; counts && size > 0 && place <= self.words - size; place++) {
+        Py_ssize_t first = first_ngram(&self, place, size, 1);
+        uint32_t count = ++counts[first];
+        if (count > counts[top] || (count == counts[top] && first < top))
+            top = first;
+    }
+    if (counts && counts[top])
+        characters = (ngram_length(&self, top, size) + size - 1) * counts[top];
+    PyObject *made = counts ? PyLong_FromSsize_t(characters) : PyErr_NoMemory();
+    PyMem_Free(counts);
+    free_ngrams(&self);
+    return made;
+}
+
+#define START 12 /* characters */
+
+/* A look at each place once, for all sizes: most n-grams begin as no other one does, so no other one is equal. */
+static PyObject *shared_starts(PyObject *Py_UNUSED(unused), PyObject *args)
+{
+    PyObject *joined;
+    Py_buffer ends;
+    Ngrams self;
+    if (!PyArg_ParseTuple(args, "Uy*", &joined, &ends) || read_ngrams(joined, &ends, &self) < 0)
+        return NULL;
+    PyObject *made = PyBytes_FromStringAndSize(NULL, self.words);
+    byte *shared = made ? (byte *)PyBytes_AS_STRING(made) : NULL;
+    for (Py_ssize_t place = 0; made && place < self.words; place++) {
+        shared[place] = self.ends[self.words] - self.ends[place] < START;
+        if (shared[place])
+            continue;
+        uint64_t hash = mix(hash_from(&self, place, START));
+        size_t slot = hash & self.mask;
+        while (self.slots[slot].first && self.slots[slot].hash != hash >> 32)
+            slot = (slot + 1) & self.mask;
+        if (self.slots[slot].first) {
+            shared[place] = shared[self.slots[slot].first - 1] = 1;
+        } else {
+            self.slots[slot].hash = hash >> 32;
+            self.slots[slot].first = place + 1;
+        }
+    }
+    free_ngrams(&self);
+    return made;
+}
+
+static PyObject *repeated_ngrams(PyObject *Py_UNUSED(unused), PyObject *args)
+{
+    PyObject *joined, *shared;
+    Py_buffer ends;
+    Ngrams self;
+    Py_ssize_t size, characters = 0;
+    if (!PyArg_ParseTuple(args, "Uy*nS", &joined, &ends, &size, &shared) || read_ngrams(joined, &ends, &self) < 0)
+        return NULL;
+    int failed = PyBytes_GET_SIZE(shared) != self.words;
+    if (failed)
+        PyErr_SetString(PyExc_ValueError, "the shared starts are not those of the words");
+    for (Py_ssize_t place = 0; !failed && size > 0 && place <= self.words - size;) {
+        int is_alone = !PyBytes_AS_STRING(shared)[place] && ngram_length(&self, place, size) >= START;
+        int is_repeat = !is_alone && first_ngram(&self, place, size, 0) < place;
+        characters += is_repeat ? ngram_length(&self, place, size) : 0;
+        place += is_repeat ? size : 1;
+    }
+    free_ngrams(&self);
+    return failed ? NULL : PyLong_FromSsize_t(characters);
+}
+
+/* What words consist of: see filters/word_statistics.py */
+
+static PyObject *count_words(PyObject *Py_UNUSED(unused), PyObject *args)
+{
+    PyObject *joined, *punctuation;
+    Py_buffer given;
+    Py_ssize_t with_letter = 0, with_more = 0, characters = 0, words = 0;
+    if (!PyArg_ParseTuple(args, "Uy*U", &joined, &given, &punctuation))
+        return NULL;
+    int64_t *ends = read_ends(joined, &given, &words);
+    if (!ends)
+        return NULL;
+    int kind = PyUnicode_KIND(joined);
+    const void *text = PyUnicode_DATA(joined);
+    Py_ssize_t marks = PyUnicode_GET_LENGTH(punctuation);
+    byte is_mark[128]; /* of ASCII; others are looked up */
+    for (Py_UCS4 character = 0; character < 128; character++)
+        is_mark[character] = PyUnicode_FindChar(punctuation, character, 0, marks, 1) >= 0;
+    for (Py_ssize_t each = 0; each < words; each++) {
+        int has_letter = 0, is_mixed = 0, is_alphanumeric = 1;
+        for (int64_t at = ends[each]; at < ends[each + 1] && !(has_letter && is_mixed); at++) {
+            Py_UCS4 character = PyUnicode_READ(kind, text, at);
+            int is_letter = Py_UNICODE_ISALPHA(character);
+            has_letter |= is_letter;
+            is_alphanumeric &= is_letter || Py_UNICODE_ISALNUM(character);
+            is_mixed |= character < 128 ? !is_mark[character]
+                                        : PyUnicode_FindChar(punctuation, character, 0, marks, 1) == -1;
+        }
+        int64_t length = ends[each + 1] - ends[each];
+        int has_more = length && (is_mixed || is_alphanumeric);
+        with_letter += has_letter;
+        with_more += has_more;
+        characters += has_more ? length : 0;
+    }
+    PyMem_Free(ends);
+    return Py_BuildValue("nnn", with_letter, with_more, characters);
+}
+
+static PyObject *words_among(PyObject *Py_UNUSED(unused), PyObject *args)
+{
+    PyObject *joined, *given;
+    Py_buffer buffer;
+    Py_ssize_t words = 0, found = 0, at, same;
+    if (!PyArg_ParseTuple(args, "Uy*O!", &joined, &buffer, &PyTuple_Type, &given))
+        return NULL;
+    int64_t *ends = read_ends(joined, &buffer, &words);
+    if (!ends)
+        return NULL;
+    int kind = PyUnicode_KIND(joined), failed = 0;
+    const void *text = PyUnicode_DATA(joined);
+    for (Py_ssize_t each = 0; !failed && each < PyTuple_GET_SIZE(given); each++) {
+        PyObject *word = PyTuple_GET_ITEM(given, each);
+        failed = check_str(word) < 0;
+        Py_ssize_t length = failed ? -1 : PyUnicode_GET_LENGTH(word);
+        for (at = 0, same = -1; at < words && same != length && !failed; at++)
+            if (ends[at + 1] - ends[at] == length)
+                for (same = 0; same < length; same++)
+                    if (PyUnicode_READ(kind, text, ends[at] + same) != PyUnicode_READ_CHAR(word, same))
+                        break;
+        found += same == length;
+    }
+    PyMem_Free(ends);
+    return failed ? NULL : PyLong_FromSsize_t(found);
+}
+
+PyMethodDef word_statistics_functions[] = {
+    {"count_words", count_words, METH_VARARGS,
+     "Returns, of joined words, their ends and a text of punctuation, the number of words with a letter, the number of "
+     "words with more than punctuation, and the characters of these."},
+    {"words_among", words_among, METH_VARARGS,
+     "Returns how many of a tuple of words are among joined words, given their ends."},
+    {"top_ngram", top_ngram, METH_VARARGS,
+     "Returns the characters that the most frequent n-gram takes with its spaces, of joined words, their ends and a size."},
+    {"repeated_ngrams", repeated_ngrams, METH_VARARGS,
+     "Returns the characters of n-grams that occurred before, of joined words, their ends, a size and shared_starts."},
+    {"shared_starts", shared_starts, METH_VARARGS,
+     "Returns a byte for each of joined words, given their ends: 0 where no n-gram of at least 12 characters that begins "
+     "there is equal to another one."},
+    {0},
+};

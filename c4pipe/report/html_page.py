@@ -1,0 +1,548 @@
+"""The report of a corpus: one page in HTML, without scripts, that loads nothing from elsewhere, and its sections."""
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from c4pipe.clean.examples import PASSED
+from c4pipe.corpus.writer import PROBABILITY
+from c4pipe.filters.language import UNKNOWN
+from c4pipe.io.words import URL_SIZE, format_size, short, visible
+from c4pipe.recipes.recipe import Recipe
+from c4pipe.recipes.wording import describe_step
+from c4pipe.report import profile
+from c4pipe.report.funnel import FunnelRow, funnel_rows, percent, unit_name
+from c4pipe.report.rendering import (
+    Bar,
+    Block,
+    Columns,
+    Examples,
+    Lines,
+    Paragraph,
+    Row,
+    Section,
+    Table,
+    TextTable,
+    funnel_chart,
+    render,
+    share_bar,
+    share_table,
+)
+from c4pipe.wet.damage import DAMAGE
+from c4pipe.wet.html_text import describe_extraction
+from c4pipe.wet.warc_pages import SKIPPED
+
+NAME = "report.html"
+
+TOGETHER = "together"
+"""The name of the pages that any of the lists refuses, among the reasons."""
+
+# Web pages decide how long these lists are. With at most so many rows of each, a report stays below 2 MB.
+_DOMAINS, _MONTHS, _MISSING, _LANGUAGES, _PAGES, _INPUTS_SIZE = 30, 60, 20, 110, 30, 300_000
+_WORDING_SIZE = 600  # characters of a recipe's description, and of a rule's
+_NAME_SIZE = 40  # characters of a language's code
+_SHARES = {"5 %": 0.05, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95}
+_COUNTERS = {
+    "pages.dropped": "pages dropped",
+    "lines.dropped": "lines dropped",
+    "lines.edited": "lines changed",
+    "pages.edited": "pages changed",
+}
+
+Pages = Sequence[Mapping[str, Any]]
+"""Pages as `report.json` has them."""
+
+
+@dataclass(frozen=True)
+class ReportInput:
+    """What a report is made of.
+
+    Attributes:
+        manifest: the manifest of the corpus.
+        recipe: its recipe.
+        profile: counts and pages of the corpus (see `profile.Profile`).
+        examples: pages by rule (see `examples.examples_by_rule`).
+        repeats: the most repeated spans: `text`, `times`, `domains` of each.
+        dropped_languages: pages that the rule `language` dropped, by language.
+        tokens: `documents` and `tokens` by language and split, as `tokens.json` has them; empty where none are counted.
+        opt_outs: the content of `opt_outs.json`; empty where opt-outs were not counted.
+        near_duplicates: the largest clusters of pages that are nearly the same: `pages`, and the `url` that stays.
+        copied_hosts: pairs of hosts: `pages` of the `host` are nearly the same as one `of` the other that stays.
+    """
+
+    manifest: Mapping[str, Any]
+    recipe: Recipe
+    profile: Mapping[str, Any]
+    examples: Mapping[str, Sequence[Mapping[str, Any]]]
+    repeats: Sequence[Mapping[str, Any]]
+    dropped_languages: Mapping[str, int]
+    tokens: Mapping[str, Mapping[str, Mapping[str, int]]]
+    opt_outs: Mapping[str, Any]
+    near_duplicates: Sequence[Mapping[str, Any]] = ()
+    copied_hosts: Sequence[Mapping[str, Any]] = ()
+
+    def count(self, name: str) -> int:
+        """Returns a counter of the manifest; 0 where it has none of this name."""
+        return int(self.manifest["counts"].get(name, 0))
+
+
+def render_report(
+    manifest: Mapping[str, Any],
+    data: Mapping[str, Any],
+    tokens: Mapping[str, Any] = MappingProxyType({}),
+    opt_outs: Mapping[str, Any] = MappingProxyType({}),
+) -> str:
+    """Returns the report of a corpus as HTML. The same manifest and data give the same text.
+
+    Args:
+        manifest: the corpus' manifest.
+        data: the content of its `report.json` (see `report_data.make`).
+        tokens: the `totals` of its `tokens.json`; empty where its tokens are not counted.
+        opt_outs: the content of its `opt_outs.json`; empty where its opt-outs are not counted.
+    """
+    recipe = Recipe.from_json(manifest["recipe"])
+    report = ReportInput(
+        manifest,
+        recipe,
+        data["profile"],
+        data["examples"],
+        data["repeats"],
+        data["dropped_languages"],
+        tokens,
+        opt_outs,
+        data.get("near_duplicates", ()),
+        data.get("copied_hosts", ()),
+    )
+    return render(
+        NAME,
+        title=f"Report: C4 by recipe {recipe.name}",
+        description=short(recipe.description, _WORDING_SIZE),
+        facts=_facts(report),
+        sections=_sections(report),
+    )
+
+
+def _facts(report: ReportInput) -> dict[str, str]:
+    kept = report.count("pages.kept")
+    return {
+        "pages kept": f"{kept:,}",
+        "of pages read": f"{percent(kept, report.count('pages.read'))} %",
+        "text kept": _size(report.count("bytes.kept")),
+        "languages": f"{len({name.partition('/')[0] for name in report.profile['pages']}):,}",
+        f"{report.recipe.input_format} files": f"{len(report.manifest['inputs']):,}",
+    }
+
+
+def _size(count: int) -> str:
+    """Returns a number of bytes with its unit."""
+    for unit, power in (("TB", 12), ("GB", 9), ("MB", 6), ("kB", 3)):
+        if count >= 10**power:
+            return f"{count / 10**power:,.1f} {unit}"
+    return f"{count} bytes"
+
+
+def _sections(report: ReportInput) -> list[Section]:
+    """Returns the sections that have something to show, in their order."""
+    recipe, examples = report.recipe, report.examples
+    funnel = funnel_rows(recipe, report.manifest["counts"])
+    by_rule = _examples_by_rule(recipe, report.manifest["counts"], examples)
+    borderline = _borderline_examples(recipe, report.profile, examples)
+    sections = [
+        Section("pages", "Pages", [*_record_funnel(funnel), _page_funnel(report, funnel), _byte_funnel(funnel)]),
+        Section("lines", "Lines and sentences", [_line_funnel(report, funnel), *_unit_funnel(report, funnel)]),
+        Section("examples", "Examples for each rule", list(by_rule)),
+        Section("passed", "Pages that just passed", list(borderline)),
+        Section("languages", "Languages", list(_languages(report))),
+        Section("dropped-languages", "Languages that were dropped", list(_dropped_languages(report))),
+        Section("lengths", "Lengths", list(_lengths(report))),
+        Section("tokens", "Tokens", list(_tokens(report))),
+        Section("domains", "Domains", list(_domains(report))),
+        Section("opt-outs", "Opt-outs", list(_opt_outs(report))),
+        Section("duplicates", "Duplicates", list(_duplicates(report))),
+        Section("months", "Capture dates", list(_months(report))),
+        Section("inputs", "Inputs", list(_inputs(report))),
+        Section("recipe", "Recipe", [_rules(report)]),
+        Section("sample", "Some pages", list(_corpus_pages(report.profile))),
+    ]
+    return [section for section in sections if section.blocks]
+
+
+def _page_funnel(report: ReportInput, funnel: Iterable[FunnelRow]) -> Table:
+    rows = [row for row in funnel if row.section == "pages" and row.kind != "part"]
+    return funnel_chart("A page counts for the first rule that drops it.", "pages", rows, _rule_notes(report))
+
+
+def _record_funnel(funnel: Iterable[FunnelRow]) -> Iterator[Table]:
+    rows = [row for row in funnel if row.section == "records"]
+    if rows:
+        notes = {kind: (meaning, "") for kind, meaning in SKIPPED.items()}
+        yield funnel_chart("The records of the WARC files", "records", rows, notes)
+
+
+def _line_funnel(report: ReportInput, funnel: Iterable[FunnelRow]) -> Table:
+    rows = [row for row in funnel if row.section == "lines"]
+    return funnel_chart("Lines", "lines", rows, _rule_notes(report))
+
+
+def _unit_funnel(report: ReportInput, funnel: Sequence[FunnelRow]) -> Iterator[Table]:
+    if report.count("units.newest"):
+        units = unit_name(report.recipe)
+        yield funnel_chart(units.capitalize(), units, [row for row in funnel if row.section == "units"], {})
+    if report.count("spans.repeated"):
+        yield funnel_chart("Repeated spans", "spans", [row for row in funnel if row.section == "spans"], {})
+
+
+def _byte_funnel(funnel: Iterable[FunnelRow]) -> Table:
+    return funnel_chart("Bytes of text", "bytes", [row for row in funnel if row.section == "bytes"], {})
+
+
+def _rule_notes(report: ReportInput) -> dict[str, tuple[str, str]]:
+    """Returns what each rule does, and the link to its examples, if it has some."""
+    return {
+        step.rule: (
+            short(describe_step(step), _WORDING_SIZE),
+            _examples_id(step.rule) if report.examples.get(step.rule) else "",
+        )
+        for _, step in report.recipe.applied_steps()
+    }
+
+
+def _domains(report: ReportInput) -> Iterator[Block]:
+    pages, sizes = report.profile["domain_pages"], report.profile["domain_bytes"]
+    if not pages:
+        return
+    cut = report.profile["domains_cut"]
+    yield Paragraph(
+        f"The pages come from {'at least ' if cut else ''}{report.profile['domains']:,} hosts (without www.)."
+    )
+    kept, kept_bytes = report.count("pages.kept"), report.count("bytes.kept")
+    largest_first = sorted(pages, key=lambda host: (-pages[host], host))[:_DOMAINS]
+    rows = [
+        Row(
+            _host(host),
+            (f"{pages[host]:,}", percent(pages[host], kept), percent(sizes[host], kept_bytes)),
+            share_bar(pages[host], kept),
+        )
+        for host in largest_first
+    ]
+    total, total_bytes = sum(pages[host] for host in largest_first), sum(sizes[host] for host in largest_first)
+    rows.append(
+        Row("together", (f"{total:,}", percent(total, kept), percent(total_bytes, kept_bytes)), None, total=True)
+    )
+    caption = "The hosts with most pages" + ("; the numbers are lower bounds" if cut else "")
+    yield Table(caption, ("host", "pages", "% of pages", "% of bytes"), rows, chart="share")
+
+
+def _host(name: str) -> str:
+    return short(name, 100) or "(none)"
+
+
+def _duplicates(report: ReportInput) -> Iterator[Block]:
+    units = unit_name(report.recipe)
+    read, newest = report.count("pages.read"), report.count("units.newest")
+    numbers = [("pages that are older captures of a URL", "pages.dropped.stale_capture", read, "pages read")]
+    if report.recipe.find("near_duplicate"):
+        numbers += [
+            ("pages that are nearly the same as another", "pages.dropped.near_duplicate", read, "pages read"),
+        ]
+    if report.recipe.find("repeated_span"):
+        numbers += [
+            ("pages that lost repeated text", "pages.edited.repeated_span", read, "pages read"),
+            (f"{units} that were removed", "units.dropped.repeated_span", newest, f"{units} (newest page of each URL)"),
+        ]
+    rows = [
+        Row(
+            name,
+            (f"{report.count(counter):,}", percent(report.count(counter), whole)),
+            Bar(report.count(counter) / whole if whole else 0.0, 0.0, "dropped"),
+            note=f"of {of}",
+        )
+        for name, counter, whole, of in numbers
+    ]
+    yield Table("Duplicates that were removed", ("what", "number", "%"), rows, chart="share")
+    yield from _clusters(report)
+    if report.repeats:
+        yield TextTable(
+            f"The most repeated {units}, as written where they were removed",
+            ("text", "times", "hosts it was removed from"),
+            [(each["text"], f"{each['times']:,}", f"{each['domains']:,}") for each in report.repeats],
+            numbers=True,
+        )
+
+
+def _clusters(report: ReportInput) -> Iterator[TextTable]:
+    if report.near_duplicates:
+        yield TextTable(
+            "The largest clusters of pages that are nearly the same",
+            ("page that stays", "pages"),
+            [(short(each["url"], 200), f"{each['pages']:,}") for each in report.near_duplicates],
+            numbers=True,
+        )
+    if report.copied_hosts:
+        yield TextTable(
+            "Hosts whose pages are dropped, and hosts whose pages stay in their place",
+            ("dropped \u2192 stays", "pages"),
+            [
+                (f"{_host(each['host'])} \u2192 {_host(each['of'])}", f"{each['pages']:,}")
+                for each in report.copied_hosts
+            ],
+            numbers=True,
+        )
+
+
+def _months(report: ReportInput) -> Iterator[Table]:
+    of_report = report.profile["months"]
+    if report.recipe.input_format == "text":  # a document without a timestamp has the first one that there is
+        of_report = {"none or 1970-01" if name == "1970-01" else name: pages for name, pages in of_report.items()}
+    months = sorted(of_report.items())
+    shown = months[-_MONTHS:]
+    if len(months) > len(shown):
+        shown = [(f"before {shown[0][0]}", sum(n for _, n in months[:-_MONTHS])), *shown]
+    if shown:
+        yield share_table("Pages of the corpus by month", ("month", "pages"), shown, report.count("pages.kept"))
+
+
+def _inputs(report: ReportInput) -> Iterator[Block]:
+    inputs, missing = report.manifest["inputs"], report.manifest["missing"]
+    kind = report.recipe.input_format
+    yield Paragraph(f"{len(inputs):,} {kind} files of {sum(file['bytes'] for file in inputs):,} bytes in total.")
+    if report.recipe.extraction:
+        yield Paragraph(f"The text of a page is {describe_extraction(report.recipe.extraction)}.")
+    yield from _input_list(inputs, kind)
+    damage = [
+        Row(kind, (f"{report.count(f'damage.{kind}'):,}",), note=meaning)
+        for kind, meaning in DAMAGE.items()
+        if report.count(f"damage.{kind}")
+    ]
+    if damage:
+        yield Table("Damage in these files", ("damage", "times"), damage)
+    else:
+        yield Paragraph("These files have no damage.")
+    if missing:
+        first = f"; the first {_MISSING}" if len(missing) > _MISSING else ""
+        yield TextTable(
+            f"{len(missing):,} more {kind} files could not be fetched{first}",
+            ("file", "error"),
+            [(short(file["name"], 200), short(file["error"], 300)) for file in missing[:_MISSING]],
+        )
+
+
+def _input_list(inputs: Sequence[Mapping[str, Any]], kind: str) -> Iterator[Lines]:
+    """Yields the names of the inputs with their bytes: all of them, unless they are more than a page can have."""
+    lines, size = [], 0
+    for file in inputs:
+        lines.append(f"{file['bytes']:>14,}  {file['name']}")
+        size += len(lines[-1])
+        if size > _INPUTS_SIZE:
+            break
+    left = len(inputs) - len(lines)
+    if left:
+        lines.append(f"and {left:,} more, which manifest.json lists")
+    if lines:
+        yield Lines(
+            f"All {kind} files" if not left else f"The first {len(lines) - 1:,} {kind} files", "bytes, name", lines
+        )
+
+
+def _rules(report: ReportInput) -> TextTable:
+    rows = [
+        (step.rule, short(describe_step(step), _WORDING_SIZE), step.definition.source)
+        for _, step in report.recipe.steps()
+    ]
+    caption = f"The rules of {report.recipe.name} in their order (fingerprint {report.manifest['fingerprint']})"
+    return TextTable(caption, ("rule", "what it does", "source"), rows)
+
+
+def _examples_id(rule: str) -> str:
+    """Returns the `id` of a rule's examples."""
+    return f"examples-{rule}"
+
+
+def _examples_by_rule(recipe: Recipe, counts: Mapping[str, int], examples: Mapping[str, Pages]) -> Iterator[Block]:
+    """Yields the pages that each rule dropped or changed, in the recipe's order; nothing where there are none."""
+    rules = dict.fromkeys(step.rule for _, step in recipe.applied_steps() if examples.get(step.rule))
+    if rules:
+        yield Paragraph(
+            "For each rule, excerpts of a random sample of its pages: a hash of the URL draws them, so each run shows "
+            "the same ones. The text that decides is marked. The command below a page shows what each rule decides "
+            "about it, in the folder of the corpus."
+        )
+    for rule in rules:
+        numbers = ((counts.get(f"{name}.{rule}", 0), words) for name, words in _COUNTERS.items())
+        count = next((f"{number:,} {words}" for number, words in numbers if number), "")
+        yield _examples(_examples_id(rule), rule, examples[rule], count)
+
+
+def _borderline_examples(
+    recipe: Recipe, profile: Mapping[str, Any], examples: Mapping[str, Pages]
+) -> Iterator[Examples]:
+    """Yields, for some rules, the pages that the rule kept but came closest to dropping."""
+    unsure = [page for page in profile["unsure"] if page["language"] != UNKNOWN]
+    if unsure and recipe.find("language"):
+        pages = [_with_fact(page, f"{page['language']}, with probability {page[PROBABILITY]}") for page in unsure]
+        yield _examples("passed-language", "language", pages, "the lowest probabilities")
+    for name, pages_of_rule in examples.items():
+        if name.startswith(PASSED):
+            rule = name.removeprefix(PASSED)
+            yield _examples(f"passed-{rule}", rule, pages_of_rule, "exactly at the limit")
+
+
+def _corpus_pages(profile: Mapping[str, Any]) -> Iterator[Examples]:
+    """Yields some pages of the corpus."""
+    pages = [_with_fact(page, page["language"]) for page in profile["sample"][:_PAGES]]
+    if pages:
+        yield _examples("pages-sample", "Pages of the corpus", pages, "a random sample of each language")
+
+
+def _with_fact(page: Mapping[str, Any], fact: str) -> dict[str, Any]:
+    return {**page, "fact": fact}
+
+
+def _examples(name: str, title: str, pages: Pages, note: str) -> Examples:
+    shown = [{**page, "command": _explain_command(page["url"])} for page in pages]
+    return Examples(name, title, ", ".join(filter(None, (note, f"{len(pages)} shown"))), shown)
+
+
+def _explain_command(url: str) -> str:
+    """Returns the command that explains a page of the corpus; "" where the URL is empty, cut, or can't be shown."""
+    if not url or len(url) >= URL_SIZE or visible(url) != url:
+        return ""
+    return f"c4pipe explain . --url {shlex.quote(url)}"
+
+
+def _languages(report: ReportInput) -> Iterator[Table]:
+    """Yields the pages of the corpus by language."""
+    by_language: dict[str, Counter[str]] = {}
+    for name, pages in report.profile["pages"].items():
+        language, _, split = name.partition("/")
+        by_language.setdefault(language, Counter())[split] += pages
+    largest_first = sorted(by_language.items(), key=lambda item: (-item[1].total(), item[0]))[:_LANGUAGES]
+    if not largest_first:
+        return
+    kept = report.count("pages.kept")
+    rows = [
+        Row(
+            language,
+            (f"{splits.total():,}", percent(splits.total(), kept), f"{splits['validation']:,}"),
+            share_bar(splits.total(), kept),
+        )
+        for language, splits in largest_first
+    ]
+    caption = "Pages of the corpus by language, and how many of them are in the validation split"
+    yield Table(caption, ("language", "pages", "%", "validation"), rows, chart="share")
+
+
+def _lengths(report: ReportInput) -> Iterator[Block]:
+    """Yields bytes and quantiles of lengths by language, and histograms."""
+    yield from _quantiles(report)
+    tables = [
+        ("Pages by number of characters", ("characters", "pages"), report.profile["characters"]),
+        ("Pages by number of lines", ("lines", "pages"), report.profile["lines"]),
+        ("Lines by number of characters", ("characters", "lines"), report.profile["line_characters"]),
+    ]
+    if report.count("pages.kept"):
+        yield Columns(
+            [share_table(caption, heads, _ranges(counts), sum(counts.values())) for caption, heads, counts in tables]
+        )
+
+
+def _ranges(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Returns the name and count of each range of a histogram, from its least power of two to its largest."""
+    powers = sorted(map(int, counts))
+    ranges, power = [], powers[0] if powers else 1
+    while powers and power <= powers[-1]:
+        name = f"{power:,}" if power <= 1 else f"{power:,} to {2 * power - 1:,}"
+        ranges.append((name, counts.get(str(power), 0)))
+        power = max(1, 2 * power)
+    return ranges
+
+
+def _dropped_languages(report: ReportInput) -> Iterator[Block]:
+    """Yields the languages of the pages that the rule `language` dropped."""
+    dropped = list(report.dropped_languages.items())[:_LANGUAGES]
+    if not dropped:
+        return
+    total = sum(report.dropped_languages.values())
+    kept = set(report.recipe.languages)
+    rows = [
+        Row(
+            short(language, _NAME_SIZE),
+            (f"{number:,}", percent(number, total)),
+            share_bar(number, total, "dropped"),
+            note="the detector was not sure enough" if language in kept else "",
+        )
+        for language, number in dropped
+    ]
+    caption = "Pages that the rule language dropped, by the language that the detector took them for"
+    yield Table(caption, ("language", "pages", "%"), rows, chart=f"of {total:,} pages")
+
+
+def _quantiles(report: ReportInput) -> Iterator[Table]:
+    """Yields bytes, and quantiles of the number of characters, by language."""
+    by_language: dict[str, Counter[int]] = {}
+    for name, pages in report.profile["lengths"].items():
+        language, _, first = name.rpartition("/")
+        by_language.setdefault(language, Counter())[int(first)] += pages
+    largest_first = sorted(by_language.items(), key=lambda item: (-item[1].total(), item[0]))
+    named = {short(language, _NAME_SIZE): counts for language, counts in largest_first[:_LANGUAGES]}
+    if len(by_language) > 1:
+        named["together"] = sum(by_language.values(), Counter())
+    sizes = report.profile["language_bytes"]
+    rows = []
+    for language, counts in named.items():
+        size = sum(sizes.values()) if language == "together" else sizes.get(language, 0)
+        found = [f"{length:,}" for length in profile.quantiles(counts, list(_SHARES.values()))]
+        rows.append(Row(language, (format_size(size), *found), total=language == "together"))
+    if rows:
+        caption = "Bytes of text, and characters of a page: so many or fewer have 5 %, 25 %, ... of the pages (± 3 %)"
+        yield Table(caption, ("language", "text", *_SHARES), rows)
+
+
+def _tokens(report: ReportInput) -> Iterator[Block]:
+    """Yields the tokens by language, where they are counted."""
+    rows = []
+    for language, splits in list(report.tokens.items())[:_LANGUAGES]:
+        documents = sum(each["documents"] for each in splits.values())
+        count = sum(each["tokens"] for each in splits.values())
+        size = report.profile["language_bytes"].get(language, 0)
+        a_document, a_token = (
+            (f"{count / documents:,.0f}" if documents else "-"),
+            (f"{size / count:.2f}" if count else "-"),
+        )
+        rows.append(Row(short(language, _NAME_SIZE), (f"{documents:,}", f"{count:,}", a_document, a_token)))
+    if rows:
+        heads = ("language", "documents", "tokens", "tokens a document", "bytes a token")
+        yield Table("Tokens, with one for the end of each document", heads, rows)
+    elif report.count("pages.kept"):
+        yield Paragraph(
+            "Not counted. c4pipe tokens . --vocab VOCABULARY counts them, and then c4pipe report . shows them here, "
+            "both in the folder of the corpus."
+        )
+
+
+def _opt_outs(report: ReportInput) -> Iterator[Block]:
+    """Yields the pages and bytes that are refused, and the hosts with most of them; nothing where none are counted."""
+    if not report.opt_outs:
+        return
+    refused, hosts = report.opt_outs["refused"], report.opt_outs["hosts"]
+    digests = ", ".join(f"{name} {digest[:12]}" for name, digest in sorted(report.opt_outs["lists"].items()))
+    yield Paragraph(
+        "Pages of the corpus that the lists given to `c4pipe report --opt-outs` would refuse. A page can count for "
+        f"several reasons. Lists, by SHA-256: {digests}."
+    )
+    heads = ("pages", "% of pages", "bytes of text", "% of bytes")
+    rows = [_row(report, name, each["pages"], each["bytes"], name == TOGETHER) for name, each in refused.items()]
+    yield Table("Pages that would be refused", ("reason", *heads), rows)
+    if hosts:
+        cut = "; the numbers are lower bounds" if report.opt_outs["hosts_cut"] else ""
+        of_hosts = [_row(report, each["host"], each["pages"], each["bytes"]) for each in hosts]
+        yield Table(f"The hosts with most of these pages{cut}", ("host", *heads), of_hosts)
+
+
+def _row(report: ReportInput, name: str, pages: int, size: int, total: bool = False) -> Row:
+    kept, kept_bytes = report.count("pages.kept"), report.count("bytes.kept")
+    cells = f"{pages:,}", percent(pages, kept), f"{size:,}", percent(size, kept_bytes)
+    return Row(name, cells, total=total)

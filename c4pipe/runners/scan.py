@@ -1,0 +1,137 @@
+"""The one way to scan all files of an input: workers make a part of each file, and the command joins the parts.
+
+Parts wait on disk. A command that was stopped goes on from those that are complete.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from c4pipe.errors import C4pipeError, DamagedFileError, LostDataError
+from c4pipe.io.atomic import clear_abandoned, make_folder, write_bytes
+from c4pipe.io.checked_json import read_intact_json, write_checked_json
+from c4pipe.io.paths import StoragePath, list_names, remove_tree, storage_path
+from c4pipe.io.words import error_reason
+from c4pipe.runners.events import Progress
+from c4pipe.runners.flow import Flow, Step
+from c4pipe.runners.runner import run_job
+from c4pipe.runners.runner_options import RunnerOptions
+
+IDENTITY = "of.json"
+"""The file in a folder of parts that says what they are parts of."""
+
+Item = TypeVar("Item")
+Content = TypeVar("Content")
+
+
+def prepare_folder(folder: StoragePath, identity: Mapping[str, Any]) -> None:
+    """Makes a folder of parts ready: removes parts of anything else, and the incomplete files of a killed run.
+
+    No other run may use the folder at the same time.
+
+    Args:
+        folder: the folder of the parts.
+        identity: what they are parts of, as JSON values.
+    """
+    wanted = json.loads(json.dumps(identity))
+    is_link = isinstance(folder, Path) and folder.is_symlink()  # to a folder that is none of ours
+    if is_link or read_intact_json(folder / IDENTITY) != wanted:
+        remove_tree(folder)
+        make_folder(folder)
+        write_checked_json(folder / IDENTITY, wanted)
+    clear_abandoned(folder)
+
+
+class ScanStep(Step, Generic[Item, Content]):
+    """(what is scanned, path of its part) -> nothing: the part appears complete or not at all."""
+
+    advice = ""
+    """What a user can do where a part can't be written, after the reason."""
+
+    def scan(self, item: Item) -> bytes:
+        """Returns the bytes of the part of an item, in a worker."""
+        raise NotImplementedError
+
+    def read(self, part: StoragePath, item: Item) -> Content:
+        """Returns the content of the part of an item, in the command's process.
+
+        Raises DamagedFileError where it is not what `scan` returned for this item.
+        """
+        raise NotImplementedError
+
+    def process(self, element: tuple[Item, str]) -> Sequence[tuple[str, Any]]:
+        """Writes a part. Raises C4pipeError where that is not possible."""
+        item, target = element
+        data = self.scan(item)
+        try:
+            write_bytes(storage_path(target), data)
+        except OSError as error:
+            raise C4pipeError(f"{target} can't be written: {error_reason(error)}{self.advice}") from error
+        return ()
+
+
+@dataclass(frozen=True)
+class Scan(Generic[Item, Content]):
+    """A scan of all files of an input.
+
+    Attributes:
+        name: what the step does, as a runner shows it.
+        step: makes the parts and reads them.
+        folder: the folder of the parts.
+        items: what is scanned, by the name of its part, in the order in which the parts are joined.
+        lost: returns the error of a runner that ended too early, given the number of parts written, and of all.
+    """
+
+    name: str
+    step: ScanStep[Item, Content]
+    folder: StoragePath
+    items: Mapping[str, Item]
+    lost: Callable[[int, int], str]
+
+    def written(self) -> int:
+        """Returns how many parts are written."""
+        return len(list_names(self.folder) & self.items.keys())
+
+    def run(self, runner: RunnerOptions, progress: Progress, job: str = "") -> None:
+        """Writes the parts that are missing or damaged.
+
+        Args:
+            runner: what runs the scan.
+            progress: shows how many parts are written.
+            job: the name of the job in progress events; "" where the caller shows the progress.
+
+        Raises C4pipeError where a part can't be made, LostDataError where the runner ended without all parts.
+        """
+        tasks = [(item, str(self.folder / name)) for name, item in self._missing().items()]
+
+        def graph(flow: Flow) -> None:
+            flow.map(self.name, flow.create("Files", tasks), self.step)
+
+        if tasks:
+            watched = progress.wait(job, self.folder, len(self.items), self.written) if job else nullcontext()
+            with watched:
+                run_job(graph, runner, len(tasks), progress.runs_as)
+        written = self.written()
+        if written < len(self.items):
+            raise LostDataError(self.lost(written, len(self.items)))
+
+    def parts(self) -> Iterator[Content]:
+        """Yields the content of all parts, in order. Raises DamagedFileError where one was changed since."""
+        return (self.step.read(self.folder / name, item) for name, item in self.items.items())
+
+    def _missing(self) -> dict[str, Item]:
+        """Returns the items without a part, by the name of the part. Removes damaged parts: progress counts files."""
+        present = list_names(self.folder)
+        missing = {}
+        for name, item in self.items.items():
+            try:
+                if name in present:
+                    self.step.read(self.folder / name, item)
+                    continue
+            except DamagedFileError:
+                (self.folder / name).unlink(missing_ok=True)
+            missing[name] = item
+        return missing

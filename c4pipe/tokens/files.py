@@ -1,0 +1,293 @@
+"""Writes token files: all ids of a corpus in the form that a trainer maps into memory, with a way back to each page.
+
+Two steps: each shard becomes a part, in parallel; then the parts of each language and split are joined.
+"""
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from c4pipe.corpus.manifest import MANIFEST
+from c4pipe.corpus.opened import Corpus, open_language
+from c4pipe.corpus.reader import Shard
+from c4pipe.errors import UsageError
+from c4pipe.io import schema
+from c4pipe.io.atomic import clear_abandoned, write_text
+from c4pipe.io.checked_json import read_intact_json
+from c4pipe.io.lock import only_run
+from c4pipe.io.paths import StoragePath, list_names, remove_tree, storage_path
+from c4pipe.io.words import suggestion
+from c4pipe.runners.events import Progress, ProgressEvent
+from c4pipe.runners.runner import check_runner
+from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.runners.scan import IDENTITY, Scan, prepare_folder
+from c4pipe.tokens.folder import (
+    FORMAT,
+    LAYOUTS,
+    NPY,
+    VERSION,
+    TokenSet,
+    check_sizes,
+    dtype_of,
+    read_token_manifest,
+)
+from c4pipe.tokens.parts import JoinParts, JoinTask, WriteParts
+from c4pipe.vocab.model import MODEL, load_model
+
+_PARTS = "_parts"  # the folder of the parts
+
+
+@dataclass(frozen=True)
+class TokenFileOptions:
+    """What token files are written of, and how.
+
+    Attributes:
+        corpus: the folder of a corpus, or of one of its languages; also a URL of a store or a web server.
+        model: the file of a SentencePiece model; all workers must be able to read it.
+        output: the folder for the files, on this machine or mounted there.
+        layout: `megatron` or `npy`.
+        length: the tokens of a row; for `npy` only.
+        runner: what runs the job.
+
+    Raises UsageError for values that can't be used.
+    """
+
+    corpus: str
+    model: StoragePath
+    output: StoragePath
+    layout: str
+    length: int | None
+    runner: RunnerOptions
+
+    def __post_init__(self) -> None:
+        if self.layout not in LAYOUTS:
+            known = ", ".join(LAYOUTS)
+            raise UsageError(f"--format {self.layout}: it is none of {known}{suggestion(self.layout, LAYOUTS)}")
+        if self.layout == NPY and self.length is None:
+            raise UsageError("--format npy has rows of one length: give it with --length, such as --length 2048")
+        if self.layout != NPY and self.length is not None:
+            raise UsageError(f"--length {self.length} is only for --format npy: leave it out")
+        if self.length is not None and self.length < 1:
+            raise UsageError(f"--length {self.length}: give a number of tokens, at least 1")
+        if not isinstance(self.output, Path):
+            raise UsageError(
+                f"--output {self.output}: trainers map token files into memory, so give a folder of this machine"
+            )
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A job whose options were checked: the corpus is open, and the vocabulary is known."""
+
+    options: TokenFileOptions
+    corpus: Corpus
+    identity: Mapping[str, Any]
+    output: Path
+
+    @property
+    def parts(self) -> Path:
+        """The folder of the parts, until all are joined."""
+        return self.output / _PARTS
+
+    @cached_property
+    def tasks(self) -> list[JoinTask]:
+        """What is joined: the documents of each language and split. A shard without documents has no part."""
+        options, shards = self.options, dict[TokenSet, list[Shard]]()
+        for shard in self.corpus.shards():
+            shards.setdefault(TokenSet.of_shard(shard), []).extend([shard] if shard.rows else [])
+        dtype = self.identity["dtype"]
+        return [
+            JoinTask(name, tuple(some), options.layout, dtype, options.length, self.output, self.parts)
+            for name, some in shards.items()
+        ]
+
+    @property
+    def file_names(self) -> set[str]:
+        """The names of all files that the finished folder can have, but the manifest."""
+        return {name for task in self.tasks for name in task.name.files(task.layout)}
+
+
+def write(options: TokenFileOptions, progress: Progress) -> dict[str, Any]:
+    """Writes the token files of a corpus, and returns the content of their manifest. Files that are complete stay.
+
+    Args:
+        options: what to write.
+        progress: shows how many parts and sets of files are written; gets a note about what is left out.
+
+    Raises UsageError where the corpus, the vocabulary or the folder can't be used, before any work is done; C4pipeError
+    where a shard can't be read or a file can't be written; LostDataError where the runner left out some of the work.
+    """
+    job = _checked(options)
+    with only_run(job.output):
+        manifest = _finished(job)
+        if manifest is None:
+            sets = _run(job, progress)
+            manifest = _manifest(job, sets)
+            for name, figures in sets.items():
+                if figures.get("left_out"):
+                    progress.note(
+                        f"{name.name}: the last {figures['left_out']:,} of {figures['tokens']:,} tokens fill no row of "
+                        f"{options.length:,}, and are left out"
+                    )
+            write_text(job.output / MANIFEST, json.dumps(manifest, indent=1) + "\n")
+        remove_tree(job.parts)
+        return manifest
+
+
+def _checked(options: TokenFileOptions) -> _Job:
+    """Opens what the options name."""
+    check_runner(options.runner)
+    model = load_model(options.model)
+    if model.eos_id < 0:
+        raise UsageError(
+            f"{options.model} has no piece for the end of a sequence, which separates documents: "
+            "train a model with c4pipe vocab"
+        )
+    corpus = open_language(options.corpus)
+    identity = {
+        "layout": options.layout,
+        "manifest": corpus.digest,
+        "vocabulary": model.sha256,
+        "languages": list(corpus.languages),
+        "dtype": dtype_of(options.layout, model.size),
+        "eos": model.eos_id,
+        **({"length": options.length} if options.length is not None else {}),
+    }
+    output = options.output.absolute()  # a worker may run in any folder
+    assert isinstance(output, Path)
+    return _Job(options, corpus, identity, output)
+
+
+def _finished(job: _Job) -> dict[str, Any] | None:
+    """Returns the manifest of a folder that is complete; None for one that is empty or was begun by the same job.
+
+    Raises UsageError where the folder has something else, DamagedFileError where one of its files has another size.
+    """
+    manifest = read_token_manifest(job.output)
+    if manifest is not None:
+        other = [name for name, value in job.identity.items() if manifest.get(name) != value]
+        if other or ("length" in manifest) != ("length" in job.identity):
+            what = other[0] if other else "length"
+            raise UsageError(
+                f"{job.output} has other token files ({what}: {schema.shown(manifest.get(what))}, and here "
+                f"{schema.shown(job.identity.get(what))}): give another folder"
+            )
+        check_sizes(job.output, manifest)
+        return manifest
+    begun = read_intact_json(job.parts / IDENTITY)
+    if begun is not None and begun != job.identity:
+        raise UsageError(
+            f"{job.output} has the parts of other token files, whose run did not end: "
+            f"give another folder, or delete {job.parts}"
+        )
+    ours = job.file_names if begun is not None else set()
+    other_names = {name for name in list_names(job.output) - ours - {_PARTS} if not name.startswith(".")}
+    if other_names:
+        raise UsageError(
+            f"{job.output} has other files, such as {min(other_names)!a}: give a new folder for token files"
+        )
+    return None
+
+
+def _run(job: _Job, progress: Progress) -> dict[TokenSet, dict[str, Any]]:
+    """Writes the parts that are missing and joins them, and returns the figures of each set."""
+    prepare_folder(job.parts, job.identity)
+    clear_abandoned(job.output)
+    parts = Scan(
+        "Write parts",
+        WriteParts(str(job.options.model.absolute()), job.identity["dtype"], job.parts),
+        job.parts,
+        {part.note.name: part.shard for task in job.tasks for part in task.parts},
+        lambda written, total: f"the runner ended with {written} of {total} parts: do all workers have {job.output}?",
+    )
+    sets = Scan(
+        "Join parts",
+        JoinParts(),
+        job.parts,
+        {task.note: task for task in job.tasks},
+        lambda written, total: (
+            f"the runner ended with {written} of {total} sets of files: do all workers have {job.output}?"
+        ),
+    )
+    total = len(parts.items) + len(sets.items)
+    with progress.wait("tokens", job.output, total, lambda: parts.written() + sets.written()):
+        parts.run(job.options.runner, progress)
+        sets.run(job.options.runner, progress)
+    return dict(zip((task.name for task in job.tasks), sets.parts(), strict=True))
+
+
+def _manifest(job: _Job, sets: Mapping[TokenSet, Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns the content of the manifest."""
+    totals: dict[str, dict[str, Any]] = {}
+    for each, figures in sets.items():
+        totals.setdefault(each.language, {})[each.split] = {
+            name: value for name, value in figures.items() if name != "files"
+        }
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        **job.identity,
+        "recipe": job.corpus.recipe.name,
+        "fingerprint": job.corpus.manifest["fingerprint"],
+        "totals": totals,
+        "files": [dict(file) for figures in sets.values() for file in figures["files"]],
+        "versions": {"c4pipe": version("c4pipe"), "sentencepiece": version("sentencepiece")},
+    }
+
+
+@dataclass(frozen=True)
+class TokenFiles:
+    """Token files, as `write_token_files` leaves them.
+
+    Attributes:
+        path: their folder.
+        manifest: the content of their `manifest.json`: totals by language and split, files with sizes and digests.
+    """
+
+    path: Path
+    manifest: Mapping[str, Any]
+
+
+def write_token_files(
+    corpus: str | os.PathLike[str],
+    vocabulary: str | os.PathLike[str],
+    *,
+    output: str | os.PathLike[str],
+    format: str = "megatron",
+    length: int | None = None,
+    runner: str | None = None,
+    workers: int | None = None,
+    spark_master: str | None = None,
+    spark_conf: Mapping[str, str] | None = None,
+    beam: Sequence[str] = (),
+    progress: Callable[[ProgressEvent], None] | None = None,
+) -> TokenFiles:
+    """Writes the ids of all documents of a corpus for trainers that map them into memory. The command
+    `c4pipe tokens --format`.
+
+    The same call after an interruption goes on from there; after its end, it returns the finished files at once.
+
+    Args:
+        corpus: the folder of a finished corpus, or of one of its languages; also a URL of a store or a web server.
+        vocabulary: the folder of a vocabulary, or the file of a SentencePiece model.
+        output: the folder for the files, on this machine or mounted there. With another runner, all workers need it.
+        format: `megatron` for Megatron-LM and NeMo (`.bin` and `.idx`), `npy` for an array of packed rows.
+        length: with `npy`, the tokens of a row.
+
+    The other arguments and the errors are those of `build_corpus`.
+    """
+    model = storage_path(os.fspath(vocabulary))
+    options = TokenFileOptions(
+        corpus=os.fspath(corpus),
+        model=model / MODEL if model.is_dir() else model,
+        output=storage_path(os.fspath(output)),
+        layout=format,
+        length=length,
+        runner=RunnerOptions.of_arguments(runner, workers, spark_master, spark_conf, beam),
+    )
+    return TokenFiles(Path(output), write(options, Progress(progress)))

@@ -1,0 +1,262 @@
+"""A folder of token files: its names, its manifest, and the way from a document or row back to its pages.
+
+So a training step leads to the web pages that it read. The manifest is written last: a folder without it is not done.
+"""
+
+import bisect
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from c4pipe.corpus.layout import SPLITS
+from c4pipe.corpus.manifest import LANGUAGE_CODE, MANIFEST
+from c4pipe.corpus.reader import UNREADABLE, Shard
+from c4pipe.errors import DamagedFileError, UsageError
+from c4pipe.io import schema
+from c4pipe.io.json_file import read_json
+from c4pipe.io.parquet_footer import open_parquet
+from c4pipe.io.paths import StoragePath
+from c4pipe.io.words import error_reason
+
+FORMAT, VERSION = "c4pipe token files", 1
+
+MEGATRON, NPY = "megatron", "npy"
+LAYOUTS = (MEGATRON, NPY)
+"""The layouts of token files: what `--format` can be."""
+
+_MEGATRON_IDS = 65_500  # DType.optimal_dtype of Megatron-LM (megatron/core/datasets/indexed_dataset.py)
+_NPY_IDS = 1 << 16
+
+_TOTAL = {"documents": schema.whole(), "tokens": schema.whole()}
+_NPY_TOTAL = {**_TOTAL, "rows": schema.whole(), "left_out": schema.whole()}
+FILES = schema.sequence(schema.record({"name": schema.FILE_NAME, "bytes": schema.whole(), "sha256": schema.DIGEST}))
+"""The check of a list of files, with the size and the SHA-256 of each."""
+
+_FIELDS = schema.record(
+    {
+        "version": schema.choice(VERSION),
+        "layout": schema.choice(*LAYOUTS),
+        "manifest": schema.DIGEST,
+        "vocabulary": schema.DIGEST,
+        "languages": schema.sequence(LANGUAGE_CODE),
+        "dtype": schema.text("uint16|int32|uint32", "a type of numbers"),
+        "eos": schema.whole(),
+        "files": FILES,
+        "versions": schema.mapping(schema.text(), schema.text()),
+    }
+)
+
+
+def _totals(fields: Mapping[str, schema.Check]) -> schema.Check:
+    """Returns the check of totals by language and split."""
+    by_split = schema.mapping(schema.choice(*SPLITS), schema.record(fields))
+    return schema.mapping(LANGUAGE_CODE, by_split)
+
+
+_OF_LAYOUT = {
+    MEGATRON: schema.record({"totals": _totals(_TOTAL)}),
+    NPY: schema.record({"totals": _totals(_NPY_TOTAL), "length": schema.whole(1)}),
+}
+"""The checks of what depends on the layout."""
+
+
+@dataclass(frozen=True)
+class TokenSet:
+    """The documents of a language and split: what becomes one file of ids.
+
+    Attributes:
+        language: the code of the language.
+        split: `train` or `validation`.
+    """
+
+    language: str
+    split: str
+
+    @classmethod
+    def of_shard(cls, shard: Shard) -> "TokenSet":
+        """Returns the set that the documents of a shard belong to."""
+        return cls(shard.language, shard.id.split)
+
+    @property
+    def name(self) -> str:
+        """What the names of its files begin with, such as `c4-en-train`."""
+        return f"c4-{self.language}-{self.split}"
+
+    @property
+    def documents_file(self) -> str:
+        """The name of the file that leads from a document to its page."""
+        return f"{self.name}_documents.parquet"
+
+    def files(self, layout: str) -> list[str]:
+        """Returns the names of all its files: those with the ids first."""
+        if layout == NPY:
+            return [f"{self.name}.npy", self.documents_file]
+        # `_text_document` is what Megatron-LM's tools/preprocess_data.py adds: the JSON key, and its level
+        return [f"{self.name}_text_document.bin", f"{self.name}_text_document.idx", self.documents_file]
+
+
+def dtype_of(layout: str, pieces: int) -> str:
+    """Returns the type of the ids, as NumPy names it, for a vocabulary of that many pieces."""
+    if layout == NPY:
+        return "uint16" if pieces <= _NPY_IDS else "uint32"
+    return "uint16" if pieces < _MEGATRON_IDS else "int32"
+
+
+def read_token_manifest(folder: StoragePath) -> dict[str, Any] | None:
+    """Returns the manifest of a folder of token files, or None where it has none.
+
+    Raises UsageError for another file of that name, or one of another version.
+    """
+    manifest = read_json(folder / MANIFEST)
+    if manifest is None:
+        return None
+    if manifest.get("format") != FORMAT:
+        raise UsageError(f"{folder / MANIFEST} is not that of token files: give a folder of its own for them")
+    try:
+        _FIELDS(manifest, "")
+        _OF_LAYOUT[manifest["layout"]](manifest, "")
+    except ValueError as error:
+        raise UsageError(
+            f"{folder / MANIFEST} can't be used: {error}; write the files again into a new folder"
+        ) from None
+    return manifest
+
+
+def check_sizes(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Raises DamagedFileError where a file of a manifest is missing from its folder, or has another size."""
+    for each in manifest["files"]:
+        path = folder / each["name"]
+        size = path.stat().st_size if path.is_file() else None
+        if size != each["bytes"]:
+            actual = "is missing" if size is None else f"has {size:,} bytes"
+            raise DamagedFileError(
+                f"{path} {actual}, and by {MANIFEST} {each['bytes']:,} bytes: copy it again, "
+                "or write the files again into a new folder"
+            )
+
+
+_ENDS = (".bin", ".idx", ".npy", "_text_document", "_documents.parquet")
+
+
+@dataclass(frozen=True)
+class DocumentPlace:
+    """Where a document of token files is, and where it comes from.
+
+    Attributes:
+        document: its number in the file, from 0.
+        start: the number of its first token in the file, from 0.
+        tokens: how many tokens it has, with its end of sequence.
+        shard: the path of its shard in the corpus, such as `en/c4-train-00000-of-00016.parquet`.
+        row: its row in the shard, from 0.
+        url: the URL of its page.
+    """
+
+    document: int
+    start: int
+    tokens: int
+    shard: str
+    row: int
+    url: str
+
+
+def find_pages(path: str | os.PathLike[str], number: int) -> list[DocumentPlace]:
+    """Returns the page of a document of Megatron's files, or the pages of which a row of NumPy's file has tokens.
+
+    It reads the footer and one or a few row groups of the documents' file, however large that is. The corpus is not
+    needed.
+
+    Args:
+        path: token files, named as the trainer is given them: `tokens/c4-en-train_text_document` (the prefix) or
+            `tokens/c4-en-train.npy`. Their folder alone will do if it has one language and split.
+        number: the number of a document for `megatron`, of a row for `npy`; from 0.
+
+    Returns one place for `megatron`; for `npy` those of the row, in order.
+
+    Raises UsageError where there are no such token files, or no such document or row; DamagedFileError where the file
+    of the documents is missing or damaged.
+    """
+    folder, manifest, chosen = _open(Path(path))
+    figures = manifest["totals"][chosen.language][chosen.split]
+    is_npy = manifest["layout"] == NPY
+    count, what = (figures["rows"], "rows") if is_npy else (figures["documents"], "documents")
+    if not 0 <= number < count:
+        known = f"has {what} 0 to {count - 1:,}" if count else f"has no {what}"
+        raise UsageError(f"there is no number {number} in {folder / chosen.name}: it {known}")
+    file = folder / chosen.documents_file
+    if is_npy:
+        length = manifest["length"]
+        return list(_between(file, "start", number * length, (number + 1) * length))
+    return list(_between(file, "document", number, number + 1))
+
+
+def _open(path: Path) -> tuple[Path, dict[str, Any], TokenSet]:
+    """Returns the folder of token files, their manifest, and the language and split that a path names."""
+    folder = path if path.is_dir() else path.parent
+    manifest = read_token_manifest(folder)
+    if manifest is None:
+        raise UsageError(
+            f"{folder} has no {MANIFEST}, which c4pipe tokens --format writes last: give a path such as "
+            "tokens/c4-en-train_text_document"
+        )
+    sets = {each.name: each for lang, splits in manifest["totals"].items() for each in _sets(lang, splits)}
+    name = path.name
+    for end in _ENDS:
+        name = name.removesuffix(end)
+    if path.is_dir():
+        name = min(sets) if len(sets) == 1 else ""
+    if name not in sets:
+        raise UsageError(f"{path} is none of the files in {folder}: give one, such as {folder / min(sets, default='')}")
+    return folder, manifest, sets[name]
+
+
+def _sets(language: str, splits: dict[str, Any]) -> Iterator[TokenSet]:
+    return (TokenSet(language, split) for split in splits)
+
+
+def _between(path: Path, column: str, first: int, end: int) -> Iterator[DocumentPlace]:
+    """Yields the documents that have a number of a column from `first` up to `end`, which is excluded.
+
+    Of `start`, that means tokens: a document also counts where it starts before `first` and ends behind it.
+    """
+    try:
+        file, is_signed = open_parquet(path)
+        with file:
+            if not is_signed:
+                raise ValueError("its footer has no digest")
+            firsts = _firsts(file.metadata, column)
+            groups = range(max(0, bisect.bisect_right(firsts, first) - 1), bisect.bisect_left(firsts, end))
+            for group in groups:
+                yield from _places(file.read_row_group(group), column, first, end)
+    except UNREADABLE as error:
+        raise DamagedFileError(
+            f"{path} can't be read: {error_reason(error)}; copy it again, or write the token files again"
+        ) from error
+
+
+def _firsts(footer: pq.FileMetaData, column: str) -> list[int]:
+    """Returns the smallest number of a column in each row group."""
+    index = pq.ParquetSchema(footer).to_arrow_schema().get_field_index(column)  # `footer.schema` makes a cycle
+    firsts = []
+    for number in range(footer.num_row_groups):
+        group = footer.row_group(number)
+        chunk = group.column(index)  # held until its statistics are read: they do not keep it alive
+        statistics = chunk.statistics
+        if statistics is None:
+            raise ValueError(f"it has no smallest {column} of each row group")
+        firsts.append(int(statistics.min))
+    return firsts
+
+
+def _places(table: pa.Table, column: str, first: int, end: int) -> Iterator[DocumentPlace]:
+    """Yields the documents of a row group."""
+    numbers = table[column]
+    ends = pc.add(numbers, table["tokens"].cast(pa.int64()) if column == "start" else 1)
+    chosen = table.filter(pc.and_(pc.less(numbers, end), pc.greater(ends, first)))
+    for row in chosen.to_pylist():
+        yield DocumentPlace(**row)
