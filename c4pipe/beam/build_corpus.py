@@ -14,7 +14,7 @@ from c4pipe.beam.remove_repeated_spans import RemoveRepeatedSpans
 from c4pipe.beam.stage_reports import PageTransform
 from c4pipe.beam.write_corpus import WriteCorpus
 from c4pipe.recipes.choose import choose_recipe
-from c4pipe.wet.html_text import choose_extraction
+from c4pipe.wet.extraction import choose_extraction
 
 
 class BuildCorpus(PageTransform):

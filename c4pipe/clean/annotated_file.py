@@ -49,7 +49,7 @@ class AnnotatedHeader:
         c4pipe: the release of c4pipe that applied the rules.
         rows: the number of pages.
         damage: the counters of damage and of skipped records in the file, by name.
-        crawl: the crawl that the WET file names (`wet.crawl_name`); "" where it names none.
+        crawl: the crawl that the WET file names (`wet.records.crawl_name`); "" where it names none.
     """
 
     source: str

@@ -30,13 +30,11 @@ from c4pipe.io.streams import WebPath
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.recipes.rules import RULES
-from c4pipe.wet.damage import Damage
+from c4pipe.wet.damage import Damage, QuarantineWriter
+from c4pipe.wet.extraction import TextLayout, is_text
 from c4pipe.wet.page import Page
-from c4pipe.wet.page_reader import PageReader, page_reader
-from c4pipe.wet.quarantine import QuarantineWriter
-from c4pipe.wet.text_layout import TextLayout, is_text
-from c4pipe.wet.text_pages import read_text_pages
-from c4pipe.wet.warc_pages import SkippedRecord
+from c4pipe.wet.text_files import read_text_pages
+from c4pipe.wet.warc import PageReader, SkippedRecord, page_reader
 
 _NO_SPANS = np.empty(0, dtype=np.uint64)
 

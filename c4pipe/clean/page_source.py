@@ -11,11 +11,10 @@ from c4pipe.clean.progress import PositionWriter
 from c4pipe.io.downloads import ByteStream
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import EndsDigest
-from c4pipe.wet.crawl_name import FIRST_PIECE, crawl_name
 from c4pipe.wet.damage import Damage
 from c4pipe.wet.page import Page
-from c4pipe.wet.page_reader import PageReader
-from c4pipe.wet.warc_pages import SkippedRecord
+from c4pipe.wet.records import FIRST_PIECE, crawl_name
+from c4pipe.wet.warc import PageReader, SkippedRecord
 
 _COLUMNS = ("url", "timestamp", "text", "bytes")
 

@@ -19,7 +19,7 @@ from c4pipe.io.words import error_reason
 from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.flow import Step
-from c4pipe.wet.text_layout import is_parquet
+from c4pipe.wet.extraction import is_parquet
 
 
 class CleanWetFile(Step):

@@ -9,9 +9,9 @@ from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import WebPath
 from c4pipe.io.words import error_reason
 from c4pipe.wet.damage import Damage
+from c4pipe.wet.extraction import TextLayout
 from c4pipe.wet.page import Page
-from c4pipe.wet.text_layout import TextLayout
-from c4pipe.wet.text_pages import PARQUET_UNREADABLE, read_parquet_pages
+from c4pipe.wet.text_files import PARQUET_UNREADABLE, read_parquet_pages
 
 
 class ParquetSource:

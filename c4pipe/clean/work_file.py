@@ -129,7 +129,7 @@ class WorkHeader:
         spans: the number of spans of the kept pages.
         text_bytes: the UTF-8 bytes of text that go into the corpus if nothing repeats, by language.
         counts: the counters of pages, lines and the like, by name.
-        crawl: the crawl that the WET file names (`wet.crawl_name`); "" where it names none.
+        crawl: the crawl that the WET file names (`wet.records.crawl_name`); "" where it names none.
     """
 
     source: str

@@ -98,7 +98,7 @@ def _of_pages(options: argparse.Namespace) -> Iterator[Explained]:
     from c4pipe.recipes import recipe_lists
     from c4pipe.recipes.choose import choose_recipe
     from c4pipe.recipes.pinned_lists import lists_dir
-    from c4pipe.wet.html_text import choose_extraction
+    from c4pipe.wet.extraction import choose_extraction
 
     if options.work:
         raise UsageError(f"--work {options.work[0]}: {options.input} is no corpus, and only a corpus has work folders")

@@ -23,8 +23,8 @@ from c4pipe.jobs.options import TEXT_KIND, BuildOptions, CleanOptions, DedupOpti
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.events import Progress, ProgressEvent
 from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.wet.extraction import TextLayout
 from c4pipe.wet.inputs import COMMON_CRAWL, Selection, parse_slice
-from c4pipe.wet.text_layout import TextLayout
 
 PathArgument = str | os.PathLike[str]
 """A path of this machine; as a string also a URL of an object store."""

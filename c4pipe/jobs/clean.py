@@ -35,7 +35,7 @@ from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import Workers
 from c4pipe.runners.runner import check_runner, run_job
 from c4pipe.runners.worker import cpu_seconds
-from c4pipe.wet.html_text import choose_extraction
+from c4pipe.wet.extraction import choose_extraction
 from c4pipe.wet.inputs import WARC_ENDINGS, WET_ENDINGS, InputFile, find_inputs
 
 

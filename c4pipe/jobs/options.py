@@ -16,8 +16,8 @@ from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import suggestion
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.wet.extraction import TextLayout
 from c4pipe.wet.inputs import Selection
-from c4pipe.wet.text_layout import TextLayout
 
 INPUT_KINDS = ("wet", "warc", "annotated")
 """What the inputs can be: WET files, which have the text of pages; WARC files, which have their HTML; annotated folders

@@ -13,7 +13,7 @@ from c4pipe.filters.language import UNKNOWN, known_languages, knows_language
 from c4pipe.io.words import suggestion
 from c4pipe.recipes.rule import Rule
 from c4pipe.recipes.rules import RULES
-from c4pipe.wet.text_layout import is_text
+from c4pipe.wet.extraction import is_text
 
 STAGES = {
     "read": "the record's body",

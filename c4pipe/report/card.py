@@ -17,7 +17,7 @@ from c4pipe.recipes.wording import describe_step
 from c4pipe.report.card_limits import limits
 from c4pipe.report.funnel import funnel_rows
 from c4pipe.report.rendering import render
-from c4pipe.wet.html_text import describe_extraction
+from c4pipe.wet.extraction import describe_extraction
 
 NAME = "README.md"
 

@@ -10,7 +10,7 @@ from typing import Literal
 from c4pipe.io.words import format_count
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.damage import DAMAGE
-from c4pipe.wet.warc_pages import SKIPPED
+from c4pipe.wet.warc import SKIPPED
 
 _DROP_PAGES = ("stale_capture", "near_duplicate")  # corpus rules
 Section = Literal["records", "pages", "lines", "units", "spans", "bytes", "damage"]

@@ -32,8 +32,8 @@ from c4pipe.report.rendering import (
     share_table,
 )
 from c4pipe.wet.damage import DAMAGE
-from c4pipe.wet.html_text import describe_extraction
-from c4pipe.wet.warc_pages import SKIPPED
+from c4pipe.wet.extraction import describe_extraction
+from c4pipe.wet.warc import SKIPPED
 
 NAME = "report.html"
 

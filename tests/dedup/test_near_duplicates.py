@@ -22,10 +22,10 @@ from c4pipe.errors import LostDataError
 from c4pipe.filters.domains import host_of
 from c4pipe.jobs import dedup
 from c4pipe.wet.page import Page
-from c4pipe.wet.writer import write_wet
 from tests.dedup.test_dedup_losses import alter, lose, repeat, spoil
 from tests.helpers.corpora import contents
 from tests.helpers.near_crawls import clusters_of, divided, jaccard, kept_of, made_texts, pages_of
+from tests.helpers.wet_writer import write_wet
 
 RECIPE = 'base = "unfiltered"\noff = ["language"]\non = ["near_duplicate"]\n'
 

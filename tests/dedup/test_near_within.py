@@ -13,9 +13,9 @@ from c4pipe.cli.main import main
 from c4pipe.inspect.explain import CorpusExplainer
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.wet.page import Page
-from c4pipe.wet.writer import gzip_member, warcinfo_record, wet_members
 from tests.helpers.corpora import contents
 from tests.helpers.near_crawls import TIMESTAMP, clusters_of, kept_of, made_texts, pages_of
+from tests.helpers.wet_writer import gzip_member, warcinfo_record, wet_members
 
 RECIPE = 'base = "unfiltered"\noff = ["language"]\non = ["near_duplicate"]\nwithin = "{}"\n'
 CRAWLS = ("CC-MAIN-2024-10", "CC-MAIN-2024-18")

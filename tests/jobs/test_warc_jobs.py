@@ -12,14 +12,14 @@ import pytest
 
 import c4pipe
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.wet.html_process import TextExtractor
-from c4pipe.wet.html_text import find_extraction
+from c4pipe.wet.extraction import find_extraction
+from c4pipe.wet.html import TextExtractor
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
-from c4pipe.wet.writer import write_wet
 from tests.helpers.corpora import contents
 from tests.helpers.crawls import LISTS
 from tests.helpers.warc import DATE, crawled, response, write_warc
+from tests.helpers.wet_writer import write_wet
 
 PAGES = 40
 MENU = "<nav><ul><li><a href=/>Home</a><li><a href=/about>About us</a></ul></nav>"

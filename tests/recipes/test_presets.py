@@ -28,8 +28,8 @@ from c4pipe.recipes.presets import C4, RECIPES, TFDS
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
-from c4pipe.wet.writer import write_wet
 from tests.helpers.web_data import SHIPPED, by_data, documents_file
+from tests.helpers.wet_writer import write_wet
 
 pytestmark = pytest.mark.slow
 

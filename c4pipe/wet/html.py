@@ -4,21 +4,24 @@ The libraries parse HTML in C or Rust, which nothing in their own process can st
 resiliparse busy for 15 seconds, one of 10 MB for an hour.
 """
 
+import codecs
 import contextlib
 import mmap
 import os
+import re
 import signal
 import struct
 import subprocess
 import sys
 import tempfile
 import weakref
+from collections.abc import Callable
+from functools import lru_cache
 from typing import IO, NamedTuple
 
 from c4pipe.errors import C4pipeError
 from c4pipe.wet.damage import RECORD_CAP
-from c4pipe.wet.html_charset import decode_html
-from c4pipe.wet.html_text import find_extraction, load_extractor
+from c4pipe.wet.extraction import find_extraction
 
 CPU_SECONDS = 20.0
 """CPU seconds that the text of one page may take: more than a hundred times what resiliparse needs for a real page."""
@@ -29,6 +32,14 @@ MEMORY = 2 * 1024**3
 _REQUEST = struct.Struct("<II")  # bytes of the charset's name, bytes of the page
 _ANSWER = struct.Struct("<BI")  # status, bytes of the text
 _DONE, _REPLACED, _FAILED = range(3)
+
+_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_META = re.compile(rb"""<meta[\s/][^>]{0,999}?charset\s*=\s*["']?\s*([^\s"'/>;]{1,40})""", re.IGNORECASE)
+_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
+_META_BYTES = 4096  # four times what the standard asks for: some pages have long scripts before it
+_DETECT_BYTES = 65536
+# Encodings whose labels stand for a larger one on the web: https://encoding.spec.whatwg.org/#names-and-labels
+_WIDER = {"gbk": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949", "big5": "big5hkscs", "iso8859-11": "cp874"}
 
 
 class ExtractedText(NamedTuple):
@@ -183,6 +194,85 @@ def _limit_memory(size: int) -> None:
 def _answer(stream: IO[bytes], status: int, text: bytes) -> None:
     stream.write(_ANSWER.pack(status, len(text)) + text)
     stream.flush()
+
+
+def load_extractor(name: str) -> Callable[[str], str]:
+    """Imports an extractor, and returns the function from HTML to text. Raises ImportError."""
+    if name == "trafilatura":
+        return _trafilatura()
+    from resiliparse.extract.html2text import extract_plain_text
+
+    is_main = name == "main"
+
+    def extract(html: str) -> str:
+        # Neither list marks nor alternative texts: WET files have none, and rules on lines would see them as text.
+        return str(extract_plain_text(html, main_content=is_main, list_bullets=False, alt_texts=False))
+
+    return extract
+
+
+def _trafilatura() -> Callable[[str], str]:
+    import logging
+
+    import trafilatura
+
+    logging.disable(logging.CRITICAL)  # a library's notes on pages; nobody reads them here
+
+    def extract(html: str) -> str:
+        # As FineWeb extracts, but for `deduplicate`: it compares a page with those before, so their order would matter.
+        return trafilatura.extract(html, favor_precision=True, include_comments=False) or ""
+
+    return extract
+
+
+def decode_html(data: bytes, charset: str) -> tuple[str, bool]:
+    """Returns a page's HTML, and whether all bytes are of its character encoding; others become U+FFFD.
+
+    The byte order mark decides, then `charset`, then the page's `meta` element; without these, or where they name no
+    encoding that browsers know, resiliparse guesses.
+
+    Args:
+        data: the bytes of the page.
+        charset: what the HTTP header names, or "".
+    """
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return _decoded(data[len(mark) :], encoding)
+    return _decoded(data, _known(charset) or _declared(data) or _guessed(data))
+
+
+def _declared(data: bytes) -> str | None:
+    """Returns the encoding of the `meta` element. Who can read it in ASCII does not read UTF-16."""
+    start = data[:_META_BYTES]
+    match = _META.search(_COMMENT.sub(b"", start) if b"<!--" in start else start)
+    encoding = _known(match[1].decode("ascii", "replace")) if match else None
+    return "utf-8" if encoding and encoding.startswith("utf-16") else encoding
+
+
+@lru_cache(maxsize=1024)
+def _known(label: str) -> str | None:
+    """Returns Python's name of the encoding that a label of the web stands for, or None for no known one."""
+    from resiliparse.parse.encoding import map_encoding_to_html5
+
+    name = map_encoding_to_html5(label, False) if label.isascii() and label else None
+    try:
+        return codecs.lookup(_WIDER.get(name, name)).name if name else None
+    except LookupError:
+        return None
+
+
+def _guessed(data: bytes) -> str:
+    from resiliparse.parse.encoding import detect_encoding
+
+    return _known(detect_encoding(data, _DETECT_BYTES) or "") or "utf-8"
+
+
+def _decoded(data: bytes, encoding: str) -> tuple[str, bool]:
+    try:
+        return data.decode(encoding), True
+    except UnicodeError:
+        text = data.decode(encoding, "replace")
+        return text, False
 
 
 if __name__ == "__main__":
