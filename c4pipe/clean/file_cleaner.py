@@ -24,9 +24,9 @@ from c4pipe.filters import minhash
 from c4pipe.filters.minhash import U16
 from c4pipe.filters.spans import U64, page_hashes, span_hashes
 from c4pipe.filters.urls import capture_hash, is_validation, page_key
-from c4pipe.io.byte_stream import ByteStream
+from c4pipe.io.downloads import ByteStream
 from c4pipe.io.paths import StoragePath
-from c4pipe.io.web_path import WebPath
+from c4pipe.io.streams import WebPath
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.recipes.rules import RULES

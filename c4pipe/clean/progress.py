@@ -14,14 +14,11 @@ from types import TracebackType
 from typing import Any, NamedTuple, Protocol
 
 from c4pipe.clean.work_folder import read_headers_of
-from c4pipe.display.excerpts import URL_SIZE, short
-from c4pipe.display.safe_text import visible
-from c4pipe.display.units import format_duration, format_size
 from c4pipe.errors import UsageError
-from c4pipe.io.byte_stream import ByteStream
+from c4pipe.io.downloads import ByteStream, Wait
 from c4pipe.io.paths import StoragePath, list_names
-from c4pipe.io.retry import Wait
 from c4pipe.io.streams import stream_length
+from c4pipe.io.words import URL_SIZE, format_duration, format_size, short, visible
 from c4pipe.runners.events import LOG, Gauge, Progress, Status, read_gauge, remove_messages, send_message, take_messages
 from c4pipe.wet.page import Page
 

@@ -10,15 +10,8 @@ from c4pipe.cli import arguments
 from c4pipe.cli.console import MISSING, new_table, note, printer, say
 from c4pipe.cli.job_options import clean_options
 from c4pipe.cli.parser import Command, Parser, whole_number
-from c4pipe.display.units import (
-    format_core_time,
-    format_cost,
-    format_count,
-    format_duration,
-    format_number,
-    format_size,
-)
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.io.words import format_core_time, format_cost, format_count, format_duration, format_number, format_size
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -10,8 +10,8 @@ from c4pipe.cli import arguments
 from c4pipe.cli.console import new_table, printer, say, styled
 from c4pipe.cli.job_options import refuse_job_file, runner_options
 from c4pipe.cli.parser import Command, Parser, whole_number
-from c4pipe.display.units import format_count
 from c4pipe.errors import UsageError
+from c4pipe.io.words import format_count
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -15,8 +15,6 @@ from c4pipe.clean.url_lists import UrlLists
 from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.corpus.opened import Corpus
 from c4pipe.corpus.reader import Shard, read_tables
-from c4pipe.display.excerpts import short
-from c4pipe.display.safe_text import safe_json
 from c4pipe.errors import UsageError
 from c4pipe.filters.domains import host_of
 from c4pipe.filters.spans import U64
@@ -25,6 +23,7 @@ from c4pipe.io.atomic import write_text
 from c4pipe.io.checked_json import decode_checked_json, encode_checked_json
 from c4pipe.io.json_file import read_json
 from c4pipe.io.paths import StoragePath
+from c4pipe.io.words import safe_json, short
 from c4pipe.recipes import blocked_lists
 from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.recipes.robots_list import RobotsList

@@ -13,8 +13,8 @@ from c4pipe.clean.verdicts import PageVerdict
 from c4pipe.clean.work_folder import WORK_FOLDER
 from c4pipe.corpus.opened import Corpus, open_corpus
 from c4pipe.corpus.writer import parse_formats
+from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.paths import StoragePath, storage_path
-from c4pipe.io.retry import NetworkOptions
 from c4pipe.jobs.build import build, plan_build
 from c4pipe.jobs.clean import clean, plan_clean
 from c4pipe.jobs.dedup import dedup, plan_dedup

@@ -17,11 +17,10 @@ from c4pipe.clean.work_file import WorkHeader, check_pages, read_header
 from c4pipe.clean.work_folder import check_done, check_ends, read_headers_of, set_aside, work_path
 from c4pipe.errors import C4pipeError, DamagedFileError, LostDataError, UsageError
 from c4pipe.io.atomic import clear_abandoned
-from c4pipe.io.ends_digest import digest_ends
+from c4pipe.io.downloads import OnWait
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, list_names, storage_path
-from c4pipe.io.retry import OnWait
-from c4pipe.io.streams import InputOpener, is_url
+from c4pipe.io.streams import InputOpener, digest_ends, is_url
 from c4pipe.jobs.annotated_inputs import AnnotatedInputs, check_annotate_folder, check_annotated_options, find_annotated
 from c4pipe.jobs.import_text import find_text
 from c4pipe.jobs.logs import LOG, key_values, log_cost

@@ -20,12 +20,12 @@ from c4pipe.dedup.progress import watch_dedup
 from c4pipe.dedup.publishers import STAGING
 from c4pipe.dedup.shuffle import bucket_bits, group_size
 from c4pipe.dedup.step import DedupPlan
-from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW
 from c4pipe.filters.language import check_detector
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.words import suggestion
 from c4pipe.jobs.clean import note_unaudited
 from c4pipe.jobs.logs import LOG, key_values, log_cost
 from c4pipe.jobs.options import DedupOptions

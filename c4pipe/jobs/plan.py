@@ -13,11 +13,11 @@ from c4pipe.clean.work_file import read_header
 from c4pipe.clean.work_folder import work_path
 from c4pipe.corpus.writer import FORMATS
 from c4pipe.dedup.near_pages import BAND_ROW
-from c4pipe.display.units import format_count
 from c4pipe.errors import C4pipeError
 from c4pipe.filters.duplicates import SPAN_ROW
 from c4pipe.io.paths import StoragePath, file_sizes
 from c4pipe.io.streams import InputOpener, is_url
+from c4pipe.io.words import format_count
 from c4pipe.jobs.clean import CleanPlan, note_wait
 from c4pipe.jobs.dedup import dedup, plan_dedup
 from c4pipe.jobs.options import DedupOptions

@@ -15,13 +15,13 @@ from typing import Any
 from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.corpus.opened import Corpus, open_language
 from c4pipe.corpus.reader import Shard
-from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import UsageError
 from c4pipe.io import schema
 from c4pipe.io.atomic import clear_abandoned, write_text
 from c4pipe.io.checked_json import read_intact_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, list_names, remove_tree, storage_path
+from c4pipe.io.words import suggestion
 from c4pipe.runners.events import Progress, ProgressEvent
 from c4pipe.runners.runner import check_runner
 from c4pipe.runners.runner_options import RunnerOptions

@@ -17,12 +17,12 @@ import pyarrow.parquet as pq
 from c4pipe.corpus.layout import SPLITS
 from c4pipe.corpus.manifest import LANGUAGE_CODE, MANIFEST
 from c4pipe.corpus.reader import UNREADABLE, Shard
-from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.io import schema
 from c4pipe.io.json_file import read_json
 from c4pipe.io.parquet_footer import open_parquet
 from c4pipe.io.paths import StoragePath
+from c4pipe.io.words import error_reason
 
 FORMAT, VERSION = "c4pipe token files", 1
 

@@ -21,13 +21,13 @@ import pyarrow.parquet as pq
 from isal import isal_zlib
 
 from c4pipe.corpus.reader import UNREADABLE, Shard, read_tables
-from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError, DamagedFileError
 from c4pipe.io import schema
-from c4pipe.io.atomic import AtomicFile, naming
+from c4pipe.io.atomic import AtomicFile, name_os_errors
 from c4pipe.io.checked_json import decode_checked_json, encode_checked_json, read_intact_json
 from c4pipe.io.parquet_footer import open_parquet, sign_footer
 from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.words import error_reason
 from c4pipe.runners.scan import ScanStep
 from c4pipe.tokens.folder import FILES, NPY, TokenSet
 from c4pipe.vocab.model import load_model
@@ -155,7 +155,7 @@ class WriteParts(ScanStep[Shard, dict[str, Any]]):
         """Writes the ids and the documents of a shard, and returns the figures for the note."""
         tokens = size = checksum = 0
         with (
-            naming(ids),
+            name_os_errors(ids),
             ids.open("xb") as file,
             pq.ParquetWriter(documents, _SCHEMA, compression="zstd", write_page_checksum=True) as writer,
         ):
@@ -261,7 +261,7 @@ def _published(target: Path, write: Callable[[Path], str]) -> dict[str, Any]:
     """Writes a file that appears complete or not at all; `write` returns its SHA-256. Returns size and SHA-256."""
     file = AtomicFile(target)
     try:
-        with naming(target):
+        with name_os_errors(target):
             digest = write(file.path)
         size = file.path.stat().st_size
         file.publish()

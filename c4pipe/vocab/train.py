@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from c4pipe.errors import C4pipeError, DamagedFileError, UsageError
-from c4pipe.io.atomic import naming
+from c4pipe.io.atomic import name_os_errors
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.runners.events import Status
 from c4pipe.runners.worker import end_with
@@ -322,7 +322,7 @@ def main() -> None:
         portions = [Portion.from_json(each) for each in task["portions"]]
         folder, digests = storage_path(task["folder"]), task.get("digests")
         model, answer = train(folder, portions, task["parameters"], task["sentinels"], digests)
-        with naming(Path(task["target"])):
+        with name_os_errors(Path(task["target"])):
             Path(task["target"]).write_bytes(model)
     except DamagedFileError as error:
         answer = {"damaged": str(error)}

@@ -3,7 +3,7 @@
 import gzip
 from pathlib import Path
 
-from c4pipe.io.retry import NetworkOptions
+from c4pipe.io.downloads import NetworkOptions
 from c4pipe.jobs.build import build as run_build
 from c4pipe.jobs.build import plan_build
 from c4pipe.jobs.options import BuildOptions, CleanOptions
