@@ -7,24 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from c4pipe.clean.evaluator import RecipeEvaluator
-from c4pipe.clean.fact_wording import number
-from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.evaluate import RecipeEvaluator
+from c4pipe.clean.trace import explain_final
 from c4pipe.clean.verdicts import RuleVerdict
 from c4pipe.clean.work_folder import WORK_FOLDER, find_work_files, read_headers
 from c4pipe.corpus.opened import Corpus, open_corpus
 from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.dedup import removals
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan, StaleCapture, Validation
+from c4pipe.filters.lists import find_lists
+from c4pipe.filters.rule import number_of
 from c4pipe.filters.spans import cut, remove_spans, units_of
 from c4pipe.filters.urls import is_validation, normalise_url, page_key, url_key
 from c4pipe.inspect.lookup import WorkFiles
 from c4pipe.io.paths import StoragePath
-from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.recipe import Recipe
 
 JOB_1 = "a rule of job 1"
-"""The reason for a page of which the work file has only a tombstone: it does not say which rule dropped the page."""
+"""The reason of a page that has only a tombstone in its work file: a tombstone does not name the rule."""
 
 
 @dataclass(frozen=True)
@@ -55,17 +56,17 @@ class CaptureVerdict:
     """The verdict on one capture of a URL, and the reasons for it.
 
     Attributes:
-        url: the URL as it was crawled; the URL that was asked for where the work file has only a tombstone.
+        url: the URL as it was crawled; for a tombstone, the URL that the user gave.
         timestamp: the timestamp as it was crawled; for a tombstone, the same moment to the microsecond.
-        reason: the rule that dropped the capture (JOB_1 where that is unknown), or None where it is in the corpus.
-        source: the name of its WET file; empty where there are no work files.
-        shards: the paths of the shards that it is in, one for each format.
-        row: its row in each of these shards, from 0; None where it is in none.
+        reason: the rule that dropped the capture (JOB_1 if the rule is unknown), or None for a page of the corpus.
+        source: the name of its WET file; empty if there are no work files.
+        shards: the paths of its shards in the corpus, one for each format.
+        row: its row in each of these shards, from 0; None for a page that was dropped.
         unit: what repeated spans consist of: `sentence` or `line`.
         units: the units of its text when deduplication began.
         losses: the repeated spans that it loses.
         rules: the verdicts of the rules of job 2.
-        note: anything else that a user should know, or "".
+        note: a sentence about what is not known, or "".
     """
 
     url: str
@@ -89,10 +90,10 @@ class CorpusExplainer:
 
         Args:
             folder: its folder.
-            work: its work folders, where they are not `_work` in it.
+            work: its work folders; () for `_work` in the corpus, if that is there.
 
-        Raises UsageError where the folder is no corpus, or the work files are those of another one; C4pipeError where
-        a shard is missing.
+        Raises UsageError if the folder is no corpus, or the work files belong to another corpus; C4pipeError if a
+        shard is missing.
         """
         self._corpus = open_corpus(folder)
         inside = folder / WORK_FOLDER
@@ -102,18 +103,18 @@ class CorpusExplainer:
     def explain(self, url: str) -> list[CaptureVerdict]:
         """Returns a verdict for each capture of a URL, the newest first. URLs are normalised, as for deduplication.
 
-        Raises UsageError where nothing is known about the URL, C4pipeError where a shard can't be read.
+        Raises UsageError if nothing is known about the URL, C4pipeError if a shard can't be read.
         """
         return self._work.explain(url) if self._work else [self._without_work(url)]
 
     def _without_work(self, url: str) -> CaptureVerdict:
-        """Looks for a URL in the shards that it can be in."""
+        """Looks for a URL in the shards where its key belongs."""
         recipe = self._corpus.recipe
         scheme, by_md5 = recipe.page_keys
         normalised = normalise_url(url, scheme)
         key = page_key(url, normalised, by_md5)
-        one_in = recipe.parameters("validation").get("one_in", 0)
-        validation = bool(one_in) and is_validation(normalised, one_in)
+        split = recipe.find(Validation)
+        validation = split is not None and is_validation(normalised, split.one_in)
         for language in self._corpus.languages:
             shards = self._corpus.shards_of_page(language, validation, key)
             row = _row(shards[0], key, recipe)
@@ -132,7 +133,7 @@ def _paths(shards: Sequence[Shard]) -> tuple[str, ...]:
 
 
 def _row(shard: Shard, key: int, recipe: Recipe) -> int | None:
-    """Returns the row of the page with a page key, or None where the shard does not have it."""
+    """Returns the row of the page with this key, or None if the shard lacks the page."""
     scheme, by_md5 = recipe.page_keys
     first = 0
     for table in read_tables(shard, ["url"]):
@@ -143,8 +144,8 @@ def _row(shard: Shard, key: int, recipe: Recipe) -> int | None:
     return None
 
 
-def _options(recipe: Recipe) -> str:
-    """Returns the options by which `explain` reads a file as the recipe's corpus was made."""
+def _input_options(recipe: Recipe) -> str:
+    """Returns the options with which `explain` makes text from a file as the build of the corpus did."""
     return f" --from warc --extract {recipe.extraction.partition(':')[0]}" if recipe.input_format == "WARC" else ""
 
 
@@ -154,7 +155,7 @@ class _Work:
     def __init__(self, corpus: Corpus, folder: StoragePath, folders: Sequence[StoragePath]) -> None:
         self._corpus, self._folder = corpus, folder
         self._recipe = corpus.recipe
-        self._from = _options(self._recipe)
+        self._from = _input_options(self._recipe)
         self._folders = folders
         work_files = {name.removesuffix(".parquet"): path for name, path in find_work_files(folders).items()}
         self._names = [each["name"] for each in corpus.manifest["inputs"]]
@@ -175,7 +176,7 @@ class _Work:
         self._files = WorkFiles([work_files[name] for name in self._names])
 
     def _next_step(self, source: str = "") -> str:
-        """Returns how a user finds out which rule dropped a page; `source` is its file, "" where no file has it."""
+        """Returns how a user finds the rule that dropped a page; `source` is the input with the page, "" if unknown."""
         if self._recipe.input_format == "text":
             where = (
                 f"write its text from {source} to a file"
@@ -189,18 +190,18 @@ class _Work:
 
     @cached_property
     def _evaluator(self) -> RecipeEvaluator:
-        lists = recipe_lists.find_lists(self._folders, self._header.lists)
-        return RecipeEvaluator(self._recipe, RuleResources(self._recipe, lists))
+        lists = find_lists(self._folders, self._header.lists)
+        return RecipeEvaluator(self._recipe, lists)
 
     def explain(self, url: str) -> list[CaptureVerdict]:
         key = url_key(normalise_url(url, self._recipe.page_keys[0]))
         newest, stale = self._files.captures({key})
         if not len(newest):
             missing = len(self._corpus.manifest["missing"])
-            rules = ", ".join(step.rule for step in self._recipe.readable)  # pages that they drop have no row
+            rules = ", ".join(rule.name for rule in self._recipe.readable)  # pages that they drop have no row
             raise UsageError(
                 f"the work files of {self._corpus.path} have no page of {url}: it was in none of the "
-                f"{number(len(self._names), f'{self._recipe.input_format} file')}"
+                f"{number_of(len(self._names), f'{self._recipe.input_format} file')}"
                 + (f" ({missing:,} more were missing)" if missing else "")
                 + f", or a rule dropped it early ({rules}); {self._next_step()}"
             )
@@ -216,7 +217,7 @@ class _Work:
         if is_newest:
             fact = "it is the only capture" if count == 1 else f"it is the newest of {count:,} captures"
         is_tombstone = page["page_key"] is None
-        age = RuleVerdict("corpus", "stale_capture", not is_newest, fact, asked=not is_tombstone)
+        age = RuleVerdict("corpus", StaleCapture.name, not is_newest, fact, asked=not is_tombstone)
         if is_tombstone:
             note = f"Its work file does not say which: {self._next_step(source)}."
             return CaptureVerdict(url, timestamp, JOB_1, source, rules=(age,), note=note)
@@ -228,24 +229,24 @@ class _Work:
         return self._newest(page, timestamp, source, (age, near) if near else (age,))
 
     def _near(self, page: dict[str, Any]) -> RuleVerdict | None:
-        """Returns what the rule `near_duplicate` decides about the newest capture of a URL; None without the rule."""
-        near = self._recipe.parameters("near_duplicate")
+        """Returns the verdict of the rule `near_duplicate` on the newest capture of a URL; None without the rule."""
+        near = self._recipe.parameters(NearDuplicate)
         if not near:
             return None
         key = page["page_key"]
         stays = None if page["dropped"] else self._files.staying_pages(np.array([key], np.uint64), near).get(key)
         if stays is None:
-            return RuleVerdict("corpus", "near_duplicate", False, "it has no part in the comparison")
+            return RuleVerdict("corpus", NearDuplicate.name, False, "it has no part in the comparison")
         if stays.page_key == page["page_key"]:
-            return RuleVerdict("corpus", "near_duplicate", False, "it is the page of its cluster that stays")
+            return RuleVerdict("corpus", NearDuplicate.name, False, "it is the page of its cluster that stays")
         fact = f"{stays.url} stays; the estimated similarity is {stays.similarity:.2f}"
-        return RuleVerdict("corpus", "near_duplicate", True, fact)
+        return RuleVerdict("corpus", NearDuplicate.name, True, fact)
 
     def _newest(
         self, page: dict[str, Any], timestamp: str, source: str, before: tuple[RuleVerdict, ...]
     ) -> CaptureVerdict:
-        """Treats the newest capture of a URL as deduplication does."""
-        starts, span = page["unit_starts"], self._recipe.parameters("repeated_span")
+        """Returns the verdict on the newest capture of a URL, whose text loses repeated spans as in deduplication."""
+        starts, span = page["unit_starts"], self._recipe.parameters(RepeatedSpan)
         units = cut(page["text"], starts)
         repeats, kept = self._repeats(page, span)
         losses = tuple(Loss(first + 1, first + span["size"], keeper) for first, keeper in repeats)
@@ -255,11 +256,11 @@ class _Work:
             lost = [first for first, _ in repeats]
             text, units_left = remove_spans(text, starts, lost, span["size"], span["unit"], kept)
         if span:
-            fact = f"it loses {len(removed):,} of {number(len(units), span['unit'])}"
+            fact = f"it loses {len(removed):,} of {number_of(len(units), span['unit'])}"
             if kept:
-                fact += f", and keeps the copy of {number(len(kept), 'repeated span')}"
-            rules.append(RuleVerdict("corpus", "repeated_span", None, fact))
-        reason, guess, final = self._evaluator.explain_final(page["url"], text, units_left)
+                fact += f", and keeps the copy of {number_of(len(kept), 'repeated span')}"
+            rules.append(RuleVerdict("corpus", RepeatedSpan.name, None, fact))
+        reason, guess, final = explain_final(self._evaluator, page["url"], text, units_left)
         language = guess.language if losses and guess else page["language"]
         shards, row = ((), None) if reason else self._place(language, page)
         return CaptureVerdict(
@@ -276,8 +277,8 @@ class _Work:
         )
 
     def _repeats(self, page: dict[str, Any], span: Mapping[str, Any]) -> tuple[list[tuple[int, str]], list[int]]:
-        """Returns the spans that a page loses, with the URL that keeps each, and those of which it keeps the copy."""
-        hashes, near = page["span_hashes"], self._recipe.parameters("near_duplicate")
+        """Returns the spans that a page loses, each with the URL of the page that keeps it; and the spans kept here."""
+        hashes, near = page["span_hashes"], self._recipe.parameters(NearDuplicate)
         if not span or span["size"] == 1 or span["keep"] == "first":
             lost, _ = self._files.repeats(page["page_key"], hashes, np.empty(0, removals.MOVED), near)
             return lost, []
@@ -287,7 +288,7 @@ class _Work:
         return [each for each in lost if not stay.issuperset(units_of([each[0]], span["size"]))], kept
 
     def _place(self, language: str, page: dict[str, Any]) -> tuple[tuple[str, ...], int]:
-        """Returns the paths of the shards that a page is in, and its row. Raises C4pipeError where it is missing."""
+        """Returns the paths of the shards of a page, and its row. Raises C4pipeError if the page is not there."""
         shards = self._corpus.shards_of_page(language, page["validation"], page["page_key"])
         row = _row(shards[0], page["page_key"], self._recipe)
         if row is None:

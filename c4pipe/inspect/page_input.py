@@ -12,7 +12,7 @@ from c4pipe.io.streams import InputOpener, is_url
 from c4pipe.wet.damage import RECORD_CAP, Damage
 from c4pipe.wet.inputs import WARC_ENDINGS, WET_ENDINGS
 from c4pipe.wet.page import Page
-from c4pipe.wet.page_reader import page_reader
+from c4pipe.wet.warc import page_reader
 
 STANDARD_INPUT = "-"
 
@@ -39,7 +39,7 @@ def find_pages(path: str, url: str | None, scheme: str, extraction: str = "") ->
         scheme: how the recipe normalises URLs (see `normalise_url`).
         extraction: how text is made from the HTML of a WARC file; "" for a WET file or a text.
 
-    Raises UsageError where the file or the page does not exist, C4pipeError or OSError where it can't be read.
+    Raises UsageError if the file or the page does not exist, C4pipeError or OSError if it can't be read.
     """
     if path != STANDARD_INPUT and _is_wet(path):
         return _captures(path, url, scheme, extraction)
