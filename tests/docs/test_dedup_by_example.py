@@ -10,6 +10,7 @@ from c4pipe.dedup.occurrences import FindRepeats
 from c4pipe.dedup.removals import Removals
 from c4pipe.dedup.shuffle import CHANGES, MARK, OCCURRENCE, OPTIONS, PROPOSALS, REPEATED, REQUEST, REQUESTS, SPANS
 from c4pipe.dedup.survivors import Occurrences, choose_survivors
+from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.duplicates import SPAN_ROW
 from c4pipe.filters.sentences import SentenceSplitter
 from c4pipe.filters.spans import cut, remove_spans, span_hashes, unit_hashes
@@ -53,7 +54,7 @@ class Example:
     def __init__(self) -> None:
         (text,) = code_blocks(PAGE, "text")
         self.texts = {int(line[0]): line[3:] for line in text.splitlines()}
-        splitter, whitespace = SentenceSplitter("en"), C4.parameters("repeated_span")["whitespace"]
+        splitter, whitespace = SentenceSplitter("en"), C4.parameters(RepeatedSpan)["whitespace"]
         self.starts = {key: splitter.starts([body]) for key, body in self.texts.items()}
         self.units = {key: cut(body, self.starts[key]) for key, body in self.texts.items()}
         hashes = {key: span_hashes(unit_hashes(units, whitespace), SIZE) for key, units in self.units.items()}
