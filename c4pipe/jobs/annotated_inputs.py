@@ -8,7 +8,7 @@ from c4pipe.clean import annotated_folder
 from c4pipe.clean.annotated_folder import annotated_path
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import StoragePath, storage_path
-from c4pipe.jobs.options import CleanOptions
+from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions
 from c4pipe.wet.inputs import COMMON_CRAWL, InputFile
 
 
@@ -29,10 +29,10 @@ class AnnotatedInputs:
     extraction: str
 
 
-def check_annotated_options(options: CleanOptions) -> None:
+def check_annotated_options(options: CleanOptions | BuildOptions) -> None:
     """Raises UsageError for options that annotated folders have not, and for annotated folders as other inputs."""
     if options.input_kind != "annotated":
-        for name in options.inputs:
+        for name in options.input_names:
             if Path(name, annotated_folder.MANIFEST).is_file():
                 raise UsageError(
                     f"input {name!r} is a folder of annotated pages: build and clean read it with --from annotated"
@@ -90,22 +90,29 @@ def find_annotated(folders: Sequence[str]) -> AnnotatedInputs:
     return AnnotatedInputs(tuple(files[name] for name in sorted(files)), ends, absent, next(iter(extractions), ""))
 
 
-def check_annotate_folder(options: CleanOptions, output: StoragePath | None = None) -> None:
+def check_annotate_folder(
+    options: CleanOptions | BuildOptions | ImportOptions, output: StoragePath | None = None
+) -> None:
     """Raises UsageError where annotated files are to be written into a folder that has other files.
 
     Args:
         options: the options of job 1.
         output: the folder of the corpus, which takes no other folders; None without one.
     """
-    if options.annotate is None:
+    annotate = options.annotation
+    if annotate is None:
         return
-    folder = storage_path(options.annotate.folder).absolute()
-    inputs = options.inputs if options.input_kind == "annotated" else ()
-    others = {"--work": options.work, "--output": output, **{f"input {name!r}": storage_path(name) for name in inputs}}
+    folder = storage_path(annotate.folder).absolute()
+    inputs = options.input_names if options.input_kind == "annotated" else ()
+    others = {
+        "--work": options.work_folder,
+        "--output": output,
+        **{f"input {name!r}": storage_path(name) for name in inputs},
+    }
     for what, other in others.items():
         if other is not None and other.absolute() == folder:
-            raise UsageError(f"--annotate {options.annotate.folder} is also {what}: give a folder of its own")
+            raise UsageError(f"--annotate {annotate.folder} is also {what}: give a folder of its own")
     if output is not None and str(folder).startswith(f"{output.absolute()}/"):
         raise UsageError(
-            f"--annotate {options.annotate.folder} is inside the folder of the corpus: give a folder outside of it"
+            f"--annotate {annotate.folder} is inside the folder of the corpus: give a folder outside of it"
         )
