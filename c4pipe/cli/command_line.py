@@ -6,8 +6,8 @@ from importlib.util import find_spec
 from typing import Any, NoReturn
 
 from c4pipe.cli.parser import Command, Parser, given_options
-from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import UsageError
+from c4pipe.io.words import suggestion
 from c4pipe.runners.runner_options import SPARK
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from c4pipe.cli.console import new_table, printer, styled
 from c4pipe.cli.options import path_or_url
 from c4pipe.cli.parser import Command
-from c4pipe.display.safe_text import visible
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option, PathArgument
+from c4pipe.io.words import visible
 from c4pipe.jobs.options import CRAWL_KINDS, KindOptions, RecipeOptions, check_input_kind, recipe_option
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from c4pipe.cli.console import note
 from c4pipe.cli.options import TerminalOptions, refuse_job_file, start_workers
 from c4pipe.cli.outcome import corpus_status, print_corpus
 from c4pipe.cli.parser import Command
-from c4pipe.display.excerpts import short
-from c4pipe.display.units import format_count
+from c4pipe.io.words import format_count, short
 from c4pipe.jobs.options import ImportOptions
 
 

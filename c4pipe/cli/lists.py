@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from c4pipe.cli.options import TerminalOptions
 from c4pipe.cli.parser import Command
-from c4pipe.display.safe_text import visible
-from c4pipe.display.units import format_count
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option, comma_separated
+from c4pipe.io.words import format_count, visible
 from c4pipe.runners.runner_options import RunnerOptions, WorkerOptions
 
 if TYPE_CHECKING:

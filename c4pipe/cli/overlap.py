@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 from c4pipe.cli.console import new_table, printer, styled
 from c4pipe.cli.options import TerminalOptions, path_or_url
 from c4pipe.cli.parser import Command, whole_number
-from c4pipe.display.units import format_count
 from c4pipe.io.options import Option
+from c4pipe.io.words import format_count
 from c4pipe.runners.runner_options import WorkerOptions
 
 if TYPE_CHECKING:

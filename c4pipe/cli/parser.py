@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, NoReturn, TypeVar, get_args
 
 from c4pipe.cli.console import endings_sentence
-from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import UsageError
 from c4pipe.io.options import default_of, flag_of, help_of, options_of
+from c4pipe.io.words import suggestion
 from c4pipe.runners.runner_options import RunnerOptions
 
 

@@ -6,15 +6,8 @@ from typing import TYPE_CHECKING
 
 from c4pipe.cli.console import MISSING, new_table, note, printer, say
 from c4pipe.cli.parser import Command
-from c4pipe.display.units import (
-    format_core_time,
-    format_cost,
-    format_count,
-    format_duration,
-    format_number,
-    format_size,
-)
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.io.words import format_core_time, format_cost, format_count, format_duration, format_number, format_size
 from c4pipe.jobs.options import CRAWL_KINDS, PlanOptions, check_input_kind
 
 if TYPE_CHECKING:
@@ -34,7 +27,7 @@ def run(options: PlanOptions) -> int:
     from c4pipe.cli.progress import BAR_SECONDS, ProgressBar
     from c4pipe.jobs.clean import plan_clean
     from c4pipe.jobs.plan import ASSUMPTIONS, Plan, make_plan
-    from c4pipe.runners.progress import Progress
+    from c4pipe.runners.events import Progress
 
     check_input_kind(options.input_kind, CRAWL_KINDS)
     formats = options.formats

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from c4pipe.cli.console import new_table, printer, say, styled
 from c4pipe.cli.options import TerminalOptions, refuse_job_file
 from c4pipe.cli.parser import Command
-from c4pipe.display.units import format_count
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option
+from c4pipe.io.words import format_count
 from c4pipe.runners.runner_options import RunnerOptions
 
 if TYPE_CHECKING:
@@ -120,13 +120,13 @@ def _write_files(options: TokensOptions, layout: str, model: "StoragePath") -> N
     from c4pipe.cli.progress import make_progress
     from c4pipe.corpus.manifest import MANIFEST
     from c4pipe.io.paths import storage_path
-    from c4pipe.tokens import token_files
+    from c4pipe.tokens import files
 
     if options.output is None:
         raise UsageError("--format needs a folder for the files: name it with --output")
     started = time.monotonic()
     output = storage_path(options.output)
-    file_options = token_files.TokenFileOptions(
+    file_options = files.TokenFileOptions(
         corpus=options.corpus,
         model=model,
         output=output,
@@ -135,7 +135,7 @@ def _write_files(options: TokensOptions, layout: str, model: "StoragePath") -> N
         runner=options,
     )
     complete = (output / MANIFEST).exists()
-    manifest = token_files.write(file_options, make_progress(options))
+    manifest = files.write(file_options, make_progress(options))
     if options.quiet:
         return
     console = printer(sys.stdout)
@@ -147,7 +147,7 @@ def _write_files(options: TokensOptions, layout: str, model: "StoragePath") -> N
 
 def _find(folder: str, number: int) -> None:
     """Prints which pages a document or a row of token files comes from."""
-    from c4pipe.tokens.token_pages import find_pages
+    from c4pipe.tokens.folder import find_pages
 
     console = printer(sys.stdout)
     for place in find_pages(folder, number):

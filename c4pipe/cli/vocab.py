@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 from c4pipe.cli.console import printer, say
 from c4pipe.cli.options import SourceOptions, TerminalOptions, path_or_url, refuse_job_file
 from c4pipe.cli.parser import Command
-from c4pipe.display.units import format_count
 from c4pipe.io.options import Option
+from c4pipe.io.words import format_count
 from c4pipe.runners.runner_options import RunnerOptions
 
 if TYPE_CHECKING:

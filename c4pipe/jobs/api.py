@@ -14,7 +14,7 @@ from c4pipe.jobs.clean import clean, plan_clean
 from c4pipe.jobs.dedup import dedup, plan_dedup
 from c4pipe.jobs.options import BuildOptions, CleanOptions, DedupOptions, ImportOptions
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.runners.progress import Progress
+from c4pipe.runners.events import Progress
 
 
 @dataclass(frozen=True)

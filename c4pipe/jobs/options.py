@@ -12,18 +12,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option, PathArgument, as_strings, comma_separated
+from c4pipe.io.words import suggestion
 from c4pipe.runners.runner_options import RunnerOptions
 
 if TYPE_CHECKING:
     from c4pipe.clean.annotated_folder import Annotate
     from c4pipe.clean.dropped_pages import KeepDropped
+    from c4pipe.io.downloads import NetworkOptions
     from c4pipe.io.paths import StoragePath
-    from c4pipe.io.retry import NetworkOptions
     from c4pipe.recipes.recipe import Recipe
-    from c4pipe.runners.progress import ProgressEvent
+    from c4pipe.runners.events import ProgressEvent
     from c4pipe.wet.inputs import Selection
     from c4pipe.wet.text_layout import TextLayout
 
@@ -110,7 +110,7 @@ class CrawlOptions:
     @cached_property
     def network(self) -> "NetworkOptions":
         """How files are downloaded. Raises UsageError for a bandwidth that is not above 0."""
-        from c4pipe.io.retry import NetworkOptions
+        from c4pipe.io.downloads import NetworkOptions
 
         if self.bandwidth is not None and not self.bandwidth > 0:
             raise UsageError(f"--bandwidth {self.bandwidth}: give megabytes a second, more than 0")
@@ -424,7 +424,7 @@ class TextOptions:
     @property
     def network(self) -> "NetworkOptions":
         """How files are downloaded."""
-        from c4pipe.io.retry import NetworkOptions
+        from c4pipe.io.downloads import NetworkOptions
 
         return NetworkOptions()
 

@@ -11,9 +11,9 @@ from c4pipe.corpus.layout import SPLITS, ShardId
 from c4pipe.corpus.manifest import LANGUAGE_CODE
 from c4pipe.corpus.opened import open_corpus, open_language
 from c4pipe.corpus.reader import TEXT_FORMAT, CorpusPath, Documents, Shard, corpus_path, open_binary, read_shard
-from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import UsageError
 from c4pipe.io import json_file, schema
+from c4pipe.io.words import error_reason
 
 SUBSET_FORMAT, SUBSET_VERSION = "c4pipe token-budget subset", 1
 

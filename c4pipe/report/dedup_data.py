@@ -7,11 +7,11 @@ from typing import Any
 
 from c4pipe.clean import examples
 from c4pipe.clean.verdicts import DROPPED_LANGUAGE
-from c4pipe.display.safe_text import safe_json
 from c4pipe.errors import UsageError
 from c4pipe.io.atomic import write_text
 from c4pipe.io.json_file import read_json
 from c4pipe.io.paths import StoragePath
+from c4pipe.io.words import safe_json
 from c4pipe.report.report_schema import check_found
 from c4pipe.runners.control_totals import Report
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from c4pipe.corpus.writer import PROBABILITY
-from c4pipe.display.excerpts import URL_SIZE, excerpt, short
+from c4pipe.io.words import URL_SIZE, excerpt, short
 
 Profile = dict[str, Any]
 """The counters of COUNTS and BY_LANGUAGE, each a mapping; `domains`, the number of domains; `domains_cut`, whether some

@@ -14,8 +14,8 @@ from c4pipe.io.paths import StoragePath, list_names, storage_path
 from c4pipe.report import dedup_data, report_data
 from c4pipe.report.profile import Profiler
 from c4pipe.runners import control_totals
+from c4pipe.runners.events import Progress, Status
 from c4pipe.runners.flow import Flow, Step
-from c4pipe.runners.progress import Progress, State
 from c4pipe.runners.runner import run_job
 from c4pipe.runners.runner_options import RunnerOptions
 
@@ -47,8 +47,9 @@ def rebuild_data(corpus: Corpus, folder: StoragePath, runner: RunnerOptions, pro
             _WriteData(str(folder), sorted(work_files), found),
         )
 
-    def look() -> State:
-        return float(report_data.NAME in list_names(folder)), f"reading {len(shards):,} shards, {corpus.pages:,} pages"
+    def look() -> Status:
+        words = f"reading {len(shards):,} shards, {corpus.pages:,} pages"
+        return Status(float(report_data.NAME in list_names(folder)), words)
 
     with progress.show("report", folder, look):
         run_job(graph, runner, len(shards), progress.runs_as)

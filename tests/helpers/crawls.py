@@ -4,11 +4,11 @@ import gzip
 from functools import cached_property
 from pathlib import Path
 
-from c4pipe.io.retry import NetworkOptions
+from c4pipe.io.downloads import NetworkOptions
 from c4pipe.jobs.build import build as run_build
 from c4pipe.jobs.build import plan_build
 from c4pipe.jobs.options import BuildOptions
-from c4pipe.runners.progress import Progress
+from c4pipe.runners.events import Progress
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
 from tests.helpers.wet import wet_bytes
