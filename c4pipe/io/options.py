@@ -1,6 +1,6 @@
 """The options of a job or command: the fields of a frozen dataclass, each annotated with what a user is told about it.
 
-Name, type, default and help of an option stand there, once. The command line (`cli.arguments`), the functions of the
+Name, type, default and help of an option stand there, once. The command line (`cli.parser`), the functions of the
 Python API (`takes_options`) and docs/options.md are made of them.
 """
 
