@@ -126,7 +126,9 @@ def _label(diff: "Diff", what: str, rest: str) -> str:
     if what == "pages.kept" and rest:
         many = any(len(corpus.recipe.languages) > 1 for corpus in diff.corpora)
         return f"  of these in {rest}" if many else ""
-    units = sorted({f"{corpus.recipe.parameters('repeated_span').get('unit', 'sentence')}s" for corpus in diff.corpora})
+    from c4pipe.filters.corpus_rules import RepeatedSpan
+
+    units = sorted({f"{corpus.recipe.need(RepeatedSpan).unit}s" for corpus in diff.corpora})
     return _LABELS.get(what, "").format(rest, units=" or ".join(units))
 
 

@@ -13,7 +13,7 @@ from c4pipe.cli.parser import Command
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option, PathArgument
 from c4pipe.io.words import visible
-from c4pipe.jobs.options import CRAWL_KINDS, KindOptions, RecipeOptions, check_input_kind, recipe_option
+from c4pipe.jobs.options import KindOptions, RecipeOptions, check_input_kind, recipe_option
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -108,25 +108,24 @@ def _of_corpus(options: ExplainOptions, folder: "StoragePath") -> Iterator[Expla
 
 
 def _of_pages(options: ExplainOptions) -> Iterator[Explained]:
-    from c4pipe.clean.evaluator import RecipeEvaluator
-    from c4pipe.clean.resources import RuleResources
+    from c4pipe.clean.evaluate import RecipeEvaluator
+    from c4pipe.clean.trace import explain_page
+    from c4pipe.filters.pinned_lists import lists_dir
     from c4pipe.inspect.page_input import find_pages
-    from c4pipe.recipes import recipe_lists
-    from c4pipe.recipes.choose import choose_recipe
-    from c4pipe.recipes.pinned_lists import lists_dir
-    from c4pipe.wet.html_text import choose_extraction
+    from c4pipe.recipes.choose import choose_recipe, gather_lists
+    from c4pipe.wet.extraction import choose_extraction
 
     if options.work:
         raise UsageError(f"--work {options.work[0]}: {options.input} is no corpus, and only a corpus has work folders")
     recipe = choose_recipe(options.recipe or "c4", options.language_codes, options.language_model)
-    check_input_kind(options.input_kind, CRAWL_KINDS)
+    check_input_kind(options.input_kind)
     extraction = choose_extraction(options.input_kind, options.extract)
     pages = find_pages(options.input, options.url, recipe.page_keys[0], extraction)
     folder = lists_dir(None if options.lists is None else Path(options.lists))
-    lists = recipe_lists.gather_lists(recipe, folder, list(map(Path, options.links)), options.language_model)
-    evaluator = RecipeEvaluator(recipe, RuleResources(recipe, lists))
+    lists = gather_lists(recipe, folder, list(map(Path, options.links)), options.language_model)
+    evaluator = RecipeEvaluator(recipe, lists)
     for page in pages:
-        verdict = evaluator.explain_page(page)
+        verdict = explain_page(evaluator, page)
         yield page_json(verdict), page_view(verdict)
 
 

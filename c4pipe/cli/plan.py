@@ -8,7 +8,7 @@ from c4pipe.cli.console import MISSING, new_table, note, printer, say
 from c4pipe.cli.parser import Command
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.words import format_core_time, format_cost, format_count, format_duration, format_number, format_size
-from c4pipe.jobs.options import CRAWL_KINDS, PlanOptions, check_input_kind
+from c4pipe.jobs.options import PlanOptions, check_input_kind
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -29,7 +29,7 @@ def run(options: PlanOptions) -> int:
     from c4pipe.jobs.plan import ASSUMPTIONS, Plan, make_plan
     from c4pipe.runners.events import Progress
 
-    check_input_kind(options.input_kind, CRAWL_KINDS)
+    check_input_kind(options.input_kind)
     formats = options.formats
     cores = options.cores or os.cpu_count() or 1
     on_terminal = printer().is_terminal

@@ -7,8 +7,7 @@ from c4pipe.clean.work_folder import is_work_file
 from c4pipe.dedup import publish
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io.paths import list_names
-from c4pipe.jobs.annotated_inputs import check_annotate_folder
-from c4pipe.jobs.clean import CleanPlan, clean, plan_clean
+from c4pipe.jobs.clean import CleanPlan, check_annotate_folder, clean, plan_clean
 from c4pipe.jobs.dedup import check_output, corpus_identity, dedup, plan_dedup
 from c4pipe.jobs.options import BuildOptions, ImportOptions
 from c4pipe.runners.events import Progress

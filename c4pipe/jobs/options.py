@@ -24,22 +24,16 @@ if TYPE_CHECKING:
     from c4pipe.io.paths import StoragePath
     from c4pipe.recipes.recipe import Recipe
     from c4pipe.runners.events import ProgressEvent
+    from c4pipe.wet.extraction import TextLayout
     from c4pipe.wet.inputs import Selection
-    from c4pipe.wet.text_layout import TextLayout
 
 # What needs NumPy or Arrow is imported when it is used: `c4pipe --help` answers at once.
 
-INPUT_KINDS = ("wet", "warc", "annotated")
-"""What the inputs can be: WET files, which have the text of pages; WARC files, which have their HTML; annotated folders
-that were made of such files (`clean.annotated_folder`)."""
-
-CRAWL_KINDS = INPUT_KINDS[:2]
-"""What the files of a crawl can be."""
+CRAWL_KINDS = ("wet", "warc")
+"""What the files of a crawl can be: WET files, which have the text of pages; WARC files, which have their HTML."""
 
 TEXT_KIND = "text"
 """What the inputs of `import` are: files of text."""
-
-_KINDS = "what INPUT is: wet (WET files, which have text)"
 
 
 def recipe_names() -> Iterable[str]:
@@ -65,9 +59,14 @@ def recipe_option(otherwise: str = "") -> Option:
 class KindOptions:
     """What the inputs are, and how text is made of them."""
 
-    input_kind: Annotated[str, Option(f"{_KINDS}, or warc (WARC files, which have HTML)", "KIND", flag="--from")] = (
-        "wet"
-    )
+    input_kind: Annotated[
+        str,
+        Option(
+            "what INPUT is: wet (WET files, which have text), or warc (WARC files, which have HTML)",
+            "KIND",
+            flag="--from",
+        ),
+    ] = "wet"
     extract: Annotated[
         str | None,
         Option(
@@ -285,9 +284,7 @@ class AnnotateOptions:
 
     annotate: Annotated[
         PathArgument | None,
-        Option(
-            "also write every page to this folder, with what each rule decides about it, for --from annotated", "DIR"
-        ),
+        Option("also write every page to this folder, with what each rule decides about it", "DIR"),
     ] = None
     language_labels: Annotated[
         int | None, Option("with --annotate: write the N most probable languages of each page, too", "N")
@@ -322,24 +319,30 @@ class JobOptions(RunnerOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _CrawlJobOptions(MissingOptions, KindOptions, CrawlOptions):
-    input_kind: Annotated[
-        str,
-        Option(
-            f"{_KINDS}, warc (WARC files, which have HTML), or annotated (folders that --annotate wrote)",
-            "KIND",
-            flag="--from",
-        ),
-    ] = "wet"
-
-
-@dataclass(frozen=True, kw_only=True)
-class CleanOptions(JobOptions, AnnotateOptions, DroppedOptions, RecipeOptions, WorkOptions, _CrawlJobOptions):
+class CleanOptions(
+    JobOptions,
+    AnnotateOptions,
+    DroppedOptions,
+    RecipeOptions,
+    WorkOptions,
+    MissingOptions,
+    KindOptions,
+    CrawlOptions,
+):
     """Job 1: WET files to work files."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuildOptions(JobOptions, AnnotateOptions, DroppedOptions, RecipeOptions, CorpusOptions, _CrawlJobOptions):
+class BuildOptions(
+    JobOptions,
+    AnnotateOptions,
+    DroppedOptions,
+    RecipeOptions,
+    CorpusOptions,
+    MissingOptions,
+    KindOptions,
+    CrawlOptions,
+):
     """Both jobs: WET files to a corpus."""
 
 
@@ -393,7 +396,7 @@ class TextOptions:
     @cached_property
     def layout(self) -> "TextLayout":
         """How documents lie in files of text. Raises UsageError for values that can't be used."""
-        from c4pipe.wet.text_layout import TextLayout
+        from c4pipe.wet.extraction import TextLayout
 
         given = {
             "text": self.text_column,
@@ -406,7 +409,7 @@ class TextOptions:
     @property
     def needed_columns(self) -> tuple[str, ...]:
         """The columns that each file must have besides that of the text: those that are named."""
-        from c4pipe.wet.text_layout import NO_COLUMN
+        from c4pipe.wet.extraction import NO_COLUMN
 
         named = (self.url_column, self.timestamp_column)
         return tuple(each for each in named if each is not None and each != NO_COLUMN)
@@ -478,7 +481,7 @@ def _storage_path(path: PathArgument) -> "StoragePath":
     return storage_path(os.fspath(path))
 
 
-def check_input_kind(kind: str, kinds: Sequence[str] = INPUT_KINDS) -> None:
+def check_input_kind(kind: str, kinds: Sequence[str] = CRAWL_KINDS) -> None:
     """Raises UsageError for a kind of input that is none of `kinds`."""
     if kind not in kinds:
         hint = "c4pipe import reads text; " if kind == TEXT_KIND else ""
