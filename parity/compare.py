@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 import pyarrow.parquet as pq
 
+from c4pipe.filters.pinned_lists import PINNED, REALNEWS
 from c4pipe.filters.urls import capture_hash, normalise_url
-from c4pipe.recipes.pinned_lists import PINNED, REALNEWS
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
 from tests.helpers.wet_writer import write_wet

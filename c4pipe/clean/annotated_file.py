@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -136,23 +136,6 @@ def read_annotated_header(path: StoragePath) -> AnnotatedHeader:
     Raises UsageError where the file can't be read or is of another version, DamagedFileError where it is no annotated
     file, or was changed since it was written.
     """
-    return _open(path)[1]
-
-
-def annotated_rows(path: StoragePath, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yields the pages of an annotated file, in their order. Raises as `read_annotated_header`."""
-    file, header = _open(path)
-    rows = 0
-    for group in range(file.num_row_groups):
-        with _reading(path, "is damaged"):
-            table = file.read_row_group(group, columns=list(columns)).to_pylist()
-        rows += len(table)
-        yield from table
-    if rows != header.rows:
-        raise _damaged(f"{path} is damaged: it has {rows:,} pages instead of {header.rows:,}")
-
-
-def _open(path: StoragePath) -> tuple[pq.ParquetFile, AnnotatedHeader]:
     with _reading(path, "can't be read as an annotated file"):
         file, is_signed = open_parquet(path)
         metadata = file.metadata.metadata or {}
@@ -167,9 +150,7 @@ def _open(path: StoragePath) -> tuple[pq.ParquetFile, AnnotatedHeader]:
         recipe = checked_annotation(values, file.metadata.num_rows)
         if not file.schema_arrow.equals(annotated_schema(recipe, values["language_labels"])):
             raise ValueError("its columns are not those of its header")
-    return file, AnnotatedHeader(
-        **{each.name: values[each.name] for each in fields(AnnotatedHeader)} | {"recipe": recipe}
-    )
+    return AnnotatedHeader(**{each.name: values[each.name] for each in fields(AnnotatedHeader)} | {"recipe": recipe})
 
 
 @contextlib.contextmanager

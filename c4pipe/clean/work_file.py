@@ -20,7 +20,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from c4pipe.errors import DamagedFileError, UsageError
+from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.filters.duplicates import URL_ROW, Rows
+from c4pipe.filters.lists import LIST_NAMES
 from c4pipe.filters.minhash import U16
 from c4pipe.filters.spans import U64
 from c4pipe.io import schema
@@ -29,7 +31,6 @@ from c4pipe.io.parquet_footer import open_parquet, read_footer, sign_footer
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.recipe_lists import LIST_NAMES
 from c4pipe.recipes.stored_recipe import check_recipe
 
 VERSION = 4
@@ -111,7 +112,7 @@ _ANNOTATION = schema.record(
 
 def work_schema(recipe: Recipe) -> pa.Schema:
     """Returns the columns of a work file of a recipe."""
-    return pa.schema([*SCHEMA, *NEAR_COLUMNS]) if recipe.find("near_duplicate") else SCHEMA
+    return pa.schema([*SCHEMA, *NEAR_COLUMNS]) if recipe.find(NearDuplicate) else SCHEMA
 
 
 @dataclass(frozen=True)

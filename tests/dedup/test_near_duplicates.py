@@ -163,7 +163,7 @@ def test_a_dropped_page_keeps_no_copy_of_a_span(tmp_path: Path) -> None:
     write_crawl(tmp_path, pages, 2)
     (tmp_path / "near.toml").write_text(recipe + more)
     corpus = c4pipe.build_corpus(tmp_path / "crawl", output=tmp_path / "corpus", recipe=tmp_path / "near.toml")
-    assert [each.rule for each in corpus.recipe.corpus] == [
+    assert [each.name for each in corpus.recipe.corpus] == [
         "normalised_url", "stale_capture", "near_duplicate", "repeated_span",
     ]  # fmt: skip
     counts = corpus.manifest["counts"]

@@ -4,7 +4,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,7 +17,6 @@ from c4pipe.filters.fasttext_model import read_labels
 from c4pipe.filters.language import Detector
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import error_reason, suggestion
-from c4pipe.recipes.recipe import Recipe
 
 _CHUNK = 1 << 20
 
@@ -63,8 +62,8 @@ class LanguageModel:
             yield copy
 
 
-def find_model(path: str | os.PathLike[str], recipe: Recipe) -> LanguageModel:
-    """Returns the model that a user names for a recipe.
+def find_model(path: str | os.PathLike[str], recipe: str, languages: Iterable[str]) -> LanguageModel:
+    """Returns the model that a user names for a recipe, given the recipe's name and the languages that it keeps.
 
     Raises UsageError if it can't be read, if it is no fastText model of languages, or if the recipe keeps a language
     that it does not know.
@@ -80,11 +79,11 @@ def find_model(path: str | os.PathLike[str], recipe: Recipe) -> LanguageModel:
             f"--language-model {path} can't be used: {error_reason(error)}; give the file of a fastText model that "
             "identifies languages, such as lid.176.bin"
         ) from None
-    for language in recipe.languages:
+    for language in languages:
         if language not in labels:
             known = f"{', '.join(labels[:10])} and {len(labels) - 10:,} more" if len(labels) > 10 else ", ".join(labels)
             raise UsageError(
-                f"the language model {path} does not know the language {language!r} of recipe {recipe.name}; "
+                f"the language model {path} does not know the language {language!r} of recipe {recipe}; "
                 f"name its own labels with --languages: {known}" + suggestion(language, labels)
             )
     return LanguageModel(model.path, digest)

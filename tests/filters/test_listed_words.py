@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from c4pipe.filters.bad_words import BadTokens, BadWords, _has, _in_word, _in_word_or_mark
+from c4pipe.filters.listed_words import Tokens, WholeWords, _has, _in_word, _in_word_or_mark
 
 
 def test_characters_of_words_are_those_of_regular_expressions() -> None:
@@ -47,18 +47,18 @@ def test_marks_are_those_of_unicode() -> None:
     ],
 )
 def test_combining_marks_belong_to_their_word(text: str, whole: bool) -> None:
-    assert (BadWords(["culo"], "en", marks=True).find(text) == "culo") == whole
+    assert (WholeWords(["culo"], "en", marks=True).find(text) == "culo") == whole
     separate = any(
         unicodedata.category(each).startswith("M") for each in text
     )  # TensorFlow Datasets takes a mark for the end of a word
-    assert (BadWords(["culo"], "en").find(text) == "culo") == (whole or separate)
+    assert (WholeWords(["culo"], "en").find(text) == "culo") == (whole or separate)
 
 
 @given(st.text("abé\u0301\u20dd .", max_size=14), st.text("abé", min_size=1, max_size=2))
 def test_with_marks_as_letters_nothing_else_changes(text: str, word: str) -> None:
     lettered = "".join("x" if unicodedata.category(each).startswith("M") else each for each in text)
     expected = _has(lettered, word, True, _in_word)
-    assert (BadWords([word], "en", marks=True).find(text) == word) == expected
+    assert (WholeWords([word], "en", marks=True).find(text) == word) == expected
 
 
 @given(st.text("ab ,.\n\u00a0", max_size=14), st.sets(st.text("ab,", min_size=1, max_size=2) | st.just("a b")))
@@ -68,6 +68,6 @@ def test_tokens_and_phrases_are_those_of_dolma(text: str, entries: set[str]) -> 
     """As taggers/c4.py of Dolma 1.2.1 looks for them."""
     words, phrases = {each for each in entries if " " not in each}, {each for each in entries if " " in each}
     expected = any(word in words for word in text.split()) or any(phrase in text for phrase in phrases)
-    found = BadTokens(entries).find(text)
+    found = Tokens(entries).find(text)
     assert (found is not None) == expected
     assert found is None or found in entries

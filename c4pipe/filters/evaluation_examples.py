@@ -1,9 +1,4 @@
-"""Evaluation examples: how their files are read, and those of the rule `evaluation_overlap`.
-
-The examples of the rule are the user's own, in the folder `evaluation` of the lists folder, or in folders in it. A file
-of JSON Lines has an example on each line, and so has one of plain text; a Parquet file has one in each row. c4pipe
-ships none.
-"""
+"""Evaluation examples: their files, as JSON Lines, plain text or Parquet."""
 
 import gzip
 import json
@@ -15,14 +10,10 @@ from typing import Any
 from c4pipe.errors import UsageError
 from c4pipe.filters.word_ngrams import ngram_words
 from c4pipe.io.words import error_reason, short
-from c4pipe.recipes.recipe import Recipe
-
-FOLDER = "evaluation"
-"""The folder of the examples, in a lists folder."""
 
 _JSON_LINES = (".jsonl", ".ndjson", ".json")
 _PARQUET = ".parquet"
-_KNOWN = (*_JSON_LINES, ".txt", _PARQUET)
+KNOWN_ENDINGS = (*_JSON_LINES, ".txt", _PARQUET)
 _UNREADABLE = (OSError, EOFError, zlib.error, UnicodeDecodeError)
 
 
@@ -41,7 +32,9 @@ def read_examples(path: Path, fields: Sequence[str] = ()) -> Iterator[tuple[int,
     Raises UsageError where the file can't be read, a line is not an object with these fields, or a column is missing.
     """
     if path.name.endswith(_PARQUET):
-        from c4pipe.recipes.parquet_examples import parquet_rows  # needs Arrow, whose import takes a while
+        from c4pipe.filters.parquet_examples import parquet_rows  # needs Arrow, whose import takes a while
+
+        pass  # MOVED
 
         for number, row in enumerate(parquet_rows(path, fields), 1):
             yield number, tuple(filter(None, map(ngram_words, _texts(list(row.values())))))
@@ -87,30 +80,3 @@ def _texts(value: Any) -> Iterator[str]:
             waiting += reversed(each.values())
         elif isinstance(each, list):
             waiting += reversed(each)
-
-
-def load_examples(recipe: Recipe, folder: Path) -> tuple[str, ...]:
-    r"""Returns the examples of the rule `evaluation_overlap`, each once, sorted: words, with `\n` between two fields.
-
-    Args:
-        recipe: the recipe; without that rule it has no examples.
-        folder: the lists folder.
-
-    Raises UsageError where there is no example that is long enough, or a file can't be read.
-    """
-    size = recipe.parameters("evaluation_overlap").get("ngram")
-    if size is None:
-        return ()
-    needs = f"recipe {recipe.name} has the rule evaluation_overlap, which needs evaluation examples of yours"
-    paths = sorted(path for path in (folder / FOLDER).rglob("*") if path.is_file() and not path.name.startswith("."))
-    if not paths:
-        raise UsageError(
-            f"{needs}: put files of JSON Lines, plain text or Parquet, one example a line, into {folder / FOLDER}, "
-            "name another lists folder with --lists DIR, or leave out the rule"
-        )
-    if other := [path for path in paths if not path.name.removesuffix(".gz").endswith(_KNOWN)]:
-        raise UsageError(f"{needs}: {other[0]} ends in none of {', '.join(_KNOWN)}: rename it, or move it away")
-    examples = {b"\n".join(words).decode() for path in paths for _, words in read_examples(path)}
-    if not any(field.count(" ") >= size - 1 for example in examples for field in example.split("\n") if field):
-        raise UsageError(f"{needs}: no text of {folder / FOLDER} has {size} words; give longer ones or lower ngram")
-    return tuple(sorted(examples - {""}))

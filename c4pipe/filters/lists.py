@@ -7,31 +7,33 @@ digests. So job 2 needs no other files, and can't be given other lists.
 import hashlib
 import io
 import json
-import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters import domains
-from c4pipe.filters.language import two_letter_code
+from c4pipe.filters.hashed_lists import U64, lines_of, no_keys, sorted_keys
+from c4pipe.filters.language_model import LanguageModel
 from c4pipe.filters.urls import normalise_url, url_key
 from c4pipe.io.atomic import AtomicFile, make_folder
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import error_reason
-from c4pipe.recipes import blocked_lists, evaluation_lists, pinned_lists
-from c4pipe.recipes.hashed_lists import U64, first_listed, has_key, lines_of, no_keys, sorted_keys
-from c4pipe.recipes.language_model import LanguageModel, find_model
-from c4pipe.recipes.recipe import Recipe
+
+if TYPE_CHECKING:
+    from c4pipe.filters.rule import Rule
 
 LISTS_FOLDER = "lists"
 """The folder, inside a work folder, of the lists that were used."""
 
+BLOCKED_FOLDER = "blocked"
+"""The folder, in a lists folder, of the user's lists of blocked URLs and opt-outs."""
+
+_ENDS = ("", ".txt", ".gz", ".txt.gz")
 _HASHED = ("links", "blocked_domains", "blocked_urls", "opt_outs", "robots")  # stored as numbers, not as JSON
 _ENDINGS = {**dict.fromkeys(_HASHED, "npy"), "language_model": "bin"}
 
@@ -83,22 +85,6 @@ class Lists:
             if len(keys := getattr(self, name)):
                 digests[name] = hashlib.sha256(keys).hexdigest()
         return digests | ({"language_model": self.language_model.digest} if self.language_model else {})
-
-    def has_domain(self, normalised_url: str, any_case: bool) -> bool:
-        """Tells whether the domain of a URL is listed; with `any_case`, also where it is written in capitals."""
-        return domains.is_listed(normalised_url, self.domains, any_case)
-
-    def has_link(self, key: int) -> bool:
-        """Tells whether the URL of that key is listed."""
-        return self.has("links", key)
-
-    def has(self, name: str, key: int) -> bool:
-        """Tells whether a list that is stored as keys, such as `blocked_urls`, has a key."""
-        return has_key(getattr(self, name), key)
-
-    def first_opt_out(self, keys: Sequence[int]) -> int | None:
-        """Returns the place of the first of some keys that the list of opt-outs has; None where it has none."""
-        return first_listed(self.opt_outs, keys)
 
     def save(self, folder: StoragePath) -> None:
         """Writes the lists into a folder, named by their digests. A list that is there unchanged is not written again.
@@ -203,79 +189,74 @@ def _json(values: Any) -> bytes:
     return json.dumps(values, ensure_ascii=False, sort_keys=True).encode()
 
 
-def gather_lists(
-    recipe: Recipe, folder: Path, links: Sequence[Path], language_model: str | os.PathLike[str] | None = None
-) -> Lists:
-    """Returns the lists that a recipe needs.
+@dataclass(frozen=True)
+class ListFolder:
+    """The user's folder of lists, for the rules of a recipe that need some.
+
+    Attributes:
+        path: the folder.
+        recipe: the recipe's name, for messages.
+        languages: the languages that the recipe keeps.
+        links: the keys of the links that the user gives; empty without any.
+    """
+
+    path: Path
+    recipe: str
+    languages: Sequence[str] = ()
+    links: U64 = field(default_factory=no_keys)
+
+    def needed_by(self, rule: "Rule") -> str:
+        """Returns what needs a list, the first words of a message."""
+        return f"recipe {self.recipe} has the rule {rule.name}, which needs a list of yours"
+
+    def entries(self, rule: "Rule", name: str) -> Iterator[str]:
+        """Yields the entries of a list in the folder `blocked` that a rule needs. Raises as `blocked_entries`."""
+        return blocked_entries(self.path, self.needed_by(rule), name)
+
+
+def blocked_entries(folder: Path, needs: str, name: str) -> Iterator[str]:
+    """Yields the entries of a list in the folder `blocked`: one a line, without blank lines and comments.
+
+    A list is a file, or several: `blocked/domains`, or `blocked/adult/domains` beside `blocked/gambling/domains`, as
+    the blacklists of the university of Toulouse (UT1) are laid out. A name can end in `.txt`, `.gz` or `.txt.gz`.
 
     Args:
-        recipe: the recipe.
-        folder: the folder of the pinned lists, and of the user's lists of blocked URLs and evaluation examples.
-        links: files of URLs, one a line; those that end in `.gz` are unpacked.
-        language_model: the file of a fastText model, for a recipe whose detector is `fasttext`.
+        folder: the lists folder.
+        needs: what needs the list, the first words of a message.
+        name: of the list, without its ending.
 
-    Raises UsageError if a list or model is needed and missing or can't be used, or if links are given to a recipe that
-    does not use them.
+    Raises UsageError if the list is missing, can't be read or has no entry.
     """
-    by_model = recipe.parameters("language").get("detector") == "fasttext"
-    if by_model and language_model is None:
+    blocked, files = folder / BLOCKED_FOLDER, blocked_files(folder, name)
+    if not files:
         raise UsageError(
-            f"recipe {recipe.name} detects the language by a fastText model: give its file with --language-model FILE"
+            f"{needs}: put a file {name}, one entry a line, into {blocked} or a folder in it, "
+            "name another lists folder with --lists DIR, or leave out the rule"
         )
-    if recipe.find("url_not_listed") and not links:
-        raise UsageError(f"recipe {recipe.name} keeps the pages of a list of links: give it with --links FILE")
-    if links and not recipe.find("url_not_listed"):
-        raise UsageError(
-            f"--links {links[0]}: recipe {recipe.name} has no rule that uses a list of links: "
-            "leave it out, or name another recipe"
-        )
-    model = find_model(language_model, recipe) if by_model and language_model is not None else None
-    return Lists(
-        bad_words=_bad_words(recipe, folder),
-        bad_tokens=pinned_lists.load_bad_words(folder, pinned_lists.DOLMA_ENGLISH) if recipe.find("bad_token") else (),
-        domains=pinned_lists.load_domains(folder) if recipe.find("domain_not_listed") else {},
-        links=_links(links, recipe.parameters("normalised_url")["scheme"]) if links else no_keys(),
-        language_model=model,
-        evaluation_examples=evaluation_lists.load_examples(recipe, folder),
-        **blocked_lists.load_blocked(recipe, folder),
-    )
+    empty = True
+    for path in files:
+        try:
+            for line in lines_of(path):
+                if not line.startswith("#"):
+                    empty = False
+                    yield line
+        except (OSError, EOFError, zlib.error) as error:
+            raise UsageError(
+                f"the list {path} can't be read: {error_reason(error)}; give a text file with one entry a line"
+            ) from error
+    if empty:
+        raise UsageError(f"{needs}: {files[0]} has no entry; one a line is expected")
 
 
-def needed_lists(recipe: Recipe) -> tuple[pinned_lists.PinnedList, ...]:
-    """Returns the pinned lists that a recipe needs."""
-    paths = {pinned_lists.bad_words_file(name) for names in _list_names(recipe).values() for name in names}
-    if recipe.find("bad_token"):
-        paths.add(pinned_lists.bad_words_file(pinned_lists.DOLMA_ENGLISH))
-    if recipe.find("domain_not_listed"):
-        paths.add(pinned_lists.REALNEWS)
-    return tuple(each for each in pinned_lists.PINNED if each.path in paths)
+def blocked_files(folder: Path, name: str) -> list[Path]:
+    """Returns the files of a list in the folder `blocked` of a lists folder."""
+    blocked = folder / BLOCKED_FOLDER
+    paths = [path for end in _ENDS for path in (blocked / f"{name}{end}", *sorted(blocked.glob(f"*/{name}{end}")))]
+    return [path for path in paths if path.exists()]
 
 
-def _list_names(recipe: Recipe) -> dict[str, list[str]]:
-    """Returns the names of bad-words lists by language; of a language that has none, its own name."""
-    asked = recipe.parameters("bad_words")
-    if not asked:
-        return {}
-    # langdetect knows zh-cn and zh-tw; the lists know zh
-    languages = sorted({two_letter_code(each).partition("-")[0] for each in recipe.languages})
-    return {each: pinned_lists.regional(each) if asked["regional_lists"] else [each] for each in languages}
-
-
-def _bad_words(recipe: Recipe, folder: Path) -> dict[str, tuple[str, ...]]:
-    asked, lists = recipe.parameters("bad_words"), _list_names(recipe)
-    if not lists:
-        return {}
-    exempt = {entry.partition(":")[::2] for entry in asked["exempt"]}
-    bad_words = {}
-    for language, names in lists.items():
-        words = {
-            word for name in names for word in pinned_lists.load_bad_words(folder, name, lower=not asked["keep_case"])
-        }
-        bad_words[language] = tuple(sorted(word for word in words if (language, word) not in exempt))
-    return bad_words
-
-
-def _links(paths: Sequence[Path], scheme: str) -> U64:
+def link_keys(paths: Sequence[Path], scheme: str) -> U64:
+    """Returns the keys of the URLs in some files, one URL a line, sorted. Raises UsageError where there is none."""
     links = sorted_keys(url_key(normalise_url(url, scheme)) for url in _urls(paths))
     if not len(links):
         raise UsageError(f"--links {paths[0]} holds no URL: one a line is expected")
