@@ -1,33 +1,32 @@
 """What the commands that make a corpus print at their end."""
 
-import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from c4pipe.cli.console import MISSING, NOTHING_KEPT, new_table, note, printer, say
+from c4pipe.cli.options import TerminalOptions
 from c4pipe.io.words import format_count
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from c4pipe.io.paths import StoragePath
     from c4pipe.recipes.recipe import Recipe
 
 
-def print_corpus(options: argparse.Namespace, manifest: Mapping[str, Any], seconds: float) -> None:
-    """Prints the funnel of a corpus and where the corpus is, unless `--quiet` is given."""
-    if options.quiet:
-        return
+def print_corpus(folder: "StoragePath", manifest: Mapping[str, Any], seconds: float) -> None:
+    """Prints the funnel of a corpus and where the corpus is."""
     from c4pipe.recipes.recipe import Recipe
 
     console = printer(sys.stdout)
     console.print(funnel_table(Recipe.from_json(manifest["recipe"]), manifest["counts"]))
     shards = manifest["shards"]
     size = format_count(sum(shard["bytes"] for shard in shards), "byte")
-    say(console, f"corpus: {options.output} ({format_count(len(shards), 'file')}, {size}, {seconds:,.1f} s)")
+    say(console, f"corpus: {folder} ({format_count(len(shards), 'file')}, {size}, {seconds:,.1f} s)")
 
 
-def corpus_status(options: argparse.Namespace, manifest: Mapping[str, Any], allowed: int | None) -> int:
+def corpus_status(options: TerminalOptions, manifest: Mapping[str, Any], allowed: int | None) -> int:
     """Prints which files are missing and whether no page was kept, and returns the exit status.
 
     Args:
@@ -41,7 +40,7 @@ def corpus_status(options: argparse.Namespace, manifest: Mapping[str, Any], allo
     return report_nothing_kept(options, Recipe.from_json(manifest["recipe"]), manifest["counts"]) or missing
 
 
-def report_nothing_kept(options: argparse.Namespace, recipe: "Recipe", counts: Mapping[str, int]) -> int:
+def report_nothing_kept(options: TerminalOptions, recipe: "Recipe", counts: Mapping[str, int]) -> int:
     """Prints a warning where no page was kept, and returns the exit status: 4, or 0 where there are pages."""
     from c4pipe.report.funnel import nothing_kept
 
@@ -51,7 +50,7 @@ def report_nothing_kept(options: argparse.Namespace, recipe: "Recipe", counts: M
     return NOTHING_KEPT if warning else 0
 
 
-def report_missing(options: argparse.Namespace, missing: Sequence[Mapping[str, str]], allowed: int | None) -> int:
+def report_missing(options: TerminalOptions, missing: Sequence[Mapping[str, str]], allowed: int | None) -> int:
     """Prints which files are missing, and returns the exit status: 3, or 0 where none is or `--max-missing` is given.
 
     Args:
