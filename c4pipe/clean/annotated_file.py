@@ -3,7 +3,7 @@
 import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from c4pipe.clean.annotation_columns import annotated_schema
-from c4pipe.clean.work_file import checked_annotation, utf8_size
+from c4pipe.clean.work_file import CrawlName, ListDigests, StoredRecipe, check_fingerprint, utf8_size
 from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import DamagedFileError, UsageError
-from c4pipe.io import schema
 from c4pipe.io.atomic import AtomicFile, make_folder, naming
 from c4pipe.io.parquet_footer import open_parquet, sign_footer
 from c4pipe.io.paths import StoragePath
+from c4pipe.io.records import FileName, from_json, parse_json, shown, to_json
 from c4pipe.recipes.recipe import Recipe
 
 VERSION = 1
@@ -52,17 +52,17 @@ class AnnotatedHeader:
         crawl: the crawl that the WET file names (`wet.crawl_name`); "" where it names none.
     """
 
-    source: str
+    source: FileName
     source_bytes: int
     ends_sha256: str
-    recipe: Recipe
+    recipe: StoredRecipe
     fingerprint: str
-    lists: Mapping[str, str]
+    lists: ListDigests
     language_labels: int
     c4pipe: str
     rows: int
     damage: Mapping[str, int]
-    crawl: str
+    crawl: CrawlName
 
 
 class AnnotatedWriter:
@@ -108,8 +108,8 @@ class AnnotatedWriter:
             damage={name: number for name, number in sorted(counts.items()) if name.startswith(_OF_FILE)},
             crawl=crawl,
         )
-        values = {each.name: getattr(header, each.name) for each in fields(header)} | {"recipe": self._recipe.to_json()}
-        self._writer.add_key_value_metadata({HEADER_KEY: json.dumps({"version": VERSION, **values}).encode()})
+        values = {"version": VERSION, **to_json(header)}
+        self._writer.add_key_value_metadata({HEADER_KEY: json.dumps(values).encode()})
         with naming(self._path):
             self._writer.close()
             sign_footer(self._file.path)
@@ -158,18 +158,19 @@ def _open(path: StoragePath) -> tuple[pq.ParquetFile, AnnotatedHeader]:
         metadata = file.metadata.metadata or {}
         if HEADER_KEY not in metadata or not is_signed:
             raise _damaged(f"{path} is no annotated file: c4pipe clean --annotate did not write it")
-        values = schema.parse_json(metadata[HEADER_KEY], schema.record({"version": schema.anything}))
-        if values["version"] != VERSION:
+        values = from_json(dict, parse_json(metadata[HEADER_KEY]))
+        if values.get("version") != VERSION:
             raise UsageError(
-                f"{path} has version {schema.shown(values['version'])} of annotated files, and this c4pipe reads "
+                f"{path} has version {shown(values.get('version'))} of annotated files, and this c4pipe reads "
                 f"version {VERSION}: another release of c4pipe wrote it; annotate its input file again, in a new folder"
             )
-        recipe = checked_annotation(values, file.metadata.num_rows)
-        if not file.schema_arrow.equals(annotated_schema(recipe, values["language_labels"])):
+        header = from_json(AnnotatedHeader, values)
+        if file.metadata.num_rows != header.rows:
+            raise ValueError("its rows are not those of its header")
+        check_fingerprint(values)
+        if not file.schema_arrow.equals(annotated_schema(header.recipe, header.language_labels)):
             raise ValueError("its columns are not those of its header")
-    return file, AnnotatedHeader(
-        **{each.name: values[each.name] for each in fields(AnnotatedHeader)} | {"recipe": recipe}
-    )
+    return file, header
 
 
 @contextlib.contextmanager

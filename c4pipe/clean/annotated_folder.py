@@ -1,16 +1,17 @@
 """Annotated folders: a file for each WET file, and a manifest that is written when all of them are there."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from c4pipe.clean.annotated_file import AnnotatedHeader, read_annotated_header
 from c4pipe.clean.annotation_columns import annotated_schema
+from c4pipe.clean.missing import Missing
 from c4pipe.errors import UsageError
-from c4pipe.io import schema
 from c4pipe.io.checked_json import read_checked_json, write_checked_json
 from c4pipe.io.paths import StoragePath, list_names, storage_path
+from c4pipe.io.records import FileName, choice
 from c4pipe.recipes.recipe import Recipe
 
 MANIFEST = "_annotated.json"
@@ -21,25 +22,26 @@ MOST_LABELS = 20
 
 _HEADERS_AT_ONCE = 16
 _VERSION = 1
-_FILE = schema.record(
-    {
-        "name": schema.FILE_NAME,
-        "bytes": schema.whole(),
-        "ends_sha256": schema.text(),
-        "pages": schema.whole(),
-    }
-)
-_MISSING = schema.record({"name": schema.FILE_NAME, "path": schema.text(), "error": schema.text()})
-_MANIFEST = schema.record(
-    {
-        "version": schema.choice(_VERSION),
-        "recipe": schema.record({}),
-        "fingerprint": schema.text(),
-        "language_labels": schema.whole(),
-        "files": schema.sequence(_FILE),
-        "missing": schema.sequence(_MISSING),
-    }
-)
+
+
+class AnnotatedFile(TypedDict):
+    """An annotated file: the name of its WET file, the size of that and the digest of its ends, and its pages."""
+
+    name: FileName
+    bytes: int
+    ends_sha256: str
+    pages: int
+
+
+class AnnotatedManifest(TypedDict):
+    """What the manifest of an annotated folder holds, besides `columns`."""
+
+    version: Annotated[int, choice(_VERSION)]
+    recipe: dict[str, Any]
+    fingerprint: str
+    language_labels: int
+    files: Sequence[AnnotatedFile]
+    missing: Sequence[Missing]
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ def check_annotated(annotate: Annotate, recipe: Recipe, fingerprint: str) -> Non
         )
 
 
-def _described(manifest: Mapping[str, Any]) -> str:
+def _described(manifest: AnnotatedManifest) -> str:
     name = str(manifest["recipe"].get("name", ""))[:100]
     return f"{name!a} ({manifest['fingerprint']}; {manifest['language_labels']} language labels)".replace("'", "")
 
@@ -109,7 +111,7 @@ def check_annotated_file(annotate: Annotate, source: str, fingerprint: str, ends
 
 
 def write_manifest(
-    annotate: Annotate, recipe: Recipe, fingerprint: str, sources: Sequence[str], missing: Iterable[Mapping[str, str]]
+    annotate: Annotate, recipe: Recipe, fingerprint: str, sources: Sequence[str], missing: Iterable[Missing]
 ) -> None:
     """Writes the manifest of an annotated folder; the files that an earlier manifest lists stay in it.
 
@@ -125,9 +127,10 @@ def write_manifest(
     folder = storage_path(annotate.folder)
     with ThreadPoolExecutor(_HEADERS_AT_ONCE, thread_name_prefix="headers") as pool:
         headers = list(pool.map(read_annotated_header, map(annotate.path, sources)))
-    earlier = read_manifest(folder) or {"files": (), "missing": ()}
-    files = {each["name"]: each for each in (*earlier["files"], *map(_file, headers))}
-    absent = {each["name"]: dict(each) for each in (*earlier["missing"], *missing) if each["name"] not in files}
+    earlier = read_manifest(folder)
+    earlier_files, earlier_missing = (earlier["files"], earlier["missing"]) if earlier else ((), ())
+    files = {each["name"]: each for each in (*earlier_files, *map(_file, headers))}
+    absent = {each["name"]: each for each in (*earlier_missing, *missing) if each["name"] not in files}
     columns = [{"name": each.name, "type": str(each.type)} for each in annotated_schema(recipe, annotate.labels)]
     write_checked_json(
         folder / MANIFEST,
@@ -143,7 +146,7 @@ def write_manifest(
     )
 
 
-def _file(header: AnnotatedHeader) -> dict[str, Any]:
+def _file(header: AnnotatedHeader) -> AnnotatedFile:
     return {
         "name": header.source,
         "bytes": header.source_bytes,
@@ -152,6 +155,6 @@ def _file(header: AnnotatedHeader) -> dict[str, Any]:
     }
 
 
-def read_manifest(folder: StoragePath) -> dict[str, Any] | None:
+def read_manifest(folder: StoragePath) -> AnnotatedManifest | None:
     """Returns the manifest of an annotated folder; None where there is none. Raises DamagedFileError, OSError."""
-    return read_checked_json(folder / MANIFEST, _MANIFEST)
+    return read_checked_json(folder / MANIFEST, AnnotatedManifest)

@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from c4pipe.cli.console import MISSING, NOTHING_KEPT, new_table, note, printer, say
 from c4pipe.display.units import format_count
@@ -11,10 +11,12 @@ from c4pipe.display.units import format_count
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from c4pipe.clean.missing import Missing
+    from c4pipe.corpus.manifest import Manifest
     from c4pipe.recipes.recipe import Recipe
 
 
-def print_corpus(options: argparse.Namespace, manifest: Mapping[str, Any], seconds: float) -> None:
+def print_corpus(options: argparse.Namespace, manifest: "Manifest", seconds: float) -> None:
     """Prints the funnel of a corpus and where the corpus is, unless `--quiet` is given."""
     if options.quiet:
         return
@@ -27,7 +29,7 @@ def print_corpus(options: argparse.Namespace, manifest: Mapping[str, Any], secon
     say(console, f"corpus: {options.output} ({format_count(len(shards), 'file')}, {size}, {seconds:,.1f} s)")
 
 
-def corpus_status(options: argparse.Namespace, manifest: Mapping[str, Any], allowed: int | None) -> int:
+def corpus_status(options: argparse.Namespace, manifest: "Manifest", allowed: int | None) -> int:
     """Prints which files are missing and whether no page was kept, and returns the exit status.
 
     Args:
@@ -51,7 +53,7 @@ def report_nothing_kept(options: argparse.Namespace, recipe: "Recipe", counts: M
     return NOTHING_KEPT if warning else 0
 
 
-def report_missing(options: argparse.Namespace, missing: Sequence[Mapping[str, str]], allowed: int | None) -> int:
+def report_missing(options: argparse.Namespace, missing: Sequence["Missing"], allowed: int | None) -> int:
     """Prints which files are missing, and returns the exit status: 3, or 0 where none is or `--max-missing` is given.
 
     Args:

@@ -7,7 +7,6 @@ import hashlib
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow.compute as pc
 
@@ -20,7 +19,6 @@ from c4pipe.display.safe_text import safe_json
 from c4pipe.errors import UsageError
 from c4pipe.filters.domains import host_of
 from c4pipe.filters.spans import U64
-from c4pipe.io import schema
 from c4pipe.io.atomic import write_text
 from c4pipe.io.checked_json import decode_checked_json, encode_checked_json
 from c4pipe.io.json_file import read_json
@@ -28,28 +26,16 @@ from c4pipe.io.paths import StoragePath
 from c4pipe.recipes import blocked_lists
 from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.recipes.robots_list import RobotsList
-from c4pipe.report.html_page import TOGETHER
+from c4pipe.report.data import OPT_OUTS_VERSION, TOGETHER, OptOuts
 from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep
 
 NAME = "opt_outs.json"
-FORMAT, VERSION = "c4pipe opt-outs", 1
+FORMAT = "c4pipe opt-outs"
 
 _HOSTS = 30  # in the report: those with most pages that are refused
 _HOSTS_OF_SHARD = 1_000
-_TOTAL = schema.record({"pages": schema.whole(), "bytes": schema.whole()})
-_HOST = schema.record({"host": schema.text(), "pages": schema.whole(), "bytes": schema.whole()})
-_CONTENT = schema.record(
-    {
-        "version": schema.whole(VERSION, VERSION),
-        "manifest": schema.DIGEST,
-        "lists": schema.mapping(schema.text(), schema.DIGEST),
-        "refused": schema.mapping(schema.text(), _TOTAL),
-        "hosts": schema.sequence(_HOST),
-        "hosts_cut": schema.flag,
-    }
-)
 
 Sums = dict[str, tuple[int, int]]
 """Pages and bytes by name."""
@@ -95,9 +81,9 @@ def count_opt_outs(corpus: Corpus, folder: StoragePath, lists: Path, runner: Run
         with progress.show("opt-outs", folder, lambda: (0.0, words)):
             scan.run(runner, progress)
         refused, hosts, cut = _add_up(scan.parts())
-    content = {
+    content: OptOuts = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": OPT_OUTS_VERSION,
         "manifest": corpus.digest,
         "lists": found.digests,
         "refused": {name: {"pages": pages, "bytes": size} for name, (pages, size) in refused.items()},
@@ -110,16 +96,16 @@ def count_opt_outs(corpus: Corpus, folder: StoragePath, lists: Path, runner: Run
     write_text(folder / NAME, safe_json(content, indent=1) + "\n")
 
 
-def read_opt_outs(folder: StoragePath) -> dict[str, Any]:
-    """Returns the content of a corpus' `opt_outs.json`; empty where it is of another corpus or there is none.
+def read_opt_outs(folder: StoragePath) -> OptOuts | None:
+    """Returns the content of a corpus' `opt_outs.json`; None where it is of another corpus or there is none.
 
     Raises UsageError where the file can't be used.
     """
-    content = read_json(folder / NAME, _CONTENT)
+    content = read_json(folder / NAME, OptOuts)
     if content is None:
-        return {}
+        return None
     digest = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
-    return content if content["manifest"] == digest else {}
+    return content if content["manifest"] == digest else None
 
 
 class _CountOptOuts(ScanStep[Shard, Counts]):
@@ -153,7 +139,7 @@ class _CountOptOuts(ScanStep[Shard, Counts]):
 
     def read(self, part: StoragePath, item: Shard) -> Counts:
         """Returns the counts of a shard."""
-        values = decode_checked_json(part.read_bytes(), part)
+        values = decode_checked_json(part.read_bytes(), part, dict)
         return values["refused"], values["hosts"], values["hosts_cut"]
 
     def _reasons(self, url: str, agents: Sequence[str]) -> Iterable[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from c4pipe.clean import annotated_folder
 from c4pipe.clean.annotated_folder import annotated_path
+from c4pipe.clean.missing import Missing
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.jobs.options import CleanOptions
@@ -25,7 +26,7 @@ class AnnotatedInputs:
 
     files: tuple[InputFile, ...]
     ends: Mapping[str, str]
-    missing: tuple[Mapping[str, str], ...]
+    missing: tuple[Missing, ...]
     extraction: str
 
 
@@ -61,7 +62,7 @@ def find_annotated(folders: Sequence[str]) -> AnnotatedInputs:
     """
     files: dict[str, InputFile] = {}
     ends: dict[str, str] = {}
-    missing: dict[str, Mapping[str, str]] = {}
+    missing: dict[str, Missing] = {}
     extractions: dict[str, StoragePath] = {}
     for name in folders:
         folder = storage_path(name)

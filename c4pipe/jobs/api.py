@@ -121,7 +121,7 @@ class CleanResult:
 
     path: StoragePath
     counts: Mapping[str, int]
-    missing: tuple[Mapping[str, str], ...]
+    missing: tuple["missing.Missing", ...]
 
 
 def build_corpus(

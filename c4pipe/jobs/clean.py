@@ -60,7 +60,7 @@ class CleanPlan:
     files: tuple[InputFile, ...]
     notes: tuple[str, ...] = ()
     ends: Mapping[str, str] = field(default_factory=dict)
-    absent: tuple[Mapping[str, str], ...] = ()
+    absent: tuple[missing.Missing, ...] = ()
 
     @cached_property
     def work(self) -> StoragePath:

@@ -4,12 +4,12 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from c4pipe.io.paths import storage_path
 from c4pipe.runners.progress import Progress, ProgressEvent
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.tokens.token_files import TokenFileOptions, write
+from c4pipe.tokens.token_manifest import TokenManifest
 from c4pipe.vocab.model import MODEL
 
 
@@ -23,7 +23,7 @@ class TokenFiles:
     """
 
     path: Path
-    manifest: Mapping[str, Any]
+    manifest: TokenManifest
 
 
 def write_token_files(

@@ -10,19 +10,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
-from c4pipe.corpus.manifest import MANIFEST, SHARD_PATH
+from c4pipe.corpus.manifest import MANIFEST, ShardPath
 from c4pipe.corpus.opened import Corpus, open_language
 from c4pipe.corpus.reader import Shard, read_shard
 from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
-from c4pipe.io import schema
 from c4pipe.io.atomic import clear_abandoned, make_folder, write_text
-from c4pipe.io.checked_json import read_checked_json, read_intact_json, write_checked_json
+from c4pipe.io.checked_json import read_intact_json, write_checked_json
 from c4pipe.io.json_file import read_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, list_names, remove_tree, storage_path
+from c4pipe.io.records import Digest, from_json
 from c4pipe.objectives.rows import Counts
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.runners.flow import Flow, Step
@@ -36,8 +36,23 @@ FORMAT, VERSION = "c4pipe tokens", 2
 
 _COUNTS, _OF = "_tokens", "of.json"  # the folder of counts until all are complete; what they are counts of
 _AT_ONCE = 32  # documents that are tokenized together
-_SHARD = schema.record({"path": SHARD_PATH, "documents": schema.whole(), "tokens": schema.whole()})
-_SHARDS = schema.record({"shards": schema.sequence(_SHARD)})
+
+
+class ShardTokens(TypedDict):
+    """The documents and tokens of a shard, with its path in the corpus."""
+
+    path: ShardPath
+    documents: int
+    tokens: int
+
+
+class _Identity(TypedDict):
+    manifest: Digest
+    vocabulary: Digest
+
+
+class _Shards(TypedDict):
+    shards: Sequence[ShardTokens]
 
 
 def count(corpus: StoragePath, model: StoragePath, runner: RunnerOptions, progress: Progress) -> dict[str, Any]:
@@ -76,7 +91,7 @@ def counted_totals(folder: StoragePath) -> dict[str, Any]:
 
     Raises UsageError where the file can't be read.
     """
-    content = read_json(folder / NAME)
+    content = read_json(folder / NAME, dict)
     if content is None:
         return {}
     digest = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
@@ -97,12 +112,12 @@ def sizes(documents: Iterable[Mapping[str, Any]], tokenizer: Tokenizer) -> Itera
 
 def _counted_before(
     folder: StoragePath, identity: Mapping[str, str], rows: Mapping[str, int]
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, ShardTokens]:
     """Returns the counts of shards in `tokens.json`, by path; none where the file is about another corpus.
 
     `rows` has the number of documents of each shard of the corpus by path.
     """
-    content = read_json(folder / NAME, schema.record({"manifest": schema.DIGEST, "vocabulary": schema.DIGEST}))
+    content = read_json(folder / NAME, _Identity)
     if content is None or content["manifest"] != identity["manifest"]:
         return {}
     if content["vocabulary"] != identity["vocabulary"]:
@@ -111,8 +126,7 @@ def _counted_before(
             f"{identity['vocabulary']}: give that vocabulary, or move the file away to count again"
         )
     try:
-        _SHARDS(content, "")
-        counts: dict[str, dict[str, Any]] = {each["path"]: each for each in content["shards"]}
+        counts = {each["path"]: each for each in from_json(_Shards, content)["shards"]}
         if unknown := [path for path, each in counts.items() if rows.get(path) != each["documents"]]:
             raise ValueError(f"{unknown[0][:200]!a} is no shard of the corpus with as many documents")
     except ValueError as error:
@@ -120,14 +134,14 @@ def _counted_before(
     return counts
 
 
-def _content(identity: Mapping[str, str], shards: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _content(identity: Mapping[str, str], shards: Mapping[str, ShardTokens]) -> dict[str, Any]:
     """Returns the content of `tokens.json`, given the counts of shards by path."""
     totals: dict[str, dict[str, dict[str, int]]] = {}
     for path in sorted(shards):
         language, _, name = path.partition("/")
         total = totals.setdefault(language, {}).setdefault(name.split("-")[1], {"documents": 0, "tokens": 0})
-        for unit in total:
-            total[unit] += shards[path][unit]
+        total["documents"] += shards[path]["documents"]
+        total["tokens"] += shards[path]["tokens"]
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -145,22 +159,18 @@ def _count(
     model: StoragePath,
     runner: RunnerOptions,
     progress: Progress,
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, ShardTokens]:
     """Writes a file with the counts of each shard, where there is none, and returns all counts by path."""
     counts = folder.absolute() / _COUNTS  # a worker may run in any folder
     is_link = isinstance(counts, Path) and counts.is_symlink()  # to a folder that is none of ours
-    if is_link or read_intact_json(counts / _OF) != identity:  # counts of another corpus or vocabulary
+    if is_link or read_intact_json(counts / _OF, dict) != identity:  # counts of another corpus or vocabulary
         remove_tree(counts)
         make_folder(counts)
         write_checked_json(counts / _OF, dict(identity))
     clear_abandoned(counts)
     targets = {path: counts / f"{path.replace('/', '-')}.json" for path in shards}
     existing = list_names(counts)
-    done = {
-        path
-        for path, target in targets.items()
-        if target.name in existing and read_intact_json(target, _of_shard(shards[path]))
-    }
+    done = {path for path, target in targets.items() if target.name in existing and _read_counts(target, shards[path])}
     tasks = [(shards[path], str(target)) for path, target in targets.items() if path not in done]
 
     def graph(flow: Flow) -> None:
@@ -172,7 +182,7 @@ def _count(
     if tasks:
         with progress.wait("tokens", counts, len(shards), written):
             run_job(graph, runner, len(tasks), progress.runs_as)
-    written_counts = {path: read_checked_json(target, _of_shard(shards[path])) for path, target in targets.items()}
+    written_counts = {path: _read_counts(target, shards[path]) for path, target in targets.items()}
     counted = {path: values for path, values in written_counts.items() if values is not None}
     if len(counted) < len(shards):
         missing = len(shards) - len(counted)
@@ -180,11 +190,10 @@ def _count(
     return counted
 
 
-def _of_shard(shard: Shard) -> schema.Check:
-    """Returns the check of the counts of a shard."""
-    return schema.record(
-        {"path": schema.choice(shard.path), "documents": schema.choice(shard.rows), "tokens": schema.whole()}
-    )
+def _read_counts(target: StoragePath, shard: Shard) -> ShardTokens | None:
+    """Returns the counts of a shard; None where they are not written, damaged, or those of another shard."""
+    counts = read_intact_json(target, ShardTokens)
+    return counts if counts and (counts["path"], counts["documents"]) == (shard.path, shard.rows) else None
 
 
 class _CountTokens(Step):

@@ -26,7 +26,7 @@ from c4pipe.io.parquet_footer import sign_footer
 from c4pipe.io.paths import list_names
 from c4pipe.runners.flow import Step
 from c4pipe.tokens.token_manifest import NPY, TokenSet
-from c4pipe.tokens.token_parts import Lengths, Part
+from c4pipe.tokens.token_parts import Lengths, Part, PartFigures
 
 DOCUMENT_ROWS = 1 << 16
 """The documents of a row group of the documents' file: what is read to find one, about 3 MB."""
@@ -90,7 +90,7 @@ class JoinParts(Step):
         return ()
 
 
-def _figures(parts: Sequence[Part], folder: Path) -> list[dict[str, Any]]:
+def _figures(parts: Sequence[Part], folder: Path) -> list[PartFigures]:
     """Returns the figures of all parts."""
     present = list_names(folder)
     figures = []
@@ -102,9 +102,9 @@ def _figures(parts: Sequence[Part], folder: Path) -> list[dict[str, Any]]:
     return figures
 
 
-def _join(task: JoinTask, parts: Sequence[Part], figures: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _join(task: JoinTask, parts: Sequence[Part], figures: Sequence[PartFigures]) -> dict[str, Any]:
     """Writes all files, and returns their figures."""
-    documents, tokens = (sum(each[name] for each in figures) for name in ("documents", "tokens"))
+    documents, tokens = sum(each["documents"] for each in figures), sum(each["tokens"] for each in figures)
     result: dict[str, Any] = {"documents": documents, "tokens": tokens}
     names = task.name.files(task.layout)
     length = task.length or 1
@@ -145,9 +145,7 @@ def _write_blocks(path: Path, blocks: Iterable[bytes]) -> str:
     return digest.hexdigest()
 
 
-def _write_ids(
-    path: Path, task: JoinTask, parts: Sequence[Part], figures: Sequence[dict[str, Any]], tokens: int
-) -> str:
+def _write_ids(path: Path, task: JoinTask, parts: Sequence[Part], figures: Sequence[PartFigures], tokens: int) -> str:
     """Writes the first `tokens` ids of all parts, for NumPy with a header."""
     dtype = np.dtype(task.dtype).newbyteorder("<")
 

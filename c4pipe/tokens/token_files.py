@@ -4,35 +4,37 @@ Two steps: each shard becomes a part, in parallel; then the parts of each langua
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.corpus.opened import Corpus, open_language
 from c4pipe.corpus.reader import Shard
 from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import LostDataError, UsageError
-from c4pipe.io import schema
 from c4pipe.io.atomic import clear_abandoned, make_folder, write_text
 from c4pipe.io.checked_json import read_intact_json, write_checked_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, list_names, remove_tree
+from c4pipe.io.records import shown
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner import check_runner, run_job
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.tokens.join_parts import JoinParts, JoinTask
 from c4pipe.tokens.token_manifest import (
-    FILES,
     FORMAT,
     LAYOUTS,
     NPY,
     VERSION,
+    TokenFile,
+    TokenManifest,
     TokenSet,
+    TokenTotals,
     check_sizes,
     dtype_of,
     read_token_manifest,
@@ -41,7 +43,10 @@ from c4pipe.tokens.token_parts import Part, WriteParts
 from c4pipe.vocab.model import load_model
 
 _PARTS, _OF = "_parts", "of.json"  # the folder of parts until all are joined; what they are parts of
-_SET = schema.record({"documents": schema.whole(), "tokens": schema.whole(), "files": FILES})
+
+
+class _SetFigures(TokenTotals):
+    files: Sequence[TokenFile]
 
 
 @dataclass(frozen=True)
@@ -118,7 +123,7 @@ class _Job:
         return {name for each in self.shards for name in each.files(self.options.layout)}
 
 
-def write(options: TokenFileOptions, progress: Progress) -> dict[str, Any]:
+def write(options: TokenFileOptions, progress: Progress) -> TokenManifest:
     """Writes the token files of a corpus, and returns the content of their manifest. Files that are complete stay.
 
     Args:
@@ -170,7 +175,7 @@ def _checked(options: TokenFileOptions) -> _Job:
     return _Job(options, corpus, identity, output)
 
 
-def _finished(job: _Job) -> dict[str, Any] | None:
+def _finished(job: _Job) -> TokenManifest | None:
     """Returns the manifest of a folder that is complete; None for one that is empty or was begun by the same job.
 
     Raises UsageError where the folder has something else, DamagedFileError where one of its files has another size.
@@ -181,12 +186,12 @@ def _finished(job: _Job) -> dict[str, Any] | None:
         if other or ("length" in manifest) != ("length" in job.identity):
             what = other[0] if other else "length"
             raise UsageError(
-                f"{job.output} has other token files ({what}: {schema.shown(manifest.get(what))}, and here "
-                f"{schema.shown(job.identity.get(what))}): give another folder"
+                f"{job.output} has other token files ({what}: {shown(manifest.get(what))}, and here "
+                f"{shown(job.identity.get(what))}): give another folder"
             )
         check_sizes(job.output, manifest)
         return manifest
-    begun = read_intact_json(job.parts / _OF)
+    begun = read_intact_json(job.parts / _OF, dict)
     if begun is not None and begun != job.identity:
         raise UsageError(
             f"{job.output} has the parts of other token files, whose run did not end: "
@@ -203,7 +208,7 @@ def _finished(job: _Job) -> dict[str, Any] | None:
 
 def _begin(job: _Job) -> None:
     """Makes the folder of parts ready."""
-    if job.parts.is_symlink() or read_intact_json(job.parts / _OF) is None:
+    if job.parts.is_symlink() or read_intact_json(job.parts / _OF, dict) is None:
         remove_tree(job.parts)
         make_folder(job.parts)
         write_checked_json(job.parts / _OF, dict(job.identity))
@@ -211,11 +216,11 @@ def _begin(job: _Job) -> None:
     clear_abandoned(job.output)
 
 
-def _joined(job: _Job) -> dict[TokenSet, dict[str, Any]]:
+def _joined(job: _Job) -> dict[TokenSet, _SetFigures]:
     """Returns the figures of the sets that are joined, by their notes, and whose files have the sizes of the note."""
     joined = {}
     for task in job.tasks:
-        figures = read_intact_json(task.note, _SET)
+        figures = read_intact_json(task.note, _SetFigures)
         if figures is None or figures["documents"] != sum(shard.rows for shard in task.shards):
             continue
         files = [(job.output / each["name"], each["bytes"]) for each in figures["files"]]
@@ -224,7 +229,7 @@ def _joined(job: _Job) -> dict[TokenSet, dict[str, Any]]:
     return joined
 
 
-def _run(job: _Job, progress: Progress) -> dict[TokenSet, dict[str, Any]]:
+def _run(job: _Job, progress: Progress) -> dict[TokenSet, _SetFigures]:
     """Writes the parts that are missing and joins them, and returns the figures of each set."""
     joined, present = _joined(job), list_names(job.parts)
     waiting = [task for task in job.tasks if task.name not in joined]
@@ -261,14 +266,14 @@ def _run(job: _Job, progress: Progress) -> dict[TokenSet, dict[str, Any]]:
     return {task.name: sets[task.name] for task in job.tasks}
 
 
-def _manifest(job: _Job, sets: Mapping[TokenSet, Mapping[str, Any]]) -> dict[str, Any]:
+def _manifest(job: _Job, sets: Mapping[TokenSet, _SetFigures]) -> TokenManifest:
     """Returns the content of the manifest."""
     totals: dict[str, dict[str, Any]] = {}
     for each, figures in sets.items():
         totals.setdefault(each.language, {})[each.split] = {
             name: value for name, value in figures.items() if name != "files"
         }
-    return {
+    values = {
         "format": FORMAT,
         "version": VERSION,
         **job.identity,
@@ -278,3 +283,4 @@ def _manifest(job: _Job, sets: Mapping[TokenSet, Mapping[str, Any]]) -> dict[str
         "files": [dict(file) for figures in sets.values() for file in figures["files"]],
         "versions": {"c4pipe": version("c4pipe"), "sentencepiece": version("sentencepiece")},
     }
+    return cast(TokenManifest, values)

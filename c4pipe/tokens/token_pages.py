@@ -2,10 +2,9 @@
 
 import bisect
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +15,7 @@ from c4pipe.corpus.reader import UNREADABLE
 from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.io.parquet_footer import open_parquet
-from c4pipe.tokens.token_manifest import NPY, TokenSet, read_token_manifest
+from c4pipe.tokens.token_manifest import NPY, TokenManifest, TokenSet, read_token_manifest
 
 _ENDS = (".bin", ".idx", ".npy", "_text_document", "_documents.parquet")
 
@@ -72,7 +71,7 @@ def find_pages(path: str | os.PathLike[str], number: int) -> list[DocumentPlace]
     return list(_between(file, "document", number, number + 1))
 
 
-def _open(path: Path) -> tuple[Path, dict[str, Any], TokenSet]:
+def _open(path: Path) -> tuple[Path, TokenManifest, TokenSet]:
     """Returns the folder of token files, their manifest, and the language and split that a path names."""
     folder = path if path.is_dir() else path.parent
     manifest = read_token_manifest(folder)
@@ -92,7 +91,7 @@ def _open(path: Path) -> tuple[Path, dict[str, Any], TokenSet]:
     return folder, manifest, sets[name]
 
 
-def _sets(language: str, splits: dict[str, Any]) -> Iterator[TokenSet]:
+def _sets(language: str, splits: Iterable[str]) -> Iterator[TokenSet]:
     return (TokenSet(language, split) for split in splits)
 
 

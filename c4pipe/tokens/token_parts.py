@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,6 @@ from isal import isal_zlib
 from c4pipe.corpus.reader import UNREADABLE, Shard, read_tables
 from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError
-from c4pipe.io import schema
 from c4pipe.io.atomic import AtomicFile, naming
 from c4pipe.io.checked_json import read_intact_json, write_checked_json
 from c4pipe.io.parquet_footer import open_parquet, sign_footer
@@ -26,6 +25,16 @@ Lengths = npt.NDArray[np.int32]
 
 _AT_ONCE = 256  # documents that are tokenized together; more take more memory and no less time
 _SCHEMA = pa.schema([pa.field("tokens", pa.int32(), nullable=False), pa.field("url", pa.string(), nullable=False)])
+
+
+class PartFigures(TypedDict):
+    """What is noted of a part when it is complete: its shard and its documents, tokens, bytes and CRC-32 of the ids."""
+
+    path: str
+    documents: int
+    tokens: int
+    bytes: int
+    crc32: int
 
 
 class Part:
@@ -43,25 +52,14 @@ class Part:
         self.shard = shard
         self.ids, self.documents, self.note = (folder / f"{name}.{end}" for end in ("ids", "documents", "json"))
 
-    @property
-    def _fields(self) -> schema.Check:
-        """The check of its note."""
-        return schema.record(
-            {
-                "path": schema.choice(self.shard.path),
-                "documents": schema.choice(self.shard.rows),
-                "tokens": schema.whole(),
-                "bytes": schema.whole(),
-                "crc32": schema.whole(),
-            }
-        )
-
-    def figures(self, present: set[str]) -> dict[str, Any] | None:
+    def figures(self, present: set[str]) -> PartFigures | None:
         """Returns the content of its note, given the names in its folder; None for a part that is to be written."""
         if not {self.ids.name, self.documents.name, self.note.name} <= present:
             return None
-        figures = read_intact_json(self.note, self._fields)
-        return figures if figures and self.ids.stat().st_size == figures["bytes"] else None
+        figures = read_intact_json(self.note, PartFigures)
+        if figures is None or (figures["path"], figures["documents"]) != (self.shard.path, self.shard.rows):
+            return None
+        return figures if self.ids.stat().st_size == figures["bytes"] else None
 
     def tables(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Yields columns of its documents, some rows at a time. Raises C4pipeError where they can't be read."""
@@ -80,7 +78,7 @@ class Part:
         arrays = [table["tokens"].to_numpy() for table in self.tables(["tokens"])]
         return np.concatenate(arrays) if arrays else np.zeros(0, np.int32)
 
-    def blocks(self, figures: dict[str, Any], size: int = 1 << 22) -> Iterator[bytes]:
+    def blocks(self, figures: PartFigures, size: int = 1 << 22) -> Iterator[bytes]:
         """Yields the bytes of its ids. Raises C4pipeError, after the last one, where they are not those of the note."""
         checksum = count = 0
         try:

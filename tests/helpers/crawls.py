@@ -2,6 +2,7 @@
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 from c4pipe.io.retry import NetworkOptions
 from c4pipe.jobs.build import build as run_build
@@ -49,7 +50,7 @@ def made_crawl(count: int) -> dict[str, bytes]:
     return {**files, f"crawl-data/{CRAWL}/wet.paths.gz": gzip.compress("\n".join(files).encode(), mtime=0)}
 
 
-def build(work: Path, output: Path, inputs: tuple[str, ...], url: str = "", **options: object) -> dict[str, object]:
+def build(work: Path, output: Path, inputs: tuple[str, ...], url: str = "", **options: object) -> Any:
     selection = Selection(source=url, network=QUICK)
     clean_options = CleanOptions(
         inputs=inputs,

@@ -419,7 +419,7 @@ def as_kept_lines(capture: Capture) -> KeptPage:
     )
 
 
-def run(work: Sequence[Path], output: Path, shards: int = 1, formats: tuple[str, ...] = ("parquet",)) -> Row:
+def run(work: Sequence[Path], output: Path, shards: int = 1, formats: tuple[str, ...] = ("parquet",)) -> Any:
     options = DedupOptions(tuple(work), output, formats, shards, RunnerOptions(workers=1))
     return dedup(plan_dedup(options), Progress())
 
