@@ -46,7 +46,7 @@ def table(rows: Mapping[str, Row]) -> list[str]:
 
 def text_cost(rows: Mapping[str, Row]) -> list[str]:
     """Returns CPU-hours a TB of text, for what builds a corpus; the size of the text is what `decode` printed."""
-    from c4pipe.display.units import format_cost
+    from c4pipe.io.words import format_cost
 
     decoded = rows.get("decode")
     if not isinstance(decoded, Measured):

@@ -146,7 +146,7 @@ def parse() -> argparse.Namespace:
 def main() -> int:
     """Measures, prints what was taken, and returns the exit status: 1 where something was not measured."""
     from c4pipe import read
-    from c4pipe.display.units import format_count
+    from c4pipe.io.words import format_count
 
     options, title = parse(), machine()
     compile_clone()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from c4pipe.inspect.overlap import FileOverlap, Match, Overlap, find_overlap
     from c4pipe.jobs.api import build_corpus, clean_files, dedup_files, explain_text, import_text
     from c4pipe.recipes.recipe import Recipe
-    from c4pipe.runners.progress import ProgressEvent
+    from c4pipe.runners.events import ProgressEvent
     from c4pipe.tokens import write_token_files
     from c4pipe.vocab import train_vocabulary
 
@@ -70,7 +70,7 @@ _MODULES = {
     "Match": "c4pipe.inspect.overlap",
     "Overlap": "c4pipe.inspect.overlap",
     "PageVerdict": "c4pipe.clean.verdicts",
-    "ProgressEvent": "c4pipe.runners.progress",
+    "ProgressEvent": "c4pipe.runners.events",
     "Recipe": "c4pipe.recipes.recipe",
     "RuleVerdict": "c4pipe.clean.verdicts",
     "build_corpus": "c4pipe.jobs.api",
@@ -81,7 +81,7 @@ _MODULES = {
     "import_text": "c4pipe.jobs.api",
     "open_corpus": "c4pipe.corpus.opened",
     "train_vocabulary": "c4pipe.vocab.job",
-    "write_token_files": "c4pipe.tokens.api",
+    "write_token_files": "c4pipe.tokens.files",
 }
 """The modules of the names that are imported when they are first used."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from c4pipe.display.units import format_number, format_size  # noqa: E402 - also in a clone that is not installed
+from c4pipe.io.words import format_number, format_size  # noqa: E402 - also in a clone that is not installed
 from c4pipe.jobs.plan import Cost, Plan, Sizes  # noqa: E402
 
 PAGE = ROOT / "docs" / "scale.md"

@@ -11,7 +11,7 @@ from c4pipe.beam.page_schema import Page
 from c4pipe.beam.stage_reports import REPORT, CountingFn, PageTransform
 from c4pipe.clean import page_source
 from c4pipe.errors import C4pipeError
-from c4pipe.io.retry import NetworkOptions
+from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.streams import InputOpener
 from c4pipe.jobs.options import CRAWL_KINDS, check_input_kind
 from c4pipe.runners.control_totals import Report

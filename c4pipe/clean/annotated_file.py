@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 
 from c4pipe.clean.annotation_columns import annotated_schema
 from c4pipe.clean.work_file import CrawlName, ListDigests, StoredRecipe, check_fingerprint, utf8_size
-from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import DamagedFileError, UsageError
-from c4pipe.io.atomic import AtomicFile, make_folder, naming
+from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
 from c4pipe.io.parquet_footer import open_parquet, sign_footer
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.records import FileName, from_json, parse_json, shown, to_json
+from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
 
 VERSION = 1
@@ -110,7 +110,7 @@ class AnnotatedWriter:
         )
         values = {"version": VERSION, **to_json(header)}
         self._writer.add_key_value_metadata({HEADER_KEY: json.dumps(values).encode()})
-        with naming(self._path):
+        with name_os_errors(self._path):
             self._writer.close()
             sign_footer(self._file.path)
         self._file.publish()
@@ -125,7 +125,7 @@ class AnnotatedWriter:
     def _flush(self) -> None:
         if self._held:
             arrays = [pa.array([row.get(field.name) for row in self._held], field.type) for field in self._schema]
-            with naming(self._path):
+            with name_os_errors(self._path):
                 self._writer.write_table(pa.table(arrays, self._schema))
             self._held, self._held_bytes = [], 0
 

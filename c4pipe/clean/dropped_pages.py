@@ -18,7 +18,7 @@ from c4pipe.clean.verdicts import Verdict
 from c4pipe.clean.work_file import utf8_size
 from c4pipe.errors import UsageError
 from c4pipe.filters.urls import normalise_url, url_key
-from c4pipe.io.atomic import AtomicFile, clear_abandoned, make_folder, naming
+from c4pipe.io.atomic import AtomicFile, clear_abandoned, make_folder, name_os_errors
 from c4pipe.io.paths import StoragePath, list_names, storage_path
 
 DROPPED_FOLDER = "_dropped"
@@ -170,14 +170,14 @@ class DroppedWriter:
         if self._held:
             columns = zip(*self._held, strict=True)
             arrays = [pa.array(values, field.type) for values, field in zip(columns, SCHEMA, strict=True)]
-            with naming(self._target):
+            with name_os_errors(self._target):
                 self._writer.write_table(pa.table(arrays, SCHEMA))
             self._held, self._held_bytes = [], 0
 
     def finish(self) -> None:
         """Completes the file and gives it its name; an older file of that name is replaced."""
         self._flush()
-        with naming(self._target):
+        with name_os_errors(self._target):
             self._writer.close()
         self._file.publish()
 

@@ -15,9 +15,9 @@ from typing import Any
 from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.verdicts import LineVerdict, PageVerdict, Verdict
-from c4pipe.display.excerpts import URL_SIZE, Excerpt, excerpt, short
 from c4pipe.io.checked_json import read_checked_json, write_checked_json
 from c4pipe.io.paths import StoragePath
+from c4pipe.io.words import URL_SIZE, Excerpt, excerpt, short
 from c4pipe.wet.page import Page
 
 FILES = 64

@@ -15,18 +15,18 @@ from c4pipe.clean.examples import CleanExamples
 from c4pipe.clean.operations import Operation
 from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.page_source import AnnotatedSource, CrawlSource, PageSource
+from c4pipe.clean.progress import NoteWriter, PositionWriter, SlowLimits, SlowWatch
 from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.text_source import ParquetSource
 from c4pipe.clean.verdicts import DROPPED_LANGUAGE, Verdict
 from c4pipe.clean.work_file import KeptPage, WorkWriter, work_schema
-from c4pipe.clean.worker_notes import NoteWriter, PositionWriter, SlowLimits, SlowWatch
 from c4pipe.filters import minhash
 from c4pipe.filters.minhash import U16
 from c4pipe.filters.spans import U64, page_hashes, span_hashes
 from c4pipe.filters.urls import capture_hash, is_validation, page_key
-from c4pipe.io.byte_stream import ByteStream
+from c4pipe.io.downloads import ByteStream
 from c4pipe.io.paths import StoragePath
-from c4pipe.io.web_path import WebPath
+from c4pipe.io.streams import WebPath
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.recipes.rules import RULES
@@ -77,7 +77,7 @@ class WetFileCleaner:
 
         The quarantine file, the examples, and the files of dropped and annotated pages appear before it. Where the file
         or a page takes far longer than its size explains, a note appears in the folder of the target (see
-        `worker_notes`).
+        `NoteWriter`).
 
         Args:
             stream: the WET file, gzipped or not, at its start; or a file of text that is not Parquet.

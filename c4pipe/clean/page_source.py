@@ -7,10 +7,10 @@ from c4pipe.clean.annotated_file import AnnotatedHeader, annotated_rows, read_an
 from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.known_facts import KnownFacts
 from c4pipe.clean.operations import Operation
-from c4pipe.clean.worker_notes import PositionWriter
-from c4pipe.io.byte_stream import ByteStream
-from c4pipe.io.ends_digest import EndsDigest
+from c4pipe.clean.progress import PositionWriter
+from c4pipe.io.downloads import ByteStream
 from c4pipe.io.paths import StoragePath
+from c4pipe.io.streams import EndsDigest
 from c4pipe.wet.crawl_name import FIRST_PIECE, crawl_name
 from c4pipe.wet.damage import Damage
 from c4pipe.wet.page import Page

@@ -9,15 +9,13 @@ from c4pipe.clean import missing
 from c4pipe.clean.annotated_folder import Annotate
 from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.clean.file_cleaner import WetFileCleaner
-from c4pipe.clean.worker_notes import NoteWriter, PositionWriter
-from c4pipe.display.mistakes import error_reason
+from c4pipe.clean.progress import NoteWriter, PositionWriter
 from c4pipe.errors import C4pipeError
-from c4pipe.io.ends_digest import digest_ends
+from c4pipe.io.downloads import DownloadError, NetworkOptions
 from c4pipe.io.object_store import SCHEMES
 from c4pipe.io.paths import StoragePath, storage_path
-from c4pipe.io.retry import DownloadError, NetworkOptions
-from c4pipe.io.streams import InputOpener, is_url
-from c4pipe.io.web_path import WebPath
+from c4pipe.io.streams import InputOpener, WebPath, digest_ends, is_url
+from c4pipe.io.words import error_reason
 from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.flow import Step

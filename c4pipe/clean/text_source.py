@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping
 
 from c4pipe.clean.operations import Operation
-from c4pipe.clean.worker_notes import PositionWriter
-from c4pipe.display.mistakes import error_reason
+from c4pipe.clean.progress import PositionWriter
 from c4pipe.errors import C4pipeError
 from c4pipe.io.paths import StoragePath
-from c4pipe.io.web_path import WebPath
+from c4pipe.io.streams import WebPath
+from c4pipe.io.words import error_reason
 from c4pipe.wet.damage import Damage
 from c4pipe.wet.page import Page
 from c4pipe.wet.text_layout import TextLayout

@@ -19,7 +19,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.filters.duplicates import URL_ROW, Rows
 from c4pipe.filters.minhash import U16
@@ -28,6 +27,7 @@ from c4pipe.io.atomic import AtomicFile
 from c4pipe.io.parquet_footer import open_parquet, read_footer, sign_footer
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.records import Digest, FileName, choice, from_json, parse_json, shown, text, to_json
+from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.recipe_lists import LIST_NAMES
 from c4pipe.recipes.stored_recipe import check_recipe

@@ -7,8 +7,8 @@ from importlib.util import find_spec
 from typing import NoReturn
 
 from c4pipe.cli.parser import Parser
-from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import UsageError
+from c4pipe.io.words import suggestion
 from c4pipe.runners.runner_options import SPARK
 
 

@@ -4,7 +4,7 @@ import json
 import sys
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from c4pipe.display.safe_text import visible
+from c4pipe.io.words import visible
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from c4pipe.inspect.diff import Diff
-    from c4pipe.runners.progress import State
 
 
 def add_arguments(parser: Parser) -> None:
@@ -44,15 +43,17 @@ def run(options: argparse.Namespace) -> None:
     from c4pipe.cli.progress import make_progress
     from c4pipe.corpus.opened import open_corpus
     from c4pipe.inspect.diff import compare
+    from c4pipe.runners.events import Status
 
     first, second = open_corpus(options.first), open_corpus(options.second)
     pages_read: list[int] = []
     total = first.pages + second.pages
 
-    def look() -> "State":
-        return sum(pages_read) / max(1, total), f"{sum(pages_read):,} of {total:,} pages read"
+    def look() -> Status:
+        done = sum(pages_read)
+        return Status(done / max(1, total), f"{done:,} of {total:,} pages read", {"pages": done})
 
-    with make_progress(options).show("diff", Path(), look, lambda: {"pages": sum(pages_read)}):
+    with make_progress(options).show("diff", Path(), look):
         diff = compare(first, second, options.examples, pages_read.append)
     if options.json:
         print(json.dumps(diff.to_json(), indent=1))

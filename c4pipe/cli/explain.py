@@ -11,8 +11,8 @@ from c4pipe.cli import arguments
 from c4pipe.cli.console import new_table, printer, styled
 from c4pipe.cli.job_options import languages
 from c4pipe.cli.parser import Command, Parser
-from c4pipe.display.safe_text import visible
 from c4pipe.errors import UsageError
+from c4pipe.io.words import visible
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -10,8 +10,7 @@ from c4pipe.cli.console import note
 from c4pipe.cli.job_options import keep_dropped, refuse_job_file, start_workers, text_options
 from c4pipe.cli.outcome import corpus_status, print_corpus
 from c4pipe.cli.parser import Command, Parser
-from c4pipe.display.excerpts import short
-from c4pipe.display.units import format_count
+from c4pipe.io.words import format_count, short
 
 if TYPE_CHECKING:
     from c4pipe.io.paths import StoragePath

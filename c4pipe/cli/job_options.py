@@ -73,7 +73,7 @@ def clean_options(
     annotate: "Annotate | None" = None,
 ) -> "CleanOptions":
     """Returns the options of job 1. Raises UsageError for values that can't be used."""
-    from c4pipe.io.retry import NetworkOptions
+    from c4pipe.io.downloads import NetworkOptions
     from c4pipe.jobs.options import CleanOptions, bytes_per_worker
     from c4pipe.wet.inputs import COMMON_CRAWL, Selection, parse_slice
 

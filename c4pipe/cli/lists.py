@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from c4pipe.cli import arguments
 from c4pipe.cli.job_options import languages
 from c4pipe.cli.parser import Command, Parser
-from c4pipe.display.safe_text import visible
-from c4pipe.display.units import format_count
 from c4pipe.errors import UsageError
+from c4pipe.io.words import format_count, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

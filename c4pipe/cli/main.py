@@ -27,8 +27,8 @@ from c4pipe.cli.command_line import parse_command_line
 from c4pipe.cli.console import STOPPED, note, print_end
 from c4pipe.cli.parser import Parser
 from c4pipe.cli.parser import make_parser as make_parser_of
-from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.io.words import error_reason
 from c4pipe.jobs.logs import log_to
 from c4pipe.runners.worker import lighten
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from c4pipe.cli.console import MISSING, NOTHING_KEPT, new_table, note, printer, say
-from c4pipe.display.units import format_count
+from c4pipe.io.words import format_count
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from c4pipe.cli import arguments
 from c4pipe.cli.console import new_table, printer, styled
 from c4pipe.cli.parser import Command, Parser, whole_number
-from c4pipe.display.units import format_count
+from c4pipe.io.words import format_count
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

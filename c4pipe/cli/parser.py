@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from c4pipe.cli.console import endings_sentence
-from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import UsageError
+from c4pipe.io.words import suggestion
 
 
 class Parser(argparse.ArgumentParser):

@@ -10,15 +10,8 @@ from c4pipe.cli import arguments
 from c4pipe.cli.console import MISSING, new_table, note, printer, say
 from c4pipe.cli.job_options import clean_options
 from c4pipe.cli.parser import Command, Parser, whole_number
-from c4pipe.display.units import (
-    format_core_time,
-    format_cost,
-    format_count,
-    format_duration,
-    format_number,
-    format_size,
-)
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.io.words import format_core_time, format_cost, format_count, format_duration, format_number, format_size
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -61,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     from c4pipe.jobs.clean import plan_clean
     from c4pipe.jobs.options import CRAWL_KINDS, check_input_kind
     from c4pipe.jobs.plan import ASSUMPTIONS, Plan, make_plan
-    from c4pipe.runners.progress import Progress
+    from c4pipe.runners.events import Progress
 
     check_input_kind(options.input_kind, CRAWL_KINDS)
     formats = parse_formats(options.format)

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from typing import IO, TYPE_CHECKING
 
 from c4pipe.cli.console import note, printer
-from c4pipe.display.safe_text import visible
-from c4pipe.display.units import format_clock
-from c4pipe.runners.progress import Progress, ProgressEvent
+from c4pipe.io.words import format_clock, visible
+from c4pipe.runners.events import Progress, ProgressEvent
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -7,7 +7,7 @@ from rich.progress import Progress
 from rich.segment import Segment
 from rich.text import Text
 
-from c4pipe.display.safe_text import visible
+from c4pipe.io.words import visible
 
 
 class SafeConsole(Console):

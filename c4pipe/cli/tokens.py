@@ -10,8 +10,8 @@ from c4pipe.cli import arguments
 from c4pipe.cli.console import new_table, printer, say, styled
 from c4pipe.cli.job_options import refuse_job_file, runner_options
 from c4pipe.cli.parser import Command, Parser, whole_number
-from c4pipe.display.units import format_count
 from c4pipe.errors import UsageError
+from c4pipe.io.words import format_count
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -114,13 +114,13 @@ def _write_files(options: argparse.Namespace) -> None:
     from c4pipe.cli.progress import make_progress
     from c4pipe.corpus.manifest import MANIFEST
     from c4pipe.io.paths import storage_path
-    from c4pipe.tokens import token_files
+    from c4pipe.tokens import files
 
     if options.output is None:
         raise UsageError("--format needs a folder for the files: name it with --output")
     started = time.monotonic()
     output = storage_path(options.output)
-    file_options = token_files.TokenFileOptions(
+    file_options = files.TokenFileOptions(
         corpus=options.corpus,
         model=_model(options),
         output=output,
@@ -129,7 +129,7 @@ def _write_files(options: argparse.Namespace) -> None:
         runner=runner_options(options),
     )
     complete = (output / MANIFEST).exists()
-    manifest = token_files.write(file_options, make_progress(options))
+    manifest = files.write(file_options, make_progress(options))
     if options.quiet:
         return
     console = printer(sys.stdout)
@@ -141,7 +141,7 @@ def _write_files(options: argparse.Namespace) -> None:
 
 def _find(options: argparse.Namespace) -> None:
     """Prints which pages a document or a row of token files comes from."""
-    from c4pipe.tokens.token_pages import find_pages
+    from c4pipe.tokens.folder import find_pages
 
     console = printer(sys.stdout)
     for place in find_pages(options.corpus, options.find):

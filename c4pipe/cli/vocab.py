@@ -8,7 +8,7 @@ from c4pipe.cli import arguments
 from c4pipe.cli.console import printer, say
 from c4pipe.cli.job_options import refuse_job_file, runner_options
 from c4pipe.cli.parser import Command, Parser, decimal_number, whole_number
-from c4pipe.display.units import format_count
+from c4pipe.io.words import format_count
 
 
 def add_arguments(parser: Parser) -> None:

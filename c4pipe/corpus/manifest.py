@@ -11,11 +11,11 @@ from c4pipe.clean.missing import Missing
 from c4pipe.clean.verdicts import DROPPED_LANGUAGE
 from c4pipe.corpus.layout import MAX_SHARDS, Layout
 from c4pipe.corpus.writer import FORMATS, shard_name
-from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.filters.fasttext_model import LANGUAGE
 from c4pipe.io import json_file
 from c4pipe.io.records import Digest, FileName, choice, from_json, parse_json, shown, text, whole
+from c4pipe.io.words import error_reason
 from c4pipe.recipes.stored_recipe import check_recipe
 from c4pipe.runners.control_totals import TOTALS_PREFIX, Report, add_reports
 

@@ -15,11 +15,11 @@ from c4pipe.corpus.layout import Layout, ShardId
 from c4pipe.corpus.manifest import Manifest
 from c4pipe.corpus.reader import CorpusPath, Shard, check_size, corpus_path, format_of
 from c4pipe.corpus.writer import FORMATS
-from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import UsageError
 from c4pipe.io import json_file
 from c4pipe.io.paths import StoragePath, file_sizes
-from c4pipe.io.web_path import WebPath
+from c4pipe.io.streams import WebPath
+from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]+)*")

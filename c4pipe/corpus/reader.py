@@ -22,11 +22,11 @@ from isal import igzip, isal_zlib
 from c4pipe.corpus import tfrecord
 from c4pipe.corpus.layout import ShardId
 from c4pipe.corpus.writer import FORMATS, SCHEMA
-from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError
 from c4pipe.io.parquet_footer import open_parquet
 from c4pipe.io.paths import StoragePath, storage_path
-from c4pipe.io.web_path import WebPath
+from c4pipe.io.streams import WebPath
+from c4pipe.io.words import error_reason
 
 CorpusPath = StoragePath | WebPath
 """A folder or file that can be read, wherever it is."""

@@ -20,11 +20,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from c4pipe.corpus import tfrecord
-from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import UsageError
-from c4pipe.io.atomic import AtomicFile, make_folder, naming
+from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
 from c4pipe.io.parquet_footer import sign_footer
 from c4pipe.io.paths import StoragePath
+from c4pipe.io.words import suggestion
 
 STRINGS = ("url", "text", "timestamp", "language")
 PROBABILITY = "language_probability"
@@ -246,7 +246,7 @@ class ShardWriter:
     def write(self, table: pa.Table) -> None:
         """Appends rows to every file; ValueError as in TableWriter.write."""
         for name, _, writer in self._open:
-            with naming(self._folder / name):
+            with name_os_errors(self._folder / name):
                 writer.write(table)
         self._rows += table.num_rows
 
@@ -254,7 +254,7 @@ class ShardWriter:
         with self._undo as undo:
             if kind is None:
                 for name, _, writer in self._open:
-                    with naming(self._folder / name):
+                    with name_os_errors(self._folder / name):
                         writer.close()
                 self.files = [self._seal(name, file.path) for name, file, _ in self._open]
                 for name, file, _ in self._open:

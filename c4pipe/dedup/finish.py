@@ -28,11 +28,11 @@ from c4pipe.dedup.removals import JOINED, REPEAT, Removals, joined_copies, most_
 from c4pipe.dedup.shuffle import STALE_ROW
 from c4pipe.dedup.step import REPORT, DedupPlan, DedupStep, files_of, rows_of, step_report
 from c4pipe.dedup.write import write_shard
-from c4pipe.display.excerpts import excerpt
 from c4pipe.filters.duplicates import Rows
 from c4pipe.filters.language import UNKNOWN
 from c4pipe.filters.spans import remove_spans, units_of
 from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.words import excerpt
 from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.recipe_lists import Lists

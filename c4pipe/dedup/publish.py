@@ -12,12 +12,11 @@ from c4pipe.dedup import removals
 from c4pipe.dedup.near_pages import NEAR_SHUFFLES
 from c4pipe.dedup.publishers import STAGING, publisher, read_draft
 from c4pipe.dedup.shuffle import SHUFFLES
-from c4pipe.display.excerpts import short
-from c4pipe.display.units import format_count
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io import lock
 from c4pipe.io.atomic import write_text
 from c4pipe.io.paths import StoragePath, file_sizes, list_names, remove_tree
+from c4pipe.io.words import format_count, short
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.wording import parameter_text
 from c4pipe.report import card, html_page

@@ -15,12 +15,12 @@ from typing import Any, Protocol, TypedDict
 
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus.manifest import Manifest, ShardPath
-from c4pipe.display.safe_text import safe_json
 from c4pipe.errors import UsageError
 from c4pipe.io import json_file
 from c4pipe.io.atomic import clear_abandoned, make_folder, move, sync, write_text
 from c4pipe.io.paths import RemotePath, StoragePath, list_names, remove_tree
 from c4pipe.io.records import from_json, parse_json
+from c4pipe.io.words import safe_json
 
 STAGING = "_building"
 """The folder, inside the output, that holds the files of a corpus that is not complete yet."""

@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 from c4pipe.clean.work_file import row_groups
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.survivors import Places
-from c4pipe.display.excerpts import short
 from c4pipe.errors import C4pipeError
 from c4pipe.filters.duplicates import Rows
 from c4pipe.filters.spans import U64, cut, span_hashes, unit_hashes, units_of
 from c4pipe.io.atomic import write_bytes
 from c4pipe.io.paths import StoragePath, parquet_source
+from c4pipe.io.words import short
 from c4pipe.report.profile import domains
 
 MOVED_SPANS = "moved_spans.parquet"

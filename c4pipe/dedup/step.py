@@ -3,14 +3,8 @@
 Reports (counts and control totals) are data beside the rows, since the counters of runners count retried work twice.
 """
 
-import contextlib
-import os
-import struct
-import uuid
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,49 +13,11 @@ import numpy.typing as npt
 from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.corpus.layout import Layout
 from c4pipe.dedup import shuffle
+from c4pipe.dedup.progress import StepTally
 from c4pipe.filters.duplicates import Rows
 from c4pipe.runners import control_totals
 from c4pipe.runners.flow import Step
 from c4pipe.runners.spill import Spill
-
-_COUNT = struct.Struct("<Q")
-_ENDING = ".tally"
-
-
-class StepTally:
-    """Counts pages for one step in one worker."""
-
-    def __init__(self, folder: str, step: str) -> None:
-        """Takes the spill folder, empty if there is none, and the name of the step."""
-        self._path = Path(folder) / f"{step}-{uuid.uuid4().hex}{_ENDING}" if folder else None
-        self._file: int | None = None
-        self._pages = 0
-
-    def add(self, pages: int) -> None:
-        """Adds a number of pages. A count that can't be written is left out: it is for the eye alone."""
-        self._pages += pages
-        if self._path is None:
-            return
-        with contextlib.suppress(OSError):  # a full disk: the step itself reports it
-            if self._file is None:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-                self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-            os.pwrite(self._file, _COUNT.pack(self._pages), 0)
-
-    def close(self) -> None:
-        """Closes the file, which stays."""
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
-
-
-def read_tallies(folder: str) -> Counter[str]:
-    """Returns the pages that all workers have handled, by step."""
-    pages = Counter[str]()
-    for path in Path(folder).glob(f"*{_ENDING}") if folder else ():
-        with contextlib.suppress(FileNotFoundError, struct.error):  # it begins just now, or the job has ended
-            pages[path.name.partition("-")[0]] += _COUNT.unpack(path.read_bytes())[0]
-    return pages
 
 
 def moves_keepers(span: Mapping[str, Any]) -> bool:
@@ -179,7 +135,7 @@ class DedupStep(RowStep):
     """A step that knows the whole plan of job 2."""
 
     tallied: tuple[str, ...] = ()
-    """What the step tallies for the progress of the job, by the names that `dedup_progress` knows."""
+    """What the step tallies for the progress of the job, by the names that `dedup/progress.py` knows."""
 
     def __init__(self, plan: DedupPlan) -> None:
         super().__init__(plan.spill)

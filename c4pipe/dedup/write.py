@@ -13,9 +13,9 @@ from c4pipe.corpus.layout import Layout
 from c4pipe.corpus.writer import SCHEMA, ShardWriter
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.publishers import publisher
-from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError
 from c4pipe.io.paths import StoragePath
+from c4pipe.io.words import error_reason
 from c4pipe.report.profile import Profiler
 from c4pipe.runners import control_totals
 

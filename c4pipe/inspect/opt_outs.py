@@ -14,8 +14,6 @@ from c4pipe.clean.url_lists import UrlLists
 from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.corpus.opened import Corpus
 from c4pipe.corpus.reader import Shard, read_tables
-from c4pipe.display.excerpts import short
-from c4pipe.display.safe_text import safe_json
 from c4pipe.errors import UsageError
 from c4pipe.filters.domains import host_of
 from c4pipe.filters.spans import U64
@@ -23,11 +21,12 @@ from c4pipe.io.atomic import write_text
 from c4pipe.io.checked_json import decode_checked_json, encode_checked_json
 from c4pipe.io.json_file import read_json
 from c4pipe.io.paths import StoragePath
+from c4pipe.io.words import safe_json, short
 from c4pipe.recipes import blocked_lists
 from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.recipes.robots_list import RobotsList
 from c4pipe.report.data import OPT_OUTS_VERSION, TOGETHER, OptOuts
-from c4pipe.runners.progress import Progress
+from c4pipe.runners.events import Progress, Status
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep
 
@@ -77,8 +76,8 @@ def count_opt_outs(corpus: Corpus, folder: StoragePath, lists: Path, runner: Run
             {f"{number:06}.json": shard for number, shard in enumerate(shards)},
             lambda written, total: "the runner ended without counting the pages of the corpus",
         )
-        words = f"reading {len(shards):,} shards, {corpus.pages:,} pages"
-        with progress.show("opt-outs", folder, lambda: (0.0, words)):
+        status = Status(0.0, f"reading {len(shards):,} shards, {corpus.pages:,} pages")
+        with progress.show("opt-outs", folder, lambda: status):
             scan.run(runner, progress)
         refused, hosts, cut = _add_up(scan.parts())
     content: OptOuts = {

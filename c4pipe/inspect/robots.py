@@ -14,19 +14,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.display.mistakes import error_reason
-from c4pipe.display.units import format_count
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.robots import REFUSE_ALL, encode_rules, parse_robots, resource_url
 from c4pipe.filters.urls import url_key
 from c4pipe.io.atomic import AtomicFile, make_folder
+from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, remove_tree
-from c4pipe.io.retry import NetworkOptions
 from c4pipe.io.streams import InputOpener
+from c4pipe.io.words import error_reason, format_count
 from c4pipe.recipes import blocked_lists
 from c4pipe.recipes.robots_list import RobotsWriter
-from c4pipe.runners.progress import Progress
+from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep
 from c4pipe.wet.inputs import InputFile, Selection, find_inputs

@@ -30,7 +30,7 @@ class AtomicFile:
     def publish(self) -> None:
         """Moves the file to its target and replaces an existing one. Raises OSError, which names the target."""
         if isinstance(self._target, Path):
-            with naming(self._target):
+            with name_os_errors(self._target):
                 sync(self.path)
                 self.path.replace(self._target)
                 sync(self._target.parent)
@@ -76,7 +76,7 @@ def move(path: Path, target: Path) -> None:
 
 
 @contextlib.contextmanager
-def naming(path: StoragePath) -> Iterator[None]:
+def name_os_errors(path: StoragePath) -> Iterator[None]:
     """Gives the errors of the system, such as a full disk, the name of the file that they are about."""
     try:
         yield
@@ -95,7 +95,7 @@ def write_bytes(target: StoragePath, data: bytes) -> None:
     """Writes a file that appears complete or not at all. Raises OSError."""
     file = AtomicFile(target)
     try:
-        with naming(target), file.path.open("xb") as opened:
+        with name_os_errors(target), file.path.open("xb") as opened:
             opened.write(data)
         file.publish()
     finally:

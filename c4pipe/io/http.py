@@ -9,17 +9,20 @@ A server can send anything, as slowly as it likes. Whatever it sends, the downlo
 of the file or with a DownloadError.
 """
 
+import contextlib
 import email.utils
 import http.client
+import io
+import socket
 import time
+from collections.abc import Iterator
+from contextvars import ContextVar
 from importlib.metadata import version
 from typing import Any
 
 import urllib3
 
-from c4pipe.io.byte_stream import DownloadStream
-from c4pipe.io.connections import deadline
-from c4pipe.io.retry import DownloadError, NetworkOptions, OnWait, RetryPolicy
+from c4pipe.io.downloads import DownloadError, DownloadStream, NetworkOptions, OnWait
 
 _USER_AGENT = f"c4pipe/{version('c4pipe')}"
 _BUSY = (403, 408, 425, 429, 500, 502, 503, 504)
@@ -29,11 +32,7 @@ _CONNECT_SECONDS = 30.0
 
 
 class Download(DownloadStream):
-    """The bytes of the file behind a URL, in order, over one connection as long as it lasts.
-
-    Attributes:
-        length: the bytes of the whole file; None before the first read, and where the server does not say.
-    """
+    """The bytes of the file behind a URL, over one connection as long as it lasts."""
 
     def __init__(
         self,
@@ -44,23 +43,17 @@ class Download(DownloadStream):
         size: int | None = None,
         on_wait: OnWait | None = None,
     ) -> None:
-        """Takes a URL and, for a part of the file, the offset of its first byte and its size in bytes."""
-        self._url = url
+        """Takes a URL, the pool of its connection, and what `DownloadStream` takes."""
+        super().__init__(url, network, first, size, on_wait)
         self._pool = pool
-        self._stall_seconds = network.stall_seconds
-        self._retry = RetryPolicy(url, network, on_wait)
-        self._response: Any = None
-        self._offset = first  # of the next byte to return
-        self._end = None if size is None else first + size
         self._skip = 0  # bytes that a server without ranges sends again
-        self.length: int | None = None
         self._version: str | None = None
 
     def read(self, size: int) -> bytes:
         """Returns at most `size` bytes; none at the end. Raises DownloadError where the file can't be read."""
         while self._end is None or self._offset < self._end:
             try:
-                if self._response is None and not self._connect():
+                if self._source is None and not self._connect():
                     continue
                 with deadline(self._retry.deadline):
                     data = self._read(size if self._end is None else min(size, self._end - self._offset))
@@ -75,19 +68,13 @@ class Download(DownloadStream):
             self._pause(f"it ended after {self._offset:,} of {self.length:,} bytes")
         return b""
 
-    def close(self) -> None:
-        """Closes the connection."""
-        if self._response is not None:
-            self._response.close()
-            self._response = None
-
     def _read(self, size: int) -> bytes:
         while self._skip:
-            skipped = self._response.read(min(self._skip, 1 << 20))
+            skipped = self._source.read(min(self._skip, 1 << 20))
             if not skipped:
                 return b""
             self._skip -= len(skipped)
-        data: bytes = self._response.read(size)
+        data: bytes = self._source.read(size)
         self._offset += len(data)
         return data
 
@@ -107,7 +94,7 @@ class Download(DownloadStream):
         except DownloadError:
             response.close()
             raise
-        self._response = response
+        self._source = response
         return True
 
     def _accept(self, response: Any) -> None:
@@ -129,7 +116,7 @@ class Download(DownloadStream):
         Its bytes are those that are stored: a content encoding is not undone, since offsets count stored bytes, and
         what follows a damaged gzip member would be lost.
         """
-        timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=self._stall_seconds)
+        timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=self._network.stall_seconds)
         with deadline(self._retry.deadline):
             return self._pool.request(
                 "GET",
@@ -141,10 +128,6 @@ class Download(DownloadStream):
                 retries=False,
                 redirect=False,
             )
-
-    def _pause(self, reason: str, min_seconds: float = 0.0) -> None:
-        self.close()
-        self._retry.pause(reason, min_seconds)
 
 
 def _span(response: Any, url: str) -> tuple[int, int | None]:
@@ -182,3 +165,78 @@ def _reason(error: BaseException) -> str:
     while isinstance(error, urllib3.exceptions.HTTPError) and (error.__cause__ or error.__context__):
         error = error.__cause__ or error.__context__ or error
     return f"{type(error).__name__} {error}".strip()
+
+
+_DEADLINE: ContextVar[float] = ContextVar("_DEADLINE", default=float("inf"))
+
+
+@contextlib.contextmanager
+def deadline(moment: float) -> Iterator[None]:
+    """Lets all reads of this thread from a pool's connections end at a moment of `time.monotonic`, by TimeoutError."""
+    token = _DEADLINE.set(moment)
+    try:
+        yield
+    finally:
+        _DEADLINE.reset(token)
+
+
+def make_pool() -> urllib3.PoolManager:
+    """Returns a pool of a few connections, which one worker uses for all its downloads."""
+    pool = urllib3.PoolManager(num_pools=4, maxsize=2)
+    pool.pool_classes_by_scheme = {"http": _HTTPPool, "https": _HTTPSPool}
+    return pool
+
+
+class _SocketReader(io.RawIOBase):
+    """The bytes that a socket receives, until the deadline."""
+
+    def __init__(self, connection: socket.socket, raw: Any) -> None:
+        super().__init__()
+        self._connection = connection
+        self._raw = raw
+        self._timeout = connection.gettimeout() or float("inf")  # for the next byte
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        left = _DEADLINE.get() - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the server sends too slowly")
+        seconds = min(self._timeout, left)
+        self._connection.settimeout(seconds if seconds < float("inf") else None)
+        size: int | None = self._raw.readinto(buffer)
+        return size
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _Response(http.client.HTTPResponse):
+    def __init__(self, sock: socket.socket, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(sock, *arguments, **keywords)
+        buffered: Any = self.fp
+        self.fp = io.BufferedReader(_SocketReader(sock, buffered.detach()))
+        self._timeout = sock.gettimeout() or float("inf")
+
+    def begin(self) -> None:
+        """Reads the status and the headers, all of them within the timeout."""
+        with deadline(min(_DEADLINE.get(), time.monotonic() + self._timeout)):
+            super().begin()
+
+
+class _HTTPConnection(urllib3.connection.HTTPConnection):
+    response_class = _Response
+
+
+class _HTTPSConnection(urllib3.connection.HTTPSConnection):
+    response_class = _Response
+
+
+class _HTTPPool(urllib3.HTTPConnectionPool):
+    ConnectionCls = _HTTPConnection
+
+
+class _HTTPSPool(urllib3.HTTPSConnectionPool):
+    ConnectionCls = _HTTPSConnection

@@ -4,11 +4,11 @@ import errno
 import stat
 from pathlib import Path
 
-from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import RemotePath, StoragePath
 from c4pipe.io.records import Record, from_json, parse_json
-from c4pipe.io.web_path import WebPath
+from c4pipe.io.streams import WebPath
+from c4pipe.io.words import error_reason
 
 MOST_BYTES = 1 << 28
 """The size of the largest JSON file that is read: the manifest of 100,000 inputs and a million shards is smaller."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from c4pipe.errors import UsageError
-from c4pipe.io.atomic import make_folder, naming
+from c4pipe.io.atomic import make_folder, name_os_errors
 from c4pipe.io.paths import StoragePath
 
 NAME = ".lock"
@@ -34,7 +34,7 @@ def only_run(folder: StoragePath) -> Iterator[None]:
     make_folder(folder)
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(held(folder / NAME))
+            stack.enter_context(file_lock(folder / NAME))
         except BlockingIOError as error:
             raise UsageError(
                 f"another run of c4pipe ({error}) is at work in {folder}: wait until it ends, or give another folder"
@@ -43,7 +43,7 @@ def only_run(folder: StoragePath) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def held(path: Path, wait: bool = False) -> Iterator[None]:
+def file_lock(path: Path, wait: bool = False) -> Iterator[None]:
     """Locks a lock file, whose folder must exist.
 
     Args:
@@ -56,14 +56,14 @@ def held(path: Path, wait: bool = False) -> Iterator[None]:
     while True:
         with os.fdopen(_open(path), "r+", encoding="utf-8", errors="replace") as file:
             try:
-                with naming(path):
+                with name_os_errors(path):
                     fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             except BlockingIOError:
                 file.seek(0)
                 raise BlockingIOError(file.read(200).strip() or "another process") from None
             if not _is_same_file(path, file.fileno()):  # the last holder removed it while we waited
                 continue
-            with naming(path):
+            with name_os_errors(path):
                 file.truncate(0)
                 file.write(f"process {os.getpid()} on {socket.gethostname()}")
                 file.flush()

@@ -7,17 +7,17 @@ role. `AWS_ENDPOINT_URL` names an S3 server other than Amazon's, `STORAGE_EMULAT
 import functools
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from pyarrow import ArrowInvalid, fs
 
-from c4pipe.io.byte_stream import DownloadStream
-from c4pipe.io.hdfs import Hdfs
-from c4pipe.io.retry import DownloadError, NetworkOptions, OnWait, RetryPolicy
+from c4pipe.io.downloads import DownloadError, DownloadStream, NetworkOptions, RetryPolicy
+
+T = TypeVar("T")
 
 SCHEMES = ("s3://", "gs://", "hdfs://")
 """The beginnings of URLs that are read and written through Arrow."""
@@ -31,6 +31,7 @@ _FINAL = re.compile(
     r"ACCESS_DENIED|NO_SUCH_BUCKET|INVALID_ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH|HTTP status (?:30[0-9]|401|403|404)"
     r"|Bucket '.*' not found|Not a regular file|CLASSPATH|libjvm|libhdfs|HDFS connection failed"
 )
+_MISSING = "there is no such object or folder"
 _DEFAULT_REGION = "us-east-1"
 # S3's library follows a redirect to any host and sends the session token along, except in this region. It signs
 # requests for this one as for the default region.
@@ -39,32 +40,12 @@ _FINAL_ERRORS = (ArrowInvalid, FileExistsError, NotADirectoryError, PermissionEr
 
 
 class ObjectDownload(DownloadStream):
-    """The bytes of an object or of a part of it, in order.
+    """The bytes of an object, which must stay the same while it is read."""
 
-    Attributes:
-        length: the bytes of the whole object; None before the first read.
-    """
-
-    def __init__(
-        self,
-        url: str,
-        network: NetworkOptions,
-        first: int = 0,
-        size: int | None = None,
-        on_wait: OnWait | None = None,
-    ) -> None:
-        """Takes a URL and, for a part of the object, the offset of its first byte and its size in bytes."""
-        self._url = url
-        self._network = network
-        self._retry = RetryPolicy(url, network, on_wait)
-        self._file: Any = None
-        self._offset = first  # of the next byte to request
-        self._end = None if size is None else first + size
-        self._buffer = b""
-        self._buffer_offset = 0  # of the next byte to return, in the buffer
-        self._version: Any = None  # the store's metadata of the object, with its ETag
-        self._unverified = False  # whether bytes were read since the version was last compared
-        self.length: int | None = None
+    _buffer = b""
+    _buffer_offset = 0  # of the next byte to return, in the buffer
+    _version: Any = None  # the store's metadata of the object, with its ETag
+    _unverified = False  # whether bytes were read since the version was last compared
 
     def read(self, size: int) -> bytes:
         """Returns at most `size` bytes; none at the end. Raises DownloadError where the object can't be read."""
@@ -73,12 +54,6 @@ class ObjectDownload(DownloadStream):
         data = self._buffer[self._buffer_offset : self._buffer_offset + size]
         self._buffer_offset += len(data)
         return data
-
-    def close(self) -> None:
-        """Closes the object."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
 
     def _fetch(self) -> bytes:
         while True:
@@ -89,7 +64,7 @@ class ObjectDownload(DownloadStream):
                         return b""
                     self.close()
                     continue
-                data: bytes = self._file.read_at(min(_BLOCK, end - self._offset), self._offset)
+                data: bytes = self._source.read_at(min(_BLOCK, end - self._offset), self._offset)
                 if data:
                     self._offset += len(data)
                     self._unverified = True
@@ -98,16 +73,15 @@ class ObjectDownload(DownloadStream):
                 reason = f"it ended after {self._offset:,} of {length:,} bytes"
             except (OSError, ArrowInvalid) as error:
                 reason = transient_reason(error, self._url)
-            self.close()
-            self._retry.pause(reason)
+            self._pause(reason)
 
     def _open(self) -> tuple[int, int]:
         """Opens the object if it is not open. Returns its length and the offset where the requested part ends."""
-        if self._file is None:
+        if self._source is None:
             store = file_system(self._url, self._network.stall_seconds)
-            self._file = store.open_input_file(path_of(self._url))
+            self._source = store.open_input_file(path_of(self._url))
             self._unverified = False
-        length, version = self._file.size(), self._file.metadata()
+        length, version = self._source.size(), self._source.metadata()
         if self.length is not None and (length, version) != (self.length, self._version):
             raise DownloadError(f"{self._url}: the file changed while it was read")
         self.length, self._version = length, version
@@ -120,21 +94,30 @@ def list_objects(url: str, network: NetworkOptions) -> Iterator[tuple[str, int]]
     Raises DownloadError where the folder does not exist or can't be listed.
     """
     scheme, bucket, _ = _parts(url)
-    for info in _list(url, network):
+    if not bucket and scheme != "hdfs":
+        raise DownloadError(f"{url}: the URL names no bucket")
+    selector = fs.FileSelector(path_of(url).rstrip("/") or "/", recursive=True)
+    network = replace(network, tries=min(_LISTING_TRIES, network.tries))
+    try:
+        infos = retried(url, network, lambda store, _: store.get_file_info(selector))
+    except FileNotFoundError:
+        raise DownloadError(f"{url}: {_MISSING}") from None
+    for info in infos:
         if info.type == fs.FileType.File:
             yield f"{scheme}://{info.path if scheme != 'hdfs' else bucket + info.path}", info.size
 
 
-def _list(url: str, network: NetworkOptions) -> list[fs.FileInfo]:
-    scheme, bucket, _ = _parts(url)
-    if not bucket and scheme != "hdfs":
-        raise DownloadError(f"{url}: the URL names no bucket")
-    selector = fs.FileSelector(path_of(url).rstrip("/") or "/", recursive=True)
-    retry = RetryPolicy(url, replace(network, tries=min(_LISTING_TRIES, network.tries)))
+def retried(url: str, network: NetworkOptions, operation: Callable[[fs.FileSystem, str], T], tries: int = 1) -> T:
+    """Calls a function with the file system and the path of a URL until it succeeds, and returns its result.
+
+    Raises FileNotFoundError as the function does, DownloadError where another try is useless or none is left.
+    """
+    retry = RetryPolicy(url, network)
     while True:
         try:
-            infos: list[fs.FileInfo] = file_system(url, network.stall_seconds).get_file_info(selector)
-            return infos
+            return operation(file_system(url, network.stall_seconds, tries), path_of(url))
+        except FileNotFoundError:
+            raise
         except (OSError, ArrowInvalid) as error:
             reason = transient_reason(error, url)
         retry.pause(reason)
@@ -145,7 +128,7 @@ def transient_reason(error: Exception, url: str) -> str:
     if isinstance(error, DownloadError):
         raise error
     if isinstance(error, FileNotFoundError):
-        raise DownloadError(f"{url}: there is no such object or folder") from None
+        raise DownloadError(f"{url}: {_MISSING}") from None
     message = str(error).partition("\n")[0]
     if isinstance(error, _FINAL_ERRORS) or _FINAL.search(message):
         raise DownloadError(f"{url}: {message}") from None
@@ -192,3 +175,61 @@ def path_of(url: str) -> str:
     """Returns the path of an object in its file system. It begins with the bucket, except in HDFS."""
     scheme, bucket, path = _parts(url)
     return path if scheme == "hdfs" else bucket + path
+
+
+class Hdfs:
+    """The methods of `pyarrow.fs.FileSystem` that c4pipe uses. A path that does not exist raises FileNotFoundError."""
+
+    def __init__(self, bucket: str) -> None:
+        """Takes `host:port`, or "" for the HDFS that Hadoop's configuration names. Raises OSError."""
+        if not os.environ.get("CLASSPATH"):  # without it, the process crashes
+            raise OSError("CLASSPATH must name Hadoop's jars (hadoop classpath --glob); libhdfs reads it")
+        # Without -Xrs, the Java machine that starts here would handle Ctrl-C itself.
+        os.environ["LIBHDFS_OPTS"] = f"{os.environ.get('LIBHDFS_OPTS', '')} -Xrs".strip()
+        self._fs: Any = fs.FileSystem.from_uri(f"hdfs://{bucket}/")[0] if bucket else fs.HadoopFileSystem("default")
+
+    def get_file_info(self, query: Any) -> Any:
+        """Returns the `pyarrow.fs.FileInfo` of a path, or a list of them for a `pyarrow.fs.FileSelector`."""
+        # For a path, and where a missing folder is allowed, Arrow reports every error of HDFS as "not found".
+        if isinstance(query, fs.FileSelector):
+            try:
+                return self._fs.get_file_info(fs.FileSelector(query.base_dir, recursive=query.recursive))
+            except FileNotFoundError:
+                if query.allow_not_found:
+                    return []
+                raise
+        info = self._fs.get_file_info(query)
+        if info.type == fs.FileType.NotFound:
+            try:
+                self._fs.get_file_info(fs.FileSelector(query))
+            except FileNotFoundError:
+                return info
+            raise OSError("HDFS answered first that the path does not exist, and then that it exists")
+        return info
+
+    def _check(self, path: str) -> None:
+        if self.get_file_info(path).type == fs.FileType.NotFound:
+            raise FileNotFoundError(path)
+
+    def open_input_file(self, path: str) -> Any:
+        """Opens a file for reading."""
+        self._check(path)  # else Java prints its stack
+        return self._fs.open_input_file(path)
+
+    def open_output_stream(self, path: str, compression: str | None) -> Any:
+        """Opens a file for writing."""
+        return self._fs.open_output_stream(path, compression=compression)
+
+    def move(self, path: str, target: str) -> None:
+        """Renames a file and replaces an existing one."""
+        self._fs.move(path, target)
+
+    def delete_file(self, path: str) -> None:
+        """Removes a file."""
+        self._check(path)
+        self._fs.delete_file(path)
+
+    def delete_dir(self, path: str) -> None:
+        """Removes a folder and everything in it."""
+        self._check(path)
+        self._fs.delete_dir(path)

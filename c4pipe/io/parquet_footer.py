@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from c4pipe.io.paths import StoragePath
-from c4pipe.io.web_path import WebPath
+from c4pipe.io.streams import WebPath
 
 _MARK = b"SHA-256 of the footer:"
 _SIGN_BYTES = len(_MARK) + 32

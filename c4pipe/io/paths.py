@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from c4pipe.errors import UsageError
-from c4pipe.io.ranged_file import RangedFile
-from c4pipe.io.retry import DownloadError, NetworkOptions, RetryPolicy
+from c4pipe.io.downloads import DownloadError, NetworkOptions, RangedFile
 
 if TYPE_CHECKING:
     from pyarrow import fs
@@ -27,23 +26,20 @@ _NETWORK = NetworkOptions(tries=6)  # about half a minute, because a person may 
 _TRIES = 3  # of the store's own library, within each try of ours
 
 T = TypeVar("T")
+U = TypeVar("U", bound="UrlPath")
 
 
 @dataclass(frozen=True)
-class RemotePath:
-    """A folder or file in an object store: the methods of `pathlib.Path` that c4pipe uses, for a URL.
-
-    Folders exist as soon as a file is in them. A request that fails is repeated; every method can raise OSError in the
-    end.
-    """
+class UrlPath:
+    """A folder or file behind a URL: the methods of `pathlib.Path` that read its parts."""
 
     url: str
 
     def __str__(self) -> str:
         return self.url
 
-    def __truediv__(self, name: str) -> "RemotePath":
-        return RemotePath(f"{self.url}/{name}")
+    def __truediv__(self: U, name: str) -> U:
+        return type(self)(f"{self.url}/{name}")
 
     @property
     def name(self) -> str:
@@ -51,13 +47,21 @@ class RemotePath:
         return self.url.rpartition("/")[2]
 
     @property
-    def parent(self) -> "RemotePath":
+    def parent(self: U) -> U:
         """The folder that contains this one."""
-        return RemotePath(self.url.rpartition("/")[0])
+        return type(self)(self.url.rpartition("/")[0])
+
+
+class RemotePath(UrlPath):
+    """A folder or file in an object store: the methods of `pathlib.Path` that c4pipe uses, for a URL.
+
+    Folders exist as soon as a file is in them. A request that fails is repeated; every method can raise OSError in the
+    end.
+    """
 
     def with_name(self, name: str) -> "RemotePath":
         """Returns the path with another name in the same folder."""
-        return RemotePath(f"{self.url.rpartition('/')[0]}/{name}")
+        return self.parent / name
 
     def absolute(self) -> "RemotePath":
         """Returns this path: a URL means the same everywhere."""
@@ -65,20 +69,12 @@ class RemotePath:
 
     def _do(self, operation: "Callable[[fs.FileSystem, str], T]") -> T:
         """Calls a function with file system and path until it succeeds or the tries are used up."""
-        from pyarrow import ArrowInvalid
+        from c4pipe.io.object_store import retried
 
-        from c4pipe.io.object_store import file_system, path_of, transient_reason
-
-        retry = RetryPolicy(self.url, _NETWORK)
         try:
-            while True:
-                try:
-                    return operation(file_system(self.url, _NETWORK.stall_seconds, _TRIES), path_of(self.url))
-                except FileNotFoundError:
-                    raise FileNotFoundError(f"{self.url}: there is no such file or bucket") from None
-                except (OSError, ArrowInvalid) as error:
-                    reason = transient_reason(error, self.url)
-                retry.pause(reason)
+            return retried(self.url, _NETWORK, operation, _TRIES)
+        except FileNotFoundError:
+            raise FileNotFoundError(f"{self.url}: there is no such file or bucket") from None
         except DownloadError as error:  # a DownloadError is for inputs, which may be missing
             raise OSError(str(error)) from None
 

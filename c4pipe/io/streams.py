@@ -1,20 +1,32 @@
-"""Opens inputs: files, URLs of web servers and object stores, and the cache in front of these."""
+"""Opens inputs: files, and URLs of web servers and object stores, with a cache for downloads.
+
+The cache is a folder of downloaded files: complete, verified, and shared by all runs that name it.
+"""
 
 import contextlib
+import hashlib
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
-from c4pipe.io.byte_stream import ByteStream, DownloadStream
-from c4pipe.io.cache import cached
+from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
+from c4pipe.io.downloads import ByteStream, DownloadError, DownloadStream, NetworkOptions, OnWait, RangedFile
+from c4pipe.io.lock import file_lock
 from c4pipe.io.object_store import SCHEMES, ObjectDownload
-from c4pipe.io.retry import DownloadError, NetworkOptions, OnWait
+from c4pipe.io.paths import UrlPath
 
 if TYPE_CHECKING:
     import urllib3
+
+_READ_SIZE = 1 << 20  # bytes of a file
+_FETCH_SIZE = 1 << 18  # bytes of a download: progress is told after each
+_LONGEST = 240  # characters of a cached file's name, with room for ".sha256": file systems allow 255 bytes
+_END_BYTES = 512 * 1024  # of a digest of ends
 
 OnFetched = Callable[[int, int | None], None]
 """Gets the number of bytes of a file that have arrived, and the bytes of the whole file where the server says it."""
@@ -45,7 +57,7 @@ class InputOpener:
 
     @cached_property
     def _pool(self) -> "urllib3.PoolManager":
-        from c4pipe.io.connections import make_pool
+        from c4pipe.io.http import make_pool
 
         return make_pool()
 
@@ -60,12 +72,12 @@ class InputOpener:
         """
         cache = self._network.cache
         if is_url(path) and cache is None:
-            with self._limited(path, max_size) as stream:
+            with self._watched(path, max_size) as stream:
                 yield stream
             return
         local = Path(path)
         if cache and is_url(path):
-            local = cached(cache, path, lambda: self._limited(path, max_size, on_fetched))
+            local = cached(cache, path, lambda: self._watched(path, max_size, on_fetched))
         with local.open("rb") as file:
             yield file
 
@@ -87,10 +99,10 @@ class InputOpener:
             return b"".join(iter(lambda: download.read(1 << 20), b""))
 
     @contextlib.contextmanager
-    def _limited(self, url: str, max_size: int | None, on_fetched: OnFetched | None = None) -> Iterator[ByteStream]:
+    def _watched(self, url: str, limit: int | None, on_fetched: OnFetched | None = None) -> Iterator[ByteStream]:
         with self._download(url) as download:
-            stream: ByteStream = _WatchedStream(download, on_fetched) if on_fetched else download
-            yield stream if max_size is None else _LimitedStream(stream, url, max_size)
+            is_watched = limit is not None or on_fetched is not None
+            yield _WatchedStream(download, url, limit, on_fetched) if is_watched else download
 
     def _download(self, url: str, first: int = 0, size: int | None = None) -> AbstractContextManager[DownloadStream]:
         if url.startswith(SCHEMES):
@@ -101,27 +113,149 @@ class InputOpener:
 
 
 class _WatchedStream:
-    """A download that tells how far it is."""
+    """A download that tells how far it is, and ends by DownloadError where it has more bytes than a limit."""
 
-    def __init__(self, stream: ByteStream, on_fetched: OnFetched) -> None:
-        self._stream, self._on_fetched, self._size = stream, on_fetched, 0
-
-    def read(self, size: int) -> bytes:
-        data = self._stream.read(size)
-        self._size += len(data)
-        self._on_fetched(self._size, stream_length(self._stream))
-        return data
-
-
-class _LimitedStream:
-    """A stream that ends by DownloadError where it has more bytes than a limit."""
-
-    def __init__(self, stream: ByteStream, url: str, limit: int) -> None:
-        self._stream, self._url, self._limit, self._size = stream, url, limit, 0
+    def __init__(self, stream: DownloadStream, url: str, limit: int | None, on_fetched: OnFetched | None) -> None:
+        self._stream, self._url, self._limit, self._on_fetched, self._size = stream, url, limit, on_fetched, 0
 
     def read(self, size: int) -> bytes:
         data = self._stream.read(size)
         self._size += len(data)
-        if self._size > self._limit:
+        if self._on_fetched:
+            self._on_fetched(self._size, self._stream.length)
+        if self._limit is not None and self._size > self._limit:
             raise DownloadError(f"{self._url}: it is larger than {self._limit:,} bytes")
         return data
+
+
+def cached(folder: Path, url: str, download: Callable[[], AbstractContextManager[ByteStream]]) -> Path:
+    """Returns the path of a URL's file in the cache; downloads it first where it is missing or damaged.
+
+    The SHA-256 of each file is in a file beside it and is checked each time. If several processes need the same file,
+    one downloads it and the others wait.
+
+    Args:
+        folder: the cache.
+        url: the URL, which gives the file its place in the cache.
+        download: opens the download.
+
+    Raises what the download raises, and OSError where the cache can't be written.
+    """
+    path = folder.joinpath(*(_file_name(part) for part in url.replace("://", "/", 1).split("/")))
+    digest = path.with_name(f"{path.name}.sha256")
+    label = hashlib.sha256(path.name.encode()).hexdigest()[:16]  # for a name that may have 255 bytes itself
+    with name_os_errors(path):
+        make_folder(path.parent)
+        with file_lock(path.with_name(f".{label}.lock"), wait=True):
+            if not _is_intact(path, digest):
+                for abandoned in path.parent.glob(f".{label}.*.tmp"):  # by a run that was killed
+                    abandoned.unlink()
+                _save(download, path, digest, label)
+    return path
+
+
+def _save(download: Callable[[], AbstractContextManager[ByteStream]], path: Path, digest: Path, label: str) -> None:
+    """Writes a download into a file, and its SHA-256 into another one that gets its name first."""
+    sha256 = hashlib.sha256()
+    file, line = AtomicFile(path, f"{label}."), AtomicFile(digest, f"{label}.")
+    try:
+        with download() as stream, file.path.open("xb") as opened:
+            while data := stream.read(_FETCH_SIZE):
+                sha256.update(data)
+                opened.write(data)
+        line.path.write_text(f"{sha256.hexdigest()}  {path.name}\n")
+        line.publish()
+        file.publish()
+    finally:
+        line.discard()
+        file.discard()
+
+
+def _is_intact(path: Path, digest: Path) -> bool:
+    try:
+        expected = digest.read_text().partition(" ")[0]
+        with path.open("rb") as file:
+            sha256 = hashlib.sha256()
+            while data := file.read(_READ_SIZE):
+                sha256.update(data)
+    except (FileNotFoundError, UnicodeDecodeError):
+        return False
+    return sha256.hexdigest() == expected
+
+
+def _file_name(part: str) -> str:
+    """Returns a part of a URL as the name of a file or folder, different for each part and never a reserved name."""
+    quoted = quote(part, safe=" @+=,") or "%"
+    if len(quoted) > _LONGEST:  # "%-" is in no other name
+        quoted = f"{quoted[: _LONGEST - 66]}%-{hashlib.sha256(part.encode()).hexdigest()}"
+    if quoted.startswith("."):  # as do `..`, lock files and temporary files
+        quoted = f"%2E{quoted[1:]}"
+    return quoted.replace(".", "%2E") if quoted.endswith(".sha256") else quoted
+
+
+NETWORK = NetworkOptions(tries=6)  # few tries, because a person or a training waits
+
+
+class WebPath(UrlPath):
+    """A folder or file of a web server: the methods of `pathlib.Path` that reading uses, for a URL."""
+
+    def open(self) -> "WebFile":
+        """Opens a file for reading. Raises DownloadError where it can't be read."""
+        return WebFile(self.url)
+
+    def read_bytes(self, most: int = sys.maxsize) -> bytes:
+        """Returns the content of a file. Raises DownloadError where it can't be read, or has more than `most` bytes."""
+        blocks: list[bytes] = []
+        with InputOpener(NETWORK).open(self.url) as stream:
+            while block := stream.read(1 << 20):
+                blocks.append(block)
+                if sum(map(len, blocks)) > most:
+                    raise DownloadError(f"{self.url} has more than {most:,} bytes")
+        return b"".join(blocks)
+
+
+class WebFile(RangedFile):
+    """A file of a web server, open for reading at any offset. A read is a request; it can raise OSError."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._opener = InputOpener(NETWORK)  # with its own connection: this process may be a fork of another
+        size = self._opener.size(url)
+        if size is None:
+            raise OSError(f"{url}: the server does not say its size")
+        super().__init__(size)
+
+    def range(self, first: int, size: int) -> bytes:
+        """Returns exactly `size` bytes from offset `first` on."""
+        data = self._opener.read_range(self._url, first, size)
+        if len(data) < size:
+            raise OSError(f"{self._url}: only {len(data):,} of {size:,} bytes arrived")
+        return data
+
+
+class EndsDigest:
+    """The SHA-256 of the first and the last 512 KiB of a stream; of a stream of up to 1 MiB, of all its bytes."""
+
+    def __init__(self) -> None:
+        self._head, self._tail = bytearray(), bytearray()
+
+    def update(self, data: bytes) -> None:
+        """Takes the next bytes of the stream."""
+        room = _END_BYTES - len(self._head)
+        self._head += data[:room] if room else b""
+        self._tail += data[room:][-_END_BYTES:]
+        if len(self._tail) > 2 * _END_BYTES:
+            del self._tail[:-_END_BYTES]
+
+    def hexdigest(self) -> str:
+        """Returns the digest of what was taken so far, in hex."""
+        return hashlib.sha256(self._head + self._tail[-_END_BYTES:]).hexdigest()
+
+
+def digest_ends(read: Callable[[int, int], bytes], size: int) -> str:
+    """Returns what EndsDigest returns for a file, given its size and a function that reads (offset, size)."""
+    digest = EndsDigest()
+    digest.update(read(0, min(size, _END_BYTES)))
+    if (rest := min(size - _END_BYTES, _END_BYTES)) > 0:
+        digest.update(read(size - rest, rest))
+    return digest.hexdigest()

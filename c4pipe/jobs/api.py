@@ -13,15 +13,15 @@ from c4pipe.clean.verdicts import PageVerdict
 from c4pipe.clean.work_folder import WORK_FOLDER
 from c4pipe.corpus.opened import Corpus, open_corpus
 from c4pipe.corpus.writer import parse_formats
+from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.paths import StoragePath, storage_path
-from c4pipe.io.retry import NetworkOptions
 from c4pipe.jobs.build import build, plan_build
 from c4pipe.jobs.clean import clean, plan_clean
 from c4pipe.jobs.dedup import dedup, plan_dedup
 from c4pipe.jobs.import_text import make_layout
 from c4pipe.jobs.options import TEXT_KIND, BuildOptions, CleanOptions, DedupOptions, bytes_per_worker, make_annotate
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.runners.progress import Progress, ProgressEvent
+from c4pipe.runners.events import Progress, ProgressEvent
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.wet.inputs import COMMON_CRAWL, Selection, parse_slice
 from c4pipe.wet.text_layout import TextLayout

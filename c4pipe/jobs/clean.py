@@ -8,20 +8,19 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 
-from c4pipe.clean import annotated_folder, dropped_pages, examples, missing, worker_notes
+from c4pipe.clean import annotated_folder, dropped_pages, examples, missing
 from c4pipe.clean.annotated_folder import check_annotated, check_annotated_file
-from c4pipe.clean.clean_progress import watch_clean
 from c4pipe.clean.dropped_pages import KeepDropped, sources_without_dropped
+from c4pipe.clean.progress import watch_clean
 from c4pipe.clean.steps import CleanWetFile
 from c4pipe.clean.work_file import WorkHeader, check_pages, read_header
 from c4pipe.clean.work_folder import check_done, check_ends, read_headers_of, set_aside, work_path
 from c4pipe.errors import C4pipeError, DamagedFileError, LostDataError, UsageError
 from c4pipe.io.atomic import clear_abandoned
-from c4pipe.io.ends_digest import digest_ends
+from c4pipe.io.downloads import OnWait
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, list_names, storage_path
-from c4pipe.io.retry import OnWait
-from c4pipe.io.streams import InputOpener, is_url
+from c4pipe.io.streams import InputOpener, digest_ends, is_url
 from c4pipe.jobs.annotated_inputs import AnnotatedInputs, check_annotate_folder, check_annotated_options, find_annotated
 from c4pipe.jobs.import_text import find_text
 from c4pipe.jobs.logs import LOG, key_values, log_cost
@@ -31,9 +30,9 @@ from c4pipe.recipes.choose import choose_recipe
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.recipe_lists import LISTS_FOLDER, Lists
 from c4pipe.runners import control_totals
+from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import Workers
-from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner import check_runner, run_job
 from c4pipe.runners.worker import cpu_seconds
 from c4pipe.wet.html_text import choose_extraction
@@ -251,7 +250,6 @@ def _run(plan: CleanPlan, files: list[InputFile], progress: Progress, workers: W
     sizes = {plan.target(file).name: file.size if known and file.size else 1 for file in plan.files}
     with watch_clean(progress, plan.work, sizes):
         run_job(graph, options.runner, len(tasks), progress.runs_as, workers)
-    worker_notes.remove_notes(plan.work)
 
 
 def _verify(plan: CleanPlan) -> dict[str, int]:

@@ -15,18 +15,18 @@ from c4pipe.corpus.layout import MAX_SHARDS, SHARD_BYTES, Layout
 from c4pipe.corpus.manifest import Manifest
 from c4pipe.corpus.writer import FORMATS, shard_name
 from c4pipe.dedup import publish
-from c4pipe.dedup.dedup_progress import watch_dedup
 from c4pipe.dedup.graph import dedup_work_files
 from c4pipe.dedup.near_pages import BAND_ROW
+from c4pipe.dedup.progress import watch_dedup
 from c4pipe.dedup.publishers import STAGING
 from c4pipe.dedup.shuffle import bucket_bits, group_size
 from c4pipe.dedup.step import DedupPlan
-from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW
 from c4pipe.filters.language import check_detector
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.words import suggestion
 from c4pipe.jobs.clean import note_unaudited
 from c4pipe.jobs.logs import LOG, key_values, log_cost
 from c4pipe.jobs.options import DedupOptions
@@ -34,9 +34,9 @@ from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.report.funnel import nothing_kept
 from c4pipe.runners import control_totals
+from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import Workers
-from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner import check_runner, run_job, spill_folder
 from c4pipe.runners.worker import cpu_seconds
 

@@ -8,14 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from c4pipe.display.mistakes import error_reason, suggestion
 from c4pipe.errors import UsageError
+from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.object_store import SCHEMES
 from c4pipe.io.parquet_footer import open_parquet
 from c4pipe.io.paths import list_names, storage_path
-from c4pipe.io.retry import NetworkOptions
-from c4pipe.io.streams import InputOpener, is_url
-from c4pipe.io.web_path import WebPath
+from c4pipe.io.streams import InputOpener, WebPath, is_url
+from c4pipe.io.words import error_reason, suggestion
 from c4pipe.wet.damage import Damage
 from c4pipe.wet.inputs import InputFile, Selection, find_inputs
 from c4pipe.wet.text_layout import NO_COLUMN, TEXT_ENDINGS, TextLayout, is_json, is_parquet

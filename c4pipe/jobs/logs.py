@@ -7,10 +7,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from c4pipe.display.mistakes import error_reason
-from c4pipe.display.safe_text import visible
-from c4pipe.display.units import format_cost
 from c4pipe.errors import JobWritten, UsageError
+from c4pipe.io.words import error_reason, format_cost, visible
 
 LOG = logging.getLogger("c4pipe")
 """The logger of c4pipe. Without --log and without handlers of the user's own, it writes nowhere."""

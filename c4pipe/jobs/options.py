@@ -10,10 +10,10 @@ from pathlib import Path
 
 from c4pipe.clean.annotated_folder import MOST_LABELS, Annotate
 from c4pipe.clean.dropped_pages import KeepDropped
-from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import UsageError
+from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.paths import StoragePath, storage_path
-from c4pipe.io.retry import NetworkOptions
+from c4pipe.io.words import suggestion
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.wet.inputs import Selection

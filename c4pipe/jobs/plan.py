@@ -13,17 +13,17 @@ from c4pipe.clean.work_file import read_header
 from c4pipe.clean.work_folder import work_path
 from c4pipe.corpus.writer import FORMATS
 from c4pipe.dedup.near_pages import BAND_ROW
-from c4pipe.display.units import format_count
 from c4pipe.errors import C4pipeError
 from c4pipe.filters.duplicates import SPAN_ROW
 from c4pipe.io.paths import StoragePath, file_sizes
 from c4pipe.io.streams import InputOpener, is_url
+from c4pipe.io.words import format_count
 from c4pipe.jobs.clean import CleanPlan, note_wait
 from c4pipe.jobs.dedup import dedup, plan_dedup
 from c4pipe.jobs.options import DedupOptions
 from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.recipe_lists import LISTS_FOLDER
-from c4pipe.runners.progress import Progress, State
+from c4pipe.runners.events import Progress, Status
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.wet.inputs import InputFile
 
@@ -133,8 +133,9 @@ def measure_cost(plan: CleanPlan, formats: Sequence[str], count: int, sources: I
         files = spread(plan.files, count)
         slices: list[_Slice] = []
 
-        def look() -> State:
-            return len(slices) / len(files), f"{len(slices)} of {format_count(len(files), 'slice')} cleaned"
+        def look() -> Status:
+            words = f"{len(slices)} of {format_count(len(files), 'slice')} cleaned"
+            return Status(len(slices) / len(files), words)
 
         with progress.show("measure", Path(folder), look):
             for number, file in enumerate(files):

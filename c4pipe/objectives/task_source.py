@@ -17,9 +17,9 @@ from typing import IO, Any, cast
 from isal import igzip
 
 from c4pipe.corpus.reader import UNREADABLE, CorpusPath, corpus_path, open_binary, parquet_file
-from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.io.ends_digest import EndsDigest
+from c4pipe.io.streams import EndsDigest
+from c4pipe.io.words import error_reason
 from c4pipe.objectives.rows import Features, Rows, framed
 from c4pipe.objectives.tasks import Preprocessor, Record, TextPair, text
 from c4pipe.objectives.tokenizer import Tokenizer

@@ -11,10 +11,10 @@ from c4pipe.corpus.layout import SPLITS, ShardId
 from c4pipe.corpus.manifest import LanguageCode
 from c4pipe.corpus.opened import open_corpus, open_language
 from c4pipe.corpus.reader import TEXT_FORMAT, CorpusPath, Documents, Shard, corpus_path, open_binary, read_shard
-from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import UsageError
 from c4pipe.io import json_file
 from c4pipe.io.records import Versioned, from_json, parse_json, shown
+from c4pipe.io.words import error_reason
 
 SUBSET_FORMAT, SUBSET_VERSION = "c4pipe token-budget subset", 1
 

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import UsageError
 from c4pipe.filters.opt_outs import opt_out_entry
 from c4pipe.filters.public_suffixes import suffix_rules
 from c4pipe.filters.url_words import word_form
 from c4pipe.filters.urls import url_key
+from c4pipe.io.words import error_reason
 from c4pipe.recipes.hashed_lists import U64, lines_of, sorted_keys
 from c4pipe.recipes.pinned_lists import read_file
 from c4pipe.recipes.recipe import Recipe

@@ -12,10 +12,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from c4pipe.display.excerpts import short
-from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import UsageError
 from c4pipe.filters.word_ngrams import ngram_words
+from c4pipe.io.words import error_reason, short
 from c4pipe.recipes.recipe import Recipe
 
 FOLDER = "evaluation"

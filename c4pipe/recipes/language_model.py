@@ -11,12 +11,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from c4pipe.display.mistakes import error_reason, suggestion
 from c4pipe.errors import UsageError
 from c4pipe.filters.fasttext_language import FastTextDetector
 from c4pipe.filters.fasttext_model import read_labels
 from c4pipe.filters.language import Detector
 from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.words import error_reason, suggestion
 from c4pipe.recipes.recipe import Recipe
 
 _CHUNK = 1 << 20

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from c4pipe.display.mistakes import suggestion
+from c4pipe.io.words import suggestion
 from c4pipe.recipes.rule import Rule
 
 _AT_LEAST_ONE = ("size", "one_in", "ngram", "min_ngrams", "bands", "rows")

@@ -7,9 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from c4pipe.display.excerpts import short
-from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import UsageError
+from c4pipe.io.words import error_reason, short
 
 _ROWS = 1024  # that are in memory at the same time
 _UNREADABLE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)

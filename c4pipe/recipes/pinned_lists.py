@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.atomic import make_folder, write_bytes
+from c4pipe.io.words import error_reason
 
 SOURCE = "https://raw.githubusercontent.com"
 REALNEWS = "realnews/domain_to_allowed_subdomains.json"

@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import UsageError
 from c4pipe.filters.language import CLD3_LANGUAGES, UNKNOWN
+from c4pipe.io.words import suggestion
 from c4pipe.recipes.quality_presets import DATATROVE_C4, DOLMA_C4, FINEWEB_RECIPE, GOPHER_RECIPE
 from c4pipe.recipes.recipe import Recipe, Step, step
 

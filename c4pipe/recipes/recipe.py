@@ -8,9 +8,9 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import UsageError
 from c4pipe.filters.language import UNKNOWN, known_languages, knows_language
+from c4pipe.io.words import suggestion
 from c4pipe.recipes.rule import Rule
 from c4pipe.recipes.rules import RULES
 from c4pipe.wet.text_layout import is_text

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from c4pipe.display.mistakes import error_reason, suggestion
 from c4pipe.errors import UsageError
+from c4pipe.io.words import error_reason, suggestion
 from c4pipe.recipes.parameter_values import parameter_value
 from c4pipe.recipes.pinned_lists import read_file
 from c4pipe.recipes.recipe import STAGES, Recipe, step

@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters import domains
 from c4pipe.filters.language import two_letter_code
 from c4pipe.filters.urls import normalise_url, url_key
 from c4pipe.io.atomic import AtomicFile, make_folder
 from c4pipe.io.paths import StoragePath
+from c4pipe.io.words import error_reason
 from c4pipe.recipes import blocked_lists, evaluation_lists, pinned_lists
 from c4pipe.recipes.hashed_lists import U64, first_listed, has_key, lines_of, no_keys, sorted_keys
 from c4pipe.recipes.language_model import LanguageModel, find_model

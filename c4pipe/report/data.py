@@ -11,12 +11,12 @@ from typing import Annotated, Any, TypedDict, cast
 
 from c4pipe.clean import examples
 from c4pipe.clean.verdicts import DROPPED_LANGUAGE
-from c4pipe.display.safe_text import safe_json
 from c4pipe.errors import UsageError
 from c4pipe.io.atomic import write_text
 from c4pipe.io.json_file import read_json
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.records import Digest, from_json, whole
+from c4pipe.io.words import safe_json
 from c4pipe.report.profile import Profile, add_profiles, largest_domains
 from c4pipe.runners.control_totals import Report
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from c4pipe.display.units import format_count
+from c4pipe.io.words import format_count
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.damage import DAMAGE
 from c4pipe.wet.warc_pages import SKIPPED

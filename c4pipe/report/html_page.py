@@ -9,10 +9,8 @@ from typing import Any
 
 from c4pipe.clean.examples import PASSED
 from c4pipe.corpus.manifest import Input, Manifest
-from c4pipe.display.excerpts import URL_SIZE, short
-from c4pipe.display.safe_text import visible
-from c4pipe.display.units import format_size
 from c4pipe.filters.language import UNKNOWN
+from c4pipe.io.words import URL_SIZE, format_size, short, visible
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.wording import describe_step
 from c4pipe.report.data import TOGETHER, OptOuts, ReportData

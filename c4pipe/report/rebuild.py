@@ -21,8 +21,8 @@ from c4pipe.report.data import (
 )
 from c4pipe.report.profile import Profiler
 from c4pipe.runners import control_totals
+from c4pipe.runners.events import Progress, Status
 from c4pipe.runners.flow import Flow, Step
-from c4pipe.runners.progress import Progress, State
 from c4pipe.runners.runner import run_job
 from c4pipe.runners.runner_options import RunnerOptions
 
@@ -54,8 +54,9 @@ def rebuild_data(corpus: Corpus, folder: StoragePath, runner: RunnerOptions, pro
             _WriteData(str(folder), sorted(work_files), found),
         )
 
-    def look() -> State:
-        return float(REPORT_DATA in list_names(folder)), f"reading {len(shards):,} shards, {corpus.pages:,} pages"
+    def look() -> Status:
+        words = f"reading {len(shards):,} shards, {corpus.pages:,} pages"
+        return Status(float(REPORT_DATA in list_names(folder)), words)
 
     with progress.show("report", folder, look):
         run_job(graph, runner, len(shards), progress.runs_as)

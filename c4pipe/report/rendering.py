@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from c4pipe.display.safe_text import JOINERS, visible
+from c4pipe.io.words import JOINERS, visible
 from c4pipe.report.funnel import FunnelRow, percent
 
 if TYPE_CHECKING:

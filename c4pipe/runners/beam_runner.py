@@ -11,8 +11,8 @@ from apache_beam.options.pipeline_options import PipelineOptions, PortableOption
 
 from c4pipe.errors import C4pipeError, JobWritten
 from c4pipe.runners.beam_options import find_runner
+from c4pipe.runners.events import LOG
 from c4pipe.runners.flow import Flow, Step
-from c4pipe.runners.progress import LOG
 from c4pipe.runners.runner_options import RunnerOptions
 
 

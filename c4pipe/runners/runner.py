@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
-from c4pipe.display.mistakes import plain_reason
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.io.paths import StoragePath
+from c4pipe.io.words import plain_reason
+from c4pipe.runners.events import LOG
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import LocalFlow, Workers
-from c4pipe.runners.progress import LOG
 from c4pipe.runners.runner_options import RunnerOptions
 
 _SPARK_MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|yarn|(spark|k8s|mesos)://.+")

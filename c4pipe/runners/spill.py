@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from c4pipe.io.atomic import naming
+from c4pipe.io.atomic import name_os_errors
 
 _INLINE, _REFERENCE = b"\0", b"\1"  # the first byte of a message says which kind it is
 _PLACE = struct.Struct("<QQI")  # offset and length in a file, and the file's number
@@ -35,7 +35,7 @@ class Spill:
         if self._writer is None:
             self._writer = self._create()
         reference = _REFERENCE + _PLACE.pack(self._writer.tell(), len(data), self._number)
-        with naming(self._path):
+        with name_os_errors(self._path):
             self._writer.write(data)
             self._writer.flush()
         return reference
@@ -76,6 +76,6 @@ class Spill:
     def close(self) -> None:
         """Closes the files."""
         for file in (*self._readers.values(), *filter(None, [self._writer])):
-            with naming(Path(file.name)):  # after a full disk, closing tries to write the rest
+            with name_os_errors(Path(file.name)):  # after a full disk, closing tries to write the rest
                 file.close()
         self._readers, self._writer = {}, None

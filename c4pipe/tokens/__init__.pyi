@@ -1,4 +1,4 @@
-from .api import TokenFiles as TokenFiles
-from .api import write_token_files as write_token_files
-from .token_pages import DocumentPlace as DocumentPlace
-from .token_pages import find_pages as find_pages
+from .files import TokenFiles as TokenFiles
+from .files import write_token_files as write_token_files
+from .folder import DocumentPlace as DocumentPlace
+from .folder import find_pages as find_pages

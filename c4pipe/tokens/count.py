@@ -9,32 +9,30 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from itertools import islice
-from pathlib import Path
 from typing import Any, TypedDict
 
 from c4pipe.corpus.manifest import MANIFEST, ShardPath
 from c4pipe.corpus.opened import Corpus, open_language
 from c4pipe.corpus.reader import Shard, read_shard
-from c4pipe.display.mistakes import error_reason
-from c4pipe.errors import C4pipeError, LostDataError, UsageError
-from c4pipe.io.atomic import clear_abandoned, make_folder, write_text
-from c4pipe.io.checked_json import read_intact_json, write_checked_json
+from c4pipe.errors import DamagedFileError, UsageError
+from c4pipe.io.atomic import write_text
+from c4pipe.io.checked_json import decode_checked_json, encode_checked_json
 from c4pipe.io.json_file import read_json
 from c4pipe.io.lock import only_run
-from c4pipe.io.paths import StoragePath, list_names, remove_tree, storage_path
+from c4pipe.io.paths import StoragePath, remove_tree, storage_path
 from c4pipe.io.records import Digest, from_json
 from c4pipe.objectives.rows import Counts
 from c4pipe.objectives.tokenizer import Tokenizer
-from c4pipe.runners.flow import Flow, Step
-from c4pipe.runners.progress import Progress
-from c4pipe.runners.runner import check_runner, run_job
+from c4pipe.runners.events import Progress
+from c4pipe.runners.runner import check_runner
 from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.runners.scan import Scan, ScanStep, prepare_folder
 from c4pipe.vocab.model import load_model
 
 NAME = "tokens.json"
 FORMAT, VERSION = "c4pipe tokens", 2
 
-_COUNTS, _OF = "_tokens", "of.json"  # the folder of counts until all are complete; what they are counts of
+_COUNTS = "_tokens"  # the folder of the counts of shards until all are complete
 _AT_ONCE = 32  # documents that are tokenized together
 
 
@@ -78,7 +76,7 @@ def count(corpus: StoragePath, model: StoragePath, runner: RunnerOptions, progre
     with only_run(folder):
         rows = {shard["path"]: shard["rows"] for shard in opened.manifest["shards"]}
         counted = _counted_before(folder, identity, rows)
-        new = {shard.path: shard for shard in opened.shards() if shard.path not in counted}
+        new = [shard for shard in opened.shards() if shard.path not in counted]
         if new:
             counted |= _count(folder, identity, new, model, runner, progress)
             write_text(folder / NAME, json.dumps(_content(identity, counted), indent=1) + "\n")
@@ -155,48 +153,26 @@ def _content(identity: Mapping[str, str], shards: Mapping[str, ShardTokens]) -> 
 def _count(
     folder: StoragePath,
     identity: Mapping[str, str],
-    shards: Mapping[str, Shard],
+    shards: Sequence[Shard],
     model: StoragePath,
     runner: RunnerOptions,
     progress: Progress,
 ) -> dict[str, ShardTokens]:
     """Writes a file with the counts of each shard, where there is none, and returns all counts by path."""
     counts = folder.absolute() / _COUNTS  # a worker may run in any folder
-    is_link = isinstance(counts, Path) and counts.is_symlink()  # to a folder that is none of ours
-    if is_link or read_intact_json(counts / _OF, dict) != identity:  # counts of another corpus or vocabulary
-        remove_tree(counts)
-        make_folder(counts)
-        write_checked_json(counts / _OF, dict(identity))
-    clear_abandoned(counts)
-    targets = {path: counts / f"{path.replace('/', '-')}.json" for path in shards}
-    existing = list_names(counts)
-    done = {path for path, target in targets.items() if target.name in existing and _read_counts(target, shards[path])}
-    tasks = [(shards[path], str(target)) for path, target in targets.items() if path not in done]
-
-    def graph(flow: Flow) -> None:
-        flow.map("Count tokens", flow.create("Shards", tasks), _CountTokens(str(model.absolute())))
-
-    def written() -> int:
-        return len(list_names(counts) & {target.name for target in targets.values()})
-
-    if tasks:
-        with progress.wait("tokens", counts, len(shards), written):
-            run_job(graph, runner, len(tasks), progress.runs_as)
-    written_counts = {path: _read_counts(target, shards[path]) for path, target in targets.items()}
-    counted = {path: values for path, values in written_counts.items() if values is not None}
-    if len(counted) < len(shards):
-        missing = len(shards) - len(counted)
-        raise LostDataError(f"the runner ended without counting {missing} of {len(shards)} shards")
-    return counted
+    prepare_folder(counts, identity)
+    scan = Scan(
+        "Count tokens",
+        _CountTokens(str(model.absolute())),
+        counts,
+        {f"{shard.path.replace('/', '-')}.json": shard for shard in shards},
+        lambda written, total: f"the runner ended without counting {total - written} of {total} shards",
+    )
+    scan.run(runner, progress, "tokens")
+    return {counted["path"]: counted for counted in scan.parts()}
 
 
-def _read_counts(target: StoragePath, shard: Shard) -> ShardTokens | None:
-    """Returns the counts of a shard; None where they are not written, damaged, or those of another shard."""
-    counts = read_intact_json(target, ShardTokens)
-    return counts if counts and (counts["path"], counts["documents"]) == (shard.path, shard.rows) else None
-
-
-class _CountTokens(Step):
+class _CountTokens(ScanStep[Shard, ShardTokens]):
     """(shard, path of its counts) -> nothing; the numbers of documents and tokens of the shard are written there."""
 
     def __init__(self, model: str) -> None:
@@ -205,12 +181,12 @@ class _CountTokens(Step):
     def setup(self) -> None:
         self._tokenizer = Tokenizer(storage_path(self._model))
 
-    def process(self, element: tuple[Shard, str]) -> Sequence[tuple[str, Any]]:
-        shard, target = element
-        tokens = sum(int(some.sum()) for some in sizes(read_shard(shard, 0, shard.rows), self._tokenizer))
-        counts = {"path": shard.path, "documents": shard.rows, "tokens": tokens}
-        try:
-            write_checked_json(storage_path(target), counts)
-        except OSError as error:
-            raise C4pipeError(f"{target} can't be written: {error_reason(error, with_path=True)}") from error
-        return ()
+    def scan(self, item: Shard) -> bytes:
+        tokens = sum(int(some.sum()) for some in sizes(read_shard(item, 0, item.rows), self._tokenizer))
+        return encode_checked_json({"path": item.path, "documents": item.rows, "tokens": tokens})
+
+    def read(self, part: StoragePath, item: Shard) -> ShardTokens:
+        counts = decode_checked_json(part.read_bytes(), part, ShardTokens)
+        if (counts["path"], counts["documents"]) != (item.path, item.rows):
+            raise DamagedFileError(f"{part} has the tokens of another shard: delete it, and run that job again")
+        return counts

@@ -14,17 +14,18 @@ from typing import Any, cast
 import numpy as np
 
 from c4pipe.corpus.manifest import MANIFEST
-from c4pipe.display.safe_text import safe_json
 from c4pipe.errors import LostDataError, UsageError
-from c4pipe.io.atomic import AtomicFile, clear_abandoned, make_folder, write_bytes, write_text
+from c4pipe.io.atomic import AtomicFile, clear_abandoned, write_bytes, write_text
 from c4pipe.io.checked_json import read_checked_json, read_intact_json, write_checked_json
 from c4pipe.io.json_file import read_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, file_sizes, list_names, remove_tree, storage_path
+from c4pipe.io.words import safe_json
+from c4pipe.runners.events import Progress, ProgressEvent
 from c4pipe.runners.flow import Flow
-from c4pipe.runners.progress import Progress, ProgressEvent
 from c4pipe.runners.runner import check_runner, run_job, spill_folder
 from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.runners.scan import Scan, prepare_folder
 from c4pipe.vocab import sample, train
 from c4pipe.vocab.model import (
     FORMAT,
@@ -37,7 +38,7 @@ from c4pipe.vocab.model import (
     check_file,
     read_description,
 )
-from c4pipe.vocab.sample import Counts, count_text, write_sample
+from c4pipe.vocab.sample import BINS, Counts, CountText, write_sample
 from c4pipe.vocab.sources import Reading, Source, find_pages, first_files, parse_source, source_labels
 from c4pipe.vocab.tokenizer_files import tokenizer_files
 from c4pipe.vocab.train import Portion, Settings, part_name
@@ -51,9 +52,7 @@ SAMPLE = "_sample"
 LOG = "spm.log"
 
 _LEAST_BYTES = 1000
-_IDENTITY = "of.json"  # in the sample's folder: the sources and sizes of the sample
-_PARTS = "parts.json"  # there, too: the SHA-256 of each part, once all are written
-_NO_COUNTS: Counts = np.zeros(sample.BINS, np.int64)
+_PARTS = "parts.json"  # in the sample's folder: the SHA-256 of each part, once all are written
 
 Files = Sequence[Sequence[StoragePath]]
 """Files of each source."""
@@ -270,11 +269,7 @@ def _take_sample(plan: VocabPlan, progress: Progress) -> list[Portion]:
     """Writes the files of the sample that are missing, and returns what is taken of each source."""
     folder = plan.options.output.absolute() / SAMPLE  # a worker may run in any folder
     identity = {key: plan.identity[key] for key in ("sources", "sample_bytes", "repeat")}
-    if read_intact_json(folder / _IDENTITY, dict) != json.loads(json.dumps(identity)):  # of another sample, or none
-        remove_tree(folder)
-        make_folder(folder)
-        write_checked_json(folder / _IDENTITY, identity)
-    clear_abandoned(folder)
+    prepare_folder(folder, identity)
     counts, files = _count(plan, folder, progress)
     portions = _portions(plan, counts, progress)
     sizes = {
@@ -304,8 +299,7 @@ def _count(plan: VocabPlan, folder: StoragePath, progress: Progress) -> tuple[li
     wanted = plan.wanted_bytes
     files = [first_files(reading, size) for reading, size in zip(plan.readings, wanted, strict=True)]
     while True:
-        _count_files(plan, files, folder, progress)
-        counts = [_read_counts(folder, source, len(each)) for source, each in enumerate(files)]
+        counts = _count_files(plan, files, folder, progress)
         enough = [
             sum(each.tolist()) >= size or counted == reading.files
             for each, size, counted, reading in zip(counts, wanted, files, plan.readings, strict=True)
@@ -318,39 +312,25 @@ def _count(plan: VocabPlan, folder: StoragePath, progress: Progress) -> tuple[li
         ]
 
 
-def _read_counts(folder: StoragePath, source: int, files: int) -> Counts:
-    """Returns the counts of a source: the sum over its first files."""
-    paths = (folder / _count_name(source, number) for number in range(files))
-    return sum((sample.decode_counts(path.read_bytes(), path) for path in paths), _NO_COUNTS)
-
-
-def _count_files(plan: VocabPlan, files: Files, folder: StoragePath, progress: Progress) -> None:
-    """Writes the counts of each file that has none yet."""
-    present = list_names(folder)
-    tasks = [
-        (source, str(file.absolute()), str(folder / name))
+def _count_files(plan: VocabPlan, files: Files, folder: StoragePath, progress: Progress) -> list[Counts]:
+    """Writes the counts of each file that has none yet, and returns the text of each source by bin."""
+    items = {
+        f"count-{source:03}-{number:05}.json": (source, str(file.absolute()))
         for source, files_of_source in enumerate(files)
         for number, file in enumerate(files_of_source)
-        if (name := _count_name(source, number)) not in present or read_intact_json(folder / name, dict) is None
-    ]
-
-    def graph(flow: Flow) -> None:
-        count_text(flow, tasks, plan.readings)
-
-    total = sum(map(len, files))
-    if tasks:
-        with progress.wait(
-            "count", folder, total, lambda: sum(name.startswith("count-") for name in list_names(folder))
-        ):
-            run_job(graph, plan.options.runner, len(tasks), progress.runs_as)
-    present = list_names(folder)
-    lost = [target for *_, target in tasks if target.rpartition("/")[2] not in present]
-    if lost:
-        raise LostDataError(f"the runner ended without counting {len(lost)} of {total} files")
-
-
-def _count_name(source: int, number: int) -> str:
-    return f"count-{source:03}-{number:05}.json"
+    }
+    scan = Scan(
+        "Count text",
+        CountText(plan.readings),
+        folder,
+        items,
+        lambda written, total: f"the runner ended without counting {total - written} of {total} files",
+    )
+    scan.run(plan.options.runner, progress, "count")
+    counts: list[Counts] = [np.zeros(BINS, np.int64) for _ in files]
+    for (source, _), counted in zip(items.values(), scan.parts(), strict=True):
+        counts[source] += counted
+    return counts
 
 
 def _portions(plan: VocabPlan, counts: Sequence[Counts], progress: Progress) -> list[Portion]:
@@ -410,7 +390,7 @@ def _train(plan: VocabPlan, portions: Sequence[Portion], progress: Progress) -> 
         "target": str(model.path.absolute()),
     }
     try:
-        with progress.show("train", log.path.parent, lambda: train.state(log.path, settings.size)):
+        with progress.show("train", log.path.parent, lambda: train.status(log.path, settings.size)):
             answer = train.run(task, log.path)
         data = model.path.read_bytes()
         model.publish()

@@ -13,12 +13,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError
 from c4pipe.io.atomic import write_bytes
 from c4pipe.io.checked_json import decode_checked_json, encode_checked_json
 from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.words import error_reason
 from c4pipe.runners.flow import Flow, Step
+from c4pipe.runners.scan import ScanStep
 from c4pipe.runners.spill import Spill
 from c4pipe.vocab.sources import Reading, encoded, read
 from c4pipe.vocab.train import Portion, part_name
@@ -96,11 +97,6 @@ def first_bins(portion: Portion) -> npt.NDArray[np.int64]:
     return np.cumsum([0, *(bins for bins, _ in portion.parts)])
 
 
-def count_text(flow: Flow, files: Sequence[tuple[int, str, str]], readings: Sequence[Reading]) -> None:
-    """(number of the source, path, path of the counts): writes the bytes of text of each file, by bin."""
-    flow.map("Count text", flow.create("Files", files), _Count(_without_files(readings)))
-
-
 def write_sample(
     flow: Flow,
     files: Sequence[tuple[int, str]],
@@ -120,17 +116,24 @@ def _without_files(readings: Sequence[Reading]) -> tuple[Reading, ...]:
     return tuple(replace(reading, files=(), content=None) for reading in readings)
 
 
-class _Count(Step):
-    def __init__(self, readings: tuple[Reading, ...]) -> None:
-        self._readings = readings
+class CountText(ScanStep[tuple[int, str], Counts]):
+    """((number of the source, path), path of the counts): writes the bytes of text of a file, by bin."""
 
-    def process(self, element: tuple[int, str, str]) -> Iterable[tuple[str, Any]]:
-        source, path, target = element
+    def __init__(self, readings: Sequence[Reading]) -> None:
+        """Takes how the files of each source are read."""
+        self._readings = _without_files(readings)
+
+    def scan(self, item: tuple[int, str]) -> bytes:
+        """Returns the counts of a file as JSON."""
+        source, path = item
         counts = np.zeros(BINS, np.int64)
         for texts, keys in read(storage_path(path), self._readings[source]):
             counts += count(keys, [len(encoded(text)) + 1 for text in texts])
-        _write(target, encode_counts(counts))
-        return ()
+        return encode_counts(counts)
+
+    def read(self, part: StoragePath, item: tuple[int, str]) -> Counts:
+        """Returns the counts of a file."""
+        return decode_counts(part.read_bytes(), part)
 
 
 class _Spilling(Step):

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from c4pipe.errors import C4pipeError, DamagedFileError, UsageError
-from c4pipe.io.atomic import naming
+from c4pipe.io.atomic import name_os_errors
 from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.runners.events import Status
 from c4pipe.runners.worker import end_with
 from c4pipe.vocab.model import SENTINELS, SentencePieceModel, sentinel_names
 
@@ -283,23 +284,23 @@ _STAGES = [
 26 MB of text and 8,000 pieces. `_SEEDED` is the share until pieces are dropped."""
 
 
-def state(log: Path, size: int) -> tuple[float, str]:
+def status(log: Path, size: int) -> Status:
     """Returns the progress of the trainer, by its log: an estimate of the share that is done, and a few words."""
     try:
         text = log.read_text("utf-8", "replace")
     except FileNotFoundError:
-        return 0.0, ""
+        return Status(0.0, "")
     if pieces := re.findall(r"EM sub_iter=\d+ size=(\d+)", text):  # of unigram, which drops pieces
         first, now = (int(each) for each in (pieces[0], pieces[-1]))
         last = 1.1 * size  # so many are left when it stops
         done = math.log(first / now) / max(1e-9, math.log(max(first, 2 * last) / last))
-        return _SEEDED + (1 - _SEEDED) * min(1.0, done), f"{now:,} pieces left of {first:,}"
+        return Status(_SEEDED + (1 - _SEEDED) * min(1.0, done), f"{now:,} pieces left of {first:,}")
     if pieces := re.findall(r"Added: .*size=(\d+)", text):  # of BPE, which adds pieces
-        return 0.1 + 0.9 * int(pieces[-1]) / size, f"{int(pieces[-1]):,} pieces of {size:,}"
+        return Status(0.1 + 0.9 * int(pieces[-1]) / size, f"{int(pieces[-1]):,} pieces of {size:,}")
     if match := re.search(r"Loaded all (\d+) sentences", text):
         done = max(share for mark, share in _STAGES if mark in text)
-        return done, f"{int(match[1]):,} sentences read, looking for pieces"
-    return 0.0, "reading the sample"
+        return Status(done, f"{int(match[1]):,} sentences read, looking for pieces")
+    return Status(0.0, "reading the sample")
 
 
 def explained(error: str, size: int) -> C4pipeError:
@@ -321,7 +322,7 @@ def main() -> None:
         portions = [Portion.from_json(each) for each in task["portions"]]
         folder, digests = storage_path(task["folder"]), task.get("digests")
         model, answer = train(folder, portions, task["parameters"], task["sentinels"], digests)
-        with naming(Path(task["target"])):
+        with name_os_errors(Path(task["target"])):
             Path(task["target"]).write_bytes(model)
     except DamagedFileError as error:
         answer = {"damaged": str(error)}

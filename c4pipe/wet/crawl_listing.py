@@ -3,11 +3,10 @@
 import zlib
 from dataclasses import replace
 
-from c4pipe.display.mistakes import error_reason
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.io.byte_stream import ByteStream
-from c4pipe.io.retry import NetworkOptions, OnWait
+from c4pipe.io.downloads import ByteStream, NetworkOptions, OnWait
 from c4pipe.io.streams import InputOpener
+from c4pipe.io.words import error_reason
 
 _LISTING_CAP = 64 * 1024 * 1024  # bytes of a wet.paths, packed or unpacked: a crawl's is 10 MB
 _READ_SIZE = 1 << 20  # bytes

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from isal import isal_zlib
 
-from c4pipe.io.byte_stream import ByteStream
+from c4pipe.io.downloads import ByteStream
 
 READ = 32 * 1024
 """Bytes that are read at once. Small, since each member copies the bytes that were read after it."""

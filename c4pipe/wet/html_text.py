@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import UsageError
+from c4pipe.io.words import suggestion
 from c4pipe.wet.text_layout import TextLayout, is_text
 
 EXTRACTORS = {

@@ -8,12 +8,11 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import NamedTuple
 
-from c4pipe.display.mistakes import error_reason
-from c4pipe.display.units import format_count
 from c4pipe.errors import UsageError
+from c4pipe.io.downloads import NetworkOptions, OnWait
 from c4pipe.io.object_store import SCHEMES, list_objects
-from c4pipe.io.retry import NetworkOptions, OnWait
 from c4pipe.io.streams import is_url
+from c4pipe.io.words import error_reason, format_count
 from c4pipe.wet.crawl_listing import crawl_paths
 from c4pipe.wet.text_layout import TEXT_ENDINGS
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from c4pipe.io.byte_stream import ByteStream
+from c4pipe.io.downloads import ByteStream
 from c4pipe.wet.damage import Damage
 from c4pipe.wet.html_process import TextExtractor
 from c4pipe.wet.page import Page

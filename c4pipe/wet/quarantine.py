@@ -3,7 +3,7 @@
 import json
 from typing import Any, TextIO
 
-from c4pipe.io.atomic import AtomicFile, naming
+from c4pipe.io.atomic import AtomicFile, name_os_errors
 from c4pipe.io.paths import StoragePath
 from c4pipe.wet.damage import Damage
 
@@ -77,7 +77,7 @@ class QuarantineWriter:
         if self._file is None:
             self._path.unlink(missing_ok=True)
             return
-        with naming(self._path):
+        with name_os_errors(self._path):
             self._file.close()
         self._atomic.publish()
         self._file = None
@@ -86,5 +86,5 @@ class QuarantineWriter:
         if self._file is None:
             self._file = self._atomic.path.open("w", encoding="ascii", newline="\n")
         # Escaped, because anybody may have written these bytes: no terminal obeys them, and each stays one line.
-        with naming(self._path):
+        with name_os_errors(self._path):
             self._file.write(json.dumps(values) + "\n")

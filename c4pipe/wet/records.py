@@ -7,7 +7,7 @@ and two newlines (WARC 1.0, ISO 28500). Where a record is different, the reader 
 import re
 from collections.abc import Iterator
 
-from c4pipe.io.byte_stream import ByteStream
+from c4pipe.io.downloads import ByteStream
 from c4pipe.native import text_kernel
 from c4pipe.wet.damage import HEADER_CAP, RECORD_CAP, Damage
 from c4pipe.wet.gzip_members import FIRST_BYTES, Gap, inflate, is_version

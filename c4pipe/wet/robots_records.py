@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import urljoin
 
-from c4pipe.io.byte_stream import ByteStream
+from c4pipe.io.downloads import ByteStream
 from c4pipe.wet.damage import Damage
 from c4pipe.wet.http_response import join_chunks, parse_head
 from c4pipe.wet.page import microseconds

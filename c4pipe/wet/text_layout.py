@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
 
-from c4pipe.display.mistakes import suggestion
 from c4pipe.errors import UsageError
+from c4pipe.io.words import suggestion
 
 TEXT_ENDINGS = (
     *(".parquet", ".jsonl", ".json", ".jsonl.gz", ".json.gz", ".jsonl.zst", ".json.zst"),

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from c4pipe.io.byte_stream import ByteStream
+from c4pipe.io.downloads import ByteStream
 from c4pipe.wet.damage import RECORD_CAP, Damage
 from c4pipe.wet.gzip_members import FIRST_BYTES, Gap, inflate
 

@@ -9,11 +9,10 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
-from c4pipe.io.byte_stream import ByteStream
+from c4pipe.io.downloads import ByteStream, DownloadError
 from c4pipe.io.parquet_footer import open_parquet
 from c4pipe.io.paths import StoragePath
-from c4pipe.io.retry import DownloadError
-from c4pipe.io.web_path import WebPath
+from c4pipe.io.streams import WebPath
 from c4pipe.wet.damage import RECORD_CAP, Damage
 from c4pipe.wet.gzip_members import FIRST_BYTES
 from c4pipe.wet.page import Page, microseconds

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from c4pipe.io.byte_stream import ByteStream
+from c4pipe.io.downloads import ByteStream
 from c4pipe.wet.damage import Damage
 from c4pipe.wet.gzip_members import FIRST_BYTES
 from c4pipe.wet.html_process import ExtractedText

@@ -3,9 +3,9 @@
 import time
 from pathlib import Path
 
-from c4pipe.clean.clean_progress import drop_words, drops, watch_clean
+from c4pipe.clean.progress import drop_words, drops, watch_clean
 from c4pipe.cli import main
-from c4pipe.runners.progress import Progress, ProgressEvent
+from c4pipe.runners.events import Progress, ProgressEvent
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -4,12 +4,11 @@ import io
 import random
 from pathlib import Path
 
-from c4pipe.clean.clean_progress import watch_clean
-from c4pipe.clean.worker_notes import STEP, Position, PositionWriter, read_positions
+from c4pipe.clean.progress import STEP, Position, PositionWriter, read_positions, watch_clean
+from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.paths import list_names, storage_path
-from c4pipe.io.retry import NetworkOptions
 from c4pipe.io.streams import InputOpener, stream_length
-from c4pipe.runners.progress import Progress, ProgressEvent
+from c4pipe.runners.events import Progress, ProgressEvent
 from tests.helpers.web import serve
 
 WORK_FILE = "a.wet.gz.parquet"

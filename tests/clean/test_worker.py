@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.clean.steps import CleanWetFile
-from c4pipe.io.retry import NetworkOptions
+from c4pipe.io.downloads import NetworkOptions
 from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.presets import C4
 

@@ -16,7 +16,7 @@ from rich.console import Console
 from c4pipe.cli import main
 from c4pipe.cli.progress import ProgressBar, make_progress, show_json, show_lines
 from c4pipe.corpus import manifest
-from c4pipe.runners.progress import Progress, ProgressEvent
+from c4pipe.runners.events import Progress, ProgressEvent, Status
 from tests.helpers.logs import log_records
 from tests.helpers.web import serve
 from tests.helpers.web_data import crawl_to_interrupt
@@ -65,9 +65,9 @@ def test_objects_have_the_facts() -> None:
 def test_each_job_has_a_bar_of_its_own(tmp_path: Path) -> None:
     file = io.StringIO()
     progress = Progress(ProgressBar(Console(file=file, width=200, force_terminal=True)))
-    with progress.show("clean", tmp_path, lambda: (0.5, "12 pages, dropped: [x] 25%")):
+    with progress.show("clean", tmp_path, lambda: Status(0.5, "12 pages, dropped: [x] 25%")):
         progress.runs_as("2030-01-01_00")
-    with progress.show("dedup", tmp_path, lambda: (0.5, "1 of 2 files written")):
+    with progress.show("dedup", tmp_path, lambda: Status(0.5, "1 of 2 files written")):
         pass
     shown = file.getvalue()
     assert "12 pages, dropped: [x] 25%, job 2030-01-01_00" in shown
@@ -85,7 +85,7 @@ def test_what_shows_progress_by_the_options(
     monkeypatch.setenv("TERM", "xterm")
     for quiet, as_json in ((False, False), (True, False), (False, True), (True, True)):
         with make_progress(argparse.Namespace(quiet=quiet, json_progress=as_json)).show(
-            "clean", tmp_path, lambda: (1.0, "all done")
+            "clean", tmp_path, lambda: Status(1.0, "all done")
         ):
             pass
         shown = stderr.getvalue()

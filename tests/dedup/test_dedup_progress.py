@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from c4pipe.dedup import finish, step, write
-from c4pipe.dedup.dedup_progress import share_done
-from c4pipe.dedup.step import StepTally, read_tallies
+from c4pipe.dedup import finish, write
+from c4pipe.dedup.progress import StepTally, read_tallies, share_done
 from c4pipe.jobs.dedup import dedup, plan_dedup
 from c4pipe.jobs.options import DedupOptions
-from c4pipe.runners.progress import Progress, ProgressEvent
+from c4pipe.runners.events import Progress, ProgressEvent
 from c4pipe.runners.runner_options import RunnerOptions
 from tests.helpers.crawls import SAMPLES, build
 
@@ -75,14 +74,14 @@ def test_pages_move_the_progress_within_a_shard(tmp_path: Path, monkeypatch: pyt
     options = DedupOptions((tmp_path / "work",), tmp_path / "corpus", runner=RunnerOptions(workers=1))
     plan = plan_dedup(options)
     shares: list[tuple[float, str]] = []
-    add = step.StepTally.add
+    add = StepTally.add
 
     def watched(self: StepTally, pages: int) -> None:
         add(self, pages)
         spill = str(tmp_path / "corpus" / "_building" / "_spill")
         shares.append(share_done(read_tallies(spill), plan.page_counts))
 
-    monkeypatch.setattr(step.StepTally, "add", watched)
+    monkeypatch.setattr(StepTally, "add", watched)
     events: list[ProgressEvent] = []
     dedup(plan, Progress(events.append, interval=0.001))
     assert shares == sorted(shares, key=lambda each: each[0])

@@ -5,6 +5,8 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
+
 from c4pipe.dedup.near_pages import NEAR_SHUFFLES
 from c4pipe.dedup.shuffle import SHUFFLES
 from tests.helpers.documents import ROOT, page, quoted, section, table_rows
@@ -15,6 +17,7 @@ else:
     import tomli as tomllib
 
 PAGE = page("ARCHITECTURE.md")
+TRAINING = page("docs/training_architecture.md")
 PACKAGE = ROOT / "c4pipe"
 
 
@@ -59,13 +62,22 @@ def definitions(path: Path) -> set[str]:
     return names
 
 
-def test_one_pages_way_is_a_list_of_at_most_twelve_calls_of_one_room_each() -> None:
-    steps = re.findall(r"^\d+\. `(\w+)`: .*?`([\w.]+)\([^`]*\)`", section(PAGE, "One page's way"), re.MULTILINE)
-    assert len(steps) == len(re.findall(r"^\d+\. ", section(PAGE, "One page's way"), re.MULTILINE))
+@pytest.mark.parametrize("way", [section(PAGE, "One page's way"), section(TRAINING, "One document's way")])
+def test_a_way_is_a_list_of_at_most_twelve_calls_of_one_room_each(way: str) -> None:
+    steps = re.findall(r"^\d+\. `(\w+)`: .*?`([\w.]+)\([^`]*\)`", way, re.MULTILINE)
+    assert len(steps) == len(re.findall(r"^\d+\. ", way, re.MULTILINE))
     assert 10 <= len(steps) <= 12
     for room, function in steps:
         defined = set[str]().union(*(definitions(path) for path in (PACKAGE / room).rglob("*.py")))
         assert function in defined, f"{room}: {function}"
+
+
+@pytest.mark.parametrize("room", ["read", "objectives", "vocab", "tokens"])
+def test_each_module_of_the_training_side_is_in_its_table(room: str) -> None:
+    """The table of a room comes after the line that begins with its name."""
+    table = section(TRAINING, "The modules").partition(f"\n`{room}/`: ")[2].split("\n\n")[1]
+    named = {quote for row in table_rows(table) for quote in quoted(row[0])}
+    assert named == {path.name for path in (PACKAGE / room).glob("*.py")} - {"__init__.py"}
 
 
 LOADS_BEAM = re.compile(r"apache_beam|beam_runner")
@@ -93,7 +105,7 @@ def test_only_the_module_that_the_page_names_imports_beam_at_its_top() -> None:
 
 
 def test_the_files_that_are_named_exist() -> None:
-    for name in quoted(PAGE) + quoted(page("CONTRIBUTING.md")):
+    for name in quoted(PAGE) + quoted(TRAINING) + quoted(page("CONTRIBUTING.md")):
         if re.fullmatch(r"[\w./-]+(/|\.(py|c|json|md|txt|toml))", name) and "/" in name:
             inside = [ROOT / name, PACKAGE / name]
             assert any(path.exists() for path in inside) or name == "tests/cases/capitals.json", name

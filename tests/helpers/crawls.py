@@ -4,11 +4,11 @@ import gzip
 from pathlib import Path
 from typing import Any
 
-from c4pipe.io.retry import NetworkOptions
+from c4pipe.io.downloads import NetworkOptions
 from c4pipe.jobs.build import build as run_build
 from c4pipe.jobs.build import plan_build
 from c4pipe.jobs.options import BuildOptions, CleanOptions
-from c4pipe.runners.progress import Progress
+from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.wet.inputs import Selection
 from c4pipe.wet.page import Page

@@ -11,12 +11,11 @@ import pytest
 
 from c4pipe.clean import missing
 from c4pipe.errors import C4pipeError
-from c4pipe.io.connections import make_pool
-from c4pipe.io.http import Download
-from c4pipe.io.retry import DownloadError, NetworkOptions
+from c4pipe.io.downloads import DownloadError, NetworkOptions
+from c4pipe.io.http import Download, make_pool
 from c4pipe.jobs.clean import clean, plan_clean
 from c4pipe.jobs.options import CleanOptions
-from c4pipe.runners.progress import Progress
+from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.wet.inputs import Selection, find_inputs
 from tests.helpers.crawls import CRAWL, LISTS, SAMPLES

@@ -15,11 +15,10 @@ import pytest
 from c4pipe.cli import main
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.io.atomic import AtomicFile, make_folder, write_text
-from c4pipe.io.cache import cached
 from c4pipe.io.checked_json import read_checked_json, write_checked_json
-from c4pipe.io.ends_digest import EndsDigest, digest_ends
-from c4pipe.io.lock import NAME, held, only_run
+from c4pipe.io.lock import NAME, file_lock, only_run
 from c4pipe.io.paths import remove_tree
+from c4pipe.io.streams import EndsDigest, cached, digest_ends
 from tests.helpers.crawls import LISTS, SAMPLES, files_of
 from tests.helpers.full_disk import files_of_at_most
 
@@ -97,7 +96,7 @@ def test_files_have_the_permissions_of_new_files(tmp_path: Path) -> None:
     before = os.umask(0o022)
     try:
         write_text(tmp_path / "a", "x")
-        with held(tmp_path / "lock"):
+        with file_lock(tmp_path / "lock"):
             assert stat.S_IMODE((tmp_path / "lock").stat().st_mode) == 0o644
     finally:
         os.umask(before)

@@ -20,9 +20,8 @@ from hypothesis import strategies as st
 
 from c4pipe.cli import main
 from c4pipe.errors import C4pipeError
-from c4pipe.io.cache import cached
-from c4pipe.io.retry import DownloadError, NetworkOptions
-from c4pipe.io.streams import InputOpener
+from c4pipe.io.downloads import DownloadError, NetworkOptions
+from c4pipe.io.streams import InputOpener, cached
 from c4pipe.wet.inputs import Selection, find_inputs
 from tests.helpers.crawls import CRAWL, LISTS, files_of, made_crawl
 from tests.helpers.full_disk import files_of_at_most
@@ -163,7 +162,7 @@ def test_a_damaged_file_is_no_substitute_for_one_that_is_gone(tmp_path: Path) ->
 SCRIPT = """
 import sys
 from pathlib import Path
-from c4pipe.io.retry import NetworkOptions
+from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.streams import InputOpener
 
 url, folder = sys.argv[1:]

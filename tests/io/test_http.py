@@ -14,10 +14,9 @@ from c4pipe.clean import missing, work_folder
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.io.connections import make_pool
-from c4pipe.io.http import Download
+from c4pipe.io.downloads import DownloadError, NetworkOptions
+from c4pipe.io.http import Download, make_pool
 from c4pipe.io.lock import only_run
-from c4pipe.io.retry import DownloadError, NetworkOptions
 from c4pipe.wet.inputs import Selection, find_inputs, parse_slice
 from tests.helpers.crawls import CRAWL, FOLDER, LISTS, QUICK, SAMPLES, files_of, made_crawl
 from tests.helpers.web import Web, serve
@@ -105,7 +104,7 @@ def test_retry_after_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
     soon = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 30))
     refusals = ["429 17", f"429 {soon}", "429 soon"]
     with serve({"a": DATA}, lambda path, number: refusals[number] if number < 3 else None) as web:
-        monkeypatch.setattr("c4pipe.io.retry.time.sleep", slept.append)
+        monkeypatch.setattr("c4pipe.io.downloads.time.sleep", slept.append)
         assert fetch(web, "a", NetworkOptions(first_pause=0.001)) == DATA
     assert slept[0] == 17.0
     assert 25 < slept[1] <= 30

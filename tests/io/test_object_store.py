@@ -16,8 +16,8 @@ from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import UsageError
 from c4pipe.io import object_store
+from c4pipe.io.downloads import DownloadError, NetworkOptions
 from c4pipe.io.object_store import ObjectDownload, list_objects
-from c4pipe.io.retry import DownloadError, NetworkOptions
 from c4pipe.io.streams import InputOpener
 from c4pipe.wet.inputs import Selection, find_inputs
 from tests.helpers.crawls import CRAWL, FOLDER, LISTS, build, files_of, made_crawl

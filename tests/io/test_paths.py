@@ -19,8 +19,8 @@ from c4pipe.dedup.publishers import STAGING, publisher
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io import object_store, paths
 from c4pipe.io.atomic import AtomicFile, write_bytes, write_text
+from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.paths import RemotePath, StoragePath, file_sizes, list_names, remove_tree, storage_path
-from c4pipe.io.retry import NetworkOptions
 from c4pipe.recipes.presets import C4
 from c4pipe.report import card, html_page
 from c4pipe.report.data import DEDUP_DATA, REPORT_DATA

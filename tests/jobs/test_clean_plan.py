@@ -11,8 +11,8 @@ from c4pipe.jobs import clean
 from c4pipe.jobs.clean import CleanPlan, WorkState, plan_clean, work_state
 from c4pipe.jobs.options import CleanOptions
 from c4pipe.runners import runner
+from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
-from c4pipe.runners.progress import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,8 +12,8 @@ import pytest
 
 from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.errors import UsageError
+from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.paths import RemotePath, StoragePath, storage_path
-from c4pipe.io.retry import NetworkOptions
 from c4pipe.jobs.build import plan_build
 from c4pipe.jobs.clean import plan_clean
 from c4pipe.jobs.dedup import plan_dedup

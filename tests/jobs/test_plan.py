@@ -11,8 +11,8 @@ from rich.console import Console
 
 from c4pipe.cli import main
 from c4pipe.cli.plan import plan_table
-from c4pipe.display.units import format_size
 from c4pipe.io.streams import InputOpener
+from c4pipe.io.words import format_size
 from c4pipe.jobs.plan import Cost, Plan, Sizes, spread
 from c4pipe.wet.inputs import InputFile
 from c4pipe.wet.writer import gzip_member, write_wet
@@ -185,7 +185,7 @@ def test_slices_of_larger_files(
 def test_without_a_network_it_says_what_is_not_known(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("c4pipe.io.retry.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("c4pipe.io.downloads.time.sleep", lambda seconds: None)
     assert plan(CRAWL, "--source", "http://127.0.0.1:9") == 3
     told = capsys.readouterr()
     assert "their list can't be read" in told.out

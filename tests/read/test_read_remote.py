@@ -8,8 +8,8 @@ import pytest
 from c4pipe import read
 from c4pipe.corpus.writer import FORMATS
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.io import web_path
-from c4pipe.io.retry import NetworkOptions
+from c4pipe.io import streams
+from c4pipe.io.downloads import NetworkOptions
 from tests.helpers.corpora import contents, urls
 from tests.helpers.s3 import store_of
 from tests.helpers.web import Web, serve
@@ -17,7 +17,7 @@ from tests.helpers.web import Web, serve
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web_path, "NETWORK", NetworkOptions(tries=3, first_pause=0.01, stall_seconds=5.0))
+    monkeypatch.setattr(streams, "NETWORK", NetworkOptions(tries=3, first_pause=0.01, stall_seconds=5.0))
 
 
 @pytest.mark.usefixtures("patient")

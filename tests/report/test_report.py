@@ -16,8 +16,7 @@ from c4pipe.clean import examples
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.corpus.writer import PROBABILITY
-from c4pipe.display.excerpts import SIZE, URL_SIZE
-from c4pipe.display.safe_text import JOINERS, visible
+from c4pipe.io.words import JOINERS, SIZE, URL_SIZE, visible
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.rules import RULES
 from c4pipe.report import html_page

@@ -14,7 +14,7 @@ from c4pipe.clean.work_file import PAGE_COLUMNS
 from c4pipe.clean.work_file import SCHEMA as WORK_SCHEMA
 from c4pipe.corpus.writer import PROBABILITY
 from c4pipe.dedup.finish import PageFinisher
-from c4pipe.display.excerpts import SIZE, excerpt
+from c4pipe.io.words import SIZE, excerpt
 from c4pipe.recipes.presets import C4
 from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.report import profile

@@ -5,7 +5,6 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from c4pipe.io.paths import RemotePath
 from c4pipe.runners.beam_runner import _job_id
-from c4pipe.runners.progress import Progress, ProgressEvent, State, seconds_left
+from c4pipe.runners.events import Progress, ProgressEvent, Status, seconds_left
 from c4pipe.runners.runner import run_job
 from c4pipe.runners.runner_options import RunnerOptions
 
@@ -23,7 +22,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, waits: int) -> None:
         self.now, self.waits, self.asked = 100.0, waits, list[float]()
-        monkeypatch.setattr("c4pipe.runners.progress.time.monotonic", lambda: self.now)
+        monkeypatch.setattr("c4pipe.runners.events.time.monotonic", lambda: self.now)
 
     def wait(self, seconds: float) -> bool:
         self.asked.append(seconds)
@@ -32,9 +31,9 @@ class Clock:
         return self.waits <= 0
 
 
-def events_of(clock: Clock, look: Callable[[], State], interval: float = 1.0, **facts: Any) -> list[ProgressEvent]:
+def events_of(clock: Clock, look: Callable[[], Status], interval: float = 1.0) -> list[ProgressEvent]:
     """The events of a job that ends when the clock does."""
-    return list(Progress()._events("clean", look, lambda: facts, clock.wait, interval))
+    return list(Progress()._events("clean", look, clock.wait, interval))
 
 
 shares = st.integers(0, 10**6).map(lambda part: part / 10**6)
@@ -59,7 +58,7 @@ def test_what_an_earlier_run_did_is_no_pace_of_this_one() -> None:
 def test_events_come_at_the_start_every_interval_and_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch, waits=3)
     shares = iter([0.2, 0.4, 0.6, 1.0])
-    begin, first, second, end = events_of(clock, lambda: (next(shares), "some"), 15.0, files=3)
+    begin, first, second, end = events_of(clock, lambda: Status(next(shares), "some", {"files": 3}), 15.0)
     assert begin == ProgressEvent("clean", "begin", 0.2, "some", {"files": 3})
     assert first == ProgressEvent("clean", "running", 0.4, "some", {"files": 3}, 15.0, first.seconds_left)
     assert first.seconds_left == pytest.approx(45.0)
@@ -71,14 +70,14 @@ def test_events_come_at_the_start_every_interval_and_at_the_end(monkeypatch: pyt
 
 def test_a_job_that_failed_has_no_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     shares = iter([0.0, 0.5, 0.5])
-    *_, running, end = events_of(Clock(monkeypatch, waits=2), lambda: (next(shares), "some"))
+    *_, running, end = events_of(Clock(monkeypatch, waits=2), lambda: Status(next(shares), "some"))
     assert (running.seconds_left, running.phase) == (1.0, "running")
     assert (end.seconds_left, end.phase, end.share) == (None, "end", 0.5)
 
 
 def test_the_time_left_falls_between_steps_of_the_share(monkeypatch: pytest.MonkeyPatch) -> None:
     shares = iter([0.0, 0.0, 0.25, 0.25, 0.25, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 1.0])
-    events = events_of(Clock(monkeypatch, waits=12), lambda: (next(shares), "some"))
+    events = events_of(Clock(monkeypatch, waits=12), lambda: Status(next(shares), "some"))
     # at 2 s a quarter is done, at 5 s the half; from 11 s on, it takes longer than that pace
     assert [event.seconds_left for event in events] == [None, None, 6, 5, 4, 5, 4, 3, 2, 1, 0, None, 0]
 
@@ -86,11 +85,11 @@ def test_the_time_left_falls_between_steps_of_the_share(monkeypatch: pytest.Monk
 def test_a_look_that_fails_repeats_what_was_known(monkeypatch: pytest.MonkeyPatch) -> None:
     shares = iter([0.1, None, 0.3])
 
-    def look() -> State:
+    def look() -> Status:
         share = next(shares)
         if share is None:
             raise OSError("the store is busy")
-        return share, "some"
+        return Status(share, "some")
 
     assert [event.share for event in events_of(Clock(monkeypatch, waits=2), look)] == [0.1, 0.1, 0.3]
 
@@ -111,7 +110,7 @@ def test_a_store_is_looked_at_less_often(
 
     before = threading.Event.wait
     monkeypatch.setattr(threading.Event, "wait", wait)
-    with Progress(lambda event: None, interval=0.5).show("clean", folder, lambda: (1.0, "")):
+    with Progress(lambda event: None, interval=0.5).show("clean", folder, lambda: Status(1.0, "")):
         pass
     assert asked == [interval]
 
@@ -145,7 +144,7 @@ def test_a_callback_that_fails_is_logged_and_the_job_goes_on(tmp_path: Path, cap
         raise ValueError("no such window")
 
     done = False
-    with Progress(callback, interval=0.01).show("clean", tmp_path, lambda: (0.5, "")):
+    with Progress(callback, interval=0.01).show("clean", tmp_path, lambda: Status(0.5, "")):
         time.sleep(0.1)
         done = True
     assert done
@@ -156,7 +155,7 @@ def test_a_callback_that_fails_is_logged_and_the_job_goes_on(tmp_path: Path, cap
 
 
 def test_without_a_callback_nothing_is_looked_at(tmp_path: Path) -> None:
-    def look() -> State:
+    def look() -> Status:
         raise AssertionError("it looked")
 
     before = threading.active_count()

@@ -8,7 +8,7 @@ from c4pipe.errors import DamagedFileError, LostDataError
 from c4pipe.io.checked_json import decode_checked_json, encode_checked_json
 from c4pipe.io.paths import StoragePath
 from c4pipe.runners import scan as scan_module
-from c4pipe.runners.progress import Progress, ProgressEvent
+from c4pipe.runners.events import Progress, ProgressEvent
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import IDENTITY, Scan, ScanStep, prepare_folder
 

@@ -23,11 +23,9 @@ from c4pipe.corpus.layout import ShardId
 from c4pipe.corpus.reader import Shard
 from c4pipe.io.checked_json import write_checked_json
 from c4pipe.io.parquet_footer import sign_footer
-from c4pipe.tokens import join_parts, token_parts
-from c4pipe.tokens.join_parts import JoinParts, JoinTask
-from c4pipe.tokens.token_manifest import FORMAT, TokenSet
-from c4pipe.tokens.token_pages import find_pages
-from c4pipe.tokens.token_parts import Part
+from c4pipe.tokens import parts as parts_module
+from c4pipe.tokens.folder import FORMAT, TokenSet, find_pages
+from c4pipe.tokens.parts import JoinParts, JoinTask, Part
 from tests.helpers.crawls import files_of
 from tests.helpers.megatron import read_indexed
 
@@ -47,7 +45,7 @@ def make_part(folder: Path, number: int, count: int, documents: Documents, dtype
     part.ids.write_bytes(data)
     lengths = [len(ids) for ids in documents]
     urls = [f"https://example.com/{number}/{row}" for row in range(len(documents))]
-    pq.write_table(pa.table([pa.array(lengths, pa.int32()), urls], schema=token_parts._SCHEMA), part.documents)
+    pq.write_table(pa.table([pa.array(lengths, pa.int32()), urls], schema=parts_module._SCHEMA), part.documents)
     sign_footer(part.documents)
     figures = {"path": shard.path, "documents": len(documents), "tokens": sum(lengths)}
     write_checked_json(part.note, {**figures, "bytes": len(data), "crc32": isal_zlib.crc32(data)})
@@ -59,8 +57,9 @@ def join(folder: Path, parts: Sequence[Documents], layout: str, dtype: str, leng
     (folder / "_parts").mkdir(parents=True)
     shards = [make_part(folder / "_parts", number, len(parts), part, dtype) for number, part in enumerate(parts)]
     task = JoinTask(TRAIN, tuple(shards), layout, dtype, length, folder, folder / "_parts")
-    assert list(JoinParts().process(task)) == []
-    figures = json.loads(task.note.read_text())
+    note = folder / "_parts" / task.note
+    assert list(JoinParts().process((task, str(note)))) == []
+    figures = json.loads(note.read_text())
     del figures["sha256"]
     manifest = {
         **{"format": FORMAT, "version": 1, "layout": layout, "manifest": "0" * 64, "vocabulary": "0" * 64, "eos": 1},
@@ -125,7 +124,7 @@ def test_a_row_leads_to_the_documents_that_it_has(parts: list[list[int]], length
     documents = [[[7] * (size - 1) + [1] for size in sizes] for sizes in parts]
     owners = [number for number, size in enumerate(size for sizes in parts for size in sizes) for _ in range(size)]
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(join_parts, "DOCUMENT_ROWS", rows)
+        patch.setattr(parts_module, "DOCUMENT_ROWS", rows)
         folder = join(Path(name) / "npy", documents, "npy", "uint16", length)
         for row in range(len(owners) // length):
             places = find_pages(folder, row)

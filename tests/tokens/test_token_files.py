@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 import c4pipe
 from c4pipe.cli import main
 from c4pipe.errors import UsageError
-from c4pipe.runners.progress import ProgressEvent
-from c4pipe.tokens.token_manifest import dtype_of
-from c4pipe.tokens.token_pages import find_pages
+from c4pipe.runners.events import ProgressEvent
+from c4pipe.tokens.folder import dtype_of, find_pages
 from c4pipe.vocab.model import SentencePieceModel, load_model
 from tests.helpers.crawls import files_of
 from tests.helpers.full_disk import files_of_at_most

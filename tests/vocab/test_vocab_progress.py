@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from c4pipe.runners.progress import Progress, State
+from c4pipe.runners.events import Progress, Status
 from c4pipe.vocab import train
 
 LINES = (Path(__file__).parents[1] / "cases" / "vocab" / "unigram_log.txt").read_text().splitlines(keepends=True)
@@ -25,12 +25,12 @@ def estimates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[flo
         now += seconds
         return now >= TIMES[-1]
 
-    def look() -> State:
+    def look() -> Status:
         log.write_text("".join(line for line, moment in zip(LINES, TIMES, strict=True) if moment <= now))
-        return train.state(log, 8000)
+        return train.status(log, 8000)
 
-    monkeypatch.setattr("c4pipe.runners.progress.time.monotonic", lambda: now)
-    events = Progress()._events("train", look, dict, wait, 1.0)
+    monkeypatch.setattr("c4pipe.runners.events.time.monotonic", lambda: now)
+    events = Progress()._events("train", look, wait, 1.0)
     return [(TIMES[-1] - now, event.seconds_left) for event in events if event.phase == "running"]
 
 
@@ -44,9 +44,9 @@ def test_the_time_left_falls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_share_never_falls(tmp_path: Path) -> None:
     log = tmp_path / "spm.log"
-    shares = [train.state(log, 8000)[0]]
+    shares = [train.status(log, 8000)[0]]
     for end in range(len(LINES)):
         log.write_text("".join(LINES[:end]))
-        shares.append(train.state(log, 8000)[0])
+        shares.append(train.status(log, 8000)[0])
     assert shares == sorted(shares)
     assert 0.9 < shares[-1] <= 1

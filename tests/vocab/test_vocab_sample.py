@@ -15,15 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c4pipe.errors import C4pipeError, DamagedFileError, UsageError
+from c4pipe.runners.events import Progress
 from c4pipe.runners.runner import run_job
 from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.runners.scan import Scan
 from c4pipe.vocab import sample, train
 from c4pipe.vocab.sample import (
     BINS,
     Counts,
+    CountText,
     bins_of,
     count,
-    count_text,
     decode_counts,
     encode_counts,
     first_bins,
@@ -323,12 +325,13 @@ def write_split(folder: Path, files: dict[str, list[str]]) -> Reading:
 def counted(folder: Path, readings: Sequence[Reading]) -> list[Counts]:
     """The counts of each source, by the step."""
     files = [(source, file) for source, reading in enumerate(readings) for file in reading.files]
-    tasks = [(source, str(file), str(folder / f"{source}-{file.name}")) for source, file in files]
-    run_job(lambda flow: count_text(flow, tasks, readings), RunnerOptions(workers=1), 1)
+    items = {f"{source}-{file.name}": (source, str(file)) for source, file in files}
+    scan = Scan("Count text", CountText(readings), folder, items, lambda written, total: "lost")
+    scan.run(RunnerOptions(workers=1), Progress())
     counts = [dense({}) for _ in readings]
-    for source, _, target in tasks:
-        counts[source] += decode_counts(Path(target).read_bytes())
-    assert len(list(folder.iterdir())) == len(tasks)
+    for (source, _), each in zip(items.values(), scan.parts(), strict=True):
+        counts[source] += each
+    assert len(list(folder.iterdir())) == len(items)
     return counts
 
 

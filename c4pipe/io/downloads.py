@@ -1,13 +1,15 @@
-"""How often a download is tried, how long it waits between two tries, and how long it may take."""
+"""What all downloads have in common: options, errors, how often one is tried and how long it may take."""
 
+import io
 import logging
 import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
-from c4pipe.display.safe_text import visible
+from c4pipe.io.words import visible
 
 LOG = logging.getLogger("c4pipe")
 
@@ -124,3 +126,97 @@ class RetryPolicy:
             raise DownloadError(f"{self._url}: {reason}; {spent:,.0f} s of {limit:,.0f} s are used up")
         self._on_wait(Wait(self._url, visible(reason), self._failures, self._network.tries, seconds))
         time.sleep(seconds)
+
+
+class ByteStream(Protocol):
+    """A stream of bytes to read from the beginning to the end."""
+
+    def read(self, size: int, /) -> bytes:
+        """Returns at most `size` bytes; none at the end. Raises OSError where the stream can't be read further."""
+
+
+class DownloadStream:
+    """The bytes of a file on a server or in an object store, or of a part of it, in order.
+
+    Attributes:
+        length: the bytes of the whole file; None before the first read, and where the server does not say.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        network: NetworkOptions,
+        first: int = 0,
+        size: int | None = None,
+        on_wait: OnWait | None = None,
+    ) -> None:
+        """Takes a URL and, for a part of the file, the offset of its first byte and its size in bytes."""
+        self.length: int | None = None
+        self._url = url
+        self._network = network
+        self._retry = RetryPolicy(url, network, on_wait)
+        self._source: Any = None  # the response or file that is open
+        self._offset = first  # of the next byte to request
+        self._end = None if size is None else first + size
+
+    def read(self, size: int) -> bytes:
+        """Returns at most `size` bytes; none at the end. Raises DownloadError where the file can't be read."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Closes the connection or the file; another read opens it again."""
+        if self._source is not None:
+            self._source.close()
+            self._source = None
+
+    def _pause(self, reason: str, min_seconds: float = 0.0) -> None:
+        self.close()
+        self._retry.pause(reason, min_seconds)
+
+
+class RangedFile(io.RawIOBase):
+    """A file that is open for reading at any offset."""
+
+    def __init__(self, size: int) -> None:
+        """Takes the size of the file in bytes."""
+        super().__init__()
+        self.size = size
+        self._offset = 0
+
+    def range(self, first: int, size: int) -> bytes:
+        """Returns exactly `size` bytes from offset `first` on. Raises OSError where some can't be read."""
+        raise NotImplementedError
+
+    def readable(self) -> bool:
+        """True."""
+        return True
+
+    def seekable(self) -> bool:
+        """True."""
+        return True
+
+    def tell(self) -> int:
+        """Returns the offset of the next byte to read."""
+        return self._offset
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Sets and returns the offset of the next byte, counted from the start, the current offset or the end."""
+        self._offset = offset + (0, self._offset, self.size)[whence]
+        return self._offset
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Returns `size` bytes, fewer only at the end of the file; all the rest for None or -1."""
+        left = max(0, self.size - self._offset)
+        size = left if size is None or size < 0 else min(size, left)
+        if not size:
+            return b""
+        data = self.range(self._offset, size)
+        self._offset += size
+        return data
+
+    def readinto(self, buffer: Any) -> int:
+        """Fills a buffer (its beginning, at the end of the file) and returns the number of bytes."""
+        view = memoryview(buffer).cast("B")
+        data = self.read(len(view))
+        view[: len(data)] = data
+        return len(data)

@@ -1,13 +1,16 @@
 """How far `dedup` is: the shards that are written and, on this machine, the pages that each step has handled."""
 
+import uuid
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 from c4pipe.dedup.publishers import publisher
-from c4pipe.dedup.step import read_tallies
 from c4pipe.io.paths import StoragePath
-from c4pipe.runners.progress import Facts, Progress, State
+from c4pipe.runners.events import Gauge, Progress, Status, read_gauge
 
+_TALLY = ".tally"
 _STEPS = {
     "urls": (0.10, "reads URLs"),
     "bands": (0.15, "looks for near-duplicates"),
@@ -19,6 +22,33 @@ _STEPS = {
 
 Only some recipes have `bands`, which takes as long as `spans` on real pages. The shares of the other steps add up to 1.
 """
+
+
+class StepTally:
+    """Counts pages for one step in one worker."""
+
+    def __init__(self, folder: str, step: str) -> None:
+        """Takes the spill folder, empty if there is none, and the name of the step."""
+        self._gauge = Gauge(Path(folder) / f"{step}-{uuid.uuid4().hex}{_TALLY}" if folder else None)
+        self._pages = 0
+
+    def add(self, pages: int) -> None:
+        """Adds a number of pages."""
+        self._pages += pages
+        self._gauge.set(self._pages)
+
+    def close(self) -> None:
+        """Closes the file of the count, which stays."""
+        self._gauge.close()
+
+
+def read_tallies(folder: str) -> Counter[str]:
+    """Returns the pages that all workers have handled, by step."""
+    pages = Counter[str]()
+    for path in Path(folder).glob(f"*{_TALLY}") if folder else ():
+        if count := read_gauge(path, 1):
+            pages[path.name.partition("-")[0]] += count[0]
+    return pages
 
 
 def watch_dedup(
@@ -35,7 +65,7 @@ def watch_dedup(
     """
     written, latest = 0, 0.0
 
-    def look() -> State:
+    def look() -> Status:
         nonlocal written, latest
         # While the corpus is published, its files move away from where these two look.
         written = max(written, publisher(output).written(shards))
@@ -44,12 +74,10 @@ def watch_dedup(
         if written == len(shards) or not words:
             share, words = written / max(1, len(shards)), ""
         latest = max(latest, share)
-        return latest, f"{files}, {words}" if words else files
+        facts = {"files": written, "files_total": len(shards)}
+        return Status(latest, f"{files}, {words}" if words else files, facts)
 
-    def facts() -> Facts:
-        return {"files": written, "files_total": len(shards)}
-
-    return progress.show("dedup", output, look, facts)
+    return progress.show("dedup", output, look)
 
 
 def share_done(done: Mapping[str, int], pages: Mapping[str, int]) -> tuple[float, str]:

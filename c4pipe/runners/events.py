@@ -1,29 +1,50 @@
-"""Progress of a job, as events: how much is done, how fast, how long it will take. What shows them is not here.
+"""The one channel by which a job tells how it is going: from its workers to the run, and from the run to who asks.
 
-Progress looks at what a job has written, so it is the same on every runner. The clock is read here and in the log
-alone.
+The run publishes by `Progress`: that a job begins and ends, how far it is, the runner's id of it, and notes. A bar,
+lines of JSON, a user's own function and the log take what comes out; what shows it is not here. A worker may be another
+process or another machine, so it tells by small files in a folder that the run can read: numbers that it writes again
+and again (`Gauge`), and messages that are read once (`send_message`). Progress looks at what a job has written, so it
+is the same on every runner. The clock is read here and in the log alone.
 """
 
 import contextlib
+import json
 import logging
+import os
+import secrets
+import struct
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
+from c4pipe.io.atomic import write_text
 from c4pipe.io.paths import StoragePath
 
 LOG = logging.getLogger("c4pipe")
 
 _STORE_SECONDS = 10.0  # between two looks at an object store, which charges for each
-
-State = tuple[float, str]
-"""The share of the work that is done, from 0 to 1, and a few words about it."""
+_MESSAGE = ".note.tmp"  # the names begin with a dot: what a killed run leaves is removed like its other temporary files
 
 Facts = Mapping[str, Any]
 """Figures about a job, by name, as JSON values."""
+
+
+class Status(NamedTuple):
+    """How far a job is.
+
+    Attributes:
+        share: the share of the work that is done, from 0 to 1.
+        words: a few words about it.
+        facts: figures.
+    """
+
+    share: float
+    words: str
+    facts: Facts = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -92,19 +113,16 @@ class Progress:
         self, job: str, folder: StoragePath, total: int, count: Callable[[], int]
     ) -> contextlib.AbstractContextManager[None]:
         """Watches a job that writes `total` files to a folder; `count` returns how many are written."""
-        written = 0
 
-        def look() -> State:
-            nonlocal written
+        def look() -> Status:
             written = count()
-            return written / max(1, total), f"{written:,} of {total:,} files written"
+            facts = {"files": written, "files_total": total}
+            return Status(written / max(1, total), f"{written:,} of {total:,} files written", facts)
 
-        return self.show(job, folder, look, lambda: {"files": written, "files_total": total})
+        return self.show(job, folder, look)
 
     @contextlib.contextmanager
-    def show(
-        self, job: str, folder: StoragePath, look: Callable[[], State], facts: Callable[[], Facts] = dict
-    ) -> Iterator[None]:
+    def show(self, job: str, folder: StoragePath, look: Callable[[], Status]) -> Iterator[None]:
         """Watches a job that runs inside the `with` block.
 
         Args:
@@ -112,13 +130,12 @@ class Progress:
             folder: where it writes: an object store is not looked at as often as a folder of this machine.
             look: returns how far the job is. It is called in another thread; if it raises OSError, the event repeats
                 what was known before.
-            facts: returns the figures of the last look.
         """
         LOG.info("%s: begins", job)
         started = time.monotonic()
         self._runner_job_id = None
         try:
-            with self._watched(job, folder, look, facts):
+            with self._watched(job, folder, look):
                 yield
         except BaseException as error:
             LOG.info("%s: ended by %s after %.1f s", job, type(error).__name__, time.monotonic() - started)
@@ -126,15 +143,13 @@ class Progress:
         LOG.info("%s: done in %.1f s", job, time.monotonic() - started)
 
     @contextlib.contextmanager
-    def _watched(
-        self, job: str, folder: StoragePath, look: Callable[[], State], facts: Callable[[], Facts]
-    ) -> Iterator[None]:
+    def _watched(self, job: str, folder: StoragePath, look: Callable[[], Status]) -> Iterator[None]:
         if self._callback is None and not LOG.isEnabledFor(logging.INFO):  # nobody sees what a look would find
             yield
             return
         stop = threading.Event()
         interval = self._interval if isinstance(folder, Path) else max(self._interval, _STORE_SECONDS)
-        events = self._events(job, look, facts, stop.wait, interval)
+        events = self._events(job, look, stop.wait, interval)
         thread = threading.Thread(
             target=_send, args=(events, self._callback or (lambda event: None)), name="progress", daemon=True
         )
@@ -146,43 +161,30 @@ class Progress:
             thread.join()
 
     def _events(
-        self,
-        job: str,
-        look: Callable[[], State],
-        facts: Callable[[], Facts],
-        wait: Callable[[float], bool],
-        interval: float,
+        self, job: str, look: Callable[[], Status], wait: Callable[[float], bool], interval: float
     ) -> Iterator[ProgressEvent]:
         """Yields an event at once and then one every interval; `wait` waits and tells whether the job has ended."""
-        latest: State = (0.0, "")
+        latest = Status(0.0, "")
 
-        def safe_look() -> State:
+        def safe_look() -> Status:
             nonlocal latest
             with contextlib.suppress(OSError):  # the next look may succeed; an error that lasts also meets the job
                 latest = look()
             return latest
 
         left, moment = None, 0.0  # the last estimate, and when it was made
-        started, (first, words) = time.monotonic(), safe_look()
-        known = first
-        yield ProgressEvent(job, "begin", first, words, facts(), runner_job_id=self._runner_job_id)
+        started, first = time.monotonic(), safe_look()
+        known = first.share
+        yield ProgressEvent(job, "begin", *first, runner_job_id=self._runner_job_id)
         ended = False
         while not ended:
             ended = wait(interval)
-            share, words = safe_look()
+            status = safe_look()
             seconds = time.monotonic() - started
-            if share != known or ended:
-                left, moment, known = seconds_left(first, share, seconds), seconds, share
-            yield ProgressEvent(
-                job,
-                "end" if ended else "running",
-                share,
-                words,
-                facts(),
-                seconds,
-                None if ended and share < 1 else _counted_down(left, seconds - moment),
-                self._runner_job_id,
-            )
+            if status.share != known or ended:
+                left, moment, known = seconds_left(first.share, status.share, seconds), seconds, status.share
+            estimate = None if ended and status.share < 1 else _counted_down(left, seconds - moment)
+            yield ProgressEvent(job, "end" if ended else "running", *status, seconds, estimate, self._runner_job_id)
 
 
 def _send(events: Iterator[ProgressEvent], callback: Callable[[ProgressEvent], None]) -> None:
@@ -210,3 +212,62 @@ def seconds_left(first: float, share: float, seconds: float) -> float | None:
         seconds: the time since the start.
     """
     return seconds * (1 - share) / (share - first) if share > first else None
+
+
+class Gauge:
+    """Numbers that a worker writes again and again into a small file, where the run reads them (`read_gauge`).
+
+    They are for the eye alone: where the file can't be written, as on a full disk, there are none.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        """Takes the path of the file, or None where the run can't read it, or each write would be a request."""
+        self._path = path
+        self._file: int | None = None
+
+    def set(self, *numbers: int) -> None:
+        """Writes numbers over those before."""
+        if self._path is None:
+            return
+        with contextlib.suppress(OSError):
+            if self._file is None:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o666)
+            os.pwrite(self._file, struct.pack(f"<{len(numbers)}Q", *numbers), 0)
+
+    def close(self, remove: bool = False) -> None:
+        """Closes the file, which stays, unless it is to be removed."""
+        if self._file is not None and self._path is not None:
+            os.close(self._file)
+            self._file = None
+            if remove:
+                self._path.unlink(missing_ok=True)
+
+
+def read_gauge(path: StoragePath, count: int) -> tuple[int, ...] | None:
+    """Returns the `count` numbers of a gauge; None where there are none: it begins just now, or was removed."""
+    try:
+        return struct.unpack(f"<{count}Q", path.read_bytes())
+    except (FileNotFoundError, struct.error):
+        return None
+
+
+def send_message(folder: StoragePath, values: Mapping[str, Any]) -> None:
+    """Leaves a message for the run, as JSON values. One that can't be written is left out: it is for the eye alone."""
+    with contextlib.suppress(OSError):
+        write_text(folder / f".{time.time_ns()}-{secrets.token_hex(4)}{_MESSAGE}", json.dumps(values))
+
+
+def take_messages(folder: StoragePath, names: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Yields the messages among the names in a folder, the oldest first, and removes each."""
+    for name in sorted(name for name in names if name.endswith(_MESSAGE)):
+        path = folder / name
+        values = json.loads(path.read_text("utf-8"))
+        path.unlink(missing_ok=True)
+        yield values
+
+
+def remove_messages(folder: StoragePath) -> None:
+    """Removes the messages that nobody has read: without a callback and a log, there is no reader."""
+    for path in folder.glob(f".*{_MESSAGE}"):
+        path.unlink(missing_ok=True)

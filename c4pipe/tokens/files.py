@@ -4,7 +4,8 @@ Two steps: each shard becomes a part, in parallel; then the parts of each langua
 """
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -14,39 +15,32 @@ from typing import Any, cast
 from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.corpus.opened import Corpus, open_language
 from c4pipe.corpus.reader import Shard
-from c4pipe.display.mistakes import suggestion
-from c4pipe.errors import LostDataError, UsageError
-from c4pipe.io.atomic import clear_abandoned, make_folder, write_text
-from c4pipe.io.checked_json import read_intact_json, write_checked_json
+from c4pipe.errors import UsageError
+from c4pipe.io.atomic import clear_abandoned, write_text
+from c4pipe.io.checked_json import read_intact_json
 from c4pipe.io.lock import only_run
-from c4pipe.io.paths import StoragePath, list_names, remove_tree
+from c4pipe.io.paths import StoragePath, list_names, remove_tree, storage_path
 from c4pipe.io.records import shown
-from c4pipe.runners.flow import Flow
-from c4pipe.runners.progress import Progress
-from c4pipe.runners.runner import check_runner, run_job
+from c4pipe.io.words import suggestion
+from c4pipe.runners.events import Progress, ProgressEvent
+from c4pipe.runners.runner import check_runner
 from c4pipe.runners.runner_options import RunnerOptions
-from c4pipe.tokens.join_parts import JoinParts, JoinTask
-from c4pipe.tokens.token_manifest import (
+from c4pipe.runners.scan import IDENTITY, Scan, prepare_folder
+from c4pipe.tokens.folder import (
     FORMAT,
     LAYOUTS,
     NPY,
     VERSION,
-    TokenFile,
     TokenManifest,
     TokenSet,
-    TokenTotals,
     check_sizes,
     dtype_of,
     read_token_manifest,
 )
-from c4pipe.tokens.token_parts import Part, WriteParts
-from c4pipe.vocab.model import load_model
+from c4pipe.tokens.parts import JoinParts, JoinTask, SetFigures, WriteParts
+from c4pipe.vocab.model import MODEL, load_model
 
-_PARTS, _OF = "_parts", "of.json"  # the folder of parts until all are joined; what they are parts of
-
-
-class _SetFigures(TokenTotals):
-    files: Sequence[TokenFile]
+_PARTS = "_parts"  # the folder of the parts
 
 
 @dataclass(frozen=True)
@@ -98,29 +92,25 @@ class _Job:
 
     @property
     def parts(self) -> Path:
+        """The folder of the parts, until all are joined."""
         return self.output / _PARTS
 
     @cached_property
-    def shards(self) -> dict[TokenSet, list[Shard]]:
-        """The shards with documents of each set, in order; of a set without documents, none."""
-        shards: dict[TokenSet, list[Shard]] = {}
+    def tasks(self) -> list[JoinTask]:
+        """What is joined: the documents of each language and split. A shard without documents has no part."""
+        options, shards = self.options, dict[TokenSet, list[Shard]]()
         for shard in self.corpus.shards():
             shards.setdefault(TokenSet.of_shard(shard), []).extend([shard] if shard.rows else [])
-        return shards
-
-    @cached_property
-    def tasks(self) -> tuple[JoinTask, ...]:
-        """What is joined."""
-        options = self.options
-        return tuple(
-            JoinTask(each, tuple(some), options.layout, self.identity["dtype"], options.length, self.output, self.parts)
-            for each, some in self.shards.items()
-        )
+        dtype = self.identity["dtype"]
+        return [
+            JoinTask(name, tuple(some), options.layout, dtype, options.length, self.output, self.parts)
+            for name, some in shards.items()
+        ]
 
     @property
     def file_names(self) -> set[str]:
         """The names of all files that the finished folder can have, but the manifest."""
-        return {name for each in self.shards for name in each.files(self.options.layout)}
+        return {name for task in self.tasks for name in task.name.files(task.layout)}
 
 
 def write(options: TokenFileOptions, progress: Progress) -> TokenManifest:
@@ -137,7 +127,6 @@ def write(options: TokenFileOptions, progress: Progress) -> TokenManifest:
     with only_run(job.output):
         manifest = _finished(job)
         if manifest is None:
-            _begin(job)
             sets = _run(job, progress)
             manifest = _manifest(job, sets)
             for name, figures in sets.items():
@@ -191,7 +180,7 @@ def _finished(job: _Job) -> TokenManifest | None:
             )
         check_sizes(job.output, manifest)
         return manifest
-    begun = read_intact_json(job.parts / _OF, dict)
+    begun = read_intact_json(job.parts / IDENTITY, dict)
     if begun is not None and begun != job.identity:
         raise UsageError(
             f"{job.output} has the parts of other token files, whose run did not end: "
@@ -206,67 +195,34 @@ def _finished(job: _Job) -> TokenManifest | None:
     return None
 
 
-def _begin(job: _Job) -> None:
-    """Makes the folder of parts ready."""
-    if job.parts.is_symlink() or read_intact_json(job.parts / _OF, dict) is None:
-        remove_tree(job.parts)
-        make_folder(job.parts)
-        write_checked_json(job.parts / _OF, dict(job.identity))
-    clear_abandoned(job.parts)
-    clear_abandoned(job.output)
-
-
-def _joined(job: _Job) -> dict[TokenSet, _SetFigures]:
-    """Returns the figures of the sets that are joined, by their notes, and whose files have the sizes of the note."""
-    joined = {}
-    for task in job.tasks:
-        figures = read_intact_json(task.note, _SetFigures)
-        if figures is None or figures["documents"] != sum(shard.rows for shard in task.shards):
-            continue
-        files = [(job.output / each["name"], each["bytes"]) for each in figures["files"]]
-        if all(path.is_file() and path.stat().st_size == size for path, size in files):
-            joined[task.name] = figures
-    return joined
-
-
-def _run(job: _Job, progress: Progress) -> dict[TokenSet, _SetFigures]:
+def _run(job: _Job, progress: Progress) -> dict[TokenSet, SetFigures]:
     """Writes the parts that are missing and joins them, and returns the figures of each set."""
-    joined, present = _joined(job), list_names(job.parts)
-    waiting = [task for task in job.tasks if task.name not in joined]
-    parts = [Part(job.parts, shard) for task in job.tasks for shard in task.shards]
-    missing = [
-        part for task in waiting for shard in task.shards if not (part := Part(job.parts, shard)).figures(present)
-    ]
-    for name in {*(part.note for part in missing), *(task.note for task in waiting)}:
-        name.unlink(missing_ok=True)  # progress counts these
-    notes = {part.note.name for part in parts} | {task.note.name for task in job.tasks}
-
-    def written() -> int:
-        return len(list_names(job.parts) & notes)
-
-    def write_parts(flow: Flow) -> None:
-        tasks = [(part.shard, str(job.parts)) for part in missing]
-        step = WriteParts(str(job.options.model.absolute()), job.identity["dtype"])
-        flow.map("Write parts", flow.create("Shards", tasks), step)
-
-    def join_parts(flow: Flow) -> None:
-        flow.map("Join parts", flow.create("Files", waiting), JoinParts())
-
-    runner = job.options.runner
-    with progress.wait("tokens", job.output, len(notes), written):
-        if missing:
-            run_job(write_parts, runner, len(missing), progress.runs_as)
-        if waiting:
-            run_job(join_parts, runner, len(waiting), progress.runs_as)
-    sets = _joined(job)
-    if len(sets) < len(job.tasks):
-        raise LostDataError(
-            f"the runner ended with {len(sets)} of {len(job.tasks)} sets of files: do all workers have {job.output}?"
-        )
-    return {task.name: sets[task.name] for task in job.tasks}
+    prepare_folder(job.parts, job.identity)
+    clear_abandoned(job.output)
+    parts = Scan(
+        "Write parts",
+        WriteParts(str(job.options.model.absolute()), job.identity["dtype"], job.parts),
+        job.parts,
+        {part.note.name: part.shard for task in job.tasks for part in task.parts},
+        lambda written, total: f"the runner ended with {written} of {total} parts: do all workers have {job.output}?",
+    )
+    sets = Scan(
+        "Join parts",
+        JoinParts(),
+        job.parts,
+        {task.note: task for task in job.tasks},
+        lambda written, total: (
+            f"the runner ended with {written} of {total} sets of files: do all workers have {job.output}?"
+        ),
+    )
+    total = len(parts.items) + len(sets.items)
+    with progress.wait("tokens", job.output, total, lambda: parts.written() + sets.written()):
+        parts.run(job.options.runner, progress)
+        sets.run(job.options.runner, progress)
+    return dict(zip((task.name for task in job.tasks), sets.parts(), strict=True))
 
 
-def _manifest(job: _Job, sets: Mapping[TokenSet, _SetFigures]) -> TokenManifest:
+def _manifest(job: _Job, sets: Mapping[TokenSet, SetFigures]) -> TokenManifest:
     """Returns the content of the manifest."""
     totals: dict[str, dict[str, Any]] = {}
     for each, figures in sets.items():
@@ -284,3 +240,56 @@ def _manifest(job: _Job, sets: Mapping[TokenSet, _SetFigures]) -> TokenManifest:
         "versions": {"c4pipe": version("c4pipe"), "sentencepiece": version("sentencepiece")},
     }
     return cast(TokenManifest, values)
+
+
+@dataclass(frozen=True)
+class TokenFiles:
+    """Token files, as `write_token_files` leaves them.
+
+    Attributes:
+        path: their folder.
+        manifest: the content of their `manifest.json`: totals by language and split, files with sizes and digests.
+    """
+
+    path: Path
+    manifest: TokenManifest
+
+
+def write_token_files(
+    corpus: str | os.PathLike[str],
+    vocabulary: str | os.PathLike[str],
+    *,
+    output: str | os.PathLike[str],
+    format: str = "megatron",
+    length: int | None = None,
+    runner: str | None = None,
+    workers: int | None = None,
+    spark_master: str | None = None,
+    spark_conf: Mapping[str, str] | None = None,
+    beam: Sequence[str] = (),
+    progress: Callable[[ProgressEvent], None] | None = None,
+) -> TokenFiles:
+    """Writes the ids of all documents of a corpus for trainers that map them into memory. The command
+    `c4pipe tokens --format`.
+
+    The same call after an interruption goes on from there; after its end, it returns the finished files at once.
+
+    Args:
+        corpus: the folder of a finished corpus, or of one of its languages; also a URL of a store or a web server.
+        vocabulary: the folder of a vocabulary, or the file of a SentencePiece model.
+        output: the folder for the files, on this machine or mounted there. With another runner, all workers need it.
+        format: `megatron` for Megatron-LM and NeMo (`.bin` and `.idx`), `npy` for an array of packed rows.
+        length: with `npy`, the tokens of a row.
+
+    The other arguments and the errors are those of `build_corpus`.
+    """
+    model = storage_path(os.fspath(vocabulary))
+    options = TokenFileOptions(
+        corpus=os.fspath(corpus),
+        model=model / MODEL if model.is_dir() else model,
+        output=storage_path(os.fspath(output)),
+        layout=format,
+        length=length,
+        runner=RunnerOptions.of_arguments(runner, workers, spark_master, spark_conf, beam),
+    )
+    return TokenFiles(Path(output), write(options, Progress(progress)))

@@ -1,0 +1,191 @@
+"""Words for people: text that is safe to show, excerpts, sizes and times, the reasons of errors, and suggestions.
+
+Text of web pages, URLs and file names can hold anything. A control character can move the cursor or change colours, a
+direction mark can turn a line around, a lone surrogate can't be written at all.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+"""Stands for a character that can't be shown."""
+
+JOINERS = "\u200c\u200d"
+"""The zero-width joiners, which the spelling of some scripts needs."""
+
+
+def visible(text: str, keep: str = "") -> str:
+    """Returns a text with every character that can be shown, and none that a terminal would obey.
+
+    White space other than the space becomes a space. Any other character that Python does not call printable (control
+    and format characters, surrogates, unassigned code points) becomes U+FFFD. The length stays the same.
+
+    Args:
+        text: any text.
+        keep: characters that stay as they are, such as a newline or `JOINERS`.
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() or each in keep else _stand_in(each) for each in text)
+
+
+def safe_json(values: Any, indent: int | None = None) -> str:
+    """Returns values as JSON that a terminal can show, and that means the same.
+
+    A character that `visible` would replace is written as an escape such as `\\u202e`; all others stay readable.
+    """
+    text = json.dumps(values, indent=indent, ensure_ascii=False)
+    return "\n".join(line if line.isprintable() else _escape_line(line) for line in text.split("\n"))
+
+
+def _escape_line(line: str) -> str:
+    return "".join(each if each.isprintable() else _escape(each) for each in line)
+
+
+def _escape(character: str) -> str:
+    """Returns a character as the escapes of JSON: one, or two beyond U+FFFF."""
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
+
+
+def _stand_in(character: str) -> str:
+    return " " if character.isspace() else REPLACEMENT
+
+
+SIZE = 400
+"""The number of characters in an excerpt, about."""
+
+URL_SIZE = 200
+"""The number of characters that are shown of a URL, at most."""
+
+_BEFORE = 120  # characters before the marked part, at most
+_MARKED = 200  # characters of the marked part, at most
+
+Excerpt = list[str]
+"""Pieces of text; those at odd indexes are marked."""
+
+
+def excerpt(text: str, start: int = 0, end: int = 0) -> Excerpt:
+    """Returns the part of a text around the characters from `start` to `end`, which are marked; `…` shows a cut.
+
+    Without characters to mark (`start >= end`), it returns the beginning of the text.
+    """
+    if start >= end:
+        return [short(text, SIZE)]
+    first = max(0, start - _BEFORE)
+    before = ("…" if first else "") + text[first:start]
+    marked = short(text[start:end], _MARKED)
+    return [before, marked, short(text[end : end + SIZE], SIZE - len(before) - len(marked))]
+
+
+def short(text: str, size: int) -> str:
+    """Returns at most `size` characters of a text; the last one is `…` where the text was cut."""
+    return text if len(text) <= size else text[: size - 1] + "…"
+
+
+def format_number(value: float) -> str:
+    """Returns a number of things with three digits: `2.63 billion`."""
+    return _rounded(value, ("", " thousand", " million", " billion", " trillion"))
+
+
+def format_size(value: float) -> str:
+    """Returns a number of bytes with three digits, in powers of 1000: `7.91 TB`."""
+    return _rounded(value, (" B", " kB", " MB", " GB", " TB", " PB"))
+
+
+def format_count(number: int, noun: str, plural: str = "") -> str:
+    """Returns an exact number of things: `1 file`, `72,000 files`. The plural is the noun with an s, unless given."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def format_duration(seconds: float) -> str:
+    """Returns a time in its two largest units: `3 d 4 h`, `5 h 12 min`, `40 s`."""
+    units = {"d": 86400, "h": 3600, "min": 60, "s": 1}
+    left = round(seconds)
+    words: list[str] = []
+    for name, length in units.items():
+        amount, left = divmod(left, length)
+        if amount or words:
+            words.append(f"{amount} {name}")
+        if len(words) == 2:
+            break
+    return " ".join(words) or "less than a second"
+
+
+def format_clock(seconds: float) -> str:
+    """Returns a time in hours, minutes and seconds: `0:12:34`."""
+    minutes, left = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{left:02}"
+
+
+def format_core_time(seconds: float) -> str:
+    """Returns CPU seconds: `1,950 core-hours`, or as a duration below ten hours."""
+    return f"{seconds / 3600:,.0f} core-hours" if seconds >= 36000 else format_duration(seconds)
+
+
+def format_cost(seconds: float, text_bytes: int) -> str:
+    """Returns CPU seconds for some bytes of text as CPU-hours for a terabyte (10^12 bytes): `10.6 CPU-hours a TB`."""
+    hours = seconds / 3600 / (text_bytes / 1e12)
+    digits = 0 if hours >= 100 else 1
+    return f"{hours:,.{digits}f} CPU-hours a TB"
+
+
+def _rounded(value: float, units: tuple[str, ...]) -> str:
+    """Returns a value in the largest unit that keeps it at 1 or more; each unit is 1000 times the one before."""
+    index = 0
+    while value >= 1000 and index < len(units) - 1:
+        value, index = value / 1000, index + 1
+    digits = 0 if index == 0 or value >= 100 else 1 if value >= 10 else 2
+    return f"{value:,.{digits}f}{units[index]}"
+
+
+_ERRNO = re.compile(r"^\[Errno -?\d+\] (?P<reason>[^:]+)(?:: '(?P<path>.*)')?$")
+_SIMILAR = 3  # names in a suggestion, at most
+
+
+def error_reason(error: BaseException, with_path: bool = False) -> str:
+    """Returns why something failed, in a few words: `no such file or directory`, `it is not UTF-8 (byte 12)`.
+
+    Args:
+        error: an error of the system, of Arrow, or of a decoder; of any other, its own words are returned.
+        with_path: whether the file that an error of the system names is shown: where the sentence has another one.
+    """
+    if isinstance(error, UnicodeDecodeError):
+        return f"it is not UTF-8 (byte {error.start:,})"
+    if isinstance(error, json.JSONDecodeError):
+        return f"it is no JSON (line {error.lineno:,}, column {error.colno:,})"
+    if isinstance(error, OSError) and error.strerror:
+        path = error.filename2 or error.filename
+        return f"{path}: {_lower(error.strerror)}" if with_path and path else _lower(error.strerror)
+    message = str(error).partition("\n")[0]
+    if re.search("magic bytes|Parquet file size is", message):
+        return "it is no Parquet file, or it is cut off"
+    if re.search("(?i)thrift|Unexpected end of stream|corrupt|Couldn't deserialize|ZSTD", message):
+        return "its data are damaged"
+    return plain_reason(message)
+
+
+def plain_reason(message: str) -> str:
+    """Returns the message of an error of the system as `PATH: reason`; any other as it is."""
+    match = _ERRNO.match(message)
+    if match is None:
+        return message
+    return ": ".join(filter(None, (match["path"], _lower(match["reason"]))))
+
+
+def _lower(words: str) -> str:
+    return words[:1].lower() + words[1:]
+
+
+def suggestion(given: object, known: Iterable[str]) -> str:
+    """Returns `; did you mean 'c4'?` where a name is like a known one, else ""."""
+    by_lower = {name.lower(): name for name in known}
+    lower = str(given).strip().lower()
+    near = [name for name in by_lower if name == lower] or [name for name in by_lower if name.startswith(f"{lower}-")]
+    near = near or get_close_matches(lower, by_lower, n=_SIMILAR)
+    near = near or [name for name in by_lower if len(name) > 2 and lower.startswith(name)]  # jsonl, parquets
+    names = " or ".join(repr(by_lower[name]) for name in near[:_SIMILAR])
+    return f"; did you mean {names}?" if names else ""

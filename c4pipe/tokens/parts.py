@@ -1,0 +1,399 @@
+"""Parts of token files: the ids and the documents of one shard, each written by one worker, and how they are joined.
+
+The parts of a language and split become its files: the ids, Megatron's index, and the documents. Memory holds one block
+of ids, the lengths of one part and one row group of documents, whatever the size of the files.
+"""
+
+import hashlib
+import io
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+from isal import isal_zlib
+
+from c4pipe.corpus.reader import UNREADABLE, Shard, read_tables
+from c4pipe.errors import C4pipeError, DamagedFileError
+from c4pipe.io.atomic import AtomicFile, name_os_errors
+from c4pipe.io.checked_json import decode_checked_json, encode_checked_json, read_intact_json
+from c4pipe.io.parquet_footer import open_parquet, sign_footer
+from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.words import error_reason
+from c4pipe.runners.scan import ScanStep
+from c4pipe.tokens.folder import NPY, TokenFile, TokenSet, TokenTotals
+from c4pipe.vocab.model import load_model
+
+DOCUMENT_ROWS = 1 << 16
+"""The documents of a row group of the documents' file: what is read to find one, about 3 MB."""
+
+DOCUMENTS = pa.schema(
+    [
+        pa.field("document", pa.int64(), nullable=False),
+        pa.field("start", pa.int64(), nullable=False),
+        pa.field("tokens", pa.int32(), nullable=False),
+        pa.field("shard", pa.string(), nullable=False),
+        pa.field("row", pa.int64(), nullable=False),
+        pa.field("url", pa.string(), nullable=False),
+    ]
+)
+"""The columns of the documents' file; docs/formats.md describes them."""
+
+Lengths = npt.NDArray[np.int32]
+"""The number of tokens of each document with its end of sequence, of shape [documents]."""
+
+_AT_ONCE = 256  # documents that are tokenized together; more take more memory and no less time
+_SCHEMA = pa.schema([pa.field("tokens", pa.int32(), nullable=False), pa.field("url", pa.string(), nullable=False)])
+
+
+class SetFigures(TokenTotals):
+    """The figures of the files of a language and split."""
+
+    files: Sequence[TokenFile]
+
+
+class PartFigures(TypedDict):
+    """What the note of a part has: its shard with the documents, and the tokens, bytes and CRC-32 of the ids."""
+
+    path: str
+    documents: int
+    tokens: int
+    bytes: int
+    crc32: int
+
+
+_MAGIC = b"MMIDIDX\x00\x00"  # the format: megatron/core/datasets/indexed_dataset.py of Megatron-LM
+_CODES = {"int32": 4, "uint16": 8}  # its enumeration of types
+_BLOCK = 1 << 20  # numbers of the index that are made at a time
+
+
+class Part:
+    """The files of a part, in the folder of all parts.
+
+    Attributes:
+        shard: the shard whose documents it has.
+        ids: the file of the ids, one document after the other.
+        documents: the Parquet file with the number of tokens and the URL of each document.
+        note: the JSON file that is written last, with the figures of the part.
+    """
+
+    def __init__(self, folder: Path, shard: Shard) -> None:
+        name = shard.path.replace("/", "-")
+        self.shard = shard
+        self.ids, self.documents, self.note = (folder / f"{name}.{end}" for end in ("ids", "documents", "json"))
+
+    @cached_property
+    def figures(self) -> PartFigures:
+        """The content of its note. Raises DamagedFileError where the part is not complete."""
+        figures = read_intact_json(self.note, PartFigures)
+        sizes = [file.stat().st_size if file.is_file() else None for file in (self.ids, self.documents)]
+        own = (self.shard.path, self.shard.rows, sizes[0])
+        if figures is None or (figures["path"], figures["documents"], figures["bytes"]) != own or sizes[1] is None:
+            raise DamagedFileError(f"{self.ids} is not complete any more: run the same command again")
+        return figures
+
+    def tables(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yields columns of its documents, some rows at a time. Raises C4pipeError where they can't be read."""
+        try:
+            file, is_signed = open_parquet(self.documents)
+            with file:
+                if not is_signed or file.metadata.num_rows != self.shard.rows:
+                    raise ValueError("it is not what was written")
+                for batch in file.iter_batches(columns=list(columns)):
+                    yield pa.Table.from_batches([batch])
+        except UNREADABLE as error:
+            raise _damaged(self.documents, error) from error
+
+    def lengths(self) -> Lengths:
+        """Returns the number of tokens of each document."""
+        arrays = [table["tokens"].to_numpy() for table in self.tables(["tokens"])]
+        return np.concatenate(arrays) if arrays else np.zeros(0, np.int32)
+
+    def blocks(self, size: int = 1 << 22) -> Iterator[bytes]:
+        """Yields the bytes of its ids. Raises C4pipeError, after the last one, where they are not those of the note."""
+        checksum = count = 0
+        try:
+            with self.ids.open("rb") as file:
+                while block := file.read(size):
+                    checksum, count = isal_zlib.crc32(block, checksum), count + len(block)
+                    yield block
+            if (count, checksum) != (self.figures["bytes"], self.figures["crc32"]):
+                raise ValueError("its checksum is another one")
+        except (OSError, ValueError) as error:
+            raise _damaged(self.ids, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> C4pipeError:
+    return C4pipeError(f"{path} is damaged: {error_reason(error)}; delete it and run the same command again")
+
+
+class WriteParts(ScanStep[Shard, PartFigures]):
+    """(shard, path of the part's note) -> nothing; the part of the shard is written, its note last."""
+
+    def __init__(self, model: str, dtype: str, folder: Path) -> None:
+        """Takes the path of the model's file, the type of the ids as NumPy names it, and the folder of the parts."""
+        self._model_file, self._dtype, self._folder = model, dtype, folder
+
+    def setup(self) -> None:
+        """Loads the model."""
+        self._model = load_model(storage_path(self._model_file))
+        self._end = np.array([self._model.eos_id], np.int32)
+        self._little = np.dtype(self._dtype).newbyteorder("<")
+
+    def scan(self, item: Shard) -> bytes:
+        """Writes the ids and the documents of a shard, and returns the note. Raises C4pipeError where it can't."""
+        part = Part(self._folder, item)
+        ids, documents = AtomicFile(part.ids), AtomicFile(part.documents)
+        try:
+            figures = self._write(item, ids.path, documents.path)
+            ids.publish()
+            documents.publish()
+        except OSError as error:
+            raise C4pipeError(f"{self._folder} can't be written: {error_reason(error, with_path=True)}") from error
+        finally:
+            ids.discard()
+            documents.discard()
+        return encode_checked_json(figures)
+
+    def read(self, part: StoragePath, item: Shard) -> PartFigures:
+        """Returns the figures of a part."""
+        return Part(self._folder, item).figures
+
+    def _write(self, shard: Shard, ids: Path, documents: Path) -> PartFigures:
+        """Writes the ids and the documents of a shard, and returns the figures for the note."""
+        tokens = size = checksum = 0
+        with (
+            name_os_errors(ids),
+            ids.open("xb") as file,
+            pq.ParquetWriter(documents, _SCHEMA, compression="zstd", write_page_checksum=True) as writer,
+        ):
+            for table in read_tables(shard, ["text", "url"]):
+                lengths = []
+                for first in range(0, len(table), _AT_ONCE):
+                    some, block = self._encode(table["text"].slice(first, _AT_ONCE).to_pylist())
+                    file.write(block)
+                    lengths.append(some)
+                    tokens, size = tokens + int(some.sum()), size + len(block)
+                    checksum = isal_zlib.crc32(block, checksum)
+                columns = [pa.array(np.concatenate(lengths)), table["url"].combine_chunks()]
+                writer.write_table(pa.table(columns, schema=_SCHEMA))
+        sign_footer(documents)
+        return {"path": shard.path, "documents": shard.rows, "tokens": tokens, "bytes": size, "crc32": checksum}
+
+    def _encode(self, texts: Sequence[str]) -> tuple[Lengths, bytes]:
+        """Returns the number of tokens of each text, and the bytes of all ids, each text with its end of sequence."""
+        rows = self._model.encode_arrays(texts)
+        lengths = np.fromiter(map(len, rows), np.int32, len(rows)) + np.int32(1)
+        joined = np.concatenate([each for row in rows for each in (row, self._end)])
+        return lengths, joined.astype(self._little).tobytes()
+
+
+@dataclass(frozen=True)
+class JoinTask:
+    """What one worker joins.
+
+    Attributes:
+        name: which documents.
+        shards: their shards, in order.
+        layout: `megatron` or `npy`.
+        dtype: the type of the ids.
+        length: the tokens of a row of layout `npy`; None for the other.
+        output: the folder of the token files.
+        folder: the folder of the parts.
+    """
+
+    name: TokenSet
+    shards: tuple[Shard, ...]
+    layout: str
+    dtype: str
+    length: int | None
+    output: Path
+    folder: Path
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """The parts of its shards."""
+        return [Part(self.folder, shard) for shard in self.shards]
+
+    @property
+    def documents(self) -> int:
+        """The number of documents of all shards."""
+        return sum(shard.rows for shard in self.shards)
+
+    @property
+    def note(self) -> str:
+        """The name of the file of what was joined, which is written last."""
+        return f"{self.name.name}.set.json"
+
+
+class JoinParts(ScanStep[JoinTask, SetFigures]):
+    """(`JoinTask`, path of its note) -> nothing; the files of a language and split are written, the note last."""
+
+    def scan(self, item: JoinTask) -> bytes:
+        """Joins parts. Raises C4pipeError where a part is missing or damaged, or a file can't be written."""
+        try:
+            return encode_checked_json(_join(item))
+        except OSError as error:
+            raise C4pipeError(f"{item.output} can't be written: {error_reason(error, with_path=True)}") from error
+
+    def read(self, part: StoragePath, item: JoinTask) -> SetFigures:
+        """Returns the figures of what was joined. Raises DamagedFileError where a file does not have its size."""
+        figures = decode_checked_json(part.read_bytes(), part, SetFigures)
+        files = [(item.output / each["name"], each["bytes"]) for each in figures["files"]]
+        is_there = all(path.is_file() and path.stat().st_size == size for path, size in files)
+        if figures["documents"] != item.documents or not is_there:
+            raise DamagedFileError(f"{item.output} has not all files of {item.name.name}: run the same command again")
+        return figures
+
+
+def _join(task: JoinTask) -> dict[str, Any]:
+    """Writes all files of a language and split, and returns their figures."""
+    tokens, length = sum(part.figures["tokens"] for part in task.parts), task.length or 1
+    result: dict[str, Any] = {"documents": task.documents, "tokens": tokens}
+    if task.layout == NPY:
+        result |= {"rows": tokens // length, "left_out": tokens % length}
+    writers: list[Callable[[Path], str]] = []
+    if tokens >= length:  # nobody can map an empty file
+        writers.append(lambda path: _write_ids(path, task, tokens - tokens % length))
+        if task.layout != NPY:
+            writers.append(lambda path: _write_index(path, task))
+        writers.append(lambda path: _write_documents(path, task.parts))
+    names = task.name.files(task.layout)[: len(writers)]
+    files = [
+        {"name": name, **_published(task.output / name, write)} for name, write in zip(names, writers, strict=True)
+    ]
+    return {**result, "files": files}
+
+
+def _published(target: Path, write: Callable[[Path], str]) -> dict[str, Any]:
+    """Writes a file that appears complete or not at all; `write` returns its SHA-256. Returns size and SHA-256."""
+    file = AtomicFile(target)
+    try:
+        with name_os_errors(target):
+            digest = write(file.path)
+        size = file.path.stat().st_size
+        file.publish()
+    finally:
+        file.discard()
+    return {"bytes": size, "sha256": digest}
+
+
+def _write_blocks(path: Path, blocks: Iterable[bytes]) -> str:
+    """Writes blocks to a new file, and returns its SHA-256 in hex."""
+    digest = hashlib.sha256()
+    with path.open("xb") as file:
+        for block in blocks:
+            digest.update(block)
+            file.write(block)
+    return digest.hexdigest()
+
+
+def _write_ids(path: Path, task: JoinTask, tokens: int) -> str:
+    """Writes the first `tokens` ids of all parts, for NumPy with a header."""
+    dtype = np.dtype(task.dtype).newbyteorder("<")
+
+    def blocks() -> Iterator[bytes]:
+        if task.length is not None:
+            header = io.BytesIO()
+            fields = {"descr": dtype.str, "fortran_order": False, "shape": (tokens // task.length, task.length)}
+            np.lib.format.write_array_header_1_0(header, fields)
+            yield header.getvalue()
+        left = tokens * dtype.itemsize
+        for part in task.parts:
+            for block in part.blocks():
+                yield block[:left]
+                left = max(0, left - len(block))
+
+    return _write_blocks(path, blocks())
+
+
+def _write_index(path: Path, task: JoinTask) -> str:
+    """Writes Megatron's index: a header, then lengths, byte offsets and document indices.
+
+    Each document is one sequence. So index n of a document is n, and its last one is the number of sequences.
+    """
+    documents, id_bytes = task.documents, np.dtype(task.dtype).itemsize
+
+    def blocks() -> Iterator[bytes]:
+        # The number of documents in the header counts the end, too: it is the length of the last array.
+        yield _MAGIC + struct.pack("<QBQQ", 1, _CODES[task.dtype], documents, documents + 1)
+        for part in task.parts:
+            yield part.lengths().astype("<i4").tobytes()
+        for starts, _ in _starts(task.parts):
+            yield (starts * id_bytes).astype("<i8").tobytes()
+        for first in range(0, documents + 1, _BLOCK):
+            yield np.arange(first, min(first + _BLOCK, documents + 1), dtype="<i8").tobytes()
+
+    return _write_blocks(path, blocks())
+
+
+def _starts(parts: Sequence[Part]) -> Iterator[tuple[npt.NDArray[np.int64], Lengths]]:
+    """Yields, for each part, where its documents start, in tokens from the first part on, and their lengths."""
+    tokens = 0
+    for part in parts:
+        lengths = part.lengths()
+        ends = tokens + np.cumsum(lengths, dtype=np.int64)
+        yield ends - lengths, lengths
+        tokens = int(ends[-1]) if len(ends) else tokens
+
+
+def _write_documents(path: Path, parts: Sequence[Part]) -> str:
+    """Writes the documents' file, in row groups of DOCUMENT_ROWS, and returns its SHA-256 in hex."""
+    writer = pq.ParquetWriter(
+        path,
+        DOCUMENTS,
+        compression="zstd",
+        use_dictionary=["shard"],
+        write_statistics=["document", "start"],
+        write_page_checksum=True,
+    )
+    with writer:
+        for group in _groups(_documents(parts)):
+            writer.write_table(group, row_group_size=group.num_rows)
+    sign_footer(path)
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _documents(parts: Sequence[Part]) -> Iterator[pa.Table]:
+    """Yields the rows of the documents' file, some at a time."""
+    firsts = accumulate((part.shard.rows for part in parts), initial=0)
+    for part, first, (starts, _) in zip(parts, firsts, _starts(parts), strict=False):
+        row = 0
+        for table in part.tables(["tokens", "url"]):
+            rows = np.arange(row, row + len(table), dtype=np.int64)
+            row += len(table)
+            columns: dict[str, Any] = {
+                "document": rows + first,
+                "start": starts[rows],
+                "tokens": table["tokens"],
+                "shard": pa.repeat(part.shard.path, len(table)),
+                "row": rows,
+                "url": table["url"],
+            }
+            yield pa.table(columns, schema=DOCUMENTS)
+
+
+def _groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Yields the rows of tables in groups of DOCUMENT_ROWS; the last one can be shorter."""
+    waiting: list[pa.Table] = []
+    count = 0
+    for table in tables:
+        waiting.append(table)
+        count += len(table)
+        while count >= DOCUMENT_ROWS:
+            joined = pa.concat_tables(waiting)
+            yield joined.slice(0, DOCUMENT_ROWS).combine_chunks()
+            waiting, count = [joined.slice(DOCUMENT_ROWS)], count - DOCUMENT_ROWS
+    if count:
+        yield pa.concat_tables(waiting).combine_chunks()
