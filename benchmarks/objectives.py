@@ -16,7 +16,7 @@ from c4pipe import read
 from c4pipe.objectives import objective
 from c4pipe.objectives.batches import Batches
 from c4pipe.objectives.objective import Objective, for_decoder
-from c4pipe.objectives.packing import Packer, batch_of
+from c4pipe.objectives.packing import Packer, batch_of, examples_of
 from c4pipe.objectives.rows import Features, Rng, Rows, framed
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.objectives.ul2 import ul2
@@ -69,7 +69,7 @@ def corrupted(pieces: list[Rows], chosen: Objective) -> list[Features]:
 def packed(examples: list[Features], chosen: Objective) -> int:
     """Puts examples into batches, and returns how many rows these have."""
     packer = Packer(chosen.lengths)
-    bins = [each for some in examples for each in packer.add(some)] + packer.flush()
+    bins = [each for some in examples for each in packer.add(examples_of(some))] + packer.flush()
     for start in range(0, len(bins), ROWS):
         batch_of(bins[start : start + ROWS], chosen.lengths, ROWS)
     return len(bins)

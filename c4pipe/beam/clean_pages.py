@@ -9,9 +9,9 @@ import apache_beam as beam
 from c4pipe.beam.listed_recipe import ListedRecipe, PathArgument, RecipeArgument
 from c4pipe.beam.page_schema import CleanedPages, DroppedPage, Page, capture_of
 from c4pipe.beam.read_pages import ReadPages
-from c4pipe.beam.stage_reports import REPORT, CountingFn, PageTransform, upstream
+from c4pipe.beam.stage_reports import CountingFn, PageTransform, upstream
 from c4pipe.clean import file_cleaner, text_cleaner
-from c4pipe.runners.control_totals import Report
+from c4pipe.runners.control_totals import REPORT, Report
 
 _INPUT_COUNTS = ("pages.read", "bytes.read")
 

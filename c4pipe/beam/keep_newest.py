@@ -7,15 +7,16 @@ import apache_beam as beam
 import numpy as np
 
 from c4pipe.beam import page_schema
-from c4pipe.beam.page_schema import DroppedPage, Page, capture_of
-from c4pipe.beam.stage_reports import REPORT, CheckTotals, CountingFn, PageTransform, check_batch
-from c4pipe.beam.tagged_blocks import HELD_BYTES, PAGES, ROWS, Block, blocks_of, bucket_bits, buckets_of
+from c4pipe.beam.page_schema import DroppedPage, Page, bucket_bits, capture_of
+from c4pipe.beam.stage_reports import CAPTURED_PAGES, CAPTURES, KEPT, CheckTotals, PageFlow, PageTransform, check_batch
 from c4pipe.clean import text_cleaner
 from c4pipe.dedup import shuffle
+from c4pipe.dedup.shuffle import Sent
+from c4pipe.dedup.step import Made, Received, RowStep
 from c4pipe.filters.duplicates import URL_ROW, Rows, find_stale_captures
 from c4pipe.filters.urls import normalise_url, url_key
-from c4pipe.runners import control_totals
-from c4pipe.runners.control_totals import Report
+from c4pipe.runners.control_totals import REPORT
+from c4pipe.runners.graph import Graph
 from c4pipe.wet.page import text_order
 
 _NO_TIME = -(1 << 62)  # of a page whose timestamp is no WARC date: older than all others
@@ -61,21 +62,18 @@ class KeepNewest(PageTransform):
         """Finds the newest captures. Raises UsageError for pages that are unbounded or windowed."""
         kept, dropped = pages if isinstance(pages, tuple) else (pages, None)
         check_batch(kept, self)
-        types: dict[str, Any] = {REPORT: Report}
-        send = beam.ParDo(_SendPages(self._order, self._bits)).with_input_types(Page)
-        sent = kept | "Send pages" >> send.with_output_types(Block, **types).with_outputs(REPORT, main="blocks")
-        blocks, reports = [sent.blocks], [sent[REPORT]]
+        flow, graph = PageFlow(kept.pipeline), Graph()
+        sent = [flow.map_pages("Send pages", kept, SendPages(self._order, self._bits))]
         if dropped is not None:
             check_batch(dropped, self)
-            send = beam.ParDo(_SendDropped(self._order, self._bits)).with_input_types(DroppedPage)
-            typed = send.with_output_types(Block, **types).with_outputs(REPORT, main="blocks")
-            sent = dropped | "Send dropped captures" >> typed
-            blocks, reports = [*blocks, sent.blocks], [*reports, sent[REPORT]]
-        buckets = tuple(blocks) | "All captures" >> beam.Flatten() | "Group by URL" >> beam.GroupByKey()
-        find = beam.ParDo(_FindNewest()).with_output_types(Page, **types).with_outputs(REPORT, main="pages")
-        found = buckets | "Find newest" >> find
-        _ = (*reports, found[REPORT]) | "Check shuffles" >> CheckTotals()
-        return found.pages
+            step = SendDropped(self._order, self._bits)
+            sent.append(flow.map_pages("Send dropped captures", dropped, step, DroppedPage))
+        captures = [graph.given(each["captures"], "captures") for each in sent]
+        pages = graph.given(sent[0]["captured_pages"], "captured_pages")
+        found = graph.add("Find newest", FindNewest(), *captures, pages)
+        newest, report = graph.run(flow, [found[KEPT], found[REPORT]])
+        _ = (*(each[REPORT] for each in sent), report) | "Check shuffles" >> CheckTotals()
+        return newest
 
     def display_data(self) -> dict[str, Any]:
         """Returns how URLs and timestamps are compared, and the number of buckets."""
@@ -98,86 +96,66 @@ def _row(page: Page, order: tuple[str, str]) -> tuple[int, int, int, int, int]:
     return url_key(normalise_url(page.url, scheme)), moment, capture_of(page) % (1 << 64), 0, 0
 
 
-class _SendRows(CountingFn):
-    """Sends the row of each capture to the bucket of its URL."""
-
+class _SendCaptures(RowStep):
     def __init__(self, order: tuple[str, str], bits: int) -> None:
-        super().__init__()
+        """Takes how URLs and timestamps are compared, and the number of hash bits that make a bucket."""
+        super().__init__("")
         self._order, self._bits = order, bits
 
-    def start_bundle(self) -> None:
-        super().start_bundle()
-        self._rows: list[tuple[int, int, int, int, int]] = []
-
-    def _send_rows(self) -> tuple[Rows, Iterator[Block]]:
-        """Returns the rows that wait, in their order, and their blocks."""
-        rows, self._rows = np.array(self._rows, URL_ROW), []
-        self._reports.append(control_totals.sent("captures", shuffle.totals(rows)))
-        by_hash = rows[np.argsort(rows["hash"], kind="stable")]
-        return rows, ((bucket, ROWS + packed) for bucket, packed in shuffle.bucketed(by_hash, self._bits))
+    def _send(self, pages: Iterable[Page]) -> tuple[Rows, Sent]:
+        """Returns the rows of captures, in their order, and what sends them to the buckets of their URLs."""
+        rows = np.array([_row(page, self._order) for page in pages], URL_ROW)
+        return rows, CAPTURES.to_buckets(rows[np.argsort(rows["hash"], kind="stable")], self._bits)
 
 
-class _SendDropped(_SendRows):
-    """DroppedPage -> (bucket, packed rows). A page that is not readable is no capture."""
+class SendDropped(_SendCaptures):
+    """Dropped pages -> their captures, by bucket. A page that is not readable is no capture."""
 
-    def process(self, element: DroppedPage) -> Iterator[Block]:
-        if element.stage != "readable":
-            self._rows.append(_row(element.page, self._order))
-        if len(self._rows) * URL_ROW.itemsize >= HELD_BYTES:
-            yield from self._rest()
+    sends = (CAPTURES,)
 
-    def _rest(self) -> Iterator[Block]:
-        _, blocks = self._send_rows()
-        yield from blocks
+    def run(self, received: Received) -> Iterator[Made]:
+        """Sends the captures of a batch."""
+        yield self._send(each.page for each in received.given(KEPT) if each.stage != "readable")[1]
 
 
-class _SendPages(_SendRows):
-    """Page -> (bucket, packed rows) and (bucket, pages)."""
+class SendPages(_SendCaptures):
+    """Pages -> their captures, and the pages, by bucket."""
 
-    def start_bundle(self) -> None:
-        super().start_bundle()
-        self._held: list[Page] = []
-        self._held_bytes = 0
+    sends = (CAPTURES, CAPTURED_PAGES)
 
-    def process(self, element: Page) -> Iterator[Block]:
-        self._rows.append(_row(element, self._order))
-        self._held.append(element)
-        self._held_bytes += len(element.text)
-        if self._held_bytes >= HELD_BYTES:
-            yield from self._rest()
-
-    def _rest(self) -> Iterator[Block]:
-        if not self._held:
-            return
-        rows, blocks = self._send_rows()
-        yield from blocks
-        self._reports.append(control_totals.sent("captured_pages", shuffle.totals(rows)))
-        table = page_schema.table_of(self._held)
+    def run(self, received: Received) -> Iterator[Made]:
+        """Sends a batch."""
+        pages: Any = received.given(KEPT)
+        rows, sent = self._send(pages)
+        yield sent
+        table = page_schema.table_of(pages)
         for name in URL_ROW.names or ():
             table = table.append_column(f"row_{name}", [np.ascontiguousarray(rows[name])])
-        for bucket, part in buckets_of(table, rows["hash"], self._bits):
-            yield bucket, PAGES + page_schema.pack(part)
-        self._held, self._held_bytes = [], 0
+        yield Sent(CAPTURED_PAGES, shuffle.totals(rows), page_schema.to_buckets(table, rows["hash"], self._bits))
 
 
-class _FindNewest(CountingFn):
-    """(bucket, blocks of rows and of pages) -> the pages that are the newest of their URL."""
+class FindNewest(RowStep):
+    """The captures and pages of a bucket -> the pages that are the newest of their URL."""
 
-    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Page]:
-        _, blocks = element
-        rows = shuffle.unpack(blocks_of(blocks, ROWS), URL_ROW)
-        self._reports.append(control_totals.received("captures", shuffle.totals(rows)))
-        newest, _ = find_stale_captures(rows)
+    def __init__(self) -> None:
+        super().__init__("")
+        self.outputs = (KEPT, REPORT)
+
+    def run(self, received: Received) -> Iterator[Made]:
+        """Finds the newest pages of a bucket, a block at a time."""
+        newest, _ = find_stale_captures(received.rows(CAPTURES))
         taken = np.zeros(len(newest), bool)  # equal rows of several pages: one of them stays
-        for packed in blocks_of(blocks, PAGES):
+        stale = 0
+        for packed in received.streams(CAPTURED_PAGES):
             table = page_schema.unpack(packed)
             rows = np.empty(len(table), URL_ROW)
             for name in URL_ROW.names or ():
                 rows[name] = table[f"row_{name}"].to_numpy()
-            self._reports.append(control_totals.received("captured_pages", shuffle.totals(rows)))
+            received.count(CAPTURED_PAGES, rows)
             places = np.minimum(np.searchsorted(newest["hash"], rows["hash"]), len(newest) - 1)
             chosen = np.flatnonzero((newest[places] == rows) & ~taken[places])
             chosen = chosen[np.sort(np.unique(places[chosen], return_index=True)[1])]
             taken[places[chosen]] = True
-            self._counts["pages.dropped.stale_capture"] += len(table) - len(chosen)
-            yield from page_schema.pages_of(table.take(chosen))
+            stale += len(table) - len(chosen)
+            yield from ((KEPT, page) for page in page_schema.pages_of(table.take(chosen)))
+        yield {"pages.dropped.stale_capture": stale}

@@ -1,11 +1,14 @@
 """The elements that travel between the transforms: pages, as rows with a schema. The import registers their coders."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import apache_beam as beam
+import numpy as np
 import pyarrow as pa
 
+from c4pipe.errors import UsageError
 from c4pipe.filters.urls import capture_hash
 
 
@@ -73,6 +76,7 @@ _SCHEMA = pa.schema(
         ("capture", pa.int64()),
     ]
 )
+_MOST_BITS = 16
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
 
 
@@ -107,3 +111,21 @@ def pack(table: pa.Table) -> bytes:
 def unpack(packed: Any) -> pa.Table:
     """Returns the table that `pack` packed."""
     return pa.ipc.open_stream(packed).read_all().combine_chunks()
+
+
+def bucket_bits(buckets: int) -> int:
+    """Returns the number of hash bits of a number of buckets. Raises UsageError unless it is a power of two."""
+    bits = buckets.bit_length() - 1
+    if buckets < 2 or buckets != 1 << bits or bits > _MOST_BITS:
+        raise UsageError(f"buckets={buckets}: give a power of two from 2 to {1 << _MOST_BITS:,}")
+    return bits
+
+
+def to_buckets(table: pa.Table, hashes: Any, bits: int) -> Iterator[tuple[int, bytes]]:
+    """Yields (bucket, its packed rows) for each bucket that has rows, given the hash of each row."""
+    buckets = hashes >> np.uint64(64 - bits)
+    order = np.argsort(buckets, kind="stable")
+    ordered = buckets[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else ()
+    for start, end in pairwise([*starts, len(ordered)]):
+        yield int(ordered[start]), pack(table.take(pa.array(order[start:end])))

@@ -8,13 +8,13 @@ import apache_beam as beam
 
 from c4pipe.beam.listed_recipe import PathArgument
 from c4pipe.beam.page_schema import Page
-from c4pipe.beam.stage_reports import REPORT, CountingFn, PageTransform
+from c4pipe.beam.stage_reports import CountingFn, PageTransform
 from c4pipe.clean import page_source
 from c4pipe.errors import C4pipeError
 from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.streams import InputOpener
 from c4pipe.jobs.options import CRAWL_KINDS, check_input_kind
-from c4pipe.runners.control_totals import Report
+from c4pipe.runners.control_totals import REPORT, Report
 from c4pipe.wet.damage import Damage
 from c4pipe.wet.html_text import choose_extraction
 from c4pipe.wet.inputs import InputFile, Selection, find_inputs, parse_slice

@@ -1,25 +1,34 @@
 """`RemoveRepeatedSpans`: of all pages, one of each span of sentences or lines stays."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import apache_beam as beam
+import numpy as np
+import pyarrow as pa
 
+from c4pipe.beam import page_schema
 from c4pipe.beam.clean_pages import recipe_display
 from c4pipe.beam.listed_recipe import ListedRecipe, PathArgument, RecipeArgument
-from c4pipe.beam.page_schema import Page
-from c4pipe.beam.span_fns import CountJoined, FindRepeats, FinishPages, SendPages
-from c4pipe.beam.stage_reports import REPORT, CheckTotals, PageTransform, check_batch
-from c4pipe.beam.tagged_blocks import CHANGES, MARKED, Block, bucket_bits
-from c4pipe.dedup import step, survivors
-from c4pipe.errors import UsageError
+from c4pipe.beam.page_schema import Page, bucket_bits
+from c4pipe.beam.stage_reports import KEPT, SPAN_PAGES, CheckTotals, PageFlow, PageTransform, check_batch
+from c4pipe.clean import file_cleaner, page_facts, text_cleaner
+from c4pipe.clean.resources import RuleResources
+from c4pipe.dedup import shuffle
+from c4pipe.dedup.finish import CountRepeats, GroupFinisher, PageFinisher
+from c4pipe.dedup.occurrences import FindRepeats
+from c4pipe.dedup.shuffle import CHANGES, MARKS, REMOVED_SPANS, SPANS, Sent
+from c4pipe.dedup.step import Made, Received, RowStep, moves_survivors
+from c4pipe.dedup.survivors import choose_survivors
+from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.filters.language import Guess
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.recipes.rules import RULES
-from c4pipe.runners import beam_runner
-from c4pipe.runners.control_totals import Report
+from c4pipe.runners.control_totals import REPORT
+from c4pipe.runners.graph import Graph
 
 
 class RemoveRepeatedSpans(PageTransform):
@@ -89,39 +98,22 @@ class RemoveRepeatedSpans(PageTransform):
     def expand(self, pages: beam.PCollection) -> beam.PCollection:
         """Finds and removes repeated spans. Raises UsageError for pages that are unbounded or windowed."""
         check_batch(pages, self)
-        types: dict[str, Any] = {REPORT: Report}
-        send = beam.ParDo(SendPages(self._rules, self._bits)).with_input_types(Page)
-        send = send.with_output_types(Block, spans=Block, **types).with_outputs("spans", REPORT, main="pages")
-        sent = pages | "Send pages" >> send
-        marks, reports = self._marks(sent.spans)
-        blocks = (sent.pages, *marks) | "Pages and marks" >> beam.Flatten()
-        marked = blocks | "Marks to their page" >> beam.GroupByKey()
-        end = beam.ParDo(FinishPages(self._rules, self._bits)).with_output_types(Page, removed=Block, **types)
-        finished = marked | "Finish pages" >> end.with_outputs("removed", REPORT, main="pages")
-        removed = finished.removed | "Group removed spans" >> beam.GroupByKey()
-        count = beam.ParDo(CountJoined(self._moves_keepers)).with_outputs(REPORT)
-        counted = removed | "Count joined spans" >> count
-        reports += [sent[REPORT], finished[REPORT], counted[REPORT]]
-        _ = tuple(reports) | "Check shuffles" >> CheckTotals()
-        return finished.pages
-
-    @property
-    def _moves_keepers(self) -> bool:
-        return step.moves_keepers(self._rules.recipe.parameters("repeated_span"))
-
-    def _marks(self, spans: beam.PCollection) -> tuple[list[beam.PCollection], list[beam.PCollection]]:
-        """Returns the blocks of marks and of changes to them, by bucket of the page, and the reports of these steps."""
-        types: dict[str, Any] = {REPORT: Report}
-        find = beam.ParDo(FindRepeats(self._moves_keepers)).with_output_types(Block, **types)
-        buckets = spans | "Group spans" >> beam.GroupByKey()
-        repeated = buckets | "Find repeated spans" >> find.with_outputs(REPORT, main="places")
-        marks, reports = [("Marks", MARKED, repeated.places)], [repeated[REPORT]]
-        if self._moves_keepers:
-            flow, size = beam_runner.BeamFlow(spans.pipeline), self._rules.recipe.parameters("repeated_span")["size"]
-            first, changes, more = survivors.choose_keepers(flow, repeated.places, "", size)
-            marks, reports = [("Marks", MARKED, first), ("Changes", CHANGES, changes)], [*reports, *more]
-        blocks = [rows | name >> beam.MapTuple(_Tagging(tag)).with_output_types(Block) for name, tag, rows in marks]
-        return blocks, reports
+        span, flow, graph = self._rules.recipe.parameters("repeated_span"), PageFlow(pages.pipeline), Graph()
+        moves = moves_survivors(span)
+        sent = flow.map_pages("Send pages", pages, SendSpans(self._rules, self._bits))
+        spans = graph.given(sent["spans"], "spans")
+        found = graph.add("Find repeated spans", FindRepeats("", files=1, moves_survivors=moves), spans)
+        if moves:
+            first, changes = choose_survivors(graph, [found["repeated_spans"]], "", span["size"])
+            marks = [first, *changes]
+        else:
+            marks = [found["marks"]]
+        span_pages = graph.given(sent["span_pages"], "span_pages")
+        finished = graph.add("Finish pages", FinishPages(self._rules, self._bits), span_pages, *marks)
+        graph.add("Count joined spans", CountRepeats("", moves), finished["removed_spans"])
+        kept, *reports = graph.run(flow, [finished[KEPT], *graph.reports])
+        _ = (sent[REPORT], *reports) | "Check shuffles" >> CheckTotals()
+        return kept
 
     def display_data(self) -> dict[str, Any]:
         """Returns what a span is, the recipe, and the number of buckets."""
@@ -135,19 +127,129 @@ class RemoveRepeatedSpans(PageTransform):
         }
 
 
-class _Tagging:
-    """Puts a tag before a block."""
-
-    def __init__(self, tag: bytes) -> None:
-        self._tag = tag
-
-    def __call__(self, bucket: int, block: bytes) -> Block:
-        return bucket, self._tag + block
-
-
 def _only_spans(size: int, unit: str) -> Recipe:
     """Returns a recipe that removes repeated spans, and does nothing else."""
     description = f"one of each span of {size} {unit}s"
     none: dict[str, Any] = dict.fromkeys(("readable", "crawled", "lines", "cleaned", "final"), ())
     base = replace(RECIPES["c4"], name="repeated spans", description=description, **none)
     return base.change("repeated_span", size=size, unit=unit)
+
+
+_COUNTED_LATER = ("pages.kept", "bytes.kept", "pages.validation")
+"""Counters of the finished pages. `WriteCorpus` counts them: another transform may drop pages before it."""
+
+
+class SendSpans(RowStep):
+    """Pages -> their spans, and the pages, by bucket. A group of files of `c4pipe dedup` is a bucket of pages here."""
+
+    sends = (SPANS, SPAN_PAGES)
+
+    def __init__(self, rules: ListedRecipe, bits: int) -> None:
+        """Takes the recipe and the number of hash bits that make a bucket."""
+        super().__init__("")
+        self._rules, self._bits = rules, bits
+
+    def setup(self) -> None:
+        """Prepares the resources of the recipe; each is loaded when it is first used."""
+        super().setup()
+        recipe = self._rules.recipe
+        self._resources = RuleResources(recipe, self._rules.lists)
+        self._keeper = file_cleaner.PageKeeper(recipe)
+        by_model = recipe.parameters("few_sentences").get("model") != "nltk english"
+        self._needs_language = by_model and recipe.parameters("repeated_span").get("unit") == "sentence"
+
+    def run(self, received: Received) -> Iterator[Made]:
+        """Sends a batch."""
+        pages = [self._hash_spans(page) for page in received.given(KEPT)]
+        keys = np.array([kept.page_key for _, kept in pages], np.uint64)
+        table = _table(pages, keys)
+        spans = shuffle.span_rows(keys, 0, table["span_hashes"].combine_chunks())
+        spans["file"] = spans["page"] >> np.uint64(64 - self._bits)
+        yield SPANS.to_buckets(spans[np.argsort(spans["hash"], kind="stable")], self._bits)
+        yield Sent(SPAN_PAGES, shuffle.totals(keys), page_schema.to_buckets(table, keys, self._bits))
+
+    def _hash_spans(self, element: Page) -> tuple[Page, Any]:
+        """Returns a page with its language, and what is known of its spans."""
+        page = text_cleaner.page_of_text(element.text, element.url, element.timestamp)
+        lines = page.body.split("\n") if page.body else []
+        facts = page_facts.PageFacts(page, self._resources, lines)
+        if element.language is not None:
+            facts.guess = Guess(element.language, element.language_probability or 0.0)
+        elif not self._needs_language:
+            facts.guess = None
+        kept = self._keeper.keep(facts, None)
+        return element._replace(text=kept.text, language=kept.language), kept
+
+
+def _table(pages: Sequence[tuple[Page, Any]], keys: Any) -> pa.Table:
+    """Returns pages with the columns that `finish.PageFinisher` and `removals.Removals` need."""
+    table = page_schema.table_of([page for page, _ in pages])
+    table = table.append_column("page_key", [keys])
+    table = table.append_column("validation", [[kept.validation for _, kept in pages]])
+    starts = pa.array([kept.unit_starts for _, kept in pages], pa.list_(pa.uint32()))
+    hashes = pa.array([kept.span_hashes for _, kept in pages], pa.list_(pa.uint64()))
+    return table.append_column("unit_starts", starts).append_column("span_hashes", hashes)
+
+
+class FinishPages(RowStep):
+    """The pages, marks and changes of a bucket -> the pages that the stage `final` keeps, without repeated spans."""
+
+    sends = (REMOVED_SPANS,)
+
+    def __init__(self, rules: ListedRecipe, bits: int) -> None:
+        """Takes the recipe and the number of hash bits that make a bucket."""
+        super().__init__("")
+        self._rules, self._bits = rules, bits
+        self.outputs = (*self.outputs, KEPT)
+
+    def setup(self) -> None:
+        """Prepares the resources of the recipe."""
+        super().setup()
+        self._evaluator = self._rules.evaluator()
+        self._finisher = PageFinisher(self._rules.recipe, self._rules.lists)
+
+    def run(self, received: Received) -> Iterator[Made]:
+        """Finishes the pages of a bucket, a block at a time."""
+        span = self._rules.recipe.parameters("repeated_span")
+        group = GroupFinisher(self._finisher, span, received.rows(MARKS), received.rows(CHANGES))
+        keys: list[Any] = []
+        for packed in received.streams(SPAN_PAGES):
+            table = page_schema.unpack(packed)
+            keys.append(table["page_key"].to_numpy())
+            received.count(SPAN_PAGES, keys[-1])
+            finished = group.finish(self._judge(table, group.removals.spans), 0)
+            yield from ((KEPT, page) for page in page_schema.pages_of(finished))
+        _check_keys(keys, received)
+        for name in [name for name in group.counts if name.startswith(_COUNTED_LATER)]:
+            del group.counts[name]
+        yield from group.end(self._bits)
+
+    def _judge(self, pages: pa.Table, removed: Mapping[int, Sequence[int]]) -> pa.Table:
+        """Returns the pages with a column `dropped`: the last rules' decision about those that lose no span.
+
+        The language of such a page is set, too, where a last rule detects it.
+        """
+        rows = pages.select(["page_key", "url", "text", "language", "language_probability"]).to_pylist()
+        for row, starts in zip(rows, pages["unit_starts"], strict=True):
+            row["dropped"] = None
+            if row["page_key"] not in removed:
+                final = self._evaluator.finish(row["url"], row["text"], len(starts))
+                row["dropped"] = final.reason
+                if final.guess and row["language"] is None:
+                    row["language"] = final.guess.language
+                    row["language_probability"] = round(final.guess.probability, 6)
+        for name in ("language", "language_probability"):
+            number, field = pages.schema.get_field_index(name), pages.schema.field(name)
+            pages = pages.set_column(number, field, [pa.array([row[name] for row in rows], field.type)])
+        return pages.append_column("dropped", pa.array([row["dropped"] for row in rows], pa.string()))
+
+
+def _check_keys(keys: Sequence[Any], received: Received) -> None:
+    """Raises C4pipeError if two pages have one key: their spans can't be told apart."""
+    found, counts = np.unique(np.concatenate([np.empty(0, np.uint64), *keys]), return_counts=True)
+    if not (counts > 1).any():
+        return
+    double = found[counts > 1]
+    tables = map(page_schema.unpack, received.streams(SPAN_PAGES))
+    url = next(t["url"][n].as_py() for t in tables for n in np.flatnonzero(np.isin(t["page_key"].to_numpy(), double)))
+    raise C4pipeError(f"RemoveRepeatedSpans was given two pages of the URL {url}: put KeepNewest before it")

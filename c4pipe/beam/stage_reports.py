@@ -1,11 +1,13 @@
-"""What the transforms count: metrics for the user, and reports in the pipeline, with the totals of each shuffle.
+"""What the transforms share: how steps become DoFns, their shuffles, and what they count.
+
+Counters are metrics for the user, and reports in the pipeline, with the totals of each shuffle.
 
 Metrics count retried work twice, so no decision is made by them. Reports are elements: a runner commits them together
 with the pages of the same bundle.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -13,19 +15,28 @@ from apache_beam.metrics import Metrics
 from apache_beam.transforms.window import GlobalWindow, GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
+from c4pipe.beam.page_schema import DroppedPage, Page
 from c4pipe.clean.verdicts import DROPPED_LANGUAGE
 from c4pipe.dedup import shuffle
+from c4pipe.dedup.shuffle import SPANS, Shuffle
 from c4pipe.errors import UsageError
-from c4pipe.runners.control_totals import TOTALS_PREFIX, Report, add_reports, check_totals
+from c4pipe.filters.duplicates import URL_ROW
+from c4pipe.runners.beam_runner import BeamFlow, StepFn
+from c4pipe.runners.control_totals import REPORT, TOTALS_PREFIX, Report, add_reports, check_totals
+from c4pipe.runners.flow import Step
 
-REPORT = "report"
-"""The tag of the output of reports."""
+KEPT = "kept"
+"""The name of the output of a step that carries pages."""
+
+HELD_BYTES = 32 * 1024 * 1024
+"""Text, in characters, that a worker holds before it sends pages."""
+
+CAPTURES = Shuffle("captures", "captures of URLs, to their bucket", URL_ROW)
+CAPTURED_PAGES = Shuffle("captured_pages", "pages, to the bucket of their URL")
+SPAN_PAGES = Shuffle("span_pages", "pages, to the bucket of their key")
 
 SHUFFLES = {
-    "captures": "captures of URLs, to their bucket",
-    "captured_pages": "pages, to the bucket of their URL",
-    "spans": "spans, to their bucket",
-    "span_pages": "pages, to the bucket of their key",
+    **{each.name: each.carries for each in (CAPTURES, CAPTURED_PAGES, SPANS, SPAN_PAGES)},
     **{name: carried for name, carried in shuffle.SHUFFLES.items() if name not in ("spans", "pages")},
 }
 """The shuffles of the transforms: by name, what each carries and where to. They are checked in this order: where pages
@@ -41,7 +52,7 @@ class PageTransform(beam.PTransform):
 
 
 class CountingFn(beam.DoFn):
-    """A DoFn that adds up reports: at the end of a bundle it emits their sum, and adds the counters to the metrics."""
+    """A DoFn that adds up counters: at the end of a bundle it emits them as a report, and adds them to the metrics."""
 
     def start_bundle(self) -> None:
         """Begins a report."""
@@ -49,21 +60,74 @@ class CountingFn(beam.DoFn):
         self._reports: list[Report] = []
 
     def finish_bundle(self) -> Iterator[Any]:
-        """Emits what is left of the bundle, then its report."""
-        for output in self._rest():
-            tagged = isinstance(output, beam.pvalue.TaggedOutput)
-            value = _global(output.value if tagged else output)
-            yield beam.pvalue.TaggedOutput(output.tag, value) if tagged else value
-        report = add_reports([self._counts, *self._reports])
-        for name, number in report.items():
-            if is_count(name) and not name.startswith(DROPPED_LANGUAGE):  # which are in report.json
-                Metrics.counter("c4pipe", metric_name(name)).inc(number)
-        if report:
+        """Emits the report of the bundle."""
+        if report := add_reports([self._counts, *self._reports]):
+            count_metrics(report)
             yield beam.pvalue.TaggedOutput(REPORT, _global(report))
 
-    def _rest(self) -> Iterable[Any]:
-        """Returns the outputs that wait for the end of the bundle."""
-        return ()
+
+class CountingStepFn(StepFn):
+    """A step, as a DoFn that adds its counters to the metrics."""
+
+    def process(self, element: Any) -> Iterator[Any]:
+        """Applies the step to an element."""
+        for output in super().process(element):
+            if output.tag == REPORT:
+                count_metrics(output.value)
+            yield output
+
+
+class BatchFn(CountingStepFn):
+    """A step that gets many pages at a time, as `Received.given` of any name."""
+
+    def start_bundle(self) -> None:
+        """Begins a batch of pages."""
+        self._held: list[Page | DroppedPage] = []
+        self._held_bytes = 0
+
+    def process(self, element: Page | DroppedPage) -> Iterator[Any]:
+        """Adds a page to the batch; applies the step to a batch that is large enough."""
+        self._held.append(element)
+        self._held_bytes += len((element.page if isinstance(element, DroppedPage) else element).text)
+        if self._held_bytes >= HELD_BYTES:
+            yield from self._apply()
+
+    def finish_bundle(self) -> Iterator[Any]:
+        """Applies the step to what is left."""
+        for output in self._apply():
+            yield beam.pvalue.TaggedOutput(output.tag, _global(output.value))
+
+    def _apply(self) -> Iterator[Any]:
+        held = self._held
+        self.start_bundle()
+        return super().process((0, held)) if held else iter(())
+
+
+class PageFlow(BeamFlow):
+    """Adds steps to a pipeline, with metrics, and with the schema of pages."""
+
+    def map_pages(self, name: str, pages: beam.PCollection, step: Step, kind: type = Page) -> Mapping[str, Any]:
+        """Applies a step to batches of pages, and returns its outputs, by name."""
+        outputs = pages | name >> _typed(beam.ParDo(BatchFn(step)), step).with_input_types(kind).with_outputs(
+            *step.outputs
+        )
+        return {output: outputs[output] for output in step.outputs}
+
+    def par_do(self, step: Step, names: tuple[str, ...]) -> beam.ParDo:
+        """Returns the transform of a step."""
+        return _typed(beam.ParDo(CountingStepFn(step, names)), step)
+
+
+def _typed(par_do: beam.ParDo, step: Step) -> beam.ParDo:
+    types: dict[str, Any] = {KEPT: Page} if KEPT in step.outputs else {}
+    return par_do.with_output_types(Any, **types) if types else par_do
+
+
+def count_metrics(report: Report) -> None:
+    """Adds the counters of a report to the metrics of the pipeline."""
+    for name, number in report.items():
+        if is_count(name) and not name.startswith(DROPPED_LANGUAGE):  # which are in report.json
+            Metrics.counter("c4pipe", metric_name(name)).inc(number)
 
 
 def _global(value: Any) -> WindowedValue:

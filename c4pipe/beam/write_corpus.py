@@ -1,29 +1,45 @@
 """`WriteCorpus`: pages to a corpus, with manifest, dataset card and report."""
 
 import os
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import apache_beam as beam
+import numpy as np
 
+from c4pipe.beam import page_schema
 from c4pipe.beam.clean_pages import recipe_display
-from c4pipe.beam.corpus_fns import BeginCorpus, CorpusOptions, PackPages, PublishCorpus, SendToShards, WriteShard
 from c4pipe.beam.listed_recipe import ListedRecipe, PathArgument, RecipeArgument
 from c4pipe.beam.page_schema import Page
-from c4pipe.beam.stage_reports import REPORT, CheckTotals, PageTransform, check_batch, upstream
-from c4pipe.beam.tagged_blocks import Block
+from c4pipe.beam.stage_reports import (
+    KEPT,
+    CheckTotals,
+    CountingFn,
+    PageFlow,
+    PageTransform,
+    check_batch,
+    is_count,
+    upstream,
+)
+from c4pipe.clean import work_file
 from c4pipe.corpus import manifest
+from c4pipe.corpus.layout import Layout
 from c4pipe.corpus.manifest import MANIFEST
-from c4pipe.corpus.writer import parse_formats
-from c4pipe.dedup import publish
-from c4pipe.errors import UsageError
-from c4pipe.io.paths import storage_path
+from c4pipe.corpus.writer import FORMATS, parse_formats, shard_name
+from c4pipe.dedup import publish, publishers, write
+from c4pipe.dedup.step import Made, Received, RowStep
+from c4pipe.errors import C4pipeError, LostDataError, UsageError
+from c4pipe.filters.language import UNKNOWN
+from c4pipe.filters.urls import is_validation, normalise_url, page_key
+from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.jobs import dedup
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.recipe_lists import Lists
-from c4pipe.runners.control_totals import Report, add_reports
+from c4pipe.runners import control_totals
+from c4pipe.runners.control_totals import REPORT, Report, add_reports
 
 
 class WriteCorpus(PageTransform):
@@ -101,14 +117,17 @@ class WriteCorpus(PageTransform):
         is_exact = bool(before.transforms) and not before.foreign
         options = CorpusOptions(str(self._folder), self._formats, self._shards, self._languages, is_exact)
         types: dict[str, Any] = {REPORT: Report}
-        pack = beam.ParDo(PackPages(self._rules)).with_input_types(Page).with_output_types(bytes, **types)
-        packed = pages | "Pack pages" >> pack.with_outputs(REPORT, main="batches")
+        packed = PageFlow(pages.pipeline).map_pages("Pack pages", pages, PackPages(self._rules))
         checked = (*before.reports, packed[REPORT]) | "Check shuffles" >> CheckTotals()
         begun = checked | "Begin" >> beam.ParDo(BeginCorpus(self._rules, options))
         plan = beam.pvalue.AsSingleton(begun | "Begin once" >> beam.Reshuffle())  # else a runner may begin for each use
-        send = beam.ParDo(SendToShards(), plan).with_output_types(Block, **types).with_outputs(REPORT, main="blocks")
-        sent = packed.batches | "To shards" >> send
-        each_shard = beam.FlatMap(_each_shard, plan).with_output_types(Block)
+        send = (
+            beam.ParDo(SendToShards(), plan)
+            .with_output_types(tuple[int, bytes], **types)
+            .with_outputs(REPORT, main="blocks")
+        )
+        sent = packed[BATCHES] | "To shards" >> send
+        each_shard = beam.FlatMap(_each_shard, plan).with_output_types(tuple[int, bytes])
         empty = pages.pipeline | "One" >> beam.Create([None]) | "Each shard" >> each_shard
         shards = (sent.blocks, empty) | "All shards" >> beam.Flatten() | "Group by shard" >> beam.GroupByKey()
         written = shards | "Write shard" >> beam.ParDo(WriteShard(options), plan).with_output_types(Report)
@@ -133,7 +152,7 @@ class WriteCorpus(PageTransform):
         }
 
 
-def _each_shard(_: None, plan: Any) -> list[Block]:
+def _each_shard(_: None, plan: Any) -> list[tuple[int, bytes]]:
     """Returns an empty block for each shard: shards without pages are written, too."""
     return [(number, b"") for number in range(len(plan.layout.shards()))]
 
@@ -143,3 +162,196 @@ def _own_pipeline() -> Recipe:
     stages: dict[str, Any] = dict.fromkeys(("readable", "crawled", "lines", "cleaned"), ())
     base = RECIPES["unfiltered"].without("stale_capture")
     return replace(base, name="own-pipeline", description="pages of a Beam pipeline of one's own", **stages)
+
+
+BATCHES = "batches"
+"""The name of the output that carries packed pages."""
+
+_TEXT_BYTES = "text_bytes/"
+"""Begins the names of reports that count the bytes of text of a language. They plan the shards, and are no counters."""
+
+
+_ALWAYS = ("pages.kept", "pages.validation", "bytes.kept")
+"""Counters that a manifest has even where no page is kept."""
+
+
+@dataclass(frozen=True)
+class CorpusOptions:
+    """How a corpus is written.
+
+    Attributes:
+        folder: the folder of the corpus, absolute.
+        formats: the formats of its shards.
+        shards: train shards for each language; None for one for each 128 MiB of text.
+        languages: the languages that have a folder; () for those of the pages.
+        is_exact: whether all pages came from the transforms of this room alone: then their counts must add up.
+    """
+
+    folder: str
+    formats: tuple[str, ...]
+    shards: int | None
+    languages: tuple[str, ...]
+    is_exact: bool
+
+
+class ShardPlan(NamedTuple):
+    """What is known before the first shard is written.
+
+    Attributes:
+        layout: the shards of the corpus.
+        token: what `publish.begin` returned.
+    """
+
+    layout: Layout
+    token: str
+
+
+class PackPages(RowStep):
+    """Pages -> batches of pages, packed, with the page key and the split."""
+
+    def __init__(self, rules: ListedRecipe) -> None:
+        """Takes the recipe."""
+        super().__init__("")
+        self._rules = rules
+        self.outputs = (BATCHES, REPORT)
+
+    def setup(self) -> None:
+        """Reads the parameters of the recipe."""
+        super().setup()
+        recipe = self._rules.recipe
+        self._scheme, self._by_md5 = recipe.page_keys
+        self._one_in: int = recipe.parameters("validation").get("one_in", 0)
+
+    def run(self, received: Received) -> Iterator[Made]:
+        """Packs a batch, and counts its pages."""
+        counts, pages = Counter[str](), list[Page]()
+        for page in received.given(KEPT):
+            language = UNKNOWN if page.language is None else page.language
+            probability = 0.0 if page.language_probability is None else page.language_probability
+            pages.append(page._replace(language=language, language_probability=probability))
+            counts[f"pages.kept.{language}"] += 1
+            counts[_TEXT_BYTES + language] += work_file.utf8_size(page.text)
+        counts["pages.kept"] = len(pages)
+        counts["bytes.kept"] = sum(size for name, size in counts.items() if name.startswith(_TEXT_BYTES))
+        urls = [(page.url, normalise_url(page.url, self._scheme)) for page in pages]
+        keys = np.array([page_key(*both, self._by_md5) for both in urls], np.uint64)
+        validation = [bool(self._one_in) and is_validation(normalised, self._one_in) for _, normalised in urls]
+        counts["pages.validation"] = sum(validation)
+        table = page_schema.table_of(pages).append_column("page_key", [keys]).append_column("validation", [validation])
+        yield BATCHES, page_schema.pack(table)
+        yield counts
+
+
+class BeginCorpus(beam.DoFn):
+    """The sum of the reports of all transforms before -> ShardPlan. Makes the output folder ready for shards."""
+
+    def __init__(self, rules: ListedRecipe, options: CorpusOptions) -> None:
+        """Takes the recipe and the options."""
+        super().__init__()
+        self._rules, self._options = rules, options
+
+    def process(self, element: Report) -> Iterator[ShardPlan]:
+        """Plans the shards, and writes down what is known of the manifest."""
+        options, recipe = self._options, self._rules.recipe
+        counts = dict.fromkeys(_ALWAYS, 0) | {name: n for name, n in element.items() if is_count(name)}
+        counts = balanced(counts, options.is_exact)
+        counts.pop("pages.cleaned", None)
+        prefix = len(_TEXT_BYTES)
+        text_bytes = {name[prefix:]: size for name, size in element.items() if name.startswith(_TEXT_BYTES)}
+        languages = options.languages or tuple(sorted(text_bytes)) or (UNKNOWN,)
+        if unknown := sorted(text_bytes.keys() - languages):
+            raise C4pipeError(
+                f"WriteCorpus was given pages of the language {unknown[0]!r}, which recipe {recipe.name} does not "
+                "keep: drop these pages before, or give languages=[...]"
+            )
+        layout = Layout.plan(languages, text_bytes, options.shards)
+        dedup.check_shards(layout, text_bytes)
+        inputs = sorted((file["name"], file["bytes"], file["ends_sha256"]) for file in element.get("inputs", ()))
+        identity = {
+            **dedup.corpus_identity(recipe, self._rules.lists.digests, inputs, options.formats),
+            "train_shards": dict(zip(layout.languages, layout.train_shards, strict=True)),
+        }
+        extensions = [FORMATS[name].extension for name in options.formats]
+        files = [shard_name(*shard, extension) for shard in layout.shards() for extension in extensions]
+        yield ShardPlan(layout, _begin_once(storage_path(options.folder), identity, files, counts))
+
+
+def _begin_once(
+    output: StoragePath, identity: Mapping[str, Any], files: Sequence[str], counts: Mapping[str, int]
+) -> str:
+    """Makes the output folder ready, and returns the publication token.
+
+    A runner may do this again when shards are written already: they stay.
+    """
+    values = {"clean_counts": dict(counts), "missing": []}
+    try:
+        draft, token = publishers.read_draft(output)
+        if {**draft, "stale": []} == {"identity": identity, "expected": list(files), **values, "stale": []}:
+            return token
+    except FileNotFoundError:
+        pass
+    return publish.begin(output, identity, files, **values)
+
+
+def balanced(counts: Mapping[str, int], is_exact: bool) -> dict[str, int]:
+    """Returns counters in which the pages read are the sum of those dropped and kept.
+
+    Args:
+        counts: the counters of all transforms.
+        is_exact: whether no other transform can have dropped or added pages.
+
+    Raises LostDataError where the counters differ and no other transform can be the reason.
+    """
+    dropped = sum(number for name, number in counts.items() if name.startswith("pages.dropped."))
+    known = dropped + counts.get("pages.kept", 0)
+    read = counts.get("pages.read", known)
+    if read == known:
+        return {**counts, "pages.read": read}
+    if is_exact:
+        raise LostDataError(
+            f"the runner did not deliver all pages from one transform to the next: {read:,} were read, {known:,} were "
+            "dropped or kept; no corpus was written, run the pipeline again"
+        )
+    if read > known:
+        return {**counts, "pages.dropped.own_transforms": read - known}
+    return {**counts, "pages.read": known, "pages.added": known - read}
+
+
+class SendToShards(CountingFn):
+    """Packed pages -> (number of the shard, its pages)."""
+
+    def process(self, element: bytes, plan: ShardPlan) -> Iterator[tuple[int, bytes]]:
+        """Divides the pages of a batch among the shards."""
+        sent = write.send_to_shards(page_schema.unpack(element), plan.layout)
+        self._reports.append(control_totals.sent(sent.shuffle.name, sent.totals))
+        yield from sent.blocks
+
+
+class WriteShard(beam.DoFn):
+    """(number of a shard, its pages) -> a report. Writes the files of the shard into the publisher's folder."""
+
+    def __init__(self, options: CorpusOptions) -> None:
+        """Takes the options."""
+        super().__init__()
+        self._options = options
+
+    def process(self, element: tuple[int, Iterable[bytes]], plan: ShardPlan) -> Iterator[Report]:
+        """Writes the files of one shard."""
+        shard = plan.layout.shards()[element[0]]
+        batches = filter(None, element[1])
+        yield write.write_shard(batches, shard, storage_path(self._options.folder), self._options.formats)
+
+
+class PublishCorpus(beam.DoFn):
+    """The sum of the reports of all shards -> the path of the manifest. Publishes the corpus."""
+
+    def __init__(self, options: CorpusOptions) -> None:
+        """Takes the options."""
+        super().__init__()
+        self._options = options
+
+    def process(self, element: Report, plan: ShardPlan) -> Iterator[str]:
+        """Checks the shards, and makes them a corpus."""
+        folder = storage_path(self._options.folder)
+        publish.finish(folder, element, plan.token)
+        yield str(folder / MANIFEST)

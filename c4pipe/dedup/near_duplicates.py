@@ -1,6 +1,13 @@
-"""The pages of a group that are dropped because another page is nearly the same: which page stays, and how similar."""
+"""Pages that are nearly the same as another one: the steps that find them, the page that stays, and how similar it is.
+
+Bands of signatures go to buckets, where pages that share a band make candidate pairs. The signatures of a pair meet in
+the group of its first page, once for each group and page. Pairs that are similar enough are connected to clusters, in
+a fixed number of rounds: in each, a group connects the pairs that have one of its pages, and tells the groups of both
+pages what it found. No worker holds all pairs. The functions on rows are in `near_pages`.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import mmh3
@@ -11,17 +18,32 @@ import pyarrow as pa
 from c4pipe.clean.examples import EXAMPLES_PER_FILE, Example, make_example
 from c4pipe.clean.work_file import read_header, read_stale, row_groups
 from c4pipe.dedup import near_pages, shuffle
-from c4pipe.dedup.near_pages import BAND_ROW, NEAR_PAGE, PAIR, STAY, minima_of, similarities, whole_hashes
-from c4pipe.dedup.shuffle import STALE_ROW
-from c4pipe.dedup.step import REPORT, DedupPlan, DedupStep, Files, files_of, rows_of, step_report
+from c4pipe.dedup.near_pages import (
+    BANDS,
+    CANDIDATES,
+    CLUSTERS,
+    COPIED_HOSTS,
+    COPIES,
+    HOSTS,
+    NEAR_DUPLICATES,
+    NEAR_PAGE,
+    PAIRS,
+    SIGNATURES,
+    STAYED,
+    STAYING,
+    minima_of,
+    similarities,
+    whole_hashes,
+)
+from c4pipe.dedup.shuffle import STALE_CAPTURES, Sent
+from c4pipe.dedup.step import DedupPlan, DedupStep, Files, Made, Received, rows_of
 from c4pipe.filters.duplicates import Rows
 from c4pipe.filters.minhash import U16
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.report.profile import domains
-from c4pipe.runners import control_totals
-from c4pipe.runners.flow import Flow
+from c4pipe.runners.graph import Graph, Output
 
-STAYING = pa.schema(
+STAYED_PAGE = pa.schema(
     [
         pa.field("page_key", pa.uint64(), nullable=False),
         pa.field("url", pa.string(), nullable=False),
@@ -41,9 +63,9 @@ class NearDuplicates:
     """The pages of a group of files to drop."""
 
     def __init__(self, pairs: Rows, staying: Iterable[pa.Table]) -> None:
-        """Takes a PAIR of each page to drop with the page that stays, and the STAYING rows of all those that stay."""
+        """Takes a PAIR of each page to drop with the page that stays, and the STAYED_PAGE rows of these."""
         self._pairs = pairs[np.argsort(pairs["page"])]
-        table = pa.concat_tables([STAYING.empty_table(), *staying])
+        table = pa.concat_tables([STAYED_PAGE.empty_table(), *staying])
         table = table.take(pa.array(np.argsort(table["page_key"].to_numpy()))).combine_chunks()
         self._keys: Keys = table["page_key"].to_numpy()
         self._staying = table
@@ -91,10 +113,10 @@ class NearDuplicates:
 
 
 def read_staying(
-    path: StoragePath, rows: npt.NDArray[np.uint32], columns: Sequence[str] = tuple(STAYING.names)
+    path: StoragePath, rows: npt.NDArray[np.uint32], columns: Sequence[str] = tuple(STAYED_PAGE.names)
 ) -> pa.Table:
-    """Returns some columns of STAYING rows of a work file, given the numbers of the rows in ascending order."""
-    schema = pa.schema([STAYING.field(name) for name in columns])
+    """Returns some columns of STAYED_PAGE rows of a work file, given the numbers of the rows in ascending order."""
+    schema = pa.schema([STAYED_PAGE.field(name) for name in columns])
     found, first = [schema.empty_table()], 0
     for table in row_groups(path, columns) if len(rows) else ():
         here = rows[(rows >= first) & (rows < first + len(table))] - first
@@ -118,16 +140,16 @@ def crawl_key(path: StoragePath, near: Mapping[str, Any]) -> int:
 
 
 def encode(staying: pa.Table) -> bytes:
-    """Returns STAYING rows as an Arrow stream."""
+    """Returns STAYED_PAGE rows as an Arrow stream."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, STAYING) as stream:
+    with pa.ipc.new_stream(sink, STAYED_PAGE) as stream:
         stream.write_table(staying)
     encoded: bytes = sink.getvalue().to_pybytes()
     return encoded
 
 
 def decode(data: bytes) -> pa.Table:
-    """Returns the STAYING rows of an Arrow stream."""
+    """Returns the STAYED_PAGE rows of an Arrow stream."""
     with pa.ipc.open_stream(data) as stream:
         return stream.read_all()
 
@@ -139,10 +161,6 @@ def largest_clusters(clusters: Iterable[Mapping[str, Any]]) -> list[dict[str, An
 
 
 _PLACES = ("file", "row", "first_file", "first_row")
-
-HOSTS = np.dtype([("hash", "<u8"), ("pages", "<u4"), *((name, "<u4") for name in _PLACES)])
-"""Two hosts: a hash of both, how many pages of the first are dropped for a page of the second, and where one such page
-and the page that stays are."""
 
 
 def host_pairs(pairs: Rows, urls: pa.Array, staying: pa.Array) -> Rows:
@@ -211,43 +229,29 @@ ROUNDS = 8
 
 _PAIRS_AT_ONCE = 65_536  # whose signatures are side by side in memory
 
-Grouped = tuple[int, Mapping[str, Iterable[Any]]]
-"""The number of a group of files, and what it received, by the name of its collection."""
 
-
-def find_near_duplicates(flow: Flow, files: Any, stale: Any, plan: DedupPlan) -> tuple[Any, Any, list[Any]]:
+def find_near_duplicates(graph: Graph, files: Output, stale: Output, plan: DedupPlan) -> tuple[Output, Output]:
     """Adds the steps that find pages which are nearly the same as another one.
 
     Args:
-        flow: what the steps are added to.
+        graph: what the steps are added to.
         files: (group, its work files).
         stale: (group, packed rows of stale captures).
         plan: the parameters of the steps.
 
     Returns:
         (group, packed PAIRs) of each page to drop, with the page that stays in its place; (group, the pages that stay,
-        see `NearDuplicates`); the reports of the steps.
+        see `NearDuplicates`).
     """
-    read = flow.map(
-        "Read bands", flow.co_group_by_key("Stale captures to bands", files=files, stale=stale), ReadBands(plan)
-    )
-    found = flow.map("Find candidates", flow.group_by_key("Group bands", read["rows"]), FindCandidates(plan))
-    asked = flow.co_group_by_key("Candidates to their group", files=files, pairs=found["rows"])
-    sent = flow.map("Send signatures", asked, SendSignatures(plan))
-    received = flow.co_group_by_key(
-        "Signatures to their group", files=files, pairs=sent["pairs"], signatures=sent["signatures"]
-    )
-    connected = flow.map("Compare signatures", received, CompareSignatures(plan))
-    reports = [each[REPORT] for each in (read, found, sent, connected)]
+    read = graph.add("Read bands", ReadBands(plan), files, stale)
+    found = graph.add("Find candidates", FindCandidates(plan), read["bands"])
+    sent = graph.add("Send signatures", SendSignatures(plan), files, found["candidates"])
+    connected = graph.add("Compare signatures", CompareSignatures(plan), files, sent["pairs"], sent["signatures"])
     for number in range(1, ROUNDS + 1):
-        grouped = flow.group_by_key(f"Connected pages to their group {number}", connected["rows"])
-        connected = flow.map(f"Connect pages {number}", grouped, ConnectPages(plan))
-        reports.append(connected[REPORT])
-    last = flow.co_group_by_key("Clusters to their group", clusters=connected["rows"], copies=read["copies"])
-    dropped = flow.map("Choose pages", last, ChoosePages(plan))
-    asked = flow.co_group_by_key("Pages that stay to their group", files=files, staying=dropped["staying"])
-    named = flow.map("Name pages that stay", asked, NamePages(plan))
-    return dropped["rows"], named["rows"], [*reports, dropped[REPORT], named[REPORT]]
+        connected = graph.add(f"Connect pages {number}", ConnectPages(plan), connected["clusters"])
+    dropped = graph.add("Choose pages", ChoosePages(plan), connected["clusters"], read["copies"])
+    named = graph.add("Name pages that stay", NamePages(plan), files, dropped["staying"])
+    return dropped["near_duplicates"], named["stayed"]
 
 
 class _NearStep(DedupStep):
@@ -255,18 +259,16 @@ class _NearStep(DedupStep):
         super().__init__(plan)
         near = plan.near
         self._bands, self._numbers = near["bands"], near["bands"] * near["rows"]
-        self._signature = near_pages.signature_row(self._numbers)
+        self._signatures = replace(SIGNATURES, dtype=near_pages.signature_row(self._numbers))
 
     def _groups(self, files: Any) -> Any:
         return files // np.uint32(self._plan.group)
 
-    def _to_both(self, pairs: Rows, reports: list[control_totals.Report]) -> Iterator[tuple[str, Any]]:
-        """Yields PAIRs to the groups of both of their pages."""
+    def _to_both(self, pairs: Rows) -> Sent:
+        """Sends PAIRs to the groups of both of their pages."""
         groups, others = self._groups(pairs["file"]), self._groups(pairs["first_file"])
         apart = groups != others
-        twice = np.concatenate([pairs, pairs[apart]])
-        for block in self._to_groups("clusters", twice, np.r_[groups, others[apart]], PAIR, reports):
-            yield "rows", block
+        return CLUSTERS.to_groups(np.concatenate([pairs, pairs[apart]]), np.r_[groups, others[apart]])
 
     def _minima(self, files: Files, pages: Rows) -> U16:
         """Returns the minima of pages of this group, given NEAR_PAGE rows: a row for each."""
@@ -283,19 +285,17 @@ class _NearStep(DedupStep):
 
 
 class ReadBands(_NearStep):
-    """(group, files and stale rows) -> band rows by bucket; pages with the signature of another page of the group."""
+    """The files and stale captures of a group -> bands by bucket; pages with the signature of another of the group."""
 
-    outputs = ("rows", "copies", REPORT)
+    sends = (BANDS, COPIES)
     tallied = ("bands",)
 
-    def process(self, element: Grouped) -> Iterator[Any]:
+    def run(self, received: Received) -> Iterator[Made]:
         """Reads the bands of a group's pages, and sends those of one page of each signature to their buckets."""
-        group, grouped = element
-        reports: list[control_totals.Report] = []
-        stale = self._receive("stale_captures", grouped["stale"], STALE_ROW, reports)
+        stale = received.rows(STALE_CAPTURES)
         pages, bands = [np.empty(0, NEAR_PAGE)], [np.empty((0, self._bands), np.uint64)]
         crawls = [np.empty(0, np.uint64)]
-        for file, path in files_of(grouped):
+        for file, path in received.files:
             first, passed_over = 0, rows_of(stale, file)
             crawl = crawl_key(storage_path(path), self._plan.near)
             for table in row_groups(storage_path(path), ["page_key", "characters", "band_hashes"]):
@@ -314,120 +314,103 @@ class ReadBands(_NearStep):
         all_pages, all_bands, all_crawls = map(np.concatenate, (pages, bands, crawls))
         leaders, copies = near_pages.split_copies(all_pages, all_bands, all_crawls)
         rows = near_pages.band_rows(all_pages[leaders], all_bands[leaders], all_crawls[leaders])
-        for bucket, packed in shuffle.bucketed(rows, self._plan.band_bits):
-            yield "rows", (bucket, self._spill.send(packed))
-        reports.append(control_totals.sent("bands", shuffle.totals(rows)))
-        for block in self._to_groups("copies", copies, np.full(len(copies), group), PAIR, reports):
-            yield "copies", block
-        yield step_report(*reports)
+        yield BANDS.to_buckets(rows, self._plan.band_bits)
+        yield COPIES.to_group(copies, received.key)
 
 
 class FindCandidates(_NearStep):
-    """(bucket, packed band rows) -> (group of the later page, packed pairs of pages that share a band)."""
+    """The bands of a bucket -> pairs of pages that share a band, by the group of the later page."""
 
-    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
+    sends = (CANDIDATES,)
+
+    def run(self, received: Received) -> Iterator[Made]:
         """Finds the pairs of a bucket that are to be compared."""
-        reports: list[control_totals.Report] = []
-        pairs = near_pages.candidates(self._receive("bands", element[1], BAND_ROW, reports))
-        for block in self._to_groups("candidates", pairs, self._groups(pairs["file"]), PAIR, reports):
-            yield "rows", block
-        yield step_report(*reports)
+        pairs = near_pages.candidates(received.rows(BANDS))
+        yield CANDIDATES.to_groups(pairs, self._groups(pairs["file"]))
 
 
 class SendSignatures(_NearStep):
-    """(group, files and candidate pairs) -> (group of the first page, pairs), and the later pages' signatures."""
+    """The files and candidate pairs of a group -> pairs and later pages' signatures, by group of the first page."""
 
-    outputs = ("pairs", "signatures", REPORT)
+    sends = (PAIRS, SIGNATURES)
 
-    def process(self, element: Grouped) -> Iterator[Any]:
+    def run(self, received: Received) -> Iterator[Made]:
         """Sends each pair once, and each signature once to each group that compares it."""
-        _, grouped = element
-        reports: list[control_totals.Report] = []
-        pairs = near_pages.unique_pairs(self._receive("candidates", grouped["pairs"], PAIR, reports))
+        pairs = near_pages.unique_pairs(received.rows(CANDIDATES))
         groups = self._groups(pairs["first_file"])
-        for block in self._to_groups("pairs", pairs, groups, PAIR, reports):
-            yield "pairs", block
+        yield PAIRS.to_groups(pairs, groups)
         # The minima of a later page are read once, and sent once to each group that compares them.
         pages, first, of_page = np.unique(pairs["page"], return_index=True, return_inverse=True)
-        minima = self._minima(files_of(grouped), pairs[first])
+        minima = self._minima(received.files, pairs[first])
         to_group, page = np.divmod(np.unique(groups * np.int64(len(pages)) + of_page), max(1, len(pages)))
-        rows = np.zeros(len(page), self._signature)
+        rows = np.zeros(len(page), self._signatures.dtype)
         rows["page"] = pages[page]
         rows["minima"][:, : self._numbers] = minima[page]
-        for block in self._to_groups("signatures", rows, to_group, self._signature, reports):
-            yield "signatures", block
-        yield step_report(*reports)
+        yield self._signatures.to_groups(rows, to_group)
 
 
 class CompareSignatures(_NearStep):
-    """(group, files, pairs and the signatures of their later pages) -> the pairs that are similar, to both groups."""
+    """The files, pairs and signatures of a group -> the pairs that are similar, to both groups."""
 
-    def process(self, element: Grouped) -> Iterator[Any]:
+    sends = (CLUSTERS,)
+
+    def run(self, received: Received) -> Iterator[Made]:
         """Compares the signatures of pairs, and passes on those that are similar enough."""
-        _, grouped = element
-        reports: list[control_totals.Report] = []
-        pairs = self._receive("pairs", grouped["pairs"], PAIR, reports)
-        later = self._receive("signatures", grouped["signatures"], self._signature, reports)
+        pairs, later = received.rows(PAIRS), received.rows(self._signatures)
         later = later[np.argsort(later["page"])]
         pairs = pairs[np.isin(pairs["page"], later["page"])]  # all, unless the runner lost some: the totals tell that
         _, index, of_page = np.unique(pairs["first_page"], return_index=True, return_inverse=True)
         first = np.empty(len(index), NEAR_PAGE)
         for name in NEAR_PAGE.names or ():
             first[name] = pairs[f"first_{name}"][index]
-        minima = self._minima(files_of(grouped), first)
+        minima = self._minima(received.files, first)
         place = np.searchsorted(later["page"], pairs["page"])
         similar = np.zeros(len(pairs), bool)
         for start in range(0, len(pairs), _PAIRS_AT_ONCE):
             some = slice(start, start + _PAIRS_AT_ONCE)
             shares = near_pages.similarities(minima[of_page[some]], later["minima"][place[some], : self._numbers])
             similar[some] = shares >= self._plan.near["min_similarity"]
-        yield from self._to_both(pairs[similar], reports)
-        counts = {"near_duplicates.compared": len(pairs), "near_duplicates.similar": int(similar.sum())}
-        yield step_report(*reports, counts if len(pairs) else {})
+        yield self._to_both(pairs[similar])
+        if len(pairs):
+            yield {"near_duplicates.compared": len(pairs), "near_duplicates.similar": int(similar.sum())}
 
 
 class ConnectPages(_NearStep):
-    """(group, packed pairs) -> a pair of each page with the first one of its cluster, to the groups of both."""
+    """The pairs of a group -> a pair of each page with the first one of its cluster, to the groups of both."""
 
-    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
+    sends = (CLUSTERS,)
+
+    def run(self, received: Received) -> Iterator[Made]:
         """Connects the pairs of a group."""
-        reports: list[control_totals.Report] = []
-        pairs = near_pages.connect(self._receive("clusters", element[1], PAIR, reports))
-        yield from self._to_both(pairs, reports)
-        yield step_report(*reports)
+        yield self._to_both(near_pages.connect(received.rows(CLUSTERS)))
 
 
 class ChoosePages(_NearStep):
-    """(group, pairs of its clusters, its copies) -> a pair of each page to drop with the page that stays; and these."""
+    """The clusters and copies of a group -> a pair of each page to drop with the page that stays; and these."""
 
-    outputs = ("rows", "staying", REPORT)
+    sends = (NEAR_DUPLICATES, STAYING)
 
-    def process(self, element: Grouped) -> Iterator[Any]:
+    def run(self, received: Received) -> Iterator[Made]:
         """Chooses the pages of a group that are dropped, and asks the groups of the pages that stay for their names."""
-        group, grouped = element
-        reports: list[control_totals.Report] = []
-        clusters = self._receive("clusters", grouped["clusters"], PAIR, reports)
-        copies = self._receive("copies", grouped["copies"], PAIR, reports)
+        group, clusters, copies = received.key, received.rows(CLUSTERS), received.rows(COPIES)
         dropped, unsettled = near_pages.choose(clusters, copies, self._groups(clusters["file"]) == group)
-        own = np.full(len(dropped), group)
-        for block in self._to_groups("near_duplicates", dropped, own, PAIR, reports, readers=2):
-            yield "rows", block
+        yield NEAR_DUPLICATES.to_group(dropped, group)
         staying = near_pages.staying(dropped, group)
-        for block in self._to_groups("staying", staying, self._groups(staying["file"]), STAY, reports):
-            yield "staying", block
-        yield step_report(*reports, {"near_duplicates.unsettled": unsettled} if unsettled else {})
+        yield STAYING.to_groups(staying, self._groups(staying["file"]))
+        if unsettled:
+            yield {"near_duplicates.unsettled": unsettled}
 
 
 class NamePages(_NearStep):
-    """(group, files and rows of pages that stay) -> (group, Arrow stream of pages that stay); the largest clusters."""
+    """The files and rows of pages that stay -> Arrow streams of these, by the group that drops pages for them."""
 
-    def process(self, element: Grouped) -> Iterator[Any]:
+    sends = (STAYED,)
+
+    def run(self, received: Received) -> Iterator[Made]:
         """Reads URL and signature of the pages that stay, for the groups that drop a page for them."""
-        _, grouped = element
-        reports: list[control_totals.Report] = []
-        rows = self._receive("staying", grouped["staying"], STAY, reports)
+        rows = received.rows(STAYING)
         clusters = []
-        for file, path in files_of(grouped):
+        for file, path in received.files:
             here = rows[rows["file"] == file]
             numbers, of_page = np.unique(here["row"], return_inverse=True)
             pages = read_staying(storage_path(path), numbers)
@@ -437,8 +420,17 @@ class NamePages(_NearStep):
                 clusters.append({"pages": int(sizes[number]), "key": page["page_key"], "url": page["url"]})
             order = np.argsort(here["group"], kind="stable")
             named = pages.take(pa.array(of_page[order]))
-            reports.append(control_totals.sent("stayed", shuffle.totals(named["page_key"].to_numpy())))
             groups, starts, counts = np.unique(here["group"][order], return_index=True, return_counts=True)
-            for group, start, count in zip(groups.tolist(), starts.tolist(), counts.tolist(), strict=True):
-                yield "rows", (group, self._spill.send(encode(named.slice(start, count))))
-        yield step_report(*reports, {"near_clusters": clusters} if clusters else {})
+            parts = zip(groups.tolist(), starts.tolist(), counts.tolist(), strict=True)
+            blocks = ((group, encode(named.slice(start, count))) for group, start, count in parts)
+            yield Sent(STAYED, shuffle.totals(named["page_key"].to_numpy()), blocks)
+        if clusters:
+            yield {"near_clusters": clusters}
+
+
+class CountHosts(DedupStep):
+    """The pairs of hosts of a bucket -> a report of those with most pages."""
+
+    def run(self, received: Received) -> Iterator[Made]:
+        """Counts the pages of the pairs of hosts of a bucket."""
+        yield {"near_hosts": most_copied(received.rows(COPIED_HOSTS))}

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from c4pipe.dedup.shuffle import Shuffle
 from c4pipe.filters.duplicates import Rows
 from c4pipe.filters.minhash import U16
 from c4pipe.filters.spans import U64
@@ -26,17 +27,38 @@ PAIR = np.dtype([*_PAGE, *((f"first_{name}", kind) for name, kind in _PAGE)])
 STAY = np.dtype([("page", "<u8"), ("file", "<u4"), ("row", "<u4"), ("pages", "<u4"), ("group", "<u4")])
 """A page that stays: its key, file and row; how many pages a group drops for it, and the number of that group."""
 
+HOSTS = np.dtype(
+    [("hash", "<u8"), ("pages", "<u4"), *((name, "<u4") for name in ("file", "row", "first_file", "first_row"))]
+)
+"""Two hosts: a hash of both, how many pages of the first are dropped for a page of the second, and where one such page
+and the page that stays are."""
+
+BANDS = Shuffle("bands", "bands of signatures, to their bucket", BAND_ROW)
+COPIES = Shuffle("copies", "pages with the signature of another page of their group, to their group", PAIR)
+CANDIDATES = Shuffle("candidates", "pages that share a band, to the group of the later page", PAIR)
+PAIRS = Shuffle("pairs", "pages to compare, to the group of the first page", PAIR)
+SIGNATURES = Shuffle("signatures", "signatures to compare, to the group of the first page")
+"""The fields of its rows depend on the recipe: see `signature_row`."""
+CLUSTERS = Shuffle("clusters", "pages of one cluster, to the groups of both", PAIR)
+NEAR_DUPLICATES = Shuffle("near_duplicates", "pages that are nearly the same as another, to their group", PAIR)
+STAYING = Shuffle("staying", "pages that stay, to their group", STAY)
+STAYED = Shuffle("stayed", "pages that stay, to the groups that drop a page for them")
+COPIED_HOSTS = Shuffle("copied_hosts", "hosts with pages that are nearly the same, to be counted", HOSTS)
+
 NEAR_SHUFFLES = {
-    "bands": "bands of signatures, to their bucket",
-    "copies": "pages with the signature of another page of their group, to their group",
-    "candidates": "pages that share a band, to the group of the later page",
-    "pairs": "pages to compare, to the group of the first page",
-    "signatures": "signatures to compare, to the group of the first page",
-    "clusters": "pages of one cluster, to the groups of both",
-    "near_duplicates": "pages that are nearly the same as another, to their group",
-    "staying": "pages that stay, to their group",
-    "stayed": "pages that stay, to the groups that drop a page for them",
-    "copied_hosts": "hosts with pages that are nearly the same, to be counted",
+    each.name: each.carries
+    for each in (
+        BANDS,
+        COPIES,
+        CANDIDATES,
+        PAIRS,
+        SIGNATURES,
+        CLUSTERS,
+        NEAR_DUPLICATES,
+        STAYING,
+        STAYED,
+        COPIED_HOSTS,
+    )
 }
 """The shuffles of the rule `near_duplicate`: by name, what each carries and where to."""
 

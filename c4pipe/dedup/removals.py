@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from c4pipe.clean.work_file import row_groups
-from c4pipe.dedup import shuffle
-from c4pipe.dedup.survivors import Places
+from c4pipe.dedup.shuffle import REMOVED
+from c4pipe.dedup.survivors import Occurrences
 from c4pipe.errors import C4pipeError
 from c4pipe.filters.duplicates import Rows
 from c4pipe.filters.spans import U64, cut, span_hashes, unit_hashes, units_of
@@ -50,11 +50,17 @@ def read_moved(folder: StoragePath, hashes: U64) -> Rows:
     return rows[np.isin(rows["hash"], hashes)]
 
 
-REPEAT = np.dtype([("hash", "<u8"), ("domain", "<u8"), ("page", "<u8"), ("file", "<u4"), ("unit", "<u4")])
-"""A place of a repeated span: its hash, the hash of the page's host, and where it is."""
-
 JOINED = 2**32 - 1
-"""The `unit` of a REPEAT row that is a span which removal has joined: it has no place of its own."""
+"""The `unit` of a REMOVED row that is a span which removal has joined: it has no place of its own."""
+
+
+def _units_by_page(occurrences: Rows) -> dict[int, list[int]]:
+    """Returns, by page key, the index of the first unit of each occurrence, in ascending order."""
+    occurrences = occurrences[np.lexsort((occurrences["unit"], occurrences["page"]))]
+    units: dict[int, list[int]] = {}
+    for page, unit in zip(occurrences["page"].tolist(), occurrences["unit"].tolist(), strict=True):
+        units.setdefault(page, []).append(unit)
+    return units
 
 
 class Removals:
@@ -67,24 +73,24 @@ class Removals:
     """
 
     def __init__(self, marks: Rows, changes: Rows, size: int) -> None:
-        """Takes all MARKS of the group, the PLACEs of all changes to them, and the number of units in a span."""
-        places = Places(marks, size)
-        places.change(changes)
-        doubled = places.doubled()
-        repeats = places.rows[~places.keeper]
-        self.spans: Mapping[int, Sequence[int]] = shuffle.spans_to_remove(places.rows[~places.keeper & ~doubled])
-        edited = np.isin(places.rows["page"], np.fromiter(self.spans, np.uint64, len(self.spans)))
-        self.kept: Mapping[int, Sequence[int]] = shuffle.spans_to_remove(places.rows[places.keeper & edited])
+        """Takes the MARK rows of the group, OCCURRENCE rows of all changes to them, and how many units a span has."""
+        occurrences = Occurrences(marks, size)
+        occurrences.change(changes)
+        duplicates = occurrences.duplicates_left()
+        repeats = occurrences.rows[~occurrences.survives]
+        self.spans: Mapping[int, Sequence[int]] = _units_by_page(occurrences.rows[~occurrences.survives & ~duplicates])
+        edited = np.isin(occurrences.rows["page"], np.fromiter(self.spans, np.uint64, len(self.spans)))
+        self.kept: Mapping[int, Sequence[int]] = _units_by_page(occurrences.rows[occurrences.survives & edited])
         self.counts = Counter(
-            {"spans.repeated": int(places.keeper.sum()), "spans.doubled": int(doubled.sum())}
-            if places.keeper.any()
+            {"spans.repeated": int(occurrences.survives.sum()), "spans.doubled": int(duplicates.sum())}
+            if occurrences.survives.any()
             else {}
         )
         self._size = size
         self._joined: list[U64] = []
-        self._keepers = places.rows["page"][places.keeper]
-        self._repeats = SpanPlaces(repeats)
-        self._moved = SpanPlaces(places.rows[places.keeper & (places.rows["keeper"] == 0)])
+        self._survivors = occurrences.rows["page"][occurrences.survives]
+        self._repeats = LocatedOccurrences(repeats)
+        self._moved = LocatedOccurrences(occurrences.rows[occurrences.survives & (occurrences.rows["survives"] == 0)])
 
     def add(self, pages: pa.Table, file: int) -> None:
         """Notes file, host and span hashes of pages of a file: `page_key`, `url` and `span_hashes`."""
@@ -104,8 +110,8 @@ class Removals:
             edited_pages = pages.select(["page_key", "text", "unit_starts"]).filter(pa.array(edited)).to_pylist()
             units = [unit for page in edited_pages for unit in self._joined_units(page)]
             self._joined.append(span_hashes(unit_hashes(units, whitespace), self._size)[:: self._size])
-        if len(self._keepers):
-            ends = (np.searchsorted(self._keepers, page_keys, side) for side in ("left", "right"))
+        if len(self._survivors):
+            ends = (np.searchsorted(self._survivors, page_keys, side) for side in ("left", "right"))
             first, last = (each.sum() for each in ends)
             self.counts["spans.kept"] += int(last - first)
 
@@ -121,29 +127,29 @@ class Removals:
         return [page["text"][starts[unit] : starts[unit + 1]] for unit in units]
 
     def repeats(self) -> Rows:
-        """Returns, in the order of the hashes, a REPEAT row for each place that is no keeper, and each joined span."""
+        """Returns, in the order of the hashes, a REMOVED row for each occurrence that goes, and each joined span."""
         hashes = np.concatenate([np.empty(0, np.uint64), *self._joined])
-        joined = np.zeros(len(hashes), REPEAT)
+        joined = np.zeros(len(hashes), REMOVED)
         joined["hash"], joined["unit"] = hashes, JOINED
         rows = np.concatenate([self._repeats.rows(), joined])
         return rows[np.argsort(rows["hash"], kind="stable")]
 
     def moved(self) -> list[bytes]:
-        """Returns packed MOVED rows: the keepers that are not the first place of their span."""
+        """Returns packed MOVED rows: the survivors that are not the first occurrence of their span."""
         rows = self._moved.rows()
         return [rows[list(MOVED.names or ())].astype(MOVED).tobytes()] if len(rows) else []
 
 
-class SpanPlaces:
-    """Places of spans, whose hash, file and host come from the pages."""
+class LocatedOccurrences:
+    """Occurrences of spans, whose hash, file and host come from the pages."""
 
-    def __init__(self, places: Rows) -> None:
-        """Takes rows with `page` and `unit`, in the order of the places."""
-        self._rows = np.zeros(len(places), REPEAT)
-        self._seen = np.zeros(len(places), bool)
+    def __init__(self, occurrences: Rows) -> None:
+        """Takes rows with `page` and `unit`, in the order of the occurrences."""
+        self._rows = np.zeros(len(occurrences), REMOVED)
+        self._seen = np.zeros(len(occurrences), bool)
         for name in ("page", "unit"):
-            self._rows[name] = places[name]
-        self._pages = np.ascontiguousarray(places["page"])  # NumPy would copy a field for each search
+            self._rows[name] = occurrences[name]
+        self._pages = np.ascontiguousarray(occurrences["page"])  # NumPy would copy a field for each search
 
     def add(self, pages: pa.Table, file: int) -> None:
         """Notes file, host and hashes of those spans that are on these pages."""
@@ -157,15 +163,15 @@ class SpanPlaces:
         hashes = pages["span_hashes"].combine_chunks()
         offsets, values = hashes.offsets.to_numpy(), hashes.values.to_numpy()
         starts, lengths = starts[here], (ends - starts)[here]
-        places = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
+        occurrences = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
         domain = np.array([mmh3.hash64(host or "", signed=False)[0] for host in hosts], np.uint64)
-        units = np.repeat(offsets[:-1], lengths) + self._rows["unit"][places].astype(np.intp)
-        self._seen[places] = True
-        self._rows["file"][places], self._rows["domain"][places] = file, np.repeat(domain, lengths)
-        self._rows["hash"][places] = values[np.minimum(units, len(values) - 1)]
+        units = np.repeat(offsets[:-1], lengths) + self._rows["unit"][occurrences].astype(np.intp)
+        self._seen[occurrences] = True
+        self._rows["file"][occurrences], self._rows["domain"][occurrences] = file, np.repeat(domain, lengths)
+        self._rows["hash"][occurrences] = values[np.minimum(units, len(values) - 1)]
 
     def rows(self) -> Rows:
-        """Returns the REPEAT rows of the pages that came, in the order of the hashes."""
+        """Returns the REMOVED rows of the pages that came, in the order of the hashes."""
         rows = self._rows[self._seen]
         return rows[np.argsort(rows["hash"], kind="stable")]
 
@@ -177,11 +183,11 @@ _ROWS_AT_ONCE = 512  # of a work file that are read at once
 _SIZE = 301  # characters of a span that are shown, with the mark at its cut
 
 Repeat = dict[str, Any]
-"""A repeated span: `times` it occurs, `domains` of the pages it was removed from, its `hash`, and one of its places."""
+"""A repeated span: `times` it occurs, `domains` of the pages it was removed from, its `hash`, and an occurrence."""
 
 
 def most_repeated(rows: Rows) -> list[Repeat]:
-    """Returns the spans that are removed most often, given all REPEAT rows of their hashes; ties by hash."""
+    """Returns the spans that are removed most often, given all REMOVED rows of their hashes; ties by hash."""
     rows = rows[np.lexsort((rows["unit"], rows["page"], rows["domain"], rows["hash"]))]
     hashes = rows["hash"]
     starts = np.flatnonzero(np.r_[True, hashes[1:] != hashes[:-1]]) if len(rows) else np.empty(0, np.int64)
@@ -193,20 +199,20 @@ def most_repeated(rows: Rows) -> list[Repeat]:
         {
             "times": int(removed[each]) + 1,  # one copy stays
             "domains": int(hosts[each]),
-            **_place(rows[starts[each] : starts[each] + removed[each]]),
+            **_occurrence(rows[starts[each] : starts[each] + removed[each]]),
         }
         for each in np.lexsort((hashes[starts], -removed))[:MOST].tolist()
     ]
 
 
-def _place(rows: Rows) -> dict[str, int]:
-    """Returns one place of a span, in the first of its work files: so the texts of all spans are in a few files."""
+def _occurrence(rows: Rows) -> dict[str, int]:
+    """Returns an occurrence of a span, in the first of its work files: so the texts of all spans are in a few files."""
     first = rows[np.argmin(rows["file"])]
     return {name: int(first[name]) for name in ("hash", "page", "file", "unit")}
 
 
 def joined_copies(rows: Rows) -> int:
-    """Returns how many spans removal has joined that are in the corpus already, given all REPEAT rows of their hashes.
+    """Returns how many spans removal has joined that are in the corpus already, given all REMOVED rows of their hashes.
 
     A joined span is one more copy where the same span is repeated, so that a copy stays, or is joined elsewhere, too.
     """

@@ -1,20 +1,21 @@
-"""The shuffle: finds duplicates from rows of fixed width, in NumPy. No Beam, no Python object for a row.
+"""The shuffles of job 2: rows of fixed width, in NumPy. No Beam, no Python object for a row.
 
 A row says where a hash occurs. Rows are grouped by bucket: the first bits of their hash. So a bucket holds all rows of
-a hash.
+a hash. Work files are in groups; what is found in a bucket goes to the group of its file.
+
+An *occurrence* of a span is the key of its page and the index of its first unit. Occurrences are ordered by page key,
+then unit.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.filters.duplicates import SPAN_ROW, Rows
+from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW, Rows
 from c4pipe.runners.control_totals import Totals
-
-STALE_ROW = np.dtype([("file", "<u4"), ("row", "<u4")])
-"""A capture that is not the newest of its URL: the number of its work file, and its row there."""
 
 BUCKET_BYTES = 64 * 1024 * 1024
 """Bytes of rows in a bucket, on average: the number of buckets follows from it."""
@@ -23,6 +24,111 @@ FEWEST_BITS = 3  # eight buckets even for a small crawl, so that all workers get
 
 TASKS = 4096
 """The most groups of files that a job has: one group a file would give a crawl half a billion blocks of rows."""
+
+_OCCURRENCE = [("page", "<u8"), ("unit", "<u4")]
+
+STALE_ROW = np.dtype([("file", "<u4"), ("row", "<u4")])
+"""A capture that is not the newest of its URL: the number of its work file, and its row there."""
+
+REPEATED = np.dtype(
+    [*_OCCURRENCE, ("count", "<u4"), ("other_page", "<u8"), ("other_unit", "<u4"), ("other_group", "<u4")]
+)
+"""A run of `count` repeated spans, and another occurrence of them: where it begins, and its group of files.
+
+Each occurrence names one other occurrence of its span: the first one. The first names the second, as far as the sender
+knows it.
+"""
+
+MARK = np.dtype([*_OCCURRENCE, ("count", "<u4"), ("survives", "<u4")])
+"""A run of `count` repeated spans of a page. `survives` is 1 where the page keeps them, 0 where other pages do."""
+
+REQUEST = np.dtype([("group", "<u4"), *_OCCURRENCE, ("from_group", "<u4"), ("from_page", "<u8"), ("from_unit", "<u4")])
+"""Two occurrences of a span, each with its group of files: the survivor could move from one to the other. The row goes
+to the first one, and says where it is from."""
+
+OCCURRENCE = np.dtype(_OCCURRENCE)
+"""An occurrence of a span."""
+
+PAGE = np.dtype(_OCCURRENCE[:1])
+"""The key of a page."""
+
+REMOVED = np.dtype([("hash", "<u8"), ("domain", "<u8"), ("page", "<u8"), ("file", "<u4"), ("unit", "<u4")])
+"""An occurrence of a repeated span: its hash, the hash of the page's host, and where it is."""
+
+
+class Sent(NamedTuple):
+    """Rows that a step sends through a shuffle: their totals, and (number of a bucket or group, block of rows)."""
+
+    shuffle: "Shuffle"
+    totals: Totals
+    blocks: Iterable[tuple[int, bytes]]
+
+
+@dataclass(frozen=True)
+class Shuffle:
+    """A way of rows from the steps that send them to the steps that receive them.
+
+    Attributes:
+        name: its name in graphs, control totals and errors.
+        carries: its rows, and where they go, for errors.
+        dtype: the fields of its rows. Pages travel as Arrow streams instead, of which the keys are added up.
+    """
+
+    name: str
+    carries: str
+    dtype: np.dtype[Any] = PAGE
+
+    def to_buckets(self, rows: Rows, bits: int) -> Sent:
+        """Sends rows that are sorted by hash to the buckets of this number of bits."""
+        return Sent(self, totals(rows), bucketed(rows, bits))
+
+    def to_groups(self, rows: Rows, groups: npt.NDArray[Any]) -> Sent:
+        """Sends each row to its group; the rows may have more fields than the shuffle."""
+        rows = with_fields(rows, self.dtype)
+        return Sent(self, totals(rows), ((group, some.tobytes()) for group, some in by_number(rows, groups)))
+
+    def to_group(self, rows: Rows, group: int) -> Sent:
+        """Sends all rows to one group."""
+        return Sent(self, totals(rows), [(group, rows.tobytes())] if len(rows) else [])
+
+
+URLS = Shuffle("urls", "captures of URLs, to their bucket", URL_ROW)
+STALE_CAPTURES = Shuffle("stale_captures", "captures that are not the newest, to their file", STALE_ROW)
+SPANS = Shuffle("spans", "spans, to their bucket", SPAN_ROW)
+REPEATED_SPANS = Shuffle("repeated_spans", "repeated spans, to the group of their page", REPEATED)
+MARKS = Shuffle("marks", "repeated spans that stay or go, to the group of their page", MARK)
+PROPOSALS = Shuffle("proposals", "occurrences that stay as a whole, to the page that keeps the span", REQUEST)
+OPTIONS = Shuffle(
+    "options", "occurrences to which copies of spans could move, to the group of the page that keeps the span", REQUEST
+)
+CANDIDATE_PAGES = Shuffle("candidate_pages", "pages to which copies of spans could move, to their group", PAGE)
+CONFLICTS = Shuffle("conflicts", "marks of pages on which copies of spans may come or go, to their group", MARK)
+REQUESTS = Shuffle("requests", "copies of spans that should move, to their new page", REQUEST)
+LEAVING = Shuffle("leaving", "copies of spans that should move, to the group of their page", OCCURRENCE)
+CHANGES = Shuffle("changes", "copies of spans that come or go, to the group of their page", OCCURRENCE)
+REMOVED_SPANS = Shuffle("removed_spans", "spans that were removed from pages, to be counted", REMOVED)
+PAGES = Shuffle("pages", "pages, to their shard")
+
+SHUFFLES = {
+    each.name: each.carries
+    for each in (
+        URLS,
+        STALE_CAPTURES,
+        SPANS,
+        REPEATED_SPANS,
+        MARKS,
+        PROPOSALS,
+        OPTIONS,
+        CANDIDATE_PAGES,
+        CONFLICTS,
+        REQUESTS,
+        LEAVING,
+        CHANGES,
+        REMOVED_SPANS,
+        PAGES,
+    )
+}
+"""The shuffles of job 2, in the order in which they are checked: by name, what each carries and where to."""
 
 
 def group_size(files: int, rows: int) -> int:
@@ -87,48 +193,14 @@ def with_fields(rows: Rows, dtype: np.dtype[Any]) -> Rows:
     return selected
 
 
-def by_number(rows: Rows, groups: npt.NDArray[Any], dtype: np.dtype[Any]) -> Iterator[tuple[int, Rows]]:
-    """Yields (group, its rows) for each group that has rows.
-
-    Args:
-        rows: the rows.
-        groups: the group of each row.
-        dtype: the fields that the yielded rows have.
-    """
+def by_number(rows: Rows, groups: npt.NDArray[Any]) -> Iterator[tuple[int, Rows]]:
+    """Yields (group, its rows) for each group that has rows, given the group of each row."""
     if not len(rows):
         return
     # NumPy sorts numbers of 16 bits in one pass.
     order = np.argsort(groups.astype(np.uint16) if groups.max() <= np.iinfo(np.uint16).max else groups, kind="stable")
-    ordered, groups = np.take(with_fields(rows, dtype), order), groups[order]
+    ordered, groups = np.take(rows, order), groups[order]
     starts = np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]])
     ends = np.r_[starts[1:], len(rows)]
     for group, start, end in zip(groups[starts].tolist(), starts.tolist(), ends.tolist(), strict=True):
         yield group, ordered[start:end]
-
-
-def spans_to_remove(places: Rows) -> dict[int, list[int]]:
-    """Returns, by page key, the index of the first unit of each span to remove, in ascending order."""
-    places = places[np.lexsort((places["unit"], places["page"]))]
-    removals: dict[int, list[int]] = {}
-    for page, unit in zip(places["page"].tolist(), places["unit"].tolist(), strict=True):
-        removals.setdefault(page, []).append(unit)
-    return removals
-
-
-SHUFFLES = {
-    "urls": "captures of URLs, to their bucket",
-    "stale_captures": "captures that are not the newest, to their file",
-    "spans": "spans, to their bucket",
-    "repeated_spans": "repeated spans, to the group of their page",
-    "marks": "repeated spans that stay or go, to the group of their page",
-    "claims": "places that stay as a whole, to the page that keeps the span",
-    "options": "places to which copies of spans could move, to the group of the page that keeps the span",
-    "hosts": "pages to which copies of spans could move, to their group",
-    "conflicts": "marks of pages on which copies of spans may come or go, to their group",
-    "requests": "copies of spans that should move, to their new page",
-    "leaving": "copies of spans that should move, to the group of their page",
-    "changes": "copies of spans that come or go, to the group of their page",
-    "removed_spans": "spans that were removed from pages, to be counted",
-    "pages": "pages, to their shard",
-}
-"""The shuffles of job 2: by name, what each carries and where to."""

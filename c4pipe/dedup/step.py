@@ -7,20 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.corpus.layout import Layout
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.progress import StepTally
+from c4pipe.dedup.shuffle import Sent, Shuffle
 from c4pipe.filters.duplicates import Rows
 from c4pipe.runners import control_totals
+from c4pipe.runners.control_totals import REPORT, Report, Totals
 from c4pipe.runners.flow import Step
 from c4pipe.runners.spill import Spill
 
 
-def moves_keepers(span: Mapping[str, Any]) -> bool:
+def moves_survivors(span: Mapping[str, Any]) -> bool:
     """Tells from the parameters of the rule `repeated_span` whether copies of spans can move."""
     return bool(span) and span["size"] > 1 and span["keep"] == "one"
 
@@ -73,98 +72,127 @@ class DedupPlan:
         return next((each for each in self.recipe["corpus"] if each["rule"] == rule), {})
 
     @property
-    def moves_keepers(self) -> bool:
+    def moves_survivors(self) -> bool:
         """Whether copies of spans can move: spans of one unit never overlap, so their first copy always stays."""
-        return moves_keepers(self.span)
+        return moves_survivors(self.span)
 
-
-REPORT = "report"
-"""The name of the output that carries reports."""
 
 Files = Sequence[tuple[int, str]]
 """Numbers and paths of the work files of a group."""
 
+FILES = "files"
+"""The name of the output that carries the files of each group."""
+
+
+class Received:
+    """What a step receives for a group of files or for a bucket.
+
+    Attributes:
+        key: the number of the group or of the bucket.
+        totals: the control totals of what the step has taken.
+    """
+
+    def __init__(self, element: tuple[int, Any], spill: Spill) -> None:
+        """Takes (key, the blocks of the only shuffle; or, by the name of each shuffle, its blocks)."""
+        self.key, self._given = element
+        self._spill = spill
+        self.totals: list[Report] = []
+
+    def rows(self, of: Shuffle) -> Rows:
+        """Returns the rows that came through a shuffle."""
+        rows = shuffle.unpack(self._spill.receive(self.given(of.name)), of.dtype)
+        self.count(of, rows)
+        return rows
+
+    def streams(self, of: Shuffle) -> Iterator[bytes]:
+        """Yields the Arrow streams that came through a shuffle; the step counts their page keys."""
+        return self._spill.receive(self.given(of.name))
+
+    def count(self, of: Shuffle, rows: Rows) -> None:
+        """Notes the control totals of rows that came through a shuffle."""
+        self.totals.append(control_totals.received(of.name, shuffle.totals(rows)))
+
+    def given(self, name: str) -> Iterable[Any]:
+        """Returns all values of a name."""
+        values: Iterable[Any] = self._given.get(name, ()) if isinstance(self._given, Mapping) else self._given
+        return values
+
+    @property
+    def files(self) -> Files:
+        """The work files of the group."""
+        return (
+            [each for files in self.given(FILES) for each in files] if isinstance(self._given, Mapping) else self._given
+        )
+
+
+Made = Sent | Mapping[str, Any] | tuple[str, Any]
+"""What a step yields: rows that it sends, a report, or an element of another output with the name of that output."""
+
 
 class RowStep(Step):
-    """A step that sends and receives blocks of rows by `self._spill`, and notes their control totals in a list."""
+    """A step that receives blocks of rows through shuffles, and sends others.
 
-    outputs: tuple[str, ...] = ("rows", REPORT)
+    It yields what it sends; reports: counts by name; and elements of other outputs, each with the name of its output.
+    The base adds the control totals.
+    """
+
+    sends: tuple[Shuffle, ...] = ()
+    """The shuffles that the step sends rows through: its outputs have their names."""
+
+    tallied: tuple[str, ...] = ()
+    """What the step tallies for the progress of the job, by the names that `dedup_progress` knows."""
+
     sums = (REPORT,)
 
     def __init__(self, spill: str) -> None:
         """Takes the folder for blocks of rows; empty if the workers share no disk."""
         self._spill_folder = spill
-
-    def setup(self) -> None:
-        """Opens the spill folder."""
-        self._spill = Spill(self._spill_folder)
-
-    def teardown(self) -> None:
-        """Closes the spill folder."""
-        self._spill.close()
-
-    def _receive(
-        self, shuffle_name: str, blocks: Iterable[bytes], dtype: np.dtype[Any], reports: list[control_totals.Report]
-    ) -> Rows:
-        """Returns the rows that came through a shuffle, and adds their totals to `reports`."""
-        rows = shuffle.unpack(self._spill.receive(blocks), dtype)
-        reports.append(control_totals.received(shuffle_name, shuffle.totals(rows)))
-        return rows
-
-    def _to_groups(
-        self,
-        shuffle_name: str,
-        rows: Rows,
-        groups: npt.NDArray[Any],
-        dtype: np.dtype[Any],
-        reports: list[control_totals.Report],
-        readers: int = 1,
-    ) -> Iterator[tuple[int, bytes]]:
-        """Yields (group, packed rows) for a shuffle, given each row's group, and adds the totals to `reports`.
-
-        `readers` is the number of steps that receive these rows.
-        """
-        rows = shuffle.with_fields(rows, dtype)
-        if len(rows):
-            reports += [control_totals.sent(shuffle_name, shuffle.totals(rows))] * readers
-        for group, selected in shuffle.by_number(rows, groups, dtype):
-            yield group, self._spill.send(selected.tobytes())
-
-
-class DedupStep(RowStep):
-    """A step that knows the whole plan of job 2."""
-
-    tallied: tuple[str, ...] = ()
-    """What the step tallies for the progress of the job, by the names that `dedup/progress.py` knows."""
-
-    def __init__(self, plan: DedupPlan) -> None:
-        super().__init__(plan.spill)
-        self._plan = plan
+        self.outputs = (*(each.name for each in self.sends), REPORT)
 
     def setup(self) -> None:
         """Opens the spill folder, and begins the tallies."""
-        super().setup()
+        self._spill = Spill(self._spill_folder)
         self._tallies = {name: StepTally(self._spill_folder, name) for name in self.tallied}
 
     def teardown(self) -> None:
         """Closes what `setup` opened."""
         for tally in self._tallies.values():
             tally.close()
-        super().teardown()
+        self._spill.close()
+
+    def process(self, element: tuple[int, Any]) -> Iterator[tuple[str, Any]]:
+        """Applies the step to what a group or a bucket has received."""
+        received = Received(element, self._spill)
+        reports: list[Mapping[str, Any]] = []
+        for made in self.run(received):
+            if isinstance(made, Mapping):
+                reports.append(made)
+                continue
+            if not isinstance(made, Sent):
+                yield made
+                continue
+            name, readers = made.shuffle.name, self.readers.get(made.shuffle.name, 1)
+            if made.totals.rows:
+                reports.append(control_totals.sent(name, Totals(*(readers * each for each in made.totals))))
+            for key, block in made.blocks:
+                yield name, (key, self._spill.send(block))
+        yield REPORT, control_totals.add_reports([*received.totals, *reports])
+
+    def run(self, received: Received) -> Iterator[Made]:
+        """Yields what the step sends, reports, and other elements."""
+        raise NotImplementedError
 
     def _tally(self, name: str, pages: int) -> None:
         """Notes that so many more pages are handled."""
         self._tallies[name].add(pages)
 
 
-def step_report(*reports: Mapping[str, Any]) -> tuple[str, Any]:
-    """Returns the sum of some reports as an element of the output REPORT."""
-    return REPORT, control_totals.add_reports(reports)
+class DedupStep(RowStep):
+    """A step that knows the whole plan of job 2."""
 
-
-def files_of(grouped: Mapping[str, Iterable[Any]]) -> Files:
-    """Returns the files of a joined group."""
-    return [file for files in grouped["files"] for file in files]
+    def __init__(self, plan: DedupPlan) -> None:
+        super().__init__(plan.spill)
+        self._plan = plan
 
 
 def rows_of(stale: Rows, file: int) -> Any:

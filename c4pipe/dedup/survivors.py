@@ -1,55 +1,76 @@
-"""Which pages keep the copies of repeated spans. Pure functions on the places of a group of files, in NumPy.
+"""Which pages keep the copies of repeated spans: pure functions on the occurrences of a group of files, and the steps.
 
-A span that occurs several times has one *keeper*: the place whose units all stay. The units of all its other places go,
-except those that the keeper of another span needs. So no span loses all its copies. But a place that is no keeper stays
-as a whole, as a second copy, where keepers need all its units: it is *doubled*.
+A span that occurs several times has one *survivor*: the occurrence whose units all stay. The units of all its other
+occurrences go, except those that the survivor of another span needs. So no span loses all its copies. But an occurrence
+that is no survivor stays as a whole where survivors of other spans need all its units: it is a *duplicate left*.
 
-First, the keeper of each span is its first place, in the order (page key, unit). Then keepers move, where this removes
-a second copy (`keeper_steps` sends the rows):
+First, the survivor of each span is its first occurrence, in the order (page key, unit). Then survivors move, where this
+removes a second copy:
 
-1. Each doubled place *claims* its span from the keeper. The keeper moves to the smallest claim, unless its own place
-   would stay as a whole without it.
-2. At each place that is still doubled, the keepers that need one of its units are *asked* to move to the second place
-   of their spans. There a keeper is accepted where it doubles no other place. This is done twice.
+1. Each duplicate left *proposes* itself to the survivor of its span. The survivor moves to the smallest proposal,
+   unless its own occurrence would stay as a whole without it.
+2. At each duplicate that is still left, the survivors that need one of its units are *requested* to move to the second
+   occurrence of their spans. There a survivor is accepted where it leaves no other duplicate. This is done twice.
 
-A keeper is never without its units, and each move has one end and one beginning: so every span keeps a copy, always.
-A place that is doubled in the end is counted.
+A survivor is never without its units, and each move has one end and one beginning: so every span keeps a copy, always.
+A duplicate that is left in the end is counted.
+
+Occurrences are sent once, as marks; after that, only the pages on which something may change, and the changes.
+docs/dedup_by_example.md has all rows of four pages.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from c4pipe.dedup.occurrences import ASK, MARKS, PAGE, PLACE, TWINS, expand, marks_of, place_numbers, places_in_order
-from c4pipe.dedup.step import REPORT, RowStep, step_report
+from c4pipe.dedup.occurrences import expand, marks_of, occurrence_numbers, order_of_occurrences
+from c4pipe.dedup.shuffle import (
+    CANDIDATE_PAGES,
+    CHANGES,
+    CONFLICTS,
+    LEAVING,
+    MARKS,
+    OCCURRENCE,
+    OPTIONS,
+    PAGE,
+    PROPOSALS,
+    REPEATED_SPANS,
+    REQUEST,
+    REQUESTS,
+    Sent,
+)
+from c4pipe.dedup.step import Made, Received, RowStep
 from c4pipe.filters.duplicates import Rows
-from c4pipe.runners import control_totals
-from c4pipe.runners.flow import Flow
+from c4pipe.runners.graph import Graph, Output
+
+ROUNDS = 2
+"""How often survivors near duplicates are requested to move."""
 
 Mask = npt.NDArray[np.bool_]
 Index = npt.NDArray[np.intp]
 
 
-class Places:
-    """All places of repeated spans in some pages, in their order: which of them are keepers, which units those need.
+class Occurrences:
+    """All occurrences of repeated spans in some pages, in their order; which of them survive, and the units they need.
 
-    A unit of a page has a coordinate. Those of two pages are so far apart that no window around a place reaches both.
+    A unit of a page has a coordinate. Units of two pages are so far apart that no window around an occurrence reaches
+    both pages.
 
     Attributes:
-        rows: the places (MARKS, each with `count` 1).
-        keeper: whether each is a keeper.
-        at: the coordinate of each place's first unit.
-        needed: how many keepers need each unit, by coordinate.
+        rows: the occurrences (MARK, each with `count` 1).
+        survives: whether each is a survivor.
+        at: the coordinate of each occurrence's first unit.
+        needed: how many survivors need each unit, by coordinate.
     """
 
     def __init__(self, marks: Rows, size: int) -> None:
-        """Takes the MARKS of the pages, and the number of units in a span."""
+        """Takes the MARK rows of the pages, and the number of units in a span."""
         rows = expand(marks)
         self.size = size
-        self.rows = rows[places_in_order(rows)]
-        self.keeper: Mask = self.rows["keeper"] != 0
+        self.rows = rows[order_of_occurrences(rows)]
+        self.survives: Mask = self.rows["survives"] != 0
         units = self.rows["unit"].astype(np.intp)
         new_page = np.r_[True, self.rows["page"][1:] != self.rows["page"][:-1]][: len(rows)]
         starts = np.flatnonzero(new_page)
@@ -63,52 +84,52 @@ class Places:
         width = int(lengths.sum()) + 6 * size
         self._row = np.full(width, -1, np.intp)
         self._row[self.at] = np.arange(len(rows))
-        self.needed = needed_units(self.at[self.keeper], size, width)
+        self.needed = needed_units(self.at[self.survives], size, width)
 
-    def find(self, places: Rows) -> Index:
-        """Returns the index of each of some places; -1 for a place that is not here."""
+    def find(self, occurrences: Rows) -> Index:
+        """Returns the index of each of some occurrences; -1 for an occurrence that is not here."""
         if not len(self._pages):
-            return np.full(len(places), -1, np.intp)
-        page = np.minimum(np.searchsorted(self._pages, places["page"]), len(self._pages) - 1)
-        offset = places["unit"].astype(np.intp) - self._least[page]
-        inside = (self._pages[page] == places["page"]) & (offset >= 0) & (offset <= self._lengths[page])
+            return np.full(len(occurrences), -1, np.intp)
+        page = np.minimum(np.searchsorted(self._pages, occurrences["page"]), len(self._pages) - 1)
+        offset = occurrences["unit"].astype(np.intp) - self._least[page]
+        inside = (self._pages[page] == occurrences["page"]) & (offset >= 0) & (offset <= self._lengths[page])
         return np.where(inside, self._row[np.where(inside, self._bases[page] + offset, 0)], -1)
 
-    def change(self, places: Rows) -> None:
-        """Makes keepers of places that are none, and the other way round. Repeated places count once."""
-        changed = np.unique(self.find(places))
-        self.keeper[changed[changed >= 0]] ^= True
-        self.needed = needed_units(self.at[self.keeper], self.size, len(self.needed))
+    def change(self, occurrences: Rows) -> None:
+        """Makes survivors of occurrences that are none, and the other way round. Repeated occurrences count once."""
+        changed = np.unique(self.find(occurrences))
+        self.survives[changed[changed >= 0]] ^= True
+        self.needed = needed_units(self.at[self.survives], self.size, len(self.needed))
 
-    def set_keeper(self, index: int, keeper: bool) -> None:
-        """Makes one place a keeper, or no keeper any more."""
-        self.keeper[index] = keeper
-        self.needed[self.units(index)] += 1 if keeper else -1
+    def set_survives(self, index: int, survives: bool) -> None:
+        """Makes one occurrence a survivor, or no survivor any more."""
+        self.survives[index] = survives
+        self.needed[self.units(index)] += 1 if survives else -1
 
     def units(self, index: int) -> slice:
-        """Returns the coordinates of a place's units."""
+        """Returns the coordinates of an occurrence's units."""
         return slice(self.at[index], self.at[index] + self.size)
 
     def around(self, index: int, reach: int) -> Index:
-        """Returns the places at most `reach` units before and behind a place, itself among them."""
+        """Returns the occurrences at most `reach` units before and behind an occurrence, itself among them."""
         rows = self._row[self.at[index] - reach : self.at[index] + reach + 1]
         return rows[rows >= 0]
 
     def at_unit(self, unit: int) -> Index:
-        """Returns the places that have a unit, given its coordinate, in their order."""
+        """Returns the occurrences that have a unit, given its coordinate, in their order."""
         rows = self._row[unit - self.size + 1 : unit + 1]
         return rows[rows >= 0]
 
-    def doubled(self) -> Mask:
-        """Returns which places are no keepers, but stay as a whole: keepers of other spans need all their units."""
+    def duplicates_left(self) -> Mask:
+        """Returns which occurrences are no survivors, but stay: survivors of other spans need all their units."""
         missing = np.r_[0, np.cumsum(self.needed == 0)]
         whole: Mask = missing[self.at + self.size] == missing[self.at]
-        return whole & ~self.keeper
+        return whole & ~self.survives
 
     def of_pages(self, pages: npt.NDArray[np.uint64]) -> Rows:
-        """Returns the MARKS of those pages whose keys are given."""
+        """Returns the MARK rows of those pages whose keys are given."""
         rows = self.rows[np.isin(self.rows["page"], pages)]
-        return marks_of(rows, rows["keeper"])
+        return marks_of(rows, rows["survives"])
 
 
 def needed_units(at: Index, size: int, width: int) -> npt.NDArray[np.int64]:
@@ -118,102 +139,106 @@ def needed_units(at: Index, size: int, width: int) -> npt.NDArray[np.int64]:
     return np.cumsum(begins)
 
 
-def hosts_of(asks: Rows) -> Rows:
-    """Returns the pages, with their group, to which keepers could move: each once."""
-    hosts = np.empty(len(asks), [("group", "<u4"), *PAGE.descr])
-    hosts["group"], hosts["page"] = asks["group"], asks["page"]
-    return np.unique(hosts)
+def candidate_pages(requests: Rows) -> Rows:
+    """Returns the pages, with their group, to which survivors could move: each once."""
+    pages = np.empty(len(requests), [("group", "<u4"), *PAGE.descr])
+    pages["group"], pages["page"] = requests["group"], requests["page"]
+    return np.unique(pages)
 
 
-def grant_claims(places: Places, claims: Rows) -> Rows:
-    """Moves the keepers that are claimed, in the order of their places, and returns the granted claims.
+def grant_proposals(occurrences: Occurrences, proposals: Rows) -> Rows:
+    """Moves the survivors, in the order of their occurrences, as proposed, and returns the granted proposals.
 
-    A keeper whose place stays as a whole without it does not move.
+    A survivor whose occurrence stays as a whole without it does not move.
     """
-    claims = claims[np.lexsort((claims["from_unit"], claims["from_page"], claims["unit"], claims["page"]))]
-    smallest = claims[np.unique(place_numbers(claims), return_index=True)[1]]
+    proposals = proposals[
+        np.lexsort((proposals["from_unit"], proposals["from_page"], proposals["unit"], proposals["page"]))
+    ]
+    smallest = proposals[np.unique(occurrence_numbers(proposals), return_index=True)[1]]
     granted = np.zeros(len(smallest), bool)
-    for number, index in enumerate(places.find(smallest).tolist()):
-        if index >= 0 and places.keeper[index] and (places.needed[places.units(index)] == 1).any():
-            places.set_keeper(index, False)
+    for number, index in enumerate(occurrences.find(smallest).tolist()):
+        if index >= 0 and occurrences.survives[index] and (occurrences.needed[occurrences.units(index)] == 1).any():
+            occurrences.set_survives(index, False)
             granted[number] = True
     return smallest[granted]
 
 
-def ask_keepers(places: Places, options: Rows, asked: Rows) -> Rows:
-    """Returns the ASKs for the keepers that should move, so that no place is doubled.
+def request_moves(occurrences: Occurrences, options: Rows, requested: Rows) -> Rows:
+    """Returns the REQUEST rows for the survivors that should move, so that no duplicate is left.
 
-    Of each doubled place, in their order, the unit is freed that needs the fewest moves; of several, the last one.
-    Moves that have not been asked for come first.
+    Of each duplicate left, in their order, the unit is freed that needs the fewest moves; of several, the last one.
+    Moves that have not been requested before come first.
 
     Args:
-        places: the places of the pages with doubled places.
-        options: the ASKs that are possible, for some of the keepers.
-        asked: the places of the keepers that were asked before.
+        occurrences: the occurrences of the pages with duplicates left.
+        options: the REQUEST rows that are possible, for some of the survivors.
+        requested: the occurrences of the survivors whose move was requested before.
     """
-    movable = places.find(from_places(options))
-    option_of = {index: number for number, index in enumerate(movable.tolist()) if index >= 0 and places.keeper[index]}
-    before = set(places.find(asked).tolist())
+    movable = occurrences.find(from_where(options))
+    option_of = {
+        index: number for number, index in enumerate(movable.tolist()) if index >= 0 and occurrences.survives[index]
+    }
+    before = set(occurrences.find(requested).tolist())
     leaving: list[int] = []
-    for doubled in np.flatnonzero(places.doubled()).tolist():
-        units = places.units(doubled)
-        if (places.needed[units] == 0).any():
-            continue  # a move for an earlier place has freed it
+    for duplicate in np.flatnonzero(occurrences.duplicates_left()).tolist():
+        units = occurrences.units(duplicate)
+        if (occurrences.needed[units] == 0).any():
+            continue  # a move for an earlier occurrence has freed it
         best: tuple[tuple[int, int, int], list[int]] | None = None
         for unit in range(units.start, units.stop):
-            keepers = [each for each in places.at_unit(unit).tolist() if places.keeper[each]]
-            if all(each in option_of for each in keepers):
-                rank = (len(before.intersection(keepers)), len(keepers), -unit)
-                best = min(best or (rank, keepers), (rank, keepers))
+            survivors = [each for each in occurrences.at_unit(unit).tolist() if occurrences.survives[each]]
+            if all(each in option_of for each in survivors):
+                rank = (len(before.intersection(survivors)), len(survivors), -unit)
+                best = min(best or (rank, survivors), (rank, survivors))
         for each in best[1] if best else ():
-            places.set_keeper(each, False)
+            occurrences.set_survives(each, False)
             leaving.append(each)
     return options[[option_of[each] for each in sorted(leaving)]]
 
 
-def from_places(asks: Rows) -> Rows:
-    """Returns the places from which ASKs come."""
-    rows = np.empty(len(asks), PLACE)
-    rows["page"], rows["unit"] = asks["from_page"], asks["from_unit"]
+def from_where(requests: Rows) -> Rows:
+    """Returns the occurrences from which REQUEST rows come."""
+    rows = np.empty(len(requests), OCCURRENCE)
+    rows["page"], rows["unit"] = requests["from_page"], requests["from_unit"]
     return rows
 
 
-def to_places(asks: Rows) -> Rows:
-    """Returns the places to which ASKs go."""
-    rows = np.empty(len(asks), PLACE)
-    rows["page"], rows["unit"] = asks["page"], asks["unit"]
+def to_where(requests: Rows) -> Rows:
+    """Returns the occurrences to which REQUEST rows go."""
+    rows = np.empty(len(requests), OCCURRENCE)
+    rows["page"], rows["unit"] = requests["page"], requests["unit"]
     return rows
 
 
-def accept_keepers(places: Places, requests: Rows, leaving: Rows) -> Rows:
-    """Returns the requests that are accepted: at their places, keepers double no other place.
+def accept_requests(occurrences: Occurrences, requests: Rows, leaving: Rows) -> Rows:
+    """Returns the requests that are accepted: at their occurrences, they leave no other occurrence as a duplicate.
 
     Args:
-        places: the places of the pages to which keepers want to move.
-        requests: ASKs of these keepers, whose other ends are here.
-        leaving: the places of the group's own keepers that have asked to move. A request must be fine whether those
-            leave or stay.
+        occurrences: the occurrences of the pages to which survivors want to move.
+        requests: REQUEST rows of these survivors, whose other ends are here.
+        leaving: the occurrences of the group's own survivors that have requested to move. A request must be fine
+            whether these leave or stay.
     """
     requests = requests[np.lexsort((requests["unit"], requests["page"]))]
-    left = places.find(leaving)
+    left = occurrences.find(leaving)
     left = left[left >= 0]
-    after = places.needed - needed_units(places.at[left], places.size, len(places.needed))
+    after = occurrences.needed - needed_units(occurrences.at[left], occurrences.size, len(occurrences.needed))
     accepted = np.zeros(len(requests), bool)
-    for number, index in enumerate(places.find(requests).tolist()):
-        if index < 0 or places.keeper[index]:
+    for number, index in enumerate(occurrences.find(requests).tolist()):
+        if index < 0 or occurrences.survives[index]:
             continue
-        units = places.units(index)
-        around = places.around(index, places.size - 1).tolist()
-        others = [places.units(each) for each in around if each != index and not places.keeper[each]]
-        if not any(_doubles(needed, units, others) for needed in (places.needed, after)):
-            places.set_keeper(index, True)
+        units = occurrences.units(index)
+        around = occurrences.around(index, occurrences.size - 1).tolist()
+        others = [occurrences.units(each) for each in around if each != index and not occurrences.survives[each]]
+        if not any(_makes_duplicate(needed, units, others) for needed in (occurrences.needed, after)):
+            occurrences.set_survives(index, True)
             after[units] += 1
             accepted[number] = True
     return requests[accepted]
 
 
-def _doubles(needed: npt.NDArray[np.int64], units: slice, others: list[slice]) -> bool:
-    """Tells whether a new keeper makes one of the other places stay as a whole; all are given by their units."""
+def _makes_duplicate(needed: npt.NDArray[np.int64], units: slice, others: list[slice]) -> bool:
+    """Tells whether a new survivor makes one of the other occurrences stay as a whole; all are given by their units."""
     for each in others:
         new = np.arange(each.start, each.stop)
         free = needed[each] == 0
@@ -222,95 +247,98 @@ def _doubles(needed: npt.NDArray[np.int64], units: slice, others: list[slice]) -
     return False
 
 
-class FirstKeepers:
-    """The places of a group of files when each span's keeper is its first place."""
+class FirstSurvivors:
+    """The occurrences of a group of files when each span's survivor is its first occurrence."""
 
-    def __init__(self, twins: Rows, group: int, size: int) -> None:
-        """Takes all TWINS of the group, its number, and the number of units in a span."""
+    def __init__(self, repeated: Rows, group: int, size: int) -> None:
+        """Takes all REPEATED rows of the group, its number, and the number of units in a span."""
         self._size, self._group = size, group
-        rows = expand(twins)
-        is_repeat = _before(rows["twin_page"], rows["twin_unit"], rows["page"], rows["unit"])
-        inside = is_repeat & (rows["twin_group"] == group)
-        own = np.empty(len(rows) + int(inside.sum()), PLACE)
-        own["page"] = np.r_[rows["page"], rows["twin_page"][inside]]
-        own["unit"] = np.r_[rows["unit"], rows["twin_unit"][inside]]
-        numbers = place_numbers(own)
-        row_place, first_in_group = numbers[: len(rows)], numbers[len(rows) :]
-        places = np.empty(int(numbers.max(initial=-1)) + 1, PLACE)
-        places[numbers] = own
-        keeper = np.ones(len(places), bool)
-        keeper[row_place[is_repeat]] = False
-        self.places = Places(marks_of(places, keeper), size)
-        self._home = np.zeros(len(places), _SOMEWHERE)
-        self._home[row_place[is_repeat]] = _twin_of(rows[is_repeat])
-        elsewhere = ~keeper[first_in_group]  # the group's first is not the first of all: theirs is the same
-        self._home[row_place[inside][elsewhere]] = self._home[first_in_group[elsewhere]]
-        self._second = self._seconds(rows, row_place, is_repeat, inside, first_in_group, len(places))
+        rows = expand(repeated)
+        is_repeat = _before(rows["other_page"], rows["other_unit"], rows["page"], rows["unit"])
+        inside = is_repeat & (rows["other_group"] == group)
+        own = np.empty(len(rows) + int(inside.sum()), OCCURRENCE)
+        own["page"] = np.r_[rows["page"], rows["other_page"][inside]]
+        own["unit"] = np.r_[rows["unit"], rows["other_unit"][inside]]
+        numbers = occurrence_numbers(own)
+        number_of_row, first_in_group = numbers[: len(rows)], numbers[len(rows) :]
+        occurrences = np.empty(int(numbers.max(initial=-1)) + 1, OCCURRENCE)
+        occurrences[numbers] = own
+        survivor = np.ones(len(occurrences), bool)
+        survivor[number_of_row[is_repeat]] = False
+        self.occurrences = Occurrences(marks_of(occurrences, survivor), size)
+        self._home = np.zeros(len(occurrences), _SOMEWHERE)
+        self._home[number_of_row[is_repeat]] = _other_of(rows[is_repeat])
+        elsewhere = ~survivor[first_in_group]  # the group's first is not the first of all: theirs is the same
+        self._home[number_of_row[inside][elsewhere]] = self._home[first_in_group[elsewhere]]
+        self._second = self._seconds(rows, number_of_row, is_repeat, inside, first_in_group, len(occurrences))
 
     def _seconds(
-        self, rows: Rows, row_place: Index, is_repeat: Mask, inside: Mask, first_in_group: Index, count: int
+        self, rows: Rows, number_of_row: Index, is_repeat: Mask, inside: Mask, first_in_group: Index, count: int
     ) -> Rows:
-        """Returns for each keeper the second place of its span: the smallest of the group's and of the twins'."""
-        of = np.r_[row_place[~is_repeat], first_in_group]
+        """Returns for each survivor the second occurrence of its span: the smallest that is here or named."""
+        of = np.r_[number_of_row[~is_repeat], first_in_group]
         here = np.zeros(int(inside.sum()), _SOMEWHERE)
         here["group"], here["page"], here["unit"] = self._group, rows["page"][inside], rows["unit"][inside]
-        candidates = np.r_[_twin_of(rows[~is_repeat]), here]
+        candidates = np.r_[_other_of(rows[~is_repeat]), here]
         order = np.lexsort((candidates["unit"], candidates["page"], of))[::-1]
         seconds = np.zeros(count, _SOMEWHERE)
-        seconds[of[order]] = candidates[order]  # of several values for one place, the last counts: the smallest
+        seconds[of[order]] = candidates[order]  # of several values for one occurrence, the last counts: the smallest
         return seconds
 
     def marks(self) -> Rows:
-        """Returns the MARKS of all places."""
-        return marks_of(self.places.rows, self.places.keeper)
+        """Returns the MARK rows of all occurrences."""
+        return marks_of(self.occurrences.rows, self.occurrences.survives)
 
-    def claims(self) -> Rows:
-        """Returns the smallest doubled place of each span, as an ASK to its keeper.
+    def proposals(self) -> Rows:
+        """Returns the smallest duplicate left of each span, as a REQUEST to its survivor.
 
-        A place that would not stay as a whole without that very keeper claims nothing: a move would win nothing.
+        An occurrence that would not stay as a whole without that very survivor proposes nothing: it would win nothing.
         """
-        doubled = np.flatnonzero(self.places.doubled())
-        home, rows = self._home[doubled], self.places.rows[doubled]
+        duplicates = np.flatnonzero(self.occurrences.duplicates_left())
+        home, rows = self._home[duplicates], self.occurrences.rows[duplicates]
         distance = np.abs(home["unit"].astype(np.int64) - rows["unit"].astype(np.int64))
         close = np.flatnonzero((home["page"] == rows["page"]) & (distance < self._size))
-        helped = [each for each in close.tolist() if self._is_helped(doubled[each], home[each : each + 1])]
-        asks = self._asks(np.delete(doubled, helped), np.delete(home, helped))
-        asks = asks[np.lexsort((asks["from_unit"], asks["from_page"], asks["unit"], asks["page"]))]
-        return asks[np.unique(place_numbers(asks), return_index=True)[1]]
+        helped = [each for each in close.tolist() if self._is_helped(duplicates[each], home[each : each + 1])]
+        requests = self._requests(np.delete(duplicates, helped), np.delete(home, helped))
+        requests = requests[
+            np.lexsort((requests["from_unit"], requests["from_page"], requests["unit"], requests["page"]))
+        ]
+        return requests[np.unique(occurrence_numbers(requests), return_index=True)[1]]
 
-    def _is_helped(self, doubled: Any, keeper: Rows) -> bool:
-        """Tells whether a doubled place has a unit that only the keeper of its own span needs."""
-        index = int(self.places.find(keeper)[0])
-        own = np.zeros_like(self.places.needed[: self._size])
-        offset = int(self.places.at[index] - self.places.at[doubled])
+    def _is_helped(self, duplicate: Any, survivor: Rows) -> bool:
+        """Tells whether a duplicate left has a unit that only the survivor of its own span needs."""
+        index = int(self.occurrences.find(survivor)[0])
+        own = np.zeros_like(self.occurrences.needed[: self._size])
+        offset = int(self.occurrences.at[index] - self.occurrences.at[duplicate])
         own[max(0, offset) : max(0, self._size + offset)] = 1
-        return bool((self.places.needed[self.places.units(doubled)] <= own).any())
+        return bool((self.occurrences.needed[self.occurrences.units(duplicate)] <= own).any())
 
     def options(self) -> Rows:
-        """Returns ASKs for the keepers near doubled places: where each could move, and from where."""
-        places, reach = self.places, 2 * (self._size - 1)
-        near = [places.around(each, reach) for each in np.flatnonzero(places.doubled()).tolist()]
-        keepers = np.unique(np.concatenate([np.empty(0, np.intp), *near]))
-        keepers = keepers[places.keeper[keepers]]
-        return self._asks(keepers, self._second[keepers])
+        """Returns REQUEST rows for the survivors near duplicates left: where each could move, and from where."""
+        occurrences, reach = self.occurrences, 2 * (self._size - 1)
+        near = [occurrences.around(each, reach) for each in np.flatnonzero(occurrences.duplicates_left()).tolist()]
+        survivors = np.unique(np.concatenate([np.empty(0, np.intp), *near]))
+        survivors = survivors[occurrences.survives[survivors]]
+        return self._requests(survivors, self._second[survivors])
 
-    def _asks(self, places: Index, to: Rows) -> Rows:
-        asks = np.empty(len(places), ASK)
+    def _requests(self, occurrences: Index, to: Rows) -> Rows:
+        requests = np.empty(len(occurrences), REQUEST)
         for name in ("group", "page", "unit"):
-            asks[name] = to[name]
-        asks["from_group"] = self._group
-        asks["from_page"], asks["from_unit"] = self.places.rows["page"][places], self.places.rows["unit"][places]
-        return asks
+            requests[name] = to[name]
+        requests["from_group"] = self._group
+        rows = self.occurrences.rows[occurrences]
+        requests["from_page"], requests["from_unit"] = rows["page"], rows["unit"]
+        return requests
 
 
-_SOMEWHERE = np.dtype([("group", "<u4"), *PLACE.descr])
+_SOMEWHERE = np.dtype([("group", "<u4"), *OCCURRENCE.descr])
 
 
-def _twin_of(rows: Rows) -> Rows:
-    twins = np.empty(len(rows), _SOMEWHERE)
+def _other_of(rows: Rows) -> Rows:
+    others = np.empty(len(rows), _SOMEWHERE)
     for name in ("group", "page", "unit"):
-        twins[name] = rows[f"twin_{name}"]
-    return twins
+        others[name] = rows[f"other_{name}"]
+    return others
 
 
 def _before(page: Any, unit: Any, other_page: Any, other_unit: Any) -> Mask:
@@ -318,150 +346,103 @@ def _before(page: Any, unit: Any, other_page: Any, other_unit: Any) -> Mask:
     return before
 
 
-ROUNDS = 2
-"""How often keepers at doubled places are asked to move."""
-
-Grouped = tuple[int, Mapping[str, Iterable[bytes]]]
-"""The number of a group of files, and the blocks of rows that it received, by the name of their shuffle."""
-
-
-def choose_keepers(flow: Flow, repeats: Any, spill: str, size: int) -> tuple[Any, Any, list[Any]]:
-    """Adds the steps that choose the keeper of each repeated span.
+def choose_survivors(graph: Graph, repeats: list[Output], spill: str, size: int) -> tuple[Output, list[Output]]:
+    """Adds the steps that choose the survivor of each repeated span.
 
     Args:
-        flow: what the steps are added to.
-        repeats: (group, packed TWINS) of all repeated spans.
+        graph: what the steps are added to.
+        repeats: (group, packed REPEATED rows) of all repeated spans.
         spill: a folder of this machine for blocks of rows between two steps; empty if the workers share no disk.
         size: the number of units in a span.
 
     Returns:
-        (group, packed MARKS), when each span's keeper is its first place; (group, packed PLACEs) of all changes to
-        that; the reports of the steps, as collections. `marks` and `changes` must each be read by one more step.
+        (group, packed MARK rows), when each span's survivor is its first occurrence; and the outputs with
+        (group, packed OCCURRENCE rows) of all changes to that.
     """
-    first = flow.map("Mark first copies", flow.group_by_key("Group repeated spans", repeats), MarkFirst(spill, size))
-    claims = flow.co_group_by_key(
-        "Claims to their group", marks=first["marks"], claims=first["claims"], hosts=first["hosts"]
-    )
-    granted = flow.map("Grant claims", claims, GrantClaims(spill, size))
-    conflicts, changes, reports = granted["conflicts"], granted["changes"], [first[REPORT], granted[REPORT]]
-    leaving: dict[str, Any] = {}
+    first = graph.add("Mark first copies", MarkFirst(spill, size), *repeats)
+    near = [first["marks"], first["proposals"], first["candidate_pages"]]
+    granted = graph.add("Grant proposals", GrantProposals(spill, size), *near)
+    conflicts, changes, leaving = granted["conflicts"], [granted["changes"]], list[Output]()
     for number in range(1, ROUNDS + 1):
-        known = {"conflicts": conflicts, "changes": changes}
-        options = flow.co_group_by_key(f"Options to their group {number}", **known, options=first["options"], **leaving)
-        asked = flow.map(f"Ask keepers {number}", options, AskKeepers(spill, size, ROUNDS - number))
-        requests = flow.co_group_by_key(
-            f"Requests to their group {number}", **known, requests=asked["requests"], leaving=asked["leaving"]
-        )
-        accepted = flow.map(f"Accept keepers {number}", requests, AcceptKeepers(spill, size, ROUNDS - number))
-        changes = flow.flatten(f"Changes {number}", changes, accepted["changes"])
-        leaving = {"leaving": flow.flatten(f"Leaving {number}", *leaving.values(), asked["leaving"])}
-        reports += [asked[REPORT], accepted[REPORT]]
-    return first["marks"], changes, reports
+        known = [conflicts, *changes]
+        requested = graph.add(f"Request moves {number}", RequestMoves(spill, size), *known, first["options"], *leaving)
+        asked = [requested["requests"], requested["leaving"]]
+        accepted = graph.add(f"Accept requests {number}", AcceptRequests(spill, size), *known, *asked)
+        changes.append(accepted["changes"])
+        leaving.append(requested["leaving"])
+    return first["marks"], changes
 
 
-class _KeeperStep(RowStep):
-    def __init__(self, spill: str, size: int, rounds_left: int = ROUNDS) -> None:
-        """Takes the spill folder, the number of units in a span, and how many rounds follow."""
+class _SurvivorStep(RowStep):
+    def __init__(self, spill: str, size: int) -> None:
+        """Takes the spill folder and the number of units in a span."""
         super().__init__(spill)
-        self._size, self._rounds_left = size, rounds_left
+        self._size = size
 
-    def _places(self, name: str, grouped: Mapping[str, Iterable[bytes]], reports: list[Any]) -> Places:
-        return Places(self._receive(name, grouped[name], MARKS, reports), self._size)
-
-    def _now(self, grouped: Mapping[str, Iterable[bytes]], reports: list[Any]) -> Places:
-        """Returns the places of the pages with conflicts, after all changes so far."""
-        places = self._places("conflicts", grouped, reports)
-        places.change(self._receive("changes", grouped["changes"], PLACE, reports))
-        return places
-
-    def _changes(self, group: int, here: Rows, asks: Rows, reports: list[Any]) -> Iterator[tuple[str, Any]]:
-        """Yields the changes at places of this group, and at those that asked for them."""
-        readers = 2 * self._rounds_left + 1  # both steps of each round that follows, and the last step
-        for block in self._to_groups("changes", here, np.full(len(here), group), PLACE, reports, readers):
-            yield "changes", block
-        there = from_places(asks)
-        for block in self._to_groups("changes", there, asks["from_group"], PLACE, reports, readers):
-            yield "changes", block
+    def _current(self, received: Received) -> Occurrences:
+        """Returns the occurrences of the pages with conflicts, after all changes so far."""
+        occurrences = Occurrences(received.rows(CONFLICTS), self._size)
+        occurrences.change(received.rows(CHANGES))
+        return occurrences
 
 
-class MarkFirst(_KeeperStep):
-    """(group, packed TWINS) -> marks, claims, options and their pages."""
-
-    outputs = ("marks", "claims", "options", "hosts", REPORT)
-
-    def process(self, element: tuple[int, Iterable[bytes]]) -> Iterator[Any]:
-        """Makes the first place of each span its keeper, and finds the places that are doubled by this."""
-        group, blocks = element
-        reports: list[control_totals.Report] = []
-        first = FirstKeepers(self._receive("repeated_spans", blocks, TWINS, reports), group, self._size)
-        marks = first.marks()
-        for block in self._to_groups("marks", marks, np.full(len(marks), group), MARKS, reports, readers=2):
-            yield "marks", block
-        claims, options = first.claims(), first.options()
-        for block in self._to_groups("claims", claims, claims["group"], ASK, reports):
-            yield "claims", block
-        for block in self._to_groups("options", options, options["from_group"], ASK, reports, ROUNDS):
-            yield "options", block
-        hosts = hosts_of(options)
-        for block in self._to_groups("hosts", hosts, hosts["group"], PAGE, reports):
-            yield "hosts", block
-        yield step_report(*reports)
+def _send_changes(group: int, moved: Rows) -> Iterator[Sent]:
+    """Sends the changes at occurrences of this group to which survivors move, and at those from which they come."""
+    yield CHANGES.to_group(to_where(moved), group)
+    yield CHANGES.to_groups(from_where(moved), moved["from_group"])
 
 
-class GrantClaims(_KeeperStep):
-    """(group, marks, claims and hosts) -> conflicts, changes."""
+class MarkFirst(_SurvivorStep):
+    """The repeated spans of a group -> marks, proposals, options and their pages."""
 
-    outputs = ("conflicts", "changes", REPORT)
+    sends = (MARKS, PROPOSALS, OPTIONS, CANDIDATE_PAGES)
 
-    def process(self, element: Grouped) -> Iterator[Any]:
-        """Moves the keepers that are claimed, and sends on the marks of the pages on which something may change."""
-        group, grouped = element
-        reports: list[control_totals.Report] = []
-        places = self._places("marks", grouped, reports)
-        hosts = self._receive("hosts", grouped["hosts"], PAGE, reports)
-        claims = self._receive("claims", grouped["claims"], ASK, reports)
-        marks = places.of_pages(np.union1d(hosts["page"], places.rows["page"][places.doubled()]))
-        readers = 2 * self._rounds_left
-        for block in self._to_groups("conflicts", marks, np.full(len(marks), group), MARKS, reports, readers):
-            yield "conflicts", block
-        granted = grant_claims(places, claims)
-        yield from self._changes(group, to_places(granted), granted, reports)
-        yield step_report(*reports)
+    def run(self, received: Received) -> Iterator[Made]:
+        """Makes the first occurrence of each span its survivor, and finds the duplicates that are left by this."""
+        first = FirstSurvivors(received.rows(REPEATED_SPANS), received.key, self._size)
+        yield MARKS.to_group(first.marks(), received.key)
+        proposals, options = first.proposals(), first.options()
+        yield PROPOSALS.to_groups(proposals, proposals["group"])
+        yield OPTIONS.to_groups(options, options["from_group"])
+        pages = candidate_pages(options)
+        yield CANDIDATE_PAGES.to_groups(pages, pages["group"])
 
 
-class AskKeepers(_KeeperStep):
-    """(group, conflicts, changes, options and those asked before) -> requests, and the places they come from."""
+class GrantProposals(_SurvivorStep):
+    """The marks, proposals and candidate pages of a group -> conflicts, changes."""
 
-    outputs = ("requests", "leaving", REPORT)
+    sends = (CONFLICTS, CHANGES)
 
-    def process(self, element: Grouped) -> Iterator[Any]:
-        """Asks keepers at doubled places to move."""
-        group, grouped = element
-        reports: list[control_totals.Report] = []
-        places = self._now(grouped, reports)
-        options = self._receive("options", grouped["options"], ASK, reports)
-        before = self._receive("leaving", grouped.get("leaving", ()), PLACE, reports)
-        asks = ask_keepers(places, options, before)
-        for block in self._to_groups("requests", asks, asks["group"], ASK, reports):
-            yield "requests", block
-        leaving, readers = from_places(asks), 1 + self._rounds_left
-        for block in self._to_groups("leaving", leaving, np.full(len(leaving), group), PLACE, reports, readers):
-            yield "leaving", block
-        yield step_report(*reports)
+    def run(self, received: Received) -> Iterator[Made]:
+        """Moves survivors to the smallest proposals, and sends on the marks of the pages that may change."""
+        occurrences = Occurrences(received.rows(MARKS), self._size)
+        pages, proposals = received.rows(CANDIDATE_PAGES), received.rows(PROPOSALS)
+        with_duplicates = occurrences.rows["page"][occurrences.duplicates_left()]
+        yield CONFLICTS.to_group(occurrences.of_pages(np.union1d(pages["page"], with_duplicates)), received.key)
+        yield from _send_changes(received.key, grant_proposals(occurrences, proposals))
 
 
-class AcceptKeepers(_KeeperStep):
-    """(group, conflicts, changes, requests and leaving places) -> changes."""
+class RequestMoves(_SurvivorStep):
+    """The conflicts, changes, options and earlier requests of a group -> requests, and where they come from."""
 
-    outputs = ("changes", REPORT)
+    sends = (REQUESTS, LEAVING)
 
-    def process(self, element: Grouped) -> Iterator[Any]:
-        """Accepts keepers where they double no other place."""
-        group, grouped = element
-        reports: list[control_totals.Report] = []
-        places = self._now(grouped, reports)
-        requests = self._receive("requests", grouped["requests"], ASK, reports)
-        leaving = self._receive("leaving", grouped["leaving"], PLACE, reports)
-        accepted = accept_keepers(places, requests, leaving)
-        yield from self._changes(group, to_places(accepted), accepted, reports)
-        yield step_report(*reports)
+    def run(self, received: Received) -> Iterator[Made]:
+        """Requests survivors near duplicates to move."""
+        occurrences = self._current(received)
+        requests = request_moves(occurrences, received.rows(OPTIONS), received.rows(LEAVING))
+        yield REQUESTS.to_groups(requests, requests["group"])
+        yield LEAVING.to_group(from_where(requests), received.key)
+
+
+class AcceptRequests(_SurvivorStep):
+    """The conflicts, changes, requests and leaving occurrences of a group -> changes."""
+
+    sends = (CHANGES,)
+
+    def run(self, received: Received) -> Iterator[Made]:
+        """Accepts survivors where they leave no other duplicate."""
+        occurrences = self._current(received)
+        yield from _send_changes(
+            received.key, accept_requests(occurrences, received.rows(REQUESTS), received.rows(LEAVING))
+        )

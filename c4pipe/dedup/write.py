@@ -1,23 +1,35 @@
-"""Finished pages, packed for the shuffle to their shard, and merged there. No Beam."""
+"""Finished pages, packed for the shuffle to their shard, merged there and written; the last steps of job 2. No Beam."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from c4pipe.clean import examples
+from c4pipe.clean.work_folder import find_work_files
 from c4pipe.corpus.layout import Layout
 from c4pipe.corpus.writer import SCHEMA, ShardWriter
-from c4pipe.dedup import shuffle
+from c4pipe.dedup import near_duplicates, shuffle
 from c4pipe.dedup.publishers import publisher
+from c4pipe.dedup.removals import with_texts
+from c4pipe.dedup.shuffle import PAGES, Sent
+from c4pipe.dedup.step import DedupPlan, DedupStep, Made, Received
 from c4pipe.errors import C4pipeError
-from c4pipe.io.paths import StoragePath
+from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import error_reason
+from c4pipe.recipes.recipe import Recipe
 from c4pipe.report.profile import Profiler
 from c4pipe.runners import control_totals
+from c4pipe.runners.control_totals import REPORT
+from c4pipe.runners.flow import Step
+
+SHARD = "shard"
+"""The name of the output that carries the name of each shard."""
 
 _BATCH_SCHEMA = SCHEMA.insert(0, pa.field("page_key", pa.uint64(), nullable=False))
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
@@ -122,14 +134,14 @@ class _Run:
             self._next = next(self._reader, None)
 
 
-def folders_of(pages: pa.Table, layout: Layout) -> Any:
+def _folders_of(pages: pa.Table, layout: Layout) -> Any:
     """Returns the number of each page's folder (language and split) as a NumPy array."""
     number = {(each, split): layout.folder(each, split) for each in layout.languages for split in (False, True)}
     folders = zip(pages["language"].to_pylist(), pages["validation"].to_pylist(), strict=True)
     return np.array([number[pair] for pair in folders], dtype=np.uint32)
 
 
-def by_shard(pages: pa.Table, numbers: Any) -> Iterator[tuple[int, Any]]:
+def _by_shard(pages: pa.Table, numbers: Any) -> Iterator[tuple[int, Any]]:
     """Yields (shard number, the rows of its pages in the order of their keys), given the shard of each page."""
     order = np.lexsort((pages["page_key"].to_numpy(), numbers))
     ordered = numbers[order]
@@ -139,6 +151,13 @@ def by_shard(pages: pa.Table, numbers: Any) -> Iterator[tuple[int, Any]]:
 
 
 _WAITING = 8  # batches of 512 pages that may wait for the profile
+
+
+def send_to_shards(pages: pa.Table, layout: Layout) -> Sent:
+    """Sends finished pages to their shards."""
+    keys = pages["page_key"].to_numpy()
+    numbers = layout.shard_numbers(_folders_of(pages, layout), keys)
+    return Sent(PAGES, shuffle.totals(keys), ((n, encode(pages, rows)) for n, rows in _by_shard(pages, numbers)))
 
 
 def write_shard(
@@ -185,3 +204,55 @@ def write_shard(
     for each in waiting:
         each.result()
     return {**report, "shards": [file.to_json() for file in writer.files], "profiles": [profiler.result()]}
+
+
+class WriteShard(DedupStep):
+    """The name and the pages of a shard -> a report. Writes the shard's files into the publisher's folder."""
+
+    tallied = ("shards",)
+
+    def run(self, received: Received) -> Iterator[Made]:
+        """Writes the files of one shard."""
+        (shard,) = received.given(SHARD)
+        output = storage_path(self._plan.output)
+        yield write_shard(received.streams(PAGES), shard, output, self._plan.formats, partial(self._tally, "shards"))
+
+
+class ReadExamples(Step):
+    """The sum of the reports before the shards -> the same, with what the report shows of the work files' pages."""
+
+    outputs = (REPORT,)
+    sums = (REPORT,)
+
+    def __init__(self, plan: DedupPlan, shown: Collection[str]) -> None:
+        self._plan = plan
+        self._shown = sorted(shown)
+
+    def process(self, element: control_totals.Report) -> Iterable[tuple[str, Any]]:
+        """Adds the examples of job 1, the texts of repeated spans, and the names of hosts."""
+        from c4pipe.dedup import publish  # it loads all that describes a corpus, which the other steps do not need
+
+        clean_examples = examples.gather_examples([storage_path(path) for path in self._shown])
+        span = Recipe.from_json(self._plan.recipe).parameters("repeated_span")
+        files = list(find_work_files([storage_path(each) for each in self._plan.work]).values())
+        repeats = with_texts(element.get("repeats", ()), files, span["size"]) if span else []
+        report = {**element, "clean_examples": clean_examples, "repeats": repeats}
+        report["near_clusters"] = near_duplicates.largest_clusters(element.get("near_clusters", ()))
+        report["near_hosts"] = near_duplicates.with_names(element.get("near_hosts", ()), files)
+        publish.prepare_to_finish()  # on this machine, while workers write the shards
+        return [(REPORT, report)]
+
+
+class Publish(Step):
+    """The sum of all reports -> nothing. Publishes the corpus."""
+
+    def __init__(self, plan: DedupPlan) -> None:
+        self._plan = plan
+
+    def process(self, element: control_totals.Report) -> Iterable[tuple[str, Any]]:
+        """Checks the reports and publishes."""
+        from c4pipe.dedup import publish
+
+        moved = element.get("moved_spans", []) if self._plan.moves_survivors else None
+        publish.finish(storage_path(self._plan.output), element, self._plan.publication_token, moved)
+        return ()

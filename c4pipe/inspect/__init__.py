@@ -1,4 +1,4 @@
-"""What is looked at beside the jobs: why a page is in a corpus, how two corpora differ, and what lists say about them.
+"""Looks at pages and corpora beside the jobs: explain, diff, overlap with evaluation sets, robots.txt, opt-outs.
 
 Corpora, pages and examples of evaluation sets come in; verdicts, differences, matches and counts go out.
 """

@@ -38,8 +38,8 @@ class Example:
 
     Attributes:
         url: the URL as it was crawled; where both corpora have the page, the URL in the first.
-        line: the number of the first line that differs, from 1; it is 1 for a page that only one corpus has.
-        first: that line in the first corpus; None where it has no such line, or the second has this line elsewhere.
+        line: the number of the first line that differs, from 1; 1 for a page of one corpus only.
+        first: this line in the first corpus; None if the page is shorter, or the second corpus has the line elsewhere.
         second: the same for the second corpus.
     """
 
@@ -55,8 +55,8 @@ class Diff:
 
     Attributes:
         corpora: both corpora.
-        pages: the number of pages of each of KINDS, and of those with the `same_text` in both.
-        examples: some pages of each of KINDS: those with the smallest keys.
+        pages: the number of pages of each of KINDS, and of pages with the `same_text` in both.
+        examples: for each of KINDS, the pages with the smallest keys.
     """
 
     corpora: tuple[Corpus, Corpus]
@@ -65,10 +65,10 @@ class Diff:
 
     @property
     def counts(self) -> dict[str, tuple[int | None, int | None]]:
-        """The counters of both by name; None where a recipe does not have the rule of a counter, or has no WARC files.
+        """The counters of both by name; None if a recipe lacks the rule of a counter, or its input is not WARC.
 
-        Rules are in the order of the first recipe. Rules that only the second recipe has come last, and behind them
-        `empty` where no recipe lists it.
+        Rules are in the order of the first recipe. Rules of the second recipe alone come last, and behind them `empty`
+        if no recipe lists it.
         """
         first, second = self.corpora
         rules = list(dict.fromkeys(step.rule for corpus in self.corpora for _, step in corpus.recipe.steps()))
@@ -96,7 +96,7 @@ def _corpus_json(corpus: Corpus) -> dict[str, Any]:
 
 
 def split_name(counter: str) -> tuple[str, str]:
-    """Returns what a counter counts and its rule, language or kind of damage: `pages.dropped` and `empty`."""
+    """Splits the name of a counter into its subject and its rule, language or damage: `pages.dropped` and `empty`."""
     subject, _, rest = counter.partition(".")
     if subject == "damage":
         return subject, rest
@@ -114,7 +114,7 @@ def _count(corpus: Corpus, name: str) -> int | None:
 
 
 def compare(first: Corpus, second: Corpus, examples: int, pages_read: Callable[[int], None]) -> Diff:
-    """Compares two corpora, one range of keys at a time; all keys at once where a corpus is not in their order.
+    """Compares two corpora, one range of keys at a time; all keys at once if a corpus is not in key order.
 
     Args:
         first: a corpus.
@@ -122,7 +122,7 @@ def compare(first: Corpus, second: Corpus, examples: int, pages_read: Callable[[
         examples: the number of pages to show of each of KINDS, at most.
         pages_read: is called with a number of pages each time some were read.
 
-    Raises C4pipeError where a shard can't be read.
+    Raises C4pipeError if a shard can't be read.
     """
     diff = Diff((first, second))
     shown: dict[str, list[int]] = {kind: [] for kind in KINDS}
@@ -142,7 +142,7 @@ def compare(first: Corpus, second: Corpus, examples: int, pages_read: Callable[[
 
 
 def _key_ranges(first: Corpus, second: Corpus) -> int:
-    """Returns into how many ranges the keys are divided: the number of shards of the language with the most."""
+    """Returns the number of ranges of keys: the number of shards of the language with the most."""
     if not (is_in_key_order(first) and is_in_key_order(second)):
         return 1
     return max((n for corpus in (first, second) for n in corpus.manifest["train_shards"].values()), default=1)
@@ -182,7 +182,7 @@ def compare_keys(first: Keys, second: Keys) -> dict[str, U64]:
 
 
 def _example(first: tuple[str, str] | None, second: tuple[str, str] | None) -> Example:
-    """Returns where two pages begin to differ. Each is its URL and its text; None: a corpus does not have the page."""
+    """Returns the first difference of two pages, given as (URL, text), or None if a corpus lacks the page."""
     url = (first or second or ("",))[0]
     ones, others = (page[1].split("\n") if page else [] for page in (first, second))
     number, one, other = first_difference(ones, others)
@@ -192,10 +192,10 @@ def _example(first: tuple[str, str] | None, second: tuple[str, str] | None) -> E
 def first_difference(first: Sequence[str], second: Sequence[str]) -> tuple[int, str | None, str | None]:
     """Returns the number of the first line that differs, from 1, and this line on both sides.
 
-    A line is None where it does not exist, or where the other side has it elsewhere, so that it was not dropped. Where
-    both sides have the other's line elsewhere (the order differs), both lines are returned.
+    A line is None if it does not exist, or if the other side has it elsewhere, so that it was not dropped. If both
+    sides have the other's line elsewhere (the order differs), both lines are returned.
 
-    Raises StopIteration where no line differs.
+    Raises StopIteration if no line differs.
     """
     pairs = enumerate(zip_longest(first, second), 1)
     number, (one, other) = next(each for each in pairs if each[1][0] != each[1][1])
@@ -231,29 +231,29 @@ def first_key(index: int, count: int) -> int:
 class KeyReader:
     """Reads the pages of a corpus in the order of their keys, whole shards at a time.
 
-    Pages wait in memory, 16 bytes each, until they are asked for: those of one shard of each language, or all pages
-    where the corpus is not in the order of the keys.
+    Pages wait in memory, 16 bytes each: the pages of one shard of each language, or all pages if the corpus is not in
+    the order of the keys.
     """
 
     def __init__(self, corpus: Corpus, pages_read: Callable[[int], None]) -> None:
-        """Starts at the first key. `pages_read` is called with the number of pages, each time some were read."""
+        """Starts at the first key. Calls `pages_read` with the number of pages, each time some were read."""
         self._waiting = keyed_shards(corpus)[::-1]
-        self._held = Keys(np.empty(0, np.uint64), np.empty(0, np.uint64))
+        self._rest = Keys(np.empty(0, np.uint64), np.empty(0, np.uint64))
         self._pages_read = pages_read
 
     def up_to(self, end: int) -> Keys:
         """Returns the pages with keys below `end` that were not returned before.
 
-        Raises C4pipeError where a shard can't be read.
+        Raises C4pipeError if a shard can't be read.
         """
-        keys, texts = [self._held.keys], [self._held.texts]
+        keys, texts = [self._rest.keys], [self._rest.texts]
         while self._waiting and self._waiting[-1].first < end:
             for some_keys, some_texts in _keys_of(self._waiting.pop().shard):
                 keys.append(some_keys)
                 texts.append(some_texts)
                 self._pages_read(len(some_keys))
         merged, places = np.unique(np.concatenate(keys), return_index=True)
-        below, self._held = Keys(merged, np.concatenate(texts)[places]).divide(end)
+        below, self._rest = Keys(merged, np.concatenate(texts)[places]).divide(end)
         return below
 
 
@@ -270,9 +270,9 @@ def _key(url: str) -> int:
 
 
 def find_pages(corpus: Corpus, wanted: Collection[int]) -> dict[int, tuple[str, str]]:
-    """Returns the URL and the text of the pages with these keys, by key, of those that the corpus has.
+    """Returns the URL and the text of the corpus's pages with these keys, by key.
 
-    Raises C4pipeError where a shard can't be read.
+    Raises C4pipeError if a shard can't be read.
     """
     pages: dict[int, tuple[str, str]] = {}
     for each in keyed_shards(corpus):

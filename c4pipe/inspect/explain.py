@@ -24,7 +24,7 @@ from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.recipe import Recipe
 
 JOB_1 = "a rule of job 1"
-"""The reason for a page of which the work file has only a tombstone: it does not say which rule dropped the page."""
+"""The reason of a page that has only a tombstone in its work file: a tombstone does not name the rule."""
 
 
 @dataclass(frozen=True)
@@ -55,17 +55,17 @@ class CaptureVerdict:
     """The verdict on one capture of a URL, and the reasons for it.
 
     Attributes:
-        url: the URL as it was crawled; the URL that was asked for where the work file has only a tombstone.
+        url: the URL as it was crawled; for a tombstone, the URL that the user gave.
         timestamp: the timestamp as it was crawled; for a tombstone, the same moment to the microsecond.
-        reason: the rule that dropped the capture (JOB_1 where that is unknown), or None where it is in the corpus.
-        source: the name of its WET file; empty where there are no work files.
-        shards: the paths of the shards that it is in, one for each format.
-        row: its row in each of these shards, from 0; None where it is in none.
+        reason: the rule that dropped the capture (JOB_1 if the rule is unknown), or None for a page of the corpus.
+        source: the name of its WET file; empty if there are no work files.
+        shards: the paths of its shards in the corpus, one for each format.
+        row: its row in each of these shards, from 0; None for a page that was dropped.
         unit: what repeated spans consist of: `sentence` or `line`.
         units: the units of its text when deduplication began.
         losses: the repeated spans that it loses.
         rules: the verdicts of the rules of job 2.
-        note: anything else that a user should know, or "".
+        note: a sentence about what is not known, or "".
     """
 
     url: str
@@ -89,10 +89,10 @@ class CorpusExplainer:
 
         Args:
             folder: its folder.
-            work: its work folders, where they are not `_work` in it.
+            work: its work folders; () for `_work` in the corpus, if that is there.
 
-        Raises UsageError where the folder is no corpus, or the work files are those of another one; C4pipeError where
-        a shard is missing.
+        Raises UsageError if the folder is no corpus, or the work files belong to another corpus; C4pipeError if a
+        shard is missing.
         """
         self._corpus = open_corpus(folder)
         inside = folder / WORK_FOLDER
@@ -102,12 +102,12 @@ class CorpusExplainer:
     def explain(self, url: str) -> list[CaptureVerdict]:
         """Returns a verdict for each capture of a URL, the newest first. URLs are normalised, as for deduplication.
 
-        Raises UsageError where nothing is known about the URL, C4pipeError where a shard can't be read.
+        Raises UsageError if nothing is known about the URL, C4pipeError if a shard can't be read.
         """
         return self._work.explain(url) if self._work else [self._without_work(url)]
 
     def _without_work(self, url: str) -> CaptureVerdict:
-        """Looks for a URL in the shards that it can be in."""
+        """Looks for a URL in the shards where its key belongs."""
         recipe = self._corpus.recipe
         scheme, by_md5 = recipe.page_keys
         normalised = normalise_url(url, scheme)
@@ -132,7 +132,7 @@ def _paths(shards: Sequence[Shard]) -> tuple[str, ...]:
 
 
 def _row(shard: Shard, key: int, recipe: Recipe) -> int | None:
-    """Returns the row of the page with a page key, or None where the shard does not have it."""
+    """Returns the row of the page with this key, or None if the shard lacks the page."""
     scheme, by_md5 = recipe.page_keys
     first = 0
     for table in read_tables(shard, ["url"]):
@@ -143,8 +143,8 @@ def _row(shard: Shard, key: int, recipe: Recipe) -> int | None:
     return None
 
 
-def _options(recipe: Recipe) -> str:
-    """Returns the options by which `explain` reads a file as the recipe's corpus was made."""
+def _input_options(recipe: Recipe) -> str:
+    """Returns the options with which `explain` makes text from a file as the build of the corpus did."""
     return f" --from warc --extract {recipe.extraction.partition(':')[0]}" if recipe.input_format == "WARC" else ""
 
 
@@ -154,7 +154,7 @@ class _Work:
     def __init__(self, corpus: Corpus, folder: StoragePath, folders: Sequence[StoragePath]) -> None:
         self._corpus, self._folder = corpus, folder
         self._recipe = corpus.recipe
-        self._from = _options(self._recipe)
+        self._from = _input_options(self._recipe)
         self._folders = folders
         work_files = {name.removesuffix(".parquet"): path for name, path in find_work_files(folders).items()}
         self._names = [each["name"] for each in corpus.manifest["inputs"]]
@@ -175,7 +175,7 @@ class _Work:
         self._files = WorkFiles([work_files[name] for name in self._names])
 
     def _next_step(self, source: str = "") -> str:
-        """Returns how a user finds out which rule dropped a page; `source` is its file, "" where no file has it."""
+        """Returns how a user finds the rule that dropped a page; `source` is the input with the page, "" if unknown."""
         if self._recipe.input_format == "text":
             where = (
                 f"write its text from {source} to a file"
@@ -228,7 +228,7 @@ class _Work:
         return self._newest(page, timestamp, source, (age, near) if near else (age,))
 
     def _near(self, page: dict[str, Any]) -> RuleVerdict | None:
-        """Returns what the rule `near_duplicate` decides about the newest capture of a URL; None without the rule."""
+        """Returns the verdict of the rule `near_duplicate` on the newest capture of a URL; None without the rule."""
         near = self._recipe.parameters("near_duplicate")
         if not near:
             return None
@@ -244,7 +244,7 @@ class _Work:
     def _newest(
         self, page: dict[str, Any], timestamp: str, source: str, before: tuple[RuleVerdict, ...]
     ) -> CaptureVerdict:
-        """Treats the newest capture of a URL as deduplication does."""
+        """Returns the verdict on the newest capture of a URL, whose text loses repeated spans as in deduplication."""
         starts, span = page["unit_starts"], self._recipe.parameters("repeated_span")
         units = cut(page["text"], starts)
         repeats, kept = self._repeats(page, span)
@@ -276,7 +276,7 @@ class _Work:
         )
 
     def _repeats(self, page: dict[str, Any], span: Mapping[str, Any]) -> tuple[list[tuple[int, str]], list[int]]:
-        """Returns the spans that a page loses, with the URL that keeps each, and those of which it keeps the copy."""
+        """Returns the spans that a page loses, each with the URL of the page that keeps it; and the spans kept here."""
         hashes, near = page["span_hashes"], self._recipe.parameters("near_duplicate")
         if not span or span["size"] == 1 or span["keep"] == "first":
             lost, _ = self._files.repeats(page["page_key"], hashes, np.empty(0, removals.MOVED), near)
@@ -287,7 +287,7 @@ class _Work:
         return [each for each in lost if not stay.issuperset(units_of([each[0]], span["size"]))], kept
 
     def _place(self, language: str, page: dict[str, Any]) -> tuple[tuple[str, ...], int]:
-        """Returns the paths of the shards that a page is in, and its row. Raises C4pipeError where it is missing."""
+        """Returns the paths of the shards of a page, and its row. Raises C4pipeError if the page is not there."""
         shards = self._corpus.shards_of_page(language, page["validation"], page["page_key"])
         row = _row(shards[0], page["page_key"], self._recipe)
         if row is None:

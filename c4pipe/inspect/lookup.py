@@ -56,7 +56,7 @@ def staying_pages(
     sharing, reached, new, pairs = found.slice(0, 0), found, found, np.empty(0, near_pages.PAIR)
     while len(new):
         bands = new["band_hashes"].combine_chunks().flatten().to_numpy()
-        more = _pages(files, crawls, stale, lambda pages, bands=bands: _with_band(pages, bands))
+        more = _pages(files, crawls, stale, lambda pages, bands=bands: _rows_with(pages["band_hashes"], bands))
         sharing = pa.concat_tables([sharing, more.filter(pa.array(~_is_in(more, sharing)))])
         # All pages that share a band with a reached page are there: so the pairs of these pages are those of the build.
         pairs = _similar_pairs(sharing, near["min_similarity"])
@@ -109,9 +109,10 @@ def _with_key(pages: pa.Table, keys: U64) -> Any:
     return np.flatnonzero(np.isin(pages["page_key"].to_numpy(), keys) & has_bands)
 
 
-def _with_band(pages: pa.Table, bands: Any) -> Any:
-    column = pages["band_hashes"].combine_chunks()
-    return np.unique(pc.list_parent_indices(column).to_numpy()[np.isin(column.flatten().to_numpy(), bands)])
+def _rows_with(column: pa.ChunkedArray, values: U64) -> Any:
+    """Returns the numbers of the rows whose list has one of these values."""
+    lists = column.combine_chunks()
+    return np.unique(pc.list_parent_indices(lists).to_numpy()[np.isin(lists.flatten().to_numpy(), values)])
 
 
 _NO_STALE = np.empty(0, shuffle.STALE_ROW)
@@ -140,12 +141,12 @@ class WorkFiles:
         return values
 
     def staying_pages(self, page_keys: U64, near: Mapping[str, Any]) -> dict[int, NearPage]:
-        """Returns the page that stays of the cluster of each page, the newest of its URL (see `near_cluster`)."""
+        """Returns the page that stays of the cluster of each page, the newest of its URL (see `staying_pages`)."""
         return staying_pages(self._files, self._stale, page_keys, near)
 
     @cached_property
     def _stale(self) -> list[Any]:
-        """For each file, the numbers of the rows that are stale captures."""
+        """The numbers of the rows of stale captures, for each file."""
         _, stale = find_stale_captures(np.concatenate([url_rows(path, file) for file, path in enumerate(self._files)]))
         return [stale["row"][stale["file"] == file] for file in range(len(self._files))]
 
@@ -157,12 +158,12 @@ class WorkFiles:
         Args:
             page_key: the key of a page that is the newest capture of its URL.
             span_hashes: the hashes of its spans.
-            moved: the spans whose copy is not at their first place (MOVED).
+            moved: the spans of which not the first occurrence survives (MOVED).
             near: the parameters of the rule `near_duplicate`; empty without the rule.
 
         Returns:
-            Of each span that another place keeps, in the order of the page: the number of its first unit, from 0, and
-            the URL of the page that keeps it. And the first units of the repeated spans that this page keeps.
+            The spans that the page loses, in order: the number of the first unit of each, from 0, and the URL of the
+            page that keeps it. And the first units of the repeated spans that this page keeps.
         """
         if not span_hashes:
             return [], []
@@ -173,32 +174,29 @@ class WorkFiles:
             rows = rows[~np.isin(rows["page"], np.array(dropped, np.uint64))]
         first, repeats = find_repeats(rows)
         first = first[np.isin(first["hash"], repeats["hash"])]
-        keepers = {int(each["hash"]): (int(each["page"]), int(each["unit"])) for each in first}
-        keepers |= {int(each["hash"]): (int(each["page"]), int(each["unit"])) for each in moved}
-        files = {int(each["page"]): int(each["file"]) for each in rows}
+        survivors = {int(each["hash"]): (int(each["page"]), int(each["unit"])) for each in (*first, *moved)}
         lost: list[tuple[int, str]] = []
         kept: list[int] = []
         for unit, span in enumerate(span_hashes):
-            keeper = keepers.get(span)
-            if keeper == (page_key, unit):
+            survivor = survivors.get(span)
+            if survivor == (page_key, unit):
                 kept.append(unit)
-            elif keeper is not None:
-                lost.append((unit, urls[files[keeper[0]], keeper[0]]))
+            elif survivor is not None:
+                lost.append((unit, urls[survivor[0]]))
         return lost, kept
 
-    def _spans(self, hashes: U64) -> tuple[Rows, dict[tuple[int, int], str]]:
-        """Returns the spans with these hashes in the newest captures, and the URL of each page by file and page key."""
+    def _spans(self, hashes: U64) -> tuple[Rows, dict[int, str]]:
+        """Returns the spans with these hashes in the newest captures, and the URL of each page by page key."""
         captures = {file: self._pages_with(hashes, file, _NO_STALE) for file in range(len(self._files))}
         files = [file for file, pages in captures.items() if len(pages)]
         _, stale = self.captures({key for file in files for key in captures[file]["url_key"].to_pylist()})
         rows: list[Rows] = []
-        urls: dict[tuple[int, int], str] = {}
+        urls: dict[int, str] = {}
         for file in files:
             pages = self._pages_with(hashes, file, stale)
             spans = shuffle.span_rows(pages["page_key"].to_numpy(), file, pages["span_hashes"].combine_chunks())
             rows.append(spans[np.isin(spans["hash"], hashes)])
-            for key, url in zip(pages["page_key"].to_pylist(), pages["url"].to_pylist(), strict=True):
-                urls[file, key] = url
+            urls |= zip(pages["page_key"].to_pylist(), pages["url"].to_pylist(), strict=True)
         return np.concatenate(rows), urls
 
     def _pages_with(self, hashes: U64, file: int, stale: Rows) -> pa.Table:
@@ -206,7 +204,5 @@ class WorkFiles:
         columns = ["url_key", "page_key", "url", "span_hashes"]
         tables = []
         for pages, _ in read_kept(self._files[file], columns, stale["row"][stale["file"] == file]):
-            spans = pages["span_hashes"].combine_chunks()
-            rows = pc.list_parent_indices(spans).to_numpy()[np.isin(spans.flatten().to_numpy(), hashes)]
-            tables.append(pages.take(pa.array(np.unique(rows))))
+            tables.append(pages.take(pa.array(_rows_with(pages["span_hashes"], hashes))))
         return pa.concat_tables(tables).combine_chunks()

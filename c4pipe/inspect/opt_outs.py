@@ -5,7 +5,7 @@ The counts are written to `opt_outs.json`. They are not part of the manifest, wh
 
 import hashlib
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -33,18 +33,18 @@ from c4pipe.runners.scan import Scan, ScanStep
 NAME = "opt_outs.json"
 FORMAT = "c4pipe opt-outs"
 
-_HOSTS = 30  # in the report: those with most pages that are refused
-_HOSTS_OF_SHARD = 1_000
+_HOSTS = 30  # with the most refused pages: so many are in the report
+_HOSTS_OF_SHARD = 1_000  # so many are counted of each shard
 
 Sums = dict[str, tuple[int, int]]
 """Pages and bytes by name."""
 
 Counts = tuple[Sums, Sums, bool]
-"""The pages that are refused by reason and by host, and whether hosts with few of them were left out."""
+"""The refused pages by reason and by host, and whether hosts with few refused pages were left out."""
 
 
 def count_opt_outs(corpus: Corpus, folder: StoragePath, lists: Path, runner: RunnerOptions, progress: Progress) -> None:
-    """Writes `opt_outs.json` of a corpus: the pages and bytes that the lists of opt-outs of a folder would refuse.
+    """Writes `opt_outs.json` of a corpus: the pages and bytes that the lists of a lists folder would refuse.
 
     Args:
         corpus: the corpus; its shards are read.
@@ -53,7 +53,7 @@ def count_opt_outs(corpus: Corpus, folder: StoragePath, lists: Path, runner: Run
         runner: what reads the shards, on this machine.
         progress: shows that the job runs, and its end.
 
-    Raises UsageError where the folder has neither list, or one can't be used; C4pipeError where a shard can't be read.
+    Raises UsageError if the folder has neither list, or one can't be used; C4pipeError if a shard can't be read.
     """
     blocked, needs = lists / blocked_lists.FOLDER, f"--opt-outs {lists}"
     has_robots, has_entries = (blocked / blocked_lists.ROBOTS).exists(), blocked_lists.has_opt_outs(lists)
@@ -96,9 +96,9 @@ def count_opt_outs(corpus: Corpus, folder: StoragePath, lists: Path, runner: Run
 
 
 def read_opt_outs(folder: StoragePath) -> OptOuts | None:
-    """Returns the content of a corpus' `opt_outs.json`; None where it is of another corpus or there is none.
+    """Returns the content of a corpus' `opt_outs.json`; None if it is of another corpus or there is none.
 
-    Raises UsageError where the file can't be used.
+    Raises UsageError if the file can't be used.
     """
     content = read_json(folder / NAME, OptOuts)
     if content is None:
@@ -122,17 +122,16 @@ class _CountOptOuts(ScanStep[Shard, Counts]):
     def scan(self, item: Shard) -> bytes:
         """Returns the counts of a shard."""
         agents = self._robots.agents if self._robots else ()
-        names = [*(["opted_out"] if len(self._opt_outs) else []), *map(_of_agent, agents), TOGETHER]
+        names = [*(["opted_out"] if len(self._opt_outs) else []), *map(_reason_of_agent, agents), TOGETHER]
         refused: Sums = dict.fromkeys(names, (0, 0))
         hosts: Sums = {}
         for pages in read_tables(item, ("url", "text")):
             sizes = pc.binary_length(pages["text"]).to_pylist()
             for url, size in zip(pages["url"].to_pylist(), sizes, strict=True):
-                reasons = list(self._reasons(url, agents))
-                for name in (*reasons, TOGETHER) if reasons else ():
-                    _add_page(refused, name, size)
-                if reasons:
-                    _add_page(hosts, host_of(url).lower().removeprefix("www."), size)
+                if reasons := list(self._reasons(url)):
+                    _add(hosts, host_of(url).lower().removeprefix("www."), 1, size)
+                    for name in (*reasons, TOGETHER):
+                        _add(refused, name, 1, size)
         most = _largest(hosts, _HOSTS_OF_SHARD)
         return encode_checked_json({"refused": refused, "hosts": most, "hosts_cut": len(hosts) > len(most)})
 
@@ -141,24 +140,26 @@ class _CountOptOuts(ScanStep[Shard, Counts]):
         values = decode_checked_json(part.read_bytes(), part, dict)
         return values["refused"], values["hosts"], values["hosts_cut"]
 
-    def _reasons(self, url: str, agents: Sequence[str]) -> Iterable[str]:
+    def _reasons(self, url: str) -> Iterator[str]:
+        """Yields the reasons for which the lists refuse a page."""
         if self._urls.opt_out(url) is not None:
             yield "opted_out"
-        for agent in agents if self._robots else ():
-            if self._robots and self._robots.refusal(url, (agent,)):
-                yield _of_agent(agent)
+        if robots := self._robots:
+            yield from (_reason_of_agent(agent) for agent in robots.agents if robots.refusal(url, (agent,)))
 
 
-def _of_agent(agent: str) -> str:
+def _reason_of_agent(agent: str) -> str:
     return f"robots_refused, {agent}"
 
 
-def _add_page(sums: Sums, name: str, size: int) -> None:
-    pages, total = sums.get(name, (0, 0))
-    sums[name] = pages + 1, total + size
+def _add(sums: Sums, name: str, pages: int, size: int) -> None:
+    """Adds pages and bytes to those of a name."""
+    before = sums.get(name, (0, 0))
+    sums[name] = before[0] + pages, before[1] + size
 
 
 def _largest(sums: Sums, most: int) -> Sums:
+    """Returns the names with the most pages, and their sums."""
     return dict(sorted(sums.items(), key=lambda item: (-item[1][0], item[0]))[:most])
 
 
@@ -170,7 +171,6 @@ def _add_up(parts: Iterable[Counts]) -> Counts:
     for some, of_hosts, is_cut in parts:
         for total, new in ((refused, some), (hosts, of_hosts)):
             for name, (pages, size) in new.items():
-                before = total.get(name, (0, 0))
-                total[name] = before[0] + pages, before[1] + size
+                _add(total, name, pages, size)
         cut = cut or is_cut
     return refused, hosts, cut

@@ -55,7 +55,7 @@ HITS = pa.schema({"size": pa.int64(), "ngram": pa.int64(), "row": pa.int64(), "u
 
 @dataclass(frozen=True)
 class OverlapOptions:
-    """What to compare.
+    """The options of `overlap`.
 
     Attributes:
         corpus: the folder of a corpus, or of one of its languages.
@@ -84,9 +84,9 @@ class FileOverlap:
         file: the file, as it was given.
         ngram: the words of an n-gram.
         examples: the examples of the file.
-        searched: those that have an n-gram; the others are too short.
-        found: those that share an n-gram with a page.
-        contaminated: those of whose n-grams at least 70 % are in the corpus, on any pages.
+        searched: the examples with an n-gram; others are too short.
+        found: the examples that share an n-gram with a page.
+        contaminated: the examples with at least 70 % of their n-grams in the corpus, on any pages.
         pages: the pages that share an n-gram with an example.
     """
 
@@ -110,7 +110,7 @@ class Match:
         file: the file of the example, as it was given.
         example: the number of the example's line in that file, from 1.
         ngram: the words of an n-gram.
-        shared: how many n-grams of the example the page has; those that are on too many pages do not count.
+        shared: how many n-grams of the example the page has; n-grams on too many pages do not count.
         total: how many n-grams the example has.
         share: `shared` as a share of `total`.
         text: the longest text that they share, as `filters.word_ngrams` writes words.
@@ -175,7 +175,7 @@ def find_overlap(
         workers: processes on this machine; None for one a core.
         progress: is called about once a second with a `ProgressEvent`, in a thread of its own.
 
-    Raises UsageError for an argument that can't be met, before any page is read; C4pipeError where a shard can't be
+    Raises UsageError for an argument that can't be met, before any page is read; C4pipeError if a shard can't be
     read, or the matches can't be written.
     """
     options = OverlapOptions(
@@ -237,7 +237,7 @@ def _check_output(path: StoragePath) -> None:
 
 
 def _make_output_folder(path: StoragePath) -> None:
-    """Makes the folder of a file of matches. Raises UsageError where that is not possible."""
+    """Makes the folder of a file of matches. Raises UsageError if that is not possible."""
     try:
         make_folder(path.parent)
     except OSError as error:
@@ -400,9 +400,9 @@ def _shard_matches(
 
     Args:
         shard: its path in the corpus.
-        hits: what `FindSharedNgrams` found.
+        hits: the hits that `FindSharedNgrams` found in it.
         known: the n-grams of the examples, by size.
-        rare: for each size, which n-grams count.
+        rare: for each size, whether each n-gram is on few enough pages.
         examples: says where the examples are from.
     """
     columns = (hits["row"].to_pylist(), hits["size"].to_pylist(), hits["ngram"].to_pylist(), hits["url"].to_pylist())
@@ -457,7 +457,7 @@ def _write_matches(matches: Sequence[Match], path: StoragePath) -> None:
     """Writes matches as Parquet, JSON Lines, or gzipped JSON Lines, by the file's name.
 
     The file appears complete or not at all; its bytes depend on the matches, and on the versions of pyarrow and zlib.
-    Raises C4pipeError where it can't be written.
+    Raises C4pipeError if it can't be written.
     """
     file = AtomicFile(path)
     try:

@@ -39,7 +39,7 @@ def find_pages(path: str, url: str | None, scheme: str, extraction: str = "") ->
         scheme: how the recipe normalises URLs (see `normalise_url`).
         extraction: how text is made from the HTML of a WARC file; "" for a WET file or a text.
 
-    Raises UsageError where the file or the page does not exist, C4pipeError or OSError where it can't be read.
+    Raises UsageError if the file or the page does not exist, C4pipeError or OSError if it can't be read.
     """
     if path != STANDARD_INPUT and _is_wet(path):
         return _captures(path, url, scheme, extraction)

@@ -44,7 +44,7 @@ Rows = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class RobotsSummary:
-    """What a list of robots.txt files was made of.
+    """The list of robots.txt files that was written, and counts of its input.
 
     Attributes:
         path: the list.
@@ -70,7 +70,7 @@ def list_robots(
         runner: what reads the files on this machine.
         progress: shows how many files are read.
 
-    Raises UsageError for agents or inputs that can't be used, C4pipeError where a file can't be read or written.
+    Raises UsageError for agents or inputs that can't be used, C4pipeError if a file can't be read or written.
     """
     names = sorted({_checked(agent) for agent in agents})
     if not names:
@@ -113,7 +113,7 @@ def _read(
 
 
 def _identity(file: InputFile, agents: Sequence[str]) -> str:
-    """Returns the name of a part: of what is read, and for which crawlers."""
+    """Returns a name for the part of a file: a hash of the path, the size, the time of change and the crawlers."""
     path = file.path if "://" in file.path else str(Path(file.path).absolute())
     changed = None if "://" in file.path else Path(file.path).stat().st_mtime_ns
     return hashlib.sha256(json.dumps([path, file.size, changed, list(agents)]).encode()).hexdigest()[:32]
@@ -128,7 +128,7 @@ class ReadRobots(ScanStep[str, Path]):
         self._agents, self._network = tuple(agents), network
 
     def scan(self, item: str) -> bytes:
-        """Returns the part of a WARC file. Raises C4pipeError where the file can't be read."""
+        """Returns the part of a WARC file. Raises C4pipeError if the file can't be read."""
         try:
             with InputOpener(self._network).open(item) as stream:
                 return _encode_part(make_part(read_robots(stream), self._agents))
@@ -142,8 +142,8 @@ class ReadRobots(ScanStep[str, Path]):
         return Path(str(part))
 
 
-class Part(NamedTuple):
-    """What a WARC file says.
+class RobotsPart(NamedTuple):
+    """The responses of a WARC file.
 
     Attributes:
         rows: the newest answer of each URL, sorted by key; of type ROW.
@@ -156,7 +156,7 @@ class Part(NamedTuple):
     counts: Mapping[str, int]
 
 
-def make_part(items: Iterable[Any], agents: Sequence[str]) -> Part:
+def make_part(items: Iterable[Any], agents: Sequence[str]) -> RobotsPart:
     """Returns the part of one file, given what `read_robots` yields and the crawlers, in small letters."""
     rows: list[tuple[int, int, int, int]] = []
     texts: dict[int, bytes] = {}
@@ -177,7 +177,7 @@ def make_part(items: Iterable[Any], agents: Sequence[str]) -> Part:
             rows.append((url_key(url), item.captured, number, url_key(target) if target else 0))
         else:
             counts["skipped.no_url"] += 1
-    return Part(newest(np.array(rows, ROW)), texts, counts)
+    return RobotsPart(newest(np.array(rows, ROW)), texts, counts)
 
 
 def _rules(record: RobotsRecord, agents: Sequence[str]) -> str:
@@ -188,12 +188,12 @@ def _rules(record: RobotsRecord, agents: Sequence[str]) -> str:
 
 
 def newest(rows: Rows) -> Rows:
-    """Returns the newest row of each key, sorted by key; of equally new ones, the one with the smallest numbers."""
+    """Returns the newest row of each key, sorted by key; of equally new rows, the row with the smallest numbers."""
     ordered = rows[np.lexsort((rows["target"], rows["text"], -rows["captured"], rows["key"]))]
     return ordered[np.r_[True, ordered["key"][1:] != ordered["key"][:-1]]] if len(ordered) else ordered
 
 
-def _encode_part(part: Part) -> bytes:
+def _encode_part(part: RobotsPart) -> bytes:
     numbers = sorted(part.texts)
     file = io.BytesIO()
     np.savez(
@@ -208,7 +208,7 @@ def _encode_part(part: Part) -> bytes:
 
 
 def read_part(path: Path, *names: str) -> list[npt.NDArray[Any]]:
-    """Returns some arrays of a part. Raises C4pipeError where it can't be read."""
+    """Returns some arrays of a part. Raises C4pipeError if it can't be read."""
     try:
         with np.load(path) as arrays:
             return [arrays[name] for name in names]
@@ -219,7 +219,7 @@ def read_part(path: Path, *names: str) -> list[npt.NDArray[Any]]:
 
 
 def _write(path: Path, agents: Sequence[str], parts: Sequence[Path]) -> Counter[str]:
-    """Writes the list of all parts, and returns the counts. Raises UsageError where they have no robots.txt."""
+    """Writes the list of all parts, and returns the counts. Raises UsageError if they have no robots.txt."""
     counts = Counter[str]()
     rows = _newest_rows(parts, counts)
     if counts["other_urls"] == sum(number for name, number in counts.items() if name.startswith("status.")):
@@ -235,7 +235,7 @@ def _write(path: Path, agents: Sequence[str], parts: Sequence[Path]) -> Counter[
     sizes = np.zeros(len(numbers), np.uint64)
     for part in parts:
         some, their_sizes = read_part(part, "numbers", "sizes")
-        used, at = _listed(some, numbers)
+        used, at = _find_sorted(some, numbers)
         sizes[at] = their_sizes[used]
     target = AtomicFile(path)
     try:
@@ -265,7 +265,7 @@ def _newest_rows(parts: Sequence[Path], counts: Counter[str]) -> Rows:
 
 
 def _after_redirects(rows: Rows) -> Rows:
-    """Returns the hash of the rules of each row, behind its redirects; 0 where they are too many or lead nowhere."""
+    """Returns the hash of the rules of each row, behind its redirects; 0 if these are too many or lead nowhere."""
     texts: Rows = rows["text"].copy()
     waiting = np.flatnonzero(rows["target"])
     targets = rows["target"][waiting]
@@ -280,11 +280,11 @@ def _after_redirects(rows: Rows) -> Rows:
 
 
 def _texts(parts: Sequence[Path], numbers: Rows) -> Iterator[tuple[int, bytes]]:
-    """Yields the texts of all parts whose hash is among sorted ones, each once, with the place of its hash."""
+    """Yields each text whose hash is in sorted numbers, once, with the position of its hash."""
     written = np.zeros(len(numbers), np.bool_)
     for part in parts:
         some, sizes, texts = read_part(part, "numbers", "sizes", "texts")
-        used, places = _listed(some, numbers)
+        used, places = _find_sorted(some, numbers)
         ends = np.cumsum(sizes, dtype=np.int64)
         new = ~written[places]
         written[places] = True
@@ -293,8 +293,8 @@ def _texts(parts: Sequence[Path], numbers: Rows) -> Iterator[tuple[int, bytes]]:
             yield place, data[ends[index] - int(sizes[index]) : ends[index]]
 
 
-def _listed(some: Rows, numbers: Rows) -> tuple[Rows, Rows]:
-    """Returns the places of those hashes that are among sorted ones, and their places there."""
+def _find_sorted(some: Rows, numbers: Rows) -> tuple[Rows, Rows]:
+    """Returns the positions of the hashes that are in sorted numbers, and their positions in these."""
     if not len(numbers):
         return np.empty(0, np.int64), np.empty(0, np.int64)
     places = np.minimum(np.searchsorted(numbers, some), len(numbers) - 1)

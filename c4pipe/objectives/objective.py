@@ -218,11 +218,8 @@ def mass_style(ids: Ids, length: int = 512) -> Objective:
 @picklable
 def deshuffling(ids: Ids, length: int = 512) -> Objective:
     """Puts tokens into a random order, with the text as targets (section 3.3.1)."""
-
-    def make(rows: Rows, rng: Rng) -> Features:
-        return denoise.deshuffle(rows, ids, rng)
-
-    return Objective("deshuffling", length - 1, {"inputs": length, "targets": length}, make)
+    lengths = {"inputs": length, "targets": length}
+    return Objective("deshuffling", length - 1, lengths, lambda rows, rng: denoise.deshuffle(rows, ids, rng))
 
 
 @picklable
@@ -238,11 +235,7 @@ def prefix_lm(ids: Ids, length: int = 512) -> Objective:
 @picklable
 def language_model(ids: Ids, length: int = 512) -> Objective:
     """Keeps the text, for a model with a decoder only: `targets`, with an end of sequence after each document."""
-
-    def make(rows: Rows, rng: Rng) -> Features:
-        return {"targets": rows}
-
-    return Objective("language_model", length, {"targets": length}, make, adds_eos=True)
+    return Objective("language_model", length, {"targets": length}, lambda rows, rng: {"targets": rows}, adds_eos=True)
 
 
 @picklable

@@ -94,15 +94,11 @@ class Packer:
         self._bins: list[Bin] = [[] for _ in range(open_bins)]
         self._free = np.repeat(self._room[:, None], open_bins, axis=1)  # of shape [features, bins]
 
-    def add(self, examples: Features) -> list[Bin]:
+    def add(self, examples: Iterable[Example]) -> list[Bin]:
         """Adds examples, and returns the bins that are now complete. A bin keeps the order of its examples.
 
         Raises UsageError for an example that is longer than a bin.
         """
-        return self.put(examples_of(examples))
-
-    def put(self, examples: Iterable[Example]) -> list[Bin]:
-        """Does what `add` does, for examples one by one."""
         closed: list[Bin] = []
         for example in examples:
             need = np.array([len(example[name]) for name in self.lengths])
@@ -235,11 +231,11 @@ class Assembler:
 
     def add(self, examples: Features) -> None:
         """Adds examples. Raises UsageError for one that is longer than a row."""
-        self._ready += self._packer.put(self._shuffled(examples_of(examples)))
+        self._ready += self._packer.add(self._shuffled(examples_of(examples)))
 
     def end(self) -> None:
         """Packs what is in the buffer: no more examples come."""
-        self._ready += self._packer.put(self._leave(len(self._buffer))) + self._packer.flush()
+        self._ready += self._packer.add(self._leave(len(self._buffer))) + self._packer.flush()
         self.ended = True
 
     def take(self) -> Batch | None:

@@ -159,8 +159,7 @@ class Rng:
 
         No size of an example matters, so that it can be drawn before the examples are made.
         """
-        shares: npt.NDArray[np.float64] = (self.numbered(self.first, count, purpose) >> np.uint64(11)) * 2.0**-53
-        return shares
+        return shares_of(self.numbered(self.first, count, purpose))
 
     def raw(self, sizes: Counts, purpose: int) -> Raw:
         """Returns 64 random bits for each token, of shape [tokens], for rows of these sizes."""
@@ -176,8 +175,13 @@ class Rng:
 
     def shares(self, sizes: Counts, purpose: int) -> npt.NDArray[np.float64]:
         """Returns a random number in [0, 1) for each token, of shape [tokens], for rows of these sizes."""
-        shares: npt.NDArray[np.float64] = (self.raw(sizes, purpose) >> np.uint64(11)) * 2.0**-53
-        return shares
+        return shares_of(self.raw(sizes, purpose))
+
+
+def shares_of(numbers: Raw) -> npt.NDArray[np.float64]:
+    """Returns a number in [0, 1) for each number of 64 bits."""
+    shares: npt.NDArray[np.float64] = (numbers >> np.uint64(11)) * 2.0**-53
+    return shares
 
 
 def shuffled(sizes: Counts, keys: Raw) -> Counts:

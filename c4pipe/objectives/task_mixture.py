@@ -17,7 +17,7 @@ from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.objectives.batches import ExampleBatches, TextExamples
 from c4pipe.objectives.objective import Objective
 from c4pipe.objectives.packing import SHUFFLE, Example, examples_of, from_json, to_json
-from c4pipe.objectives.rows import Features, Rng, Rows, Tokens
+from c4pipe.objectives.rows import Features, Rng, Rows, Tokens, shares_of
 from c4pipe.objectives.task_source import TaskExamples, TaskReader, given, open_files
 from c4pipe.objectives.tasks import Preprocessor
 from c4pipe.objectives.tokenizer import Tokenizer
@@ -273,7 +273,7 @@ class ExampleMixture:
 
     def __next__(self) -> Features:
         """Returns the next examples. Raises C4pipeError where a part can't be read."""
-        shares = (self._rng.numbered(self.step, _STEPS, _SOURCE) >> np.uint64(11)) * 2.0**-53
+        shares = shares_of(self._rng.numbered(self.step, _STEPS, _SOURCE))
         drawn = np.minimum(np.searchsorted(self._ends, shares, "right"), len(self._parts) - 1)
         examples: list[Mapping[str, Tokens]] = []
         try:

@@ -21,7 +21,7 @@ from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.streams import EndsDigest
 from c4pipe.io.words import error_reason
 from c4pipe.objectives.rows import Features, Rows, framed
-from c4pipe.objectives.tasks import Preprocessor, Record, TextPair, text
+from c4pipe.objectives.tasks import Classification, Preprocessor, Record, TextPair, text
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.read.mixture import Endless
 from c4pipe.read.order import Order
@@ -332,6 +332,8 @@ def _name(function: Any) -> str:
     """Returns what a function is called, with the arguments of a `functools.partial`."""
     if isinstance(function, partial):
         return f"{_name(function.func)}{function.args}{sorted(function.keywords.items())}"
+    if isinstance(function, Classification):
+        return function.name
     return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 

@@ -1,8 +1,9 @@
 """The tasks that T5 trains on as text to text (Raffel et al. 2020, sections 2.3, 2.4, 3.5 and 3.7, appendices B and D).
 
-A preprocessor is a function. A raw record comes in: a mapping with the fields of TensorFlow Datasets or of Hugging
-Face's `datasets`. A list of examples goes out: most records give one example, some give none or several. All raise
-UsageError where a field is missing or has another type. `T5_TASKS` has them with the sizes of their training sets.
+A preprocessor is a function or a `Classification`. A raw record comes in: a mapping with the fields of TensorFlow
+Datasets or of Hugging Face's `datasets`. A list of examples goes out: most records give one example, some give none or
+several. All raise UsageError where a field is missing or has another type. `T5_TASKS` has them with the sizes of their
+training sets.
 """
 
 import re
@@ -133,46 +134,44 @@ def label(record: Record, names: Sequence[str], task: str) -> str:
     return names[number]
 
 
-def classified(
-    task: str, record: Record, fields: Sequence[str], labels: Sequence[str], optional: Sequence[str] = ()
-) -> list[TextPair]:
-    """Returns the example of a classification: the task, each field after its name, and the name of the label.
+@dataclass(frozen=True)
+class Classification:
+    """A task whose inputs are fields of a record, each after its name, and whose targets are the name of its `label`.
 
-    This is the format of T5's paper (Raffel et al. 2020, section 2.4 and appendix D).
+    This is the format of T5's paper (Raffel et al. 2020, section 2.4 and appendix D). It is called with a raw record.
 
-    Args:
-        task: how the inputs begin.
-        record: the raw record.
+    Attributes:
+        name: how the inputs begin.
         fields: the names of the fields of the inputs, in their order.
         labels: the names of the labels, by their numbers.
         optional: fields that come first where the record has them.
     """
-    names = [name for name in optional if name in record] + list(fields)
-    parts = [f"{name}: {text(record, name, task)}" for name in names]
-    return example(" ".join([task, *parts]), label(record, labels, task))
+
+    name: str
+    fields: tuple[str, ...]
+    labels: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+
+    def __call__(self, record: Record) -> list[TextPair]:
+        """Returns the example of a record. Raises UsageError where it lacks a field or has another label."""
+        names = [*(name for name in self.optional if name in record), *self.fields]
+        parts = [f"{name}: {text(record, name, self.name)}" for name in names]
+        return example(" ".join([self.name, *parts]), label(record, self.labels, self.name))
 
 
 # GLUE (Wang et al. 2018)
 
+cola = Classification("cola", ("sentence",), ("unacceptable", "acceptable"))
+"""CoLA, whether a sentence is grammatical."""
 
-def cola(record: Record) -> list[TextPair]:
-    """CoLA, whether a sentence is grammatical. Fields: `sentence`, `label`."""
-    return classified("cola", record, ["sentence"], ("unacceptable", "acceptable"))
+sst2 = Classification("sst2", ("sentence",), ("negative", "positive"))
+"""SST-2, the sentiment of a sentence."""
 
+mrpc = Classification("mrpc", ("sentence1", "sentence2"), ("not_equivalent", "equivalent"))
+"""MRPC, whether two sentences mean the same."""
 
-def sst2(record: Record) -> list[TextPair]:
-    """SST-2, the sentiment of a sentence. Fields: `sentence`, `label`."""
-    return classified("sst2", record, ["sentence"], ("negative", "positive"))
-
-
-def mrpc(record: Record) -> list[TextPair]:
-    """MRPC, whether two sentences mean the same. Fields: `sentence1`, `sentence2`, `label`."""
-    return classified("mrpc", record, ["sentence1", "sentence2"], ("not_equivalent", "equivalent"))
-
-
-def qqp(record: Record) -> list[TextPair]:
-    """QQP, whether two questions ask the same. Fields: `question1`, `question2`, `label`."""
-    return classified("qqp", record, ["question1", "question2"], ("not_duplicate", "duplicate"))
+qqp = Classification("qqp", ("question1", "question2"), ("not_duplicate", "duplicate"))
+"""QQP, whether two questions ask the same."""
 
 
 def stsb(record: Record) -> list[TextPair]:
@@ -193,50 +192,36 @@ def stsb(record: Record) -> list[TextPair]:
     return example(inputs, NO_LABEL if similarity == -1 else f"{rounded:.1f}")
 
 
-def mnli(record: Record) -> list[TextPair]:
-    """MNLI, whether a premise implies a hypothesis; also GLUE's `ax`. Fields: `premise`, `hypothesis`, `label`."""
-    return classified("mnli", record, ["hypothesis", "premise"], ("entailment", "neutral", "contradiction"))
+mnli = Classification("mnli", ("hypothesis", "premise"), ("entailment", "neutral", "contradiction"))
+"""MNLI, whether a premise implies a hypothesis; also GLUE's `ax`."""
 
+qnli = Classification("qnli", ("question", "sentence"), ENTAILMENT)
+"""QNLI, whether a sentence answers a question."""
 
-def qnli(record: Record) -> list[TextPair]:
-    """QNLI, whether a sentence answers a question. Fields: `question`, `sentence`, `label`."""
-    return classified("qnli", record, ["question", "sentence"], ENTAILMENT)
+rte = Classification("rte", ("sentence1", "sentence2"), ENTAILMENT)
+"""RTE of GLUE, whether a sentence implies another."""
 
+wnli = Classification("wnli", ("sentence1", "sentence2"), ENTAILMENT[::-1])
+"""WNLI, whether a sentence implies another that names what its pronoun means.
 
-def rte(record: Record) -> list[TextPair]:
-    """RTE of GLUE, whether a sentence implies another. Fields: `sentence1`, `sentence2`, `label`."""
-    return classified("rte", record, ["sentence1", "sentence2"], ENTAILMENT)
-
-
-def wnli(record: Record) -> list[TextPair]:
-    """WNLI, whether a sentence implies another that names what its pronoun means.
-
-    Fields: `sentence1`, `sentence2`, `label`. T5 does not train on WNLI; it is evaluated in the form of WSC, which
-    `wnli_as_wsc` makes (Raffel et al. 2020, appendix B).
-    """
-    return classified("wnli", record, ["sentence1", "sentence2"], ENTAILMENT[::-1])
-
+T5 does not train on WNLI; it is evaluated in the form of WSC, which `wnli_as_wsc` makes (Raffel et al. 2020, appendix
+B).
+"""
 
 # SuperGLUE (Wang et al. 2019)
 
+boolq = Classification("boolq", ("passage", "question"), _BOOLEAN)
+"""BoolQ, a question with the answer yes or no."""
 
-def boolq(record: Record) -> list[TextPair]:
-    """BoolQ, a question with the answer yes or no. Fields: `passage`, `question`, `label`."""
-    return classified("boolq", record, ["passage", "question"], _BOOLEAN)
+cb = Classification("cb", ("hypothesis", "premise"), ("entailment", "contradiction", "neutral"))
+"""CB, whether a premise implies a hypothesis."""
 
+copa = Classification("copa", ("choice1", "choice2", "premise", "question"), ("choice1", "choice2"))
+"""COPA, which of two choices is the cause or effect of a premise.
 
-def cb(record: Record) -> list[TextPair]:
-    """CB, whether a premise implies a hypothesis. Fields: `premise`, `hypothesis`, `label`."""
-    return classified("cb", record, ["hypothesis", "premise"], ("entailment", "contradiction", "neutral"))
-
-
-def copa(record: Record) -> list[TextPair]:
-    """COPA, which of two choices is the cause or effect of a premise.
-
-    Fields: `premise`, `choice1`, `choice2`, `question` (`cause` or `effect`), `label`. The targets are `choice1` or
-    `choice2`, as in T5's code; appendix D of the paper has `False` and `True` for them.
-    """
-    return classified("copa", record, ["choice1", "choice2", "premise", "question"], ("choice1", "choice2"))
+Its `question` is `cause` or `effect`. The targets are `choice1` or `choice2`, as in T5's code; appendix D of the paper
+has `False` and `True` for them.
+"""
 
 
 def multirc(record: Record) -> list[TextPair]:
@@ -244,7 +229,7 @@ def multirc(record: Record) -> list[TextPair]:
 
     Fields: `paragraph`, `question`, `answer`, `label`.
     """
-    made = classified("multirc", record, ["question", "answer", "paragraph"], _BOOLEAN)
+    made = Classification("multirc", ("question", "answer", "paragraph"), _BOOLEAN)(record)
     return [{**each, "inputs": re.sub("</?b>", "", each["inputs"].replace("<br>", " "))} for each in made]
 
 
@@ -260,19 +245,15 @@ def record(record: Record) -> list[TextPair]:
     return [{"inputs": inputs, "targets": answer} for answer in texts(record, "answers", "record") or [NO_LABEL]]
 
 
-def super_glue_rte(record: Record) -> list[TextPair]:
-    """RTE of SuperGLUE, whether a premise implies a hypothesis. Fields: `premise`, `hypothesis`, `label`."""
-    return classified("rte", record, ["hypothesis", "premise"], ENTAILMENT)
+super_glue_rte = Classification("rte", ("hypothesis", "premise"), ENTAILMENT)
+"""RTE of SuperGLUE, whether a premise implies a hypothesis."""
 
+wic = Classification("wic", ("sentence1", "sentence2", "word"), _BOOLEAN, ("pos",))
+"""WiC, whether a word means the same in two sentences.
 
-def wic(record: Record) -> list[TextPair]:
-    """WiC, whether a word means the same in two sentences. Fields: `sentence1`, `sentence2`, `word`, `label`.
-
-    The part of speech, `pos`, comes first where the record has it: in appendix D of the paper, but neither in T5's
-    later code nor in TensorFlow Datasets.
-    """
-    return classified("wic", record, ["sentence1", "sentence2", "word"], _BOOLEAN, optional=["pos"])
-
+The part of speech, `pos`, comes first where the record has it: in appendix D of the paper, but neither in T5's
+later code nor in TensorFlow Datasets.
+"""
 
 # Pronouns: the inputs are a text whose pronoun is between asterisks, the targets are the noun that it stands for
 

@@ -4,7 +4,7 @@ import contextlib
 import logging
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
@@ -14,6 +14,13 @@ from c4pipe.runners.beam_options import find_runner
 from c4pipe.runners.events import LOG
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.runner_options import RunnerOptions
+
+
+class Groups(NamedTuple):
+    """Groups of several collections: pairs (key, values), each value with the number of its collection; their names."""
+
+    groups: beam.PCollection
+    names: tuple[str, ...]
 
 
 class BeamFlow:
@@ -26,18 +33,30 @@ class BeamFlow:
         """Returns these elements, reshuffled: else one worker would get them all."""
         return self._pipeline | name >> beam.Create(elements) | f"Spread: {name}" >> beam.Reshuffle()
 
-    def map(self, name: str, elements: beam.PCollection, step: Step) -> Mapping[str, beam.PCollection]:
+    def map(self, name: str, elements: beam.PCollection | Groups, step: Step) -> Mapping[str, beam.PCollection]:
         """Applies a step to each element and returns its outputs, by name."""
-        outputs = elements | name >> beam.ParDo(_StepFn(step)).with_outputs(*step.outputs)
+        elements, names = elements if isinstance(elements, Groups) else (elements, ())
+        outputs = elements | name >> self.par_do(step, names).with_outputs(*step.outputs)
         return {output: outputs[output] for output in step.outputs}
+
+    def par_do(self, step: Step, names: tuple[str, ...]) -> beam.ParDo:
+        """Returns the transform of a step, whose elements are groups of collections with these names, if there are."""
+        return beam.ParDo(StepFn(step, names))
 
     def group_by_key(self, name: str, pairs: beam.PCollection) -> beam.PCollection:
         """Groups pairs (key, value) by key: returns pairs (key, values)."""
         return pairs | name >> beam.GroupByKey()
 
-    def co_group_by_key(self, name: str, **pairs: beam.PCollection) -> beam.PCollection:
-        """Groups several collections of pairs (key, value): returns pairs (key, values by the collection's name)."""
-        return pairs | name >> beam.CoGroupByKey()
+    def co_group_by_key(self, name: str, **pairs: beam.PCollection) -> Groups:
+        """Groups several collections of pairs (key, value): returns pairs (key, values by the collection's name).
+
+        A step goes through the values of one collection after the other. `CoGroupByKey` would hold all in memory.
+        """
+        tagged = [
+            some | f"{name}: {each}" >> beam.MapTuple(_Tagging(number))
+            for number, (each, some) in enumerate(pairs.items())
+        ]
+        return Groups(tuple(tagged) | f"{name}: all" >> beam.Flatten() | name >> beam.GroupByKey(), tuple(pairs))
 
     def flatten(self, name: str, *collections: beam.PCollection) -> beam.PCollection:
         """Returns the elements of all collections."""
@@ -48,19 +67,48 @@ class BeamFlow:
         return elements | name >> beam.CombineGlobally(add)
 
 
-class _StepFn(beam.DoFn):
-    def __init__(self, step: Step) -> None:
+class _Tagging:
+    """Puts the number of its collection before each value."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __call__(self, key: Any, value: Any) -> tuple[Any, tuple[int, Any]]:
+        return key, (self._number, value)
+
+
+class _Values:
+    """The values of one collection in a group. They can be gone through several times."""
+
+    def __init__(self, tagged: Iterable[tuple[int, Any]], number: int) -> None:
+        self._tagged, self._number = tagged, number
+
+    def __iter__(self) -> Iterator[Any]:
+        return (value for number, value in self._tagged if number == self._number)
+
+
+class StepFn(beam.DoFn):
+    """A step as a function of Beam's."""
+
+    def __init__(self, step: Step, names: tuple[str, ...] = ()) -> None:
+        """Takes the step, and the names of the collections of which its elements are groups."""
         super().__init__()
-        self._step = step
+        self._step, self._names = step, names
 
     def setup(self) -> None:
+        """Sets the step up."""
         self._step.setup()
 
     def process(self, element: Any) -> Iterator[Any]:
+        """Applies the step to an element."""
+        if self._names:
+            key, tagged = element
+            element = key, {name: _Values(tagged, number) for number, name in enumerate(self._names)}
         for output, result in self._step.process(element):
             yield beam.pvalue.TaggedOutput(output, result)
 
     def teardown(self) -> None:
+        """Closes what the step has set up."""
         self._step.teardown()
 
 

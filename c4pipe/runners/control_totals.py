@@ -8,6 +8,9 @@ from c4pipe.errors import LostDataError
 Report = dict[str, Any]
 """What a step reports about one element: numbers by name, which are added up, and lists, which are joined."""
 
+REPORT = "report"
+"""The name of the output of a step that carries reports."""
+
 TOTALS_PREFIX = "shuffle."
 """Begins the names of all control totals in a report. No other name in a report begins with it."""
 

@@ -20,6 +20,9 @@ class Step:
     sums: tuple[str, ...] = ()
     """Those of its outputs whose elements are only added up (`Flow.combine`). All others give pairs (key, value)."""
 
+    readers: Mapping[str, int] = {}
+    """How many steps read each of its outputs, where a `Graph` adds it."""
+
     def setup(self) -> None:
         """Opens what the step needs, once in a worker."""
 

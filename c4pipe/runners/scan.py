@@ -1,6 +1,6 @@
 """The one way to scan all files of an input: workers make a part of each file, and the command joins the parts.
 
-Parts wait on disk. A command that was stopped goes on from those that are complete.
+Parts wait on disk. A command that was stopped goes on from the complete parts.
 """
 
 import json
@@ -21,20 +21,20 @@ from c4pipe.runners.runner import run_job
 from c4pipe.runners.runner_options import RunnerOptions
 
 IDENTITY = "of.json"
-"""The file in a folder of parts that says what they are parts of."""
+"""The file in a folder of parts that describes the request: parts of another request are of no use."""
 
 Item = TypeVar("Item")
 Content = TypeVar("Content")
 
 
 def prepare_folder(folder: StoragePath, identity: Mapping[str, Any]) -> None:
-    """Makes a folder of parts ready: removes parts of anything else, and the incomplete files of a killed run.
+    """Makes a folder of parts ready: removes the parts of another request, and the incomplete files of a killed run.
 
     No other run may use the folder at the same time.
 
     Args:
         folder: the folder of the parts.
-        identity: what they are parts of, as JSON values.
+        identity: what the request reads and how, as JSON values.
     """
     wanted = json.loads(json.dumps(identity))
     is_link = isinstance(folder, Path) and folder.is_symlink()  # to a folder that is none of ours
@@ -49,7 +49,7 @@ class ScanStep(Step, Generic[Item, Content]):
     """(what is scanned, path of its part) -> nothing: the part appears complete or not at all."""
 
     advice = ""
-    """What a user can do where a part can't be written, after the reason."""
+    """The end of the error for a part that can't be written: what the user can do."""
 
     def scan(self, item: Item) -> bytes:
         """Returns the bytes of the part of an item, in a worker."""
@@ -58,12 +58,12 @@ class ScanStep(Step, Generic[Item, Content]):
     def read(self, part: StoragePath, item: Item) -> Content:
         """Returns the content of the part of an item, in the command's process.
 
-        Raises DamagedFileError where it is not what `scan` returned for this item.
+        Raises DamagedFileError if the part differs from the bytes that `scan` returned for this item.
         """
         raise NotImplementedError
 
     def process(self, element: tuple[Item, str]) -> Sequence[tuple[str, Any]]:
-        """Writes a part. Raises C4pipeError where that is not possible."""
+        """Writes a part. Raises C4pipeError if that is not possible."""
         item, target = element
         data = self.scan(item)
         try:
@@ -78,10 +78,10 @@ class Scan(Generic[Item, Content]):
     """A scan of all files of an input.
 
     Attributes:
-        name: what the step does, as a runner shows it.
+        name: the name of the step in the runner.
         step: makes the parts and reads them.
         folder: the folder of the parts.
-        items: what is scanned, by the name of its part, in the order in which the parts are joined.
+        items: the files to scan, by the name of the part, in the order of the join.
         lost: returns the error of a runner that ended too early, given the number of parts written, and of all.
     """
 
@@ -101,9 +101,9 @@ class Scan(Generic[Item, Content]):
         Args:
             runner: what runs the scan.
             progress: shows how many parts are written.
-            job: the name of the job in progress events; "" where the caller shows the progress.
+            job: the name of the job in progress events; "" if the caller shows the progress.
 
-        Raises C4pipeError where a part can't be made, LostDataError where the runner ended without all parts.
+        Raises C4pipeError if a part can't be made, LostDataError if the runner ended without all parts.
         """
         tasks = [(item, str(self.folder / name)) for name, item in self._missing().items()]
 
@@ -119,7 +119,7 @@ class Scan(Generic[Item, Content]):
             raise LostDataError(self.lost(written, len(self.items)))
 
     def parts(self) -> Iterator[Content]:
-        """Yields the content of all parts, in order. Raises DamagedFileError where one was changed since."""
+        """Yields the content of all parts, in order. Raises DamagedFileError if one was changed since."""
         return (self.step.read(self.folder / name, item) for name, item in self.items.items())
 
     def _missing(self) -> dict[str, Item]:

@@ -57,7 +57,7 @@ def count(corpus: StoragePath, model: StoragePath, runner: RunnerOptions, progre
     """Counts the tokens of each shard that was not counted before, and writes `tokens.json`.
 
     Args:
-        corpus: the folder of a corpus, or of one of its languages; of the latter only that language is counted.
+        corpus: the folder of a corpus, or of one of its languages, if only that language is to be counted.
         model: the file of a SentencePiece model; all workers must be able to read it.
         runner: what runs the counting.
         progress: shows how many shards were counted.
@@ -65,8 +65,8 @@ def count(corpus: StoragePath, model: StoragePath, runner: RunnerOptions, progre
     Returns:
         the content of `tokens.json`.
 
-    Raises UsageError where the folder is no finished corpus, or its tokens were counted with another vocabulary;
-    C4pipeError where a shard can't be read; LostDataError where the runner ended without counting all shards.
+    Raises UsageError if the folder is no finished corpus, or its tokens were counted with another vocabulary;
+    C4pipeError if a shard can't be read; LostDataError if the runner ended without counting all shards.
     """
     check_runner(runner)
     digest = load_model(model).sha256
@@ -85,9 +85,9 @@ def count(corpus: StoragePath, model: StoragePath, runner: RunnerOptions, progre
 
 
 def counted_totals(folder: StoragePath) -> dict[str, Any]:
-    """Returns the totals of a corpus' `tokens.json` by language and split; empty where it is of another corpus or none.
+    """Returns the totals of a corpus' `tokens.json` by language and split; empty without a file of this corpus.
 
-    Raises UsageError where the file can't be read.
+    Raises UsageError if the file can't be read.
     """
     content = read_json(folder / NAME, dict)
     if content is None:
@@ -97,7 +97,7 @@ def counted_totals(folder: StoragePath) -> dict[str, Any]:
 
 
 def folder_of(corpus: Corpus) -> StoragePath:
-    """Returns the folder of a corpus to write to. Raises UsageError where it is behind https://."""
+    """Returns the folder of a corpus to write to. Raises UsageError if it is behind https://."""
     return storage_path(str(corpus.path))
 
 
@@ -111,7 +111,7 @@ def sizes(documents: Iterable[Mapping[str, Any]], tokenizer: Tokenizer) -> Itera
 def _counted_before(
     folder: StoragePath, identity: Mapping[str, str], rows: Mapping[str, int]
 ) -> dict[str, ShardTokens]:
-    """Returns the counts of shards in `tokens.json`, by path; none where the file is about another corpus.
+    """Returns the counts of shards in `tokens.json`, by path; none if the file is about another corpus.
 
     `rows` has the number of documents of each shard of the corpus by path.
     """

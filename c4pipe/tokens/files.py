@@ -45,7 +45,7 @@ _PARTS = "_parts"  # the folder of the parts
 
 @dataclass(frozen=True)
 class TokenFileOptions:
-    """What token files are written of, and how.
+    """The options of token files.
 
     Attributes:
         corpus: the folder of a corpus, or of one of its languages; also a URL of a store or a web server.
@@ -117,11 +117,11 @@ def write(options: TokenFileOptions, progress: Progress) -> TokenManifest:
     """Writes the token files of a corpus, and returns the content of their manifest. Files that are complete stay.
 
     Args:
-        options: what to write.
+        options: the options.
         progress: shows how many parts and sets of files are written; gets a note about what is left out.
 
-    Raises UsageError where the corpus, the vocabulary or the folder can't be used, before any work is done; C4pipeError
-    where a shard can't be read or a file can't be written; LostDataError where the runner left out some of the work.
+    Raises UsageError if the corpus, the vocabulary or the folder can't be used, before any work is done; C4pipeError
+    where a shard can't be read or a file can't be written; LostDataError if the runner left out some of the work.
     """
     job = _checked(options)
     with only_run(job.output):
@@ -141,7 +141,7 @@ def write(options: TokenFileOptions, progress: Progress) -> TokenManifest:
 
 
 def _checked(options: TokenFileOptions) -> _Job:
-    """Opens what the options name."""
+    """Opens the corpus and the vocabulary that the options name."""
     check_runner(options.runner)
     model = load_model(options.model)
     if model.eos_id < 0:
@@ -165,9 +165,9 @@ def _checked(options: TokenFileOptions) -> _Job:
 
 
 def _finished(job: _Job) -> TokenManifest | None:
-    """Returns the manifest of a folder that is complete; None for one that is empty or was begun by the same job.
+    """Returns the manifest of a complete folder; None for a folder that is empty or was begun by the same job.
 
-    Raises UsageError where the folder has something else, DamagedFileError where one of its files has another size.
+    Raises UsageError if the folder has other files, DamagedFileError if a file has another size than in the manifest.
     """
     manifest = read_token_manifest(job.output)
     if manifest is not None:

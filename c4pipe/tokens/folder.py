@@ -28,7 +28,7 @@ FORMAT, VERSION = "c4pipe token files", 1
 
 MEGATRON, NPY = "megatron", "npy"
 LAYOUTS = (MEGATRON, NPY)
-"""The layouts of token files: what `--format` can be."""
+"""The layouts of token files: the values of `--format`."""
 
 _MEGATRON_IDS = 65_500  # DType.optimal_dtype of Megatron-LM (megatron/core/datasets/indexed_dataset.py)
 _NPY_IDS = 1 << 16
@@ -88,7 +88,7 @@ class _NpyManifest(TypedDict):
 
 @dataclass(frozen=True)
 class TokenSet:
-    """The documents of a language and split: what becomes one file of ids.
+    """The documents of a language and split, which become one file of ids.
 
     Attributes:
         language: the code of the language.
@@ -105,7 +105,7 @@ class TokenSet:
 
     @property
     def name(self) -> str:
-        """What the names of its files begin with, such as `c4-en-train`."""
+        """The beginning of the names of its files, such as `c4-en-train`."""
         return f"c4-{self.language}-{self.split}"
 
     @property
@@ -114,7 +114,7 @@ class TokenSet:
         return f"{self.name}_documents.parquet"
 
     def files(self, layout: str) -> list[str]:
-        """Returns the names of all its files: those with the ids first."""
+        """Returns the names of all its files, the file of the ids first."""
         if layout == NPY:
             return [f"{self.name}.npy", self.documents_file]
         # `_text_document` is what Megatron-LM's tools/preprocess_data.py adds: the JSON key, and its level
@@ -129,7 +129,7 @@ def dtype_of(layout: str, pieces: int) -> str:
 
 
 def read_token_manifest(folder: StoragePath) -> TokenManifest | None:
-    """Returns the manifest of a folder of token files, or None where it has none.
+    """Returns the manifest of a folder of token files, or None if it has none.
 
     Raises UsageError for another file of that name, or one of another version.
     """
@@ -150,7 +150,7 @@ def read_token_manifest(folder: StoragePath) -> TokenManifest | None:
 
 
 def check_sizes(folder: Path, manifest: TokenManifest) -> None:
-    """Raises DamagedFileError where a file of a manifest is missing from its folder, or has another size."""
+    """Raises DamagedFileError if a file of a manifest is missing from its folder, or has another size."""
     for each in manifest["files"]:
         path = folder / each["name"]
         size = path.stat().st_size if path.is_file() else None
@@ -167,7 +167,7 @@ _ENDS = (".bin", ".idx", ".npy", "_text_document", "_documents.parquet")
 
 @dataclass(frozen=True)
 class DocumentPlace:
-    """Where a document of token files is, and where it comes from.
+    """The place of a document in token files, and its page in the corpus.
 
     Attributes:
         document: its number in the file, from 0.
@@ -197,9 +197,9 @@ def find_pages(path: str | os.PathLike[str], number: int) -> list[DocumentPlace]
             `tokens/c4-en-train.npy`. Their folder alone will do if it has one language and split.
         number: the number of a document for `megatron`, of a row for `npy`; from 0.
 
-    Returns one place for `megatron`; for `npy` those of the row, in order.
+    Returns one place for `megatron`; for `npy` the places of all documents in the row, in order.
 
-    Raises UsageError where there are no such token files, or no such document or row; DamagedFileError where the file
+    Raises UsageError if there are no such token files, or no such document or row; DamagedFileError if the file
     of the documents is missing or damaged.
     """
     folder, manifest, chosen = _open(Path(path))

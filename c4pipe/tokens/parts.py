@@ -91,7 +91,7 @@ class Part:
 
     @cached_property
     def figures(self) -> PartFigures:
-        """The content of its note. Raises DamagedFileError where the part is not complete."""
+        """The content of its note. Raises DamagedFileError if the part is not complete."""
         figures = read_intact_json(self.note, PartFigures)
         sizes = [file.stat().st_size if file.is_file() else None for file in (self.ids, self.documents)]
         own = (self.shard.path, self.shard.rows, sizes[0])
@@ -100,7 +100,7 @@ class Part:
         return figures
 
     def tables(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yields columns of its documents, some rows at a time. Raises C4pipeError where they can't be read."""
+        """Yields columns of its documents, some rows at a time. Raises C4pipeError if they can't be read."""
         try:
             file, is_signed = open_parquet(self.documents)
             with file:
@@ -148,7 +148,7 @@ class WriteParts(ScanStep[Shard, PartFigures]):
         self._little = np.dtype(self._dtype).newbyteorder("<")
 
     def scan(self, item: Shard) -> bytes:
-        """Writes the ids and the documents of a shard, and returns the note. Raises C4pipeError where it can't."""
+        """Writes the ids and the documents of a shard, and returns the note. Raises C4pipeError on failure."""
         part = Part(self._folder, item)
         ids, documents = AtomicFile(part.ids), AtomicFile(part.documents)
         try:
@@ -197,10 +197,10 @@ class WriteParts(ScanStep[Shard, PartFigures]):
 
 @dataclass(frozen=True)
 class JoinTask:
-    """What one worker joins.
+    """The parts of a language and split, which one worker joins.
 
     Attributes:
-        name: which documents.
+        name: the language and split.
         shards: their shards, in order.
         layout: `megatron` or `npy`.
         dtype: the type of the ids.
@@ -229,7 +229,7 @@ class JoinTask:
 
     @property
     def note(self) -> str:
-        """The name of the file of what was joined, which is written last."""
+        """The name of its note: the JSON file that is written last, with the figures of the joined files."""
         return f"{self.name.name}.set.json"
 
 
@@ -237,14 +237,14 @@ class JoinParts(ScanStep[JoinTask, SetFigures]):
     """(`JoinTask`, path of its note) -> nothing; the files of a language and split are written, the note last."""
 
     def scan(self, item: JoinTask) -> bytes:
-        """Joins parts. Raises C4pipeError where a part is missing or damaged, or a file can't be written."""
+        """Joins parts. Raises C4pipeError if a part is missing or damaged, or a file can't be written."""
         try:
             return encode_checked_json(_join(item))
         except OSError as error:
             raise C4pipeError(f"{item.output} can't be written: {error_reason(error, with_path=True)}") from error
 
     def read(self, part: StoragePath, item: JoinTask) -> SetFigures:
-        """Returns the figures of what was joined. Raises DamagedFileError where a file does not have its size."""
+        """Returns the figures of the joined files. Raises DamagedFileError if a file has another size."""
         figures = decode_checked_json(part.read_bytes(), part, SetFigures)
         files = [(item.output / each["name"], each["bytes"]) for each in figures["files"]]
         is_there = all(path.is_file() and path.stat().st_size == size for path, size in files)

@@ -55,7 +55,7 @@ def parse_tokens(option: str, text: str) -> int:
 def open_one_language(path: StoragePath) -> Corpus:
     """Opens a corpus with one language, or one language of a corpus, given its folder.
 
-    Raises UsageError where there are several languages: a subset of the first documents would have only the first one.
+    Raises UsageError if there are several languages: a subset of the first documents would have only the first one.
     """
     corpus = open_language(path)
     if len(corpus.languages) != 1:
@@ -72,12 +72,12 @@ def write_subset(corpus: Corpus, model: StoragePath, counted: Mapping[str, Any],
     The last document is complete. So the subset can have a few tokens more.
 
     Args:
-        corpus: what `open_one_language` returned.
+        corpus: a corpus with one language (see `open_one_language`).
         model: the file of the vocabulary's model.
-        counted: what `count` returned for this corpus and vocabulary.
+        counted: the content of `tokens.json` for this corpus and vocabulary.
         size: the number of tokens.
 
-    Raises UsageError where the train split has fewer tokens, C4pipeError where a shard can't be read.
+    Raises UsageError if the train split has fewer tokens, C4pipeError if a shard can't be read.
     """
     shards = corpus.shards("train")
     tokens_of = {each["path"]: int(each["tokens"]) for each in counted["shards"]}

@@ -7,26 +7,26 @@ from typing import Any
 import pytest
 
 import c4pipe
-from c4pipe.beam import BuildCorpus, corpus_fns, keep_newest, span_fns
-from c4pipe.beam.corpus_fns import balanced
-from c4pipe.dedup import survivors, write
+from c4pipe.beam import BuildCorpus, write_corpus
+from c4pipe.beam.write_corpus import WriteShard, balanced
+from c4pipe.dedup import write
+from c4pipe.dedup.step import Received
 from c4pipe.errors import LostDataError
 from tests.helpers.beam_pipelines import run
 from tests.helpers.crawls import LISTS, ROOT
 
 CRAWL = ROOT / "samples" / "crawl"
 
-SHUFFLES: dict[str, tuple[Any, bytes]] = {
-    "captures": (keep_newest._FindNewest, b"r"),
-    "captured_pages": (keep_newest._FindNewest, b"p"),
-    "spans": (span_fns.FindRepeats, b""),
-    "repeated_spans": (survivors.MarkFirst, b""),
-    "marks": (span_fns.FinishPages, b"m"),
-    "removed_spans": (span_fns.CountJoined, b""),
-    "span_pages": (span_fns.FinishPages, b"p"),
-    "pages": (corpus_fns.WriteShard, b""),
-}
-"""The step that receives each shuffle, and the first byte of the blocks that are lost there."""
+SHUFFLES = (
+    "captures",
+    "captured_pages",
+    "spans",
+    "repeated_spans",
+    "marks",
+    "removed_spans",
+    "span_pages",
+    "pages",
+)
 
 Damage = Callable[[list[bytes], int], list[bytes]]
 
@@ -44,19 +44,26 @@ def repeat(blocks: list[bytes], index: int) -> list[bytes]:
     ("name", "damage"), [*((name, lose) for name in SHUFFLES), ("spans", repeat), ("marks", repeat), ("pages", repeat)]
 )
 def test_nothing_is_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, damage: Damage) -> None:
-    step, tag = SHUFFLES[name]
-    process = step.process
     spoiled: list[str] = []
+    given, process = Received.given, WriteShard.process
 
-    def received(self: Any, element: tuple[int, Iterable[bytes]], *more: Any) -> Any:
-        key, blocks = element[0], list(element[1])
-        matching = [index for index, block in enumerate(blocks) if block and block.startswith(tag)]
-        if matching and not spoiled:
-            spoiled.append(name)
-            blocks = damage(blocks, matching[0])
-        return process(self, (key, blocks), *more)
+    def damaged(blocks: Iterable[bytes]) -> list[bytes]:
+        found = list(blocks)
+        if not any(found) or spoiled:
+            return found
+        spoiled.append(name)
+        return damage(found, next(number for number, block in enumerate(found) if block))
 
-    monkeypatch.setattr(step, "process", received)
+    def given_damaged(self: Received, of: str) -> Iterable[Any]:
+        return damaged(given(self, of)) if of == name else given(self, of)
+
+    def process_damaged(self: Any, element: tuple[int, Iterable[bytes]], *more: Any) -> Any:
+        return process(self, (element[0], damaged(element[1])), *more)
+
+    if name == "pages":
+        monkeypatch.setattr(WriteShard, "process", process_damaged)
+    else:
+        monkeypatch.setattr(Received, "given", given_damaged)
     with pytest.raises(Exception, match=rf"the runner did not deliver the shuffle {name} \(") as failure:
         run(lambda pipeline: pipeline | BuildCorpus(CRAWL, tmp_path / "corpus", lists=LISTS, buckets=2))
     assert "LostDataError" in str(failure.value) or isinstance(failure.value, LostDataError)
@@ -93,7 +100,7 @@ def test_a_second_attempt_keeps_what_is_written(tmp_path: Path) -> None:
     identity, files = {"train_shards": {"en": 1}}, ["en/c4-train-00000-of-00001.parquet"]
 
     def begin(read: int) -> str:
-        return corpus_fns._begin_once(tmp_path, identity, files, {"pages.read": read})
+        return write_corpus._begin_once(tmp_path, identity, files, {"pages.read": read})
 
     token = begin(1)
     written.parent.mkdir()

@@ -24,8 +24,8 @@ from c4pipe.beam import (
     ReadPages,
     RemoveRepeatedSpans,
     WriteCorpus,
+    page_schema,
     stage_reports,
-    tagged_blocks,
 )
 from c4pipe.errors import UsageError
 from c4pipe.filters.urls import normalise_url
@@ -246,4 +246,4 @@ def test_names_of_metrics() -> None:
 
 
 def test_numbers_of_buckets() -> None:
-    assert [tagged_blocks.bucket_bits(number) for number in (2, 1024, 65536)] == [1, 10, 16]
+    assert [page_schema.bucket_bits(number) for number in (2, 1024, 65536)] == [1, 10, 16]

@@ -11,8 +11,8 @@ import pytest
 
 from c4pipe.clean.work_file import read_kept
 from c4pipe.dedup import finish, occurrences, shuffle, write
-from c4pipe.dedup.shuffle import SHUFFLES, unpack
-from c4pipe.dedup.step import RowStep
+from c4pipe.dedup.shuffle import SHUFFLES, Shuffle, unpack
+from c4pipe.dedup.step import Received
 from c4pipe.dedup.write import encode, in_order
 from c4pipe.errors import LostDataError
 from c4pipe.filters.duplicates import Rows
@@ -20,7 +20,7 @@ from c4pipe.filters.urls import normalise_url
 from c4pipe.jobs import dedup
 from tests.helpers.dedup_oracle import Crawl, conflicting_captures, oracle, random_crawl, read, run, write_work
 
-receive = RowStep._receive
+receive = Received.rows
 
 
 def lose(blocks: list[bytes]) -> list[bytes]:
@@ -62,9 +62,9 @@ def spoil(
 
     now: list[str] = []
 
-    def noted_receive(step: RowStep, of: str, *others: Any) -> Rows:
-        now[:] = [of]
-        return receive(step, of, *others)
+    def noted_receive(received: Received, of: Shuffle) -> Rows:
+        now[:] = [of.name]
+        return receive(received, of)
 
     def spoiled_unpack(blocks: Iterable[bytes], dtype: np.dtype[Any]) -> Rows:
         return unpack(damaged(blocks) if now == [name] else blocks, dtype)
@@ -72,7 +72,7 @@ def spoil(
     if name == "pages":
         monkeypatch.setattr(write, "in_order", lambda batches: in_order(damaged(batches)))
     else:
-        monkeypatch.setattr(RowStep, "_receive", noted_receive)
+        monkeypatch.setattr(Received, "rows", noted_receive)
         monkeypatch.setattr(shuffle, "unpack", spoiled_unpack)
     return spoiled
 

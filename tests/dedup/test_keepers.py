@@ -10,12 +10,13 @@ import pytest
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
-from c4pipe.dedup.occurrences import MARKS, PLACE, TWINS, expand, twins_in_bucket, twins_in_group
+from c4pipe.dedup.occurrences import expand, repeated_in_bucket, repeated_in_group
 from c4pipe.dedup.removals import Removals
-from c4pipe.dedup.shuffle import SHUFFLES
-from c4pipe.dedup.survivors import choose_keepers
+from c4pipe.dedup.shuffle import MARK, OCCURRENCE, REPEATED, SHUFFLES
+from c4pipe.dedup.survivors import choose_survivors
 from c4pipe.filters.duplicates import SPAN_ROW, Rows, find_repeats
 from c4pipe.runners.control_totals import Report, add_reports, check_totals
+from c4pipe.runners.graph import Graph
 from c4pipe.runners.local_flow import LocalFlow
 from tests.helpers import keeper_oracle
 from tests.helpers.keeper_oracle import Place
@@ -143,17 +144,20 @@ def chosen(
     repeats, firsts = [], [np.empty(0, SPAN_ROW)]
     for group in range(files):
         first, others = find_repeats(spans[spans["file"] == group])
-        repeats.append((group, twins_in_group(first, others, group).tobytes()))
+        repeats.append((group, repeated_in_group(first, others, group).tobytes()))
         firsts.append(first)
-    twins = twins_in_bucket(*find_repeats(np.concatenate(firsts)), 1)
+    repeated = repeated_in_bucket(*find_repeats(np.concatenate(firsts)), 1)
     for group in range(files):
-        own = twins[twins["file"] == group]
-        repeats.append((group, own[list(TWINS.names or ())].astype(TWINS).tobytes()))
+        own = repeated[repeated["file"] == group]
+        repeats.append((group, own[list(REPEATED.names or ())].astype(REPEATED).tobytes()))
+    graph = Graph()
+    marks, changes = choose_survivors(graph, [graph.given(repeats, "repeated_spans")], "", size)
     with LocalFlow(workers) as flow:
-        marks, changes, reports = choose_keepers(flow, repeats, "", size)
-    all_marks, all_changes = (joined(each, dtype) for each, dtype in ((marks, MARKS), (changes, PLACE)))
-    check_delivery([each for some in reports for each in some], repeats, all_marks, all_changes)
-    start = {(row["page"], row["unit"]) for row in expand(all_marks) if row["keeper"]}
+        made = graph.run(flow, [marks, *changes, *graph.reports])
+    all_marks = joined(made[0], MARK)
+    all_changes = joined([each for some in made[1 : 1 + len(changes)] for each in some], OCCURRENCE)
+    check_delivery([each for some in made[1 + len(changes) :] for each in some], repeats, all_marks, all_changes)
+    start = {(row["page"], row["unit"]) for row in expand(all_marks) if row["survives"]}
     moved = {(row["page"], row["unit"]) for row in all_changes}
     return Removals(all_marks, all_changes, size), {(int(page), int(unit)) for page, unit in start ^ moved}
 
@@ -168,7 +172,7 @@ def check_delivery(reports: list[Report], repeats: Sequence[tuple[int, bytes]], 
     for name, rows in (("marks", marks), ("changes", changes)):
         total[f"shuffle.{name}.received.rows"] += len(rows)
         total[f"shuffle.{name}.received.words"] += int(rows.view("<u4").sum(dtype=np.uint64))
-    sent = joined(repeats, TWINS)
+    sent = joined(repeats, REPEATED)
     total["shuffle.repeated_spans.sent.rows"] = len(sent)
     total["shuffle.repeated_spans.sent.words"] = int(sent.view("<u4").sum(dtype=np.uint64))
     check_totals(total, SHUFFLES)

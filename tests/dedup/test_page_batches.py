@@ -401,7 +401,7 @@ def test_no_pages(batches: list[list[Row]]) -> None:
 @given(st.lists(st.integers(0, 5), max_size=30))
 def test_by_shard(numbers: list[int]) -> None:
     pages = table([page(100 - key) for key in range(len(numbers))])
-    parts = list(write.by_shard(pages, np.array(numbers, dtype=np.int64)))
+    parts = list(write._by_shard(pages, np.array(numbers, dtype=np.int64)))
     assert [number for number, _ in parts] == sorted(set(numbers))
     for number, rows in parts:
         (part,) = write.in_order([write.encode(pages, rows)])
@@ -411,9 +411,9 @@ def test_by_shard(numbers: list[int]) -> None:
 def test_folders() -> None:
     layout = Layout(("en", "de"), (1, 1))
     columns = {"language": ["de", "en", "en", "de"], "validation": [True, False, True, False]}
-    folders = write.folders_of(pa.table(columns), layout)
+    folders = write._folders_of(pa.table(columns), layout)
     assert (folders.dtype, folders.tolist()) == (np.uint32, [3, 0, 1, 2])
-    assert write.folders_of(pa.table(columns).slice(0, 0), layout).tolist() == []
+    assert write._folders_of(pa.table(columns).slice(0, 0), layout).tolist() == []
 
 
 # --- in the shard ----------------------------------------------------------------------------------------

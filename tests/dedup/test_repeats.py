@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from c4pipe.cli.main import main
-from c4pipe.dedup.occurrences import PLACE
-from c4pipe.dedup.removals import MOST, REPEAT, Repeat, SpanPlaces, most_repeated
-from c4pipe.dedup.shuffle import bucketed
+from c4pipe.dedup.removals import MOST, LocatedOccurrences, Repeat, most_repeated
+from c4pipe.dedup.shuffle import OCCURRENCE, REMOVED, bucketed
 from c4pipe.filters.duplicates import Rows
 from c4pipe.filters.spans import cut
 
@@ -31,7 +30,7 @@ def test_counts_are_exact(known: dict[int, tuple[str, int]], data: st.DataObject
     found: list[Repeat] = []
     rows = rows_of(known, spans, drops)
     for _, packed in bucketed(rows, 3):
-        found += most_repeated(np.frombuffer(packed, REPEAT))
+        found += most_repeated(np.frombuffer(packed, REMOVED))
     told = sorted(found, key=lambda each: (-each["times"], each["hash"]))[:MOST]
     times = Counter(spans[page][unit] for page, unit in drops)
     where: dict[int, set[str]] = defaultdict(set)
@@ -47,7 +46,7 @@ def test_counts_are_exact(known: dict[int, tuple[str, int]], data: st.DataObject
 
 
 def rows_of(known: dict[int, tuple[str, int]], spans: dict[int, list[int]], drops: Sequence[tuple[int, int]]) -> Rows:
-    removed = SpanPlaces(np.array(drops, PLACE))
+    removed = LocatedOccurrences(np.array(drops, OCCURRENCE))
     for file in range(4):
         keys = sorted(page for page, (_, of) in known.items() if of == file)
         keys.append(7) if 7 not in known else None  # a page that loses nothing
@@ -59,7 +58,7 @@ def rows_of(known: dict[int, tuple[str, int]], spans: dict[int, list[int]], drop
 
 def test_no_drops() -> None:
     assert len(rows_of({}, {}, [])) == 0
-    assert most_repeated(np.empty(0, REPEAT)) == []
+    assert most_repeated(np.empty(0, REMOVED)) == []
 
 
 def test_the_report_of_real_pages(web_data: Path, tmp_path: Path) -> None:

@@ -11,18 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from c4pipe.dedup import shuffle
-from c4pipe.dedup.occurrences import ASK, MARKS, PAGE, PLACE, TWINS, expand, marks_of, runs_of
+from c4pipe.dedup.occurrences import expand, marks_of, runs_of
+from c4pipe.dedup.removals import _units_by_page
 from c4pipe.dedup.shuffle import (
     BUCKET_BYTES,
     FEWEST_BITS,
+    MARK,
+    OCCURRENCE,
+    PAGE,
+    REPEATED,
+    REQUEST,
     bucket_bits,
     bucketed,
     by_number,
     group_size,
     span_rows,
-    spans_to_remove,
     totals,
     unpack,
+    with_fields,
 )
 from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW, Rows, find_repeats, find_stale_captures
 from c4pipe.runners.control_totals import Totals
@@ -156,7 +162,7 @@ def test_pieces_are_put_together_in_their_order(pieces: list[list[Row]]) -> None
 
 def test_rows_have_no_padding() -> None:
     assert (SPAN_ROW.itemsize, URL_ROW.itemsize) == (24, 32)
-    assert [each.itemsize for each in (TWINS, MARKS, ASK, PLACE, PAGE)] == [32, 20, 32, 12, 8]
+    assert [each.itemsize for each in (REPEATED, MARK, REQUEST, OCCURRENCE, PAGE)] == [32, 20, 32, 12, 8]
 
 
 @given(st.integers(0, 10**13), st.sampled_from([SPAN_ROW.itemsize, URL_ROW.itemsize]))
@@ -226,39 +232,39 @@ def test_group_size(files: int, rows: int, size: int) -> None:
 @given(st.lists(st.tuples(hashes, page_keys, small, units), max_size=40), st.integers(1, 4))
 def test_by_number(values: list[Row], size: int) -> None:
     rows = as_rows(values, SPAN_ROW)
-    parts = list(by_number(rows, rows["file"] // size, PLACE))
+    parts = list(by_number(with_fields(rows, OCCURRENCE), rows["file"] // size))
     assert [group for group, _ in parts] == sorted({file // size for _, _, file, _ in values})
     for group, places in parts:
-        assert places.dtype == PLACE
+        assert places.dtype == OCCURRENCE
         assert as_list(places) == [(page, unit) for _, page, of, unit in values if of // size == group]
     assert as_list(rows) == values, "the rows given were changed"
 
 
 @given(st.lists(st.tuples(page_keys, units), max_size=40))
-def test_spans_to_remove(values: list[Row]) -> None:
+def test_units_by_page(values: list[Row]) -> None:
     removals: dict[int, list[int]] = {}
     for page, unit in sorted(values):
         removals.setdefault(page, []).append(unit)
-    assert spans_to_remove(as_rows(values, PLACE)) == removals
+    assert _units_by_page(as_rows(values, OCCURRENCE)) == removals
 
 
 @given(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 30)), max_size=60), st.integers(0, 1))
 def test_runs(places: set[Row], keeper: int) -> None:
     """Runs hold each place once, and no run begins where another one ends."""
-    runs = marks_of(as_rows(list(places), PLACE), keeper)
+    runs = marks_of(as_rows(list(places), OCCURRENCE), keeper)
     assert as_list(expand(runs)) == [(page, unit, 1, keeper) for page, unit in sorted(places)]
     ends = {(page, unit + count) for page, unit, count, _ in as_list(runs)}
     assert ends.isdisjoint((page, unit) for page, unit, _, _ in as_list(runs))
 
 
-def test_runs_of_twins_follow_each_other_on_both_sides() -> None:
-    rows = as_rows([(1, 2, 1, 9, 5, 0), (1, 3, 1, 9, 6, 0), (1, 4, 1, 9, 8, 0), (1, 5, 1, 7, 9, 0)], TWINS)
+def test_runs_of_pairs_follow_each_other_on_both_sides() -> None:
+    rows = as_rows([(1, 2, 1, 9, 5, 0), (1, 3, 1, 9, 6, 0), (1, 4, 1, 9, 8, 0), (1, 5, 1, 7, 9, 0)], REPEATED)
     assert as_list(runs_of(rows)) == [(1, 2, 2, 9, 5, 0), (1, 4, 1, 9, 8, 0), (1, 5, 1, 7, 9, 0)]
     assert as_list(expand(runs_of(rows))) == as_list(rows)
 
 
 def test_nothing_repeated() -> None:
     nothing = unpack([], SPAN_ROW)
-    assert list(by_number(nothing, nothing["file"], PLACE)) == []
-    assert spans_to_remove(unpack([], PLACE)) == {}
-    assert len(marks_of(unpack([], PLACE), 1)) == 0
+    assert list(by_number(nothing, nothing["file"])) == []
+    assert _units_by_page(unpack([], OCCURRENCE)) == {}
+    assert len(marks_of(unpack([], OCCURRENCE), 1)) == 0

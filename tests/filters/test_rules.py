@@ -43,7 +43,7 @@ from c4pipe.clean.page_facts import PageFacts
 from c4pipe.clean.resources import RuleResources
 from c4pipe.dedup import occurrences, shuffle
 from c4pipe.dedup.removals import Removals
-from c4pipe.dedup.survivors import choose_keepers
+from c4pipe.dedup.survivors import choose_survivors
 from c4pipe.filters import body_lines, minhash, spans
 from c4pipe.filters.duplicates import URL_ROW, find_repeats, find_stale_captures
 from c4pipe.filters.language import Guess
@@ -57,6 +57,7 @@ from c4pipe.recipes.recipe import Recipe, Step, step
 from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.recipes.rule import Fact
 from c4pipe.recipes.rules import RULES
+from c4pipe.runners.graph import Graph
 from c4pipe.runners.local_flow import LocalFlow
 from c4pipe.wet.page import Page
 from tests.helpers.pages import LINES, PROSE, resources_of, unreadable
@@ -278,13 +279,15 @@ def spans_to_remove(recipe: Recipe, facts_by_key: dict[int, PageFacts]) -> tuple
     listed = pa.array([spans.span_hashes(each, span["size"]).tolist() for each in hashes], pa.list_(pa.uint64()))
     first, repeats = find_repeats(shuffle.span_rows(np.arange(len(keys), dtype=np.uint64), 0, listed))
     if span["size"] == 1:
-        removals = Removals(occurrences.marks_of(repeats, 0), np.empty(0, occurrences.PLACE), 1)
+        removals = Removals(occurrences.marks_of(repeats, 0), np.empty(0, shuffle.OCCURRENCE), 1)
     else:
-        twins = occurrences.twins_in_group(first, repeats, 0).tobytes()
+        repeated = occurrences.repeated_in_group(first, repeats, 0).tobytes()
+        graph = Graph()
+        marks, changes = choose_survivors(graph, [graph.given([(0, repeated)], "repeated_spans")], "", span["size"])
         with LocalFlow(1) as flow:
-            marks, changes, _ = choose_keepers(flow, [(0, twins)], "", span["size"])
-        blocks = ((block for _, block in each) for each in (marks, changes))
-        marked, changed = map(shuffle.unpack, blocks, (occurrences.MARKS, occurrences.PLACE))
+            first_marks, *changed_marks = graph.run(flow, [marks, *changes])
+        marked = shuffle.unpack((block for _, block in first_marks), shuffle.MARK)
+        changed = shuffle.unpack((block for each in changed_marks for _, block in each), shuffle.OCCURRENCE)
         removals = Removals(marked, changed, span["size"])
     gone, stay = ({keys[page]: units for page, units in each.items()} for each in (removals.spans, removals.kept))
     return gone, stay

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from c4pipe.errors import UsageError
-from c4pipe.objectives import objective
+from c4pipe.objectives import objective, packing
 from c4pipe.objectives.batches import Batches
 from c4pipe.objectives.objective import Objective
 from c4pipe.objectives.packing import Batch, Bin, Packer, batch_of
@@ -47,7 +47,7 @@ def part(examples: Features, start: int, end: int) -> Features:
 
 def pack(examples: Features, lengths: Mapping[str, int], open_bins: int = 4) -> list[Bin]:
     packer = Packer(lengths, open_bins)
-    return packer.add(examples) + packer.flush()
+    return packer.add(packing.examples_of(examples)) + packer.flush()
 
 
 def plain(bins: list[Bin]) -> list[list[dict[str, list[int]]]]:
@@ -77,12 +77,12 @@ def test_every_example_is_in_one_bin_that_has_room_for_it(pairs: list[tuple[int,
 def test_bins_are_the_same_however_examples_come_and_from_a_state(pairs: list[tuple[int, int]], cut: int) -> None:
     examples = examples_of(pairs)
     first = Packer(LENGTHS, 4)
-    bins = first.add(part(examples, 0, cut))
+    bins = first.add(packing.examples_of(part(examples, 0, cut)))
     state = json.loads(json.dumps(first.state()))
     second = Packer(LENGTHS, 4)
     second.restore(state)
     for packer in (first, second):
-        rest = packer.add(part(examples, cut, len(pairs))) + packer.flush()
+        rest = packer.add(packing.examples_of(part(examples, cut, len(pairs)))) + packer.flush()
         assert plain(bins + rest) == plain(pack(examples, LENGTHS))
 
 
@@ -110,22 +110,22 @@ def test_batches_hold_the_bins(pairs: list[tuple[int, int]]) -> None:
 def test_an_example_goes_where_it_leaves_the_least_room() -> None:
     made = Rows.of([[1] * 6, [2] * 8, [3] * 4, [4] * 2, [5] * 10])
     packer = Packer({"targets": 10}, 2)
-    closed = packer.add({"targets": made})
+    closed = packer.add(packing.examples_of({"targets": made}))
     assert [[int(example["targets"][0]) for example in bin] for bin in closed] == [[1, 3], [2, 4], [5]]
     assert packer.flush() == []
 
 
 def test_the_fullest_bin_is_closed_where_none_has_room() -> None:
     packer = Packer({"targets": 10}, 2)
-    assert packer.add({"targets": Rows.of([[1] * 6, [2] * 7])}) == []
-    (closed,) = packer.add({"targets": Rows.of([[3] * 5])})
+    assert packer.add(packing.examples_of({"targets": Rows.of([[1] * 6, [2] * 7])})) == []
+    (closed,) = packer.add(packing.examples_of({"targets": Rows.of([[3] * 5])}))
     assert [row["targets"].tolist() for row in closed] == [[2] * 7]
     assert closed[0]["targets"].base is None  # no view, which would hold all that was given with it
 
 
 def test_an_example_that_is_too_long_is_refused() -> None:
     with pytest.raises(UsageError, match=r"has \{'inputs': 3, 'targets': 6\} tokens, and a bin has room for"):
-        Packer(LENGTHS).add(examples_of([(1, 1), (3, 6)]))
+        Packer(LENGTHS).add(packing.examples_of(examples_of([(1, 1), (3, 6)])))
 
 
 def test_arrays_are_those_of_seqio() -> None:
