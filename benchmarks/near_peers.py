@@ -92,7 +92,7 @@ def made_pages(number: int, words: int) -> Iterator[str]:
 def make(folder: Path, number: int, words: int) -> list[str]:
     """Writes the pages as WET files and as JSON Lines, and returns the paths of the WET files."""
     from c4pipe.wet.page import Page
-    from c4pipe.wet.writer import write_wet
+    from tests.helpers.wet_writer import write_wet
 
     folder.mkdir()
     texts = list(made_pages(number, words))

@@ -19,11 +19,12 @@ from measuring import Scale, folder_bytes, watch
 
 from c4pipe.clean.work_file import KeptPage, WorkWriter, work_schema
 from c4pipe.filters import minhash
+from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.recipes.presets import RECIPES
-from c4pipe.recipes.recipe import Recipe, step
+from c4pipe.recipes.recipe import Recipe
 
 WITHOUT = RECIPES["unfiltered"].without("language")
-WITH = replace(WITHOUT, name="near").adding("corpus", step("near_duplicate"))
+WITH = replace(WITHOUT, name="near").adding("corpus", NearDuplicate())
 BANDS, NUMBERS = 14, 112
 ORIGINALS = 50_000
 """The number of pages that have copies."""

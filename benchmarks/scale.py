@@ -22,7 +22,7 @@ from c4pipe.clean.work_file import KeptPage, WorkWriter
 from c4pipe.filters.spans import U64
 from c4pipe.recipes.presets import C4
 
-RECIPE = replace(C4.with_languages(["en"]), final=tuple(step for step in C4.final if step.rule != "language"))
+RECIPE = replace(C4.with_languages(["en"]), final=tuple(rule for rule in C4.final if rule.name != "language"))
 """The texts are in no language: edited pages are not judged again."""
 
 UNITS = 50

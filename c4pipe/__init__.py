@@ -12,7 +12,10 @@ train_vocabulary   a SentencePiece vocabulary from corpora and other text
 write_token_files  the token ids of a corpus, for Megatron-LM and other trainers
 Recipe             the rules of a corpus, with their parameters and their order
 
-Types of their values: Corpus, FileOverlap, LineVerdict, Match, Overlap, PageVerdict, ProgressEvent, RuleVerdict.
+PageRule           a rule on pages of your own; LineRule, a rule on lines; Between, the limits of a number
+
+Types of their values: CheckedPage, Corpus, FileOverlap, LineVerdict, Match, Overlap, PageVerdict, ProgressEvent and
+RuleVerdict.
 
 Each name is imported when it is first used: `import c4pipe` alone imports the errors only.
 """
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from c4pipe.clean.text_cleaner import Cleaner
     from c4pipe.clean.verdicts import LineVerdict, PageVerdict, RuleVerdict
     from c4pipe.corpus.opened import Corpus, open_corpus
+    from c4pipe.filters.checked_page import CheckedPage
+    from c4pipe.filters.rule import Between, LineRule, PageRule
     from c4pipe.inspect.overlap import FileOverlap, Match, Overlap, find_overlap
     from c4pipe.jobs.api import build_corpus, clean_files, dedup_files, explain_text, import_text
     from c4pipe.recipes.recipe import Recipe
@@ -36,15 +41,19 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Between",
     "C4pipeError",
+    "CheckedPage",
     "Cleaner",
     "Corpus",
     "FileOverlap",
     "JobWritten",
+    "LineRule",
     "LineVerdict",
     "LostDataError",
     "Match",
     "Overlap",
+    "PageRule",
     "PageVerdict",
     "ProgressEvent",
     "Recipe",
@@ -63,12 +72,16 @@ __all__ = [
 ]
 
 _MODULES = {
+    "Between": "c4pipe.filters.rule",
+    "CheckedPage": "c4pipe.filters.checked_page",
     "Cleaner": "c4pipe.clean.text_cleaner",
     "Corpus": "c4pipe.corpus.opened",
     "FileOverlap": "c4pipe.inspect.overlap",
+    "LineRule": "c4pipe.filters.rule",
     "LineVerdict": "c4pipe.clean.verdicts",
     "Match": "c4pipe.inspect.overlap",
     "Overlap": "c4pipe.inspect.overlap",
+    "PageRule": "c4pipe.filters.rule",
     "PageVerdict": "c4pipe.clean.verdicts",
     "ProgressEvent": "c4pipe.runners.events",
     "Recipe": "c4pipe.recipes.recipe",

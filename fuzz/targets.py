@@ -13,18 +13,19 @@ from itertools import pairwise
 from pathlib import Path
 from unittest.mock import patch
 
-from c4pipe.clean.evaluator import RecipeEvaluator
+from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.file_cleaner import count_page
-from c4pipe.clean.resources import RuleResources
+from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.english_words import english_words
+from c4pipe.filters.lines import NoTerminalPunctuation
+from c4pipe.filters.lists import Lists
 from c4pipe.filters.page_text import PUNCTUATION, count_words
+from c4pipe.filters.pinned_lists import load_bad_words
 from c4pipe.filters.spans import cut, span_hashes, unit_hashes
 from c4pipe.filters.urls import is_validation, url_key, url_md5
 from c4pipe.native import text_kernel
-from c4pipe.recipes.pinned_lists import load_bad_words
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.wet import gzip_members, records
 from c4pipe.wet.damage import DAMAGE, Damage
 from c4pipe.wet.page import Page
@@ -108,14 +109,14 @@ def _check_page(page: Page, name: str, evaluator: RecipeEvaluator) -> None:
     recipe = {"c4": C4, "tfds": TFDS}[name]
     verdict, facts = evaluator.clean(page)
     counts: Counter[str] = Counter()
-    count_page(page, verdict, facts, counts)
+    count_page(facts, verdict, evaluator.line_counters, counts)
     dropped = sum(number for key, number in counts.items() if key.startswith("pages.dropped."))
     assert counts["pages.read"] == dropped + counts["pages.cleaned"] == 1
     lines = sum(number for key, number in counts.items() if key.startswith("lines.dropped."))
     assert counts["lines.read"] == lines + counts["lines.left"]
     assert min(counts.values()) >= 0
     url_key(facts.normalised_url), is_validation(facts.normalised_url, 1000), url_md5(page.url)
-    assert verdict.reason is None or recipe.find(verdict.reason) or verdict.reason == "empty"
+    assert verdict.reason is None or recipe.has(verdict.reason) or verdict.reason == "empty"
     if verdict.reason:
         return
     assert verdict.readable
@@ -126,7 +127,7 @@ def _check_page(page: Page, name: str, evaluator: RecipeEvaluator) -> None:
     assert starts[0] == 0
     assert "".join(units) == facts.text
     assert all(units)
-    span = recipe.parameters("repeated_span")
+    span = recipe.parameters(RepeatedSpan)
     hashes = unit_hashes(units, span["whitespace"])
     assert len(span_hashes(hashes, span["size"])) == max(0, len(units) - span["size"] + 1)
     assert verdict.final == evaluator.finish(page.url, facts.text, len(units))[0]
@@ -137,7 +138,7 @@ def _check_page(page: Page, name: str, evaluator: RecipeEvaluator) -> None:
 def _check_kept(lines: list[str], text: str, recipe: Recipe) -> None:
     assert text.strip()
     text.encode()
-    marks = recipe.parameters("no_terminal_punctuation")
+    marks = recipe.parameters(NoTerminalPunctuation)
     for line in lines:
         assert line.endswith(tuple(marks["endings"]))
         assert not line.endswith(tuple(marks["excluded_endings"]))
@@ -153,7 +154,7 @@ _loaded: dict[str, RecipeEvaluator] = {}
 def _evaluators() -> Mapping[str, RecipeEvaluator]:
     if not _loaded:
         lists = Lists(bad_words={"en": load_bad_words(SAMPLES / "lists", "en")})
-        _loaded.update({recipe.name: RecipeEvaluator(recipe, RuleResources(recipe, lists)) for recipe in (C4, TFDS)})
+        _loaded.update({recipe.name: RecipeEvaluator(recipe, lists) for recipe in (C4, TFDS)})
     return _loaded
 
 

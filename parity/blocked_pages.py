@@ -7,8 +7,9 @@ from pathlib import Path
 import tldextract
 
 from c4pipe.filters.domains import host_of
+from c4pipe.filters.lists import BLOCKED_FOLDER
+from c4pipe.filters.url_rules import PUBLIC_SUFFIXES
 from c4pipe.filters.url_words import word_form
-from c4pipe.recipes.blocked_lists import FOLDER, PUBLIC_SUFFIXES
 
 NAMES = ("domains", "urls", "banned_words", "soft_banned_words", "banned_subwords")
 
@@ -34,7 +35,7 @@ _ODD = {
 def write_lists(folder: Path, urls: Sequence[str], seed: int = 0) -> Path:
     """Writes lists into a lists folder, each made of parts of some of the URLs, and returns the folder with them."""
     chance = random.Random(seed)
-    blocked = folder / FOLDER
+    blocked = folder / BLOCKED_FOLDER
     blocked.mkdir()
     snapshot = Path(tldextract.__file__).with_name(".tld_set_snapshot")
     (blocked / PUBLIC_SUFFIXES).write_bytes(snapshot.read_bytes())

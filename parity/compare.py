@@ -23,11 +23,11 @@ from typing import NamedTuple
 
 import pyarrow.parquet as pq
 
+from c4pipe.filters.pinned_lists import PINNED, REALNEWS
 from c4pipe.filters.urls import capture_hash, normalise_url
-from c4pipe.recipes.pinned_lists import PINNED, REALNEWS
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
-from c4pipe.wet.writer import write_wet
+from tests.helpers.wet_writer import write_wet
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # for the makers of hostile URLs, which the tests share

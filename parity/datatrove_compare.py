@@ -29,12 +29,11 @@ import made_crawl
 import measuring
 import quality_pages
 
-from c4pipe.clean.evaluator import RecipeEvaluator
-from c4pipe.clean.resources import RuleResources
-from c4pipe.recipes.blocked_lists import FOLDER
-from c4pipe.recipes.pinned_lists import DOLMA_ENGLISH, bad_words_file, show
+from c4pipe.clean.evaluate import RecipeEvaluator
+from c4pipe.filters.lists import BLOCKED_FOLDER
+from c4pipe.filters.pinned_lists import DOLMA_ENGLISH, bad_words_file, show
+from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import find_recipe
-from c4pipe.recipes.recipe_lists import gather_lists
 from c4pipe.wet.page import Page
 
 MADE = 1500  # pages for the quality rules
@@ -125,7 +124,7 @@ def all_pages(data: Path, listed: Sequence[str]) -> Iterator[Page]:
 def ours(recipe: str, given: Sequence[Page], lists: Path) -> list[Decision]:
     """Returns what c4pipe decides about each page by itself."""
     chosen = find_recipe(str(ROOT / FINEWEB_URLS) if recipe == "fineweb_urls" else recipe)
-    evaluator = RecipeEvaluator(chosen, RuleResources(chosen, gather_lists(chosen, lists, ())))
+    evaluator = RecipeEvaluator(chosen, gather_lists(chosen, lists, ()))
     decisions = []
     for page in given:
         verdict, facts = evaluator.clean(page)
@@ -140,7 +139,7 @@ def theirs(recipe: str, python: Path, given: Path, lists: Path, folder: Path) ->
     script = Path(__file__).with_name(f"{peer}_reference.py")
     arguments: list[str | Path] = [given, out]
     if peer == "datatrove":
-        arguments = [recipe, *arguments, lists / str(bad_words_file("en")), lists / FOLDER]
+        arguments = [recipe, *arguments, lists / str(bad_words_file("en")), lists / BLOCKED_FOLDER]
     command = [python, script, *arguments]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
     if done.returncode:

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 import c4pipe
 from c4pipe.filters.urls import normalise_url, url_key
 from c4pipe.wet.page import Page
-from c4pipe.wet.writer import write_wet
+from tests.helpers.wet_writer import write_wet
 
 RECIPE = 'base = "unfiltered"\noff = ["language"]\non = ["near_duplicate"]\nmin_similarity = {}\n'
 SHARES = (0.0, 0.005, 0.01, 0.02, 0.03, 0.05)  # of the words of a copy that are replaced

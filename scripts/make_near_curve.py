@@ -5,6 +5,7 @@ python scripts/make_near_curve.py
 
 from pathlib import Path
 
+from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.recipes.presets import RECIPES
 
 PLOT = Path(__file__).parents[1] / "docs" / "near_duplicates.svg"
@@ -48,7 +49,7 @@ def curve(bands: int, rows: int, least: float) -> str:
 
 def plot() -> str:
     """Returns the plot for the recipe `fineweb`."""
-    near = RECIPES["fineweb"].parameters("near_duplicate")
+    near = RECIPES["fineweb"].parameters(NearDuplicate)
     return curve(near["bands"], near["rows"], near["min_similarity"])
 
 

@@ -12,10 +12,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from c4pipe.filters.rule import choices, parameter_text  # noqa: E402 - also in a clone that is not installed
+from c4pipe.filters.rules import RULES  # noqa: E402
 from c4pipe.recipes.presets import RECIPES  # noqa: E402
 from c4pipe.recipes.recipe import STAGES  # noqa: E402
-from c4pipe.recipes.rules import RULES  # noqa: E402
-from c4pipe.recipes.wording import parameter_text  # noqa: E402 - also in a clone that is not installed
 
 PAGE = ROOT / "docs" / "rules.md"
 SECTION = re.compile(r"(^### `(\w+)`\n\n)((?:- .*\n(?:  .*\n)*)*)", re.MULTILINE)
@@ -29,29 +29,30 @@ def rules_page(page: str) -> str:
 
 
 def _items(name: str, before: str) -> Iterator[str]:
-    rule = RULES[name]
-    yield "Does: " + rule.does.format(**{each: parameter_text(value) for each, value in rule.parameters.items()})
+    kind = RULES[name]
+    rule = kind()
+    yield "Does: " + rule.sentence
     yield "Parameters: " + ("; ".join(_parameter(name, each) for each in rule.parameters) or "none")
-    if rule.choices:
-        yield "Allowed: " + "; ".join(f"`{each}`: {worded(values)}" for each, values in rule.choices.items())
+    if allowed := {each: values for each in rule.parameters if (values := choices(kind, each))}:
+        yield "Allowed: " + "; ".join(f"`{each}`: {worded(values)}" for each, values in allowed.items())
     yield f"Recipes: {_recipes(name)}"
     yield f"Source: {rule.source}"
-    # the function of the rule, and behind it what was written by hand: others that take part
+    # the class of the rule, and behind it what was written by hand: others that take part
     others = re.findall(r"`([^`]+)`", before.partition("- Code: ")[2])[1:]
-    names = [f"{rule.function.__module__}.{rule.function.__qualname__}", *others]
+    names = [f"{kind.__module__}.{kind.__qualname__}", *others]
     yield "Code: " + _quoted(names)
 
 
 def _parameter(name: str, parameter: str) -> str:
     """A parameter with its value in `c4`, and that in `tfds` where it differs."""
-    value = RULES[name].parameters[parameter]
-    in_tfds = RECIPES["tfds"].parameters(name).get(parameter, value)
+    value = RULES[name]().parameters[parameter]
+    in_tfds = RECIPES["tfds"].parameters(RULES[name]).get(parameter, value)
     return f"`{parameter}` = {worded(value)}" + (f" (`tfds`: {worded(in_tfds)})" if in_tfds != value else "")
 
 
 def _recipes(name: str) -> str:
     """The recipes that have a rule; those that have it not, where they are fewer."""
-    without = [recipe.name for recipe in RECIPES.values() if recipe.find(name) is None]
+    without = [recipe.name for recipe in RECIPES.values() if not recipe.has(name)]
     having = [recipe for recipe in RECIPES if recipe not in without]
     if len(without) < len(having):
         return " but ".join(["all", *([_quoted(without)] if without else [])])
@@ -76,8 +77,8 @@ def _stage_rows() -> Iterator[str]:
 
 
 def _rules_of(recipe: str, stage: str) -> str:
-    steps: Any = getattr(RECIPES[recipe], stage)
-    return _quoted([step.rule for step in steps]) or "none"
+    rules: Any = getattr(RECIPES[recipe], stage)
+    return _quoted([rule.name for rule in rules]) or "none"
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from c4pipe.wet.writer import GZIP_HEADER, gzip_member, page_record, warcinfo_record
+from tests.helpers.wet_writer import GZIP_HEADER, gzip_member, page_record, warcinfo_record
 
 SAMPLES = Path(__file__).resolve().parent.parent / "samples"
 CRAWL = "SAMPLE-20300101000000"

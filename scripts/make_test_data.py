@@ -27,8 +27,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # for a script beside this one
 
-from c4pipe.wet.writer import gzip_member, page_record, warcinfo_record  # noqa: E402
 from scripts.make_samples import PAGE_MARK, unpack  # noqa: E402
+from tests.helpers.wet_writer import gzip_member, page_record, warcinfo_record  # noqa: E402
 
 DATA = ROOT / "tests" / "data"
 ONE_MEMBER = "wet/TEST-2016-50.one-member.warc.wet.gz"

@@ -8,12 +8,10 @@ import gcld3
 import pytest
 from hypothesis import settings
 
-from c4pipe.clean.resources import RuleResources
 from c4pipe.cli import main
 from c4pipe.corpus import writer
-from c4pipe.recipes.pinned_lists import DOLMA_ENGLISH, load_bad_words
-from c4pipe.recipes.presets import C4, TFDS
-from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.filters.lists import Lists
+from c4pipe.filters.pinned_lists import DOLMA_ENGLISH, load_bad_words
 from tests.helpers import web_data as web_data_folders
 from tests.helpers.s3 import moto_server
 
@@ -72,18 +70,6 @@ def sample_lists() -> Lists:
     """The five made-up bad words of the sample crawl, for English."""
     folder = ROOT / "samples" / "lists"
     return Lists(bad_words={"en": load_bad_words(folder, "en")}, bad_tokens=load_bad_words(folder, DOLMA_ENGLISH))
-
-
-@pytest.fixture(scope="session")
-def c4_tools(sample_lists: Lists) -> RuleResources:
-    """The tools of the recipe `c4`, English only, with the bad words of the sample crawl."""
-    return RuleResources(C4, sample_lists)
-
-
-@pytest.fixture(scope="session")
-def tfds_tools(sample_lists: Lists) -> RuleResources:
-    """The tools of the recipe `tfds`, with the bad words of the sample crawl."""
-    return RuleResources(TFDS, sample_lists)
 
 
 @pytest.fixture(scope="session")

@@ -13,8 +13,9 @@ from c4pipe.beam.read_pages import ReadPages
 from c4pipe.beam.remove_repeated_spans import RemoveRepeatedSpans
 from c4pipe.beam.stage_reports import PageTransform
 from c4pipe.beam.write_corpus import WriteCorpus
+from c4pipe.filters.whole_page import Incomplete
 from c4pipe.recipes.choose import choose_recipe
-from c4pipe.wet.html_text import choose_extraction
+from c4pipe.wet.extraction import choose_extraction
 
 
 class BuildCorpus(PageTransform):
@@ -76,7 +77,7 @@ class BuildCorpus(PageTransform):
         given: dict[str, Any] = {"lists": lists, "links": links, "language_model": language_model}
         self._read = ReadPages(patterns, files=files, input_kind=input_kind, extract=extract)
         self._clean = CleanPages(chosen, **given)
-        timestamps = chosen.parameters("incomplete").get("timestamps", "WARC dates")
+        timestamps = chosen.need(Incomplete).timestamps
         self._newest = KeepNewest(scheme, timestamps=timestamps, buckets=buckets)
         self._spans = RemoveRepeatedSpans.by_recipe(chosen, buckets=buckets, **given)
         self._write = WriteCorpus(os.fspath(path), formats, shards=shards, recipe=chosen, **given)

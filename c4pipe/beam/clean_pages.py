@@ -11,6 +11,7 @@ from c4pipe.beam.page_schema import CleanedPages, DroppedPage, Page, capture_of
 from c4pipe.beam.read_pages import ReadPages
 from c4pipe.beam.stage_reports import CountingFn, PageTransform, upstream
 from c4pipe.clean import file_cleaner, text_cleaner
+from c4pipe.filters.language import Language
 from c4pipe.runners.control_totals import REPORT, Report
 
 _INPUT_COUNTS = ("pages.read", "bytes.read")
@@ -99,19 +100,19 @@ class _CleanPage(CountingFn):
         recipe = self._rules.recipe
         before = replace(recipe, final=())
         self._evaluator = self._rules.evaluator(before)
-        self._has_language = before.find("language") is not None
+        self._has_language = before.find(Language) is not None
 
     def process(self, element: Page) -> Iterator[Any]:
         page = text_cleaner.page_of_text(element.text, element.url, element.timestamp)
-        verdict, facts = self._evaluator.clean(page)
-        file_cleaner.count_page(page, verdict, facts, self._counts)
+        verdict, checked = self._evaluator.clean(page)
+        file_cleaner.count_page(checked, verdict, self._evaluator.line_counters, self._counts)
         if verdict.reason:
             dropped = DroppedPage(element, verdict.reason, verdict.stage or "")
             yield beam.pvalue.TaggedOutput("dropped", dropped)
             return
-        guess = facts.guess if self._has_language else None
+        guess = checked.guess if self._has_language else None
         yield element._replace(
-            text=facts.text,
+            text=checked.text,
             capture=capture_of(element),
             language=guess.language if guess else None,
             language_probability=round(guess.probability, 6) if guess else None,

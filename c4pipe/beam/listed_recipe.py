@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from c4pipe.clean.evaluator import RecipeEvaluator
-from c4pipe.clean.resources import RuleResources
-from c4pipe.recipes import pinned_lists, recipe_lists
-from c4pipe.recipes.choose import choose_recipe
+from c4pipe.clean.evaluate import RecipeEvaluator
+from c4pipe.filters import pinned_lists
+from c4pipe.filters.lists import Lists
+from c4pipe.recipes.choose import choose_recipe, gather_lists
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.recipe_lists import Lists
 
 PathArgument = str | os.PathLike[str]
 RecipeArgument = PathArgument | Recipe
@@ -53,7 +52,7 @@ class ListedRecipe:
         chosen = choose_recipe(recipe, languages, language_model)
         folder = pinned_lists.lists_dir(None if lists is None else Path(lists))
         paths = [Path(each) for each in links]
-        return cls(chosen, recipe_lists.gather_lists(chosen, folder, paths, language_model))
+        return cls(chosen, gather_lists(chosen, folder, paths, language_model))
 
     @property
     def fingerprint(self) -> str:
@@ -62,7 +61,7 @@ class ListedRecipe:
 
     def evaluator(self, recipe: Recipe | None = None) -> RecipeEvaluator:
         """Returns an evaluator with the resources of this recipe. It applies the rules of `recipe`, if given."""
-        return RecipeEvaluator(recipe or self.recipe, RuleResources(self.recipe, self.lists))
+        return RecipeEvaluator(recipe or self.recipe, self.lists)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (self.recipe.to_json(), self.lists)

@@ -16,10 +16,9 @@ from c4pipe.io.streams import InputOpener
 from c4pipe.jobs.options import CRAWL_KINDS, check_input_kind
 from c4pipe.runners.control_totals import REPORT, Report
 from c4pipe.wet.damage import Damage
-from c4pipe.wet.html_text import choose_extraction
+from c4pipe.wet.extraction import choose_extraction
 from c4pipe.wet.inputs import InputFile, Selection, find_inputs, parse_slice
-from c4pipe.wet.page_reader import page_reader
-from c4pipe.wet.warc_pages import SkippedRecord
+from c4pipe.wet.warc import SkippedRecord, page_reader
 
 
 class ReadPages(PageTransform):

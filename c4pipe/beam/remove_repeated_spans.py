@@ -13,8 +13,7 @@ from c4pipe.beam.clean_pages import recipe_display
 from c4pipe.beam.listed_recipe import ListedRecipe, PathArgument, RecipeArgument
 from c4pipe.beam.page_schema import Page, bucket_bits
 from c4pipe.beam.stage_reports import KEPT, SPAN_PAGES, CheckTotals, PageFlow, PageTransform, check_batch
-from c4pipe.clean import file_cleaner, page_facts, text_cleaner
-from c4pipe.clean.resources import RuleResources
+from c4pipe.clean import file_cleaner, text_cleaner
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.finish import CountRepeats, GroupFinisher, PageFinisher
 from c4pipe.dedup.occurrences import FindRepeats
@@ -22,11 +21,14 @@ from c4pipe.dedup.shuffle import CHANGES, MARKS, REMOVED_SPANS, SPANS, Sent
 from c4pipe.dedup.step import Made, Received, RowStep, moves_survivors
 from c4pipe.dedup.survivors import choose_survivors
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.filters.checked_page import CheckedPage
+from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.language import Guess
+from c4pipe.filters.lists import Lists
+from c4pipe.filters.rule import choices
+from c4pipe.filters.rule_tools import RuleTools
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.recipe_lists import Lists
-from c4pipe.recipes.rules import RULES
 from c4pipe.runners.control_totals import REPORT
 from c4pipe.runners.graph import Graph
 
@@ -65,7 +67,7 @@ class RemoveRepeatedSpans(PageTransform):
             buckets: the number of buckets of each shuffle, a power of two: more for more than 10 billion spans.
         """
         super().__init__()
-        units = RULES["repeated_span"].choices["unit"]
+        units = choices(RepeatedSpan, "unit")
         if size < 1 or unit not in units:
             raise UsageError(f"size={size}, unit={unit!r}: give a size of at least 1, and one of {', '.join(units)}")
         self._rules = ListedRecipe(_only_spans(size, unit), Lists())
@@ -98,7 +100,7 @@ class RemoveRepeatedSpans(PageTransform):
     def expand(self, pages: beam.PCollection) -> beam.PCollection:
         """Finds and removes repeated spans. Raises UsageError for pages that are unbounded or windowed."""
         check_batch(pages, self)
-        span, flow, graph = self._rules.recipe.parameters("repeated_span"), PageFlow(pages.pipeline), Graph()
+        span, flow, graph = self._rules.recipe.parameters(RepeatedSpan), PageFlow(pages.pipeline), Graph()
         moves = moves_survivors(span)
         sent = flow.map_pages("Send pages", pages, SendSpans(self._rules, self._bits))
         spans = graph.given(sent["spans"], "spans")
@@ -118,7 +120,7 @@ class RemoveRepeatedSpans(PageTransform):
     def display_data(self) -> dict[str, Any]:
         """Returns what a span is, the recipe, and the number of buckets."""
         shown = beam.transforms.display.DisplayDataItem
-        span = self._rules.recipe.parameters("repeated_span")
+        span = self._rules.recipe.parameters(RepeatedSpan)
         return {
             **recipe_display(self._rules),
             "size": shown(span.get("size"), label="Units in a span").drop_if_none(),
@@ -132,7 +134,7 @@ def _only_spans(size: int, unit: str) -> Recipe:
     description = f"one of each span of {size} {unit}s"
     none: dict[str, Any] = dict.fromkeys(("readable", "crawled", "lines", "cleaned", "final"), ())
     base = replace(RECIPES["c4"], name="repeated spans", description=description, **none)
-    return base.change("repeated_span", size=size, unit=unit)
+    return base.change(RepeatedSpan.name, size=size, unit=unit)
 
 
 _COUNTED_LATER = ("pages.kept", "bytes.kept", "pages.validation")
@@ -153,10 +155,9 @@ class SendSpans(RowStep):
         """Prepares the resources of the recipe; each is loaded when it is first used."""
         super().setup()
         recipe = self._rules.recipe
-        self._resources = RuleResources(recipe, self._rules.lists)
+        self._tools = RuleTools(list(recipe.rules()), self._rules.lists)
         self._keeper = file_cleaner.PageKeeper(recipe)
-        by_model = recipe.parameters("few_sentences").get("model") != "nltk english"
-        self._needs_language = by_model and recipe.parameters("repeated_span").get("unit") == "sentence"
+        self._needs_language = self._tools.sentence_model != "nltk english" and self._tools.unit == "sentence"
 
     def run(self, received: Received) -> Iterator[Made]:
         """Sends a batch."""
@@ -172,12 +173,12 @@ class SendSpans(RowStep):
         """Returns a page with its language, and what is known of its spans."""
         page = text_cleaner.page_of_text(element.text, element.url, element.timestamp)
         lines = page.body.split("\n") if page.body else []
-        facts = page_facts.PageFacts(page, self._resources, lines)
+        checked = CheckedPage(page, self._tools, lines)
         if element.language is not None:
-            facts.guess = Guess(element.language, element.language_probability or 0.0)
+            checked.guess = Guess(element.language, element.language_probability or 0.0)
         elif not self._needs_language:
-            facts.guess = None
-        kept = self._keeper.keep(facts, None)
+            checked.guess = None
+        kept = self._keeper.keep(checked, None)
         return element._replace(text=kept.text, language=kept.language), kept
 
 
@@ -210,7 +211,7 @@ class FinishPages(RowStep):
 
     def run(self, received: Received) -> Iterator[Made]:
         """Finishes the pages of a bucket, a block at a time."""
-        span = self._rules.recipe.parameters("repeated_span")
+        span = self._rules.recipe.parameters(RepeatedSpan)
         group = GroupFinisher(self._finisher, span, received.rows(MARKS), received.rows(CHANGES))
         keys: list[Any] = []
         for packed in received.streams(SPAN_PAGES):

@@ -31,13 +31,14 @@ from c4pipe.corpus.writer import FORMATS, parse_formats, shard_name
 from c4pipe.dedup import publish, publishers, write
 from c4pipe.dedup.step import Made, Received, RowStep
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
+from c4pipe.filters.corpus_rules import Validation
 from c4pipe.filters.language import UNKNOWN
+from c4pipe.filters.lists import Lists
 from c4pipe.filters.urls import is_validation, normalise_url, page_key
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.jobs import dedup
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.runners import control_totals
 from c4pipe.runners.control_totals import REPORT, Report, add_reports
 
@@ -220,7 +221,7 @@ class PackPages(RowStep):
         super().setup()
         recipe = self._rules.recipe
         self._scheme, self._by_md5 = recipe.page_keys
-        self._one_in: int = recipe.parameters("validation").get("one_in", 0)
+        self._one_in: int = recipe.parameters(Validation).get("one_in", 0)
 
     def run(self, received: Received) -> Iterator[Made]:
         """Packs a batch, and counts its pages."""

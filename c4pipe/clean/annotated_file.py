@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,7 @@ class AnnotatedHeader:
         c4pipe: the release of c4pipe that applied the rules.
         rows: the number of pages.
         damage: the counters of damage and of skipped records in the file, by name.
-        crawl: the crawl that the WET file names (`wet.crawl_name`); "" where it names none.
+        crawl: the crawl that the WET file names (`wet.records.crawl_name`); "" where it names none.
     """
 
     source: FileName
@@ -136,23 +136,6 @@ def read_annotated_header(path: StoragePath) -> AnnotatedHeader:
     Raises UsageError where the file can't be read or is of another version, DamagedFileError where it is no annotated
     file, or was changed since it was written.
     """
-    return _open(path)[1]
-
-
-def annotated_rows(path: StoragePath, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yields the pages of an annotated file, in their order. Raises as `read_annotated_header`."""
-    file, header = _open(path)
-    rows = 0
-    for group in range(file.num_row_groups):
-        with _reading(path, "is damaged"):
-            table = file.read_row_group(group, columns=list(columns)).to_pylist()
-        rows += len(table)
-        yield from table
-    if rows != header.rows:
-        raise _damaged(f"{path} is damaged: it has {rows:,} pages instead of {header.rows:,}")
-
-
-def _open(path: StoragePath) -> tuple[pq.ParquetFile, AnnotatedHeader]:
     with _reading(path, "can't be read as an annotated file"):
         file, is_signed = open_parquet(path)
         metadata = file.metadata.metadata or {}
@@ -170,7 +153,7 @@ def _open(path: StoragePath) -> tuple[pq.ParquetFile, AnnotatedHeader]:
         check_fingerprint(values)
         if not file.schema_arrow.equals(annotated_schema(header.recipe, header.language_labels)):
             raise ValueError("its columns are not those of its header")
-    return file, header
+    return header
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ from c4pipe.clean.annotated_file import AnnotatedHeader, read_annotated_header
 from c4pipe.clean.annotation_columns import annotated_schema
 from c4pipe.clean.missing import Missing
 from c4pipe.errors import UsageError
+from c4pipe.filters.language import Language
 from c4pipe.io.checked_json import read_checked_json, write_checked_json
 from c4pipe.io.paths import StoragePath, list_names, storage_path
 from c4pipe.io.records import FileName, choice
@@ -74,7 +75,7 @@ def check_annotated(annotate: Annotate, recipe: Recipe, fingerprint: str) -> Non
     folder = storage_path(annotate.folder)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"--annotate {folder} is a file: give a folder")
-    if annotate.labels and not recipe.find("language"):
+    if annotate.labels and not recipe.find(Language):
         raise UsageError(f"--language-labels needs the rule language, which recipe {recipe.name} has not: leave it out")
     manifest = read_manifest(folder)
     if manifest is None:

@@ -1,14 +1,10 @@
 """The columns of annotated files: a page as it was crawled, and what each rule of a recipe decides about it."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
 import pyarrow as pa
 
-from c4pipe.clean.operations import operations_of
-from c4pipe.clean.page_facts import PageFacts
-from c4pipe.recipes.recipe import Recipe, Step
-from c4pipe.recipes.rule import Fact
+from c4pipe.clean.evaluate import operations_of
+from c4pipe.filters.rule import PageRule
+from c4pipe.recipes.recipe import Recipe
 
 PAGE_FIELDS = (
     pa.field("url", pa.string(), nullable=False),
@@ -29,40 +25,7 @@ LABELS_FIELD = pa.field(
 )
 """The most probable languages, where they are asked for."""
 
-_MEASURED = pa.float64()
-_COUNTED = pa.int64()
-
-_NUMBERS: Mapping[Fact, tuple[pa.DataType, Callable[[Step, Any, PageFacts], float]]] = {
-    Fact.PAGE_TEXT: (_MEASURED, lambda step, value, facts: value),
-    Fact.LENGTH: (_COUNTED, lambda step, value, facts: value),
-    Fact.SENTENCE_COUNT: (_COUNTED, lambda step, value, facts: facts.all_sentences),
-    Fact.SENTENCES_LEFT: (_COUNTED, lambda step, value, facts: facts.all_sentences_left),
-    Fact.SOFT_BANNED_URL_WORDS: (_COUNTED, lambda step, value, facts: len(value)),
-}
-"""The facts that are a number, or have one: its type, and its value from the rule, what the rule is given, and the
-page. Where a rule stops to count at its limit, the number is the whole one."""
-
-
-def _long_lines(step: Step, value: Any, facts: PageFacts) -> int:
-    return sum(len(line) >= step.parameters["min_characters"] for line in value)
-
-
-def _number_reader(step: Step) -> tuple[pa.DataType, Callable[[Step, Any, PageFacts], float]] | None:
-    if "min_characters" in step.parameters:
-        return _COUNTED, _long_lines
-    return _NUMBERS.get(step.definition.fact) if step.definition.fact else None
-
-
-def number_of(step: Step, value: Any, facts: PageFacts) -> float | None:
-    """Returns the number that a page rule looks at; None for a rule without one.
-
-    Args:
-        step: the rule with its parameters.
-        value: what the rule's function is given.
-        facts: the page, as the rule sees it.
-    """
-    reader = _number_reader(step)
-    return reader[1](step, value, facts) if reader else None
+_NUMBERS = {"int": pa.int64(), "float": pa.float64()}
 
 
 def fired_column(rule: str) -> str:
@@ -89,11 +52,11 @@ def annotated_schema(recipe: Recipe, labels: int) -> pa.Schema:
     """
     fields = dict.fromkeys(PAGE_FIELDS if not labels else (*PAGE_FIELDS, LABELS_FIELD))
     for operation in operations_of(recipe):
-        rule, step = operation.rule, operation.step
+        name, rule = operation.name, operation.rule
         if operation.kind == "line rule":
-            fields[pa.field(lines_column(rule), pa.int64())] = None
+            fields[pa.field(lines_column(name), pa.int64())] = None
         elif operation.kind in ("page rule", "no lines"):
-            fields[pa.field(fired_column(rule), pa.bool_())] = None
-            if step and (reader := _number_reader(step)):
-                fields[pa.field(number_column(rule), reader[0])] = None
+            fields[pa.field(fired_column(name), pa.bool_())] = None
+            if operation.kind == "page rule" and isinstance(rule, PageRule) and rule.counts:
+                fields[pa.field(number_column(name), _NUMBERS[rule.counts])] = None
     return pa.schema(list(fields))

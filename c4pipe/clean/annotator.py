@@ -1,23 +1,21 @@
 """Annotates pages: applies all rules of a recipe to a page, whatever the first ones decide, and records each decision.
 
-It evaluates each page once, by the operations of the one evaluator. The verdict is the same as without annotation.
+It observes the operations of the one evaluator, so each page is evaluated once, and the verdict is the same.
 """
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any
 
 from c4pipe.clean.annotated_file import AnnotatedWriter
 from c4pipe.clean.annotated_folder import Annotate
-from c4pipe.clean.annotation_columns import fired_column, lines_column, number_column, number_of
-from c4pipe.clean.evaluator import RecipeEvaluator
-from c4pipe.clean.operations import Apply, LineCounts, Operation, page_rule
-from c4pipe.clean.page_facts import PageFacts
+from c4pipe.clean.annotation_columns import fired_column, lines_column, number_column
+from c4pipe.clean.evaluate import LineCounts, Operation, RecipeEvaluator, evaluate
 from c4pipe.clean.trace import MOST_CHARACTERS
 from c4pipe.clean.verdicts import Verdict
-from c4pipe.recipes.recipe import Step
-from c4pipe.recipes.rule import Fact
+from c4pipe.filters.checked_page import CheckedPage
+from c4pipe.filters.language import Language
+from c4pipe.filters.rule import PageRule
 from c4pipe.wet.page import Page
 
 Row = dict[str, Any]
@@ -25,40 +23,42 @@ Row = dict[str, Any]
 
 
 class Annotator:
-    """Records what the operations of a recipe decide about pages, up to the rule that drops a page and behind it."""
+    """Records what the operations of a recipe decide about pages (an `Observer`), one page after the other."""
 
     def __init__(self, evaluator: RecipeEvaluator, labels: int = 0) -> None:
         """Takes the evaluator of the recipe, and how many languages `language_labels` has."""
+        self._evaluator = evaluator
         self._labels = labels
-        self._operations = tuple(each._replace(apply=self._recorded(each)) for each in evaluator.operations)
+        self._page: CheckedPage
         self._remaining: Iterator[Operation] = iter(())
         self._row: Row = {}
         self._counts = LineCounts()
 
-    def begin(self) -> Iterator[Operation]:
-        """Returns the operations for the next page, for `RecipeEvaluator.clean`."""
+    def clean(self, page: Page) -> tuple[Verdict, CheckedPage]:
+        """Evaluates the next page up to the rule that drops it; returns what `RecipeEvaluator.clean` returns."""
+        self._page = self._evaluator.page(page)
         self._row, self._counts = {}, LineCounts()
-        self._remaining = iter(self._operations)
-        return self._remaining
+        self._remaining = iter(self._evaluator.observed)
+        return evaluate(self._remaining, self._page, self), self._page
 
-    def end(self, page: Page, verdict: Verdict, facts: PageFacts) -> Row:
-        """Applies the operations that are left to the page, and returns the values of its columns.
+    def end(self, verdict: Verdict) -> Row:
+        """Applies the operations behind the one that dropped the page, and returns the values of the page's columns.
 
         Args:
-            page: the page.
-            verdict: what `RecipeEvaluator.clean` returned for it.
-            facts: what it returned with that. Their lines are those at the end after this.
+            verdict: what `clean` returned. The page that it returned has the lines at the end after this.
 
         Of a page of more than `trace.MOST_CHARACTERS`, rules behind the one that drops it have no values.
         """
-        counts = LineCounts()  # a copy: the verdict has those up to the rule that drops the page
+        checked, counts = self._page, LineCounts()  # a copy: the verdict has those up to the rule that drops the page
         counts.read, counts.changed = self._counts.read, dict(self._counts.changed)
         for operation in self._remaining:
-            if facts.length > MOST_CHARACTERS:
+            if checked.length > MOST_CHARACTERS:
                 break
-            operation.apply(facts, counts)
+            value, dropped = operation.judge(checked, counts)
+            self.saw(operation, value, dropped, counts)
         else:
-            self._row["lines_left"] = facts.line_count
+            self._row["lines_left"] = checked.line_count
+        page = checked.page
         return {
             "url": page.url,
             "timestamp": page.timestamp,
@@ -70,41 +70,24 @@ class Annotator:
             **self._row,
         }
 
-    def _recorded(self, operation: Operation) -> Apply:
-        """Returns how an operation is applied and its decision recorded."""
-        if operation.step and operation.kind == "page rule":
-            value, drops = page_rule(operation.step, operation.stage)
-            return partial(self._apply_page_rule, operation.step, value, drops)
-        return partial(self._apply, operation)
-
-    def _apply(self, operation: Operation, facts: PageFacts, counts: LineCounts) -> bool:
+    def saw(self, operation: Operation, value: Any, dropped: bool, counts: LineCounts) -> bool:
+        """Records a decision. A rule that a recipe has twice drops the page where one of both does."""
         self._counts = counts
-        dropped = operation.apply(facts, counts)
-        if operation.kind == "no lines":
-            self._record(operation.rule, dropped)
-        return dropped
+        rule = operation.rule
+        if operation.kind in ("page rule", "no lines"):
+            column = fired_column(operation.name)
+            self._row[column] = dropped or self._row.get(column, False)
+        if operation.kind == "page rule" and isinstance(rule, PageRule):
+            if rule.counts:
+                self._row.setdefault(number_column(rule.name), rule.number(value, self._page))
+            if isinstance(rule, Language) and "language" not in self._row:
+                self._record_language()
+        return False
 
-    def _apply_page_rule(self, step: Step, value: Any, drops: Any, facts: PageFacts, counts: LineCounts) -> bool:
-        self._counts = counts
-        given = value(facts)
-        dropped: bool = drops(given)
-        self._record(step.rule, dropped)
-        number = number_of(step, given, facts)
-        if number is not None:
-            self._row.setdefault(number_column(step.rule), number)
-        if step.definition.fact is Fact.LANGUAGE_GUESS and "language" not in self._row:
-            self._record_language(facts)
-        return dropped
-
-    def _record(self, rule: str, dropped: bool) -> None:
-        """Records whether a rule drops the page. A rule that a recipe has twice drops it where one of both does."""
-        self._row[fired_column(rule)] = dropped or self._row.get(fired_column(rule), False)
-
-    def _record_language(self, facts: PageFacts) -> None:
-        guess = facts.guess
-        self._row["language"], self._row["language_probability"] = guess or (None, None)
+    def _record_language(self) -> None:
+        self._row["language"], self._row["language_probability"] = self._page.guess or (None, None)
         if self._labels:
-            labels = facts.language_labels(self._labels)
+            labels = self._page.language_labels(self._labels)
             self._row["language_labels"] = [each._asdict() for each in labels]
 
 
@@ -115,13 +98,13 @@ class AnnotationWriter:
         """Takes what is written where, the WET file's name, the evaluator, and the digests of the recipe's lists."""
         self._annotator = Annotator(evaluator, annotate.labels)
         self._writer = AnnotatedWriter(annotate.path(source), evaluator.recipe, lists, annotate.labels)
-        self.begin = self._annotator.begin
+        self.clean = self._annotator.clean
         self.finish = self._writer.finish
         self.discard = self._writer.discard
 
-    def add(self, page: Page, verdict: Verdict, facts: PageFacts) -> None:
-        """Adds a page. The arguments are those of `Annotator.end`."""
-        self._writer.add(self._annotator.end(page, verdict, facts))
+    def add(self, verdict: Verdict) -> None:
+        """Adds the page that was cleaned last, given its verdict."""
+        self._writer.add(self._annotator.end(verdict))
 
 
 @contextlib.contextmanager

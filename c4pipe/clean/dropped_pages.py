@@ -12,11 +12,13 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from c4pipe.clean.evaluator import RecipeEvaluator
-from c4pipe.clean.page_facts import PageFacts
+from c4pipe.clean.evaluate import RecipeEvaluator
+from c4pipe.clean.trace import explain_final
 from c4pipe.clean.verdicts import Verdict
 from c4pipe.clean.work_file import utf8_size
 from c4pipe.errors import UsageError
+from c4pipe.filters.checked_page import CheckedPage
+from c4pipe.filters.corpus_rules import NearDuplicate, StaleCapture
 from c4pipe.filters.urls import normalise_url, url_key
 from c4pipe.io.atomic import AtomicFile, clear_abandoned, make_folder, name_os_errors
 from c4pipe.io.paths import StoragePath, list_names, storage_path
@@ -123,12 +125,12 @@ class DroppedWriter:
         self._held: list[DroppedPage] = []
         self._held_bytes = 0
 
-    def add_cleaned(self, verdict: Verdict, facts: PageFacts) -> None:
+    def add_cleaned(self, verdict: Verdict, checked: CheckedPage) -> None:
         """Adds a page that job 1 dropped, if it is in the share: what `RecipeEvaluator.clean` returned."""
-        if verdict.reason and self._keep.takes(url_key(facts.normalised_url)):
-            fact, text = self._evaluator.explain_drop(verdict, facts)
-            page = facts.page
-            self._add(DroppedPage(page.url, page.timestamp, verdict.reason, fact, text, facts.line_count))
+        if verdict.reason and self._keep.takes(url_key(checked.normalised_url)):
+            fact, text = self._evaluator.explain_drop(verdict, checked)
+            page = checked.page
+            self._add(DroppedPage(page.url, page.timestamp, verdict.reason, fact, text, checked.line_count))
 
     def add_stale(self, pages: pa.Table) -> None:
         """Adds the stale captures that are in the share. Columns: `url`, `timestamp`, `text`."""
@@ -137,7 +139,7 @@ class DroppedWriter:
             if self._keep.takes(url_key(normalised)):
                 fact = f"another capture of {normalised} counts as the newest"
                 lines = page["text"].count("\n") + 1
-                self._add(DroppedPage(page["url"], page["timestamp"], "stale_capture", fact, page["text"], lines))
+                self._add(DroppedPage(page["url"], page["timestamp"], StaleCapture.name, fact, page["text"], lines))
 
     def add_near(self, pages: pa.Table) -> None:
         """Adds the pages in the share that another page is nearly the same as.
@@ -148,14 +150,14 @@ class DroppedWriter:
             url, text = page["url"], page["text"]
             if self._keep.takes(url_key(normalise_url(url, self._scheme))):
                 lines = text.count("\n") + 1
-                self._add(DroppedPage(url, page["timestamp"], "near_duplicate", page["fact"], text, lines))
+                self._add(DroppedPage(url, page["timestamp"], NearDuplicate.name, page["fact"], text, lines))
 
     def add_finished(self, pages: pa.Table) -> None:
         """Adds the pages in the share that the stage `final` dropped, as `PageFinisher` edited them."""
         for page in pages.to_pylist():
             url, text = page["url"], page["text"]
             if self._keep.takes(url_key(normalise_url(url, self._scheme))):
-                final = self._evaluator.explain_final(url, text, page["units_left"], to_the_end=False)
+                final = explain_final(self._evaluator, url, text, page["units_left"], to_the_end=False)
                 fact = next(each.fact for each in final.rules if each.rule == page["dropped"])
                 lines = text.count("\n") + 1 if text else 0
                 self._add(DroppedPage(url, page["timestamp"], page["dropped"], fact, text, lines))

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from c4pipe.clean.evaluator import RecipeEvaluator
-from c4pipe.clean.page_facts import PageFacts
+from c4pipe.clean.evaluate import RecipeEvaluator
+from c4pipe.clean.trace import explain_page
 from c4pipe.clean.verdicts import LineVerdict, PageVerdict, Verdict
+from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.io.checked_json import read_checked_json, write_checked_json
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import URL_SIZE, Excerpt, excerpt, short
@@ -87,9 +88,9 @@ class CleanExamples:
         self._evaluator = evaluator
         self._pages = SmallestKeys()
 
-    def add(self, page: Page, verdict: Verdict, facts: PageFacts) -> None:
+    def add(self, page: Page, verdict: Verdict, checked: CheckedPage) -> None:
         """Keeps a page that was cleaned, if its key is one of the smallest of a rule."""
-        key = facts.url_key
+        key = checked.url_key
         if verdict.reason and self._pages.wants(verdict.reason, key):
             self._pages.add(verdict.reason, key, page.position, page)
         for rule, changed in verdict.lines.items():
@@ -102,7 +103,7 @@ class CleanExamples:
         examples = []
         for rule, key, page in self._pages.items():
             if page.position not in explained:
-                explained[page.position] = self._evaluator.explain_page(page, to_the_end=False)
+                explained[page.position] = explain_page(self._evaluator, page, to_the_end=False)
             examples.append(_of_clean(rule, key, explained[page.position]))
         write_checked_json(examples_file(work_file), {"examples": examples})
 

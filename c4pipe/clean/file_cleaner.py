@@ -2,7 +2,7 @@
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
@@ -10,17 +10,18 @@ import numpy as np
 from c4pipe.clean.annotated_folder import Annotate
 from c4pipe.clean.annotator import annotation_writer
 from c4pipe.clean.dropped_pages import KeepDropped, dropped_writer
-from c4pipe.clean.evaluator import RecipeEvaluator
+from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.examples import CleanExamples
-from c4pipe.clean.operations import Operation
-from c4pipe.clean.page_facts import PageFacts
-from c4pipe.clean.page_source import AnnotatedSource, CrawlSource, PageSource
+from c4pipe.clean.page_source import CrawlSource, PageSource
 from c4pipe.clean.progress import NoteWriter, PositionWriter, SlowLimits, SlowWatch
-from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.text_source import ParquetSource
 from c4pipe.clean.verdicts import DROPPED_LANGUAGE, Verdict
 from c4pipe.clean.work_file import KeptPage, WorkWriter, work_schema
 from c4pipe.filters import minhash
+from c4pipe.filters.checked_page import CheckedPage
+from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan, Validation
+from c4pipe.filters.language import Language
+from c4pipe.filters.lists import Lists
 from c4pipe.filters.minhash import U16
 from c4pipe.filters.spans import U64, page_hashes, span_hashes
 from c4pipe.filters.urls import capture_hash, is_validation, page_key
@@ -28,15 +29,10 @@ from c4pipe.io.downloads import ByteStream
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import WebPath
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.recipe_lists import Lists
-from c4pipe.recipes.rules import RULES
-from c4pipe.wet.damage import Damage
-from c4pipe.wet.page import Page
-from c4pipe.wet.page_reader import PageReader, page_reader
-from c4pipe.wet.quarantine import QuarantineWriter
-from c4pipe.wet.text_layout import TextLayout, is_text
-from c4pipe.wet.text_pages import read_text_pages
-from c4pipe.wet.warc_pages import SkippedRecord
+from c4pipe.wet.damage import Damage, QuarantineWriter
+from c4pipe.wet.extraction import TextLayout, is_text
+from c4pipe.wet.text_files import read_text_pages
+from c4pipe.wet.warc import PageReader, SkippedRecord, page_reader
 
 _NO_SPANS = np.empty(0, dtype=np.uint64)
 
@@ -66,7 +62,7 @@ class WetFileCleaner:
         self._lists = lists
         self._keep_dropped = keep_dropped
         self._annotate = annotate
-        self._evaluator = RecipeEvaluator(recipe, RuleResources(recipe, lists))
+        self._evaluator = RecipeEvaluator(recipe, lists)
         self._keeper = PageKeeper(recipe)
         self._layout = TextLayout.of_extraction(recipe.extraction) if is_text(recipe.extraction) else None
 
@@ -88,16 +84,6 @@ class WetFileCleaner:
         Raises OSError where the WET file can't be read or the work file can't be written; `target` does not exist then.
         """
         self._clean(CrawlSource(stream, source, self._reader(source)), target, position or PositionWriter(target))
-
-    def clean_annotated(self, path: StoragePath, target: StoragePath) -> None:
-        """Writes the work file `target` of a WET file as `clean` does, given the annotated file that was made of it.
-
-        Known facts are not used where the pages are annotated again: then all rules are applied.
-
-        Raises UsageError where the annotated file is damaged, and OSError as `clean`.
-        """
-        source = AnnotatedSource(path, self._evaluator, self._lists.digests, known=self._annotate is None)
-        self._clean(source, target, PositionWriter(target))
 
     def clean_parquet(self, path: StoragePath | WebPath, size: int, ends_sha256: str, target: StoragePath) -> None:
         """Writes the work file `target` of a Parquet file of text as `clean` does.
@@ -125,7 +111,7 @@ class WetFileCleaner:
         return page_reader(self._recipe.extraction)
 
     def _clean(self, source: PageSource, target: StoragePath, position: PositionWriter) -> None:
-        counts: Counter[str] = Counter(source.damage)
+        counts: Counter[str] = Counter()
         audit = dropped_writer(self._keep_dropped, source.name, "clean", self._evaluator)
         annotations = annotation_writer(self._annotate, source.name, self._evaluator, self._lists.digests)
         examples = CleanExamples(self._evaluator)
@@ -147,13 +133,13 @@ class WetFileCleaner:
                         counts[f"records.skipped.{item.kind}"] += 1
                     else:
                         watch.page = item
-                        operations = annotated.begin() if annotated else source.operations
-                        verdict, facts = self._add(item, writer, counts, operations)
-                        examples.add(item, verdict, facts)
+                        verdict, page = annotated.clean(item) if annotated else self._evaluator.clean(item)
+                        self._add(verdict, page, writer, counts)
+                        examples.add(item, verdict, page)
                         if dropped:
-                            dropped.add_cleaned(verdict, facts)
+                            dropped.add_cleaned(verdict, page)
                         if annotated:
-                            annotated.add(item, verdict, facts)
+                            annotated.add(verdict)
                         watch.page = None
                     if source.size >= position.next:
                         source.note(position, counts["pages.read"])
@@ -169,18 +155,15 @@ class WetFileCleaner:
                 writer.discard()
                 raise
 
-    def _add(
-        self, page: Page, writer: WorkWriter, counts: Counter[str], operations: Iterable[Operation] | None
-    ) -> tuple[Verdict, PageFacts]:
-        verdict, facts = self._evaluator.clean(page, operations)
-        count_page(page, verdict, facts, counts)
+    def _add(self, verdict: Verdict, page: CheckedPage, writer: WorkWriter, counts: Counter[str]) -> None:
+        count_page(page, verdict, self._evaluator.line_counters, counts)
         if verdict.readable:
-            assert facts.captured is not None  # a page without a timestamp is not readable
-            kept = None if verdict.reason else self._keeper.keep(facts, verdict.final)
-            body = page.body.encode("utf-8", "replace") if page.encoded is None else page.encoded
-            tie = capture_hash(page.url, page.timestamp, body)
-            writer.add(facts.url_key, facts.captured, tie, kept)
-        return verdict, facts
+            assert page.captured is not None  # a page without a timestamp is not readable
+            kept = None if verdict.reason else self._keeper.keep(page, verdict.final)
+            crawled = page.page
+            body = crawled.body.encode("utf-8", "replace") if crawled.encoded is None else crawled.encoded
+            tie = capture_hash(crawled.url, crawled.timestamp, body)
+            writer.add(page.url_key, page.captured, tie, kept)
 
 
 class PageKeeper:
@@ -188,32 +171,33 @@ class PageKeeper:
 
     def __init__(self, recipe: Recipe) -> None:
         """Looks up once what each page needs."""
-        self._span = recipe.parameters("repeated_span")
-        self._one_in: int = recipe.parameters("validation").get("one_in", 0)
-        self._near = recipe.find("near_duplicate")
+        self._span = recipe.find(RepeatedSpan)
+        self._near = recipe.find(NearDuplicate)
+        validation = recipe.find(Validation)
+        self._one_in = validation.one_in if validation else 0
         self._by_md5 = recipe.page_keys[1]
 
-    def keep(self, facts: PageFacts, final: str | None) -> KeptPage:
+    def keep(self, page: CheckedPage, final: str | None) -> KeptPage:
         """Returns a page that passed, with its units and spans.
 
         Args:
-            facts: the facts of the page.
+            page: the page.
             final: the rule of the stage `final` that drops the page if it loses no text; None if there is none.
         """
-        page, guess, starts, span = facts.page, facts.guess, facts.unit_starts, self._span
+        guess, starts, span = page.guess, page.unit_starts, self._span
         spans = _NO_SPANS
         if span:
-            spans = span_hashes(page_hashes(facts.encoded, starts, span["whitespace"]), span["size"])
-        bands, minima = self._signature(facts.text) if self._near and not final else ((), ())
+            spans = span_hashes(page_hashes(page.encoded, starts, span.whitespace), span.size)
+        bands, minima = self._signature(page.text) if self._near and not final else ((), ())
         return KeptPage(
-            page_key=page_key(page.url, facts.normalised_url, self._by_md5),
-            url=page.url,
-            text=facts.text,
-            encoded=facts.encoded,
-            timestamp=page.timestamp,
+            page_key=page_key(page.page.url, page.normalised_url, self._by_md5),
+            url=page.page.url,
+            text=page.text,
+            encoded=page.encoded,
+            timestamp=page.page.timestamp,
             language=guess.language if guess else None,
             language_probability=round(guess.probability, 6) if guess else None,
-            validation=bool(self._one_in) and is_validation(facts.normalised_url, self._one_in),
+            validation=bool(self._one_in) and is_validation(page.normalised_url, self._one_in),
             dropped=final,
             unit_starts=starts,
             span_hashes=spans,
@@ -223,33 +207,31 @@ class PageKeeper:
 
     def _signature(self, text: str) -> tuple[U64, U16]:
         """Returns the band hashes and the short minima of a text."""
-        assert self._near
-        signature = minhash.minima(text, **self._near.arguments)
-        return minhash.band_hashes(signature, self._near.parameters["bands"]), minhash.short_minima(signature)
+        near = self._near
+        assert near
+        signature = minhash.minima(text, near.ngram, near.bands, near.rows)
+        return minhash.band_hashes(signature, near.bands), minhash.short_minima(signature)
 
 
-_LINE_COUNTERS = {name: f"lines.{'edited' if rule.edits else 'dropped'}.{name}" for name, rule in RULES.items()}
-
-
-def count_page(page: Page, verdict: Verdict, facts: PageFacts, counts: Counter[str]) -> None:
-    """Adds one page to the counters of the funnel.
+def count_page(page: CheckedPage, verdict: Verdict, line_counters: Mapping[str, str], counts: Counter[str]) -> None:
+    """Adds one page to the counters of the funnel; `line_counters` are those of the evaluator.
 
     pages.read = pages.dropped.* + pages.cleaned. What the rule `language` drops counts by the guessed language, too.
     Over the pages that came to the line rules, lines.read = lines.dropped.* + lines.left. bytes.read is the size of the
     bodies, bytes.cleaned that of the texts in UTF-8.
     """
     counts["pages.read"] += 1
-    counts["bytes.read"] += page.size
+    counts["bytes.read"] += page.page.size
     if verdict.lines_read is not None:
         counts["lines.read"] += verdict.lines_read
-        counts["lines.left"] += facts.line_count
+        counts["lines.left"] += page.line_count
         for rule, number in verdict.lines.items():
-            counts[_LINE_COUNTERS[rule]] += number
+            counts[line_counters[rule]] += number
     if verdict.reason:
         counts[f"pages.dropped.{verdict.reason}"] += 1
-        if verdict.reason == "language":
-            counts[f"{DROPPED_LANGUAGE}{facts.language}"] += 1
+        if verdict.reason == Language.name:
+            counts[f"{DROPPED_LANGUAGE}{page.language}"] += 1
         return
     counts["pages.cleaned"] += 1
-    counts["units.cleaned"] += len(facts.unit_starts)
-    counts["bytes.cleaned"] += len(facts.encoded)
+    counts["units.cleaned"] += len(page.unit_starts)
+    counts["bytes.cleaned"] += len(page.encoded)

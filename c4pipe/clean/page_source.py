@@ -1,23 +1,15 @@
-"""Where the pages of a WET file come from: the file itself, or an annotated file that was made of it."""
+"""Where the pages of a WET file come from, and what is counted while they are read."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Protocol
 
-from c4pipe.clean.annotated_file import AnnotatedHeader, annotated_rows, read_annotated_header
-from c4pipe.clean.evaluator import RecipeEvaluator
-from c4pipe.clean.known_facts import KnownFacts
-from c4pipe.clean.operations import Operation
 from c4pipe.clean.progress import PositionWriter
 from c4pipe.io.downloads import ByteStream
-from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import EndsDigest
-from c4pipe.wet.crawl_name import FIRST_PIECE, crawl_name
 from c4pipe.wet.damage import Damage
 from c4pipe.wet.page import Page
-from c4pipe.wet.page_reader import PageReader
-from c4pipe.wet.warc_pages import SkippedRecord
-
-_COLUMNS = ("url", "timestamp", "text", "bytes")
+from c4pipe.wet.records import FIRST_PIECE, crawl_name
+from c4pipe.wet.warc import PageReader, SkippedRecord
 
 
 class PageSource(Protocol):
@@ -25,13 +17,9 @@ class PageSource(Protocol):
 
     Attributes:
         name: the name of the WET file, without folders.
-        operations: those that evaluate the pages; None for the evaluator's own.
-        damage: counters of damage that is not among the items.
     """
 
     name: str
-    operations: tuple[Operation, ...] | None
-    damage: Mapping[str, int]
 
     @property
     def size(self) -> int:
@@ -75,12 +63,9 @@ class CountedStream:
 class CrawlSource:
     """The pages of a WET or WARC file, from its start (a `PageSource`)."""
 
-    operations: tuple[Operation, ...] | None = None
-
     def __init__(self, stream: ByteStream, name: str, read_pages: PageReader) -> None:
         """Takes the file, gzipped or not, at its start, its name, and what reads its pages."""
         self.name = name
-        self.damage: Mapping[str, int] = {}
         self._stream = stream
         self._counted = CountedStream(stream)
         self._read_pages = read_pages
@@ -105,43 +90,3 @@ class CrawlSource:
     def note(self, position: PositionWriter, pages: int) -> None:
         """Notes the position in the file, given the number of pages so far."""
         position.note(self._stream, self.size, pages)
-
-
-class AnnotatedSource:
-    """An annotated file. Its rows give the pages of the WET file, and what is known of them."""
-
-    def __init__(self, path: StoragePath, evaluator: RecipeEvaluator, lists: Mapping[str, str], known: bool) -> None:
-        """Takes its path, the evaluator of a recipe, the digests of the lists, and whether known facts are used.
-
-        Raises UsageError where the file can't be read as an annotated file.
-        """
-        self._path = path
-        self._header: AnnotatedHeader = read_annotated_header(path)
-        self._facts = KnownFacts(evaluator.recipe, lists, self._header) if known else None
-        self.operations = self._facts.operations if self._facts else None
-        self.name, self.damage = self._header.source, self._header.damage
-        self.size = 0
-
-    def items(self) -> Iterator[Page]:
-        """Yields the pages in their order. Raises DamagedFileError."""
-        columns = dict.fromkeys((*_COLUMNS, *(self._facts.columns if self._facts else ())))
-        share = self._header.source_bytes / max(1, self._header.rows)
-        for position, row in enumerate(annotated_rows(self._path, tuple(columns))):
-            if self._facts:
-                self._facts.row = row
-            self.size = int(share * position)
-            body = row["text"]
-            yield Page(row["url"], row["timestamp"], body, position, row["bytes"], body.encode())
-        self.size = self._header.source_bytes
-
-    def ends_sha256(self) -> str:
-        """Returns the digest of the ends of the WET file."""
-        return self._header.ends_sha256
-
-    def crawl(self) -> str:
-        """Returns the crawl that the WET file names; "" where it names none."""
-        return self._header.crawl
-
-    def note(self, position: PositionWriter, pages: int) -> None:
-        """Notes the position in the WET file, given the number of pages so far."""
-        position.note_share(self.size, self._header.source_bytes, pages)

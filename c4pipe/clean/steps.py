@@ -11,15 +11,15 @@ from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.progress import NoteWriter, PositionWriter
 from c4pipe.errors import C4pipeError
+from c4pipe.filters.lists import load_lists
 from c4pipe.io.downloads import DownloadError, NetworkOptions
 from c4pipe.io.object_store import SCHEMES
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.streams import InputOpener, WebPath, digest_ends, is_url
 from c4pipe.io.words import error_reason
-from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.flow import Step
-from c4pipe.wet.text_layout import is_parquet
+from c4pipe.wet.extraction import is_parquet
 
 
 class CleanWetFile(Step):
@@ -47,8 +47,7 @@ class CleanWetFile(Step):
             network: how downloads are made and repeated.
             keep_dropped: which dropped pages are kept; None for no pages.
             annotate: where all pages are written with the decisions of all rules; None for nowhere.
-            input_kind: what the inputs are: `wet`, `annotated` for annotated files that were made of WET files, or
-                `text` for files of text.
+            input_kind: what the inputs are: `wet`, or `text` for files of text.
         """
         self._network = network
         self._keep_dropped = keep_dropped
@@ -60,7 +59,7 @@ class CleanWetFile(Step):
 
     def setup(self) -> None:
         """Loads the lists and the resources of the recipe."""
-        lists = recipe_lists.load_lists(storage_path(self._lists), self._digests)
+        lists = load_lists(storage_path(self._lists), self._digests)
         self._cleaner = WetFileCleaner(
             Recipe.from_json(self._recipe), lists, self._keep_dropped, annotate=self._annotate
         )
@@ -79,8 +78,6 @@ class CleanWetFile(Step):
         try:
             if self._input_kind == "text" and is_parquet(source):
                 self._clean_parquet(source, target)
-            elif self._input_kind == "annotated":
-                self._cleaner.clean_annotated(storage_path(source), target)
             else:
                 self._clean_wet(source, name, target)
         except DownloadError as error:

@@ -7,14 +7,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from c4pipe.clean.evaluator import RecipeEvaluator
-from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.evaluate import RecipeEvaluator
+from c4pipe.clean.trace import explain_page
 from c4pipe.clean.verdicts import PageVerdict
 from c4pipe.errors import UsageError
-from c4pipe.recipes import blocked_lists, pinned_lists, recipe_lists
-from c4pipe.recipes.choose import choose_recipe
+from c4pipe.filters import pinned_lists
+from c4pipe.filters.language import Language
+from c4pipe.filters.rule import PageRule
+from c4pipe.recipes.choose import choose_recipe, gather_lists
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.wet.page import Page
 
 PLACEHOLDER_URL = "https://page.example/"
@@ -22,8 +23,6 @@ PLACEHOLDER_URL = "https://page.example/"
 
 PLACEHOLDER_TIMESTAMP = "1970-01-01T00:00:00Z"
 """The timestamp of a text that has none. No rule looks at its value."""
-
-_URL_RULES = ("domain_not_listed", "url_not_listed", *blocked_lists.URL_RULES, *blocked_lists.OPT_OUT_RULES)
 
 
 @dataclass(frozen=True)
@@ -83,8 +82,7 @@ class Cleaner:
         self.recipe = choose_recipe(recipe, languages, language_model)
         folder = pinned_lists.lists_dir(None if lists is None else Path(lists))
         paths = [Path(each) for each in links]
-        self._lists = recipe_lists.gather_lists(self.recipe, folder, paths, language_model)
-        self._url_rule = next(filter(self.recipe.find, _URL_RULES), None)
+        self._lists = gather_lists(self.recipe, folder, paths, language_model)
 
     def __call__(self, text: str, *, url: str | None = None, timestamp: str | None = None) -> TextVerdict:
         """Returns what the recipe decides about a text, as for a page whose text repeats nowhere else.
@@ -96,14 +94,14 @@ class Cleaner:
 
         Raises UsageError if the recipe needs a URL and there is none.
         """
-        verdict, facts = self._evaluator.clean(self._page(text, url, timestamp))
+        verdict, page = self._evaluator.clean(self._page(text, url, timestamp))
         reason = verdict.reason or verdict.final
-        guess = facts.guess if reason is None and self.recipe.find("language") else None
+        guess = page.guess if reason is None and self.recipe.find(Language) else None
         return TextVerdict(
             kept=reason is None,
             reason=reason,
-            text=facts.text,
-            lines=tuple(facts.lines),
+            text=page.text,
+            lines=tuple(page.lines),
             line_counts=dict(verdict.lines),
             language=guess.language if guess else None,
             language_probability=guess.probability if guess else None,
@@ -114,23 +112,25 @@ class Cleaner:
 
         Arguments and errors are those of a call.
         """
-        return self._evaluator.explain_page(self._page(text, url, timestamp))
+        return explain_page(self._evaluator, self._page(text, url, timestamp))
 
     def _page(self, text: str, url: str | None, timestamp: str | None) -> Page:
-        if url is None and self._url_rule:
-            raise UsageError(
-                f"recipe {self.recipe.name} has the rule {self._url_rule}, which looks at the text's URL: give url=..."
-            )
+        if url is None:
+            rules = (rule for _, rule in self.recipe.rules() if isinstance(rule, PageRule) and rule.looks_at_url)
+            if rule := next(rules, None):
+                raise UsageError(
+                    f"recipe {self.recipe.name} has the rule {rule.name}, which looks at the text's URL: give url=..."
+                )
         url = PLACEHOLDER_URL if url is None else url
         return page_of_text(text, url, PLACEHOLDER_TIMESTAMP if timestamp is None else timestamp)
 
     @cached_property
     def _evaluator(self) -> RecipeEvaluator:
         """The evaluator of this process: it holds models, and is not pickled."""
-        return RecipeEvaluator(self.recipe, RuleResources(self.recipe, self._lists))
+        return RecipeEvaluator(self.recipe, self._lists)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self.recipe.to_json(), self._lists)
+    def __getstate__(self) -> dict[str, Any]:
+        return {"recipe": self.recipe, "_lists": self._lists}
 
     def __repr__(self) -> str:
         return f"<Cleaner: recipe {self.recipe.name}, languages {','.join(self.recipe.languages)}>"
@@ -144,12 +144,3 @@ def page_of_text(text: str, url: str, timestamp: str) -> Page:
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         encoded = text.encode()
     return Page(url, timestamp, text, size=len(encoded), encoded=encoded)
-
-
-def _restore(recipe: Mapping[str, Any], lists: Lists) -> Cleaner:
-    """Returns a cleaner that was pickled."""
-    cleaner = Cleaner.__new__(Cleaner)
-    cleaner.recipe = Recipe.from_json(recipe)
-    cleaner._lists = lists
-    cleaner._url_rule = next(filter(cleaner.recipe.find, _URL_RULES), None)
-    return cleaner

@@ -1,30 +1,26 @@
 """The documents of a Parquet file as the pages of an input (a `PageSource`). Other text files are streams."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from c4pipe.clean.operations import Operation
 from c4pipe.clean.progress import PositionWriter
 from c4pipe.errors import C4pipeError
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import WebPath
 from c4pipe.io.words import error_reason
 from c4pipe.wet.damage import Damage
+from c4pipe.wet.extraction import TextLayout
 from c4pipe.wet.page import Page
-from c4pipe.wet.text_layout import TextLayout
-from c4pipe.wet.text_pages import PARQUET_UNREADABLE, read_parquet_pages
+from c4pipe.wet.text_files import PARQUET_UNREADABLE, read_parquet_pages
 
 
 class ParquetSource:
     """A Parquet file of text, read a few rows at a time."""
-
-    operations: tuple[Operation, ...] | None = None
 
     def __init__(
         self, path: StoragePath | WebPath, name: str, layout: TextLayout, file_bytes: int, ends_sha256: str
     ) -> None:
         """Takes the file, its name, how documents lie in it, its bytes, and the digest of its ends."""
         self.name = name
-        self.damage: Mapping[str, int] = {}
         self.size = 0
         self._path, self._layout, self._bytes, self._ends = path, layout, file_bytes, ends_sha256
 

@@ -1,99 +1,134 @@
 """A trace of the evaluation of one page: what each operation decides about the page and does to its lines.
 
-The evaluator runs the same operations with and without a trace. With a trace it also applies the rules behind the one
-that drops the page; their verdicts are marked as not asked by the pipeline.
+It observes the operations that job 1 applies. It also asks for the rules behind the one that drops the page; their
+verdicts are marked as not asked by the pipeline.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from typing import Any
 
-from c4pipe.clean.fact_wording import NOTHING_LEFT, TOO_LONG, corpus_fact_in_words, fact_in_words
-from c4pipe.clean.operations import LineCounts, Operation, verdict_of
-from c4pipe.clean.page_facts import PageFacts
-from c4pipe.clean.verdicts import LineVerdict, RuleVerdict, Verdict
+from c4pipe.clean.evaluate import NOTHING_LEFT, LineCounts, Operation, RecipeEvaluator, evaluate, value_in_words
+from c4pipe.clean.verdicts import FinalVerdict, LineVerdict, PageVerdict, RuleVerdict
 from c4pipe.filters import body_lines
+from c4pipe.filters.body_lines import BodyLines
+from c4pipe.filters.checked_page import CheckedPage
+from c4pipe.filters.rule import CorpusRule, LineRule, PageRule
+from c4pipe.wet.page import Page
 
 MOST_CHARACTERS = 1_000_000
 """A longer page is not evaluated behind the rule that drops it: for 16 MB some rules take minutes."""
 
+TOO_LONG = "not applied: the page is too long"
+
+
+def explain_page(evaluator: RecipeEvaluator, page: Page, to_the_end: bool = True) -> PageVerdict:
+    """Returns what each rule of a recipe decides about a page as crawled.
+
+    Args:
+        evaluator: that of the recipe.
+        page: the page.
+        to_the_end: whether the rules behind the one that drops the page are applied, too. That takes as long as for a
+            page that is kept. Pages of more than MOST_CHARACTERS are not evaluated further.
+    """
+    checked = evaluator.page(page)
+    separators = evaluator.recipe.need(BodyLines).line_separators
+    trace = PageTrace(checked, to_the_end, separators)
+    verdict = evaluate(evaluator.operations, checked, trace)
+    trace.finish(evaluator.operations)
+    recipe = evaluator.recipe.name
+    return PageVerdict(page, recipe, verdict, tuple(trace.lines), tuple(trace.rules), trace.text)
+
+
+def explain_final(
+    evaluator: RecipeEvaluator, url: str, text: str, units_left: int, to_the_end: bool = True
+) -> FinalVerdict:
+    """Returns what `RecipeEvaluator.finish` returns for these arguments, with what each rule of the stage decides.
+
+    With `to_the_end`, the rules behind the one that drops the page are among them.
+    """
+    page = evaluator.page_left(url, text, units_left)
+    operations = [each for each in evaluator.operations if each.stage == "final"]
+    trace = PageTrace(page, to_the_end)
+    verdict = evaluate(operations, page, trace)
+    trace.finish(operations)
+    return evaluator.final_verdict(verdict, page)._replace(rules=tuple(trace.rules))
+
 
 class PageTrace:
-    """Records what operations do to one page.
+    """Records what operations do to one page (an `Observer`).
 
     Attributes:
         lines: the lines of the page, in their order.
         rules: the verdicts of its page rules and corpus rules, in the order of evaluation.
     """
 
-    def __init__(self, facts: PageFacts, to_the_end: bool) -> None:
-        """Begins with a page as it is cut into lines.
+    def __init__(self, page: CheckedPage, to_the_end: bool, separators: str = "") -> None:
+        """Begins with a page as it is cut into lines by some separators.
 
         With `to_the_end`, the rules behind the one that drops the page are applied, too.
         """
-        self.lines = [LineVerdict(line, line) for line in facts.lines]
+        self._before = page.lines
+        self.lines = [LineVerdict(line, line) for line in self._before]
         self.rules: list[RuleVerdict] = []
-        self._facts = facts
+        self._page = page
         self._to_the_end = to_the_end
-        self._verdict: Verdict | None = None  # as soon as a rule drops the page
-        self._text = ""
+        self._separators = separators
+        self._seen = 0
+        self._text: str | None = None  # as soon as a rule drops the page
         self._empty_by: tuple[str, str] | None = None  # stage and rule that dropped the page for having no lines
-
-    def watch(self, operations: Iterable[Operation]) -> list[Operation]:
-        """Returns the operations, each of which is recorded here when it is applied to the page."""
-        return [each._replace(apply=partial(self._apply, each)) for each in operations]
-
-    def verdict(self, evaluated: Verdict) -> Verdict:
-        """Returns the verdict at the first rule that dropped the page, or else the one of the whole evaluation."""
-        return self._verdict or evaluated
 
     @property
     def text(self) -> str:
         """The lines that were kept up to the rule that drops the page, or up to the end."""
-        return self._text if self._verdict else self._facts.text
+        return self._page.text if self._text is None else self._text
 
-    def _apply(self, operation: Operation, facts: PageFacts, counts: LineCounts) -> bool:
-        if self._verdict and facts.length > MOST_CHARACTERS:
-            self._record_too_long(operation)
-            return False
-        before = facts.lines
-        dropped = operation.apply(facts, counts)
-        self._record_lines(operation, before, facts.lines)
-        self._record_rule(operation, dropped)
-        if not dropped or self._verdict:
-            return False
-        verdict = verdict_of(operation.rule, operation.stage, counts)
-        self._verdict, self._text = replace(verdict, lines=dict(verdict.lines)), facts.text
-        return not self._to_the_end
+    @property
+    def _asked(self) -> bool:
+        return self._text is None
 
-    def _record_too_long(self, operation: Operation) -> None:
-        if operation.kind in ("page rule", "corpus rule"):
-            self.rules.append(RuleVerdict(operation.stage, operation.rule, None, TOO_LONG, asked=False))
-        self.lines = [each if each.left is None else replace(each, asked=False) for each in self.lines]
+    def saw(self, operation: Operation, value: Any, dropped: bool, counts: LineCounts) -> bool:
+        """Records what an operation did. Returns whether the operations behind the drop are wanted."""
+        self._seen += 1
+        self._record_lines(operation, self._before, self._page.lines)
+        self._before = self._page.lines
+        self._record_rule(operation, value, dropped)
+        if dropped and self._asked:
+            self._text = self._page.text
+        return self._to_the_end and self._page.length <= MOST_CHARACTERS
 
-    def _record_rule(self, operation: Operation, dropped: bool) -> None:
-        stage, rule, asked = operation.stage, operation.rule, self._verdict is None
-        if operation.kind == "no lines" and dropped and asked:
-            self._empty_by = (stage, rule)
-            self.rules.append(RuleVerdict(stage, rule, True, NOTHING_LEFT))
-        elif operation.step and operation.kind == "corpus rule":
-            fact = corpus_fact_in_words(operation.step, self._facts.normalised_url)
-            self.rules.append(RuleVerdict(stage, rule, None, fact, asked))
-        elif operation.step and operation.kind == "page rule" and self._empty_by != (stage, rule):
-            fact = fact_in_words(self._facts, operation.step, stage, dropped)
-            self.rules.append(RuleVerdict(stage, rule, dropped, fact, asked))
+    def finish(self, operations: Sequence[Operation]) -> None:
+        """Records the operations that were not applied because the page is too long."""
+        if not self._to_the_end:
+            return
+        for operation in operations[self._seen :]:
+            if isinstance(operation.rule, (PageRule, CorpusRule)) and operation.kind != "no lines":
+                self.rules.append(RuleVerdict(operation.stage, operation.name, None, TOO_LONG, asked=False))
+            self.lines = [each if each.left is None else replace(each, asked=False) for each in self.lines]
+
+    def _record_rule(self, operation: Operation, value: Any, dropped: bool) -> None:
+        stage, rule, name = operation.stage, operation.rule, operation.name
+        if operation.kind == "no lines":
+            if dropped and self._asked:
+                self._empty_by = (stage, name)
+                self.rules.append(RuleVerdict(stage, name, True, NOTHING_LEFT))
+        elif isinstance(rule, CorpusRule):
+            said = rule.says(self._page.normalised_url)
+            self.rules.append(RuleVerdict(stage, name, None, said, self._asked))
+        elif isinstance(rule, PageRule) and self._empty_by != (stage, name):
+            said = value_in_words(rule, value, dropped, self._page)
+            self.rules.append(RuleVerdict(stage, name, dropped, said, self._asked))
 
     def _record_lines(self, operation: Operation, before: Sequence[str], after: Sequence[str]) -> None:
         """Records what an operation did to lines. A rule judges each line by itself: equal lines have one fate."""
         if before is after or before == after:
             return
         if operation.kind == "second cut":
-            separators = self._facts.line_separators
-            self.lines = [piece for each in self.lines for piece in _pieces(each, separators)]
+            self.lines = [piece for each in self.lines for piece in _pieces(each, self._separators)]
             return
         if operation.kind == "trim":
             after = _with_blank_ends(before, after)
-        edits = operation.kind == "trim" or (operation.step and operation.step.definition.edits)
+        edits = operation.kind == "trim" or (isinstance(operation.rule, LineRule) and operation.rule.edits)
         record = self._edited if edits else self._kept_or_dropped
         remaining = list(reversed(after))
         self.lines = [each if each.left is None else record(operation, each, remaining) for each in self.lines]
@@ -104,13 +139,13 @@ class PageTrace:
             return line
         if operation.kind == "trim":
             return replace(line, left=left)
-        return replace(line, left=left, edits=(*line.edits, operation.rule), asked=self._verdict is None)
+        return replace(line, left=left, edits=(*line.edits, operation.name), asked=self._asked)
 
     def _kept_or_dropped(self, operation: Operation, line: LineVerdict, remaining: list[str]) -> LineVerdict:
         if remaining and remaining[-1] == line.left:
             remaining.pop()
             return line
-        return LineVerdict(line.line, None, operation.rule, line.edits, self._verdict is None)
+        return LineVerdict(line.line, None, operation.name, line.edits, self._asked)
 
 
 def _pieces(line: LineVerdict, separators: str) -> list[LineVerdict]:

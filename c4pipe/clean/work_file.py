@@ -20,7 +20,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from c4pipe.errors import DamagedFileError, UsageError
+from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.filters.duplicates import URL_ROW, Rows
+from c4pipe.filters.lists import LIST_NAMES
 from c4pipe.filters.minhash import U16
 from c4pipe.filters.spans import U64
 from c4pipe.io.atomic import AtomicFile
@@ -29,7 +31,6 @@ from c4pipe.io.paths import StoragePath
 from c4pipe.io.records import Digest, FileName, choice, from_json, parse_json, shown, text, to_json
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.recipe_lists import LIST_NAMES
 from c4pipe.recipes.stored_recipe import check_recipe
 
 VERSION = 4
@@ -104,7 +105,7 @@ CrawlName = Annotated[str, text(".{0,200}", "the name of a crawl")]
 
 def work_schema(recipe: Recipe) -> pa.Schema:
     """Returns the columns of a work file of a recipe."""
-    return pa.schema([*SCHEMA, *NEAR_COLUMNS]) if recipe.find("near_duplicate") else SCHEMA
+    return pa.schema([*SCHEMA, *NEAR_COLUMNS]) if recipe.find(NearDuplicate) else SCHEMA
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ class WorkHeader:
         spans: the number of spans of the kept pages.
         text_bytes: the UTF-8 bytes of text that go into the corpus if nothing repeats, by language.
         counts: the counters of pages, lines and the like, by name.
-        crawl: the crawl that the WET file names (`wet.crawl_name`); "" where it names none.
+        crawl: the crawl that the WET file names (`wet.records.crawl_name`); "" where it names none.
     """
 
     source: FileName

@@ -79,16 +79,14 @@ def add_text_inputs(parser: Parser) -> None:
     )
 
 
-def add_input_kind(parser: Parser, annotated: bool = False) -> None:
-    """Adds what the inputs are, and how text is made of them; with `annotated`, they can be annotated folders, too."""
-    kinds = ["wet (WET files, which have text)", "warc (WARC files, which have HTML)"]
-    kinds += ["annotated (folders that --annotate wrote)"] if annotated else []
+def add_input_kind(parser: Parser) -> None:
+    """Adds what the inputs are, and how text is made of them."""
     parser.add_argument(
         "--from",
         dest="input_kind",
         default="wet",
         metavar="KIND",
-        help=f"what INPUT is: {', '.join(kinds[:-1])}, or {kinds[-1]} (default: wet)",
+        help="what INPUT is: wet (WET files, which have text), or warc (WARC files, which have HTML) (default: wet)",
     )
     parser.add_argument(
         "--extract",
@@ -103,7 +101,7 @@ def add_annotate(parser: Parser) -> None:
     parser.add_argument(
         "--annotate",
         metavar="DIR",
-        help="also write every page to this folder, with what each rule decides about it, for --from annotated",
+        help="also write every page to this folder, with what each rule decides about it",
     )
     parser.add_argument(
         "--language-labels",

@@ -12,7 +12,7 @@ from c4pipe.cli.parser import Command, Parser
 def add_arguments(parser: Parser) -> None:
     """Adds the arguments of the command to its parser."""
     arguments.add_inputs(parser)
-    arguments.add_input_kind(parser, annotated=True)
+    arguments.add_input_kind(parser)
     arguments.add_missing(parser)
     arguments.add_corpus(parser)
     arguments.add_work(parser, required=False)

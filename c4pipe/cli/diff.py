@@ -11,6 +11,7 @@ from c4pipe.cli import arguments
 from c4pipe.cli.console import new_table, printer, styled
 from c4pipe.cli.parser import Command, Parser, whole_number
 from c4pipe.errors import UsageError
+from c4pipe.filters.corpus_rules import RepeatedSpan
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -125,7 +126,7 @@ def _label(diff: "Diff", what: str, rest: str) -> str:
     if what == "pages.kept" and rest:
         many = any(len(corpus.recipe.languages) > 1 for corpus in diff.corpora)
         return f"  of these in {rest}" if many else ""
-    units = sorted({f"{corpus.recipe.parameters('repeated_span').get('unit', 'sentence')}s" for corpus in diff.corpora})
+    units = sorted({f"{corpus.recipe.need(RepeatedSpan).unit}s" for corpus in diff.corpora})
     return _LABELS.get(what, "").format(rest, units=" or ".join(units))
 
 

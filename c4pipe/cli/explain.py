@@ -91,14 +91,13 @@ def _of_corpus(options: argparse.Namespace, folder: "StoragePath") -> Iterator[E
 
 
 def _of_pages(options: argparse.Namespace) -> Iterator[Explained]:
-    from c4pipe.clean.evaluator import RecipeEvaluator
-    from c4pipe.clean.resources import RuleResources
+    from c4pipe.clean.evaluate import RecipeEvaluator
+    from c4pipe.clean.trace import explain_page
+    from c4pipe.filters.pinned_lists import lists_dir
     from c4pipe.inspect.page_input import find_pages
     from c4pipe.jobs.options import CRAWL_KINDS, check_input_kind
-    from c4pipe.recipes import recipe_lists
-    from c4pipe.recipes.choose import choose_recipe
-    from c4pipe.recipes.pinned_lists import lists_dir
-    from c4pipe.wet.html_text import choose_extraction
+    from c4pipe.recipes.choose import choose_recipe, gather_lists
+    from c4pipe.wet.extraction import choose_extraction
 
     if options.work:
         raise UsageError(f"--work {options.work[0]}: {options.input} is no corpus, and only a corpus has work folders")
@@ -106,10 +105,10 @@ def _of_pages(options: argparse.Namespace) -> Iterator[Explained]:
     check_input_kind(options.input_kind, CRAWL_KINDS)
     extraction = choose_extraction(options.input_kind, options.extract)
     pages = find_pages(options.input, options.url, recipe.page_keys[0], extraction)
-    lists = recipe_lists.gather_lists(recipe, lists_dir(options.lists), options.links or (), options.language_model)
-    evaluator = RecipeEvaluator(recipe, RuleResources(recipe, lists))
+    lists = gather_lists(recipe, lists_dir(options.lists), options.links or (), options.language_model)
+    evaluator = RecipeEvaluator(recipe, lists)
     for page in pages:
-        verdict = evaluator.explain_page(page)
+        verdict = explain_page(evaluator, page)
         yield page_json(verdict), page_view(verdict)
 
 

@@ -59,8 +59,7 @@ def note_damage(options: argparse.Namespace, manifest: Mapping[str, Any], work: 
         manifest: of the corpus.
         work: the work folder, which lists the damage.
     """
-    from c4pipe.wet.damage import DAMAGE
-    from c4pipe.wet.quarantine import read_quarantine
+    from c4pipe.wet.damage import DAMAGE, read_quarantine
 
     counts = {kind: number for kind in DAMAGE if (number := manifest["counts"].get(f"damage.{kind}", 0))}
     if not counts:

@@ -14,7 +14,7 @@ from c4pipe.io.words import format_count, visible
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from c4pipe.recipes import pinned_lists
+    from c4pipe.filters import pinned_lists
 
 
 def add_arguments(parser: Parser) -> None:
@@ -53,7 +53,7 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Downloads the lists, prints which are downloaded, or makes the list of robots.txt files."""
-    from c4pipe.recipes import pinned_lists
+    from c4pipe.filters import pinned_lists
 
     _check(options)
     if options.action == "robots":
@@ -89,8 +89,8 @@ def _check(options: argparse.Namespace) -> None:
 
 def _list_robots(options: argparse.Namespace) -> None:
     from c4pipe.cli.progress import make_progress
+    from c4pipe.filters import pinned_lists
     from c4pipe.inspect.robots import list_robots
-    from c4pipe.recipes import pinned_lists
     from c4pipe.runners.runner_options import RunnerOptions
 
     agents = [each.strip() for each in (options.agents or "CCBot").split(",")]
@@ -106,12 +106,12 @@ def _list_robots(options: argparse.Namespace) -> None:
 
 def _wanted(options: argparse.Namespace) -> "Sequence[pinned_lists.PinnedList]":
     """Returns the lists that `--recipe` and `--languages` name, or all."""
-    from c4pipe.recipes import pinned_lists, recipe_lists
-    from c4pipe.recipes.choose import choose_recipe
+    from c4pipe.filters import pinned_lists
+    from c4pipe.recipes.choose import choose_recipe, needed_lists
 
     if options.recipe is None and options.languages is None:
         return pinned_lists.PINNED
-    return recipe_lists.needed_lists(choose_recipe(options.recipe or "c4", languages(options)))
+    return needed_lists(choose_recipe(options.recipe or "c4", languages(options)))
 
 
 COMMAND = Command(

@@ -66,9 +66,6 @@ def report_missing(options: argparse.Namespace, missing: Sequence["Missing"], al
     if not missing or allowed is not None:
         return 0
     files = format_count(len(missing), "file")
-    if getattr(options, "input_kind", "wet") == "annotated":
-        note(f"complete except for {files}, missing when the pages were annotated", options.json_progress)
-        return MISSING
     them = "it" if len(missing) == 1 else "them"
     note(f"complete except for {files}; the same command tries again to read {them}", options.json_progress)
     return MISSING

@@ -12,7 +12,8 @@ from c4pipe.cli.parser import Command, Parser
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from c4pipe.recipes.recipe import Recipe, Step
+    from c4pipe.filters.rule import Rule
+    from c4pipe.recipes.recipe import Recipe
 
 
 def add_arguments(parser: Parser) -> None:
@@ -40,15 +41,12 @@ _RECIPE_WIDTH = 12
 
 def rules_table(recipe: "Recipe") -> "Table":
     """Returns the rules of a recipe, their parameters and sources, in the order of evaluation."""
-    from c4pipe.recipes.wording import describe_step
-
     table = new_table(padding=(0, 2, 0, 0))
     for column in ("stage", "rule", "what it does", "source"):
         table.add_column(column, overflow="fold", no_wrap=column in ("stage", "rule"))
     stage = ""
-    for now, step in recipe.steps():
-        rule = step.definition
-        table.add_row("" if now == stage else now, rule.name, styled(describe_step(step)), rule.source)
+    for now, rule in recipe.rules():
+        table.add_row("" if now == stage else now, rule.name, styled(rule.sentence), rule.source)
         stage = now
     return table
 
@@ -84,20 +82,22 @@ def comparison_width(recipes: Sequence["Recipe"]) -> int:
 def _comparison(recipes: Sequence["Recipe"], shown: slice) -> "Table":
     from rich.markup import escape
 
-    from c4pipe.recipes.rules import RULES
+    from c4pipe.filters.rule import parameter_names
+    from c4pipe.filters.rules import RULES
 
     table = new_table(padding=(0, 2, 0, 0))
     table.add_column("rule", no_wrap=True, width=_RULE_WIDTH - 2)
     for recipe in recipes[shown]:
         table.add_column(escape(recipe.name).replace("-", "-\n"), overflow="fold", width=_RECIPE_WIDTH)
     stages = [_stages(recipe) for recipe in recipes]
-    for rule in RULES.values():
-        if not any(rule.name in each for each in stages):
+    own = {rule.name: type(rule) for recipe in recipes for _, rule in recipe.rules()}
+    for kind in {**RULES, **own}.values():
+        if not any(kind.name in each for each in stages):
             continue
-        table.add_row(rule.name, *(each.get(rule.name, "") for each in stages[shown]))
-        steps = [recipe.find(rule.name) for recipe in recipes]
-        for name in rule.parameters:
-            values = [_value(step, name) for step in steps]
+        table.add_row(kind.name, *(each.get(kind.name, "") for each in stages[shown]))
+        rules = [recipe.find(kind) for recipe in recipes]
+        for name in parameter_names(kind):
+            values = [_value(rule, name) for rule in rules]
             if len({value for value in values if value is not None}) > 1:
                 table.add_row(f"  {name}", *(styled(value or "") for value in values[shown]), style="dim")
     return table
@@ -106,17 +106,17 @@ def _comparison(recipes: Sequence["Recipe"], shown: slice) -> "Table":
 def _stages(recipe: "Recipe") -> dict[str, str]:
     """Returns the stages of each rule: most rules have one."""
     stages: dict[str, str] = {}
-    for stage, step in recipe.steps():
-        stages[step.rule] = f"{stages[step.rule]}, {stage}" if step.rule in stages else stage
+    for stage, rule in recipe.rules():
+        stages[rule.name] = f"{stages[rule.name]}, {stage}" if rule.name in stages else stage
     return stages
 
 
-def _value(step: "Step | None", name: str) -> str | None:
-    from c4pipe.recipes.wording import parameter_text
+def _value(rule: "Rule | None", name: str) -> str | None:
+    from c4pipe.filters.rule import parameter_text
 
-    if step is None:
+    if rule is None:
         return None
-    value = step.parameters[name]
+    value = rule.parameters[name]
     if isinstance(value, tuple) and len(value) > 8:
         return f"{len(value)} of them"
     return parameter_text(value)

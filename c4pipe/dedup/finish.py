@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from c4pipe.clean.dropped_pages import DroppedWriter, KeepDropped, dropped_writer
-from c4pipe.clean.evaluator import RecipeEvaluator
+from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.examples import EXAMPLES_PER_FILE, PASSED, Example, SmallestKeys, make_example
-from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.trace import explain_final
 from c4pipe.clean.verdicts import DROPPED_LANGUAGE
 from c4pipe.clean.work_file import PAGE_COLUMNS, read_kept, read_stale
 from c4pipe.dedup import near_duplicates, write
@@ -24,14 +24,15 @@ from c4pipe.dedup.near_pages import COPIED_HOSTS, HOSTS, NEAR_DUPLICATES, STAYED
 from c4pipe.dedup.removals import JOINED, Removals, joined_copies, most_repeated
 from c4pipe.dedup.shuffle import CHANGES, MARKS, PAGES, REMOVED_SPANS, STALE_CAPTURES, Sent
 from c4pipe.dedup.step import DedupPlan, DedupStep, Made, Received, RowStep, rows_of
+from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.duplicates import Rows
-from c4pipe.filters.language import UNKNOWN
+from c4pipe.filters.language import UNKNOWN, Language
+from c4pipe.filters.lists import Lists, find_lists
+from c4pipe.filters.sentence_rules import FewSentencesLeft
 from c4pipe.filters.spans import remove_spans, units_of
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import excerpt
-from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.runners import control_totals
 
 
@@ -41,10 +42,10 @@ class PageFinisher:
     def __init__(self, recipe: Recipe, lists: Lists, judged: bool = False) -> None:
         """Takes the recipe, its lists, and whether `dropped` is also known of the pages that lose spans."""
         self._recipe = recipe
-        self._evaluator = RecipeEvaluator(recipe, RuleResources(recipe, lists))
-        self._span = recipe.parameters("repeated_span")
+        self._evaluator = RecipeEvaluator(recipe, lists)
+        self._span = recipe.parameters(RepeatedSpan)
         # A listed word is inside of a line: where no line has one, those that are left have none either.
-        self._knows_bad_words = judged and self._span.get("unit") == "line"
+        self._knows_listed_words = judged and self._span.get("unit") == "line"
 
     def audit(self, keep: KeepDropped | None, source: str) -> AbstractContextManager[DroppedWriter | None]:
         """Returns the writer of dropped pages for a WET file (its name), as a context; None where nothing is kept."""
@@ -81,10 +82,10 @@ class PageFinisher:
         is_dropped = pages["dropped"].is_valid().to_numpy()[rows]
         self._drop(pages, rows[is_dropped], counts, dropped, shown)
         pages = pages.take(pa.array(rows[~is_dropped]))
-        least = self._recipe.parameters("few_sentences_left")
-        if shown is not None and least.get("count") == "remaining sentences":
-            passed = np.flatnonzero(pages["units_left"].to_numpy() == least["min_sentences"])
-            self._show("few_sentences_left", f"{PASSED}few_sentences_left", pages, passed, shown)
+        least = self._recipe.find(FewSentencesLeft)
+        if shown is not None and least and least.count == "remaining sentences":
+            passed = np.flatnonzero(pages["units_left"].to_numpy() == least.min_sentences)
+            self._show(least.name, f"{PASSED}{least.name}", pages, passed, shown)
         counts["pages.kept"] += len(pages)
         for language, number in _counts(pages["language"]).items():
             counts[f"pages.kept.{language}"] += number
@@ -109,7 +110,7 @@ class PageFinisher:
             is_of_rule = rules == rule
             of_rule = facts.filter(pa.array(is_of_rule))
             counts[f"units.dropped.{rule}"] += pc.sum(of_rule["units_left"]).as_py()
-            if rule == "language":
+            if rule == Language.name:
                 for language, pages_of_it in _counts(of_rule["language"].fill_null(UNKNOWN)).items():
                     counts[f"{DROPPED_LANGUAGE}{language}"] += pages_of_it
             if shown is not None:
@@ -128,7 +129,7 @@ class PageFinisher:
             shown.add(label, page["page_key"], 0, partial(self._final_example, rule, label, page))
 
     def _final_example(self, rule: str, label: str, page: Mapping[str, Any]) -> Example:
-        final = self._evaluator.explain_final(page["url"], page["text"], page["units_left"], to_the_end=False)
+        final = explain_final(self._evaluator, page["url"], page["text"], page["units_left"], to_the_end=False)
         fact = next(each.fact for each in final.rules if each.rule == rule)
         return make_example(label, page["page_key"], page["url"], page["timestamp"], fact, excerpt(page["text"]))
 
@@ -146,9 +147,9 @@ class PageFinisher:
         rows = pages.drop_columns(["unit_starts"]).to_pylist()  # which makes an object for each number in a list
         for page, first, end in zip(rows, offsets, offsets[1:], strict=False):
             key, page["unit_starts"] = page["page_key"], values[first:end].tolist()
-            if shown is not None and shown.wants("repeated_span", key):
+            if shown is not None and shown.wants(RepeatedSpan.name, key):
                 example = partial(self._repeat, page.copy(), removals[key], kept.get(key, ()))
-                shown.add("repeated_span", key, 0, example)
+                shown.add(RepeatedSpan.name, key, 0, example)
             self._edit_page(page, removals[key], kept.get(key, ()), counts)
         for name in ("text", "language", "language_probability", "dropped", "units_left") if rows else ():
             number, field = pages.schema.get_field_index(name), pages.schema.field(name)
@@ -164,17 +165,17 @@ class PageFinisher:
             end += 1
         text = excerpt(page["text"], starts[min(removed)], starts[end] if end < len(starts) else len(page["text"]))
         fact = f"{len(removed):,} of its {len(starts):,} {unit}s are repeats, whose copy is in another place"
-        return make_example("repeated_span", page["page_key"], page["url"], page["timestamp"], fact, text)
+        return make_example(RepeatedSpan.name, page["page_key"], page["url"], page["timestamp"], fact, text)
 
     def _edit_page(self, page: dict[str, Any], spans: Sequence[int], kept: Sequence[int], counts: Counter[str]) -> None:
         """Removes spans from a page, and applies the stage `final` again."""
         starts = page["unit_starts"]
         page["text"], left = remove_spans(page["text"], starts, spans, self._span["size"], self._span["unit"], kept)
-        counts["units.dropped.repeated_span"] += len(starts) - left
-        counts["pages.edited.repeated_span"] += 1
-        judged = self._knows_bad_words and page["dropped"] is None
-        without_bad_word = (page["language"] or UNKNOWN) if judged else None
-        final = self._evaluator.finish(page["url"], page["text"], left, without_bad_word)
+        counts[f"units.dropped.{RepeatedSpan.name}"] += len(starts) - left
+        counts[f"pages.edited.{RepeatedSpan.name}"] += 1
+        judged = self._knows_listed_words and page["dropped"] is None
+        without_listed_word = (page["language"] or UNKNOWN) if judged else None
+        final = self._evaluator.finish(page["url"], page["text"], left, without_listed_word)
         page["units_left"], page["dropped"] = left, final.reason
         if final.guess:
             page["language"] = final.guess.language
@@ -257,7 +258,7 @@ class FinishPages(DedupStep):
         """Loads the recipe with its lists."""
         super().setup()
         plan = self._plan
-        lists = recipe_lists.find_lists([storage_path(each) for each in plan.work], plan.lists)
+        lists = find_lists([storage_path(each) for each in plan.work], plan.lists)
         self._finisher = PageFinisher(Recipe.from_json(plan.recipe), lists, judged=True)
 
     def run(self, received: Received) -> Iterator[Made]:

@@ -13,12 +13,12 @@ from c4pipe.dedup.near_pages import NEAR_SHUFFLES
 from c4pipe.dedup.publishers import STAGING, publisher, read_draft
 from c4pipe.dedup.shuffle import SHUFFLES
 from c4pipe.errors import LostDataError, UsageError
+from c4pipe.filters.rule import parameter_text
 from c4pipe.io import lock
 from c4pipe.io.atomic import write_text
 from c4pipe.io.paths import StoragePath, file_sizes, list_names, remove_tree
 from c4pipe.io.words import format_count, short
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.wording import parameter_text
 from c4pipe.report import card, html_page
 from c4pipe.report.data import DEDUP_DATA, REPORT_DATA, make_dedup_data, make_report_data, write_data
 from c4pipe.report.rendering import compile_templates
@@ -55,14 +55,14 @@ def _recipes(there: Recipe, now: Recipe) -> str:
     if there.extraction != now.extraction:
         text, other = (each.extraction.removeprefix("text: ") or "WET files" for each in (there, now))
         return f"text by {text} there, by {other} now"
-    for stage, step in now.steps():
-        before = next((each for each in getattr(there, stage) if each.rule == step.rule), None)
+    for stage, rule in now.rules():
+        before = next((each for each in getattr(there, stage) if each.name == rule.name), None)
         if before is None:
-            return f"{now.name} without {step.rule} there, with it now"
-        for name, value in step.parameters.items():
+            return f"{now.name} without {rule.name} there, with it now"
+        for name, value in rule.parameters.items():
             if before.parameters.get(name) != value:
                 old = parameter_text(before.parameters.get(name))
-                return f"{name} of {step.rule} is {_cut(old)} there, {_cut(parameter_text(value))} now"
+                return f"{name} of {rule.name} is {_cut(old)} there, {_cut(parameter_text(value))} now"
     return f"another {now.name} there, with other rules or another order"
 
 

@@ -12,6 +12,7 @@ from c4pipe.corpus.layout import Layout
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.progress import StepTally
 from c4pipe.dedup.shuffle import Sent, Shuffle
+from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan
 from c4pipe.filters.duplicates import Rows
 from c4pipe.runners import control_totals
 from c4pipe.runners.control_totals import REPORT, Report, Totals
@@ -61,12 +62,12 @@ class DedupPlan:
     @property
     def span(self) -> Mapping[str, Any]:
         """The parameters of the rule `repeated_span`; empty where the recipe has none."""
-        return self._parameters("repeated_span")
+        return self._parameters(RepeatedSpan.name)
 
     @property
     def near(self) -> Mapping[str, Any]:
         """The parameters of the rule `near_duplicate`; empty where the recipe has none."""
-        return self._parameters("near_duplicate")
+        return self._parameters(NearDuplicate.name)
 
     def _parameters(self, rule: str) -> Mapping[str, Any]:
         return next((each for each in self.recipe["corpus"] if each["rule"] == rule), {})

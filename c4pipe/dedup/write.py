@@ -20,6 +20,7 @@ from c4pipe.dedup.removals import with_texts
 from c4pipe.dedup.shuffle import PAGES, Sent
 from c4pipe.dedup.step import DedupPlan, DedupStep, Made, Received
 from c4pipe.errors import C4pipeError
+from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
@@ -233,7 +234,7 @@ class ReadExamples(Step):
         from c4pipe.dedup import publish  # it loads all that describes a corpus, which the other steps do not need
 
         clean_examples = examples.gather_examples([storage_path(path) for path in self._shown])
-        span = Recipe.from_json(self._plan.recipe).parameters("repeated_span")
+        span = Recipe.from_json(self._plan.recipe).parameters(RepeatedSpan)
         files = list(find_work_files([storage_path(each) for each in self._plan.work]).values())
         repeats = with_texts(element.get("repeats", ()), files, span["size"]) if span else []
         report = {**element, "clean_examples": clean_examples, "repeats": repeats}

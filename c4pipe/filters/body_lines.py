@@ -1,23 +1,60 @@
-"""The lines of a record's body (rule `body_lines`)."""
+"""How the body of a record becomes lines: the rules `body_lines` and `metadata_line`."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import compress, repeat
+from operator import not_
+from typing import Literal
 
+from c4pipe.filters.native_lines import NativeStep, native_step
+from c4pipe.filters.rule import LineRule, Texts
+from c4pipe.filters.sources import TFDS
 from c4pipe.wet.page import Page, split_newlines, trimmed
 
-TWICE = "newlines, then unicode"
-AS_CRAWLED = "as crawled"
-CRAWLED_TWICE = "as crawled, then unicode"
-LINE_SEPARATORS = ("unicode", "newlines", TWICE, AS_CRAWLED, CRAWLED_TWICE)
+Separators = Literal["unicode", "newlines", "newlines, then unicode", "as crawled", "as crawled, then unicode"]
 r"""Where lines end. `unicode`: wherever `str.splitlines` cuts. `newlines`: at `\n`, `\r` and `\r\n` alone. TWICE: first
 as `newlines`, for the rules of the stage `readable`, then as `unicode`, for the later rules. AS_CRAWLED: at `\n` alone,
 untrimmed and with blank lines, so that the text is the body. CRAWLED_TWICE: first AS_CRAWLED, then as `unicode`, for
 the stage `lines` and the later ones."""
 
+TWICE = "newlines, then unicode"
+AS_CRAWLED = "as crawled"
+CRAWLED_TWICE = "as crawled, then unicode"
+
 RESPLIT_STAGES = {TWICE: "crawled", CRAWLED_TWICE: "lines"}
 """The stage that begins with the second cut."""
 
-FIRST_CUTS = {TWICE: "newlines", CRAWLED_TWICE: AS_CRAWLED}
-"""Which separators are the first of two."""
+
+@dataclass(frozen=True)
+class BodyLines(LineRule):
+    """Cuts the body of a record into lines, before all other rules. Each recipe has it."""
+
+    name = "body_lines"
+    does = (
+        "cuts the body into lines (separators: {line_separators}), trims them, drops blank ones (as crawled: neither)"
+    )
+    source = "WARC 1.0 (ISO 28500)"
+    edits = True
+    line_separators: Separators = "unicode"
+
+
+@dataclass(frozen=True)
+class MetadataLine(LineRule):
+    """Drops lines of the body that start with one of `starts`: TensorFlow Datasets takes them for headers."""
+
+    name = "metadata_line"
+    does = "drops lines of the body that start with one of {starts}"
+    source = TFDS
+    starts: Texts = ("WARC", "CONTENT-", "Content-")
+
+    def edit(self, lines: Sequence[str]) -> list[str]:
+        """Returns the other lines."""
+        dropped = list(map(str.startswith, lines, repeat(self.starts)))
+        return list(compress(lines, map(not_, dropped))) if any(dropped) else list(lines)
+
+    def native(self) -> NativeStep | None:
+        """Returns the step in C."""
+        return native_step("drop_starts", self.starts)
 
 
 def cut(page: Page, line_separators: str) -> list[str]:
@@ -25,7 +62,7 @@ def cut(page: Page, line_separators: str) -> list[str]:
 
     Args:
         page: the page as crawled.
-        line_separators: one of LINE_SEPARATORS; where there are two cuts, the first.
+        line_separators: one of `Separators`; where there are two cuts, the first.
     """
     if line_separators in (AS_CRAWLED, CRAWLED_TWICE):
         return [] if not page.body or page.body.isspace() else page.body.split("\n")

@@ -1,4 +1,4 @@
-"""The language of a text: by langdetect 1.0.9 with seed 0, or by CLD3 (mC4).
+"""The language of a text: by langdetect 1.0.9 with seed 0, or by CLD3 (mC4); and the rule `language`.
 
 `fasttext_language` has fastText's models.
 """
@@ -6,14 +6,21 @@
 import random
 import re
 import sys
+from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.fasttext_model import LANGUAGE
+from c4pipe.filters.rule import PageRule, Share, Texts
+from c4pipe.filters.sources import PAPER, TFDS
+from c4pipe.io.words import suggestion
 from c4pipe.native import langdetect_kernel
+
+if TYPE_CHECKING:
+    from c4pipe.filters.checked_page import CheckedPage
 
 # The libraries of detectors are imported when a detector is made: who reads a corpus needs the codes alone.
 
@@ -218,3 +225,55 @@ def make_detector(detector: str, min_probability: float) -> Detector:
     Raises UsageError where CLD3 is not installed.
     """
     return Cld3Detector(min_probability) if detector == "cld3" else LanguageDetector()
+
+
+@dataclass(frozen=True)
+class Language(PageRule):
+    """Drops pages in other languages. The guess is a fact of the page, which other rules use, too."""
+
+    name = "language"
+    does = (
+        "keeps a page whose best guess by {detector} is one of {languages} with a probability of at least "
+        "{min_probability}"
+    )
+    source = PAPER + "; seed 0: " + TFDS
+    detector: Literal["langdetect", "cld3", "fasttext"] = "langdetect"
+    languages: Texts = ("en",)
+    min_probability: Share = 0.99
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.languages:
+            raise UsageError("no language is named: give one or more codes, such as en,de")
+        known = known_languages(self.detector)
+        for language in self.languages:
+            if not knows_language(self.detector, language):
+                expected = ", ".join(known) or "labels of its model, such as en or eng_Latn"
+                raise UsageError(
+                    f"unknown language {language!r}: {self.detector} knows {expected}" + suggestion(language, known)
+                )
+        if len(set(self.languages)) < len(self.languages):
+            raise UsageError(f"a language is named twice: {','.join(self.languages)}; name each once")
+
+    def value(self, page: "CheckedPage") -> Guess | None:
+        """Returns the best guess."""
+        return page.guess
+
+    def drops(self, value: Guess | None) -> bool:
+        """Tells whether the guess is another language, or not probable enough.
+
+        `und` has no minimum: a detector that returns it has compared the probability with its own minimum.
+        """
+        if value is None or value.language not in self.languages:
+            return True
+        return value.language != UNKNOWN and value.probability < self.min_probability
+
+    def says(self, value: Guess | None, dropped: bool, page: "CheckedPage") -> str:
+        """Returns the guess, and what is wanted where the page is dropped."""
+        if value is None:
+            return "the text has nothing to tell its language by"
+        guess = f"{value.language}, with a probability of {value.probability:.6f}"
+        if not dropped:
+            return guess
+        wanted = f"{len(self.languages)} languages" if len(self.languages) > 5 else ", ".join(self.languages)
+        return f"{guess}; wanted: {wanted}, with at least {self.min_probability}"

@@ -1,67 +1,113 @@
-"""Line rules: each takes the lines of a page and returns the lines that are kept, in their order.
+"""The line rules of C4: each judges a line by itself (T5 paper, 2.2).
 
-A rule judges each line by itself. It takes a list because that is several times faster than a call for each line.
+A rule takes all lines of a page because that is several times faster than a call for each line.
 """
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import compress, repeat
-from operator import not_
+
+from c4pipe.filters.native_lines import NativeStep, native_step
+from c4pipe.filters.rule import LineRule, Texts, Whole
+from c4pipe.filters.sources import PAPER, TFDS
 
 # Raffel et al. 2020 removed citation markers from Wikipedia pages; the pattern is TensorFlow Datasets'.
 _CITATION = re.compile(r"\[\d*\]|\[edit\]|\[citation needed\]")
 
 
-def drop_metadata(lines: Sequence[str], starts: Sequence[str]) -> list[str]:
-    """Drops lines that start with one of `starts` (rule `metadata_line`)."""
-    dropped = list(map(str.startswith, lines, repeat(tuple(starts))))
-    return list(compress(lines, map(not_, dropped))) if any(dropped) else list(lines)
+@dataclass(frozen=True)
+class LongWord(LineRule):
+    """Drops lines that have a very long word, by white space."""
+
+    name = "long_word"
+    does = "drops a line with a word of more than {max_word_length} characters"
+    source = TFDS
+    max_word_length: Whole = 1000
+
+    def edit(self, lines: Sequence[str]) -> list[str]:
+        """Returns the other lines."""
+        most = self.max_word_length
+        if max(map(len, lines), default=0) <= most:
+            return list(lines)
+        return [line for line in lines if len(line) <= most or max(map(len, line.split()), default=0) <= most]
+
+    def native(self) -> NativeStep | None:
+        """Returns the step in C."""
+        return native_step("drop_long_words", self.max_word_length)
 
 
-def drop_long_words(lines: Sequence[str], max_word_length: int) -> list[str]:
-    """Drops lines that have a word (by white space) of more than `max_word_length` characters (`long_word`)."""
-    if max(map(len, lines), default=0) <= max_word_length:
-        return list(lines)
-    return [
-        line
-        for line in lines
-        if len(line) <= max_word_length or max(map(len, line.split()), default=0) <= max_word_length
-    ]
+@dataclass(frozen=True)
+class Citation(LineRule):
+    """Removes `[12]`, `[]`, `[edit]` and `[citation needed]` from each line.
 
-
-def remove_citations(lines: Sequence[str], strip: bool) -> list[str]:
-    """Removes `[12]`, `[]`, `[edit]` and `[citation needed]` from each line (rule `citation`).
-
-    With `strip` an edited line is trimmed again, so that `end. [3]` ends in its full stop.
+    With `strip`, an edited line is trimmed again, so that `end. [3]` ends in its full stop.
     """
-    if "[" not in "".join(lines):  # true of most pages
-        return list(lines)
-    return [remove_citation(line, strip) if "[" in line else line for line in lines]
+
+    name = "citation"
+    does = "removes citation markers: [1], [], [edit], [citation needed]; trims the line again: {strip}"
+    source = PAPER + "; pattern: " + TFDS
+    edits = True
+    strip: bool = True
+
+    def edit(self, lines: Sequence[str]) -> list[str]:
+        """Returns the lines without markers."""
+        if "[" not in "".join(lines):  # true of most pages
+            return list(lines)
+        return [remove_citations(line, self.strip) if "[" in line else line for line in lines]
+
+    def native(self) -> NativeStep | None:
+        """Returns the step in C, which calls Python for a line with a bracket."""
+        return "edit_brackets", partial(remove_citations, strip=self.strip)
 
 
-def remove_citation(line: str, strip: bool) -> str:
-    """Returns one line as `remove_citations` does."""
+def remove_citations(line: str, strip: bool) -> str:
+    """Returns one line without citation markers; with `strip`, trimmed."""
     edited = _CITATION.sub("", line)
     return edited.strip() if strip else edited
 
 
-def keep_terminal_punctuation(
-    lines: Sequence[str], endings: Sequence[str], excluded_endings: Sequence[str]
-) -> list[str]:
-    """Keeps lines that end in one of `endings`, but in none of `excluded_endings`."""
-    kept = compress(lines, map(str.endswith, lines, repeat(tuple(endings))))  # no Python code for each line
-    return [line for line in kept if not line.endswith(tuple(excluded_endings))] if excluded_endings else list(kept)
+@dataclass(frozen=True)
+class NoTerminalPunctuation(LineRule):
+    """Keeps lines that end in one of `endings`, but in none of `excluded_endings`.
+
+    Of 3,430 lines of 449 published pages 2,830 end in ".", 321 in "!", 239 in "?", 40 in '"', and none in anything
+    else. So published C4 took no ellipsis for a period. Of the end quotation marks the two double English ones count;
+    the others are also apostrophes, or of other languages. The recipe c4-literal takes them all.
+    """
+
+    name = "no_terminal_punctuation"
+    does = "keeps a line that ends in one of {endings}, but not in {excluded_endings}"
+    source = PAPER + "; ellipsis: published C4, " + TFDS
+    endings: Texts = (".", "!", "?", '"', "”")
+    excluded_endings: Texts = ("...", "…")
+
+    def edit(self, lines: Sequence[str]) -> list[str]:
+        """Returns the lines with these endings."""
+        excluded = self.excluded_endings
+        kept = compress(lines, map(str.endswith, lines, repeat(self.endings)))  # no Python code for each line
+        return [line for line in kept if not line.endswith(excluded)] if excluded else list(kept)
+
+    def native(self) -> NativeStep | None:
+        """Returns the step in C."""
+        return native_step("keep_endings", self.endings, self.excluded_endings)
 
 
-def drop_few_words(lines: Sequence[str], min_words_per_line: int) -> list[str]:
-    """Drops lines of fewer than `min_words_per_line` words, by white space (rule `few_words`)."""
-    return [line for line in lines if len(line.split(None, min_words_per_line)) >= min_words_per_line]
+@dataclass(frozen=True)
+class FewWords(LineRule):
+    """Drops lines of few words, by white space."""
 
+    name = "few_words"
+    does = "drops a line of fewer than {min_words_per_line} words"
+    source = PAPER
+    min_words_per_line: Whole = 5
 
-def drop_phrases(lines: Sequence[str], phrases: Sequence[str]) -> list[str]:
-    """Drops lines that contain one of `phrases` (lower case) in any case (`javascript`, `policy`)."""
-    return [line for line in lines if not _contains_any(line.lower(), phrases)]
+    def edit(self, lines: Sequence[str]) -> list[str]:
+        """Returns the lines with enough words."""
+        least = self.min_words_per_line
+        return [line for line in lines if len(line.split(None, least)) >= least]
 
-
-def _contains_any(lower: str, phrases: Sequence[str]) -> bool:
-    return any(phrase in lower for phrase in phrases)
+    def native(self) -> NativeStep | None:
+        """Returns the step in C."""
+        return native_step("drop_few_words", self.min_words_per_line)

@@ -71,7 +71,7 @@ class Diff:
         if no recipe lists it.
         """
         first, second = self.corpora
-        rules = list(dict.fromkeys(step.rule for corpus in self.corpora for _, step in corpus.recipe.steps()))
+        rules = list(dict.fromkeys(rule.name for corpus in self.corpora for _, rule in corpus.recipe.rules()))
 
         def place(name: str) -> tuple[int, int, str]:
             what, rest = split_name(name)
@@ -108,7 +108,7 @@ def _count(corpus: Corpus, name: str) -> int | None:
     what, rest = split_name(name)
     if what == "records.skipped" and corpus.recipe.input_format != "WARC":
         return None
-    if what.endswith((".dropped", ".edited")) and corpus.recipe.find(rest) is None:
+    if what.endswith((".dropped", ".edited")) and not corpus.recipe.has(rest):
         return corpus.counts.get(name)  # a page without a line is dropped by `empty` also where no recipe lists it
     return int(corpus.counts.get(name, 0))
 

@@ -7,20 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from c4pipe.clean.evaluator import RecipeEvaluator
-from c4pipe.clean.fact_wording import number
-from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.evaluate import RecipeEvaluator
+from c4pipe.clean.trace import explain_final
 from c4pipe.clean.verdicts import RuleVerdict
 from c4pipe.clean.work_folder import WORK_FOLDER, find_work_files, read_headers
 from c4pipe.corpus.opened import Corpus, open_corpus
 from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.dedup import removals
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan, StaleCapture, Validation
+from c4pipe.filters.lists import find_lists
+from c4pipe.filters.rule import number_of
 from c4pipe.filters.spans import cut, remove_spans, units_of
 from c4pipe.filters.urls import is_validation, normalise_url, page_key, url_key
 from c4pipe.inspect.lookup import WorkFiles
 from c4pipe.io.paths import StoragePath
-from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.recipe import Recipe
 
 JOB_1 = "a rule of job 1"
@@ -112,8 +113,8 @@ class CorpusExplainer:
         scheme, by_md5 = recipe.page_keys
         normalised = normalise_url(url, scheme)
         key = page_key(url, normalised, by_md5)
-        one_in = recipe.parameters("validation").get("one_in", 0)
-        validation = bool(one_in) and is_validation(normalised, one_in)
+        split = recipe.find(Validation)
+        validation = split is not None and is_validation(normalised, split.one_in)
         for language in self._corpus.languages:
             shards = self._corpus.shards_of_page(language, validation, key)
             row = _row(shards[0], key, recipe)
@@ -189,18 +190,18 @@ class _Work:
 
     @cached_property
     def _evaluator(self) -> RecipeEvaluator:
-        lists = recipe_lists.find_lists(self._folders, self._header.lists)
-        return RecipeEvaluator(self._recipe, RuleResources(self._recipe, lists))
+        lists = find_lists(self._folders, self._header.lists)
+        return RecipeEvaluator(self._recipe, lists)
 
     def explain(self, url: str) -> list[CaptureVerdict]:
         key = url_key(normalise_url(url, self._recipe.page_keys[0]))
         newest, stale = self._files.captures({key})
         if not len(newest):
             missing = len(self._corpus.manifest["missing"])
-            rules = ", ".join(step.rule for step in self._recipe.readable)  # pages that they drop have no row
+            rules = ", ".join(rule.name for rule in self._recipe.readable)  # pages that they drop have no row
             raise UsageError(
                 f"the work files of {self._corpus.path} have no page of {url}: it was in none of the "
-                f"{number(len(self._names), f'{self._recipe.input_format} file')}"
+                f"{number_of(len(self._names), f'{self._recipe.input_format} file')}"
                 + (f" ({missing:,} more were missing)" if missing else "")
                 + f", or a rule dropped it early ({rules}); {self._next_step()}"
             )
@@ -216,7 +217,7 @@ class _Work:
         if is_newest:
             fact = "it is the only capture" if count == 1 else f"it is the newest of {count:,} captures"
         is_tombstone = page["page_key"] is None
-        age = RuleVerdict("corpus", "stale_capture", not is_newest, fact, asked=not is_tombstone)
+        age = RuleVerdict("corpus", StaleCapture.name, not is_newest, fact, asked=not is_tombstone)
         if is_tombstone:
             note = f"Its work file does not say which: {self._next_step(source)}."
             return CaptureVerdict(url, timestamp, JOB_1, source, rules=(age,), note=note)
@@ -229,23 +230,23 @@ class _Work:
 
     def _near(self, page: dict[str, Any]) -> RuleVerdict | None:
         """Returns the verdict of the rule `near_duplicate` on the newest capture of a URL; None without the rule."""
-        near = self._recipe.parameters("near_duplicate")
+        near = self._recipe.parameters(NearDuplicate)
         if not near:
             return None
         key = page["page_key"]
         stays = None if page["dropped"] else self._files.staying_pages(np.array([key], np.uint64), near).get(key)
         if stays is None:
-            return RuleVerdict("corpus", "near_duplicate", False, "it has no part in the comparison")
+            return RuleVerdict("corpus", NearDuplicate.name, False, "it has no part in the comparison")
         if stays.page_key == page["page_key"]:
-            return RuleVerdict("corpus", "near_duplicate", False, "it is the page of its cluster that stays")
+            return RuleVerdict("corpus", NearDuplicate.name, False, "it is the page of its cluster that stays")
         fact = f"{stays.url} stays; the estimated similarity is {stays.similarity:.2f}"
-        return RuleVerdict("corpus", "near_duplicate", True, fact)
+        return RuleVerdict("corpus", NearDuplicate.name, True, fact)
 
     def _newest(
         self, page: dict[str, Any], timestamp: str, source: str, before: tuple[RuleVerdict, ...]
     ) -> CaptureVerdict:
         """Returns the verdict on the newest capture of a URL, whose text loses repeated spans as in deduplication."""
-        starts, span = page["unit_starts"], self._recipe.parameters("repeated_span")
+        starts, span = page["unit_starts"], self._recipe.parameters(RepeatedSpan)
         units = cut(page["text"], starts)
         repeats, kept = self._repeats(page, span)
         losses = tuple(Loss(first + 1, first + span["size"], keeper) for first, keeper in repeats)
@@ -255,11 +256,11 @@ class _Work:
             lost = [first for first, _ in repeats]
             text, units_left = remove_spans(text, starts, lost, span["size"], span["unit"], kept)
         if span:
-            fact = f"it loses {len(removed):,} of {number(len(units), span['unit'])}"
+            fact = f"it loses {len(removed):,} of {number_of(len(units), span['unit'])}"
             if kept:
-                fact += f", and keeps the copy of {number(len(kept), 'repeated span')}"
-            rules.append(RuleVerdict("corpus", "repeated_span", None, fact))
-        reason, guess, final = self._evaluator.explain_final(page["url"], text, units_left)
+                fact += f", and keeps the copy of {number_of(len(kept), 'repeated span')}"
+            rules.append(RuleVerdict("corpus", RepeatedSpan.name, None, fact))
+        reason, guess, final = explain_final(self._evaluator, page["url"], text, units_left)
         language = guess.language if losses and guess else page["language"]
         shards, row = ((), None) if reason else self._place(language, page)
         return CaptureVerdict(
@@ -277,7 +278,7 @@ class _Work:
 
     def _repeats(self, page: dict[str, Any], span: Mapping[str, Any]) -> tuple[list[tuple[int, str]], list[int]]:
         """Returns the spans that a page loses, each with the URL of the page that keeps it; and the spans kept here."""
-        hashes, near = page["span_hashes"], self._recipe.parameters("near_duplicate")
+        hashes, near = page["span_hashes"], self._recipe.parameters(NearDuplicate)
         if not span or span["size"] == 1 or span["keep"] == "first":
             lost, _ = self._files.repeats(page["page_key"], hashes, np.empty(0, removals.MOVED), near)
             return lost, []

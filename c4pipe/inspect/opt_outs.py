@@ -10,21 +10,21 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
-from c4pipe.clean.url_lists import UrlLists
 from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.corpus.opened import Corpus
 from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.errors import UsageError
+from c4pipe.filters import url_rules
 from c4pipe.filters.domains import host_of
+from c4pipe.filters.lists import BLOCKED_FOLDER, Lists
+from c4pipe.filters.robots_list import RobotsList
 from c4pipe.filters.spans import U64
+from c4pipe.filters.url_rules import OptedOut
 from c4pipe.io.atomic import write_text
 from c4pipe.io.checked_json import decode_checked_json, encode_checked_json
 from c4pipe.io.json_file import read_json
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import safe_json, short
-from c4pipe.recipes import blocked_lists
-from c4pipe.recipes.recipe_lists import Lists
-from c4pipe.recipes.robots_list import RobotsList
 from c4pipe.report.data import OPT_OUTS_VERSION, TOGETHER, OptOuts
 from c4pipe.runners.events import Progress, Status
 from c4pipe.runners.runner_options import RunnerOptions
@@ -55,17 +55,17 @@ def count_opt_outs(corpus: Corpus, folder: StoragePath, lists: Path, runner: Run
 
     Raises UsageError if the folder has neither list, or one can't be used; C4pipeError if a shard can't be read.
     """
-    blocked, needs = lists / blocked_lists.FOLDER, f"--opt-outs {lists}"
-    has_robots, has_entries = (blocked / blocked_lists.ROBOTS).exists(), blocked_lists.has_opt_outs(lists)
+    blocked, needs = lists / BLOCKED_FOLDER, f"--opt-outs {lists}"
+    has_robots, has_entries = (blocked / url_rules.ROBOTS).exists(), url_rules.has_opt_outs(lists)
     if not has_robots and not has_entries:
         raise UsageError(
-            f"{needs}: {blocked} has no list of opt-outs: put a file {blocked_lists.OPT_OUTS} there, or make "
+            f"{needs}: {blocked} has no list of opt-outs: put a file {url_rules.OPT_OUTS} there, or make "
             f"that of robots.txt files with `c4pipe lists robots FILE... --lists {lists}`"
         )
     none = Lists()
     found = Lists(
-        opt_outs=blocked_lists.load_opt_outs(lists, needs) if has_entries else none.opt_outs,
-        robots=blocked_lists.load_robots(lists, needs) if has_robots else none.robots,
+        opt_outs=url_rules.load_opt_outs(lists, needs) if has_entries else none.opt_outs,
+        robots=url_rules.load_robots(lists, needs) if has_robots else none.robots,
     )
     shards = corpus.shards()
     with tempfile.TemporaryDirectory(prefix="c4pipe-opt-outs-") as parts:
@@ -115,14 +115,13 @@ class _CountOptOuts(ScanStep[Shard, Counts]):
         self._opt_outs, self._lists = opt_outs, lists
 
     def setup(self) -> None:
-        robots = blocked_lists.load_robots(Path(self._lists), "the report") if self._lists else None
-        self._urls = UrlLists(Lists(opt_outs=self._opt_outs))
+        robots = url_rules.load_robots(Path(self._lists), "the report") if self._lists else None
         self._robots = None if robots is None else RobotsList(robots)
 
     def scan(self, item: Shard) -> bytes:
         """Returns the counts of a shard."""
         agents = self._robots.agents if self._robots else ()
-        names = [*(["opted_out"] if len(self._opt_outs) else []), *map(_reason_of_agent, agents), TOGETHER]
+        names = [*([OptedOut.name] if len(self._opt_outs) else []), *map(_reason_of_agent, agents), TOGETHER]
         refused: Sums = dict.fromkeys(names, (0, 0))
         hosts: Sums = {}
         for pages in read_tables(item, ("url", "text")):
@@ -142,8 +141,8 @@ class _CountOptOuts(ScanStep[Shard, Counts]):
 
     def _reasons(self, url: str) -> Iterator[str]:
         """Yields the reasons for which the lists refuse a page."""
-        if self._urls.opt_out(url) is not None:
-            yield "opted_out"
+        if url_rules.find_opt_out(url, self._opt_outs) is not None:
+            yield OptedOut.name
         if robots := self._robots:
             yield from (_reason_of_agent(agent) for agent in robots.agents if robots.refusal(url, (agent,)))
 

@@ -26,13 +26,13 @@ import pyarrow.parquet as pq
 from c4pipe.corpus.opened import Corpus, open_language
 from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.filters.evaluation_examples import read_examples
 from c4pipe.filters.example_ngrams import ExampleNgrams
 from c4pipe.filters.word_ngrams import BATCH_BYTES, I64, WordRows, ngram_words
 from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
 from c4pipe.io.parquet_footer import sign_footer
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import error_reason
-from c4pipe.recipes.evaluation_lists import read_examples
 from c4pipe.runners.events import Progress, ProgressEvent
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep

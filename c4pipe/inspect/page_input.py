@@ -12,7 +12,7 @@ from c4pipe.io.streams import InputOpener, is_url
 from c4pipe.wet.damage import RECORD_CAP, Damage
 from c4pipe.wet.inputs import WARC_ENDINGS, WET_ENDINGS
 from c4pipe.wet.page import Page
-from c4pipe.wet.page_reader import page_reader
+from c4pipe.wet.warc import page_reader
 
 STANDARD_INPUT = "-"
 

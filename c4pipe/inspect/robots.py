@@ -15,7 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.filters import url_rules
+from c4pipe.filters.lists import BLOCKED_FOLDER
 from c4pipe.filters.robots import REFUSE_ALL, encode_rules, parse_robots, resource_url
+from c4pipe.filters.robots_list import RobotsWriter
 from c4pipe.filters.urls import url_key
 from c4pipe.io.atomic import AtomicFile, make_folder
 from c4pipe.io.downloads import NetworkOptions
@@ -23,8 +26,6 @@ from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, remove_tree
 from c4pipe.io.streams import InputOpener
 from c4pipe.io.words import error_reason, format_count
-from c4pipe.recipes import blocked_lists
-from c4pipe.recipes.robots_list import RobotsWriter
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep
@@ -76,7 +77,7 @@ def list_robots(
     if not names:
         raise UsageError("no crawler is named: give product tokens with --agents, such as CCBot,GPTBot")
     files = find_inputs(inputs, Selection(), kind="robotstxt")
-    folder = lists / blocked_lists.FOLDER
+    folder = lists / BLOCKED_FOLDER
     try:
         make_folder(folder / _PARTS)
     except OSError as error:
@@ -85,7 +86,7 @@ def list_robots(
         ) from None
     with only_run(folder / _PARTS):
         parts = _read(files, names, folder / _PARTS, runner, progress)
-        path = folder / blocked_lists.ROBOTS
+        path = folder / url_rules.ROBOTS
         counts = _write(path, names, parts)
         remove_tree(folder / _PARTS)
     return RobotsSummary(path, {"files": len(files), **counts})

@@ -23,8 +23,8 @@ from c4pipe.jobs.options import TEXT_KIND, BuildOptions, CleanOptions, DedupOpti
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.events import Progress, ProgressEvent
 from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.wet.extraction import TextLayout
 from c4pipe.wet.inputs import COMMON_CRAWL, Selection, parse_slice
-from c4pipe.wet.text_layout import TextLayout
 
 PathArgument = str | os.PathLike[str]
 """A path of this machine; as a string also a URL of an object store."""
@@ -177,7 +177,7 @@ def build_corpus(
         cache: a folder that keeps downloaded files; None to keep none.
         max_missing: how many files may be missing because they can't be downloaded; None for any number but all.
         keep_dropped: keep the dropped pages of this share of the URLs, from 0 to 1, for audits; None to keep none.
-        input_kind: `wet` for WET files, `warc` for WARC files, `annotated` for folders that `annotate` wrote.
+        input_kind: `wet` for WET files, `warc` for WARC files.
         extract: with `input_kind="warc"`: what the text of a page is: `all` (also None), `main` or `trafilatura`.
         annotate: a folder for all pages, with what each rule decides about each; None to write none.
         language_labels: with `annotate`, how many of the most probable languages are written; None for none.

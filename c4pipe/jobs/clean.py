@@ -4,7 +4,7 @@ import contextlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -16,26 +16,26 @@ from c4pipe.clean.steps import CleanWetFile
 from c4pipe.clean.work_file import WorkHeader, check_pages, read_header
 from c4pipe.clean.work_folder import check_done, check_ends, read_headers_of, set_aside, work_path
 from c4pipe.errors import C4pipeError, DamagedFileError, LostDataError, UsageError
+from c4pipe.filters import pinned_lists
+from c4pipe.filters.lists import LISTS_FOLDER, Lists
 from c4pipe.io.atomic import clear_abandoned
 from c4pipe.io.downloads import OnWait
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, list_names, storage_path
 from c4pipe.io.streams import InputOpener, digest_ends, is_url
-from c4pipe.jobs.annotated_inputs import AnnotatedInputs, check_annotate_folder, check_annotated_options, find_annotated
+from c4pipe.jobs.annotated_inputs import check_annotate_folder
 from c4pipe.jobs.import_text import find_text
 from c4pipe.jobs.logs import LOG, key_values, log_cost
 from c4pipe.jobs.options import CleanOptions, check_input_kind
-from c4pipe.recipes import pinned_lists, recipe_lists
-from c4pipe.recipes.choose import choose_recipe
+from c4pipe.recipes.choose import choose_recipe, gather_lists
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.recipe_lists import LISTS_FOLDER, Lists
 from c4pipe.runners import control_totals
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import Workers
 from c4pipe.runners.runner import check_runner, run_job
 from c4pipe.runners.worker import cpu_seconds
-from c4pipe.wet.html_text import choose_extraction
+from c4pipe.wet.extraction import choose_extraction
 from c4pipe.wet.inputs import WARC_ENDINGS, WET_ENDINGS, InputFile, find_inputs
 
 
@@ -49,8 +49,6 @@ class CleanPlan:
         lists: the lists that the recipe needs.
         files: the files to clean, by name.
         notes: sentences that the user should know before the job runs.
-        ends: the digests of the ends of WET files, by name, where their annotated files are the inputs.
-        absent: notes of the WET files that could not be downloaded when they were to be annotated.
     """
 
     options: CleanOptions
@@ -58,8 +56,6 @@ class CleanPlan:
     lists: Lists
     files: tuple[InputFile, ...]
     notes: tuple[str, ...] = ()
-    ends: Mapping[str, str] = field(default_factory=dict)
-    absent: tuple[missing.Missing, ...] = ()
 
     @cached_property
     def work(self) -> StoragePath:
@@ -88,7 +84,6 @@ def plan_clean(options: CleanOptions, progress: Progress | None = None) -> Clean
     check_runner(options.runner)
     if options.layout is None:
         check_input_kind(options.input_kind)
-    check_annotated_options(options)
     check_annotate_folder(options)
     recipe = choose_recipe(options.recipe, options.languages, options.language_model)
     made = options.layout.extraction if options.layout else choose_extraction(options.input_kind, options.extract)
@@ -101,18 +96,13 @@ def plan_clean(options: CleanOptions, progress: Progress | None = None) -> Clean
     if options.max_missing is not None and options.max_missing < 0:
         raise UsageError(f"--max-missing {options.max_missing}: give 0 or more")
     notes: list[str] = []
-    if options.input_kind == "annotated":
-        found = find_annotated(options.inputs)
-        recipe = recipe.with_extraction(found.extraction)
-    elif options.layout:
+    if options.layout:
         files = find_text(options.inputs, options.layout, options.needed, options.selection)
-        found = AnnotatedInputs(files, {}, (), recipe.extraction)
     else:
         files = find_inputs(options.inputs, options.selection, note_wait(progress), notes.append, options.input_kind)
-        found = AnnotatedInputs(files, {}, (), recipe.extraction)
     folder = pinned_lists.lists_dir(options.lists)
-    lists = recipe_lists.gather_lists(recipe, folder, options.links, options.language_model)
-    plan = CleanPlan(options, recipe, lists, found.files, tuple(notes), found.ends, found.missing)
+    lists = gather_lists(recipe, folder, options.links, options.language_model)
+    plan = CleanPlan(options, recipe, lists, files, tuple(notes))
     if options.annotate:
         check_annotated(options.annotate, recipe, plan.fingerprint)
     return plan
@@ -175,9 +165,6 @@ def clean(plan: CleanPlan, progress: Progress, workers: Workers | None = None) -
         if tasks:
             _run(plan, tasks, progress, workers)
         spent = cpu_seconds() - before
-        for note in plan.absent:
-            target = plan.target(InputFile(note["path"], note["name"], None))
-            missing.note_missing(target, note["path"], note["error"])
         counts = _verify(plan)
         _finish_annotation(plan)
         LOG.info("clean: %s", key_values(counts))
@@ -218,7 +205,7 @@ def _finish_annotation(plan: CleanPlan) -> None:
     annotate, state = plan.options.annotate, work_state(plan)
     if annotate:
         names = {file.name for file in state.missing}
-        notes = [*plan.absent, *(each for each in missing.missing_files([plan.work]) if each["name"] in names)]
+        notes = [each for each in missing.missing_files([plan.work]) if each["name"] in names]
         sources = [file.name for file in state.done]
         annotated_folder.write_manifest(annotate, plan.recipe, plan.fingerprint, sources, notes)
 
@@ -296,9 +283,9 @@ def _text_damage(plan: CleanPlan, counts: Mapping[str, int]) -> str:
 def _check_missing(plan: CleanPlan, state: WorkState) -> None:
     """Logs the missing files. Raises C4pipeError if there are more than the options allow."""
     limit = plan.options.max_missing
-    names = {*(file.name for file in state.missing), *(note["name"] for note in plan.absent)}
+    names = {file.name for file in state.missing}
     errors = [values["error"] for values in missing.missing_files([plan.work]) if values["name"] in names]
-    count = len(plan.files) + len(plan.absent)
+    count = len(plan.files)
     if len(errors) > (count - 1 if limit is None else limit):
         raise C4pipeError(f"{len(errors)} of {count} files could not be downloaded: {errors[0]}")
     for error in errors:
@@ -345,7 +332,7 @@ def _damage(plan: CleanPlan, inputs: InputOpener, file: InputFile) -> tuple[Stor
         header = read_header(target)
         check_done(target, header, file.size, plan.recipe, plan.fingerprint)
         if file.size is not None:
-            ends = plan.ends.get(file.name) or _ends(inputs, file.path, file.size)
+            ends = _ends(inputs, file.path, file.size)
             check_ends(target, header, ends)
         if isinstance(target, Path):
             check_pages(target)

@@ -22,15 +22,16 @@ from c4pipe.dedup.publishers import STAGING
 from c4pipe.dedup.shuffle import bucket_bits, group_size
 from c4pipe.dedup.step import DedupPlan
 from c4pipe.errors import LostDataError, UsageError
+from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW
-from c4pipe.filters.language import check_detector
+from c4pipe.filters.lists import find_lists
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import suggestion
 from c4pipe.jobs.clean import note_unaudited
 from c4pipe.jobs.logs import LOG, key_values, log_cost
 from c4pipe.jobs.options import DedupOptions
-from c4pipe.recipes import recipe_lists
+from c4pipe.recipes.choose import check_installed
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.report.funnel import nothing_kept
 from c4pipe.runners import control_totals
@@ -98,13 +99,13 @@ class CorpusPlan:
         """How many pages the first steps handle, by the names that `watch_dedup` knows."""
         kept = sum(header.counts.get("pages.cleaned", 0) for header in self.headers)
         rows = sum(header.rows for header in self.headers)
-        bands = {"bands": rows} if self.recipe.find("near_duplicate") else {}
+        bands = {"bands": rows} if self.recipe.find(NearDuplicate) else {}
         return {"urls": rows, **bands, "spans": kept, "pages": kept}
 
     @property
     def band_rows(self) -> int:
         """How many rows of bands job 2 shuffles, at most; 0 without the rule `near_duplicate`."""
-        return self.page_counts["pages"] * int(self.recipe.parameters("near_duplicate").get("bands", 0))
+        return self.page_counts["pages"] * int(self.recipe.parameters(NearDuplicate).get("bands", 0))
 
     def parameters(self, publication_token: str) -> DedupPlan:
         """Returns the parameters of the steps. Buckets and groups follow from the rows that the work files have."""
@@ -142,8 +143,8 @@ def plan_dedup(options: DedupOptions) -> CorpusPlan:
     shown = examples.choose_files(map(str, files.values()))
     examples.gather_examples([storage_path(path) for path in shown])  # a damaged file is an error now, not at the end
     recipe = headers[0].recipe
-    check_detector(recipe.parameters("language").get("detector", ""))
-    recipe_lists.find_lists(options.work, headers[0].lists)
+    check_installed(recipe)
+    find_lists(options.work, headers[0].lists)
     text_bytes = control_totals.add_reports(header.text_bytes for header in headers)
     layout = Layout.plan(recipe.languages, text_bytes, options.shards)
     check_shards(layout, text_bytes)
@@ -237,7 +238,7 @@ def _note_dropped(plan: CorpusPlan, done: bool, progress: Progress) -> None:
 
 def _note_crawls(plan: CorpusPlan, progress: Progress) -> None:
     """Logs the crawls whose pages are compared each alone; notes that files without a crawl count as one."""
-    if plan.recipe.parameters("near_duplicate").get("within") != "crawl":
+    if plan.recipe.parameters(NearDuplicate).get("within") != "crawl":
         return
     crawls = Counter(header.crawl for header in plan.headers)
     unnamed = crawls.pop("", 0)

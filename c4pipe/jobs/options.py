@@ -16,15 +16,11 @@ from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import suggestion
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.wet.extraction import TextLayout
 from c4pipe.wet.inputs import Selection
-from c4pipe.wet.text_layout import TextLayout
 
-INPUT_KINDS = ("wet", "warc", "annotated")
-"""What the inputs can be: WET files, which have the text of pages; WARC files, which have their HTML; annotated folders
-that were made of such files (`clean.annotated_folder`)."""
-
-CRAWL_KINDS = INPUT_KINDS[:2]
-"""What the files of a crawl can be."""
+CRAWL_KINDS = ("wet", "warc")
+"""What the files of a crawl can be: WET files, which have the text of pages; WARC files, which have their HTML."""
 
 TEXT_KIND = "text"
 """What the inputs of `import` are: files of text."""
@@ -35,8 +31,7 @@ class CleanOptions:
     """Job 1: WET files to work files.
 
     Attributes:
-        inputs: crawls, URLs, paths, globs, folders and lists of WET files (see `wet.inputs.find_inputs`); or annotated
-            folders.
+        inputs: crawls, URLs, paths, globs, folders and lists of WET files (see `wet.inputs.find_inputs`).
         work: the folder for work files.
         recipe: a recipe's name, the path of a TOML file, or a recipe.
         languages: the languages to keep; () for the recipe's.
@@ -48,7 +43,7 @@ class CleanOptions:
         max_missing: how many files may be missing because they cannot be downloaded; None for any number but all.
         keep_dropped: which dropped pages are kept, and where; None to keep none.
         runner: what runs the job.
-        input_kind: what the inputs are, one of INPUT_KINDS, or TEXT_KIND where there is a layout.
+        input_kind: what the inputs are, one of CRAWL_KINDS, or TEXT_KIND where there is a layout.
         annotate: where all pages are written with the decisions of all rules; None for nowhere.
         extract: how text is made from the HTML of WARC files (`wet.EXTRACTORS`); None for all text of a page.
         layout: how documents lie in files of text; None for other inputs.
@@ -118,7 +113,7 @@ class BuildOptions:
         return DedupOptions((clean.work,), self.output, self.formats, self.shards, clean.runner, clean.keep_dropped)
 
 
-def check_input_kind(kind: str, kinds: Sequence[str] = INPUT_KINDS) -> None:
+def check_input_kind(kind: str, kinds: Sequence[str] = CRAWL_KINDS) -> None:
     """Raises UsageError for a kind of input that is none of `kinds`."""
     if kind not in kinds:
         hint = "c4pipe import reads text; " if kind == TEXT_KIND else ""

@@ -14,15 +14,15 @@ from c4pipe.clean.work_folder import work_path
 from c4pipe.corpus.writer import FORMATS
 from c4pipe.dedup.near_pages import BAND_ROW
 from c4pipe.errors import C4pipeError
+from c4pipe.filters import lists
 from c4pipe.filters.duplicates import SPAN_ROW
+from c4pipe.filters.lists import LISTS_FOLDER
 from c4pipe.io.paths import StoragePath, file_sizes
 from c4pipe.io.streams import InputOpener, is_url
 from c4pipe.io.words import format_count
 from c4pipe.jobs.clean import CleanPlan, note_wait
 from c4pipe.jobs.dedup import dedup, plan_dedup
 from c4pipe.jobs.options import DedupOptions
-from c4pipe.recipes import recipe_lists
-from c4pipe.recipes.recipe_lists import LISTS_FOLDER
 from c4pipe.runners.events import Progress, Status
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.wet.inputs import InputFile
@@ -129,7 +129,7 @@ def measure_cost(plan: CleanPlan, formats: Sequence[str], count: int, sources: I
     with tempfile.TemporaryDirectory(prefix="c4pipe-plan-") as folder:
         work, output = Path(folder) / "work", Path(folder) / "corpus"
         plan.lists.save(work / LISTS_FOLDER)
-        cleaner = WetFileCleaner(plan.recipe, recipe_lists.load_lists(work / LISTS_FOLDER, plan.lists.digests))
+        cleaner = WetFileCleaner(plan.recipe, lists.load_lists(work / LISTS_FOLDER, plan.lists.digests))
         files = spread(plan.files, count)
         slices: list[_Slice] = []
 

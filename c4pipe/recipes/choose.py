@@ -1,10 +1,16 @@
-"""Which recipe a user means: the name of one, a TOML file, or a recipe made in Python."""
+"""Which recipe a user means: the name of one, a TOML file, or a recipe made in Python; and the lists that it needs."""
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from c4pipe.errors import UsageError
-from c4pipe.filters.language import check_detector
+from c4pipe.filters import pinned_lists
+from c4pipe.filters.language import Language, check_detector
+from c4pipe.filters.language_model import find_model
+from c4pipe.filters.lists import ListFolder, Lists, link_keys
+from c4pipe.filters.url_rules import UrlNotListed
 from c4pipe.recipes.presets import find_recipe
 from c4pipe.recipes.recipe import Recipe
 
@@ -24,18 +30,69 @@ def choose_recipe(
     Raises UsageError if there is no such recipe, if it can't have these languages or a model, or if its language
     detector is not installed.
     """
-    chosen = recipe if isinstance(recipe, Recipe) else find_recipe(os.fspath(recipe))
+    chosen = recipe if isinstance(recipe, Recipe) else find_recipe(recipe)
     if language_model is not None:
-        if not chosen.find("language"):
+        if not chosen.find(Language):
             raise UsageError(
                 f"--language-model {os.fspath(language_model)}: recipe {chosen.name} has no rule language: "
                 "leave it out, or name another recipe"
             )
-        chosen = chosen.change("language", detector="fasttext")
+        chosen = chosen.change(Language.name, detector="fasttext")
     if languages:
         try:
             chosen = chosen.with_languages(languages)
         except UsageError as error:
             raise UsageError(f"--languages {','.join(languages)}: {error}") from None
-    check_detector(chosen.parameters("language").get("detector", ""))
+    check_installed(chosen)
     return chosen
+
+
+def check_installed(recipe: Recipe) -> None:
+    """Raises UsageError, with the command that installs it, where the recipe's language detector is not installed."""
+    if language := recipe.find(Language):
+        check_detector(language.detector)
+
+
+def gather_lists(
+    recipe: Recipe, folder: Path, links: Sequence[Path], language_model: str | os.PathLike[str] | None = None
+) -> Lists:
+    """Returns the lists that a recipe needs.
+
+    Args:
+        recipe: the recipe.
+        folder: the folder of the pinned lists, and of the user's lists of blocked URLs and evaluation examples.
+        links: files of URLs, one a line; those that end in `.gz` are unpacked.
+        language_model: the file of a fastText model, for a recipe whose detector is `fasttext`.
+
+    Raises UsageError if a list or model is needed and missing or can't be used, or if links are given to a recipe that
+    does not use them.
+    """
+    language = recipe.find(Language)
+    by_model = language is not None and language.detector == "fasttext"
+    if by_model and language_model is None:
+        raise UsageError(
+            f"recipe {recipe.name} detects the language by a fastText model: give its file with --language-model FILE"
+        )
+    uses_links = recipe.find(UrlNotListed) is not None
+    if uses_links and not links:
+        raise UsageError(f"recipe {recipe.name} keeps the pages of a list of links: give it with --links FILE")
+    if links and not uses_links:
+        raise UsageError(
+            f"--links {links[0]}: recipe {recipe.name} has no rule that uses a list of links: "
+            "leave it out, or name another recipe"
+        )
+    values: dict[str, Any] = {}
+    if by_model and language_model is not None:
+        values["language_model"] = find_model(language_model, recipe.name, recipe.languages)
+    keys = {"links": link_keys(links, recipe.page_keys[0])} if links else {}
+    lists = ListFolder(folder, recipe.name, recipe.languages, **keys)
+    for _, rule in recipe.rules():
+        for name, value in rule.load_lists(lists).items():
+            values[name] = {**values.get(name, {}), **value} if isinstance(value, dict) else value
+    return Lists(**values)
+
+
+def needed_lists(recipe: Recipe) -> tuple[pinned_lists.PinnedList, ...]:
+    """Returns the pinned lists that a recipe needs."""
+    paths = {path for _, rule in recipe.rules() for path in rule.pinned_lists(recipe.languages)}
+    return tuple(each for each in pinned_lists.PINNED if each.path in paths)

@@ -1,86 +1,93 @@
 """The recipes of c4pipe: two bases (C4 as its paper describes it, C4 as TFDS makes it), their variants, and others."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from c4pipe.errors import UsageError
-from c4pipe.filters.language import CLD3_LANGUAGES, UNKNOWN
+from c4pipe.filters.body_lines import BodyLines, MetadataLine
+from c4pipe.filters.corpus_rules import NearDuplicate, NormalisedUrl, RepeatedSpan, StaleCapture, Validation
+from c4pipe.filters.language import CLD3_LANGUAGES, UNKNOWN, Language
+from c4pipe.filters.lines import Citation, FewWords, LongWord, NoTerminalPunctuation
+from c4pipe.filters.listed_words import BadToken, BadWords
+from c4pipe.filters.personal_data import EmailAddress, PublicIpAddress
+from c4pipe.filters.phrases import CurlyBracket, Javascript, JavascriptPage, LoremIpsum, Policy
+from c4pipe.filters.repetition_rules import REPETITION_RULES
+from c4pipe.filters.rule import Rule
+from c4pipe.filters.rules import FINEWEB_RULES
+from c4pipe.filters.sentence_rules import FewSentences, FewSentencesLeft
+from c4pipe.filters.url_rules import DomainNotListed, UrlNotListed
+from c4pipe.filters.whole_page import Empty, FewLongLines, Incomplete, TooLong
+from c4pipe.filters.word_rules import GOPHER_RULES
 from c4pipe.io.words import suggestion
-from c4pipe.recipes.quality_presets import DATATROVE_C4, DOLMA_C4, FINEWEB_RECIPE, GOPHER_RECIPE
-from c4pipe.recipes.recipe import Recipe, Step, step
+from c4pipe.recipes.recipe import Recipe
 
 C4 = Recipe(
     name="c4",
     description="C4 as the T5 paper describes it; where the paper leaves a choice, as the published pages are",
-    read=(step("body_lines"),),
-    readable=(step("incomplete"), step("too_long")),
-    crawled=(step("lorem_ipsum"), step("curly_bracket")),
+    read=(BodyLines(),),
+    readable=(Incomplete(), TooLong()),
+    crawled=(LoremIpsum(), CurlyBracket()),
     lines=(
-        step("long_word"),
-        step("citation"),
-        step("no_terminal_punctuation"),
-        step("few_words"),
-        step("javascript"),
-        step("policy"),
+        LongWord(),
+        Citation(),
+        NoTerminalPunctuation(),
+        FewWords(),
+        Javascript(),
+        Policy(),
     ),
-    cleaned=(step("language"), step("few_sentences"), step("bad_words")),
-    corpus=(step("normalised_url"), step("stale_capture"), step("repeated_span")),
+    cleaned=(Language(), FewSentences(), BadWords()),
+    corpus=(NormalisedUrl(), StaleCapture(), RepeatedSpan()),
     # Again: without its repeated spans, an English page can be a page of another language.
-    final=(step("few_sentences_left"), step("language"), step("validation")),
+    final=(FewSentencesLeft(), Language(), Validation()),
 )
 
-_TFDS_BAD_WORDS = step(
-    "bad_words",
+_TFDS_BAD_WORDS = BadWords(
     searched_text="cleaned",
     marks_in_words=False,
     keep_case=True,
     regional_lists=True,
     exempt=("ja:sm", "ja:グロ", "ja:女の子", "zh:性"),
 )
-_TFDS_LINES = step("repeated_span", unit="line", size=1, whitespace="stripped", keep_smallest="url md5")
+_TFDS_LINES = RepeatedSpan(unit="line", size=1, whitespace="stripped", keep_smallest="url md5")
 
 TFDS = Recipe(
     name="tfds",
     description="C4 as TensorFlow Datasets 3.1.0 makes it (en), decision for decision",
-    read=(step("body_lines", line_separators="newlines, then unicode"), step("metadata_line")),
-    readable=(step("incomplete", timestamps="any text"), step("too_long")),
+    read=(BodyLines(line_separators="newlines, then unicode"), MetadataLine()),
+    readable=(Incomplete(timestamps="any text"), TooLong()),
     crawled=(),
     lines=(
-        step("long_word"),
-        step("citation", strip=False),
-        step("no_terminal_punctuation", endings=(".", "?", "!", '"'), excluded_endings=("...",)),
-        step("few_words"),
-        step("lorem_ipsum"),
-        step("javascript"),
-        step("curly_bracket"),
-        step("policy"),
+        LongWord(),
+        Citation(strip=False),
+        NoTerminalPunctuation(endings=(".", "?", "!", '"'), excluded_endings=("...",)),
+        FewWords(),
+        LoremIpsum(),
+        Javascript(),
+        CurlyBracket(),
+        Policy(),
     ),
-    cleaned=(step("few_sentences", model="nltk english"),),
-    corpus=(step("normalised_url", scheme="anywhere"), step("stale_capture"), _TFDS_LINES),
+    cleaned=(FewSentences(model="nltk english"),),
+    corpus=(NormalisedUrl(scheme="anywhere"), StaleCapture(), _TFDS_LINES),
     final=(
-        step("few_sentences_left", count="punkt on the whole text", model="nltk english"),
-        step("language"),
+        FewSentencesLeft(count="punkt on the whole text", model="nltk english"),
+        Language(),
         _TFDS_BAD_WORDS,
-        step("validation"),
+        Validation(),
     ),
 )
 
 # All languages of CLD3 but the two that TensorFlow Datasets omits: they have fewer than 10,000 pages in all crawls.
 _MC4_LANGUAGES = (*(each for each in CLD3_LANGUAGES if each not in ("bs", "hr")), UNKNOWN)
-_CLD3 = {"detector": "cld3", "min_probability": 0.95}
-_ALL_LANGUAGES = step("language", languages=(*CLD3_LANGUAGES, UNKNOWN), **_CLD3)
+_CLD3: Any = {"detector": "cld3", "min_probability": 0.95}
+_ALL_LANGUAGES = Language(languages=(*CLD3_LANGUAGES, UNKNOWN), **_CLD3)
 
 
-def _variant(base: Recipe, name: str, description: str, **stages: tuple[Step, ...]) -> Recipe:
+def _variant(base: Recipe, name: str, description: str, **stages: tuple[Rule, ...]) -> Recipe:
     changed: Any = {"name": name, "description": description, **stages}
     return replace(base, **changed)
-
-
-def _insert(steps: tuple[Step, ...], new: Step, before: str) -> tuple[Step, ...]:
-    place = [each.rule for each in steps].index(before)
-    return (*steps[:place], new, *steps[place:])
 
 
 NOBLOCKLIST = _variant(
@@ -108,29 +115,27 @@ UNFILTERED = _variant(
     "c4 without its filters: one page for each URL, in the language (paper, 3.4.1)",
     crawled=(),
     lines=(),
-    cleaned=(step("language"),),
-    corpus=(step("normalised_url"), step("stale_capture")),
-    final=(step("validation"),),
+    cleaned=(Language(),),
+    corpus=(NormalisedUrl(), StaleCapture()),
+    final=(Validation(),),
 )
 AS_IS = _variant(
     UNFILTERED,
     "as-is",
     "every document as it is, with its white space and newlines: one for each URL (c4pipe import)",
-    read=(step("body_lines", line_separators="as crawled"),),
-    readable=(step("incomplete"),),
+    read=(BodyLines(line_separators="as crawled"),),
+    readable=(Incomplete(),),
     cleaned=(),
 )
 REALNEWSLIKE = _variant(
-    C4,
+    C4.with_rule(DomainNotListed(), before="validation"),
     "realnewslike",
     "the part of c4 that is on the domains of RealNews (paper, 3.4.1)",
-    final=_insert(C4.final, step("domain_not_listed"), "validation"),
 )
 WEBTEXTLIKE = _variant(
-    C4,
+    C4.with_rule(UrlNotListed(), before="validation"),
     "webtextlike",
     "the part of c4 that is in a list of links, such as Reddit's with a score of 3 or more (paper, 3.4.1)",
-    final=_insert(C4.final, step("url_not_listed"), "validation"),
 )
 MC4 = _variant(
     C4,
@@ -139,36 +144,36 @@ MC4 = _variant(
     crawled=(),
     lines=(),
     cleaned=(
-        step("few_long_lines"),
+        FewLongLines(),
         _ALL_LANGUAGES,
-        step("bad_words", drop_fraction=0.999),
+        BadWords(drop_fraction=0.999),
     ),
-    corpus=(step("normalised_url"), step("stale_capture"), _TFDS_LINES),
-    final=(step("empty"), _ALL_LANGUAGES, step("validation")),
+    corpus=(NormalisedUrl(), StaleCapture(), _TFDS_LINES),
+    final=(Empty(), _ALL_LANGUAGES, Validation()),
 )
 
-_NEWLINES = (step("body_lines", line_separators="newlines"), step("metadata_line"))
+_NEWLINES = (BodyLines(line_separators="newlines"), MetadataLine())
 TFDS_UNFILTERED = _variant(
     TFDS,
     "tfds-unfiltered",
     "en.noclean of TensorFlow Datasets",
     read=_NEWLINES,
     lines=(),
-    cleaned=(step("language"),),
-    corpus=(step("normalised_url", scheme="anywhere"), step("stale_capture")),
-    final=(step("validation"),),
+    cleaned=(Language(),),
+    corpus=(NormalisedUrl(scheme="anywhere"), StaleCapture()),
+    final=(Validation(),),
 )
 TFDS_REALNEWSLIKE = _variant(
     TFDS,
     "tfds-realnewslike",
     "realnewslike of TensorFlow Datasets: the domains come first",
-    readable=(*TFDS.readable, step("domain_not_listed", any_case=False)),
+    readable=(*TFDS.readable, DomainNotListed(any_case=False)),
 )
 TFDS_WEBTEXTLIKE = _variant(
     TFDS,
     "tfds-webtextlike",
     "webtextlike of TensorFlow Datasets: the links come before the line rules",
-    crawled=(step("url_not_listed"),),
+    crawled=(UrlNotListed(),),
 )
 TFDS_MC4 = _variant(
     TFDS,
@@ -176,13 +181,98 @@ TFDS_MC4 = _variant(
     "multilingual of TensorFlow Datasets: languages and bad words come after dedup",
     read=_NEWLINES,
     lines=(),
-    cleaned=(step("few_long_lines"),),
+    cleaned=(FewLongLines(),),
     final=(
-        step("empty"),
-        step("language", languages=_MC4_LANGUAGES, **_CLD3),
-        step("bad_words", **{**_TFDS_BAD_WORDS.parameters, "drop_fraction": 0.999}),
-        step("validation"),
+        Empty(),
+        Language(languages=_MC4_LANGUAGES, **_CLD3),
+        replace(_TFDS_BAD_WORDS, drop_fraction=0.999),
+        Validation(),
     ),
+)
+
+_GOPHER = tuple(rule() for rule in GOPHER_RULES)
+_GOPHER_REPETITION = tuple(rule() for rule in REPETITION_RULES)
+# datatrove's examples detect the language by fastText (lid.176) with this least probability.
+_LANGUAGE = Language(min_probability=0.65)
+_URLS = (NormalisedUrl(), StaleCapture())
+# datatrove counts the words of a line before it removes citation markers.
+_BEFORE_PUNCTUATION = (LongWord(), FewWords(min_words_per_line=3), Citation(strip=False))
+_BEHIND_PUNCTUATION = (
+    LoremIpsum(),
+    Javascript(),
+    CurlyBracket(),
+    Policy(),
+    FewSentences(min_sentences=5, model="spacy english"),
+)
+
+# Recipes of other corpora: Gopher, FineWeb, and C4 as datatrove and as Dolma filter it. Each holds the filters of
+# datatrove or Dolma, decision for decision, over the text of WET files. parity/datatrove_compare.py compares them.
+GOPHER_RECIPE = Recipe(
+    name="gopher",
+    description="Gopher's quality and repetition filters (2021), as datatrove 0.10.1 applies them",
+    read=(BodyLines(line_separators="as crawled"),),
+    readable=(Incomplete(),),
+    crawled=(_LANGUAGE, *_GOPHER_REPETITION, *_GOPHER),
+    lines=(),
+    cleaned=(),
+    corpus=_URLS,
+    final=(Validation(),),
+)
+FINEWEB_RECIPE = Recipe(
+    name="fineweb",
+    description="FineWeb's filters (2024) over WET text: Gopher's, C4's without line ends, FineWeb's own",
+    read=(BodyLines(line_separators="as crawled, then unicode"),),
+    readable=(Incomplete(),),
+    crawled=(_LANGUAGE, *_GOPHER_REPETITION, *_GOPHER),
+    lines=(*_BEFORE_PUNCTUATION, *_BEHIND_PUNCTUATION),
+    cleaned=(*(rule() for rule in FINEWEB_RULES), EmailAddress(), PublicIpAddress()),
+    # FineWeb compares the pages of each crawl alone (Penedo et al. 2024, 3.4).
+    corpus=(*_URLS, NearDuplicate(within="crawl")),
+    final=(Validation(),),
+)
+DATATROVE_C4 = Recipe(
+    name="datatrove-c4",
+    description="C4 as datatrove 0.10.1 filters it: C4QualityFilter, language, C4BadWordsFilter",
+    read=(BodyLines(line_separators="as crawled, then unicode"),),
+    readable=(Incomplete(),),
+    crawled=(),
+    lines=(
+        *_BEFORE_PUNCTUATION,
+        NoTerminalPunctuation(endings=(".", "?", "!", '"', "'"), excluded_endings=("...",)),
+        *_BEHIND_PUNCTUATION,
+    ),
+    cleaned=(
+        _LANGUAGE,
+        BadWords(
+            searched_text="cleaned",
+            marks_in_words=False,
+            keep_case=True,
+            exempt=("ja:sm", "ja:グロ", "ja:女の子", "zh:性"),
+        ),
+    ),
+    corpus=_URLS,
+    final=(Validation(),),
+)
+DOLMA_C4 = Recipe(
+    name="dolma-c4",
+    description="C4 as Dolma 1.2.1 filters it: tagger c4_v2 with the mixer of its c4-replication",
+    read=(BodyLines(line_separators="as crawled"),),
+    readable=(Incomplete(),),
+    # In the order of the mixer's filters. They look at the page as crawled.
+    crawled=(
+        Language(min_probability=0.5),
+        CurlyBracket(),
+        LoremIpsum(),
+        JavascriptPage(),
+        BadToken(),
+    ),
+    lines=(
+        NoTerminalPunctuation(endings=(".", "?", "!", '"'), excluded_endings=()),
+        FewWords(min_words_per_line=3),
+    ),
+    cleaned=(),
+    corpus=_URLS,
+    final=(Validation(),),
 )
 
 RECIPES: Mapping[str, Recipe] = {
@@ -196,11 +286,16 @@ RECIPES: Mapping[str, Recipe] = {
 """The recipes of c4pipe, by name."""
 
 
-def find_recipe(name: str) -> Recipe:
+def find_recipe(recipe: str | os.PathLike[str]) -> Recipe:
     """Returns the recipe of that name, or the one that a TOML file describes.
 
     Raises UsageError for an unknown name (with the known ones) or an invalid file.
     """
+    if not isinstance(recipe, (str, os.PathLike)):
+        raise UsageError(
+            f"{recipe!r} is no recipe: give the name of one, a file that ends in .toml, or a c4pipe.Recipe"
+        )
+    name = os.fspath(recipe)
     if name in RECIPES:
         return RECIPES[name]
     if name.endswith(".toml"):

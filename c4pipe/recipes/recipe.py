@@ -5,15 +5,18 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any
 
 from c4pipe.errors import UsageError
-from c4pipe.filters.language import UNKNOWN, known_languages, knows_language
+from c4pipe.filters.corpus_rules import NormalisedUrl, RepeatedSpan, Validation
+from c4pipe.filters.language import UNKNOWN, Language
+from c4pipe.filters.rule import AnyRule, Rule
+from c4pipe.filters.rules import RULES
+from c4pipe.filters.sentence_rules import FewSentences, FewSentencesLeft
+from c4pipe.filters.whole_page import Empty
 from c4pipe.io.words import suggestion
-from c4pipe.recipes.rule import Rule
-from c4pipe.recipes.rules import RULES
-from c4pipe.wet.text_layout import is_text
+from c4pipe.recipes.own_rules import check_place, is_own, load_rule, origin_of
+from c4pipe.wet.extraction import is_text
 
 STAGES = {
     "read": "the record's body",
@@ -26,46 +29,7 @@ STAGES = {
 }
 """The stages of a recipe, in their order. A dropped page or line counts for the first rule that drops it."""
 
-
-MOST_MINIMA = 1024
-"""Bands times rows of the rule `near_duplicate`: each page's signature has as many numbers."""
-
-_BEHIND_OTHERS = ("repeated_span", "validation")  # other rules of their stage come before them
-
-
-@dataclass(frozen=True)
-class Step:
-    """A rule of the table with the parameters that a recipe gives it."""
-
-    rule: str
-    parameters: Mapping[str, Any]
-
-    @property
-    def definition(self) -> Rule:
-        """The rule in the rule table."""
-        return RULES[self.rule]
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """The parameters that the rule's function takes."""
-        return {name: value for name, value in self.parameters.items() if name not in self.definition.elsewhere}
-
-    def measured(self, fact: Any) -> Any:
-        """Returns the number that the rule compares with its limit, from its fact; the fact where it has no measure."""
-        measure = self.definition.measure
-        if measure is None:
-            return fact
-        given = {name: self.parameters[name] for name in measure.parameters}
-        return measure.function(fact, **measure.constants, **given)
-
-
-def step(rule: str, **parameters: Any) -> Step:
-    """Returns a step of `rule`; other parameters have the table's values. Raises KeyError for an unknown parameter."""
-    known = RULES[rule].parameters
-    for name in parameters:
-        if name not in known:
-            raise KeyError(f"rule {rule} has no parameter {name}; it has {', '.join(known) or 'none'}")
-    return Step(rule, MappingProxyType({**known, **parameters}))
+_BEHIND_OTHERS = (RepeatedSpan, Validation)  # other rules of their stage come before them
 
 
 @dataclass(frozen=True)
@@ -84,91 +48,93 @@ class Recipe:
 
     name: str
     description: str
-    read: tuple[Step, ...]
-    readable: tuple[Step, ...]
-    crawled: tuple[Step, ...]
-    lines: tuple[Step, ...]
-    cleaned: tuple[Step, ...]
-    corpus: tuple[Step, ...]
-    final: tuple[Step, ...]
+    read: tuple[Rule, ...]
+    readable: tuple[Rule, ...]
+    crawled: tuple[Rule, ...]
+    lines: tuple[Rule, ...]
+    cleaned: tuple[Rule, ...]
+    corpus: tuple[Rule, ...]
+    final: tuple[Rule, ...]
     extraction: str = ""
 
     def __post_init__(self) -> None:
         for stage in STAGES:
-            rules = [each.rule for each in getattr(self, stage)]
+            rules = [each.name for each in getattr(self, stage)]
             twice = next((each for each in rules if rules.count(each) > 1), None)
             if twice:  # the second one could not be told from the first, neither in the counts nor by its parameters
                 where = f"stands twice in the stage {stage}"
                 raise UsageError(f"recipe {self.name}: the rule {twice} {where}: name it once")
-        bad_words = self.find("bad_words")
-        if bad_words and not self.find("language"):
-            raise UsageError(
-                f"recipe {self.name}: bad_words needs the page's language: keep the rule language, or switch off both"
-            )
-        if bad_words and bad_words in self.final and bad_words.parameters["searched_text"] == "crawled":
-            raise UsageError(
-                f"recipe {self.name}: bad_words runs after dedup, where only the cleaned text is known: "
-                "it needs searched_text = 'cleaned'"
-            )
-        by_spans = self.parameters("few_sentences_left").get("count") == "remaining sentences"
-        if by_spans and self.parameters("repeated_span").get("unit", "sentence") != "sentence":
-            raise UsageError(
-                f"recipe {self.name}: repeated_span removes lines, so few_sentences_left needs "
-                "count = 'punkt on the whole text'"
-            )
+        for stage, rule in self.rules():
+            if why := check_place(rule, stage) or rule.contradiction(self, stage):
+                raise UsageError(f"recipe {self.name}: {why}")
 
-        near = self.parameters("near_duplicate")
-        if near and not near["bands"] * near["rows"] <= MOST_MINIMA:
-            raise UsageError(
-                f"recipe {self.name}: near_duplicate has {near['bands']:,} bands of {near['rows']:,} rows: "
-                f"give at most {MOST_MINIMA:,} together (bands times rows)"
-            )
-
-    def steps(self) -> Iterator[tuple[str, Step]]:
-        """Yields (stage, step) in the order of evaluation."""
+    def rules(self) -> Iterator[tuple[str, Rule]]:
+        """Yields (stage, rule) in the order of evaluation."""
         for stage in STAGES:
             for each in getattr(self, stage):
                 yield stage, each
 
-    def applied_steps(self) -> Iterator[tuple[str, Step]]:
-        """Yields what `steps` does, and `empty` also where the recipe does not list it.
+    def applied_rules(self) -> Iterator[tuple[str, Rule]]:
+        """Yields what `rules` does, and `empty` also where the recipe does not list it.
 
         A page without a line is dropped before the rules of the stages `cleaned` and `final`, by `few_sentences` or
         `few_sentences_left` where the recipe has them, else by `empty`.
         """
         for stage in STAGES:
-            if stage == "cleaned" and not self.find("empty"):
-                yield stage, step("empty")
+            if stage == "cleaned" and not self.find(Empty):
+                yield stage, Empty()
             for each in getattr(self, stage):
                 yield stage, each
 
-    def find(self, rule: str) -> Step | None:
-        """Returns the step of `rule`, or None where the recipe has none."""
-        return self._by_rule.get(rule)
+    def find(self, rule: type[AnyRule]) -> AnyRule | None:
+        """Returns the first rule of a class, or None where the recipe has none."""
+        found = self._by_name.get(rule.name)
+        return found if isinstance(found, rule) else None
+
+    def need(self, rule: type[AnyRule]) -> AnyRule:
+        """Returns the first rule of a class, which the recipe has; else one with the default parameters."""
+        return self.find(rule) or rule()
 
     @cached_property
-    def _by_rule(self) -> Mapping[str, Step]:
-        """The first step of each rule; used several times for each page."""
-        return {each.rule: each for _, each in reversed(list(self.steps()))}
+    def _by_name(self) -> Mapping[str, Rule]:
+        """The first rule of each name."""
+        first: dict[str, Rule] = {}
+        for _, each in self.rules():
+            first.setdefault(each.name, each)
+        return first
 
-    def parameters(self, rule: str) -> Mapping[str, Any]:
-        """Returns the parameters of `rule`; empty where the recipe has none."""
-        first = self._by_rule.get(rule)
-        return first.parameters if first else {}
+    def parameters(self, rule: type[Rule]) -> Mapping[str, Any]:
+        """Returns the parameters of the first rule of a class; empty where the recipe has none."""
+        found = self.find(rule)
+        return found.parameters if found else {}
+
+    def has(self, name: str) -> bool:
+        """Tells whether the recipe has a rule of this name."""
+        return name in self._by_name
+
+    def rule(self, name: str) -> Rule:
+        """Returns the first rule of a name. Raises UsageError, with the nearest name, where the recipe has none."""
+        if name not in self._by_name:
+            known = list(self._by_name)
+            raise UsageError(
+                f"recipe {self.name} has no rule {name!r}; it has {', '.join(known)}" + suggestion(str(name), known)
+            )
+        return self._by_name[name]
 
     @property
     def page_keys(self) -> tuple[str, bool]:
-        """How a page's key is computed: the parameter `scheme` of `normalised_url`, and whether the key is an MD5.
+        """How a page's key is computed: how the scheme of its URL is removed, and whether the key is an MD5.
 
         See `filters.urls.page_key`.
         """
-        by_md5 = self.parameters("repeated_span").get("keep_smallest") == "url md5"
-        return self.parameters("normalised_url")["scheme"], by_md5
+        repeated = self.find(RepeatedSpan)
+        return self.need(NormalisedUrl).scheme, repeated is not None and repeated.keep_smallest == "url md5"
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The languages that the recipe keeps, in their order; `und` where it has no rule `language`."""
-        return tuple(self.parameters("language").get("languages", (UNKNOWN,)))
+        """The languages that the recipe keeps, in their order; `und` where no rule looks at the language."""
+        language = self.find(Language)
+        return language.languages if language else (UNKNOWN,)
 
     @property
     def input_format(self) -> str:
@@ -182,48 +148,79 @@ class Recipe:
 
         Raises UsageError for a language that its detector does not know, for a repeated one, and for an empty list.
         """
-        detector = self.parameters("language").get("detector")
-        if not detector:
+        if not self.find(Language):
             raise UsageError(f"recipe {self.name} has no rule language, so it can't select languages: leave them out")
-        if not languages or "" in languages:
+        if "" in languages:
             raise UsageError("no language is named: give one or more codes, such as en,de")
-        known = known_languages(detector)
-        for language in languages:
-            if not knows_language(detector, language):
-                expected = ", ".join(known) or "labels of its model, such as en or eng_Latn"
-                raise UsageError(
-                    f"unknown language {language!r}: {detector} knows {expected}" + suggestion(language, known)
-                )
-        if len(set(languages)) < len(languages):
-            raise UsageError(f"a language is named twice: {','.join(languages)}; name each once")
-        return self.change("language", languages=tuple(languages))
+        return self.change(Language.name, languages=tuple(languages))
 
     def with_extraction(self, extraction: str) -> "Recipe":
         """Returns the recipe for text that is made from HTML or read in this way, or for that of WET files ("")."""
         return replace(self, extraction=extraction)
 
     def change(self, rule: str, **parameters: Any) -> "Recipe":
-        """Returns the recipe with other parameters of one of its rules. Raises KeyError for an unknown parameter."""
-        return self._map(lambda each: step(rule, **{**each.parameters, **parameters}) if each.rule == rule else each)
+        """Returns the recipe with other parameters of one of its rules, wherever the rule stands.
 
-    def adding(self, stage: str, *new: Step) -> "Recipe":
+        Raises UsageError, with the nearest name, for a rule or parameter that is not there, and for a wrong value.
+        """
+        self.rule(rule)
+        return self._map(lambda each: each.with_parameters(parameters) if each.name == rule else each)
+
+    def with_rule(
+        self, rule: Rule, *, before: str | None = None, after: str | None = None, stage: str | None = None
+    ) -> "Recipe":
+        """Returns the recipe with one more rule, such as a rule of the user's own.
+
+        Args:
+            rule: the rule.
+            before, after: the name of the rule of the recipe beside which it stands, where that one stands first.
+            stage: the stage at whose end it stands; for None, and without `before` and `after`, its class's stage.
+
+        Raises UsageError for a rule or stage that is not there, and where the rule can't stand there.
+        """
+        beside = before or after
+        if beside is None:
+            stage = stage or rule.stage or "cleaned"
+            if stage not in STAGES:
+                raise UsageError(
+                    f"unknown stage {stage!r}: give one of {', '.join(STAGES)}" + suggestion(stage, STAGES)
+                )
+            return self.adding(stage, rule)
+        named = self.rule(beside)
+        where, place = next(
+            (each, place)
+            for each in STAGES
+            for place, other in enumerate(getattr(self, each))
+            if other.name == named.name
+        )
+        place += before is None
+        rules = getattr(self, where)
+        more: Any = {where: (*rules[:place], rule, *rules[place:])}
+        return replace(self, **more)
+
+    def adding(self, stage: str, *new: Rule) -> "Recipe":
         """Returns the recipe with more rules in a stage: behind the others, but before repeated spans and the split."""
-        steps = getattr(self, stage)
-        place = next((at for at, each in enumerate(steps) if each.rule in _BEHIND_OTHERS), len(steps))
-        more: Any = {stage: (*steps[:place], *new, *steps[place:])}
+        rules = getattr(self, stage)
+        place = next((at for at, each in enumerate(rules) if isinstance(each, _BEHIND_OTHERS)), len(rules))
+        more: Any = {stage: (*rules[:place], *new, *rules[place:])}
         return replace(self, **more)
 
     def without(self, *rules: str) -> "Recipe":
-        """Returns the recipe without some rules. `empty` replaces `few_sentences` and `few_sentences_left`."""
+        """Returns the recipe without some rules. `empty` replaces `few_sentences` and `few_sentences_left`.
 
-        def remaining(each: Step) -> Step | None:
-            if each.rule not in rules:
+        Raises UsageError, with the nearest name, for a rule that is not there.
+        """
+        for name in rules:
+            self.rule(name)
+
+        def remaining(each: Rule) -> Rule | None:
+            if each.name not in rules:
                 return each
-            return step("empty") if each.rule in ("few_sentences", "few_sentences_left") else None
+            return Empty() if isinstance(each, (FewSentences, FewSentencesLeft)) else None
 
         return self._map(remaining)
 
-    def _map(self, function: Callable[[Step], Step | None]) -> "Recipe":
+    def _map(self, function: Callable[[Rule], Rule | None]) -> "Recipe":
         stages: dict[str, Any] = {
             stage: tuple(new for each in getattr(self, stage) if (new := function(each)) is not None)
             for stage in STAGES
@@ -236,7 +233,7 @@ class Recipe:
             "name": self.name,
             "description": self.description,
             **({"extraction": self.extraction} if self.extraction else {}),
-            **{stage: [{"rule": each.rule, **each.parameters} for each in getattr(self, stage)] for stage in STAGES},
+            **{stage: [_rule_to_json(each) for each in getattr(self, stage)] for stage in STAGES},
         }
 
     @classmethod
@@ -246,13 +243,13 @@ class Recipe:
             values["name"],
             values["description"],
             extraction=values.get("extraction", ""),
-            **{stage: tuple(step(**_frozen(each)) for each in values[stage]) for stage in STAGES},
+            **{stage: tuple(map(_rule_from_json, values[stage])) for stage in STAGES},
         )
 
     def fingerprint(self, lists: Mapping[str, str]) -> str:
         """Returns a short hash of the rules, their parameters and order, and the digests of the lists they use.
 
-        For text from HTML or text files, of the extraction, too.
+        For text from HTML or text files, of the extraction, too; for a rule of the user's own, of its source.
         """
         rules = {stage: self.to_json()[stage] for stage in STAGES}
         if self.extraction:
@@ -261,5 +258,13 @@ class Recipe:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _frozen(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+def _rule_to_json(rule: Rule) -> dict[str, Any]:
+    origin = {"from": origin_of(type(rule))} if is_own(type(rule)) else {}
+    return {"rule": rule.name, **origin, **rule.parameters}
+
+
+def _rule_from_json(values: Mapping[str, Any]) -> Rule:
+    parameters = {name: value for name, value in values.items() if name not in ("rule", "from")}
+    rule: Any = load_rule(values["from"]) if "from" in values else RULES[values["rule"]]
+    made: Rule = rule(**parameters)
+    return made

@@ -1,7 +1,7 @@
 """A user's recipe: a TOML file that names a base, changes parameters and switches rules on and off.
 
 base = "c4"
-off = ["bad_words"]
+off = ["policy"]
 on = ["few_stop_words"]
 min_words_per_line = 3         # a parameter that only one rule has; or a table with the name of a rule:
 [no_terminal_punctuation]
@@ -10,24 +10,28 @@ excluded_endings = []
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from c4pipe.errors import UsageError
+from c4pipe.filters.body_lines import BodyLines
+from c4pipe.filters.corpus_rules import NormalisedUrl, StaleCapture
+from c4pipe.filters.pinned_lists import read_file
+from c4pipe.filters.rule import Rule, check_parameter, checked_value, parameter_names
+from c4pipe.filters.rules import RULES
+from c4pipe.filters.whole_page import Empty, Incomplete
 from c4pipe.io.words import error_reason, suggestion
-from c4pipe.recipes.parameter_values import parameter_value
-from c4pipe.recipes.pinned_lists import read_file
-from c4pipe.recipes.recipe import STAGES, Recipe, step
-from c4pipe.recipes.rule import Rule
-from c4pipe.recipes.rules import RULES
+from c4pipe.recipes.own_rules import find_rule
+from c4pipe.recipes.recipe import STAGES, Recipe
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-_KEYS = ("base", "name", "description", "off", "on")
-_NEEDED = ("body_lines", "incomplete", "normalised_url", "stale_capture", "empty")
+_KEYS = ("base", "name", "description", "off", "on", "rules")
+_NEEDED = tuple(rule.name for rule in (BodyLines, Incomplete, NormalisedUrl, StaleCapture, Empty))
 _MOST_BYTES = 64 * 1024
 
 
@@ -71,6 +75,7 @@ class _Reader:
             raise self._error(f"{problem}: name one of {', '.join(self._bases)}" + _meant(values, self._bases))
         off = self._off(self._bases[base], values.get("off", []))
         recipe = self._with_rules(self._bases[base], values.get("on", []))
+        recipe = self._with_own_rules(recipe, values.get("rules", []))
         changes = self._changes(recipe, {key: value for key, value in values.items() if key not in _KEYS})
         for rule in changes:
             if rule in off:
@@ -78,12 +83,14 @@ class _Reader:
         name = self._text(values, "name", self._path.stem)
         description = self._text(values, "description", f"{base}, changed by {self._path.name}")
         try:
-            steps = recipe.without(*off).to_json()
-            for stage in STAGES:
-                steps[stage] = [{**each, **changes.get(each["rule"], {})} for each in steps[stage]]
-            changed = Recipe.from_json({**steps, "name": name, "description": description})
-            languages = changed.parameters("language").get("languages")
-            return changed.with_languages(languages) if languages is not None else changed
+            # All changes at once, because rules are checked beside each other.
+            stages: Any = {
+                stage: tuple(
+                    each.with_parameters(changes.get(each.name, {})) for each in getattr(recipe.without(*off), stage)
+                )
+                for stage in STAGES
+            }
+            return replace(recipe, name=name, description=description, **stages)
         except UsageError as error:
             raise self._error(str(error)) from None
 
@@ -99,7 +106,7 @@ class _Reader:
         return value
 
     def _off(self, recipe: Recipe, off: Any) -> Sequence[str]:
-        known = [each.rule for _, each in recipe.steps() if each.rule not in _NEEDED]
+        known = [each.name for _, each in recipe.rules() if each.name not in _NEEDED]
         if not isinstance(off, list):
             raise self._error(f"off = {off!r}: give a list of rules, such as off = [{known[-1]!r}]")
         for rule in off:
@@ -112,12 +119,13 @@ class _Reader:
 
     def _with_rules(self, recipe: Recipe, on: Any) -> Recipe:
         """Returns the recipe with the rules that are switched on, each with the parameters of the table."""
-        known = [rule for rule in RULES if not recipe.find(rule) and rule not in _NEEDED]
+        has = [each.name for _, each in recipe.rules()]
+        known = [rule for rule in RULES if rule not in has and rule not in _NEEDED]
         if not isinstance(on, list):
             raise self._error(f"on = {on!r}: give a list of rules, such as on = [{known[-1]!r}]")
         for number, rule in enumerate(on):
             if rule not in known or rule in on[:number]:
-                named = isinstance(rule, str) and (recipe.find(rule) or rule in on[:number])
+                named = isinstance(rule, str) and (rule in has or rule in on[:number])
                 why = f"is a rule of {recipe.name} already" if named else "is no rule"
                 raise self._error(
                     f"on: {rule!r} {why}; rules that can be switched on: {', '.join(known)}"
@@ -125,21 +133,43 @@ class _Reader:
                 )
         try:
             for rule in sorted(on, key=list(RULES).index):
-                recipe = recipe.adding(self._stage(rule), step(rule))
+                recipe = recipe.adding(self._stage(rule), RULES[rule]())
         except UsageError as error:
             raise self._error(f"on: {rule!r} can't be switched on: {error}") from None
         return recipe
 
     def _stage(self, rule: str) -> str:
         """Returns the stage to which a rule is added."""
-        steps = (each for base in self._bases.values() for each in base.steps())
-        return RULES[rule].stage or next(stage for stage, each in steps if each.rule == rule)
+        rules = (each for base in self._bases.values() for each in base.rules())
+        return RULES[rule].stage or next(stage for stage, each in rules if each.name == rule)
+
+    def _with_own_rules(self, recipe: Recipe, rules: Any) -> Recipe:
+        """Returns the recipe with rules of the user's own, in their places."""
+        if not isinstance(rules, list):
+            raise self._error(f"rules = {rules!r}: give a list of rules, such as rules = ['my_rules:ShortTitle']")
+        for each in rules:
+            place = {"rule": each} if isinstance(each, str) else each
+            if not isinstance(place, dict) or not isinstance(place.get("rule"), str) or len(place) > 2:
+                raise self._error(
+                    f"rules: {each!r} is no rule: write 'MODULE:CLASS', or "
+                    "{ rule = 'MODULE:CLASS', before = 'language' }"
+                )
+            if unknown := place.keys() - {"rule", "before", "after", "stage"}:
+                known = ("rule", "before", "after", "stage")
+                key = min(unknown)
+                raise self._error(f"rules: unknown key {key!r}; known are {', '.join(known)}" + suggestion(key, known))
+            where = {key: value for key, value in place.items() if key != "rule"}
+            try:
+                recipe = recipe.with_rule(find_rule(place["rule"], self._path.parent)(), **where)
+            except UsageError as error:
+                raise self._error(f"rules: {error}") from None
+        return recipe
 
     def _changes(self, recipe: Recipe, values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        rules = {each.rule: each.definition for _, each in recipe.steps()}
+        rules = {each.name: each for _, each in recipe.rules()}
         owners: dict[str, list[str]] = {}
         for rule in rules.values():
-            for name in rule.parameters:
+            for name in parameter_names(type(rule)):
                 owners.setdefault(name, []).append(rule.name)
         changes: dict[str, dict[str, Any]] = {}
         for key, value in values.items():
@@ -163,7 +193,10 @@ class _Reader:
         return changes
 
     def _value(self, rule: Rule, name: str, value: Any) -> Any:
+        """Returns the value of a parameter, checked alone: what it must be beside others is checked later."""
         try:
-            return parameter_value(rule, name, value)
-        except ValueError as error:
+            check_parameter(type(rule), name)
+            checked_value(rule, name, value)
+        except UsageError as error:
             raise self._error(str(error)) from None
+        return value

@@ -4,14 +4,17 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypedDict
 
 from c4pipe.errors import UsageError
-from c4pipe.filters.language import knows_language
+from c4pipe.filters.body_lines import BodyLines, MetadataLine
+from c4pipe.filters.corpus_rules import NormalisedUrl
+from c4pipe.filters.rule import check_parameter, parameter_names
+from c4pipe.filters.rules import RULES
 from c4pipe.io.records import from_json, shown, text
-from c4pipe.recipes.parameter_values import parameter_value
+from c4pipe.recipes.own_rules import load_rule
 from c4pipe.recipes.recipe import STAGES, Recipe
-from c4pipe.recipes.rules import RULES
 
-_NEEDED = {"read": "body_lines", "corpus": "normalised_url"}
-_MOST_STEPS = 100  # of a stage
+_NEEDED = {"read": BodyLines.name, "corpus": NormalisedUrl.name}
+_READ = (BodyLines.name, MetadataLine.name)
+_MOST_RULES = 100  # of a stage
 
 
 class _Step(TypedDict):
@@ -48,13 +51,13 @@ def check_recipe(value: Any, place: str) -> Recipe:
             if not value[name].isprintable() or not value[name].strip():
                 raise ValueError(f"{name} = {shown(value[name])}: give a text of one line, without control characters")
         for stage in STAGES:
-            if len(value[stage]) > _MOST_STEPS:
+            if len(value[stage]) > _MOST_RULES:
                 raise ValueError(f"the stage {stage} has {len(value[stage]):,} rules")
-            for step in value[stage]:
-                _check_step(stage, step)
-        for stage, rule in _NEEDED.items():
-            if rule not in [step["rule"] for step in value[stage]]:
-                raise ValueError(f"the stage {stage} lacks the rule {rule}")
+            for rule in value[stage]:
+                _check_rule(stage, rule)
+        for stage, name in _NEEDED.items():
+            if name not in [rule["rule"] for rule in value[stage]]:
+                raise ValueError(f"the stage {stage} lacks the rule {name}")
         return Recipe.from_json(value)
     except RecursionError:
         raise ValueError(f"{place} is nested too deeply") from None
@@ -63,21 +66,21 @@ def check_recipe(value: Any, place: str) -> Recipe:
         raise ValueError(f"{place}: {message if len(message) <= 300 else message[:297] + '...'}") from None
 
 
-def _check_step(stage: str, step: Mapping[str, Any]) -> None:
+def _check_rule(stage: str, values: Mapping[str, Any]) -> None:
     """Checks a rule with its parameters: all of them, because a default of today may not be the default of then."""
-    if step["rule"] not in RULES:
-        raise ValueError(f"there is no rule {shown(step['rule'])}")
-    rule = RULES[step["rule"]]
-    if (stage == "read") != (rule.name in ("body_lines", "metadata_line")):
-        raise ValueError(f"the stage {stage} can't have the rule {rule.name}")
-    if missing := rule.parameters.keys() - step.keys():
-        raise ValueError(f"rule {rule.name} lacks the parameter {min(missing)}")
-    for name, value in step.items():
-        if name != "rule":
-            parameter_value(rule, name, value)
-    if rule.name == "language":
-        languages = step["languages"]
-        if unknown := [each for each in languages if not knows_language(step["detector"], each)]:
-            raise ValueError(f"{step['detector']} knows no language {shown(unknown[0])}")
-        if not languages or len(set(languages)) < len(languages):
-            raise ValueError("it keeps no language, or one twice")
+    name = values["rule"]
+    if "from" in values:
+        rule = load_rule(values["from"])
+        if rule.name != name:
+            raise ValueError(f"the rule {shown(name)} is from {shown(values['from'])}, which has another name")
+    elif name in RULES:
+        rule = RULES[name]
+    else:
+        raise ValueError(f"there is no rule {shown(name)}")
+    if (stage == "read") != (name in _READ):
+        raise ValueError(f"the stage {stage} can't have the rule {name}")
+    parameters = set(parameter_names(rule))
+    if missing := parameters - values.keys():
+        raise ValueError(f"rule {name} lacks the parameter {min(missing)}")
+    for parameter in values.keys() - {"rule", "from"}:
+        check_parameter(rule, parameter)

@@ -13,12 +13,11 @@ from c4pipe.corpus.manifest import ListedShard, Manifest
 from c4pipe.corpus.writer import FORMATS, PROBABILITY, SCHEMA
 from c4pipe.filters.language import UNKNOWN, two_letter_code
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.wording import describe_step
 from c4pipe.report.card_limits import limits
 from c4pipe.report.data import OptOuts
 from c4pipe.report.funnel import funnel_rows
 from c4pipe.report.rendering import render
-from c4pipe.wet.html_text import describe_extraction
+from c4pipe.wet.extraction import describe_extraction
 
 NAME = "README.md"
 
@@ -68,7 +67,7 @@ def render_card(manifest: Manifest, opt_outs: OptOuts | None = None) -> str:
         recipe=recipe,
         is_text=recipe.input_format == "text",
         extraction=describe_extraction(recipe.extraction) if recipe.extraction else "",
-        rules=[(step.rule, describe_step(step), step.definition.source) for _, step in recipe.steps()],
+        rules=[(rule.name, rule.sentence, rule.source) for _, rule in recipe.rules()],
         funnel=funnel_rows(recipe, counts),
         stored=dict(sorted(stored.items())),
         inputs=inputs,

@@ -2,9 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 
-from c4pipe.filters.language import two_letter_code
+from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan
+from c4pipe.filters.evaluation_overlap import EvaluationOverlap
+from c4pipe.filters.language import Language, two_letter_code
+from c4pipe.filters.lines import FewWords, NoTerminalPunctuation
+from c4pipe.filters.listed_words import BadToken, BadWords
+from c4pipe.filters.personal_data import EmailAddress, PublicIpAddress
+from c4pipe.filters.phrases import CurlyBracket
+from c4pipe.filters.rules import BLOCKED_URL_RULES, OPT_OUT_RULES
+from c4pipe.filters.sentence_rules import FewSentences, FewSentencesLeft
 from c4pipe.filters.sentences import punkt_model
-from c4pipe.recipes import blocked_lists
+from c4pipe.filters.url_rules import DomainNotListed, UrlNotListed
+from c4pipe.filters.whole_page import FewLongLines
+from c4pipe.filters.word_rules import CountRule
 from c4pipe.recipes.recipe import Recipe
 
 _DODGE = (
@@ -23,7 +33,7 @@ def limits(recipe: Recipe, languages: Sequence[str], missing: int) -> Iterator[s
     """
     if missing:
         yield f"{missing:,} of the requested {recipe.input_format} files could not be fetched."
-    if recipe.find("bad_words") or recipe.find("bad_token"):
+    if recipe.find(BadWords) or recipe.find(BadToken):
         yield (
             "The list of bad words removes more than it is meant to: text by and about minorities is dropped more "
             f"often than other text, and so is text on health and law. See {_DODGE}. A language without a list is "
@@ -31,44 +41,44 @@ def limits(recipe: Recipe, languages: Sequence[str], missing: int) -> Iterator[s
         )
     else:
         yield "No list of bad words was applied, so there is offensive text in the corpus."
-    if recipe.find("language"):
-        yield _language_limit(str(recipe.parameters("language")["detector"]))
-    if recipe.find("no_terminal_punctuation") or recipe.find("few_words"):
+    if language := recipe.find(Language):
+        yield _language_limit(language.detector)
+    if recipe.find(NoTerminalPunctuation) or recipe.find(FewWords):
         yield (
             "The rules favour prose. They drop headings, lists, tables, verse, captions and much of what people write "
             "in forums."
         )
-    elif recipe.find("few_sentences") or recipe.find("few_long_lines"):
+    elif recipe.find(FewSentences) or recipe.find(FewLongLines):
         yield "The rules favour prose. They drop pages of short lines or few sentences."
-    if recipe.find("curly_bracket"):
+    if recipe.find(CurlyBracket):
         yield "A page or line with a curly bracket is dropped, and with it most program code."
-    if any(step.definition.measure for _, step in recipe.steps()):
+    if any(isinstance(rule, CountRule) for _, rule in recipe.rules()):
         yield _extraction_limit(recipe.extraction)
     yield from _sentence_limit(recipe, languages)
     yield _repetition_limit(recipe)
-    if recipe.find("domain_not_listed") or recipe.find("url_not_listed"):
+    if recipe.find(DomainNotListed) or recipe.find(UrlNotListed):
         yield "All pages come from a list of domains or links, so the corpus has the subjects of that list."
-    if any(map(recipe.find, blocked_lists.URL_RULES)):
+    if any(map(recipe.find, BLOCKED_URL_RULES)):
         yield (
             "Pages were dropped by lists of domains, URLs or words that were given to the build. Such lists have "
             "errors. A word in a URL says little about a page: pages on health or law are dropped, too."
         )
-    if any(map(recipe.find, blocked_lists.OPT_OUT_RULES)):
+    if any(map(recipe.find, OPT_OUT_RULES)):
         yield (
             "Pages were dropped by lists of opt-outs that were given to the build, as they were on that day. An opt-"
             "out that the lists do not have, or that came later, has no effect."
         )
-    masked = recipe.find("email_address") or recipe.find("public_ip_address")
+    masked = recipe.find(EmailAddress) or recipe.find(PublicIpAddress)
     if masked:
         yield "E-mail or IP addresses were replaced where a pattern finds them. Names and postal addresses stay."
-    if recipe.find("evaluation_overlap"):
+    if recipe.find(EvaluationOverlap):
         yield (
             "Pages that share text with the evaluation examples that were given to the build were dropped. Other "
             "examples, translations and other wordings of them can be in the corpus."
         )
     yield (
         f"Nothing was done about {'' if masked else 'personal data, '}false or hateful statements, machine-written "
-        f"text, or pages that are also in {'other' if recipe.find('evaluation_overlap') else 'the'} test sets of "
+        f"text, or pages that are also in {'other' if recipe.find(EvaluationOverlap) else 'the'} test sets of "
         "benchmarks."
     )
 
@@ -98,7 +108,8 @@ def _language_limit(detector: str) -> str:
 
 
 def _sentence_limit(recipe: Recipe, languages: Sequence[str]) -> Iterator[str]:
-    models = {recipe.parameters(rule).get("model") for rule in ("few_sentences", "few_sentences_left")} - {None}
+    counting = recipe.find(FewSentences), recipe.find(FewSentencesLeft)
+    models = {rule.model for rule in counting if rule}
     by_language = models == {"language"}
     english = [
         each
@@ -110,7 +121,7 @@ def _sentence_limit(recipe: Recipe, languages: Sequence[str]) -> Iterator[str]:
 
 
 def _repetition_limit(recipe: Recipe) -> str:
-    repeated, near = recipe.parameters("repeated_span"), recipe.parameters("near_duplicate")
+    repeated, near = recipe.find(RepeatedSpan), recipe.find(NearDuplicate)
     if near and not repeated:
         return (
             "Of pages that are nearly the same, one stays. An estimate from a sample of each page's words decides, so "
@@ -119,7 +130,7 @@ def _repetition_limit(recipe: Recipe) -> str:
         )
     if not repeated:
         return "Only captures of one URL were deduplicated: a text that is at two URLs is in the corpus twice."
-    size, unit = repeated["size"], repeated["unit"]
+    size, unit = repeated.size, repeated.unit
     what = f"{size} {unit}s in a row" if size > 1 else f"a {unit}"
     copies = "One page of several near copies stays, by an estimate" if near else "Near copies stay"
     return f"Only exact repeats of {what} are removed. {copies}, and a text can have a gap where a repeat was removed."

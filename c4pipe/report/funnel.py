@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from c4pipe.filters.body_lines import BodyLines
+from c4pipe.filters.corpus_rules import RepeatedSpan
+from c4pipe.filters.rule import CorpusRule, LineRule, PageRule, Rule
 from c4pipe.io.words import format_count
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.damage import DAMAGE
-from c4pipe.wet.warc_pages import SKIPPED
+from c4pipe.wet.warc import SKIPPED
 
-_DROP_PAGES = ("stale_capture", "near_duplicate")  # corpus rules
 Section = Literal["records", "pages", "lines", "units", "spans", "bytes", "damage"]
 Kind = Literal["read", "skipped", "dropped", "changed", "kept", "part", "damage"]
 
@@ -80,6 +82,11 @@ def funnel_rows(recipe: Recipe, counts: Mapping[str, int]) -> list[FunnelRow]:
     ]
 
 
+def drops_pages(rule: Rule) -> bool:
+    """Tells whether a rule drops whole pages."""
+    return isinstance(rule, PageRule) or (isinstance(rule, CorpusRule) and rule.drops_pages)
+
+
 def percent(part: int, whole: int) -> str:
     """Returns a share in percent with one digit after the point, or `-` where the whole is 0."""
     return f"{100 * part / whole:.1f}" if whole else "-"
@@ -87,7 +94,7 @@ def percent(part: int, whole: int) -> str:
 
 def unit_name(recipe: Recipe) -> str:
     """Returns what repeated spans consist of, in the plural: `sentences` or `lines`."""
-    return f"{recipe.parameters('repeated_span').get('unit', 'sentence')}s"
+    return f"{recipe.need(RepeatedSpan).unit}s"
 
 
 def _records(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
@@ -109,14 +116,14 @@ def _pages(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
     finished = "pages.kept" in counts  # after `clean` alone, job 2's rules have no row
     yield FunnelRow("pages", "read", "pages read", read, read)
     shown = set()
-    for stage, step in recipe.applied_steps():
-        if (step.definition.scope == "page" or step.rule in _DROP_PAGES) and step.rule not in shown:
-            name = f"pages.dropped.{step.rule}"  # of both jobs, for a rule of two stages
-            if not recipe.find(step.rule) and not counts.get(name):
+    for stage, rule in recipe.applied_rules():
+        if drops_pages(rule) and rule.name not in shown:
+            name = f"pages.dropped.{rule.name}"  # of both jobs, for a rule of two stages
+            if not recipe.find(type(rule)) and not counts.get(name):
                 continue
             if finished or name in counts or stage not in ("corpus", "final"):
-                shown.add(step.rule)
-                yield FunnelRow("pages", "dropped", step.rule, counts.get(name, 0), read)
+                shown.add(rule.name)
+                yield FunnelRow("pages", "dropped", rule.name, counts.get(name, 0), read)
     if finished:
         yield FunnelRow("pages", "kept", "pages kept", counts["pages.kept"], read)
     else:
@@ -133,22 +140,22 @@ def _pages(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
 def _lines(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
     read = counts.get("lines.read", 0)
     yield FunnelRow("lines", "read", "lines read (pages that reached the line rules)", read, read)
-    for step in (*recipe.read, *recipe.lines, *recipe.cleaned):
-        if step.definition.scope != "line" or step.rule == "body_lines":
+    for rule in (*recipe.read, *recipe.lines, *recipe.cleaned):
+        if not isinstance(rule, LineRule) or isinstance(rule, BodyLines):
             continue
-        if step.definition.edits:
-            yield FunnelRow("lines", "changed", step.rule, counts.get(f"lines.edited.{step.rule}", 0), read)
+        if rule.edits:
+            yield FunnelRow("lines", "changed", rule.name, counts.get(f"lines.edited.{rule.name}", 0), read)
         else:
-            yield FunnelRow("lines", "dropped", step.rule, counts.get(f"lines.dropped.{step.rule}", 0), read)
+            yield FunnelRow("lines", "dropped", rule.name, counts.get(f"lines.dropped.{rule.name}", 0), read)
     yield FunnelRow("lines", "kept", "lines left", counts.get("lines.left", 0), read)
 
 
 def _units(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
-    if "units.newest" not in counts or not recipe.find("repeated_span"):
+    if "units.newest" not in counts or not recipe.find(RepeatedSpan):
         return
     newest, units = counts["units.newest"], unit_name(recipe)
     yield FunnelRow("units", "read", f"{units} (newest page of each URL)", newest, newest)
-    for rule in ("repeated_span", *(step.rule for step in recipe.final if step.definition.scope == "page")):
+    for rule in (RepeatedSpan.name, *(each.name for each in recipe.final if isinstance(each, PageRule))):
         yield FunnelRow("units", "dropped", rule, counts.get(f"units.dropped.{rule}", 0), newest)
     yield FunnelRow("units", "kept", f"{units} kept", counts.get("units.kept", 0), newest)
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from c4pipe.clean.examples import PASSED
 from c4pipe.corpus.manifest import Input, Manifest
-from c4pipe.filters.language import UNKNOWN
+from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan, StaleCapture
+from c4pipe.filters.language import UNKNOWN, Language
 from c4pipe.io.words import URL_SIZE, format_size, short, visible
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.wording import describe_step
 from c4pipe.report.data import TOGETHER, OptOuts, ReportData
 from c4pipe.report.funnel import FunnelRow, funnel_rows, percent, unit_name
 from c4pipe.report.profile import Profile, quantiles
@@ -33,8 +33,8 @@ from c4pipe.report.rendering import (
     share_table,
 )
 from c4pipe.wet.damage import DAMAGE
-from c4pipe.wet.html_text import describe_extraction
-from c4pipe.wet.warc_pages import SKIPPED
+from c4pipe.wet.extraction import describe_extraction
+from c4pipe.wet.warc import SKIPPED
 
 NAME = "report.html"
 
@@ -173,11 +173,11 @@ def _byte_funnel(funnel: Iterable[FunnelRow]) -> Table:
 def _rule_notes(report: _Report) -> dict[str, tuple[str, str]]:
     """Returns what each rule does, and the link to its examples, if it has some."""
     return {
-        step.rule: (
-            short(describe_step(step), _WORDING_SIZE),
-            _examples_id(step.rule) if report.data["examples"].get(step.rule) else "",
+        rule.name: (
+            short(rule.sentence, _WORDING_SIZE),
+            _examples_id(rule.name) if report.data["examples"].get(rule.name) else "",
         )
-        for _, step in report.recipe.applied_steps()
+        for _, rule in report.recipe.applied_rules()
     }
 
 
@@ -214,15 +214,20 @@ def _host(name: str) -> str:
 def _duplicates(report: _Report) -> Iterator[Block]:
     units = unit_name(report.recipe)
     read, newest = report.count("pages.read"), report.count("units.newest")
-    numbers = [("pages that are older captures of a URL", "pages.dropped.stale_capture", read, "pages read")]
-    if report.recipe.find("near_duplicate"):
+    numbers = [("pages that are older captures of a URL", f"pages.dropped.{StaleCapture.name}", read, "pages read")]
+    if report.recipe.find(NearDuplicate):
         numbers += [
-            ("pages that are nearly the same as another", "pages.dropped.near_duplicate", read, "pages read"),
+            ("pages that are nearly the same as another", f"pages.dropped.{NearDuplicate.name}", read, "pages read"),
         ]
-    if report.recipe.find("repeated_span"):
+    if report.recipe.find(RepeatedSpan):
         numbers += [
-            ("pages that lost repeated text", "pages.edited.repeated_span", read, "pages read"),
-            (f"{units} that were removed", "units.dropped.repeated_span", newest, f"{units} (newest page of each URL)"),
+            ("pages that lost repeated text", f"pages.edited.{RepeatedSpan.name}", read, "pages read"),
+            (
+                f"{units} that were removed",
+                f"units.dropped.{RepeatedSpan.name}",
+                newest,
+                f"{units} (newest page of each URL)",
+            ),
         ]
     rows = [
         Row(
@@ -317,10 +322,7 @@ def _input_list(inputs: Sequence[Input], kind: str) -> Iterator[Lines]:
 
 
 def _rules(report: _Report) -> TextTable:
-    rows = [
-        (step.rule, short(describe_step(step), _WORDING_SIZE), step.definition.source)
-        for _, step in report.recipe.steps()
-    ]
+    rows = [(rule.name, short(rule.sentence, _WORDING_SIZE), rule.source) for _, rule in report.recipe.rules()]
     caption = f"The rules of {report.recipe.name} in their order (fingerprint {report.manifest['fingerprint']})"
     return TextTable(caption, ("rule", "what it does", "source"), rows)
 
@@ -333,7 +335,7 @@ def _examples_id(rule: str) -> str:
 def _examples_by_rule(report: _Report) -> Iterator[Block]:
     """Yields the pages that each rule dropped or changed, in the recipe's order; nothing where there are none."""
     examples = report.data["examples"]
-    rules = dict.fromkeys(step.rule for _, step in report.recipe.applied_steps() if examples.get(step.rule))
+    rules = dict.fromkeys(rule.name for _, rule in report.recipe.applied_rules() if examples.get(rule.name))
     if rules:
         yield Paragraph(
             "For each rule, excerpts of a random sample of its pages: a hash of the URL draws them, so each run shows "
@@ -349,11 +351,11 @@ def _examples_by_rule(report: _Report) -> Iterator[Block]:
 def _borderline_examples(report: _Report) -> Iterator[Examples]:
     """Yields, for some rules, the pages that the rule kept but came closest to dropping."""
     unsure = [page for page in report.profile["unsure"] if page["language"] != UNKNOWN]
-    if unsure and report.recipe.find("language"):
+    if unsure and report.recipe.find(Language):
         pages = [
             _with_fact(page, f"{page['language']}, with probability {page['language_probability']}") for page in unsure
         ]
-        yield _examples("passed-language", "language", pages, "the lowest probabilities")
+        yield _examples("passed-language", Language.name, pages, "the lowest probabilities")
     for name, pages_of_rule in report.data["examples"].items():
         if name.startswith(PASSED):
             rule = name.removeprefix(PASSED)

@@ -23,9 +23,8 @@ from c4pipe.filters.urls import normalise_url, page_key
 from c4pipe.io.paths import StoragePath, file_size, file_sizes, list_names, storage_path
 from c4pipe.io.words import error_reason
 from c4pipe.wet.damage import DAMAGE, Damage
-from c4pipe.wet.text_layout import TEXT_ENDINGS, is_json, is_parquet
-from c4pipe.wet.text_lines import read_lines
-from c4pipe.wet.text_pages import parse_row
+from c4pipe.wet.extraction import TEXT_ENDINGS, is_json, is_parquet
+from c4pipe.wet.text_files import parse_row, read_lines
 
 ENDINGS = TEXT_ENDINGS
 """The endings of files that can be read; the ending tells the format."""

@@ -4,16 +4,18 @@ A record has a version line, headers by name (in any order and any case), a blan
 and two newlines (WARC 1.0, ISO 28500). Where a record is different, the reader searches for the start of the next one.
 """
 
+import base64
+import hashlib
+import io
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from c4pipe.io.downloads import ByteStream
 from c4pipe.native import text_kernel
 from c4pipe.wet.damage import HEADER_CAP, RECORD_CAP, Damage
 from c4pipe.wet.gzip_members import FIRST_BYTES, Gap, inflate, is_version
 from c4pipe.wet.page import Page
-from c4pipe.wet.record_end import is_whole
-from c4pipe.wet.record_header import NO_BYTES, Header, parse_header
 
 _VERSION = rb"[Ww][Aa][Rr][Cc]/(?:1\.[0-9]|0\.1[78])[ \t]{0,9}\r?\n"  # 0.17, 0.18: drafts of 1.0 with the same records
 _START = _VERSION + rb"(?=(?i:WARC|Content)-[A-Za-z-]{1,99}[ \t]{0,9}:)"
@@ -25,6 +27,17 @@ _START_LENGTH = 256  # no match of _RECORD_START is longer
 _NEWLINES = re.compile(rb"[\r\n]*")
 _END_OF_RECORD = re.compile(rb"(?:\r\n\r\n|\n\n)")
 _BATCH = 64 * 1024  # inflated bytes whose records C splits at once; more than that is not faster
+_FOLD = re.compile(rb"\r?\n[ \t]+")
+_LINE_END = re.compile(rb"\n(?![ \t])")  # of a header with its continuation lines
+_SEPARATOR = b"\r\n\r\n"
+_SENTENCE_ENDS = tuple(mark.encode() for mark in '.!?"”’»。！？')
+_LONGEST_NAME = 200  # characters of the name of a crawl
+
+FIRST_PIECE = 64 * 1024
+"""Bytes of a file, as it is stored, that have its first record. Common Crawl's `warcinfo` has less than 1,000."""
+
+NO_BYTES = 0, b""
+"""Length and first bytes of damage by which nothing was lost."""
 
 Record = tuple[dict[str, str], bytes, int]
 """The header fields of a record by lower-case name, its body, and its offset in inflated bytes."""
@@ -72,6 +85,107 @@ def _decoded(body: bytes) -> tuple[str | None, bytes | None]:
         return body.decode(), body
     except UnicodeDecodeError:
         return body.decode("utf-8", "replace"), None
+
+
+def crawl_name(first: bytes) -> str:
+    """Returns the name of the crawl that a file is part of, such as `CC-MAIN-2024-10`.
+
+    It is the field `isPartOf` of the record `warcinfo` with which the file begins (WARC 1.0, ISO 28500, "warcinfo").
+
+    Args:
+        first: the first FIRST_PIECE bytes of the file, gzipped or not.
+
+    Returns:
+        The name, or "" where the file begins with another record, or that record names no crawl.
+    """
+    records = (item for item in read_records(io.BytesIO(first)) if not isinstance(item, Damage))
+    fields, body, _ = next(records, ({}, b"", 0))
+    if fields.get("warc-type", "").lower() != "warcinfo":
+        return ""
+    name = parse_header(b"\n" + body).fields.get("ispartof", "")
+    return name if name.isprintable() and len(name) <= _LONGEST_NAME else ""
+
+
+class Header(NamedTuple):
+    """A header block.
+
+    Attributes:
+        fields: the values by lower-case name.
+        damage: for each kind (a key of `records.DAMAGE`) the length and first bytes of the lines that are skipped.
+        length: of the body in bytes, if Content-Length is a number.
+    """
+
+    fields: dict[str, str]
+    damage: dict[str, tuple[int, bytes]]
+    length: int | None
+
+
+def _body_length(claimed: str | None) -> int | None:
+    return int(claimed) if claimed and claimed.isascii() and claimed.isdigit() and len(claimed) < 20 else None
+
+
+def parse_header(block: bytes) -> Header:
+    """Returns the fields and the damage of a header block, which begins with the version line.
+
+    If a header occurs twice, the first one counts.
+    """
+    damage: dict[str, tuple[int, bytes]] = {}
+    if block.count(b"\n") != block.count(b"\r\n"):
+        damage["lf_header"] = NO_BYTES
+    unfolded = _FOLD.sub(b" ", block) if b"\n " in block or b"\n\t" in block else block
+    try:
+        text = unfolded.decode()
+    except UnicodeDecodeError:
+        text = unfolded.decode("utf-8", "replace")
+        damage["not_utf8"] = NO_BYTES
+    fields: dict[str, str] = {}
+    raw: list[bytes] = []  # the lines as they are in the file
+    for number, line in enumerate(text.split("\n")[1:], 1):
+        name, colon, value = line.partition(":")
+        value = value.strip()
+        if colon and fields.setdefault(name.strip().lower(), value) == value:
+            continue
+        raw = raw or _LINE_END.split(block)
+        skipped, kind = raw[number].rstrip(b"\r"), "doubled_header" if colon else "bad_header"
+        size, first = damage.get(kind, (0, skipped[:FIRST_BYTES]))
+        damage[kind] = size + len(skipped), first
+    claimed = fields.get("content-length")
+    length = _body_length(claimed)
+    if "warc-type" not in fields or claimed is None:
+        damage["missing_header"] = NO_BYTES
+    if claimed is not None and length is None:
+        damage["bad_length"] = NO_BYTES
+    return Header(fields, damage, length)
+
+
+def is_whole(header: Header, rest: bytearray, gap: Gap | None) -> bool:
+    """Tells whether the bytes up to the end are a whole body, though Content-Length is unknown or wrong.
+
+    A file can end in the middle of a record. But some writers leave out the newlines behind the last record, and some
+    change texts without their Content-Length, such as those who made the test files of TensorFlow Datasets.
+    Where there are fewer bytes than Content-Length says, the digest or the end of a sentence tells that all are there.
+
+    Args:
+        header: of the record.
+        rest: the bytes behind the header block.
+        gap: the gap behind them; None at the end of the file.
+    """
+    if gap and gap.kind != "gzip_junk":  # the rest of the body may be lost in it
+        return False
+    if rest.endswith((_SEPARATOR, b"\n\n")):
+        return True
+    if header.length is not None and header.length < len(rest):
+        return True
+    return rest.rstrip(b"\r\n").endswith(_SENTENCE_ENDS) or _has_digest(header, rest)
+
+
+def _has_digest(header: Header, rest: bytearray) -> bool:
+    """Tells whether the header has the SHA-1 of these bytes, with or without some newlines at their end."""
+    algorithm, _, digest = header.fields.get("warc-block-digest", "").partition(":")
+    newlines = len(rest) - len(rest.rstrip(b"\r\n"))
+    ends = (len(rest) - behind for behind in range(min(newlines, len(_SEPARATOR)) + 1))
+    sha1s = (base64.b32encode(hashlib.sha1(rest[:end], usedforsecurity=False).digest()).decode() for end in ends)
+    return algorithm.lower() == "sha1" and digest in sha1s
 
 
 class _RecordReader:

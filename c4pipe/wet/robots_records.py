@@ -7,9 +7,9 @@ from urllib.parse import urljoin
 
 from c4pipe.io.downloads import ByteStream
 from c4pipe.wet.damage import Damage
-from c4pipe.wet.http_response import join_chunks, parse_head
 from c4pipe.wet.page import microseconds
 from c4pipe.wet.records import read_records
+from c4pipe.wet.warc import join_chunks, parse_head
 
 _MOST = 1 << 20  # bytes of a body that are decoded: twice what counts of a robots.txt
 

@@ -10,6 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import c4pipe
+from c4pipe.filters.lines import FewWords
+from c4pipe.filters.listed_words import BadWords
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
@@ -111,7 +113,7 @@ def test_in_a_beam_pipeline(cleaner: c4pipe.Cleaner, tmp_path: Path) -> None:
 def test_a_recipe_of_any_kind(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text('base = "noblocklist"\n[few_words]\nmin_words_per_line = 3\n')
     by_path = c4pipe.Cleaner(tmp_path / "mine.toml")
-    assert by_path.recipe.parameters("few_words")["min_words_per_line"] == 3
+    assert by_path.recipe.parameters(FewWords)["min_words_per_line"] == 3
     assert c4pipe.Cleaner(str(tmp_path / "mine.toml")).recipe == by_path.recipe
     assert c4pipe.Cleaner(by_path.recipe).recipe is by_path.recipe
     assert isinstance(by_path.recipe, c4pipe.Recipe)
@@ -131,7 +133,7 @@ def test_without_the_lists_it_says_how_to_get_them(tmp_path: Path, monkeypatch: 
     assert "`lists=DIR`" in message
     assert "a recipe without bad words, such as noblocklist" in message
     assert message.count(". ") == 0  # one sentence
-    assert not RECIPES["noblocklist"].find("bad_words")
+    assert not RECIPES["noblocklist"].find(BadWords)
     assert c4pipe.Cleaner("noblocklist")(GOOD).kept
 
 

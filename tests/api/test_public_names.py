@@ -12,15 +12,19 @@ import c4pipe
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLIC = [
+    "Between",
     "C4pipeError",
+    "CheckedPage",
     "Cleaner",
     "Corpus",
     "FileOverlap",
     "JobWritten",
+    "LineRule",
     "LineVerdict",
     "LostDataError",
     "Match",
     "Overlap",
+    "PageRule",
     "PageVerdict",
     "ProgressEvent",
     "Recipe",

@@ -18,17 +18,17 @@ from hypothesis import strategies as st
 
 from c4pipe.clean import dropped_pages
 from c4pipe.clean.dropped_pages import SCHEMA, KeepDropped, parse_dropped_share
-from c4pipe.clean.evaluator import RecipeEvaluator
+from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.file_cleaner import WetFileCleaner
-from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.trace import explain_page
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import UsageError
+from c4pipe.filters.lists import Lists
+from c4pipe.filters.pinned_lists import load_bad_words
 from c4pipe.filters.urls import normalise_url, url_key
-from c4pipe.recipes.pinned_lists import load_bad_words
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
 from tests.helpers.s3 import store_of
@@ -120,8 +120,7 @@ def test_the_counts_are_the_funnels(corpus: Path) -> None:
 def test_real_pages_against_the_rules(recipe: Recipe, web_data: Path, tmp_path: Path) -> None:
     """Exactly the dropped pages whose key is below the share, in the file's order, with what explain says of them."""
     lists = Lists(bad_words={"en": load_bad_words(web_data / "lists", "en")})
-    resources = RuleResources(recipe, lists)
-    evaluator = RecipeEvaluator(recipe, resources)
+    evaluator = RecipeEvaluator(recipe, lists)
     made = WetFileCleaner(recipe, lists, KeepDropped(SHARE, str(tmp_path / "dropped")))
     passed_over = 0
     for path in sorted((web_data / "wet").iterdir()):
@@ -136,7 +135,7 @@ def test_real_pages_against_the_rules(recipe: Recipe, web_data: Path, tmp_path: 
             if url_key(facts.normalised_url) >= SHARE * 2**64:
                 passed_over += 1
                 continue
-            explained = evaluator.explain_page(page)
+            explained = explain_page(evaluator, page)
             fact = next(each.fact for each in explained.rules if each.rule == verdict.reason and each.dropped)
             expected.append(
                 {
@@ -155,8 +154,7 @@ def test_real_pages_against_the_rules(recipe: Recipe, web_data: Path, tmp_path: 
 def test_a_share_of_the_pages_of_both_jobs(c4_audit: Path, tmp_path: Path) -> None:
     assert build(tmp_path / "c", "--keep-dropped", str(SHARE)) == 0
     some = rows(tmp_path / "c" / dropped_pages.DROPPED_FOLDER)
-    resources = RuleResources(C4, Lists(bad_words={"en": load_bad_words(ROOT / "samples" / "lists", "en")}))
-    evaluator = RecipeEvaluator(C4, resources)
+    evaluator = RecipeEvaluator(C4, Lists(bad_words={"en": load_bad_words(ROOT / "samples" / "lists", "en")}))
 
     def key(url: str) -> int:
         return url_key(evaluator.clean(Page(url, "", ""))[1].normalised_url)

@@ -7,25 +7,34 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from c4pipe.clean.evaluator import RecipeEvaluator
 from c4pipe.clean.file_cleaner import count_page
-from c4pipe.clean.page_facts import PageFacts
-from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.verdicts import DROPPED_LANGUAGE, Verdict
 from c4pipe.filters import spans
+from c4pipe.filters.checked_page import CheckedPage
+from c4pipe.filters.lines import NoTerminalPunctuation
+from c4pipe.filters.listed_words import BadWords
+from c4pipe.filters.lists import Lists
+from c4pipe.filters.rule import LineRule
+from c4pipe.filters.rule_tools import RuleTools
+from c4pipe.filters.rules import RULES
+from c4pipe.filters.sentence_rules import FewSentences
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.recipe_lists import Lists
-from c4pipe.recipes.rules import RULES
 from c4pipe.wet.page import Page
-from tests.helpers.pages import PAGES, PROSE, before_lines, line_rules, resources_of, unreadable
+from tests.helpers.pages import PAGES, PROSE, before_lines, evaluator_of, line_rules, unreadable
 
 BASES = pytest.mark.parametrize("recipe", [C4, TFDS], ids=["c4", "tfds"])
 LONG_TEST = settings(max_examples=300, deadline=None)
 
 
-def clean(recipe: Recipe, lists: Lists, page: Page) -> tuple[Verdict, PageFacts]:
-    return RecipeEvaluator(recipe, resources_of(recipe, lists)).clean(page)
+def edits_lines(name: str) -> bool:
+    """Tells whether a line rule changes lines instead of dropping them."""
+    rule = RULES[name]
+    return issubclass(rule, LineRule) and rule.edits
+
+
+def clean(recipe: Recipe, lists: Lists, page: Page) -> tuple[Verdict, CheckedPage]:
+    return evaluator_of(recipe, lists).clean(page)
 
 
 @BASES
@@ -37,12 +46,12 @@ def test_lines_read_are_dropped_or_left(recipe: Recipe, sample_lists: Lists, pag
         assert verdict.lines == {}
         assert verdict.lines_read is None
         return
-    falls_among_lines = {each.rule for each in recipe.lines if each.definition.scope == "page"}
+    falls_among_lines = {each.name for each in recipe.lines if each.scope == "page"}
     if verdict.reason in falls_among_lines:  # then only the rules before that one have looked
         assert list(verdict.lines) == line_rules(recipe)[: len(verdict.lines)]
     else:
         assert list(verdict.lines) == line_rules(recipe)
-    dropped = sum(number for name, number in verdict.lines.items() if not RULES[name].edits)
+    dropped = sum(number for name, number in verdict.lines.items() if not edits_lines(name))
     assert verdict.lines_read == dropped + len(facts.lines)
     # tfds drops a line of metadata before other breaks than line feeds cut it
     assert verdict.lines_read == len(page.lines) or (recipe is TFDS and verdict.lines["metadata_line"])
@@ -62,8 +71,8 @@ def test_a_page_that_falls_before_the_line_rules_keeps_its_lines(sample_lists: L
 @given(page=PAGES)
 def test_counters_are_named_after_rules(recipe: Recipe, sample_lists: Lists, page: Page) -> None:
     verdict, _ = clean(recipe, sample_lists, page)
-    page_rules = {each.rule for stage, each in recipe.steps() if each.definition.scope == "page" and stage != "final"}
-    last_rules = {each.rule for each in recipe.final}
+    page_rules = {each.name for stage, each in recipe.rules() if each.scope == "page" and stage != "final"}
+    last_rules = {each.name for each in recipe.final}
     assert verdict.reason in {None, *page_rules}
     assert verdict.final in {None, *last_rules}
     assert verdict.readable == (verdict.reason not in unreadable(recipe))
@@ -73,10 +82,11 @@ def test_counters_are_named_after_rules(recipe: Recipe, sample_lists: Lists, pag
 @settings(max_examples=100, deadline=None)
 @given(pages=st.lists(PAGES, max_size=6))
 def test_funnel_adds_up(recipe: Recipe, sample_lists: Lists, pages: list[Page]) -> None:
-    evaluator = RecipeEvaluator(recipe, resources_of(recipe, sample_lists))
+    evaluator = evaluator_of(recipe, sample_lists)
     counts: Counter[str] = Counter()
     for page in pages:
-        count_page(page, *evaluator.clean(page), counts)
+        verdict, checked = evaluator.clean(page)
+        count_page(checked, verdict, evaluator.line_counters, counts)
 
     def total(start: str) -> int:
         return sum(number for name, number in counts.items() if name.startswith(start))
@@ -94,14 +104,14 @@ def test_what_is_kept_is_clean(recipe: Recipe, sample_lists: Lists, page: Page) 
     verdict, facts = clean(recipe, sample_lists, page)
     if list(verdict.lines) != line_rules(recipe) or verdict.reason in {"curly_bracket", "lorem_ipsum"}:
         return
-    marks = recipe.parameters("no_terminal_punctuation")["endings"]
+    marks = recipe.parameters(NoTerminalPunctuation)["endings"]
     assert [line for line in facts.lines if line != line.rstrip() or len(line.split()) < 5] == []
     assert recipe is TFDS or [line for line in facts.lines if line != line.strip()] == []
     assert [line for line in facts.lines if not line.endswith(marks) or line.endswith(("...", "…"))] == []
     assert "javascript" not in facts.text.lower()
     assert facts.text == "\n".join(facts.lines).strip()
     if verdict.reason is None:
-        assert facts.sentence_count >= 3
+        assert recipe.need(FewSentences).number(0, facts) >= 3
         assert "{" not in facts.text
         assert "lorem ipsum" not in facts.text.lower()
         assert facts.unit_starts[0] == 0
@@ -130,17 +140,18 @@ def test_a_share_of_pages_with_listed_words_is_dropped(sample_lists: Lists) -> N
         Page(f"https://example.com/{number}", "2030-01-01T00:00:00Z", f"{PROSE[0]} blarp") for number in range(400)
     ]
     for fraction in (0.0, 0.25, 0.999, 1.0):
-        resources = RuleResources(C4.change("bad_words", drop_fraction=fraction), sample_lists)
-        dropped = [PageFacts(page, resources, page.lines).bad_word for page in pages]
+        rule = BadWords(drop_fraction=fraction)
+        tools = RuleTools(list(C4.rules()), sample_lists)
+        dropped = [rule.value(CheckedPage(page, tools, page.lines)) for page in pages]
         assert set(dropped) <= {"blarp", None}
         assert dropped.count("blarp") == pytest.approx(400 * fraction, abs=0 if fraction in (0, 1) else 30)
         again = [Page(f"http://www.{page.url[8:]}/?ref=x", page.timestamp, page.body) for page in pages]
-        assert [PageFacts(page, resources, page.lines).bad_word for page in again] == dropped
+        assert [rule.value(CheckedPage(page, tools, page.lines)) for page in again] == dropped
 
 
 def test_the_share_of_one_in_four_by_hand(sample_lists: Lists) -> None:
-    resources = RuleResources(C4.change("bad_words", drop_fraction=0.25), sample_lists)
+    rule, tools = BadWords(drop_fraction=0.25), RuleTools(list(C4.rules()), sample_lists)
     for number in range(40):
         page = Page(f"https://example.com/{number}", "2030-01-01T00:00:00Z", "blarp, in a text of English words")
         md5 = int(hashlib.md5(f"example.com/{number}".encode()).hexdigest(), 16)
-        assert (PageFacts(page, resources, page.lines).bad_word is not None) == (md5 % 4 == 0)
+        assert (rule.value(CheckedPage(page, tools, page.lines)) is not None) == (md5 % 4 == 0)

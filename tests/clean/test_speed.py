@@ -10,10 +10,11 @@ from typing import Any
 import punkt
 import pytest
 
+from c4pipe.clean.examples import EXAMPLES_PER_FILE
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_file import read_header
-from c4pipe.filters import bad_words, language, lines, sentences
-from c4pipe.recipes import recipe_lists
+from c4pipe.filters import language, listed_words, phrases, sentences
+from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import find_recipe
 from tests.helpers.web_data import by_data
 from tests.helpers.wet import record
@@ -44,15 +45,15 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     found.of(language.LanguageDetector, "guess")
     found.of(sentences.SentenceSplitter, "_library")
     found.of(punkt.PunktSentenceTokenizer, "_context_has_sentbreak")
-    found.of(bad_words, "_has")
-    found.of(lines, "_contains_any")
+    found.of(listed_words, "_has")
+    found.of(phrases, "contains")
     return found
 
 
 def clean(recipe: str, files: list[Path], lists: Path, target: Path) -> Counter[str]:
     """Cleans files in this process, and returns the counters."""
     made = find_recipe(recipe)
-    cleaner = WetFileCleaner(made, recipe_lists.gather_lists(made, lists, ()))
+    cleaner = WetFileCleaner(made, gather_lists(made, lists, ()))
     counts = Counter[str]()
     for path in files:
         target.unlink(missing_ok=True)
@@ -75,7 +76,7 @@ def test_costly_parts_are_seldom_asked(recipe: str, calls: Calls, web_data: Path
     assert asked["guess"] < pages + by_data(web_data, shipped=30, real=0)
     assert asked["_library"] < left / 25  # Punkt's own way through a line
     assert asked["_context_has_sentbreak"] < left / 4  # the model's word on a mark
-    assert asked["_contains_any"] < counts["lines.read"] / 4  # phrases looked for line by line
+    assert asked["contains"] < counts["lines.read"] / 4  # phrases in a line
     assert asked["_has"] < 12 * pages  # bad words that may be there
 
 
@@ -85,7 +86,7 @@ def test_a_page_that_falls_early_costs_little(calls: Calls, tmp_path: Path) -> N
     crawl.write_bytes(b"".join(record(text, f"http://a.example/{number}") for number in range(50)))
     counts = clean("c4", [crawl], ROOT / "samples" / "lists", tmp_path / "work.parquet")
     assert counts["lines.dropped.no_terminal_punctuation"] == 5000
-    assert calls.counts == {}
+    assert calls.counts == {"contains": 2 * EXAMPLES_PER_FILE}  # in whole pages: examples are explained
 
 
 def test_a_build_imports_nothing_heavy(tmp_path: Path) -> None:

@@ -11,18 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from c4pipe.clean.evaluator import RecipeEvaluator
-from c4pipe.clean.fact_readers import fact_reader
-from c4pipe.clean.fact_wording import fact_in_words
-from c4pipe.clean.page_facts import PageFacts
-from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.evaluate import RecipeEvaluator
+from c4pipe.clean.trace import explain_final, explain_page
 from c4pipe.clean.verdicts import PageVerdict
 from c4pipe.cli.explain import page_json, page_view
-from c4pipe.recipes import recipe_lists
+from c4pipe.filters.checked_page import CheckedPage
+from c4pipe.filters.lists import Lists
+from c4pipe.filters.rule import CorpusRule, PageRule
+from c4pipe.filters.rule_tools import RuleTools
+from c4pipe.filters.rules import RULES
+from c4pipe.filters.url_rules import UrlNotListed
+from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import C4, TFDS, find_recipe
-from c4pipe.recipes.recipe import STAGES, Recipe, step
-from c4pipe.recipes.rule import Fact
-from c4pipe.recipes.rules import RULES
+from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.page import Page
 from tests.helpers.console import printed
 from tests.helpers.pages import pages_of
@@ -36,7 +37,7 @@ def assert_as_cleaned(page: Page, evaluator: RecipeEvaluator) -> PageVerdict:
     """Compares an explanation with the verdict without a trace, and its parts with each other."""
     recipe = evaluator.recipe
     verdict, facts = evaluator.clean(page)
-    explained = evaluator.explain_page(page)
+    explained = explain_page(evaluator, page)
     assert explained.verdict == verdict
     assert explained.text == facts.text
     assert [each.rule for each in explained.rules if each.asked and each.dropped] == [explained.reason] * bool(
@@ -51,8 +52,9 @@ def assert_as_cleaned(page: Page, evaluator: RecipeEvaluator) -> PageVerdict:
     if verdict.reason is None:
         left = [line.left for line in explained.lines if line.left is not None]
         assert "\n".join(left) == facts.text
-        steps = [each for _, each in recipe.steps() if each.definition.scope != "line"]
-        assert [each.rule for each in explained.rules] == [each.rule for each in steps]
+        assert [each.rule for each in explained.rules] == [
+            each.name for _, each in recipe.rules() if each.scope != "line"
+        ]
     return explained
 
 
@@ -67,20 +69,17 @@ def real_pages(web_data: Path) -> list[Page]:
 def test_real_pages_are_explained_as_they_are_cleaned(name: str, web_data: Path, real_pages: list[Page]) -> None:
     recipe = find_recipe(name)
     (links,) = (web_data / "lists" / "webtext").glob("*.txt")
-    lists = recipe_lists.gather_lists(recipe, web_data / "lists", [links] if recipe.find("url_not_listed") else [])
-    evaluator = RecipeEvaluator(recipe, RuleResources(recipe, lists))
+    lists = gather_lists(recipe, web_data / "lists", [links] if recipe.find(UrlNotListed) else [])
+    evaluator = RecipeEvaluator(recipe, lists)
     reasons = {assert_as_cleaned(page, evaluator).reason for page in real_pages}
     assert len(reasons) > 1 or reasons == {"url_not_listed"}
 
 
 @pytest.mark.parametrize("recipe", [C4, TFDS], ids=["c4", "tfds"])
-def test_sample_pages_are_explained_as_they_are_cleaned(
-    recipe: Recipe, c4_tools: RuleResources, tfds_tools: RuleResources
-) -> None:
-    resources = c4_tools if recipe is C4 else tfds_tools
-    evaluator = RecipeEvaluator(recipe, resources)
+def test_sample_pages_are_explained_as_they_are_cleaned(recipe: Recipe, sample_lists: Lists) -> None:
+    evaluator = RecipeEvaluator(recipe, sample_lists)
     explained = [assert_as_cleaned(page, evaluator) for page in pages_of(*sorted(CRAWL.glob("*.gz")))]
-    rules = {each.rule for _, each in recipe.steps() if each.definition.scope == "page"}
+    rules = {each.name for _, each in recipe.rules() if each.scope == "page"}
     if recipe is C4:
         assert {each.reason for each in explained} == rules - {"few_sentences_left"} | {None}
 
@@ -98,11 +97,10 @@ PIECES = st.sampled_from(
 @settings(max_examples=60)
 @given(pieces=st.lists(PIECES, max_size=25), url=st.sampled_from(["", "http://a.example/"]))
 def test_any_page_is_explained_as_it_is_cleaned(
-    recipe: Recipe, pieces: list[str], url: str, c4_tools: RuleResources, tfds_tools: RuleResources
+    recipe: Recipe, pieces: list[str], url: str, sample_lists: Lists
 ) -> None:
-    resources = c4_tools if recipe is C4 else tfds_tools
     body = "".join(pieces)
-    explained = assert_as_cleaned(Page(url, "2030-01-01T00:00:00Z", body), RecipeEvaluator(recipe, resources))
+    explained = assert_as_cleaned(Page(url, "2030-01-01T00:00:00Z", body), RecipeEvaluator(recipe, sample_lists))
     assert json.loads(json.dumps(page_json(explained)))["text"] == explained.text
     assert all(cell_len(line) <= 80 for line in printed(page_view(explained)).splitlines())
 
@@ -111,9 +109,11 @@ def facts_of(explained: PageVerdict) -> dict[str, str]:
     return {each.rule: each.fact for each in explained.rules}
 
 
-def test_a_page_that_falls_early_is_explained_to_its_end(c4_tools: RuleResources) -> None:
+def test_a_page_that_falls_early_is_explained_to_its_end(sample_lists: Lists) -> None:
     body = "Home\nThe {old} mill has a Gronkle, it said [1].\nWe use cookies to be nice to you.\n"
-    explained = RecipeEvaluator(C4, c4_tools).explain_page(Page("http://www.a.example/", "2030-01-01T00:00:00Z", body))
+    explained = explain_page(
+        RecipeEvaluator(C4, sample_lists), Page("http://www.a.example/", "2030-01-01T00:00:00Z", body)
+    )
     assert explained.verdict.reason == "curly_bracket"
     assert [(each.rule, each.edits, each.asked) for each in explained.lines] == [
         ("no_terminal_punctuation", (), False),
@@ -135,30 +135,30 @@ def test_a_page_that_falls_early_is_explained_to_its_end(c4_tools: RuleResources
     assert shown.splitlines()[-1] == "Dropped by curly_bracket."
 
 
-def test_a_page_of_megabytes_is_not_explained_to_its_end(c4_tools: RuleResources) -> None:
+def test_a_page_of_megabytes_is_not_explained_to_its_end(sample_lists: Lists) -> None:
     page = Page("http://a.example/", "2030-01-01T00:00:00Z", "ab. " * 4_000_000)
-    explained = assert_as_cleaned(page, RecipeEvaluator(C4, c4_tools))
+    explained = assert_as_cleaned(page, RecipeEvaluator(C4, sample_lists))
     said = {each.rule: (each.dropped, each.asked) for each in explained.rules}
     assert said["too_long"] == (True, True)
     assert set(list(said.values())[2:]) == {(None, False)}
     assert re.search(r"^ +1  -        ab\. ab\. .*…$", printed(page_view(explained)), re.MULTILINE)
 
 
-def test_facts_show_what_decides(web_data: Path, tfds_tools: RuleResources) -> None:
-    tfds = RecipeEvaluator(TFDS, tfds_tools)
-    no_time = facts_of(tfds.explain_page(Page("", "", "")))
+def test_facts_show_what_decides(web_data: Path, sample_lists: Lists) -> None:
+    tfds = RecipeEvaluator(TFDS, sample_lists)
+    no_time = facts_of(explain_page(tfds, Page("", "", "")))
     assert no_time["incomplete"] == "it has no url and no text and no timestamp"
     german = "Der Hund ging nach Hause. Er war sehr müde. Die Katze blieb noch lange dort.\n"
-    facts = facts_of(tfds.explain_page(page_of(german)))
+    facts = facts_of(explain_page(tfds, page_of(german)))
     assert re.fullmatch(r"de, with a probability of 0\.99\d{4}; wanted: en, with at least 0\.99", facts["language"])
     assert facts["few_sentences"] == "3 sentences; at least 3"
     assert facts["few_sentences_left"] == "3 sentences or more"
     recipe = find_recipe("mc4").without("language", "bad_words")
-    facts = facts_of(RecipeEvaluator(recipe, tfds_tools).explain_page(page_of("x" * 200)))
+    facts = facts_of(explain_page(RecipeEvaluator(recipe, sample_lists), page_of("x" * 200)))
     assert facts["few_long_lines"] == "1 line of 200 characters; at least 3"
     news = find_recipe("realnewslike")
-    resources = RuleResources(news, recipe_lists.gather_lists(news, web_data / "lists", []))
-    facts = facts_of(RecipeEvaluator(news, resources).explain_page(Page("http://a.example/x", "", "")))
+    evaluator = RecipeEvaluator(news, gather_lists(news, web_data / "lists", []))
+    facts = facts_of(explain_page(evaluator, Page("http://a.example/x", "", "")))
     assert facts["domain_not_listed"] == "the domain of a.example/x is not listed"
 
 
@@ -166,11 +166,11 @@ def page_of(text: str) -> Page:
     return Page("http://a.example/", "2030-01-01T00:00:00Z", text)
 
 
-def test_a_trace_stops_at_the_rule_that_drops_the_page(c4_tools: RuleResources) -> None:
+def test_a_trace_stops_at_the_rule_that_drops_the_page(sample_lists: Lists) -> None:
     """Without `to_the_end` the rules behind it are not applied: examples and dropped pages need no more."""
-    evaluator = RecipeEvaluator(C4, c4_tools)
+    evaluator = RecipeEvaluator(C4, sample_lists)
     page = page_of("The {old} mill has a gronkle, it is said.\n")
-    whole, short = evaluator.explain_page(page), evaluator.explain_page(page, to_the_end=False)
+    whole, short = explain_page(evaluator, page), explain_page(evaluator, page, to_the_end=False)
     assert [each.rule for each in short.rules] == ["incomplete", "too_long", "lorem_ipsum", "curly_bracket"]
     assert whole.rules[: len(short.rules)] == short.rules
     assert (short.verdict, short.text) == (whole.verdict, whole.text)
@@ -178,17 +178,15 @@ def test_a_trace_stops_at_the_rule_that_drops_the_page(c4_tools: RuleResources) 
 
 
 @pytest.mark.parametrize("recipe", [C4, TFDS], ids=["c4", "tfds"])
-def test_the_final_stage_is_explained_as_it_is_applied(
-    recipe: Recipe, c4_tools: RuleResources, tfds_tools: RuleResources
-) -> None:
-    evaluator = RecipeEvaluator(recipe, c4_tools if recipe is C4 else tfds_tools)
-    rules = [each.rule for each in recipe.final]
+def test_the_final_stage_is_explained_as_it_is_applied(recipe: Recipe, sample_lists: Lists) -> None:
+    evaluator = RecipeEvaluator(recipe, sample_lists)
+    rules = [each.name for each in recipe.final]
     sentences = "The old mill is open. It is closed on Monday. You can buy a gronkle of bread there on all other days."
     german = "Der Hund ging nach Hause. Er war sehr müde. Die Katze blieb noch lange dort."
     reasons = set()
     for text, units in ((sentences, 3), (sentences, 2), ("The old mill is open.", 1), (german, 3), ("", 0)):
-        explained = evaluator.explain_final("http://a.example/", text, units)
-        short = evaluator.explain_final("http://a.example/", text, units, to_the_end=False)
+        explained = explain_final(evaluator, "http://a.example/", text, units)
+        short = explain_final(evaluator, "http://a.example/", text, units, to_the_end=False)
         assert evaluator.finish("http://a.example/", text, units) == explained._replace(rules=())
         assert short[:2] == explained[:2]
         assert [each.rule for each in explained.rules] == rules
@@ -200,9 +198,9 @@ def test_the_final_stage_is_explained_as_it_is_applied(
     assert reasons == {"few_sentences_left", "language", None if recipe is C4 else "bad_words"}
 
 
-def test_the_reason_and_the_text_of_a_dropped_page(c4_tools: RuleResources) -> None:
+def test_the_reason_and_the_text_of_a_dropped_page(sample_lists: Lists) -> None:
     """In words, from the verdict without a trace: the same as with one."""
-    evaluator = RecipeEvaluator(C4, c4_tools)
+    evaluator = RecipeEvaluator(C4, sample_lists)
     body = "Lorem ipsum\n The text is what a rule before the line rules has seen.\n"
     for text, shown in (
         (body, body),
@@ -211,26 +209,28 @@ def test_the_reason_and_the_text_of_a_dropped_page(c4_tools: RuleResources) -> N
         ("", ""),
     ):
         verdict, facts = evaluator.clean(page_of(text))
-        explained = evaluator.explain_page(page_of(text))
+        explained = explain_page(evaluator, page_of(text))
         (dropping,) = [each for each in explained.rules if each.dropped and each.asked]
         assert evaluator.explain_drop(verdict, facts) == (dropping.fact, shown)
 
 
-def test_a_line_that_occurs_twice_has_one_fate(c4_tools: RuleResources) -> None:
+def test_a_line_that_occurs_twice_has_one_fate(sample_lists: Lists) -> None:
     line = "It is open on each day of the week [1]."
-    explained = RecipeEvaluator(C4, c4_tools).explain_page(page_of(f"{line}\nHome\n{line}\nHome\n"))
+    explained = explain_page(RecipeEvaluator(C4, sample_lists), page_of(f"{line}\nHome\n{line}\nHome\n"))
     assert [(each.left, each.rule, each.edits) for each in explained.lines] == [
         ("It is open on each day of the week .", None, ("citation",)),
         (None, "no_terminal_punctuation", ()),
     ] * 2
 
 
-@pytest.mark.parametrize("fact", Fact)
-def test_each_fact_can_be_read_and_has_its_words(fact: Fact, c4_tools: RuleResources) -> None:
+@pytest.mark.parametrize("name", RULES)
+def test_each_rule_has_words_for_its_value(name: str) -> None:
     text = "Lorem ipsum {and more}."
-    facts = PageFacts(page_of(text), c4_tools, [text])
-    example = step(next(name for name, rule in RULES.items() if rule.fact is fact))
-    for stage in STAGES:
-        fact_reader(fact, stage)(facts)
-        for dropped in (True, False):
-            assert fact_in_words(facts, example, stage, dropped)
+    rule = RULES[name]()
+    page = CheckedPage(page_of(text), RuleTools([("final", rule)], Lists()), [text])
+    for page.as_crawled in (True, False):
+        if isinstance(rule, PageRule):
+            value = rule.value(page)
+            assert rule.says(value, rule.drops(value), page)
+        elif isinstance(rule, CorpusRule):
+            assert rule.says(page.normalised_url)

@@ -12,11 +12,11 @@ from pathlib import Path
 from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.clean.steps import CleanWetFile
 from c4pipe.io.downloads import NetworkOptions
-from c4pipe.recipes import recipe_lists
+from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import C4
 
 samples, work = Path(sys.argv[1]), Path(sys.argv[2])
-lists = recipe_lists.gather_lists(C4, samples / "lists", ())
+lists = gather_lists(C4, samples / "lists", ())
 lists.save(work / "lists")
 step = CleanWetFile(C4, work / "lists", lists.digests, NetworkOptions(), KeepDropped(1.0, str(work / "dropped")))
 step.setup()
@@ -35,5 +35,5 @@ def test_a_worker_imports_no_views(tmp_path: Path) -> None:
     written = {path.name for path in tmp_path.rglob("*") if path.is_file()}
     for kind in ("wet.gz.parquet", "wet.gz.examples.json", "wet.gz.clean.parquet"):
         assert sum(name.endswith(kind) for name in written) == 3, kind
-    assert "c4pipe.clean.evaluator" in modules
+    assert "c4pipe.clean.evaluate" in modules
     assert [name for name in modules if any(name == each or name.startswith(f"{each}.") for each in FORBIDDEN)] == []

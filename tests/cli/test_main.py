@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from c4pipe.cli import main
-from c4pipe.recipes.overlap_rules import OVERLAP_RULES
+from c4pipe.filters.evaluation_overlap import EvaluationOverlap
+from c4pipe.filters.rules import BLOCKED_URL_RULES, OPT_OUT_RULES, RULES
 from c4pipe.recipes.presets import RECIPES
-from c4pipe.recipes.rules import RULES
-from c4pipe.recipes.url_rules import URL_RULES
 
 ROOT = Path(__file__).resolve().parents[2]
 CRAWL = str(ROOT / "samples" / "crawl")
@@ -181,9 +180,9 @@ def test_recipes_shows_every_rule_and_its_source(capsys: pytest.CaptureFixture[s
         assert main.main(["recipes", name]) == 0
         shown = capsys.readouterr().out
         assert shown.startswith(f"{name}  ")
-        for _, step in recipe.steps():
-            assert f" {step.rule} " in shown
-            assert step.definition.source.split()[0] in shown
+        for _, rule in recipe.rules():
+            assert f" {rule.name} " in shown
+            assert rule.source.split()[0] in shown
     assert main.main(["recipes", "c4"]) == 0
     shown = capsys.readouterr().out
     assert "[citation needed]" in shown
@@ -196,7 +195,8 @@ def test_recipes_shows_the_rules_that_only_a_recipe_file_has(capsys: pytest.Capt
     for base, file in (("fineweb", "fineweb_urls.toml"), ("c4", "opt_outs.toml")):
         assert main.main(["recipes", base, str(folder / file)]) == 0
         rows |= {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines() if line[:1].strip()}
-    assert [rows[rule.name] for rule in URL_RULES] == [[rule.name, "readable"] for rule in URL_RULES]
+    rules = (*BLOCKED_URL_RULES, *OPT_OUT_RULES)
+    assert [rows[rule.name] for rule in rules] == [[rule.name, "readable"] for rule in rules]
 
 
 def test_recipes_shows_all_of_them_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
@@ -204,8 +204,10 @@ def test_recipes_shows_all_of_them_side_by_side(capsys: pytest.CaptureFixture[st
     names, table, _ = capsys.readouterr().out.split("\n\n")
     assert [line.split()[0] for line in names.splitlines()] == list(RECIPES)
     rows = {line.split()[0]: line for line in table.splitlines() if line[:1].strip()}
-    in_files = {rule.name for rule in (*URL_RULES, *OVERLAP_RULES)}  # their lists are the user's
-    assert [name for name in rows if name in RULES] == [name for name in RULES if name not in in_files]
+    in_files = {rule.name for rule in (*BLOCKED_URL_RULES, *OPT_OUT_RULES)} | {EvaluationOverlap.name}
+    assert [name for name in rows if name in RULES] == [
+        name for name in RULES if name not in in_files
+    ]  # these need lists of the user's
     assert rows["few_sentences"].split()[1:] == ["cleaned"] * 9 + ["lines"] * 2  # five count no sentences
     assert "min_words_per_line" not in rows  # the same in all
 

@@ -17,6 +17,7 @@ from c4pipe.corpus.opened import Corpus, open_corpus, open_language
 from c4pipe.corpus.reader import Shard, read_shard, read_tables
 from c4pipe.corpus.writer import FORMATS, SCHEMA
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.filters.corpus_rules import Validation
 from c4pipe.filters.urls import is_validation, normalise_url, page_key
 from c4pipe.recipes.presets import RECIPES
 from tests.helpers.corpora import contents, edit_manifest, largest_shard, read_manifest
@@ -79,7 +80,7 @@ def test_languages_that_are_asked_for(small_corpus: Path, monkeypatch: pytest.Mo
 def test_a_page_is_in_the_shards_that_it_belongs_to(small_corpus: Path, file_format: str) -> None:
     corpus = open_corpus(small_corpus)
     scheme, by_md5 = corpus.recipe.page_keys
-    one_in = corpus.recipe.parameters("validation")["one_in"]
+    one_in = corpus.recipe.parameters(Validation)["one_in"]
     for shard in corpus.shards(file_format=file_format):
         for document in read_shard(shard, 0, shard.rows):
             url, normalised = document["url"], normalise_url(document["url"], scheme)

@@ -9,11 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c4pipe.clean import work_file
-from c4pipe.clean.evaluator import RecipeEvaluator
-from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.dedup.finish import PageFinisher
+from c4pipe.filters.lists import Lists
 from c4pipe.recipes.presets import TFDS
-from c4pipe.recipes.recipe_lists import Lists
 
 SCHEMA = pa.schema([work_file.SCHEMA.field(name) for name in work_file.PAGE_COLUMNS])
 RECIPE = TFDS.change("language", languages=("en", "de")).change("bad_words", drop_fraction=0.9)
@@ -28,8 +27,7 @@ LINES = (
     "Die alte Fähre überquert vom frühen Frühling bis zum späten Herbst jede Stunde den Fluss. Sie ist sehr alt.",
     "Im Winter liegt das Boot in einem Schuppen hinter dem Haus. Dort wird es gestrichen und repariert.",
 )
-resources = RuleResources(RECIPE, LISTS)
-evaluator = RecipeEvaluator(RECIPE, resources)
+evaluator = RecipeEvaluator(RECIPE, LISTS)
 known, unknown = PageFinisher(RECIPE, LISTS, judged=True), PageFinisher(RECIPE, LISTS)
 
 pages_of_lines = st.lists(st.sampled_from(LINES), min_size=1, max_size=9)
@@ -38,8 +36,8 @@ pages_of_lines = st.lists(st.sampled_from(LINES), min_size=1, max_size=9)
 def judged(key: int, lines: list[str]) -> dict[str, Any]:
     """A page as job 1 leaves it, with what the stage `final` decides about it."""
     url, text = f"http://a.example/{key}", "\n".join(lines)
-    assert resources.detector
-    guess = resources.detector.guess(text)
+    assert evaluator.tools.detector
+    guess = evaluator.tools.detector.guess(text)
     return {
         "page_key": key,
         "url": url,

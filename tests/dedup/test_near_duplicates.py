@@ -22,10 +22,10 @@ from c4pipe.errors import LostDataError
 from c4pipe.filters.domains import host_of
 from c4pipe.jobs import dedup
 from c4pipe.wet.page import Page
-from c4pipe.wet.writer import write_wet
 from tests.dedup.test_dedup_losses import alter, lose, repeat, spoil
 from tests.helpers.corpora import contents
 from tests.helpers.near_crawls import clusters_of, divided, jaccard, kept_of, made_texts, pages_of
+from tests.helpers.wet_writer import write_wet
 
 RECIPE = 'base = "unfiltered"\noff = ["language"]\non = ["near_duplicate"]\n'
 
@@ -163,7 +163,7 @@ def test_a_dropped_page_keeps_no_copy_of_a_span(tmp_path: Path) -> None:
     write_crawl(tmp_path, pages, 2)
     (tmp_path / "near.toml").write_text(recipe + more)
     corpus = c4pipe.build_corpus(tmp_path / "crawl", output=tmp_path / "corpus", recipe=tmp_path / "near.toml")
-    assert [each.rule for each in corpus.recipe.corpus] == [
+    assert [each.name for each in corpus.recipe.corpus] == [
         "normalised_url", "stale_capture", "near_duplicate", "repeated_span",
     ]  # fmt: skip
     counts = corpus.manifest["counts"]

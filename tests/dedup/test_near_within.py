@@ -8,14 +8,14 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-import c4pipe
 from c4pipe.cli.main import main
+from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.inspect.explain import CorpusExplainer
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.wet.page import Page
-from c4pipe.wet.writer import gzip_member, warcinfo_record, wet_members
 from tests.helpers.corpora import contents
 from tests.helpers.near_crawls import TIMESTAMP, clusters_of, kept_of, made_texts, pages_of
+from tests.helpers.wet_writer import gzip_member, warcinfo_record, wet_members
 
 RECIPE = 'base = "unfiltered"\noff = ["language"]\non = ["near_duplicate"]\nwithin = "{}"\n'
 CRAWLS = ("CC-MAIN-2024-10", "CC-MAIN-2024-18")
@@ -102,19 +102,8 @@ def test_files_that_name_no_crawl_are_one_crawl(tmp_path: Path) -> None:
     assert "2 of 3 WET files name no crawl in their first record (isPartOf): near_duplicate takes all of them" in log
 
 
-def test_annotated_files_keep_the_crawl(tmp_path: Path) -> None:
-    text = made_texts(1, sizes=(1,))[0]
-    pages = pages_of([text, text])
-    write(tmp_path, {(crawl, crawl): [page] for crawl, page in zip(CRAWLS, pages, strict=True)})
-    (tmp_path / "near.toml").write_text(RECIPE.format("crawl"))
-    given = {"recipe": tmp_path / "near.toml", "workers": 1}
-    c4pipe.build_corpus(tmp_path / "crawl", output=tmp_path / "first", annotate=tmp_path / "annotated", **given)  # type: ignore[arg-type]
-    c4pipe.build_corpus(tmp_path / "annotated", output=tmp_path / "corpus", input_kind="annotated", **given)  # type: ignore[arg-type]
-    assert urls(tmp_path) == {page.url for page in pages}
-
-
 def test_fineweb_compares_within_each_crawl() -> None:
-    assert RECIPES["fineweb"].parameters("near_duplicate")["within"] == "crawl"
+    assert RECIPES["fineweb"].parameters(NearDuplicate)["within"] == "crawl"
 
 
 def shards_and_report(folder: Path, *options: str) -> dict[str, bytes]:

@@ -9,8 +9,8 @@ import pytest
 from c4pipe.cli import main
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
-from c4pipe.wet.writer import write_wet
 from tests.helpers.pages import PROSE
+from tests.helpers.wet_writer import write_wet
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 

@@ -1,10 +1,16 @@
 """ARCHITECTURE.md and CONTRIBUTING.md against the folders, the shuffles and the functions that they name."""
 
 import ast
+import json
+import os
 import re
+import shutil
+import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from c4pipe.dedup.near_pages import NEAR_SHUFFLES
@@ -108,10 +114,61 @@ def test_the_files_that_are_named_exist() -> None:
     for name in quoted(PAGE) + quoted(TRAINING) + quoted(page("CONTRIBUTING.md")):
         if re.fullmatch(r"[\w./-]+(/|\.(py|c|json|md|txt|toml))", name) and "/" in name:
             inside = [ROOT / name, PACKAGE / name]
-            assert any(path.exists() for path in inside) or name == "tests/cases/capitals.json", name
+            assert any(path.exists() for path in inside) or name.endswith(("/few_letters.json", "/few_letters.py")), (
+                name
+            )
 
 
 def test_contributing_has_each_folder_of_tests() -> None:
     folders = {f"tests/{path.parent.name}/" for path in (ROOT / "tests").glob("*/__init__.py")}
     rows = {quote for row in table_rows(section(page("CONTRIBUTING.md"), "Tests")) for quote in quoted(row[0])}
     assert folders - {"tests/helpers/"} == {row for row in rows if row.endswith("/")}
+
+
+def test_a_rule_is_added_as_the_page_says(tmp_path: Path) -> None:
+    """The rule of the page, in a copy of the package: one new file, its name in the list, and a line in a preset."""
+    (code,) = re.findall(r"^   ```python\n(   \"\"\"The rule .*?)^   ```", PAGE, re.MULTILINE | re.DOTALL)
+    package = tmp_path / "c4pipe"
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    (package / "filters" / "few_letters.py").write_text(textwrap.dedent(code))
+    imported = "from c4pipe.filters.few_letters import FewLetters\n"
+    changes = {
+        "rules.py": [
+            ("from c4pipe.filters.language", f"{imported}from c4pipe.filters.language"),
+            ("FewSentencesLeft, Empty, ", "FewSentencesLeft, Empty, FewLetters, "),
+        ],
+        "presets.py": [
+            ("from c4pipe.filters.language", f"{imported}from c4pipe.filters.language"),
+            ("FewSentences(), BadWords()", "FewLetters(0.7), FewSentences(), BadWords()"),
+        ],
+    }
+    for path in (package / "filters" / "rules.py", package / "recipes" / "presets.py"):
+        text = path.read_text()
+        for old, new in changes[path.name]:
+            assert old in text
+            text = text.replace(old, new, 1)
+        path.write_text(text)
+    (tmp_path / "mine.toml").write_text('base = "c4"\n[few_letters]\nmin_share = 0.82\n')
+    lists = ["--lists", str(ROOT / "samples" / "lists")]
+
+    def c4pipe(*arguments: str) -> str:
+        command = [sys.executable, "-m", "c4pipe", *arguments]
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path), "COLUMNS": "999"}
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert re.search("few_letters +drops a page of which fewer than 0.82", c4pipe("recipes", "mine.toml"))
+    explained = c4pipe("explain", str(ROOT / "samples" / "pages.txt"), "--recipe", "mine.toml", *lists)
+    assert "of the characters are letters; at least 0.82" in explained
+    crawl = str(ROOT / "samples" / "crawl")
+    options = ["--workers", "1", "--annotate", "annotated", *lists, "--output", "corpus"]
+    built = c4pipe("build", crawl, "--recipe", "mine.toml", *options)
+    counts = json.loads((tmp_path / "corpus" / "manifest.json").read_text())["counts"]
+    assert counts["pages.dropped.few_letters"] > 0
+    assert re.search(rf"few_letters +-{counts['pages.dropped.few_letters']}", built)
+    annotated = pq.read_table(tmp_path / "annotated", columns=["few_letters_number", "few_letters_fired"])
+    rows = [row for row in annotated.to_pylist() if row["few_letters_fired"] is not None]
+    assert all(row["few_letters_fired"] == (row["few_letters_number"] < 0.82) for row in rows)
+    assert "few_letters" in (tmp_path / "corpus" / "report.html").read_text()
+    assert not (PACKAGE / "filters" / "few_letters.py").exists()

@@ -16,7 +16,7 @@ from c4pipe.clean.work_file import VERSION as WORK_VERSION
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.corpus.writer import SCHEMA as SHARD_SCHEMA
-from c4pipe.recipes.rules import RULES
+from c4pipe.filters.rules import RULES
 from c4pipe.wet.damage import DAMAGE
 from tests.helpers.documents import ROOT, first_quotes, page, quoted, section, table_rows
 

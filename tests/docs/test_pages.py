@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from c4pipe.cli import main
-from c4pipe.recipes.rules import RULES
+from c4pipe.filters.rules import RULES
 from tests.helpers.documents import DOCS, PAGES, ROOT, code_blocks, page, quoted, section, shown_commands, table_rows
 
 GENERATED = DOCS / "options.md"

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from c4pipe.filters.lines import FewWords
+from c4pipe.filters.listed_words import BadWords
 from c4pipe.recipes.presets import RECIPES, find_recipe
 from tests.helpers.documents import ROOT, code_blocks, first_quotes, page, section
 
@@ -57,8 +59,8 @@ def test_the_recipe_that_is_shown_can_be_read(text: str, tmp_path: Path) -> None
     (shown,) = code_blocks(text, "toml")
     (tmp_path / "my.toml").write_text(shown)
     recipe = find_recipe(str(tmp_path / "my.toml"))
-    assert recipe.parameters("few_words")["min_words_per_line"] == 3
-    assert recipe.find("bad_words") is None
+    assert recipe.parameters(FewWords)["min_words_per_line"] == 3
+    assert recipe.find(BadWords) is None
 
 
 def test_the_rules_that_cannot_be_switched_off_are_listed() -> None:

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
+from c4pipe.filters.rules import RULES
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe import STAGES, Recipe
-from c4pipe.recipes.rules import RULES
-from c4pipe.recipes.wording import parameter_text
 from c4pipe.wet.damage import DAMAGE
 from scripts.make_rules_page import rules_page
 from tests.helpers.documents import ROOT, folded, page, quoted, section, table_rows
@@ -33,19 +32,18 @@ def test_the_page_has_each_rule_once() -> None:
 
 
 def test_the_rules_are_in_the_order_of_evaluation() -> None:
-    in_c4 = list(dict.fromkeys(step.rule for _, step in C4.steps()))
+    in_c4 = list(dict.fromkeys(rule.name for _, rule in C4.rules()))
     assert [name for name in RULE_SECTIONS if name in in_c4] == in_c4
 
 
 @pytest.mark.parametrize("name", RULES)
 def test_the_page_describes_the_rule(name: str) -> None:
-    rule = RULES[name]
+    rule = RULES[name]()
     text = folded(RULE_SECTIONS[name])
-    does = rule.does.format(**{parameter: parameter_text(value) for parameter, value in rule.parameters.items()})
-    assert f"- Does: {does} - Parameters: " in text
-    assert f"- Source: {rule.source} - Code: `{rule.function.__module__}.{rule.function.__qualname__}`" in text
+    assert f"- Does: {rule.sentence} - Parameters: " in text
+    assert f"- Source: {rule.source} - Code: `{RULES[name].__module__}.{RULES[name].__qualname__}`" in text
     for parameter, value in rule.parameters.items():
-        in_tfds = TFDS.parameters(name).get(parameter, value)
+        in_tfds = TFDS.parameters(RULES[name]).get(parameter, value)
         differs = f" (`tfds`: {worded(in_tfds)})" if in_tfds != value else ""
         assert f"`{parameter}` = {worded(value)}{differs}" in text
 
@@ -75,7 +73,7 @@ def test_the_page_has_the_order_of_the_stages() -> None:
 
 
 def rules_of(recipe: Recipe, stage: str) -> str:
-    return ", ".join(f"`{step.rule}`" for step in getattr(recipe, stage)) or "none"
+    return ", ".join(f"`{rule.name}`" for rule in getattr(recipe, stage)) or "none"
 
 
 def test_the_page_has_each_kind_of_damage_as_the_code_words_it() -> None:

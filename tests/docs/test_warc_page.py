@@ -1,7 +1,7 @@
 """docs/warc.md against the code: the kinds of records, and the extractors."""
 
-from c4pipe.wet.html_text import EXTRACTORS
-from c4pipe.wet.warc_pages import SKIPPED
+from c4pipe.wet.extraction import EXTRACTORS
+from c4pipe.wet.warc import SKIPPED
 from tests.helpers.documents import page, section, table_rows
 
 PAGE = page("docs/warc.md")

@@ -20,7 +20,6 @@ from langdetect.lang_detect_exception import ErrorCode, LangDetectException
 
 from c4pipe.errors import UsageError
 from c4pipe.filters import language
-from c4pipe.filters.bad_words import BadWords
 from c4pipe.filters.language import (
     CLD3_LANGUAGES,
     LANGDETECT_LANGUAGES,
@@ -31,8 +30,9 @@ from c4pipe.filters.language import (
     known_languages,
     make_detector,
 )
+from c4pipe.filters.listed_words import WholeWords
+from c4pipe.filters.pinned_lists import load_bad_words
 from c4pipe.native import langdetect_kernel
-from c4pipe.recipes.pinned_lists import load_bad_words
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
 from tests.helpers.web_data import by_data
@@ -359,8 +359,8 @@ def all_in_one(words: Iterable[str]) -> re.Pattern[str]:
 
 
 def assert_finds_the_same(words: Sequence[str], texts: Iterable[str]) -> int:
-    """Checks BadWords against the one expression; returns in how many texts both found a word."""
-    bad_words, expression = BadWords(words, "en"), all_in_one(words)
+    """Checks WholeWords against the one expression; returns in how many texts both found a word."""
+    bad_words, expression = WholeWords(words, "en"), all_in_one(words)
     hits = 0
     for text in texts:
         found = bad_words.find(text)
@@ -386,7 +386,7 @@ def test_each_real_bad_word_is_found(web_data: Path) -> None:
     for word in words:
         for text in (word, f"a {word}.", f"({word})", f"{word}\n", f"\n{word}"):
             assert_finds_the_same([word], [text])
-            assert BadWords(words, "en").find(text) is not None
+            assert WholeWords(words, "en").find(text) is not None
         assert_finds_the_same(words, [f"x{word}", f"{word}x", f"_{word}", f"{word}1", f"x {word}x"])
 
 
@@ -414,17 +414,17 @@ def test_phrases_in_made_texts(words: list[str], text: str) -> None:
 
 @given(words=st.lists(WORDS, max_size=5, unique=True), text=st.text(LETTERS, max_size=20))
 def test_the_word_found_does_not_depend_on_the_order_of_the_list(words: list[str], text: str) -> None:
-    assert BadWords(words, "en").find(text) == BadWords(words[::-1], "en").find(text)
+    assert WholeWords(words, "en").find(text) == WholeWords(words[::-1], "en").find(text)
 
 
 def test_no_list_finds_nothing() -> None:
-    assert BadWords((), "en").find("any text at all") is None
+    assert WholeWords((), "en").find("any text at all") is None
 
 
 @pytest.mark.parametrize("language", ["ja", "th", "zh"])
 @given(words=st.lists(WORDS, max_size=5, unique=True), text=st.text(LETTERS, max_size=20))
 def test_without_spaces_a_word_counts_wherever_it_stands(language: str, words: list[str], text: str) -> None:
-    found = BadWords(words, language).find(text)
+    found = WholeWords(words, language).find(text)
     assert (found is not None) == any(word in text for word in words)
     assert found is None or (found in words and found in text)
 
@@ -434,12 +434,12 @@ def test_without_spaces_a_word_counts_wherever_it_stands(language: str, words: l
     [("ja", "馬鹿", "彼は馬鹿だ。"), ("zh", "笨蛋", "你这个笨蛋啊"), ("th", "บ้า", "เขาบ้ามาก")],
 )
 def test_unspaced_languages(language: str, word: str, text: str) -> None:
-    assert BadWords([word], language).find(text) == word
-    assert BadWords([word], "en").find(text) is None
+    assert WholeWords([word], language).find(text) == word
+    assert WholeWords([word], "en").find(text) is None
 
 
 @pytest.mark.parametrize("language", ["ja", "th", "zh"])
 def test_real_lists_of_unspaced_languages(web_data: Path, language: str) -> None:
     words = load_bad_words(web_data / "lists", language)
-    bad_words = BadWords(words, language)
+    bad_words = WholeWords(words, language)
     assert [word for word in words if bad_words.find(f"あ{word}あ") is None] == []

@@ -35,7 +35,7 @@ LANGUAGES = ("en", "de")
 
 def judging_language_once(recipe: Recipe) -> Recipe:
     """The recipe for texts that are made up, whose language no detector knows: edited pages are not judged again."""
-    return replace(recipe, final=tuple(step for step in recipe.final if step.rule != "language"))
+    return replace(recipe, final=tuple(rule for rule in recipe.final if rule.name != "language"))
 
 
 RECIPE = judging_language_once(C4.with_languages(LANGUAGES))

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.evaluate import RecipeEvaluator
+from c4pipe.filters.lists import Lists
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
 
@@ -34,28 +34,28 @@ PAGES = st.builds(
     body=BODIES,
 )
 
-_RESOURCES: dict[str, RuleResources] = {}
+_EVALUATORS: dict[str, RecipeEvaluator] = {}
 
 
-def resources_of(recipe: Recipe, lists: Lists) -> RuleResources:
-    """Returns the resources of a recipe, which are loaded once for all tests of a process."""
-    return _RESOURCES.setdefault(recipe.name, RuleResources(recipe, lists))
+def evaluator_of(recipe: Recipe, lists: Lists) -> RecipeEvaluator:
+    """Returns the evaluator of a recipe, which is made once for all tests of a process."""
+    return _EVALUATORS.setdefault(recipe.name, RecipeEvaluator(recipe, lists))
 
 
 def unreadable(recipe: Recipe) -> set[str]:
     """Returns the rules for which a page does not count as a capture of its URL."""
-    return {each.rule for each in recipe.readable}
+    return {each.name for each in recipe.readable}
 
 
 def before_lines(recipe: Recipe) -> set[str]:
     """Returns the rules that drop a page before its lines are looked at."""
-    return unreadable(recipe) | {each.rule for each in recipe.crawled}
+    return unreadable(recipe) | {each.name for each in recipe.crawled}
 
 
 def line_rules(recipe: Recipe) -> list[str]:
     """Returns the rules that drop or change lines, in their order."""
-    steps = (*recipe.read, *recipe.lines, *recipe.cleaned)
-    return [each.rule for each in steps if each.definition.scope == "line" and each.rule != "body_lines"]
+    rules = (*recipe.read, *recipe.lines, *recipe.cleaned)
+    return [each.name for each in rules if each.scope == "line" and each.name != "body_lines"]
 
 
 def pages_of(*files: Path) -> list[Page]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from c4pipe.wet.writer import gzip_member
+from tests.helpers.wet_writer import gzip_member
 
 DATE = "2024-05-18T01:58:10Z"
 HTML_HEAD = {"Content-Type": "text/html; charset=utf-8"}

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from c4pipe.wet.page import Page
-from c4pipe.wet.writer import page_record, wet_members
+from tests.helpers.wet_writer import page_record, wet_members
 
 TIMESTAMP = "2019-04-18T10:12:43Z"
 

@@ -9,9 +9,11 @@ import pytest
 
 from c4pipe.cli import main
 from c4pipe.errors import UsageError
-from c4pipe.filters.bad_words import BadWords
+from c4pipe.filters import pinned_lists
+from c4pipe.filters.hashed_lists import has_key
+from c4pipe.filters.listed_words import WholeWords
 from c4pipe.filters.urls import normalise_url, url_key
-from c4pipe.recipes import pinned_lists, recipe_lists
+from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe_file import read_recipe
 
@@ -77,7 +79,7 @@ def test_a_words_list_with_a_line_of_megabytes_and_nul(tmp_path: Path) -> None:
     words = pinned_lists.load_bad_words(tmp_path, "en")
     assert {"gronkle", "frizzle\0bum", "old", "mac"} < set(words)
     began = time.process_time()
-    finder = BadWords(words, "en")
+    finder = WholeWords(words, "en")
     assert finder.find("a bum, a frizzle\0bum and a b") == "frizzle\0bum"
     assert finder.find("a b of a x") is None
     assert time.process_time() - began < 5
@@ -127,8 +129,8 @@ GOOD_LINK = "http://example.com/good"
 def test_hostile_links(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / ("links.gz" if data.startswith(b"\x1f\x8b") else "links")
     path.write_bytes(data)
-    found = recipe_lists.gather_lists(RECIPES["webtextlike"], Path(LISTS), [path])
-    assert found.has_link(url_key(normalise_url(GOOD_LINK)))
+    found = gather_lists(RECIPES["webtextlike"], Path(LISTS), [path])
+    assert has_key(found.links, url_key(normalise_url(GOOD_LINK)))
     assert len(found.links) < 5
 
 

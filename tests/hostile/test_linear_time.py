@@ -5,18 +5,18 @@ from collections.abc import Callable
 
 import pytest
 
-from c4pipe.clean.evaluator import RecipeEvaluator
-from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.filters import domains
-from c4pipe.filters.bad_words import BadWords
-from c4pipe.filters.body_lines import LINE_SEPARATORS, cut, resplit
+from c4pipe.filters.body_lines import BodyLines, cut, resplit
 from c4pipe.filters.english_words import english_words
 from c4pipe.filters.language import LanguageDetector
-from c4pipe.filters.personal_data import mask_email_addresses, mask_ip_addresses
+from c4pipe.filters.listed_words import WholeWords
+from c4pipe.filters.lists import Lists
+from c4pipe.filters.personal_data import EmailAddress, PublicIpAddress
+from c4pipe.filters.rule import LineRule, choices
 from c4pipe.filters.sentences import SentenceSplitter
 from c4pipe.filters.urls import normalise_url
 from c4pipe.recipes.presets import RECIPES
-from c4pipe.recipes.recipe_lists import Lists
 from c4pipe.wet.page import Page, microseconds
 
 
@@ -51,8 +51,8 @@ UNITS = (
 
 @pytest.mark.parametrize("unit", ["a@", "@", "a@a.", "a.", "a-", "1.", "1.1.1.1"])
 def test_masks_of_personal_data_take_linear_time(unit: str) -> None:
-    for mask in (mask_email_addresses, mask_ip_addresses):
-        assert_linear(lambda text, mask=mask: mask([text], ("x",)), repeated(unit), 2**16)  # type: ignore[misc]
+    for mask in (EmailAddress(("x",)), PublicIpAddress(("x",))):
+        assert_linear(lambda text, mask=mask: mask.edit([text]), repeated(unit), 2**16)  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("unit", ["(", "'", "aX(", "...", "a/", "http://a", "don't", ":)", "a-"])
@@ -62,18 +62,14 @@ def test_finding_english_words_takes_linear_time(unit: str) -> None:
 
 @pytest.mark.parametrize("recipe", ["c4", "tfds"])
 def test_line_rules_take_linear_time(recipe: str) -> None:
-    for step in RECIPES[recipe].lines:
-        if step.definition.scope == "line":
+    for rule in RECIPES[recipe].lines:
+        if isinstance(rule, LineRule):
             for unit in UNITS:
-                assert_linear(
-                    lambda text, step=step: step.definition.function([text], **step.arguments),  # type: ignore[misc]
-                    repeated(unit),
-                    2**18,
-                )
+                assert_linear(lambda text, rule=rule: rule.edit([text]), repeated(unit), 2**18)  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("unit", ["\x1c", "a\x1c", "a\r", "\r\n", "\u2028 ", " ", "\n"])
-@pytest.mark.parametrize("line_separators", LINE_SEPARATORS)
+@pytest.mark.parametrize("line_separators", choices(BodyLines, "line_separators"))
 def test_cutting_a_body_takes_linear_time(unit: str, line_separators: str) -> None:
     assert_linear(
         lambda text: resplit(cut(Page("", "", text), line_separators), line_separators), lambda n: unit * n, 2**16
@@ -106,7 +102,7 @@ def test_a_domain_is_found_behind_any_number_of_subdomains() -> None:
 @pytest.mark.parametrize("language", ["en", "ja"])
 def test_looking_for_bad_words_takes_linear_time(unit: str, language: str) -> None:
     words = ["a" * 50 + " b", "a b " * 9 + "c", "x y z", "@@@@!", "@ @ @ x", "ab", "i\u0307 i\u0307 x"]
-    finder = BadWords(words, language)
+    finder = WholeWords(words, language)
     assert_linear(finder.find, repeated(unit), 2**17)
 
 
@@ -139,7 +135,5 @@ def test_the_slowest_page_of_the_largest_size(sample_lists: Lists) -> None:
     recipe = RECIPES["tfds"]
     body = "\n".join(["The. old. ferry. crosses. the. river. " + "a. " * 320 + "bread."] * 190)[:189_990] + " bread."
     began = time.process_time()
-    RecipeEvaluator(recipe, RuleResources(recipe, sample_lists)).clean(
-        Page("http://a.com/", "2030-01-01T00:00:00Z", body)
-    )
+    RecipeEvaluator(recipe, sample_lists).clean(Page("http://a.com/", "2030-01-01T00:00:00Z", body))
     assert time.process_time() - began < 30

@@ -17,16 +17,17 @@ import pytest
 from rich.cells import cell_len
 
 from c4pipe import read
-from c4pipe.clean.evaluator import RecipeEvaluator
-from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.evaluate import RecipeEvaluator
+from c4pipe.clean.trace import explain_page
 from c4pipe.cli import main
 from c4pipe.cli.explain import capture_view, page_json, page_view
 from c4pipe.corpus import manifest
 from c4pipe.errors import C4pipeError
+from c4pipe.filters import lists
+from c4pipe.filters.lists import Lists
 from c4pipe.filters.urls import normalise_url
 from c4pipe.inspect.explain import JOB_1, CorpusExplainer
 from c4pipe.inspect.page_input import find_pages
-from c4pipe.recipes import recipe_lists
 from c4pipe.recipes.presets import C4
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.damage import RECORD_CAP
@@ -49,18 +50,18 @@ EVERY = 1 if "C4PIPE_LONG" in os.environ else 16  # page of the real ones
 # What is shown
 
 
-def test_what_is_shown_can_not_command_the_terminal(c4_tools: RuleResources) -> None:
+def test_what_is_shown_can_not_command_the_terminal(sample_lists: Lists) -> None:
     page = Page("http://a.example/\x1b[2J", "2030", "one\x1b[31mred\n\u202eback\ttab [bold]this[/bold]", 0, 9)
-    shown = printed(page_view(RecipeEvaluator(C4, c4_tools).explain_page(page)))
+    shown = printed(page_view(explain_page(RecipeEvaluator(C4, sample_lists), page)))
     assert "\x1b" not in shown
     assert "\u202e" not in shown
     assert "back tab [bold]this[/bold]" in shown
 
 
-def test_colours_and_a_long_line(c4_tools: RuleResources) -> None:
+def test_colours_and_a_long_line(sample_lists: Lists) -> None:
     line = "The word 日本 is long. " * 40
-    explained = RecipeEvaluator(C4, c4_tools).explain_page(
-        Page("http://a.example/", "2030-01-01T00:00:00Z", f"{line}\nHome")
+    explained = explain_page(
+        RecipeEvaluator(C4, sample_lists), Page("http://a.example/", "2030-01-01T00:00:00Z", f"{line}\nHome")
     )
     plain, coloured = printed(page_view(explained)), printed(page_view(explained), colours=True)
     assert "\x1b[32mkept" in coloured
@@ -71,11 +72,11 @@ def test_colours_and_a_long_line(c4_tools: RuleResources) -> None:
     assert page_json(explained)["lines"][0]["line"] == line.strip()
 
 
-def test_the_documentation_shows_what_is_printed(c4_tools: RuleResources) -> None:
+def test_the_documentation_shows_what_is_printed(sample_lists: Lists) -> None:
     section = (ROOT / "docs" / "explain.md").read_text().partition("\n## Why is this page not in my corpus?\n")[2]
     (shown,) = re.findall(r"```text\n(.*?)\n```", section.partition("\n## ")[0], re.DOTALL)
     (page,) = find_pages(str(WET), CUP, "start")
-    assert shown == printed(page_view(RecipeEvaluator(C4, c4_tools).explain_page(page)))
+    assert shown == printed(page_view(explain_page(RecipeEvaluator(C4, sample_lists), page)))
 
 
 # The command
@@ -255,7 +256,7 @@ def readable(corpus: Path, pages: list[Page]) -> list[Page]:
     made = manifest.read_manifest(corpus)
     assert made is not None
     recipe = Recipe.from_json(made["recipe"])
-    cleaner = RecipeEvaluator(recipe, RuleResources(recipe, recipe_lists.Lists()))
+    cleaner = RecipeEvaluator(recipe, lists.Lists())
     return [page for page in pages if cleaner.clean(page)[0].readable]
 
 

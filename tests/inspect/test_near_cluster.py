@@ -9,8 +9,8 @@ import pytest
 import c4pipe
 from c4pipe.inspect.explain import CorpusExplainer
 from c4pipe.wet.page import Page
-from c4pipe.wet.writer import write_wet
 from tests.helpers.near_crawls import divided, made_texts, pages_of
+from tests.helpers.wet_writer import write_wet
 
 RECIPE = 'base = "unfiltered"\noff = ["language"]\non = ["near_duplicate"]\n'
 SPANS = """on = ["near_duplicate", "repeated_span"]

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from c4pipe.clean.evaluator import RecipeEvaluator
-from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.evaluate import RecipeEvaluator
+from c4pipe.clean.trace import explain_page
 from c4pipe.cli.explain import page_json, page_view
+from c4pipe.filters.lists import Lists
+from c4pipe.filters.repetition_rules import REPETITION_RULES
+from c4pipe.filters.rules import BLOCKED_URL_RULES, FINEWEB_RULES, OPT_OUT_RULES, RULES
+from c4pipe.filters.word_rules import GOPHER_RULES
 from c4pipe.recipes.presets import RECIPES
-from c4pipe.recipes.quality_rules import QUALITY_RULES
-from c4pipe.recipes.recipe import step
-from c4pipe.recipes.recipe_lists import Lists
-from c4pipe.recipes.url_rules import URL_RULES
 from c4pipe.wet.page import Page
 from tests.filters.test_rules import lists_of, load, page_of, text_of
 from tests.helpers.console import printed
@@ -39,9 +39,9 @@ def page_of_case(case: dict[str, Any]) -> Page:
 @pytest.mark.parametrize("rule", WORDS)
 def test_one_page_for_each_rule(rule: str, sample_lists: Lists) -> None:
     case = first_dropping(rule)
-    recipe = replace(RECIPES["gopher"], crawled=(step(rule),))
+    recipe = replace(RECIPES["gopher"], crawled=(RULES[rule](),))
     lists = lists_of(case) if "url" in case else sample_lists
-    explained = RecipeEvaluator(recipe, RuleResources(recipe, lists)).explain_page(page_of_case(case))
+    explained = explain_page(RecipeEvaluator(recipe, lists), page_of_case(case))
     (verdict,) = [each for each in explained.rules if each.rule == rule]
     assert (verdict.dropped, verdict.fact) == (True, WORDS[rule])
     assert page_json(explained)["dropped"] == rule
@@ -49,4 +49,5 @@ def test_one_page_for_each_rule(rule: str, sample_lists: Lists) -> None:
 
 
 def test_each_rule_has_a_page() -> None:
-    assert list(WORDS) == [*(rule.name for rule in (*QUALITY_RULES, *URL_RULES) if rule.scope == "page"), *DOLMA]
+    rules = (*GOPHER_RULES, *REPETITION_RULES, *FINEWEB_RULES, *BLOCKED_URL_RULES, *OPT_OUT_RULES)
+    assert list(WORDS) == [*(rule.name for rule in rules), *DOLMA]

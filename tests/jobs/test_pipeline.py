@@ -21,7 +21,7 @@ from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.dedup import removals, shuffle
 from c4pipe.dedup.publishers import STAGING
-from c4pipe.recipes import recipe_lists
+from c4pipe.filters.lists import LISTS_FOLDER
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.report import card, html_page
 from c4pipe.report.data import DEDUP_DATA, REPORT_DATA
@@ -143,7 +143,7 @@ def test_the_funnel_of_any_recipe_adds_up(recipe: str, tmp_path: Path) -> None:
     assert counts["pages.kept"] == len(kept) > 30
     dropped = {name: number for name, number in counts.items() if name.startswith("pages.dropped.")}
     assert counts["pages.read"] == sum(dropped.values()) + counts["pages.kept"]
-    assert {name.rpartition(".")[2] for name in dropped} <= {step.rule for _, step in RECIPES[recipe].steps()}
+    assert {name.rpartition(".")[2] for name in dropped} <= {rule.name for _, rule in RECIPES[recipe].rules()}
     lines = sum(number for name, number in counts.items() if name.startswith("lines.dropped."))
     assert counts["lines.read"] == lines + counts["lines.left"]
     lost = sum(number for name, number in counts.items() if name.startswith("units.dropped."))
@@ -299,7 +299,7 @@ def test_a_full_disk_leaves_nothing_that_looks_finished(workers: str, tmp_path: 
     # Quarantine and examples get their names before their work file does.
     beside = ("*.quarantine.jsonl", "*.examples.json")
     left = [path for path in output.rglob("[!.]*") if path.is_file() and not any(map(path.match, beside))]
-    assert {path.parent for path in left} <= {output / work_folder.WORK_FOLDER / recipe_lists.LISTS_FOLDER}
+    assert {path.parent for path in left} <= {output / work_folder.WORK_FOLDER / LISTS_FOLDER}
     for path in left:  # a list that fits under the limit: it is whole, as its name says
         assert hashlib.sha256(path.read_bytes()).hexdigest().startswith(path.name.split(".")[1])
 

@@ -15,11 +15,11 @@ from c4pipe.io.streams import InputOpener
 from c4pipe.io.words import format_size
 from c4pipe.jobs.plan import Cost, Plan, Sizes, spread
 from c4pipe.wet.inputs import InputFile
-from c4pipe.wet.writer import gzip_member, write_wet
 from tests.helpers.crawls import CRAWL, LISTS, QUICK, SAMPLES, build, made_crawl, sample_pages
 from tests.helpers.near_crawls import divided, made_texts, pages_of
 from tests.helpers.web import serve
 from tests.helpers.wet import record
+from tests.helpers.wet_writer import gzip_member, write_wet
 
 COST = Cost(
     parts=2,

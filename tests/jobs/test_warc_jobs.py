@@ -12,14 +12,14 @@ import pytest
 
 import c4pipe
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.wet.html_process import TextExtractor
-from c4pipe.wet.html_text import find_extraction
+from c4pipe.wet.extraction import find_extraction
+from c4pipe.wet.html import TextExtractor
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
-from c4pipe.wet.writer import write_wet
 from tests.helpers.corpora import contents
 from tests.helpers.crawls import LISTS
 from tests.helpers.warc import DATE, crawled, response, write_warc
+from tests.helpers.wet_writer import write_wet
 
 PAGES = 40
 MENU = "<nav><ul><li><a href=/>Home</a><li><a href=/about>About us</a></ul></nav>"
@@ -186,7 +186,7 @@ def test_files_of_the_other_kind_are_named(crawl: Path, tmp_path: Path) -> None:
         build(tmp_path / "a.wet.gz", tmp_path / "o")
     with pytest.raises(UsageError, match=r"no file whose name ends in \.warc or \.warc\.gz"):
         build(tmp_path, tmp_path / "o")
-    with pytest.raises(UsageError, match=r"--from wart: give wet, warc or annotated; did you mean 'warc'"):
+    with pytest.raises(UsageError, match=r"--from wart: give wet or warc; did you mean 'warc'"):
         build(crawl, tmp_path / "o", input_kind="wart")
 
 
@@ -209,21 +209,3 @@ def test_a_plan_measures_warc_files(crawl: Path) -> None:
     outcome = run_command("plan", crawl, "--from", "warc", "--lists", LISTS)
     assert outcome.returncode == 0, outcome.stderr
     assert "pages to read" in outcome.stdout
-
-
-@pytest.mark.parametrize("extract", ["all", "main"])
-def test_annotated_pages_of_warc_files_give_the_same_corpus(crawl: Path, tmp_path: Path, extract: str) -> None:
-    build(crawl, tmp_path / "direct", extract=extract, annotate=tmp_path / "pages")
-    again = build(tmp_path / "pages", tmp_path / "again", input_kind="annotated")
-    assert again.manifest["recipe"]["extraction"].startswith(f"{extract}: resiliparse ")
-    found, expected = contents(tmp_path / "again"), contents(tmp_path / "direct")
-    assert found == {name: data for name, data in expected.items() if "quarantine" not in name}
-    assert any("quarantine" in name for name in expected)  # the damaged bytes are no page
-
-
-def test_annotated_pages_of_other_text_are_not_mixed(crawl: Path, tmp_path: Path) -> None:
-    write_wet(tmp_path / "a.wet.gz", [Page("https://example.com/", DATE, "A text.")])
-    c4pipe.clean_files(tmp_path / "a.wet.gz", work=tmp_path / "w", lists=LISTS, workers=1, annotate=tmp_path / "wet")
-    build(crawl, tmp_path / "direct", annotate=tmp_path / "warc")
-    with pytest.raises(UsageError, match=r"warc has text by all: resiliparse .*: build a corpus of each"):
-        build([tmp_path / "wet", tmp_path / "warc"], tmp_path / "out", input_kind="annotated")

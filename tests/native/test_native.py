@@ -1,7 +1,7 @@
 """The C extension returns what Python returns: for every rule, on any text, and in the same work files."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -12,21 +12,25 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from c4pipe.clean import page_facts
+from c4pipe.clean.evaluate import Operation, RecipeEvaluator, evaluate, native_runs, operations_of
 from c4pipe.clean.file_cleaner import WetFileCleaner
-from c4pipe.clean.operations import Operation, PackedRun, evaluate, operations_of, packed_runs
-from c4pipe.clean.page_facts import PageFacts
-from c4pipe.clean.resources import RuleResources
 from c4pipe.clean.work_file import read_header
-from c4pipe.filters import bad_words, body_lines, packed_lines, sentences, spans
-from c4pipe.filters.bad_words import BadWords
-from c4pipe.filters.pages import contains, exceeds, is_above
+from c4pipe.filters import body_lines, checked_page, listed_words, native_lines, sentences, spans
+from c4pipe.filters.body_lines import BodyLines, MetadataLine
+from c4pipe.filters.checked_page import CheckedPage
+from c4pipe.filters.lines import Citation, FewWords, LongWord, NoTerminalPunctuation
+from c4pipe.filters.listed_words import WholeWords
+from c4pipe.filters.lists import Lists
+from c4pipe.filters.native_lines import NativeStep
+from c4pipe.filters.phrases import CurlyBracket, Javascript, JavascriptPage, LoremIpsum, Policy, contains
+from c4pipe.filters.rule import LineRule, PageRule
+from c4pipe.filters.rule_tools import RuleTools
+from c4pipe.filters.whole_page import TooLong
+from c4pipe.filters.word_rules import ManyHashes
 from c4pipe.native import text_kernel
-from c4pipe.recipes import recipe_lists
+from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import find_recipe
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.recipes.recipe_lists import Lists
-from c4pipe.recipes.rules import RULES
 from c4pipe.wet.page import Page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,19 +66,13 @@ texts = st.one_of(
 
 
 def packed_of(text: str, cut: str) -> Any:
-    made = packed_lines.pack(Page("", "", text), cut)
+    made = native_lines.lines_in_c(Page("", "", text), cut)
     assert made is not None
     return made
 
 
-def page_step(
-    function: Callable[..., bool], arguments: dict[str, Any], crawled: bool = False, lower: bool = True
-) -> packed_lines.PackedStep | None:
-    return packed_lines.page_step(function, arguments, packed_lines.PackedText(crawled, lower))
-
-
-def run(made: Any, *steps: packed_lines.PackedStep) -> tuple[int, int, tuple[int, ...], bool]:
-    return packed_lines.packed_program(steps)(made)
+def run(made: Any, *steps: NativeStep) -> tuple[int, int, tuple[int, ...], bool]:
+    return native_lines.native_program(steps)(made)
 
 
 @given(texts, st.sampled_from(CUTS))
@@ -90,55 +88,55 @@ def test_lines_are_cut_alike(text: str, cut: str) -> None:
     assert made.starts() == [sum(len(line) + 1 for line in expected[:number]) for number in range(len(expected))]
     assert made.length() == len("\n".join(expected))
     again = body_lines.resplit(expected, body_lines.TWICE)
-    assert run(made, packed_lines.RESPLIT) == (-1, -1, (), again != expected)
+    assert run(made, native_lines.RESPLIT) == (-1, -1, (), again != expected)
     assert made.unpacked() == again
 
 
 @given(texts, st.sampled_from(CUTS))
 def test_lines_of_bytes(text: str, cut: str) -> None:
     encoded = bytearray(text.encode())
-    made = packed_lines.pack(Page("", "", text, encoded=encoded), cut)
+    made = native_lines.lines_in_c(Page("", "", text, encoded=encoded), cut)
     assert made is not None
     assert made.unpacked() == packed_of(text, cut).unpacked()
     with pytest.raises(BufferError):  # the lines point into it
         encoded.append(32)
 
 
-RULES_OF_LINES = [
-    ("metadata_line", {"starts": ("WARC", "Content-", "é")}),
-    ("long_word", {"max_word_length": 10}),
-    ("citation", {"strip": True}),
-    ("citation", {"strip": False}),
-    ("no_terminal_punctuation", {"endings": (".", "?", "”", '"', "。"), "excluded_endings": ("...", "…")}),
-    ("no_terminal_punctuation", {"endings": (".",), "excluded_endings": ()}),
-    ("few_words", {"min_words_per_line": 0}),
-    ("few_words", {"min_words_per_line": 3}),
-    ("javascript", {"phrases": ("javascript",)}),
-    ("policy", {"phrases": ("cookie policy", "policy", "c ", "]")}),
-    ("policy", {"phrases": ("one", "two", "javascript", "edit", "a b", "end.", "x" * 12, "en", "bx", "b c", "t")}),
+RULES_OF_LINES: list[LineRule] = [
+    MetadataLine(("WARC", "Content-", "é")),
+    LongWord(10),
+    Citation(strip=True),
+    Citation(strip=False),
+    NoTerminalPunctuation((".", "?", "”", '"', "。"), ("...", "…")),
+    NoTerminalPunctuation((".",), ()),
+    FewWords(0),
+    FewWords(3),
+    Javascript(("javascript",)),
+    Policy(("cookie policy", "policy", "c ", "]")),
+    Policy(("one", "two", "javascript", "edit", "a b", "end.", "x" * 12, "en", "bx", "b c", "t")),
 ]
 
 
 @given(texts, st.lists(st.sampled_from(RULES_OF_LINES), max_size=6))
-@example("[1] [2]\n [", [("citation", {"strip": False}), ("few_words", {"min_words_per_line": 1})])
-@example("x İavascript\ny Kookie policy", [("policy", {"phrases": ("kookie policy",)})])
-@example(f"[1] {'x' * 12}.\n[2] a.", [("citation", {"strip": True}), ("long_word", {"max_word_length": 10})])
-def test_rules_take_the_same_lines(text: str, steps: Sequence[tuple[str, dict[str, Any]]]) -> None:
+@example("[1] [2]\n [", [Citation(strip=False), FewWords(1)])
+@example("x İavascript\ny Kookie policy", [Policy(("kookie policy",))])
+@example(f"[1] {'x' * 12}.\n[2] a.", [Citation(strip=True), LongWord(10)])
+def test_rules_take_the_same_lines(text: str, rules: Sequence[LineRule]) -> None:
     made, left = packed_of(text, "unicode"), body_lines.cut(Page("", "", text), "unicode")
     program, taken, count = [], [], len(left)
-    for name, arguments in steps:
-        step = packed_lines.line_step(name, arguments)
+    for rule in rules:
+        step = rule.native()
         assert step is not None
         program.append(step)
-        before, left = left, RULES[name].function(left, **arguments)
-        taken.append(sum(map(str.__ne__, before, left)) if RULES[name].edits else len(before) - len(left))
+        before, left = left, rule.edit(left)
+        taken.append(sum(map(str.__ne__, before, left)) if rule.edits else len(before) - len(left))
     expected = -1 if left else len(program) + 1, len(left) + sum(taken), tuple(taken), any(taken)
-    assert run(made, *program, packed_lines.COUNT, packed_lines.IS_EMPTY) == expected
-    assert count - len(left) == sum(t for t, (name, _) in zip(taken, steps, strict=True) if not RULES[name].edits)
+    assert run(made, *program, native_lines.COUNT, native_lines.IS_EMPTY) == expected
+    assert count - len(left) == sum(number for number, rule in zip(taken, rules, strict=True) if not rule.edits)
     assert made.unpacked() == left
     assert made.length() == len("\n".join(left))
     trimmed = "\n".join([*(line.lstrip() for line in left[:1]), *left[1:]])
-    assert run(made, packed_lines.TRIM_START) == (-1, -1, (), trimmed != "\n".join(left))
+    assert run(made, native_lines.TRIM_START) == (-1, -1, (), trimmed != "\n".join(left))
     assert made.encoded().decode() == trimmed
 
 
@@ -152,8 +150,8 @@ LONG = "one two " * 20  # longer than a block of the search
 @example("aİKİ", PHRASES[-1])
 def test_phrases_are_found_in_lines_and_in_a_text(text: str, phrases: tuple[str, ...]) -> None:
     made, lines = packed_of(text, "unicode"), body_lines.cut(Page("", "", text), "unicode")
-    for crawled, searched in ((False, "\n".join(lines)), (True, text)):
-        step = page_step(contains, {"phrases": phrases}, crawled=crawled)
+    for as_crawled, searched in ((False, "\n".join(lines)), (True, text)):
+        step = JavascriptPage(phrases).native(as_crawled)
         assert step is not None
         assert run(made, step)[0] == (0 if contains(searched.lower(), phrases) else -1)
 
@@ -168,7 +166,7 @@ def test_phrases_at_every_place_of_a_block(shift: int) -> None:
 
 @given(texts, st.integers(0, 40))
 def test_lengths_are_compared_alike(text: str, most: int) -> None:
-    step = page_step(exceeds, {"max_characters": most})
+    step = TooLong(most).native(as_crawled=False)
     assert step is not None
     length = len("\n".join(body_lines.cut(Page("", "", text), "unicode")))
     assert run(packed_of(text, "unicode"), step)[0] == (0 if length > most else -1)
@@ -177,7 +175,7 @@ def test_lengths_are_compared_alike(text: str, most: int) -> None:
 def operations_before_language(recipe: Recipe) -> tuple[Operation, ...]:
     """The operations of a recipe that need no list and no model, in their order."""
     needed = ("language", "bad_words", "few_sentences_left", "few_sentences")
-    return tuple(each for each in operations_of(recipe) if each.rule not in needed or each.kind == "no lines")
+    return tuple(each for each in operations_of(recipe) if each.name not in needed or each.kind == "no lines")
 
 
 NAMES = ("c4", "tfds", "mc4", "fineweb")
@@ -187,63 +185,64 @@ NAMES = ("c4", "tfds", "mc4", "fineweb")
 @example("a {\n[1] 2 3 4 5.", "tfds", "2099")
 def test_a_page_is_evaluated_alike(text: str, name: str, timestamp: str) -> None:
     recipe = find_recipe(name)
-    resources = RuleResources(recipe, Lists())
+    tools = RuleTools(list(recipe.rules()), Lists())
     page = Page("http://a.example/", timestamp, text, 0, 0, text.encode())
-    separators = recipe.parameters("body_lines")["line_separators"]
-    packed = packed_lines.pack(page, separators)
-    facts = PageFacts(page, resources, body_lines.cut(page, separators) if packed is None else packed)
-    listed = PageFacts(page, resources, body_lines.cut(page, separators))
+    in_c = RecipeEvaluator(recipe, Lists()).page(page)
+    listed = CheckedPage(page, tools, body_lines.cut(page, recipe.need(BodyLines).line_separators))
     operations = operations_before_language(recipe)
-    assert evaluate(packed_runs(operations), facts) == evaluate(operations, listed)
-    assert facts.text == listed.text
+    assert evaluate(native_runs(operations), in_c) == evaluate(operations, listed)
+    assert in_c.text == listed.text
 
 
 def test_most_operations_on_a_page_are_one_call() -> None:
-    runs = packed_runs(operations_of(find_recipe("tfds")))
-    assert [len(each.operations) for each in runs if isinstance(each, PackedRun)] == [13]
+    operations = operations_of(find_recipe("tfds"))
+    assert len(operations) - len(native_runs(operations)) == 12  # 13 are one call
 
 
 def test_every_line_rule_of_the_recipes_is_compiled() -> None:
     for recipe in (find_recipe("c4"), find_recipe("tfds")):
-        for step in (*recipe.read, *recipe.lines):
-            if step.definition.scope == "line" and step.rule != "body_lines":
-                assert packed_lines.line_step(step.rule, step.arguments), step.rule
+        for rule in (*recipe.read, *recipe.lines):
+            if isinstance(rule, LineRule) and not isinstance(rule, BodyLines):
+                assert rule.native(), rule.name
 
 
 @pytest.mark.parametrize(
-    ("rule", "arguments"),
+    "rule",
     [
-        ("policy", {"phrases": ("política",)}),
-        ("policy", {"phrases": ("",)}),
-        ("policy", {"phrases": ("Policy",)}),
-        ("long_word", {"max_word_length": 2**31}),
-        ("policy", {"phrases": tuple(map(str, range(65)))}),
-        ("no_terminal_punctuation", {"endings": (".", "\ud800"), "excluded_endings": ()}),
-        ("body_lines", {"line_separators": "unicode"}),
+        Policy(("política",)),
+        Policy(tuple(map(str, range(65)))),
+        NoTerminalPunctuation((".", "\ud800"), ()),
+        BodyLines("unicode"),
     ],
+    ids=lambda rule: rule.name,
 )
-def test_what_is_not_for_the_compiled_part_is_left_to_python(rule: str, arguments: dict[str, Any]) -> None:
-    assert packed_lines.line_step(rule, arguments) is None
+def test_what_is_not_for_the_compiled_part_is_left_to_python(rule: LineRule) -> None:
+    assert rule.native() is None
 
 
 @pytest.mark.parametrize(
-    ("function", "arguments"),
+    "rule",
     [
-        (contains, {"phrases": ("política",)}),
-        (contains, {"phrases": ("policy",)}),  # of a text in any case
-        (exceeds, {"max_characters": 2**31}),
-        (is_above, {"at_most": 1.0}),
+        LoremIpsum(("política",)),
+        CurlyBracket(("policy",)),  # of a text in any case
+        ManyHashes(1.0),
     ],
+    ids=lambda rule: rule.name,
 )
-def test_page_rules_that_are_left_to_python(function: Any, arguments: dict[str, Any]) -> None:
-    assert page_step(function, arguments, lower=False) is None
+def test_page_rules_that_are_left_to_python(rule: PageRule) -> None:
+    assert rule.native(as_crawled=False) is None
+
+
+@pytest.mark.parametrize("given", [2**31, -1, ("",), ("a\n",), ("a",) * 65])
+def test_arguments_that_the_compiled_part_does_not_support(given: int | tuple[str, ...]) -> None:
+    assert native_lines.native_step("drop_phrases", given) is None
 
 
 def test_half_of_a_surrogate_pair_is_left_to_python() -> None:
-    assert packed_lines.pack(Page("", "", "a\ud800"), "newlines") is None
+    assert native_lines.lines_in_c(Page("", "", "a\ud800"), "newlines") is None
     assert text_kernel is not None
     assert text_kernel.lower("A\ud800İ") == "A\ud800İ".lower()
-    assert BadWords(["bad word"], "en").find("\ud800 bad word") == "bad word"
+    assert WholeWords(["bad word"], "en").find("\ud800 bad word") == "bad word"
 
 
 def test_only_two_other_characters_have_ascii_in_lower_case() -> None:
@@ -310,25 +309,25 @@ def test_hashes_of_spans(hashes: list[int], size: int) -> None:
 @example(["bad"], "日本 bad 😀")
 def test_listed_words(words: list[str], text: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        compiled = BadWords(words, "en")
-        patch.setattr(bad_words, "text_kernel", None)
-        assert BadWords(words, "en").find(text) == compiled.find(text)
+        compiled = WholeWords(words, "en")
+        patch.setattr(listed_words, "text_kernel", None)
+        assert WholeWords(words, "en").find(text) == compiled.find(text)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["c4", "tfds"])
 def test_the_same_work_files(name: str, web_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = find_recipe(name)
-    gathered = recipe_lists.gather_lists(recipe, web_data / "lists", ())
+    gathered = gather_lists(recipe, web_data / "lists", ())
     files = sorted((web_data / "pages").glob("*.gz"))[:1]
     assert files
     made = {}
     for kind in ("compiled", "python"):
         if kind == "python":
-            for module in (packed_lines, spans, bad_words, sentences):
+            for module in (native_lines, spans, listed_words, sentences):
                 monkeypatch.setattr(module, "text_kernel", None)
             monkeypatch.setattr("c4pipe.filters.language.langdetect_kernel", None)
-            for module in (spans, page_facts):
+            for module in (spans, checked_page):
                 monkeypatch.setattr(module, "lower", str.lower)
         cleaner = WetFileCleaner(recipe, gathered)
         for file in files:
@@ -349,7 +348,7 @@ def test_lines_are_not_cut_in_python(monkeypatch: pytest.MonkeyPatch, web_data: 
 
     monkeypatch.setattr(body_lines, "cut", counted)
     recipe = find_recipe("tfds")
-    cleaner = WetFileCleaner(recipe, recipe_lists.gather_lists(recipe, web_data / "lists", ()))
+    cleaner = WetFileCleaner(recipe, gather_lists(recipe, web_data / "lists", ()))
     (file, *_) = sorted((web_data / "pages").glob("*.gz"))
     target = tmp_path / "work.parquet"
     with file.open("rb") as stream:

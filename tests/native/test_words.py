@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from c4pipe.filters import english_patterns as patterns
-from c4pipe.filters import page_text, repetition, word_statistics
+from c4pipe.filters import page_text, repetition_rules, word_rules
 from c4pipe.filters.english_exceptions import special_cases
 from c4pipe.filters.english_tables import character_kinds, known_texts
 from c4pipe.filters.english_words import EnglishWords
@@ -70,8 +70,8 @@ def test_ngrams_are_those_of_python(words: list[str], size: int) -> None:
     given_words = joined(words)
     shared = text_kernel.shared_starts(*given_words)
     if size > 0:
-        repeated = repetition.count_repeated_ngrams(*given_words, size)
-        assert text_kernel.top_ngram(*given_words, size) == repetition.count_top_ngram(*given_words, size)
+        repeated = repetition_rules.count_repeated_ngrams(*given_words, size)
+        assert text_kernel.top_ngram(*given_words, size) == repetition_rules.count_top_ngram(*given_words, size)
         assert text_kernel.repeated_ngrams(*given_words, size, shared) == repeated
         assert text_kernel.repeated_ngrams(*given_words, size, b"1" * len(words)) == repeated
     else:
@@ -91,7 +91,7 @@ def test_few_places_share_their_start() -> None:
 @given(WORDS, st.lists(st.sampled_from(["a", "aa", "", "é", "中", "😀", "c", "longer than eigh"]), unique=True))
 def test_words_among_are_those_of_python(words: list[str], some: list[str]) -> None:
     assert text_kernel is not None
-    expected = word_statistics.count_words_among(*joined(words), tuple(some))
+    expected = word_rules.count_words_among(*joined(words), tuple(some))
     assert text_kernel.words_among(*joined(words), tuple(some)) == expected == len({*words} & {*some})
 
 

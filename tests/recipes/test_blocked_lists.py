@@ -16,10 +16,12 @@ from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import UsageError
 from c4pipe.filters.domains import host_of
+from c4pipe.filters.hashed_lists import has_key
+from c4pipe.filters.lists import Lists, find_lists
 from c4pipe.filters.public_suffixes import PublicSuffixes, suffix_rules
 from c4pipe.filters.urls import url_key
+from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import find_recipe
-from c4pipe.recipes.recipe_lists import Lists, find_lists, gather_lists
 from tests.helpers.hostile_urls import hostile_urls
 
 ROOT = Path(__file__).parents[2]
@@ -84,7 +86,7 @@ def test_lists_in_all_forms_of_files_are_one(lists: Path) -> None:
     folder = lists / "blocked"
     (folder / "domains.gz").write_bytes(gzip.compress(b"zipped.example.com\r\n"))
     (folder / "domains.txt").write_text("\ufefffirst.example.com\n")
-    made = gather_lists(EXAMPLE.without("bad_words"), lists, ())
+    made = gather_lists(EXAMPLE, lists, ())
     names = ["shop.example.com", "example.net", "press.example.com", "127.0.0.1", "zipped.example.com"]
     assert made.blocked_domains.tolist() == sorted(map(url_key, [*names, "first.example.com"]))
     assert made.public_suffixes == ["com", "net", "org"]
@@ -97,7 +99,7 @@ def test_keys_of_two_million_domains_take_16_megabytes(lists: Path) -> None:
     keys = np.arange(2_000_000, dtype=np.uint64)
     many = Lists(blocked_domains=keys)
     assert many.blocked_domains.nbytes == 16_000_000
-    assert (many.has("blocked_domains", 1_999_999), many.has("blocked_domains", 2_000_000)) == (True, False)
+    assert (has_key(many.blocked_domains, 1_999_999), has_key(many.blocked_domains, 2_000_000)) == (True, False)
 
 
 def remove(name: str) -> Callable[[Path], None]:

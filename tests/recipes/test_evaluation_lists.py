@@ -16,10 +16,12 @@ from c4pipe.clean.text_cleaner import Cleaner
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import UsageError
+from c4pipe.filters.evaluation_examples import read_examples
+from c4pipe.filters.evaluation_overlap import EvaluationOverlap
+from c4pipe.filters.lists import Lists, find_lists
 from c4pipe.inspect.overlap import find_overlap
-from c4pipe.recipes.evaluation_lists import read_examples
+from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import RECIPES, find_recipe
-from c4pipe.recipes.recipe_lists import Lists, find_lists, gather_lists
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "samples" / "lists"
@@ -142,7 +144,7 @@ def test_the_order_and_names_of_files_do_not_matter(lists: Path, recipe: Path) -
 
 
 def test_a_recipe_without_the_rule_has_no_examples(lists: Path) -> None:
-    assert [each.name for each in RECIPES.values() if each.find("evaluation_overlap")] == []
+    assert [each.name for each in RECIPES.values() if each.find(EvaluationOverlap)] == []
     assert gather_lists(RECIPES["unfiltered"], lists, ()).digests == {}
     assert Lists().digests == {}
 

@@ -11,9 +11,10 @@ import c4pipe
 from c4pipe import read
 from c4pipe.cli.main import main
 from c4pipe.errors import UsageError
-from c4pipe.recipes import recipe_lists
-from c4pipe.recipes.language_model import LanguageModel
-from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.filters.language import Language
+from c4pipe.filters.language_model import LanguageModel
+from c4pipe.filters.lists import Lists
+from c4pipe.recipes.choose import gather_lists
 from tests.helpers.crawls import LISTS, SAMPLES
 from tests.helpers.language_models import LABELS, SHA256, WORDS, lid176, model_bytes
 
@@ -41,7 +42,7 @@ def test_a_corpus_by_a_model(tmp_path: Path, small: Path) -> None:
     )
     assert corpus.manifest["language_model"] == digest
     assert corpus.manifest["fingerprint"] == corpus.recipe.fingerprint(
-        recipe_lists.gather_lists(corpus.recipe, LISTS, (), small).digests
+        gather_lists(corpus.recipe, LISTS, (), small).digests
     )
     counts = corpus.manifest["counts"]
     assert counts["pages.kept.eng_Latn"] == counts["pages.kept"] > 10
@@ -78,7 +79,7 @@ def test_explain_tells_label_and_probability(tmp_path: Path, capsys: pytest.Capt
 
 def test_a_cleaner_can_be_pickled() -> None:
     cleaner = c4pipe.Cleaner("c4", lists=LISTS, language_model=lid176())
-    assert cleaner.recipe.parameters("language")["detector"] == "fasttext"
+    assert cleaner.recipe.parameters(Language)["detector"] == "fasttext"
     verdict = pickle.loads(pickle.dumps(cleaner))(GOOD)
     assert verdict.reason is None
     assert (verdict.language, verdict.language_probability) == ("en", cleaner(GOOD).language_probability)

@@ -10,8 +10,9 @@ from c4pipe.clean.text_cleaner import Cleaner
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import UsageError
+from c4pipe.filters.lists import find_lists
+from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import find_recipe
-from c4pipe.recipes.recipe_lists import find_lists, gather_lists
 from tests.helpers.robots import response
 
 ROOT = Path(__file__).parents[2]

@@ -13,8 +13,8 @@ import pytest
 
 from c4pipe.cli import main
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.recipes import pinned_lists, recipe_lists
-from c4pipe.recipes.choose import choose_recipe
+from c4pipe.filters import pinned_lists
+from c4pipe.recipes.choose import choose_recipe, gather_lists
 from tests.helpers import loopback
 from tests.helpers.crawls import files_of
 from tests.helpers.web_data import SHIPPED
@@ -356,4 +356,4 @@ def test_only_the_lists_of_a_recipe(
         recipe = choose_recipe(options[1] if options[0] == "--recipe" else "c4", ())
         if "--languages" in options:
             recipe = recipe.with_languages(options[-1].split(","))
-        assert recipe_lists.gather_lists(recipe, tmp_path / "l", ()), "they are enough"
+        assert gather_lists(recipe, tmp_path / "l", ()), "they are enough"

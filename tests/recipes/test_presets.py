@@ -17,19 +17,20 @@ import pyarrow.parquet as pq
 import pytest
 import tldextract
 
-from c4pipe.clean.evaluator import RecipeEvaluator
-from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
+from c4pipe.filters.lists import Lists
+from c4pipe.filters.rule_tools import RuleTools
 from c4pipe.filters.sentences import SentenceSplitter
 from c4pipe.filters.urls import capture_hash, normalise_url
-from c4pipe.recipes import recipe_lists
+from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import C4, RECIPES, TFDS
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
-from c4pipe.wet.writer import write_wet
 from tests.helpers.web_data import SHIPPED, by_data, documents_file
+from tests.helpers.wet_writer import write_wet
 
 pytestmark = pytest.mark.slow
 
@@ -111,7 +112,7 @@ def build(web_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[
 
 def verdicts(recipe: Recipe, web_data: Path, pages: dict[str, Page]) -> dict[str, str | None]:
     """Why each page is dropped by itself, before it is compared with others."""
-    cleaner = RecipeEvaluator(recipe, RuleResources(recipe, recipe_lists.gather_lists(recipe, web_data / "lists", ())))
+    cleaner = RecipeEvaluator(recipe, gather_lists(recipe, web_data / "lists", ()))
     found = {}
     for url, page in pages.items():
         verdict, _ = cleaner.clean(page)
@@ -269,7 +270,7 @@ def test_tfds_keeps_what_its_order_leaves(build: Callable[..., Corpus], pages: d
     assert lines.most_common(1)[0][1] == 1
     # A line that tfds keeps is kept by c4, unless 10, 12 or 18 drops its page, or what differs from c4 is the page.
     alone = C4.without("repeated_span")
-    cleaner = RecipeEvaluator(alone, RuleResources(alone, recipe_lists.gather_lists(alone, web_data / "lists", ())))
+    cleaner = RecipeEvaluator(alone, gather_lists(alone, web_data / "lists", ()))
     compared = 0
     for url, row in corpus.rows.items():
         verdict, facts = cleaner.clean(pages[url])
@@ -401,8 +402,8 @@ def test_dolma_c4_keeps_lines_as_crawled(build: Callable[..., Corpus], pages: di
 @pytest.mark.parametrize("recipe", [C4, TFDS], ids=lambda recipe: recipe.name)
 def test_finished_c4_comes_out_as_it_is(recipe: Recipe, web_data: Path) -> None:
     alone = recipe.without("repeated_span")
-    cleaner = RecipeEvaluator(alone, RuleResources(alone, recipe_lists.gather_lists(alone, web_data / "lists", ())))
-    tools = RuleResources(alone, recipe_lists.Lists())
+    cleaner = RecipeEvaluator(alone, gather_lists(alone, web_data / "lists", ()))
+    tools = RuleTools(list(alone.rules()), Lists())
     lines = documents_file(web_data).read_text(encoding="utf-8").splitlines()
     documents = [json.loads(line) for line in lines]
     same = english = 0

@@ -4,16 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from c4pipe.clean.evaluator import RecipeEvaluator
-from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.evaluate import RecipeEvaluator
+from c4pipe.clean.trace import explain_page
 from c4pipe.cli import main
 from c4pipe.errors import UsageError
+from c4pipe.filters.lists import Lists
+from c4pipe.filters.rules import RULES
 from c4pipe.filters.spans import cut
+from c4pipe.filters.word_rules import FewStopWords
 from c4pipe.recipes.presets import C4, RECIPES, TFDS, find_recipe
-from c4pipe.recipes.recipe import Recipe, step
+from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.recipe_file import read_recipe
-from c4pipe.recipes.recipe_lists import Lists
-from c4pipe.recipes.rules import RULES
 from c4pipe.wet.page import Page
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples" / "recipes").glob("*.toml"))
@@ -51,27 +52,27 @@ def test_a_parameter_is_changed_and_nothing_else(
     tmp_path: Path, line: str, rule: str, name: str, value: object
 ) -> None:
     recipe = read(tmp_path, f'base = "c4"\n{line}')
-    assert recipe.parameters(rule)[name] == value
-    assert recipe.change(rule, **C4.parameters(rule)).fingerprint({}) == C4.fingerprint({})
+    assert recipe.rule(rule).parameters[name] == value
+    assert recipe.change(rule, **C4.rule(rule).parameters).fingerprint({}) == C4.fingerprint({})
     assert recipe.fingerprint({}) != C4.fingerprint({})
 
 
 def test_a_rule_is_switched_off(tmp_path: Path) -> None:
     recipe = read(tmp_path, 'base = "c4"\noff = ["bad_words", "policy"]')
-    assert {step.rule for _, step in C4.steps()} - {step.rule for _, step in recipe.steps()} == {"bad_words", "policy"}
+    assert {rule.name for _, rule in C4.rules()} - {rule.name for _, rule in recipe.rules()} == {"bad_words", "policy"}
 
 
 @pytest.mark.parametrize("base", ["c4", "tfds"])
 def test_an_empty_page_is_dropped_all_the_same(tmp_path: Path, base: str) -> None:
     recipe = read(tmp_path, f'base = "{base}"\noff = ["few_sentences", "few_sentences_left"]')
-    assert [stage for stage, step in recipe.steps() if step.rule == "empty"] == ["cleaned", "final"]
+    assert [stage for stage, rule in recipe.rules() if rule.name == "empty"] == ["cleaned", "final"]
 
 
 def test_sentences_start_where_the_text_has_them(tmp_path: Path, sample_lists: Lists) -> None:
     recipe = read(tmp_path, 'base = "c4"\nstrip = false')
     lines = ["[1] The old ferry crosses the river. It has done so for years.", "[2] Nobody remembers the first one."]
     page = Page("http://example.com/", "2030-01-01T00:00:00Z", "\n".join(lines))
-    verdict, facts = RecipeEvaluator(recipe, RuleResources(recipe, sample_lists)).clean(page)
+    verdict, facts = RecipeEvaluator(recipe, sample_lists).clean(page)
     assert verdict.reason is None
     assert facts.text == "The old ferry crosses the river. It has done so for years.\n Nobody remembers the first one."
     assert [unit.strip() for unit in cut(facts.text, facts.unit_starts)] == [
@@ -84,19 +85,16 @@ def test_sentences_start_where_the_text_has_them(tmp_path: Path, sample_lists: L
 def test_a_rule_is_switched_on_at_its_place(tmp_path: Path, sample_lists: Lists) -> None:
     text = 'base = "c4"\non = ["url_not_listed", "many_hashes", "few_stop_words"]\n[few_stop_words]\nat_least = 4'
     recipe = read(tmp_path, text)
-    assert [each.rule for each in recipe.cleaned] == [
-        *(each.rule for each in C4.cleaned),
-        "many_hashes",
-        "few_stop_words",
-    ]
-    assert [each.rule for each in recipe.final[-2:]] == ["url_not_listed", "validation"]
-    assert recipe.parameters("few_stop_words")["at_least"] == 4
+    added = ["many_hashes", "few_stop_words"]
+    assert [each.name for each in recipe.cleaned] == [*(each.name for each in C4.cleaned), *added]
+    assert [each.name for each in recipe.final[-2:]] == ["url_not_listed", "validation"]
+    assert recipe.parameters(FewStopWords)["at_least"] == 4
     lines = [
         "Old ferries cross rivers every hour. They have done so.",
         "Nobody remembers the first one, that is certain.",
     ]
     page = Page("http://example.com/", "2030-01-01T00:00:00Z", "\n".join(lines))
-    explained = RecipeEvaluator(recipe, RuleResources(recipe, sample_lists)).explain_page(page)
+    explained = explain_page(RecipeEvaluator(recipe, sample_lists), page)
     assert explained.reason == "few_stop_words"
     (rule,) = (each for each in explained.rules if each.rule == "few_stop_words")
     assert rule.fact == "3 of the stop words; at least 4"
@@ -104,14 +102,14 @@ def test_a_rule_is_switched_on_at_its_place(tmp_path: Path, sample_lists: Lists)
 
 @pytest.mark.parametrize("base", RECIPES)
 def test_each_rule_can_be_switched_on_that_goes_with_the_base(tmp_path: Path, base: str) -> None:
-    for rule in RULES.keys() - {each.rule for _, each in RECIPES[base].steps()} - {"empty"}:
+    for rule in RULES.keys() - {each.name for _, each in RECIPES[base].rules()} - {"empty"}:
         try:
             recipe = read(tmp_path, f'base = "{base}"\non = ["{rule}"]')
         except UsageError as error:
             assert "needs" in str(error)  # noqa: PT017 - such as sentences, where the base removes lines
             continue
-        assert recipe.find(rule) == step(rule)
-        assert len(list(recipe.steps())) == len(list(RECIPES[base].steps())) + 1
+        assert recipe.rule(rule) == RULES[rule]()
+        assert len(list(recipe.rules())) == len(list(RECIPES[base].rules())) + 1
         assert recipe.fingerprint({}) != RECIPES[base].fingerprint({})
 
 
@@ -129,7 +127,7 @@ def test_the_name_and_the_description_can_be_given(tmp_path: Path) -> None:
         ("base = c4", "can't be read"),
         (
             'base = "c4"\nmin_word = 3',
-            "unknown key 'min_word'; known are base, name, description, off, on; the parameters ",
+            "unknown key 'min_word'; known are base, name, description, off, on, rules; the parameters ",
         ),
         ('base = "c4"\n[few_word]\nmin_words_per_line = 3', "unknown key 'few_word'; known are"),
         ('base = "c4"\n[few_words]\nmin = 3', "rule few_words has no parameter 'min'; it has min_words_per_line"),

@@ -5,10 +5,9 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 from io import StringIO
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -18,30 +17,39 @@ from rich.console import Console
 
 from c4pipe.cli.recipes import rules_table
 from c4pipe.errors import UsageError
-from c4pipe.filters.language import CLD3_LANGUAGES, LANGDETECT_LANGUAGES, UNKNOWN, known_languages
-from c4pipe.recipes.overlap_rules import OVERLAP_RULES
+from c4pipe.filters.corpus_rules import RepeatedSpan
+from c4pipe.filters.evaluation_overlap import EvaluationOverlap
+from c4pipe.filters.language import CLD3_LANGUAGES, LANGDETECT_LANGUAGES, UNKNOWN, Language, known_languages
+from c4pipe.filters.lines import FewWords, NoTerminalPunctuation
+from c4pipe.filters.listed_words import BadWords
+from c4pipe.filters.personal_data import EmailAddress, PublicIpAddress
+from c4pipe.filters.phrases import Policy
+from c4pipe.filters.repetition_rules import REPETITION_RULES
+from c4pipe.filters.rule import Rule, choices, parameter_text
+from c4pipe.filters.rules import BLOCKED_URL_RULES, FINEWEB_RULES, OPT_OUT_RULES, RULES
+from c4pipe.filters.sentence_rules import FewSentencesLeft
+from c4pipe.filters.whole_page import FewLongLines
+from c4pipe.filters.word_rules import GOPHER_RULES
 from c4pipe.recipes.presets import C4, MC4, NOBLOCKLIST, RECIPES, TFDS, UNFILTERED, find_recipe
-from c4pipe.recipes.quality_rules import MASKS, QUALITY_RULES
-from c4pipe.recipes.recipe import STAGES, Recipe, Step, step
-from c4pipe.recipes.rules import RULES
-from c4pipe.recipes.url_rules import URL_RULES
-from c4pipe.recipes.wording import parameter_text
+from c4pipe.recipes.recipe import STAGES, Recipe
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "recipes"
 LISTS = {"bad_words": "12ab", "domains": "34cd"}
-SPANS, TEXT = RULES["few_sentences_left"].choices["count"]
+SPANS, TEXT = choices(FewSentencesLeft, "count")
 """How `few_sentences_left` counts: remaining sentences, or Punkt over the whole text."""
-STEPS = [
-    pytest.param(recipe, stage, each, id=f"{recipe.name}: {each.rule}")
+RULES_OF_RECIPES = [
+    pytest.param(recipe, stage, each, id=f"{recipe.name}: {each.name}")
     for recipe in RECIPES.values()
-    for stage, each in recipe.steps()
+    for stage, each in recipe.rules()
 ]
 PARAMETERS = [
-    pytest.param(recipe, stage, each, name, id=f"{recipe.name}: {each.rule}.{name}")
+    pytest.param(recipe, stage, each, name, id=f"{recipe.name}: {each.name}.{name}")
     for recipe in RECIPES.values()
-    for stage, each in recipe.steps()
+    for stage, each in recipe.rules()
     for name in each.parameters
 ]
+USER_LISTS: tuple[type[Rule], ...] = (*BLOCKED_URL_RULES, *OPT_OUT_RULES, EvaluationOverlap)
+"""The rules that need lists of the user's."""
 EVERY_RECIPE = pytest.mark.parametrize("recipe", RECIPES.values(), ids=list(RECIPES))
 WITH_LANGUAGE = pytest.mark.parametrize(
     "recipe",
@@ -55,16 +63,23 @@ def through_json(recipe: Recipe) -> Recipe:
     return Recipe.from_json(json.loads(json.dumps(recipe.to_json())))
 
 
-def with_stage(recipe: Recipe, stage: str, steps: Sequence[Step]) -> Recipe:
-    """The recipe with other steps in a stage, though its rules may not go together then."""
+def with_stage(recipe: Recipe, stage: str, rules: Sequence[Rule]) -> Recipe:
+    """The recipe with other rules in a stage, though its rules may not go together then."""
     made = copy.copy(recipe)
-    object.__setattr__(made, stage, tuple(steps))
+    object.__setattr__(made, stage, tuple(rules))
     return made
 
 
-def with_step(recipe: Recipe, stage: str, old: Step, new: Step) -> Recipe:
-    """The recipe with one step in another's place."""
+def with_other(recipe: Recipe, stage: str, old: Rule, new: Rule) -> Recipe:
+    """The recipe with one rule in another's place."""
     return with_stage(recipe, stage, [new if each is old else each for each in getattr(recipe, stage)])
+
+
+def unchecked(rule: Rule, name: str, value: Any) -> Rule:
+    """The rule with another value of a parameter, even one that is not allowed."""
+    made = copy.copy(rule)
+    object.__setattr__(made, name, value)
+    return made
 
 
 def changed(value: Any) -> Any:
@@ -84,19 +99,19 @@ def test_json_gives_the_recipe_back(recipe: Recipe) -> None:
     assert again.to_json() == recipe.to_json()
 
 
-def test_json_keeps_parameters_that_are_not_the_tables() -> None:
-    old = C4.find("no_terminal_punctuation")
+def test_json_keeps_parameters_that_are_not_the_defaults() -> None:
+    old = C4.find(NoTerminalPunctuation)
     assert old is not None
-    recipe = with_step(C4, "lines", old, step("no_terminal_punctuation", endings=("。",), excluded_endings=()))
-    again = through_json(recipe).find("no_terminal_punctuation")
+    recipe = with_other(C4, "lines", old, NoTerminalPunctuation(endings=("。",), excluded_endings=()))
+    again = through_json(recipe).find(NoTerminalPunctuation)
     assert again is not None
-    assert dict(again.parameters) == {"endings": ("。",), "excluded_endings": ()}
+    assert again.parameters == {"endings": ("。",), "excluded_endings": ()}
 
 
 @WITH_LANGUAGE
 @given(data=st.data())
 def test_json_keeps_the_languages(recipe: Recipe, data: st.DataObject) -> None:
-    known = known_languages(recipe.parameters("language")["detector"])
+    known = known_languages(recipe.parameters(Language)["detector"])
     languages = data.draw(st.lists(st.sampled_from(known), min_size=1, max_size=5, unique=True))
     made = recipe.with_languages(languages)
     assert made.languages == tuple(languages)
@@ -115,9 +130,9 @@ def test_every_recipe_has_a_fingerprint_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(("recipe", "stage", "each", "name"), PARAMETERS)
-def test_the_fingerprint_follows_every_parameter(recipe: Recipe, stage: str, each: Step, name: str) -> None:
-    new = step(each.rule, **{**each.parameters, name: changed(each.parameters[name])})
-    assert with_step(recipe, stage, each, new).fingerprint(LISTS) != recipe.fingerprint(LISTS)
+def test_the_fingerprint_follows_every_parameter(recipe: Recipe, stage: str, each: Rule, name: str) -> None:
+    new = unchecked(each, name, changed(each.parameters[name]))
+    assert with_other(recipe, stage, each, new).fingerprint(LISTS) != recipe.fingerprint(LISTS)
 
 
 @pytest.mark.parametrize(
@@ -143,19 +158,19 @@ def test_the_order_in_which_lists_are_named_does_not_matter(recipe: Recipe) -> N
 
 @pytest.mark.parametrize("stage", STAGES)
 @EVERY_RECIPE
-def test_the_fingerprint_follows_the_order_of_steps(recipe: Recipe, stage: str) -> None:
-    steps = getattr(recipe, stage)
-    turned = with_stage(recipe, stage, steps[::-1])
-    assert (turned.fingerprint(LISTS) != recipe.fingerprint(LISTS)) == (len(steps) > 1)
+def test_the_fingerprint_follows_the_order_of_rules(recipe: Recipe, stage: str) -> None:
+    rules = getattr(recipe, stage)
+    turned = with_stage(recipe, stage, rules[::-1])
+    assert (turned.fingerprint(LISTS) != recipe.fingerprint(LISTS)) == (len(rules) > 1)
 
 
-@pytest.mark.parametrize(("recipe", "stage", "each"), STEPS)
-def test_the_fingerprint_follows_each_step(recipe: Recipe, stage: str, each: Step) -> None:
+@pytest.mark.parametrize(("recipe", "stage", "each"), RULES_OF_RECIPES)
+def test_the_fingerprint_follows_each_rule(recipe: Recipe, stage: str, each: Rule) -> None:
     fewer = with_stage(recipe, stage, [other for other in getattr(recipe, stage) if other is not each])
     assert fewer.fingerprint(LISTS) != recipe.fingerprint(LISTS)
 
 
-def test_the_fingerprint_follows_the_stage_of_a_step() -> None:
+def test_the_fingerprint_follows_the_stage_of_a_rule() -> None:
     moved = replace(C4, crawled=C4.crawled[:1], cleaned=(*C4.crawled[1:], *C4.cleaned))
     assert moved.fingerprint(LISTS) != C4.fingerprint(LISTS)
 
@@ -172,20 +187,20 @@ def test_with_languages_changes_nothing_else(recipe: Recipe) -> None:
     german = recipe.with_languages(["de"])
     assert recipe.languages == before
     assert german.languages == ("de",)
-    steps, old_steps = list(german.steps()), list(recipe.steps())
-    assert [(stage, each.rule) for stage, each in steps] == [(stage, each.rule) for stage, each in old_steps]
-    changed = [(old, new) for (_, old), (_, new) in zip(old_steps, steps, strict=True) if old != new]
-    assert len(changed) == sum(each.rule == "language" for _, each in old_steps)
+    rules, old_rules = list(german.rules()), list(recipe.rules())
+    assert [(stage, each.name) for stage, each in rules] == [(stage, each.name) for stage, each in old_rules]
+    changed = [(old, new) for (_, old), (_, new) in zip(old_rules, rules, strict=True) if old != new]
+    assert len(changed) == sum(each.name == "language" for _, each in old_rules)
     for old, new in changed:
-        assert old.rule == new.rule == "language"
-        assert dict(new.parameters) == {**old.parameters, "languages": ("de",)}
+        assert old.name == new.name == "language"
+        assert new.parameters == {**old.parameters, "languages": ("de",)}
     assert recipe.with_languages(before) == recipe
 
 
 @pytest.mark.parametrize("recipe", [C4, TFDS], ids=["c4", "tfds"])
 def test_english_is_kept_where_langdetect_is_sure(recipe: Recipe) -> None:
     expected = {"detector": "langdetect", "languages": ("en",), "min_probability": 0.99}
-    assert dict(recipe.parameters("language")) == expected
+    assert recipe.parameters(Language) == expected
 
 
 @pytest.mark.parametrize(
@@ -213,9 +228,9 @@ def test_with_languages_refuses_none(languages: list[str]) -> None:
         C4.with_languages(languages)
 
 
-@pytest.mark.parametrize(("recipe", "stage", "each"), STEPS)
-def test_a_rule_stands_once_in_a_stage(recipe: Recipe, stage: str, each: Step) -> None:
-    with pytest.raises(UsageError, match=rf"the rule {each.rule} stands twice in the stage {stage}: name it once"):
+@pytest.mark.parametrize(("recipe", "stage", "each"), RULES_OF_RECIPES)
+def test_a_rule_stands_once_in_a_stage(recipe: Recipe, stage: str, each: Rule) -> None:
+    with pytest.raises(UsageError, match=rf"the rule {each.name} stands twice in the stage {stage}: name it once"):
         recipe.adding(stage, each)
 
 
@@ -240,32 +255,27 @@ def test_a_recipe_without_language_has_one_folder() -> None:
     assert UNFILTERED.without("language").languages == (UNKNOWN,)
 
 
-def test_step_takes_the_tables_parameters() -> None:
-    assert step("few_words").parameters == {"min_words_per_line": 5}
-    assert step("few_words", min_words_per_line=3).parameters == {"min_words_per_line": 3}
-    assert RULES["few_words"].parameters == {"min_words_per_line": 5}
-
-
-def test_arguments_are_the_functions_own_parameters() -> None:
-    few = step("few_sentences_left", min_sentences=4, count=TEXT)
-    assert few.arguments == {"min_sentences": 4}
-    assert step("bad_words").arguments == {}
-    assert step("repeated_span").arguments == {"size": 3}
+def test_with_parameters_leaves_the_rule_as_it_is() -> None:
+    rule = FewWords()
+    assert rule.with_parameters({"min_words_per_line": 3}).parameters == {"min_words_per_line": 3}
+    assert rule.parameters == {"min_words_per_line": 5}
+    assert FewLongLines(min_lines=1).with_parameters({"min_characters": 9}) == FewLongLines(1, 9)
 
 
 @pytest.mark.parametrize(
     ("rule", "name", "known"), [("few_words", "min_letters", "min_words_per_line"), ("stale_capture", "list", "none")]
 )
 def test_an_unknown_parameter_is_named_with_the_known_ones(rule: str, name: str, known: str) -> None:
-    with pytest.raises(KeyError) as caught:
-        step(rule, **{name: 1})
+    with pytest.raises(UsageError) as caught:
+        RULES[rule]().with_parameters({name: 1})
     for part in (rule, name, known):
         assert part in str(caught.value)
 
 
-def test_an_unknown_rule_is_named() -> None:
-    with pytest.raises(KeyError, match="few_letters"):
-        step("few_letters")
+@pytest.mark.parametrize("use", [C4.rule, C4.change, C4.without], ids=["rule", "change", "without"])
+def test_an_unknown_rule_is_named(use: Callable[[str], object]) -> None:
+    with pytest.raises(UsageError, match=r"recipe c4 has no rule 'few_word'; .*did you mean 'few_words'"):
+        use("few_word")
 
 
 def drop_stage(values: dict[str, Any]) -> None:
@@ -284,13 +294,15 @@ def unknown_parameter(values: dict[str, Any]) -> None:
 def test_json_of_another_version_is_refused(damage: Callable[[dict[str, Any]], None]) -> None:
     values = C4.to_json()
     damage(values)
-    with pytest.raises(KeyError):
+    with pytest.raises((KeyError, TypeError)):
         Recipe.from_json(values)
 
 
-@pytest.mark.parametrize(("recipe", "stage", "each"), STEPS)
-def test_parameters_cannot_be_changed(recipe: Recipe, stage: str, each: Step) -> None:
-    assert isinstance(each.parameters, MappingProxyType)
+@pytest.mark.parametrize(("recipe", "stage", "each"), RULES_OF_RECIPES)
+def test_parameters_cannot_be_changed(recipe: Recipe, stage: str, each: Rule) -> None:
+    for name, value in each.parameters.items():
+        with pytest.raises(FrozenInstanceError):
+            setattr(each, name, value)
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -310,20 +322,20 @@ def test_find_recipe_refuses_with_the_known_names(name: str) -> None:
 @EVERY_RECIPE
 def test_only_the_language_is_judged_twice(recipe: Recipe) -> None:
     """Before and after the removal of spans: where it was judged before it."""
-    rules = Counter(each.rule for _, each in recipe.steps())
-    judged_before_spans = recipe.find("repeated_span") and "language" in [each.rule for each in recipe.cleaned]
+    rules = Counter(each.name for _, each in recipe.rules())
+    judged_before_spans = recipe.find(RepeatedSpan) and "language" in [each.name for each in recipe.cleaned]
     assert [rule for rule, times in rules.items() if times > 1] == (["language"] if judged_before_spans else [])
-    judged = {str(each) for _, each in recipe.steps() if each.rule == "language"}
+    judged = {str(each) for _, each in recipe.rules() if each.name == "language"}
     assert len(judged) == (0 if recipe.name == "as-is" else 1)
 
 
 def test_every_rule_is_in_a_recipe() -> None:
     """The rules that need lists of the user's are in a recipe file, the others in recipes that can be named."""
-    named = {each.rule for recipe in RECIPES.values() for _, each in recipe.steps()}
+    named = {each.name for recipe in RECIPES.values() for _, each in recipe.rules()}
     names = ("fineweb_urls", "opt_outs", "c4_evaluation_overlap")
     files = [find_recipe(str(EXAMPLES / f"{name}.toml")) for name in names]
-    in_file = {each.rule for recipe in files for _, each in recipe.steps()}
-    assert named == RULES.keys() - {rule.name for rule in (*URL_RULES, *OVERLAP_RULES)}
+    in_file = {each.name for recipe in files for _, each in recipe.rules()}
+    assert named == RULES.keys() - {rule.name for rule in USER_LISTS}
     assert named | in_file == RULES.keys()
 
 
@@ -331,19 +343,20 @@ def test_the_rules_of_c4() -> None:
     """All rows of the paper's rules; what is not there belongs to other recipes."""
     others = {"metadata_line", "empty", "domain_not_listed", "url_not_listed", "few_long_lines", "near_duplicate"}
     others |= {"javascript_page", "bad_token"}  # Dolma's
-    others |= {rule.name for rule in (*QUALITY_RULES, *MASKS, *URL_RULES, *OVERLAP_RULES)}
-    assert {each.rule for _, each in C4.steps()} == RULES.keys() - others
+    others |= {rule.name for rule in (*GOPHER_RULES, *REPETITION_RULES, *FINEWEB_RULES, *USER_LISTS)}
+    others |= {EmailAddress.name, PublicIpAddress.name}
+    assert {each.name for _, each in C4.rules()} == RULES.keys() - others
 
 
-def test_find_finds_steps_by_rule() -> None:
-    assert C4.find("policy") is C4.lines[-1]
-    assert replace(C4, lines=()).find("policy") is None
-    assert C4.parameters("policy") == C4.lines[-1].parameters
-    assert replace(C4, lines=()).parameters("policy") == {}
+def test_find_finds_rules_by_class() -> None:
+    assert C4.find(Policy) is C4.lines[-1]
+    assert replace(C4, lines=()).find(Policy) is None
+    assert C4.parameters(Policy) == C4.lines[-1].parameters
+    assert replace(C4, lines=()).parameters(Policy) == {}
 
 
 @EVERY_RECIPE
-def test_steps_of_a_stage_judge_what_the_stage_holds(recipe: Recipe) -> None:
+def test_rules_of_a_stage_judge_what_the_stage_holds(recipe: Recipe) -> None:
     allowed = {
         "read": {"line"},
         "readable": {"page"},
@@ -354,16 +367,16 @@ def test_steps_of_a_stage_judge_what_the_stage_holds(recipe: Recipe) -> None:
         "final": {"page", "corpus"},
     }
     assert list(allowed) == list(STAGES)
-    for stage, each in recipe.steps():
-        assert each.definition.scope in allowed[stage], (stage, each.rule)
+    for stage, each in recipe.rules():
+        assert each.scope in allowed[stage], (stage, each.name)
 
 
 @EVERY_RECIPE
 def test_every_recipe_reads_lines_and_knows_urls(recipe: Recipe) -> None:
     """What the code takes for granted of any recipe, a user's too."""
-    assert recipe.read[0].rule == "body_lines"
-    assert [each.rule for each in recipe.corpus[:2]] == ["normalised_url", "stale_capture"]
-    assert "incomplete" in [each.rule for each in recipe.readable]
+    assert recipe.read[0].name == "body_lines"
+    assert [each.name for each in recipe.corpus[:2]] == ["normalised_url", "stale_capture"]
+    assert "incomplete" in [each.name for each in recipe.readable]
 
 
 # --- rules that don't go together, rules that are changed or left out ------------------------------------
@@ -372,54 +385,55 @@ def test_every_recipe_reads_lines_and_knows_urls(recipe: Recipe) -> None:
 def test_bad_words_need_a_language() -> None:
     with pytest.raises(UsageError, match=r"^recipe c4: bad_words needs "):
         C4.without("language")
-    assert C4.without("language", "bad_words").find("language") is None
+    assert C4.without("language", "bad_words").find(Language) is None
 
 
 def test_after_dedup_no_page_is_as_crawled() -> None:
     with pytest.raises(UsageError, match=r"^recipe tfds: bad_words runs after dedup, "):
         TFDS.change("bad_words", searched_text="crawled")
-    assert C4.change("bad_words", searched_text="cleaned").parameters("bad_words")["searched_text"] == "cleaned"
+    assert C4.change("bad_words", searched_text="cleaned").parameters(BadWords)["searched_text"] == "cleaned"
 
 
 def test_lines_are_no_sentences() -> None:
     with pytest.raises(UsageError, match=r"^recipe c4: repeated_span removes lines, so few_sentences_left "):
         C4.change("repeated_span", unit="line")
     counted = C4.change("few_sentences_left", count=TEXT).change("repeated_span", unit="line")
-    assert counted.parameters("repeated_span")["unit"] == "line"
+    assert counted.parameters(RepeatedSpan)["unit"] == "line"
     with pytest.raises(UsageError, match=f"count = '{TEXT}'"):
         TFDS.change("few_sentences_left", count=SPANS)
 
 
 def test_change_changes_nothing_else() -> None:
     made = C4.change("no_terminal_punctuation", endings=("。",))
-    assert dict(made.parameters("no_terminal_punctuation")) == {"endings": ("。",), "excluded_endings": ("...", "…")}
-    assert [each for _, each in made.steps() if each.rule != "no_terminal_punctuation"] == [
-        each for _, each in C4.steps() if each.rule != "no_terminal_punctuation"
+    assert made.parameters(NoTerminalPunctuation) == {"endings": ("。",), "excluded_endings": ("...", "…")}
+    assert [each for _, each in made.rules() if each.name != "no_terminal_punctuation"] == [
+        each for _, each in C4.rules() if each.name != "no_terminal_punctuation"
     ]
-    assert C4.parameters("no_terminal_punctuation")["endings"] == (".", "!", "?", '"', "”")
-    assert made.change("no_terminal_punctuation", endings=C4.parameters("no_terminal_punctuation")["endings"]) == C4
+    assert C4.parameters(NoTerminalPunctuation)["endings"] == (".", "!", "?", '"', "”")
+    assert made.change("no_terminal_punctuation", endings=C4.parameters(NoTerminalPunctuation)["endings"]) == C4
 
 
 def test_change_refuses_an_unknown_parameter() -> None:
-    with pytest.raises(KeyError, match="min_letters"):
+    with pytest.raises(UsageError, match="min_letters"):
         C4.change("few_words", min_letters=3)
 
 
 @pytest.mark.parametrize("rule", ["lorem_ipsum", "citation", "bad_words", "repeated_span", "validation"])
 def test_without_a_rule(rule: str) -> None:
     made = C4.without(rule)
-    assert [each for _, each in made.steps()] == [each for _, each in C4.steps() if each.rule != rule]
+    assert [each for _, each in made.rules()] == [each for _, each in C4.rules() if each.name != rule]
     assert made.fingerprint(LISTS) != C4.fingerprint(LISTS)
 
 
 @EVERY_RECIPE
 @pytest.mark.parametrize(("rule", "stage"), [("few_sentences", "cleaned"), ("few_sentences_left", "final")])
 def test_an_empty_page_is_never_kept(recipe: Recipe, rule: str, stage: str) -> None:
-    if not recipe.find(rule):
-        assert recipe.without(rule) == recipe
+    if not recipe.has(rule):
+        with pytest.raises(UsageError, match=f"has no rule '{rule}'"):
+            recipe.without(rule)
         return
-    before = [each.rule for each in getattr(recipe, stage)]
-    after = [each.rule for each in getattr(recipe.without(rule), stage)]
+    before = [each.name for each in getattr(recipe, stage)]
+    after = [each.name for each in getattr(recipe.without(rule), stage)]
     assert after == ["empty" if name == rule else name for name in before]
 
 
@@ -428,17 +442,17 @@ def test_without_nothing() -> None:
 
 
 def test_variants_are_what_they_say() -> None:
-    assert [each for _, each in NOBLOCKLIST.steps()] == [each for _, each in C4.steps() if each.rule != "bad_words"]
+    assert [each for _, each in NOBLOCKLIST.rules()] == [each for _, each in C4.rules() if each.name != "bad_words"]
     subsets = {"realnewslike": "domain_not_listed", "webtextlike": "url_not_listed"}
     for name, rule in subsets.items():
-        assert [each for _, each in RECIPES[name].steps() if each.rule != rule] == [each for _, each in C4.steps()]
-        assert [each.rule for each in RECIPES[name].final[-2:]] == [rule, "validation"]
-        steps = [each for _, each in RECIPES[f"tfds-{name}"].steps() if each.rule != rule]
-        assert steps == [each for _, each in TFDS.steps()]
-    assert RECIPES["tfds-realnewslike"].readable[-1].rule == "domain_not_listed"
-    assert [each.rule for each in RECIPES["tfds-webtextlike"].crawled] == ["url_not_listed"]
+        assert [each for _, each in RECIPES[name].rules() if each.name != rule] == [each for _, each in C4.rules()]
+        assert [each.name for each in RECIPES[name].final[-2:]] == [rule, "validation"]
+        rules = [each for _, each in RECIPES[f"tfds-{name}"].rules() if each.name != rule]
+        assert rules == [each for _, each in TFDS.rules()]
+    assert RECIPES["tfds-realnewslike"].readable[-1].name == "domain_not_listed"
+    assert [each.name for each in RECIPES["tfds-webtextlike"].crawled] == ["url_not_listed"]
     for name in ("unfiltered", "tfds-unfiltered"):
-        page_rules = [each.rule for _, each in RECIPES[name].steps() if each.definition.scope == "page"]
+        page_rules = [each.name for _, each in RECIPES[name].rules() if each.scope == "page"]
         assert page_rules == ["incomplete", "too_long", "language"]
 
 
@@ -449,10 +463,10 @@ def test_rules_table_has_every_rule_with_its_parameters(recipe: Recipe) -> None:
     out = StringIO()
     Console(file=out, width=1500).print(rules_table(recipe))
     lines = out.getvalue().splitlines()
-    for _, each in recipe.steps():
-        line, *again = [line for line in lines if f" {each.rule} " in line]
-        assert len(again) == sum(other == each for _, other in recipe.steps()) - 1
-        assert each.definition.source in line
+    for _, each in recipe.rules():
+        line, *again = [line for line in lines if f" {each.name} " in line]
+        assert len(again) == sum(other == each for _, other in recipe.rules()) - 1
+        assert each.source in line
         for value in each.parameters.values():
             for part in value if isinstance(value, tuple) else [value]:
                 assert parameter_text(part) in line

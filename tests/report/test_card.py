@@ -305,14 +305,12 @@ def test_every_recipe_has_a_card(name: str, corpus_in: Callable[[str], Path]) ->
     made = manifest_of(corpus_in("parquet")) | {"recipe": RECIPES[name].to_json()}
     text = render_card(made)
     assert render_card(json.loads(json.dumps(made))) == text
-    lists = [RECIPES[name].find(rule) for rule in ("bad_words", "bad_token")]
-    assert ("Dodge et al. 2021" in text) == any(lists)
-    assert ("with a curly bracket is dropped" in text) == (RECIPES[name].find("curly_bracket") is not None)
+    recipe = RECIPES[name]
+    assert ("Dodge et al. 2021" in text) == any(map(recipe.has, ("bad_words", "bad_token")))
+    assert ("with a curly bracket is dropped" in text) == recipe.has("curly_bracket")
     assert ("CLD3's guess" in text) == name.endswith("mc4")
-    assert ("a text that is at two URLs" in text) == (
-        not any(map(RECIPES[name].find, ("repeated_span", "near_duplicate")))
-    )
-    assert [row[0] for row in tables(text)[0]] == [f"`{step.rule}`" for _, step in RECIPES[name].steps()]
+    assert ("a text that is at two URLs" in text) == (not any(map(recipe.has, ("repeated_span", "near_duplicate"))))
+    assert [row[0] for row in tables(text)[0]] == [f"`{rule.name}`" for _, rule in recipe.rules()]
 
 
 @pytest.mark.parametrize(

@@ -50,10 +50,9 @@ def test_each_counter_of_a_rule_has_a_row(corpus: Path) -> None:
 def test_a_rule_that_dropped_nothing_has_a_row(recipe: str) -> None:
     rules = {row.name for row in funnel_rows(RECIPES[recipe], {"pages.kept": 0, "units.newest": 0}) if row.is_rule}
     counted = {
-        step.rule
-        for _, step in RECIPES[recipe].steps()
-        if step.definition.scope in ("page", "line")
-        or step.rule in ("stale_capture", "near_duplicate", "repeated_span")
+        rule.name
+        for _, rule in RECIPES[recipe].rules()
+        if rule.scope in ("page", "line") or rule.name in ("stale_capture", "near_duplicate", "repeated_span")
     }
     assert rules == counted - {"body_lines"}
 

@@ -16,9 +16,9 @@ from c4pipe.clean import examples
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.corpus.writer import PROBABILITY
+from c4pipe.filters.rules import RULES
 from c4pipe.io.words import JOINERS, SIZE, URL_SIZE, visible
 from c4pipe.recipes.presets import RECIPES
-from c4pipe.recipes.rules import RULES
 from c4pipe.report import html_page
 from c4pipe.report.data import DEDUP_DATA, REPORT_DATA, make_dedup_data, make_report_data
 from c4pipe.report.rendering import Paragraph, _environment
@@ -95,7 +95,7 @@ def test_the_page_has_the_numbers_of_the_manifest(corpus: Path) -> None:
     check_funnel(tables.rows, manifest_of(corpus))
     assert sum(number(cells[1]) for cells in tables.rows["months"][1:]) == manifest_of(corpus)["counts"]["pages.kept"]
     assert {cells[0] for cells in tables.rows["inputs"][1:]} == {"bad_length", "gzip_corrupt", "not_utf8"}
-    assert [cells[0] for cells in tables.rows["recipe"][1:]] == [step.rule for _, step in RECIPES["c4"].steps()]
+    assert [cells[0] for cells in tables.rows["recipe"][1:]] == [rule.name for _, rule in RECIPES["c4"].rules()]
 
 
 def test_what_comes_from_the_web_is_shown_as_text(corpus: Path) -> None:

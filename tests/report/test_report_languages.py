@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from c4pipe.clean.evaluator import RecipeEvaluator
-from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.cli import main
+from c4pipe.filters.lists import Lists
 from c4pipe.recipes.presets import C4
 from c4pipe.report import html_page, profile
 from c4pipe.report.data import DEDUP_DATA, REPORT_DATA
@@ -84,16 +84,16 @@ def test_the_languages_that_were_dropped(recipe: str, tmp_path: Path) -> None:
     assert data_of(folder)["dropped_languages"] == (dropped if recipe == "c4" else {})
 
 
-def test_a_page_that_loses_its_language_with_its_repeats_counts_by_what_is_left(c4_tools: RuleResources) -> None:
+def test_a_page_that_loses_its_language_with_its_repeats_counts_by_what_is_left(sample_lists: Lists) -> None:
     """Such a page was English before; what the report names is the language that the rule saw."""
     german = (
         "Der Bahnhof wurde im letzten Jahr gebaut. Er liegt am Rand der Stadt. Viele Leute fahren von dort zur Arbeit."
     )
-    verdict = RecipeEvaluator(C4, c4_tools).finish("http://a.example/", german, 3)
+    verdict = RecipeEvaluator(C4, sample_lists).finish("http://a.example/", german, 3)
     assert verdict.reason == "language"
     assert verdict.guess is not None
     assert verdict.guess.language == "de"
-    assert RecipeEvaluator(C4, c4_tools).finish("http://a.example/", german, 2).guess is None
+    assert RecipeEvaluator(C4, sample_lists).finish("http://a.example/", german, 2).guess is None
 
 
 def test_tokens_where_they_are_counted(corpus: Path, tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from c4pipe.wet import records
 from c4pipe.wet.records import read_pages
-from c4pipe.wet.writer import gzip_member as member
 from tests.helpers.streams import Trickle
 from tests.helpers.wet import record
 from tests.helpers.wet_reading import FIRST, A, B, C, Outcome, outcome, read, read_damage, same
+from tests.helpers.wet_writer import gzip_member as member
 
 WARC_LIKE = st.sampled_from(
     ["WARC/1.0\r\n", "WARC-Type: conversion\r\n", "Content-Length: 3\r\n", "\r\n", "\r\n\r\n", "\n", A.decode()]

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from c4pipe.wet.crawl_name import FIRST_PIECE, crawl_name
-from c4pipe.wet.writer import gzip_member, page_record, warcinfo_record
+from c4pipe.wet.records import FIRST_PIECE, crawl_name
+from tests.helpers.wet_writer import gzip_member, page_record, warcinfo_record
 
 TIMESTAMP = "2024-02-20T10:12:43Z"
 PAGE = page_record("https://a.example/", TIMESTAMP, b"isPartOf: CC-MAIN-1999-01\n" * 9000, "page")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from c4pipe.wet.writer import gzip_member as member
 from tests.helpers.wet import head
 from tests.helpers.wet_reading import ALL, A
+from tests.helpers.wet_writer import gzip_member as member
 
 BOMB = """
 import io, re, sys, time, zlib

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from c4pipe.wet.html_charset import decode_html
+from c4pipe.wet.html import decode_html
 
 CASES = json.loads(Path(__file__).with_name("html_charsets.json").read_text("utf-8"))
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.wet import html_process, html_text
-from c4pipe.wet.html_process import ExtractedText, TextExtractor
-from c4pipe.wet.html_text import EXTRACTORS, choose_extraction, describe_extraction, find_extraction
+from c4pipe.wet import extraction, html
+from c4pipe.wet.extraction import EXTRACTORS, choose_extraction, describe_extraction, find_extraction
+from c4pipe.wet.html import ExtractedText, TextExtractor
 
 PARAGRAPH = "The history of the town begins in the year 1240, when monks built a mill beside the river. " * 3
 ARTICLE = (
@@ -117,7 +117,7 @@ def test_an_extraction_names_the_versions() -> None:
 
 
 def test_a_missing_library_is_one_sentence(tmp_path: Path) -> None:
-    code = "from c4pipe.wet.html_text import find_extraction; find_extraction('main')"
+    code = "from c4pipe.wet.extraction import find_extraction; find_extraction('main')"
     hidden = "import importlib.metadata as m, sys; real = m.version\n"
     hidden += (
         "def version(name):\n    if name == 'resiliparse': raise m.PackageNotFoundError(name)\n    return real(name)\n"
@@ -129,5 +129,5 @@ def test_a_missing_library_is_one_sentence(tmp_path: Path) -> None:
         "WARC files need resiliparse to extract text by 'main': install it with python -m pip install 'c4pipe[warc]'"
     )
     assert outcome.stderr.splitlines()[-1] == f"c4pipe.errors.UsageError: {expected}"
-    assert html_process.CPU_SECONDS > 5
-    assert html_text.DEFAULT_EXTRACTOR in EXTRACTORS
+    assert html.CPU_SECONDS > 5
+    assert extraction.DEFAULT_EXTRACTOR in EXTRACTORS

@@ -15,13 +15,12 @@ import pytest
 
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_file import WorkWriter, read_header
+from c4pipe.filters.lists import Lists
 from c4pipe.io.atomic import clear_abandoned
 from c4pipe.recipes.presets import UNFILTERED
-from c4pipe.recipes.recipe_lists import Lists
-from c4pipe.wet import quarantine
-from c4pipe.wet.damage import DAMAGE, Damage
+from c4pipe.wet import damage
+from c4pipe.wet.damage import DAMAGE, MOST, Damage, QuarantineWriter, quarantine_file
 from c4pipe.wet.gzip_members import FIRST_BYTES
-from c4pipe.wet.quarantine import MOST, QuarantineWriter, quarantine_file
 from c4pipe.wet.records import read_pages
 from tests.helpers.streams import Failing
 from tests.helpers.web_data import by_data
@@ -195,7 +194,7 @@ def test_the_same_bytes_every_time(cleaner: WetFileCleaner, tmp_path: Path) -> N
 
 
 def test_the_bound_holds_for_a_file(cleaner: WetFileCleaner, work_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quarantine, "MOST", 3)
+    monkeypatch.setattr(damage, "MOST", 3)
     cleaner.clean(io.BytesIO(GOOD + (b"junk\n" + GOOD) * 10), NAME, work_file)
     assert [line["kind"] for line in read(work_file)] == ["junk"] * 3 + ["more"]
     assert read(work_file)[-1] == {"kind": "more", "count": 7}
@@ -228,7 +227,7 @@ import io, os, signal, sys
 from pathlib import Path
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.recipes.presets import UNFILTERED
-from c4pipe.recipes.recipe_lists import Lists
+from c4pipe.filters.lists import Lists
 from c4pipe.clean.work_file import WorkWriter
 
 class Killing(io.BytesIO):

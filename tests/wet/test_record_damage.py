@@ -9,7 +9,6 @@ from c4pipe.wet import records
 from c4pipe.wet.damage import Damage
 from c4pipe.wet.gzip_members import FIRST_BYTES, inflate
 from c4pipe.wet.records import read_pages
-from c4pipe.wet.writer import gzip_member as member
 from tests.helpers.streams import Trickle
 from tests.helpers.wet import head, record
 from tests.helpers.wet_reading import (
@@ -28,6 +27,7 @@ from tests.helpers.wet_reading import (
     read_damage,
     same,
 )
+from tests.helpers.wet_writer import gzip_member as member
 
 
 @pytest.mark.parametrize(

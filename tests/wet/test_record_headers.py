@@ -14,9 +14,9 @@ from c4pipe.wet.damage import HEADER_CAP, RECORD_CAP, Damage
 from c4pipe.wet.gzip_members import is_version
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import _START_LENGTH, read_pages, read_records
-from c4pipe.wet.writer import gzip_member as member
 from tests.helpers.wet import head, record
 from tests.helpers.wet_reading import ALL, FIRST, INFO, SECOND, THIRD, A, B, C, read, read_damage
+from tests.helpers.wet_writer import gzip_member as member
 
 
 def test_a_page_has_what_its_record_says() -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from c4pipe.clean.evaluator import RecipeEvaluator
-from c4pipe.clean.resources import RuleResources
+from c4pipe.clean.evaluate import RecipeEvaluator
+from c4pipe.filters.lists import Lists
 from c4pipe.recipes.presets import C4
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
@@ -43,13 +43,13 @@ def verdict_of(expect: str) -> str | None:
 
 
 @pytest.mark.parametrize("sample", READ, ids=lambda sample: f"{sample.file} {sample.url or 'no URL'}")
-def test_page_by_itself(sample: Any, c4_tools: RuleResources) -> None:
-    verdict, _ = RecipeEvaluator(C4, c4_tools).clean(Page(sample.url, sample.date, sample.text))
+def test_page_by_itself(sample: Any, sample_lists: Lists) -> None:
+    verdict, _ = RecipeEvaluator(C4, sample_lists).clean(Page(sample.url, sample.date, sample.text))
     assert verdict.reason == verdict_of(sample.expect), sample.note
 
 
-def test_pages_as_read_from_the_crawl(c4_tools: RuleResources) -> None:
-    cleaner = RecipeEvaluator(C4, c4_tools)
+def test_pages_as_read_from_the_crawl(sample_lists: Lists) -> None:
+    cleaner = RecipeEvaluator(C4, sample_lists)
     found: list[tuple[str, str, str | None]] = []
     for path in sorted((SAMPLES / "crawl").glob("*.warc.wet.gz")):
         with path.open("rb") as stream:
@@ -61,7 +61,7 @@ def test_pages_as_read_from_the_crawl(c4_tools: RuleResources) -> None:
 
 def test_every_page_rule_has_a_sample() -> None:
     expects = {sample.expect for sample in SAMPLE_PAGES}
-    rules = {step.rule for stage, step in C4.steps() if step.definition.scope == "page"}
+    rules = {rule.name for _, rule in C4.rules() if rule.scope == "page"}
     assert expects == rules | {"stale_capture", "kept", "one_of_pair", "lost"}
 
 

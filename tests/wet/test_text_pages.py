@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from c4pipe.errors import UsageError
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.stored_recipe import check_recipe
-from c4pipe.wet import text_lines, text_pages
+from c4pipe.wet import text_files
 from c4pipe.wet.damage import DAMAGE, Damage
+from c4pipe.wet.extraction import TEXT_ENDINGS, TextLayout
 from c4pipe.wet.page import Page
-from c4pipe.wet.text_layout import TEXT_ENDINGS, TextLayout
 
 CASES = json.loads(Path(__file__).with_name("text_documents.json").read_text("utf-8"))
 ROWS = [f"Document {n}.\n\n  It says: ça va, 日本 😀 {n * n}.  \n" for n in range(500)]
@@ -41,11 +41,11 @@ def shown(items: Iterator[Page | Damage]) -> list[list[Any]]:
 
 
 def read(data: bytes, name: str, layout: TextLayout | None = None) -> list[list[Any]]:
-    return shown(text_pages.read_text_pages(io.BytesIO(data), name, layout or TextLayout()))
+    return shown(text_files.read_text_pages(io.BytesIO(data), name, layout or TextLayout()))
 
 
 def read_parquet(path: Path, layout: TextLayout | None = None) -> list[list[Any]]:
-    return shown(item for item, _ in text_pages.read_parquet_pages(path, path.name, layout or TextLayout()))
+    return shown(item for item, _ in text_files.read_parquet_pages(path, path.name, layout or TextLayout()))
 
 
 def compressed(data: bytes, name: str) -> bytes:
@@ -91,7 +91,7 @@ def test_pieces_of_any_size_give_the_same_lines(monkeypatch: pytest.MonkeyPatch)
     expected = read(json_lines(ROWS), "a.jsonl")
     assert len(expected) == len(ROWS)
     for size in (5, 61, 4096):
-        monkeypatch.setattr(text_lines, "_READ", size)
+        monkeypatch.setattr(text_files, "_READ", size)
         assert read(json_lines(ROWS), "a.jsonl") == expected
 
 
@@ -138,14 +138,14 @@ def test_a_file_that_is_not_compressed_as_its_name_says(name: str, kind: str) ->
 
 def test_bytes_that_are_not_utf_8() -> None:
     row = '{"text": "Ça va."}\n'.encode("latin-1")
-    assert read(row, "a.jsonl") == [["not_utf8", 1, 0], ["file:a.jsonl#1", text_pages.NO_TIMESTAMP, "\ufffda va."]]
+    assert read(row, "a.jsonl") == [["not_utf8", 1, 0], ["file:a.jsonl#1", text_files.NO_TIMESTAMP, "\ufffda va."]]
     found = read("Ça va.".encode("latin-1"), "a.txt")
-    assert found == [["not_utf8", 0, 0], ["file:a.txt", text_pages.NO_TIMESTAMP, "\ufffda va."]]
+    assert found == [["not_utf8", 0, 0], ["file:a.txt", text_files.NO_TIMESTAMP, "\ufffda va."]]
 
 
 def test_a_document_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_pages, "RECORD_CAP", 100)
-    monkeypatch.setattr(text_lines, "LINE_CAP", 600)
+    monkeypatch.setattr(text_files, "RECORD_CAP", 100)
+    monkeypatch.setattr(text_files, "LINE_CAP", 600)
     large = [["record_too_large", 1, 101]]
     assert read(json_lines(["x" * 101]), "a.jsonl") == large
     assert read(b"x" * 101, "a.txt") == [["record_too_large", 0, 101]]

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c4pipe.wet.damage import DAMAGE, RECORD_CAP, Damage
-from c4pipe.wet.html_process import TextExtractor
-from c4pipe.wet.html_text import find_extraction
+from c4pipe.wet.extraction import find_extraction
+from c4pipe.wet.html import TextExtractor
 from c4pipe.wet.page import Page
-from c4pipe.wet.warc_pages import SKIPPED, SkippedRecord, read_warc_pages
+from c4pipe.wet.warc import SKIPPED, SkippedRecord, read_warc_pages
 from tests.helpers.warc import DATE, HTML_HEAD, crawled, record, response, warc_bytes
 
 URL = "https://example.com/a?b=c"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from c4pipe.wet.gzip_members import inflate
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
-from c4pipe.wet.writer import GZIP_HEADER, gzip_member, page_record, warcinfo_record, wet_members, write_wet
+from tests.helpers.wet_writer import GZIP_HEADER, gzip_member, page_record, warcinfo_record, wet_members, write_wet
 
 WORD = st.text("abcé%/", max_size=20)
 PAGES = st.lists(

@@ -1,0 +1,431 @@
+"""The evaluation of a recipe on one page: a loop over its operations, with one observer.
+
+Neighbouring rules that the C extension knows are one call (`NativeRun`). An observer sees each operation by itself:
+`explain` traces a page with it, and annotated files get all decisions.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from operator import ne
+from typing import Any, Literal, Protocol
+
+from c4pipe.clean.verdicts import FinalVerdict, Verdict
+from c4pipe.errors import C4pipeError
+from c4pipe.filters import body_lines
+from c4pipe.filters.body_lines import BodyLines
+from c4pipe.filters.checked_page import CheckedPage
+from c4pipe.filters.language import Language
+from c4pipe.filters.lists import Lists
+from c4pipe.filters.native_lines import (
+    COUNT,
+    IS_EMPTY,
+    MOST_STEPS,
+    RESPLIT,
+    TRIM_START,
+    NativeStep,
+    cuts_in_c,
+    lines_in_c,
+    native_program,
+)
+from c4pipe.filters.phrases import contains
+from c4pipe.filters.rule import CorpusRule, LineRule, PageRule, Rule
+from c4pipe.filters.rule_tools import BEFORE_LINE_RULES, RuleTools
+from c4pipe.filters.sentence_rules import FewSentences, FewSentencesLeft
+from c4pipe.filters.whole_page import Empty
+from c4pipe.recipes.own_rules import is_own
+from c4pipe.recipes.recipe import STAGES, Recipe
+from c4pipe.wet.page import Page
+
+NOTHING_LEFT = "no text is left"
+"""What is said of a page that has no line left, before the rules of a stage."""
+
+
+class LineCounts:
+    """Counts of the lines of one page.
+
+    Attributes:
+        read: the number of lines that came to the line rules; None before that.
+        changed: the number of lines that each line rule dropped or changed, by rule.
+    """
+
+    __slots__ = ("changed", "read")
+
+    def __init__(self) -> None:
+        self.read: int | None = None
+        self.changed: dict[str, int] = {}
+
+
+Kind = Literal["page rule", "line rule", "corpus rule", "second cut", "trim", "no lines", "count"]
+
+
+class Operation:
+    """One operation on a page: a rule of the recipe, or what is done to the lines between two stages.
+
+    Attributes:
+        kind: which of these: a rule by its scope; the second cut of the lines, the count of lines, the trim of the
+            text's start, and the check that there are lines.
+        rule: the rule that drops the page, if the operation does; None where it never does and is no rule.
+        stage: the stage of the recipe.
+        native: the step that does the same in C; None where only Python does it.
+    """
+
+    def __init__(self, kind: Kind, rule: Rule | None, stage: str, native: NativeStep | None = None) -> None:
+        self.kind: Kind = kind
+        self.rule = rule
+        self.stage = stage
+        self.native = native
+
+    @property
+    def name(self) -> str:
+        """The name of the rule; "" where there is none."""
+        return self.rule.name if self.rule else ""
+
+    def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
+        """Applies the operation to a page, whose lines it may change.
+
+        Returns the value that decides, where a page rule has one, and whether the page is dropped.
+        """
+        return None, False
+
+    def find_drop(self, page: CheckedPage, counts: LineCounts) -> "Operation | None":
+        """Applies the operation, and returns it if it drops the page, else None."""
+        return self if self.judge(page, counts)[1] else None
+
+
+class _ApplyPageRule(Operation):
+    def __init__(self, rule: PageRule, stage: str, native: NativeStep | None) -> None:
+        super().__init__("page rule", rule, stage, native)
+        self._value, self._drops = rule.value, rule.drops
+
+    def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
+        value = self._value(page)
+        return value, self._drops(value)
+
+    def find_drop(self, page: CheckedPage, counts: LineCounts) -> Operation | None:
+        return self if self._drops(self._value(page)) else None
+
+
+class _ApplyLineRule(Operation):
+    def __init__(self, rule: LineRule, stage: str, native: NativeStep | None, untrimmed: bool) -> None:
+        super().__init__("line rule", rule, stage, native)
+        self._edit: Callable[[list[str]], list[str]] = rule.edit
+        if untrimmed and not rule.edits:
+            self._edit = partial(_judge_trimmed, rule.edit)
+        self._edits, self._phrases, self._name = rule.edits, rule.phrases_needed, rule.name
+
+    def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
+        if self._phrases and not contains(page.text_lower, self._phrases):  # true of most pages: no look at each line
+            counts.changed[self._name] = 0
+            return None, False
+        before = page.lines
+        after = self._edit(before)
+        changed = sum(map(ne, before, after)) if self._edits else len(before) - len(after)
+        counts.changed[self._name] = changed
+        if changed:
+            page.lines = after
+        return None, False
+
+
+def _judge_trimmed(edit: Callable[[list[str]], list[str]], lines: list[str]) -> list[str]:
+    """Returns the untrimmed lines that a line rule keeps if it sees them trimmed. Equal lines have one fate."""
+    trimmed = [line.strip() for line in lines]
+    kept = set(edit(trimmed))
+    return [line for line, judged in zip(lines, trimmed, strict=True) if judged in kept]
+
+
+class _OwnRule(Operation):
+    """Applies a rule of the user's own: an exception in it names the rule and the page."""
+
+    def __init__(self, inner: Operation) -> None:
+        super().__init__(inner.kind, inner.rule, inner.stage)
+        self._inner = inner
+
+    def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
+        try:
+            value, dropped = self._inner.judge(page, counts)
+        except C4pipeError:
+            raise
+        except Exception as error:  # whatever the user's code raises
+            raise own_rule_failed(self.name, page.page.url, error) from error
+        return value, bool(dropped)
+
+
+def own_rule_failed(rule: str, url: str, error: Exception) -> C4pipeError:
+    """Returns the error for an exception in a rule of the user's own."""
+    return C4pipeError(f"the rule {rule} fails at the page {url or 'without a URL'}: {type(error).__name__}: {error}")
+
+
+class _CutAgain(Operation):
+    def __init__(self, stage: str, separators: str, native: NativeStep | None) -> None:
+        super().__init__("second cut", None, stage, native)
+        self._separators = separators
+
+    def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
+        page.lines = body_lines.resplit(page.lines, self._separators)
+        return None, False
+
+
+class _CountLines(Operation):
+    """Counts the lines that come to the line rules. From here on, rules look at the kept lines."""
+
+    def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
+        counts.read = page.line_count + sum(counts.changed.values())
+        page.as_crawled = False
+        return None, False
+
+
+class _TrimStart(Operation):
+    """Trims the start of the text: a line rule may leave white space there."""
+
+    def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
+        if page.line_count and page.text[:1].isspace():
+            page.lines = [page.lines[0].lstrip(), *page.lines[1:]]
+        return None, False
+
+
+class _Trim(Operation):
+    """Trims the text at both ends. A line that a line rule left blank there does not count as a line."""
+
+    def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
+        text, before = page.text.strip(), page.line_count
+        if text != page.text:
+            page.lines = text.split("\n") if text else []
+            if counts.read is not None:
+                counts.read -= before - page.line_count
+        return None, False
+
+
+class _NeedLines(Operation):
+    """Drops a page without a line, before the rules of a stage: such a page has no language."""
+
+    def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
+        return None, not page.line_count
+
+
+class NativeRun:
+    """Operations that follow each other, and that the C extension applies to a page in one call."""
+
+    def __init__(self, operations: Sequence[Operation]) -> None:
+        """Takes the operations, each of which has a native step, in their order."""
+        self._operations = tuple(operations)
+        self._program = native_program([each.native for each in operations if each.native])
+        self._line_rules = [each.name for each in operations if each.kind == "line rule"]
+
+    def find_drop(self, page: CheckedPage, counts: LineCounts) -> Operation | None:
+        """Applies the operations to a page up to the first that drops it, and returns that one, or None."""
+        if page.lines_in_c is None:
+            return next((each for each in self._operations if each.find_drop(page, counts)), None)
+        place, read, changes, has_changed = self._program(page.lines_in_c)
+        if read >= 0:
+            counts.read = read + sum(counts.changed.values())
+            page.as_crawled = False
+        counts.changed.update(zip(self._line_rules, changes, strict=False))  # fewer where the page is dropped
+        if has_changed:
+            page.forget()
+        return self._operations[place] if place >= 0 else None
+
+
+class _InC(Operation):
+    """One operation on lines in C, by itself: for an observer."""
+
+    def __init__(self, inner: Operation) -> None:
+        super().__init__(inner.kind, inner.rule, inner.stage, inner.native)
+        self._inner, self._run = inner, NativeRun([inner])
+
+    def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
+        if self.kind == "page rule" or page.lines_in_c is None:
+            return self._inner.judge(page, counts)
+        return None, self._run.find_drop(page, counts) is not None
+
+
+class Observer(Protocol):
+    """Sees what operations decide about a page."""
+
+    def saw(self, operation: Operation, value: Any, dropped: bool, counts: LineCounts) -> bool:
+        """Is told what an operation has just decided, by which value, and the counts so far.
+
+        Returns whether the page is evaluated further if it was dropped, by this operation or an earlier one.
+        """
+
+
+def evaluate(
+    operations: Iterable[Operation | NativeRun], page: CheckedPage, observer: Observer | None = None
+) -> Verdict:
+    """Applies operations to a page, up to the first that drops it, and returns the verdict.
+
+    With an observer, the operations behind the first drop are applied, too, as long as the observer asks for them.
+    """
+    counts, verdict = LineCounts(), None
+    for operation in operations:
+        if observer is None:
+            drop = operation.find_drop(page, counts)
+            if drop:
+                return verdict_of(drop, counts)
+            continue
+        assert isinstance(operation, Operation)
+        value, dropped = operation.judge(page, counts)
+        goes_on = observer.saw(operation, value, dropped, counts)
+        if dropped and verdict is None:
+            verdict = verdict_of(operation, counts)
+            verdict.lines = dict(verdict.lines)  # without the lines of the rules behind it
+        if verdict and not goes_on:
+            break
+    return verdict or verdict_of(None, counts)
+
+
+def verdict_of(drop: Operation | None, counts: LineCounts) -> Verdict:
+    """Returns the verdict on a page that an operation drops, or that no operation drops."""
+    name, stage = (drop.name, drop.stage) if drop else (None, None)
+    if counts.read is None and stage != "final":
+        return Verdict(name, stage)
+    if stage == "final":
+        return Verdict(None, stage, counts.read, counts.changed, final=name)
+    return Verdict(name, stage, counts.read, counts.changed)
+
+
+def operations_of(recipe: Recipe) -> tuple[Operation, ...]:
+    """Returns the operations of a recipe in the order of evaluation.
+
+    Corpus rules are among them, though they never drop a page by itself: for those who watch.
+    """
+    return tuple(operation for stage in STAGES for operation in _operations(recipe, stage))
+
+
+def _operations(recipe: Recipe, stage: str) -> Iterator[Operation]:
+    separators = recipe.need(BodyLines).line_separators
+    compiled = cuts_in_c(separators)
+    if body_lines.RESPLIT_STAGES.get(separators) == stage:
+        yield _CutAgain(stage, separators, RESPLIT if compiled else None)
+    if stage == "lines":
+        yield _CountLines("count", None, stage, COUNT if compiled else None)
+    elif stage == "cleaned":
+        if separators != body_lines.AS_CRAWLED:
+            trim = _Trim if separators == body_lines.CRAWLED_TWICE else _TrimStart
+            yield trim("trim", None, stage, TRIM_START if compiled else None)
+        yield _need_lines(recipe.find(FewSentences) or Empty(), stage, compiled)
+    elif stage == "final":
+        left = next((each for each in recipe.final if isinstance(each, (FewSentencesLeft, Empty))), Empty())
+        yield _need_lines(left, stage, compiled)
+    for rule in getattr(recipe, stage):
+        if not isinstance(rule, BodyLines):  # that one cuts the body before all others
+            operation = _rule_operation(rule, stage, separators, compiled)
+            yield _OwnRule(operation) if is_own(type(rule)) else operation
+
+
+def _need_lines(rule: Rule, stage: str, compiled: bool) -> Operation:
+    return _NeedLines("no lines", rule, stage, IS_EMPTY if compiled else None)
+
+
+def _rule_operation(rule: Rule, stage: str, separators: str, compiled: bool) -> Operation:
+    if isinstance(rule, PageRule):
+        return _ApplyPageRule(rule, stage, rule.native(stage in BEFORE_LINE_RULES) if compiled else None)
+    if isinstance(rule, LineRule):
+        untrimmed = separators == body_lines.AS_CRAWLED
+        return _ApplyLineRule(rule, stage, rule.native() if compiled else None, untrimmed)
+    assert isinstance(rule, CorpusRule)
+    return Operation("corpus rule", rule, stage)
+
+
+def native_runs(operations: Iterable[Operation]) -> tuple[Operation | NativeRun, ...]:
+    """Returns the same operations with neighbours together that can be applied in one call."""
+    made: list[Operation | NativeRun] = []
+    for in_c, group in groupby(operations, lambda each: each.native is not None):
+        same = list(group)
+        if not in_c or (len(same) == 1 and same[0].native in (COUNT, IS_EMPTY)):  # Python needs but their number
+            made += same
+        else:
+            made += [NativeRun(same[start : start + MOST_STEPS]) for start in range(0, len(same), MOST_STEPS)]
+    return tuple(made)
+
+
+class RecipeEvaluator:
+    """Applies a recipe to pages, one by one.
+
+    Job 1 uses `clean`. Job 2 uses `finish` for pages that it removes text from. `explain_drop` puts the reason of a
+    verdict into words.
+
+    Attributes:
+        recipe: the recipe.
+        tools: what its rules need beside the page.
+        operations: what is done to a page, one after the other; corpus rules are among them.
+        line_counters: the counter of each line rule, by its name.
+        observed: the same without corpus rules, for an observer: each in C where C knows it.
+    """
+
+    def __init__(self, recipe: Recipe, lists: Lists) -> None:
+        """Composes the operations of the recipe, with the lists of the same recipe."""
+        self.recipe = recipe
+        self.tools = RuleTools(list(recipe.rules()), lists)
+        self.operations = operations_of(recipe)
+        self.line_counters = {
+            rule.name: f"lines.{'edited' if rule.edits else 'dropped'}.{rule.name}"
+            for _, rule in recipe.rules()
+            if isinstance(rule, LineRule)
+        }
+        self._line_separators = recipe.need(BodyLines).line_separators
+        applied = [each for each in self.operations if each.kind != "corpus rule"]
+        self._runs = native_runs(applied)
+        self.observed = tuple(_InC(each) if each.native not in (None, COUNT, IS_EMPTY) else each for each in applied)
+        self._final = tuple(each for each in applied if each.stage == "final")
+        self._final_has_language = any(isinstance(each.rule, Language) for each in self._final)
+
+    def clean(self, page: Page) -> tuple[Verdict, CheckedPage]:
+        """Returns the verdict on a page as crawled, and the page with the lines that the rules kept."""
+        checked = self.page(page)
+        return evaluate(self._runs, checked), checked
+
+    def finish(self, url: str, text: str, units_left: int, without_listed_word: str | None = None) -> FinalVerdict:
+        """Returns what the stage `final` decides about a page that job 2 removed text from.
+
+        Args:
+            url: as crawled.
+            text: the text that is left.
+            units_left: its number of sentences, or of lines where repeated spans are lines.
+            without_listed_word: a language for which the text has no listed word; None if nothing is known.
+        """
+        page = self.page_left(url, text, units_left, without_listed_word)
+        return self.final_verdict(evaluate(self._final, page), page)
+
+    def page(self, page: Page) -> CheckedPage:
+        """Returns a page as it is cut into lines."""
+        lines = lines_in_c(page, self._line_separators)
+        return CheckedPage(page, self.tools, body_lines.cut(page, self._line_separators) if lines is None else lines)
+
+    def page_left(self, url: str, text: str, units_left: int, without_listed_word: str | None = None) -> CheckedPage:
+        """Returns a page that job 2 removed text from. The arguments are those of `finish`."""
+        lines = text.split("\n") if text else []
+        page = CheckedPage(Page(url, "", ""), self.tools, lines, units_left, without_listed_word)
+        page.as_crawled = False
+        return page
+
+    def final_verdict(self, verdict: Verdict, page: CheckedPage) -> FinalVerdict:
+        """Returns a verdict of the stage `final`, with the guessed language where no other rule drops the page."""
+        is_guessed = self._final_has_language and verdict.final in (None, Language.name)
+        return FinalVerdict(verdict.final, page.guess if is_guessed else None)
+
+    def explain_drop(self, verdict: Verdict, page: CheckedPage) -> tuple[str, str]:
+        """Returns the value for which job 1 drops a page, in words, and the text that the rule looked at.
+
+        Args:
+            verdict: what `clean` returned, with a reason.
+            page: what it returned with that.
+        """
+        if verdict.lines_read is not None and not page.line_count:
+            return NOTHING_LEFT, page.body
+        rule = next(each for each in getattr(self.recipe, str(verdict.stage)) if each.name == verdict.reason)
+        page.as_crawled = verdict.stage in BEFORE_LINE_RULES
+        said = value_in_words(rule, rule.value(page), True, page)
+        return said, page.body if page.as_crawled and rule.searches else page.text
+
+
+def value_in_words(rule: PageRule, value: Any, dropped: bool, page: CheckedPage) -> str:
+    """Returns the value by which a page rule decides, in words."""
+    try:
+        return str(rule.says(value, dropped, page))
+    except C4pipeError:
+        raise
+    except Exception as error:
+        if is_own(type(rule)):  # whatever the user's code raises
+            raise own_rule_failed(rule.name, page.page.url, error) from error
+        raise

@@ -1,0 +1,99 @@
+"""The rules that need all pages together. Job 2 applies them; `dedup` has the shuffles, here are their parameters."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from c4pipe.filters.rule import CorpusRule, Others, Positive, Share
+from c4pipe.filters.sources import PAPER, TFDS
+from c4pipe.filters.urls import is_validation
+
+MOST_MINIMA = 1024
+"""Bands times rows of the rule on near-duplicates: each page's signature has as many numbers."""
+
+
+@dataclass(frozen=True)
+class NormalisedUrl(CorpusRule):
+    """Says which URLs are the same. Each recipe has it. See `urls.normalise_url`."""
+
+    name = "normalised_url"
+    does = "compares URLs without scheme (removed at: {scheme}), www., tracking query and trailing slash"
+    source = TFDS
+    scheme: Literal["start", "anywhere"] = "start"
+
+    def says(self, normalised_url: str) -> str:
+        """Returns the normalised URL."""
+        return normalised_url
+
+
+@dataclass(frozen=True)
+class StaleCapture(CorpusRule):
+    """Keeps the newest page of each URL. See `duplicates.find_stale_captures`."""
+
+    name = "stale_capture"
+    does = "keeps the newest page of each URL; of equally new ones, the smallest hash of the text"
+    source = TFDS
+    drops_pages = True
+
+
+@dataclass(frozen=True)
+class NearDuplicate(CorpusRule):
+    """Keeps one of the pages that are nearly the same. See `minhash` and `dedup`."""
+
+    name = "near_duplicate"
+    does = (
+        "keeps one page, the longest, of pages of one {within} that are nearly the same: "
+        "MinHash of {ngram} words in a row, {bands} bands of {rows}, a similarity of at least {min_similarity}"
+    )
+    source = "FineWeb (Penedo et al. 2024), 3.4; signatures as in datatrove 0.10.1, minhash.py"
+    stage = "corpus"
+    drops_pages = True
+    ngram: Positive = 5
+    bands: Positive = 14
+    rows: Positive = 8
+    min_similarity: Share = 0.75
+    within: Literal["corpus", "crawl"] = "corpus"
+
+    def contradiction(self, others: Others, stage: str) -> str | None:
+        """Returns why a signature can't be as long."""
+        if self.bands * self.rows <= MOST_MINIMA:
+            return None
+        return (
+            f"near_duplicate has {self.bands:,} bands of {self.rows:,} rows: "
+            f"give at most {MOST_MINIMA:,} together (bands times rows)"
+        )
+
+
+@dataclass(frozen=True)
+class RepeatedSpan(CorpusRule):
+    """Keeps one of each span of consecutive sentences or lines. See `spans` and `dedup`."""
+
+    name = "repeated_span"
+    does = (
+        "keeps one of each span of {size} consecutive {unit}s (any case; white space {whitespace}), by the smallest "
+        "{keep_smallest}; the others lose these {unit}s (copies that stay: {keep})"
+    )
+    source = PAPER + "; lines: " + TFDS
+    unit: Literal["sentence", "line"] = "sentence"
+    size: Positive = 3
+    whitespace: Literal["collapsed", "stripped"] = "collapsed"
+    keep_smallest: Literal["url hash", "url md5"] = "url hash"
+    keep: Literal["one", "first"] = "one"
+
+
+@dataclass(frozen=True)
+class Validation(CorpusRule):
+    """Sets pages aside for validation, by the MD5 of their URL."""
+
+    name = "validation"
+    does = "sets a page aside for validation if the MD5 of its URL modulo {one_in} is 0"
+    source = TFDS
+    one_in: Positive = 1000
+
+    def says(self, normalised_url: str) -> str:
+        """Returns the split of a page."""
+        return split_of(is_validation(normalised_url, self.one_in))
+
+
+def split_of(validation: bool) -> str:
+    """Returns in words which split a page belongs to."""
+    return "it belongs to validation" if validation else "it belongs to train"

@@ -1,0 +1,229 @@
+"""Listed words and phrases: the rules `bad_words` (whole words) and `bad_token` (between white space)."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Literal
+
+from c4pipe.filters import pinned_lists
+from c4pipe.filters.checked_page import CheckedPage
+from c4pipe.filters.language import Language, two_letter_code
+from c4pipe.filters.lists import ListFolder
+from c4pipe.filters.rule import Others, PageRule, Share, Texts, parameter_text
+from c4pipe.filters.sources import DOLMA, PAPER, TFDS
+from c4pipe.filters.urls import url_md5
+from c4pipe.native import text_kernel
+
+_WORD = re.compile(r"\w+", re.ASCII)
+_LONGEST = 64  # letters of a word that the C extension looks for
+_UNSPACED = ("ja", "th", "zh")
+"""Languages that do not separate words: a listed word counts anywhere in the text (TensorFlow Datasets, c4)."""
+
+
+@dataclass(frozen=True)
+class BadWords(PageRule):
+    """Drops a page that has a listed word or phrase of its language, as whole words, in any case (T5 paper, 2.2).
+
+    Where only a fraction of such pages is dropped, the MD5 of the normalised URL decides which: the same pages in each
+    run. The words are those of LDNOOBW, by language; `exempt` entries, such as `ja:sm`, are left out.
+    """
+
+    name = "bad_words"
+    does = (
+        "drops a page that has a listed word or phrase, as whole words, in any case, in its {searched_text} text "
+        "(combining marks belong to their word: {marks_in_words}; "
+        "share of these pages that is dropped: {drop_fraction}; entries keep their capitals: {keep_case}; "
+        "regional lists: {regional_lists}; exempt entries: {exempt})"
+    )
+    source = PAPER + "; list: LDNOOBW at the commit that " + TFDS + " pins"
+    needs = ("bad_words",)
+    searched_text: Literal["crawled", "cleaned"] = "crawled"
+    marks_in_words: bool = True
+    drop_fraction: Share = 1.0
+    keep_case: bool = False
+    regional_lists: bool = False
+    exempt: Texts = ()
+
+    def value(self, page: CheckedPage) -> str | None:
+        """Returns a listed word of the page's language for which the page is dropped, or None."""
+        language = list_language(page.language)
+        if page.without_listed_word is not None and list_language(page.without_listed_word) == language:
+            return None
+        searched = page.body_lower if self.searched_text == "crawled" else page.text_lower
+        word = page.tools.once((self, language), lambda: self._finder(page, language)).find(searched)
+        if word is not None and self.drop_fraction < 1:
+            numerator, denominator = self.drop_fraction.as_integer_ratio()
+            return None if url_md5(page.normalised_url) % denominator >= numerator else word
+        return word
+
+    def drops(self, value: str | None) -> bool:
+        """Tells whether there is such a word."""
+        return value is not None
+
+    def says(self, value: str | None, dropped: bool, page: CheckedPage) -> str:
+        """Returns the word."""
+        if value is not None:
+            return f"it has {parameter_text([value])}"
+        some = "" if self.drop_fraction == 1 else ", or is in the fraction of such pages that is kept"
+        return f"it has no listed word{some}"
+
+    def contradiction(self, others: Others, stage: str) -> str | None:
+        """Returns why the recipe needs the language, and after dedup the cleaned text."""
+        if not others.find(Language):
+            return "bad_words needs the page's language: keep the rule language, or switch off both"
+        if stage == "final" and self.searched_text == "crawled":
+            return (
+                "bad_words runs after dedup, where only the cleaned text is known: it needs searched_text = 'cleaned'"
+            )
+        return None
+
+    def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
+        """Returns the words of each language, by the first part of its code."""
+        exempt = {entry.partition(":")[::2] for entry in self.exempt}
+        bad_words = {}
+        for language, names in self._list_names(lists.languages).items():
+            words = {
+                word
+                for name in names
+                for word in pinned_lists.load_bad_words(lists.path, name, lower=not self.keep_case)
+            }
+            bad_words[language] = tuple(sorted(word for word in words if (language, word) not in exempt))
+        return {"bad_words": bad_words}
+
+    def pinned_lists(self, languages: Sequence[str]) -> Iterable[str]:
+        """Returns the paths of the lists of some languages."""
+        names = chain.from_iterable(self._list_names(languages).values())
+        return filter(None, map(pinned_lists.bad_words_file, names))
+
+    def _list_names(self, languages: Sequence[str]) -> dict[str, list[str]]:
+        """Returns the names of lists by language; of a language that has none, its own name."""
+        codes = sorted({list_language(each) for each in languages})
+        return {each: pinned_lists.regional(each) if self.regional_lists else [each] for each in codes}
+
+    def _finder(self, page: CheckedPage, language: str) -> "WholeWords":
+        return WholeWords(page.tools.lists.bad_words.get(language, ()), language, self.marks_in_words)
+
+
+def list_language(language: str) -> str:
+    """Returns the language whose list pages of a language are searched for: the lists know zh, not zh-cn."""
+    return two_letter_code(language).partition("-")[0]
+
+
+@dataclass(frozen=True)
+class BadToken(PageRule):
+    """Drops a page that has a listed word between white space, or a listed phrase anywhere, as Dolma does."""
+
+    name = "bad_token"
+    does = "drops a page that has a listed word between white space, or a listed phrase anywhere, in any case"
+    source = DOLMA + "; list: English LDNOOBW at the commit that Dolma has"
+    needs = ("bad_tokens",)
+    searches = True
+
+    def value(self, page: CheckedPage) -> str | None:
+        """Returns a listed word or phrase, or None. Before the line rules, the page as crawled is searched."""
+        return page.tools.once(BadToken, lambda: Tokens(page.tools.lists.bad_tokens)).find(page.searched_lower)
+
+    def drops(self, value: str | None) -> bool:
+        """Tells whether there is one."""
+        return value is not None
+
+    def says(self, value: str | None, dropped: bool, page: CheckedPage) -> str:
+        """Returns the word or phrase."""
+        return "it has no listed word" if value is None else f"it has {parameter_text([value])}"
+
+    def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
+        """Returns the English list of Dolma."""
+        return {"bad_tokens": pinned_lists.load_bad_words(lists.path, pinned_lists.DOLMA_ENGLISH)}
+
+    def pinned_lists(self, languages: Sequence[str]) -> Iterable[str]:
+        """Returns the path of that list."""
+        return filter(None, [pinned_lists.bad_words_file(pinned_lists.DOLMA_ENGLISH)])
+
+
+class WholeWords:
+    r"""The listed words of one language.
+
+    An entry can only occur in a text that has all words of the entry, so these words are looked up.
+    Both entry and text are cut into words at every byte of UTF-8 that is no ASCII letter, digit or underscore. Some
+    of these words are only parts of words (between other letters), but the cuts are the same in both. An entry whose
+    words occur is then searched in the text: it must stand between non-word characters (`\W`) or the text's
+    ends. With `marks`, a combining mark, such as an accent as a character of its own, belongs to its word, though it is
+    `\W` to Python. The answer is the same as that of one regular expression of all entries, many times faster.
+    """
+
+    def __init__(self, words: Iterable[str], language: str, marks: bool = False) -> None:
+        self._in_word = _in_word_or_mark if marks else _in_word
+        self._by_word: dict[str, list[tuple[frozenset[str], str]]] = {}  # all words of an entry, by its longest one
+        self._anywhere: list[str] = []  # entries that are searched in every text
+        self._flanked = language.partition("-")[0] not in _UNSPACED
+        for word in sorted(set(words)):
+            parts = _WORD.findall(word)
+            if self._flanked and parts:
+                self._by_word.setdefault(max(parts, key=len), []).append((frozenset(parts), word))
+            else:
+                self._anywhere.append(word)
+        entries = chain.from_iterable(self._by_word.values())
+        self._words_in = _finder(tuple(sorted(frozenset().union(*(parts for parts, _ in entries)))))
+
+    def find(self, lower: str) -> str | None:
+        """Returns a listed word or phrase of the lower-case text, the first in alphabetical order, or None."""
+        candidates = list(self._anywhere)
+        if self._by_word:
+            found = self._words_in(lower)
+            for word in found & self._by_word.keys():
+                candidates += [entry for parts, entry in self._by_word[word] if parts <= found]
+        return min((word for word in candidates if _has(lower, word, self._flanked, self._in_word)), default=None)
+
+
+class Tokens:
+    """Listed words and phrases, found as Dolma finds them: a word between white space, a phrase anywhere.
+
+    So a word before a comma does not count, and a phrase counts inside of longer words.
+    """
+
+    def __init__(self, entries: Iterable[str]) -> None:
+        """Takes the entries, in lower case. One with a blank is a phrase."""
+        self._words = frozenset(entry for entry in entries if " " not in entry)
+        self._phrases = sorted(entry for entry in entries if " " in entry)
+
+    def find(self, lower: str) -> str | None:
+        """Returns a listed word of the lower-case text, else a listed phrase, the first by alphabet, or None."""
+        words = self._words.intersection(lower.split())
+        return min(words) if words else next((phrase for phrase in self._phrases if phrase in lower), None)
+
+
+def _finder(words: tuple[str, ...]) -> Callable[[str], set[str]]:
+    """Returns the function from a text to those of its words that are among `words`."""
+    encoded = frozenset(word.encode() for word in words)
+
+    def words_in(text: str) -> set[str]:
+        common = encoded.intersection(text.encode("utf-8", "replace").translate(_BLANKS).split())
+        return {word.decode() for word in common}
+
+    if text_kernel is None or max(map(len, words), default=0) > _LONGEST:
+        return words_in
+    compiled: Callable[[str], set[str]] = text_kernel.Words(words).words_in
+    return compiled
+
+
+_BLANKS = bytes(code if code < 128 and _WORD.match(chr(code)) else 32 for code in range(256))
+"""A translation of bytes: a byte of an ASCII word stays, any other becomes a blank."""
+
+
+def _has(lower: str, word: str, flanked: bool, in_word: Callable[[str], bool]) -> bool:
+    """Tells whether the text has the word; with `flanked`, only between characters that are not `in_word`."""
+    at = lower.find(word)
+    while flanked and at >= 0 and (in_word(lower[at - 1 : at]) or in_word(lower[at + len(word) : at + len(word) + 1])):
+        at = lower.find(word, at + 1)
+    return at >= 0
+
+
+def _in_word(character: str) -> bool:
+    r"""Tells whether a character is `\w`; "" is not."""
+    return character.isalnum() or character == "_"
+
+
+def _in_word_or_mark(character: str) -> bool:
+    return _in_word(character) or (character > "\x7f" and unicodedata.category(character).startswith("M"))

@@ -1,0 +1,273 @@
+"""The lists and the model that a recipe filters with: from the user's files to the work folder, from there to job 2.
+
+`clean` writes the lists that it used to its work folder, named by their digests. The recipe's fingerprint covers the
+digests. So job 2 needs no other files, and can't be given other lists.
+"""
+
+import hashlib
+import io
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.filters.hashed_lists import U64, lines_of, no_keys, sorted_keys
+from c4pipe.filters.language_model import LanguageModel
+from c4pipe.filters.urls import normalise_url, url_key
+from c4pipe.io.atomic import AtomicFile, make_folder
+from c4pipe.io.paths import StoragePath
+from c4pipe.io.words import error_reason
+
+if TYPE_CHECKING:
+    from c4pipe.filters.rule import Rule
+
+LISTS_FOLDER = "lists"
+"""The folder, inside a work folder, of the lists that were used."""
+
+BLOCKED_FOLDER = "blocked"
+"""The folder, in a lists folder, of the user's lists of blocked URLs and opt-outs."""
+
+_ENDS = ("", ".txt", ".gz", ".txt.gz")
+_HASHED = ("links", "blocked_domains", "blocked_urls", "opt_outs", "robots")  # stored as numbers, not as JSON
+_ENDINGS = {**dict.fromkeys(_HASHED, "npy"), "language_model": "bin"}
+
+
+@dataclass(frozen=True)
+class Lists:
+    """The lists of one recipe. A list that no rule of the recipe uses is empty.
+
+    Attributes:
+        bad_words: the listed words of each language, by the first part of its code.
+        bad_tokens: the listed words and phrases of the rule `bad_token`.
+        domains: the allowed subdomains of each listed domain; empty if all are allowed.
+        links: the keys of the listed URLs, sorted. Eight bytes each: 20 million links take 160 MB.
+        blocked_domains, blocked_urls: the keys of the blocked domains and host names, and of the blocked URLs, sorted.
+        public_suffixes: the rules of the list of public suffixes.
+        url_words: the words of the rules about words in URLs, by the name of the list.
+        opt_outs: the keys of the entries of the list of opt-outs, sorted.
+        robots: the rules of robots.txt files (see `robots_list`).
+        evaluation_examples: the words of the examples of `evaluation_overlap`.
+        language_model: the fastText model that detects the language, or None.
+    """
+
+    bad_words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    bad_tokens: Sequence[str] = ()
+    domains: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    links: U64 = field(default_factory=no_keys)
+    blocked_domains: U64 = field(default_factory=no_keys)
+    blocked_urls: U64 = field(default_factory=no_keys)
+    public_suffixes: Sequence[str] = ()
+    url_words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    opt_outs: U64 = field(default_factory=no_keys)
+    robots: U64 = field(default_factory=no_keys)
+    evaluation_examples: Sequence[str] = ()
+    language_model: LanguageModel | None = None
+
+    @cached_property
+    def digests(self) -> dict[str, str]:
+        """The SHA-256 of each list that is not empty, by name."""
+        values: dict[str, bytes] = {
+            "bad_words": _json(self.bad_words) if any(self.bad_words.values()) else b"",
+            "bad_tokens": _json(self.bad_tokens) if self.bad_tokens else b"",
+            "domains": _json(self.domains) if self.domains else b"",
+            "public_suffixes": _json(self.public_suffixes) if self.public_suffixes else b"",
+            "url_words": _json(self.url_words) if self.url_words else b"",
+            "evaluation_examples": _json(self.evaluation_examples) if self.evaluation_examples else b"",
+        }
+        digests = {name: hashlib.sha256(value).hexdigest() for name, value in values.items() if value}
+        for name in _HASHED:
+            if len(keys := getattr(self, name)):
+                digests[name] = hashlib.sha256(keys).hexdigest()
+        return digests | ({"language_model": self.language_model.digest} if self.language_model else {})
+
+    def save(self, folder: StoragePath) -> None:
+        """Writes the lists into a folder, named by their digests. A list that is there unchanged is not written again.
+
+        Raises C4pipeError if one can't be written.
+        """
+        make_folder(folder)
+        for name, digest in self.digests.items():
+            path = _path(folder, name, digest)
+            if path.exists() and _is_intact(folder, name, digest):
+                continue
+            target = AtomicFile(path)
+            try:
+                self._write(name, target.path)
+                target.publish()
+            except OSError as error:
+                if not isinstance(path, Path):
+                    why = error_reason(error)
+                    raise C4pipeError(f"{why}: is the work folder one that you can write to?") from error
+                raise C4pipeError(f"{path} can't be written ({error.strerror}): make room or change --work") from error
+            finally:
+                target.discard()
+
+    def _write(self, name: str, path: Path) -> None:
+        """Writes a list, or the model, into a new file."""
+        if name == "language_model":
+            assert self.language_model
+            self.language_model.copy(path)
+            return
+        with path.open("xb") as file:
+            if name in _HASHED:
+                np.save(file, getattr(self, name))
+            else:
+                file.write(_json(getattr(self, name)))
+
+
+LIST_NAMES = tuple(each.name for each in fields(Lists))
+"""The names of all lists."""
+
+
+def load_lists(folder: StoragePath, digests: Mapping[str, str]) -> Lists:
+    """Returns the saved lists of these digests. Keys on this machine are memory-mapped: all workers share them.
+
+    Raises UsageError if one is missing, can't be read, or was changed.
+    """
+    values: dict[str, Any] = {}
+    for name, digest in digests.items():
+        path = _path(folder, name, digest)
+        try:
+            values[name] = _load(path, name, digest)
+        except (OSError, ValueError, EOFError) as error:
+            raise UsageError(
+                f"the list {path}, which c4pipe clean wrote, can't be read ({error_reason(error)}): "
+                "run clean again with that work folder, it writes only what is missing or damaged"
+            ) from error
+    return Lists(**values)
+
+
+def _load(path: StoragePath, name: str, digest: str) -> Any:
+    """Returns the values of a saved list. Raises OSError, or ValueError where its content has another digest."""
+    data: Any
+    if name == "language_model":
+        model = LanguageModel(str(path), digest)
+        model.check()
+        return model
+    if name in _HASHED:
+        data = np.load(path, mmap_mode="r") if isinstance(path, Path) else np.load(io.BytesIO(path.read_bytes()))
+        if data.dtype != np.uint64:
+            raise ValueError("it holds other numbers")
+        values = data
+    else:
+        data = path.read_bytes()
+        values = json.loads(data)
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise ValueError("its content was changed")
+    return values
+
+
+def _is_intact(folder: StoragePath, name: str, digest: str) -> bool:
+    try:
+        _load(_path(folder, name, digest), name, digest)
+    except (ValueError, EOFError):
+        return False
+    return True
+
+
+def find_lists(folders: Sequence[StoragePath], digests: Mapping[str, str]) -> Lists:
+    """Returns the lists of these digests from the first work folder that has all of them. Raises as `load`."""
+    complete = (
+        each / LISTS_FOLDER
+        for each in folders
+        if all(_path(each / LISTS_FOLDER, *item).exists() for item in digests.items())
+    )
+    return load_lists(next(complete, folders[0] / LISTS_FOLDER), digests)
+
+
+def _path(folder: StoragePath, name: str, digest: str) -> StoragePath:
+    return folder / f"{name}.{digest[:16]}.{_ENDINGS.get(name, 'json')}"
+
+
+def _json(values: Any) -> bytes:
+    return json.dumps(values, ensure_ascii=False, sort_keys=True).encode()
+
+
+@dataclass(frozen=True)
+class ListFolder:
+    """The user's folder of lists, for the rules of a recipe that need some.
+
+    Attributes:
+        path: the folder.
+        recipe: the recipe's name, for messages.
+        languages: the languages that the recipe keeps.
+        links: the keys of the links that the user gives; empty without any.
+    """
+
+    path: Path
+    recipe: str
+    languages: Sequence[str] = ()
+    links: U64 = field(default_factory=no_keys)
+
+    def needed_by(self, rule: "Rule") -> str:
+        """Returns what needs a list, the first words of a message."""
+        return f"recipe {self.recipe} has the rule {rule.name}, which needs a list of yours"
+
+    def entries(self, rule: "Rule", name: str) -> Iterator[str]:
+        """Yields the entries of a list in the folder `blocked` that a rule needs. Raises as `blocked_entries`."""
+        return blocked_entries(self.path, self.needed_by(rule), name)
+
+
+def blocked_entries(folder: Path, needs: str, name: str) -> Iterator[str]:
+    """Yields the entries of a list in the folder `blocked`: one a line, without blank lines and comments.
+
+    A list is a file, or several: `blocked/domains`, or `blocked/adult/domains` beside `blocked/gambling/domains`, as
+    the blacklists of the university of Toulouse (UT1) are laid out. A name can end in `.txt`, `.gz` or `.txt.gz`.
+
+    Args:
+        folder: the lists folder.
+        needs: what needs the list, the first words of a message.
+        name: of the list, without its ending.
+
+    Raises UsageError if the list is missing, can't be read or has no entry.
+    """
+    blocked, files = folder / BLOCKED_FOLDER, blocked_files(folder, name)
+    if not files:
+        raise UsageError(
+            f"{needs}: put a file {name}, one entry a line, into {blocked} or a folder in it, "
+            "name another lists folder with --lists DIR, or leave out the rule"
+        )
+    empty = True
+    for path in files:
+        try:
+            for line in lines_of(path):
+                if not line.startswith("#"):
+                    empty = False
+                    yield line
+        except (OSError, EOFError, zlib.error) as error:
+            raise UsageError(
+                f"the list {path} can't be read: {error_reason(error)}; give a text file with one entry a line"
+            ) from error
+    if empty:
+        raise UsageError(f"{needs}: {files[0]} has no entry; one a line is expected")
+
+
+def blocked_files(folder: Path, name: str) -> list[Path]:
+    """Returns the files of a list in the folder `blocked` of a lists folder."""
+    blocked = folder / BLOCKED_FOLDER
+    paths = [path for end in _ENDS for path in (blocked / f"{name}{end}", *sorted(blocked.glob(f"*/{name}{end}")))]
+    return [path for path in paths if path.exists()]
+
+
+def link_keys(paths: Sequence[Path], scheme: str) -> U64:
+    """Returns the keys of the URLs in some files, one URL a line, sorted. Raises UsageError where there is none."""
+    links = sorted_keys(url_key(normalise_url(url, scheme)) for url in _urls(paths))
+    if not len(links):
+        raise UsageError(f"--links {paths[0]} holds no URL: one a line is expected")
+    return links
+
+
+def _urls(paths: Iterable[Path]) -> Iterator[str]:
+    for path in paths:
+        try:
+            yield from lines_of(path)
+        except (OSError, EOFError, zlib.error) as error:
+            raise UsageError(
+                f"--links {path} can't be read: {error_reason(error)}; give a text file with one URL a line"
+            ) from error

@@ -1,0 +1,272 @@
+"""The repetition rules of Gopher and FineWeb: how much of a page repeats, compared with a limit.
+
+Sources: Gopher (Rae et al. 2021), A.1.1 and table A1, and FineWeb (Penedo et al. 2024), 3.6, both as datatrove 0.10.1
+counts (`gopher_repetition_filter.py`, `fineweb_quality_filter.py`). The rules stand in datatrove's order.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from c4pipe.filters.page_text import JoinedWords, PageText, count_repeats
+from c4pipe.filters.rule import PageRule, Share
+from c4pipe.filters.word_rules import FINEWEB, AtMost
+from c4pipe.native import text_kernel
+
+_SOURCE = "Gopher (Rae et al. 2021), table A1; counted as in datatrove 0.10.1, gopher_repetition_filter.py"
+
+
+@dataclass(frozen=True)
+class RepeatedParagraphs(AtMost):
+    """Drops pages of repeated paragraphs. Blank lines separate paragraphs."""
+
+    name = "repeated_paragraphs"
+    does = "drops a page of which more than {at_most} of the paragraphs repeat an earlier one"
+    source = _SOURCE
+    figure = "{} of the paragraphs are repeats"
+    at_most: Share = 0.3
+
+    def count(self, words: PageText) -> float:
+        """Returns the share of paragraphs that are equal to an earlier one."""
+        return count_repeats(words.paragraphs)[0] / len(words.paragraphs)
+
+
+@dataclass(frozen=True)
+class RepeatedParagraphText(AtMost):
+    """Drops pages with much text in repeated paragraphs."""
+
+    name = "repeated_paragraph_text"
+    does = "drops a page of which more than {at_most} of the characters are in paragraphs that repeat an earlier one"
+    source = _SOURCE
+    figure = "{} of the characters are in repeated paragraphs"
+    at_most: Share = 0.2
+
+    def count(self, words: PageText) -> float:
+        """Returns the share of characters in paragraphs that are equal to an earlier one."""
+        return _of_text(count_repeats(words.paragraphs)[1], words)
+
+
+@dataclass(frozen=True)
+class RepeatedLines(AtMost):
+    """Drops pages of repeated lines. Blank lines do not count, except at the ends."""
+
+    name = "repeated_lines"
+    does = "drops a page of which more than {at_most} of the lines repeat an earlier one"
+    source = _SOURCE
+    figure = "{} of the lines are repeats"
+    at_most: Share = 0.3
+
+    def count(self, words: PageText) -> float:
+        """Returns the share of lines that are equal to an earlier one."""
+        return words.line_repeats[0] / len(words.lines)
+
+
+@dataclass(frozen=True)
+class RepeatedLineText(AtMost):
+    """Drops pages with much text in repeated lines."""
+
+    name = "repeated_line_text"
+    does = "drops a page of which more than {at_most} of the characters are in lines that repeat an earlier one"
+    source = _SOURCE
+    figure = "{} of the characters are in repeated lines"
+    at_most: Share = 0.2
+
+    def count(self, words: PageText) -> float:
+        """Returns the share of characters in lines that are equal to an earlier one."""
+        return _of_text(words.line_repeats[1], words)
+
+
+class _TopGram(AtMost):
+    """Drops a page of which the most frequent n-gram of words takes much.
+
+    Of equally frequent n-grams the first counts. Overlapping occurrences count each, so the share can be above 1.
+    """
+
+    source = _SOURCE
+    size: ClassVar[int]
+
+    def count(self, words: PageText) -> float:
+        """Returns the share of characters that the most frequent n-gram takes with its spaces."""
+        return _of_text(_top_ngram(*words.joined_words, self.size), words)
+
+
+class _RepeatedGrams(AtMost):
+    """Drops a page of which repeated n-grams of words take much. N-grams are compared without spaces."""
+
+    source = _SOURCE
+    size: ClassVar[int]
+
+    def count(self, words: PageText) -> float:
+        """Returns the share of characters in n-grams that occurred before; they do not overlap."""
+        if text_kernel:
+            return _of_text(text_kernel.repeated_ngrams(*words.joined_words, self.size, words.shared_starts), words)
+        return _of_text(count_repeated_ngrams(*words.joined_words, self.size), words)
+
+
+def _top(size: int) -> tuple[str, str]:
+    return (
+        f"drops a page of which the most frequent {size} words in a row are more than {{at_most}} of the characters",
+        f"{{}} of the characters are the top {size}-gram",
+    )
+
+
+def _repeated(size: int) -> tuple[str, str]:
+    return (
+        f"drops a page of which repeats of {size} words in a row are more than {{at_most}} of the characters",
+        f"{{}} of the characters are in repeated {size}-grams",
+    )
+
+
+@dataclass(frozen=True)
+class Top2Gram(_TopGram):
+    """The most frequent 2 words in a row."""
+
+    name, size = "top_2_gram", 2
+    does, figure = _top(2)
+    at_most: Share = 0.2
+
+
+@dataclass(frozen=True)
+class Top3Gram(_TopGram):
+    """The most frequent 3 words in a row."""
+
+    name, size = "top_3_gram", 3
+    does, figure = _top(3)
+    at_most: Share = 0.18
+
+
+@dataclass(frozen=True)
+class Top4Gram(_TopGram):
+    """The most frequent 4 words in a row."""
+
+    name, size = "top_4_gram", 4
+    does, figure = _top(4)
+    at_most: Share = 0.16
+
+
+@dataclass(frozen=True)
+class Repeated5Grams(_RepeatedGrams):
+    """Repeats of 5 words in a row."""
+
+    name, size = "repeated_5_grams", 5
+    does, figure = _repeated(5)
+    at_most: Share = 0.15
+
+
+@dataclass(frozen=True)
+class Repeated6Grams(_RepeatedGrams):
+    """Repeats of 6 words in a row."""
+
+    name, size = "repeated_6_grams", 6
+    does, figure = _repeated(6)
+    at_most: Share = 0.14
+
+
+@dataclass(frozen=True)
+class Repeated7Grams(_RepeatedGrams):
+    """Repeats of 7 words in a row."""
+
+    name, size = "repeated_7_grams", 7
+    does, figure = _repeated(7)
+    at_most: Share = 0.13
+
+
+@dataclass(frozen=True)
+class Repeated8Grams(_RepeatedGrams):
+    """Repeats of 8 words in a row."""
+
+    name, size = "repeated_8_grams", 8
+    does, figure = _repeated(8)
+    at_most: Share = 0.12
+
+
+@dataclass(frozen=True)
+class Repeated9Grams(_RepeatedGrams):
+    """Repeats of 9 words in a row."""
+
+    name, size = "repeated_9_grams", 9
+    does, figure = _repeated(9)
+    at_most: Share = 0.11
+
+
+@dataclass(frozen=True)
+class Repeated10Grams(_RepeatedGrams):
+    """Repeats of 10 words in a row."""
+
+    name, size = "repeated_10_grams", 10
+    does, figure = _repeated(10)
+    at_most: Share = 0.1
+
+
+@dataclass(frozen=True)
+class RepeatedCharacters(AtMost):
+    """Drops pages with much text in repeated lines, as FineWeb counts."""
+
+    name = "repeated_characters"
+    does = "drops a page of which more than {at_most} of the characters without line ends are in repeated lines"
+    source = FINEWEB
+    figure = "{} of the characters are in repeated lines"
+    at_most: Share = 0.01
+
+    def count(self, words: PageText) -> float:
+        """Returns the share of characters in repeated lines, of the characters without line ends."""
+        characters = len(words.text) - words.text.count("\n")
+        return count_repeats(words.filled_lines)[1] / characters if characters else 0.0
+
+
+REPETITION_RULES: tuple[type[PageRule], ...] = (
+    RepeatedParagraphs,
+    RepeatedParagraphText,
+    RepeatedLines,
+    RepeatedLineText,
+    Top2Gram,
+    Top3Gram,
+    Top4Gram,
+    Repeated5Grams,
+    Repeated6Grams,
+    Repeated7Grams,
+    Repeated8Grams,
+    Repeated9Grams,
+    Repeated10Grams,
+)
+"""Gopher's repetition rules, in datatrove's order."""
+
+
+def count_top_ngram(joined: str, ends: memoryview, size: int) -> int:
+    """Returns the characters that the most frequent n-gram takes with its spaces.
+
+    Args:
+        joined: the words with nothing between them.
+        ends: where they begin and end, as in `JoinedWords`.
+        size: of an n-gram, in words.
+    """
+    words = JoinedWords(joined, ends).words()
+    ngrams = Counter(zip(*(words[start:] for start in range(size)), strict=False))
+    if not ngrams:
+        return 0
+    top = max(ngrams, key=ngrams.__getitem__)
+    return (sum(map(len, top)) + size - 1) * ngrams[top]
+
+
+def count_repeated_ngrams(joined: str, ends: memoryview, size: int) -> int:
+    """Returns the characters of n-grams that occurred before; the arguments are those of `count_top_ngram`."""
+    seen: set[str] = set()
+    repeated = place = 0
+    while place + size < len(ends):
+        ngram = joined[ends[place] : ends[place + size]]
+        if ngram in seen:
+            repeated += len(ngram)
+            place += size
+        else:
+            seen.add(ngram)
+            place += 1
+    return repeated
+
+
+# In C where it was compiled: the same number.
+_top_ngram: Callable[[str, memoryview, int], int] = text_kernel.top_ngram if text_kernel else count_top_ngram
+
+
+def _of_text(characters: int, words: PageText) -> float:
+    return characters / len(words.text) if words.text else 0.0

@@ -1,0 +1,106 @@
+"""The list of the rule `robots_refused`: the rules of each robots.txt that refuses something, as one array of numbers.
+
+`c4pipe lists robots` writes it. An array is mapped into memory, so the processes of a machine share it, and it is
+stored and checked as the other lists are. It has three words of numbers, the keys of the robots.txt files (sorted),
+the place of the rules of each, the names of the crawlers, and the rules as text, each different text once.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from c4pipe.filters.hashed_lists import U64, find_key
+from c4pipe.filters.robots import RobotsRule, compared_path, deciding_rule, decode_rules, robots_url
+from c4pipe.filters.urls import url_key
+
+_MAGIC = 0x6334726F626F7401  # "c4robot" and the version
+_WORD = 8
+_SIZE = 4  # bytes of the number of bytes of a text
+_HEAD = 3
+
+
+class RobotsList:
+    """Finds the rules of a robots.txt."""
+
+    def __init__(self, words: U64) -> None:
+        """Takes the array. Raises ValueError where it is none that `write_robots` wrote."""
+        words = np.asarray(words)  # a slice of a memmap takes ten times as long
+        if len(words) < _HEAD or int(words[0]) != _MAGIC:
+            raise ValueError("it is no list that `c4pipe lists robots` wrote")
+        self.size, named = int(words[1]), int(words[2])
+        keys, places = _HEAD, _HEAD + self.size
+        names = places + self.size
+        texts = names + -(-named // _WORD)
+        if texts > len(words):
+            raise ValueError("it is cut off")
+        self._keys, self._places = words[keys:places], words[places:names]
+        self._texts = words[texts:].view(np.uint8)
+        self.agents = tuple(words[names:texts].view(np.uint8)[:named].tobytes().decode().split(","))
+
+    def text(self, url: str) -> str:
+        """Returns the rules of a robots.txt, given its URL, as `encode_rules` returned them; "" where it has none."""
+        place = find_key(self._keys, url_key(url))
+        if place is None:
+            return ""
+        start = int(self._places[place])
+        length = int.from_bytes(self._texts[start : start + _SIZE].tobytes(), "little")
+        return self._texts[start + _SIZE : start + _SIZE + length].tobytes().decode()
+
+    def refusal(self, url: str, agents: Sequence[str]) -> tuple[str, RobotsRule] | None:
+        """Returns the first of some crawlers that a URL is refused to, and the rule; None where there is none."""
+        text = self.text(robots_url(url))
+        rules = decode_rules(text) if text else {}
+        path = compared_path(url) if rules else ""
+        for agent in agents:
+            rule = deciding_rule(rules.get(agent.lower(), ()), path)
+            if rule and not rule.allows:
+                return agent, rule
+        return None
+
+
+def read_robots_list(path: Path) -> U64:
+    """Returns the array of a file, mapped into memory. Raises OSError or ValueError for a file that is no such list."""
+    words: U64 = np.load(path, mmap_mode="r")
+    if words.dtype != np.uint64 or words.ndim != 1:
+        raise ValueError("it is no list that `c4pipe lists robots` wrote")
+    RobotsList(words)
+    return words
+
+
+class RobotsWriter:
+    """Writes the file of a list, without holding it in memory."""
+
+    def __init__(self, path: Path, agents: Sequence[str], keys: U64, texts: U64, sizes: U64) -> None:
+        """Begins a file.
+
+        Args:
+            path: the new file.
+            agents: the crawlers that were asked for.
+            keys: of the robots.txt files, sorted.
+            texts: the number of the text of each.
+            sizes: bytes of each text.
+        """
+        ends = np.cumsum(sizes + np.uint64(_SIZE), dtype=np.uint64)
+        self._places = ends - sizes - np.uint64(_SIZE)
+        self._sizes = sizes
+        names = ",".join(sorted({agent.lower() for agent in agents})).encode()
+        named = names + bytes(-len(names) % _WORD)
+        words = _HEAD + 2 * len(keys) + len(named) // _WORD
+        total = words + -(-(int(ends[-1]) if len(ends) else 0) // _WORD)
+        self._file = np.lib.format.open_memmap(path, "w+", np.dtype("<u8"), (total,))
+        self._file[:_HEAD] = _MAGIC, len(keys), len(names)
+        self._file[_HEAD : _HEAD + len(keys)] = keys
+        self._file[_HEAD + len(keys) : _HEAD + 2 * len(keys)] = self._places[texts] if len(keys) else 0
+        self._file[words - len(named) // _WORD : words] = np.frombuffer(named, np.uint64)
+        self._texts = np.asarray(self._file)[words:].view(np.uint8)  # a slice of a memmap takes ten times as long
+
+    def add(self, number: int, text: bytes) -> None:
+        """Writes the text of a number."""
+        start = int(self._places[number])
+        data = len(text).to_bytes(_SIZE, "little") + text
+        self._texts[start : start + len(data)] = np.frombuffer(data, np.uint8)
+
+    def close(self) -> None:
+        """Writes what is still in memory."""
+        self._file.flush()

@@ -1,0 +1,301 @@
+"""What a rule is: a frozen dataclass whose fields are its parameters, and which knows everything about itself.
+
+A page rule says whether a page is dropped, a line rule edits or drops lines, a corpus rule needs all pages together.
+The rules of c4pipe are in the other modules of this room, one family a module; `rules` has all of them by name. A rule
+of a user's own is a class of the same kind in a module of the user (docs/own_rules.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Protocol,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from c4pipe.errors import UsageError
+from c4pipe.io.words import suggestion
+
+if TYPE_CHECKING:
+    from c4pipe.filters.checked_page import CheckedPage
+    from c4pipe.filters.lists import ListFolder
+    from c4pipe.filters.native_lines import NativeStep
+
+Scope = Literal["page", "line", "corpus"]
+AnyRule = TypeVar("AnyRule", bound="Rule")
+
+_MOST = 2**31 - 1  # of a whole number
+
+
+@dataclass(frozen=True)
+class Between:
+    """The limits of a number, both included: `Annotated[float, Between(0, 1)]`."""
+
+    least: float
+    most: float = _MOST
+
+
+class LowerCase:
+    """Texts that are searched in lower case: `Annotated[tuple[str, ...], LowerCase]`."""
+
+
+Whole = Annotated[int, Between(0)]
+Positive = Annotated[int, Between(1)]
+Number = Annotated[float, Between(0)]
+Share = Annotated[float, Between(0, 1)]
+Texts = tuple[str, ...]
+LowerTexts = Annotated[tuple[str, ...], LowerCase]
+
+
+class Rule:
+    """One rule of a recipe. Its subclasses are frozen dataclasses; their fields are the parameters of the rule.
+
+    The types of the fields say which values are allowed: `bool`, `int`, `float` (with `Between`), `Literal[...]`, or
+    `tuple[str, ...]`. A list that is given for texts becomes a tuple.
+
+    Attributes:
+        name: the reason for which a page is dropped, the counter, and the row in each table: lower-case words.
+        does: what the rule does, a sentence that starts with a verb, with its parameters in braces.
+        source: the origin of the rule and its constants.
+        scope: what the rule judges: a page, a line, or the corpus (all pages together).
+        stage: the stage to which a recipe file's `on` adds the rule; "" for its stage in the first recipe that has it.
+        needs: the names of the lists that it needs (fields of `Lists`).
+
+    Raises UsageError, with the allowed values, for a parameter with another value.
+    """
+
+    name: ClassVar[str]
+    does: ClassVar[str]
+    source: ClassVar[str]
+    scope: ClassVar[Scope]
+    stage: ClassVar[str] = ""
+    needs: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        for name, hint in _hints(type(self)):
+            object.__setattr__(self, name, _checked(self, name, getattr(self, name), hint))
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The values of the parameters, by name, in the order of the fields."""
+        return {name: getattr(self, name) for name, _ in _hints(type(self))}
+
+    @property
+    def sentence(self) -> str:
+        """What the rule does, with the values of its parameters."""
+        return self.does.format(**{name: parameter_text(value) for name, value in self.parameters.items()})
+
+    def with_parameters(self: AnyRule, parameters: Mapping[str, Any]) -> AnyRule:
+        """Returns the rule with other values of some parameters. Raises UsageError for an unknown one, or a value."""
+        for name in parameters:
+            check_parameter(type(self), name)
+        return replace(cast(Any, self), **parameters)  # type: ignore[no-any-return]
+
+    def contradiction(self, others: Others, stage: str) -> str | None:
+        """Returns why the rule can't be used beside the other rules of a recipe in its stage; None where it can."""
+        return None
+
+    def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
+        """Returns the lists of `needs` by name, of a user's folder. Raises UsageError where one is missing."""
+        return {}
+
+    def pinned_lists(self, languages: Sequence[str]) -> Iterable[str]:
+        """Returns the paths, in a lists folder, of the published lists that the rule needs for some languages."""
+        return ()
+
+    def limits(self) -> Iterator[str]:
+        """Yields what readers of a corpus should know about the rule: sentences of Markdown for the dataset card."""
+        yield from ()
+
+
+class PageRule(Rule):
+    """A rule that drops pages.
+
+    It finds a value of the page, and decides by the value. The evaluator asks for both parts one after the other;
+    `explain`, the report and annotated files show the value.
+
+    Attributes:
+        looks_at_url: whether the value depends on the URL.
+        searches: whether it looks at `page.searched`: before the line rules, the page as crawled.
+        counts: whether the value, or a number in it, has a column in annotated files, and of which type.
+    """
+
+    scope = "page"
+    looks_at_url: ClassVar[bool] = False
+    searches: ClassVar[bool] = False
+    counts: ClassVar[Literal["int", "float"] | None] = None
+
+    def value(self, page: CheckedPage) -> Any:
+        """Returns what the rule decides by: a number, a word, a guess; whatever `drops` is given."""
+        raise NotImplementedError
+
+    def drops(self, value: Any) -> bool:
+        """Tells whether a page with this value is dropped."""
+        raise NotImplementedError
+
+    def says(self, value: Any, dropped: bool, page: CheckedPage) -> str:
+        """Returns the value in words, for people who ask why a page is (not) dropped."""
+        return str(value)
+
+    def number(self, value: Any, page: CheckedPage) -> float | None:
+        """Returns the number of the value, where the rule `counts`: the whole one, where it stops to count early."""
+        return cast(float, value) if self.counts else None
+
+    def native(self, as_crawled: bool) -> NativeStep | None:
+        """Returns the step in C that decides the same; None where Python must decide.
+
+        Args:
+            as_crawled: whether the rule sees the page as crawled, before the line rules.
+        """
+        return None
+
+
+class LineRule(Rule):
+    """A rule that drops or edits lines, each by itself.
+
+    Attributes:
+        edits: whether it changes lines instead of dropping them.
+        phrases_needed: only a text that has one of these phrases, in lower case, has lines for the rule.
+    """
+
+    scope = "line"
+    edits: ClassVar[bool] = False
+
+    def edit(self, lines: list[str]) -> list[str]:
+        """Returns the lines that stay, in their order, or all lines edited. Equal lines have one fate."""
+        raise NotImplementedError
+
+    @property
+    def phrases_needed(self) -> Texts:
+        """Phrases of which a text has one, in lower case, if the rule does anything to it; () for any text."""
+        return ()
+
+    def native(self) -> NativeStep | None:
+        """Returns the step in C that does the same; None where Python must do it."""
+        return None
+
+
+class CorpusRule(Rule):
+    """A rule that needs more than one page: job 2 applies it."""
+
+    scope = "corpus"
+    drops_pages: ClassVar[bool] = False
+
+    def says(self, normalised_url: str) -> str:
+        """Returns what is known about the rule from one page alone, in words."""
+        return "all pages together decide"
+
+
+class Others(Protocol):
+    """The rules of a recipe, for a rule that checks whether it fits to them."""
+
+    def find(self, rule: type[AnyRule]) -> AnyRule | None:
+        """Returns the first rule of a class, or None."""
+
+
+def number_of(count: int, noun: str) -> str:
+    """Returns a number of things: `1 line`, `2 lines`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def parameter_text(value: Any) -> str:
+    """Returns a parameter's value for readers: `yes`, `1,000`, `"a", "b"`, `none` for an empty list."""
+    if isinstance(value, (tuple, list)):
+        return ", ".join(map(_quote, value)) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _quote(value: Any) -> str:
+    return f"'{value}'" if '"' in str(value) else f'"{value}"'
+
+
+def _hints(rule: type[Rule]) -> tuple[tuple[str, Any], ...]:
+    """Returns the parameters of a rule with their types, in the order of the fields."""
+    return _cached_hints(cast(Any, rule))
+
+
+@cache
+def _cached_hints(rule: Any) -> tuple[tuple[str, Any], ...]:
+    hints = get_type_hints(rule, include_extras=True)
+    return tuple((each.name, hints[each.name]) for each in fields(rule))
+
+
+def parameter_names(rule: type[Rule]) -> tuple[str, ...]:
+    """Returns the names of a rule's parameters."""
+    return tuple(name for name, _ in _hints(rule))
+
+
+def choices(rule: type[Rule], name: str) -> tuple[str, ...]:
+    """Returns the allowed values of a parameter, where they are few; else ()."""
+    hint = dict(_hints(rule))[name]
+    return get_args(hint) if get_origin(hint) is Literal else ()
+
+
+def check_parameter(rule: type[Rule], name: str) -> None:
+    """Raises UsageError, with the nearest name, for a parameter that a rule does not have."""
+    known = parameter_names(rule)
+    if name not in known:
+        raise UsageError(
+            f"rule {rule.name} has no parameter {name!r}; it has {', '.join(known) or 'none'}" + suggestion(name, known)
+        )
+
+
+def checked_value(rule: Rule, name: str, value: Any) -> Any:
+    """Returns the value of a parameter in its type. Raises UsageError, with the allowed values, for any other one."""
+    return _checked(rule, name, value, dict(_hints(type(rule)))[name])
+
+
+def _checked(rule: Rule, name: str, value: Any, hint: Any) -> Any:
+    entry = f"[{rule.name}] {name} = {list(value) if isinstance(value, tuple) else value!r}"
+    marks = hint.__metadata__ if get_origin(hint) is Annotated else ()
+    kind = get_args(hint)[0] if marks else hint
+    if get_origin(kind) is Literal:
+        if not isinstance(value, str) or value not in get_args(kind):
+            raise UsageError(f"{entry}: choose from {', '.join(map(repr, get_args(kind)))}")
+        return value
+    if kind is bool:
+        return _sure(value, isinstance(value, bool), f"{entry}: write true or false")
+    if kind in (int, float):
+        limits = next((each for each in marks if isinstance(each, Between)), Between(-_MOST))
+        return _number(value, kind, limits, entry)
+    if get_origin(kind) is tuple:
+        return _texts(rule, name, value, entry, LowerCase in marks)
+    return value
+
+
+def _number(value: Any, kind: type, limits: Between, entry: str) -> float:
+    is_number = isinstance(value, kind if kind is int else (int, float)) and not isinstance(value, bool)
+    if kind is float:
+        wanted = f"{entry}: give a number from {limits.least:,} to {limits.most:,}"
+        return float(_sure(value, is_number and limits.least <= value <= limits.most, wanted))
+    wanted = f"{entry}: give a whole number of at least {limits.least}"
+    _sure(value, is_number and value >= limits.least, wanted)
+    return cast(int, _sure(value, value <= limits.most, f"{entry}: give a whole number of at most {limits.most}"))
+
+
+def _texts(rule: Rule, name: str, value: Any, entry: str, lower: bool) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)) or not all(isinstance(each, str) and each for each in value):
+        default: Any = next(each.default for each in fields(cast(Any, rule)) if each.name == name)
+        raise UsageError(f"{entry}: give a list of texts, such as {list(default)!r}")
+    if lower and any(each != each.lower() for each in value):
+        raise UsageError(f"{entry}: the search ignores case, so write it in lower case")
+    return tuple(value)
+
+
+def _sure(value: Any, holds: bool, message: str) -> Any:
+    if not holds:
+        raise UsageError(message)
+    return value

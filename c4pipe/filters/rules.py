@@ -1,0 +1,53 @@
+"""All rules of c4pipe by name, in the order of the documentation."""
+
+from collections.abc import Mapping
+
+from c4pipe.filters.body_lines import BodyLines, MetadataLine
+from c4pipe.filters.corpus_rules import NearDuplicate, NormalisedUrl, RepeatedSpan, StaleCapture, Validation
+from c4pipe.filters.evaluation_overlap import EvaluationOverlap
+from c4pipe.filters.language import Language
+from c4pipe.filters.lines import Citation, FewWords, LongWord, NoTerminalPunctuation
+from c4pipe.filters.listed_words import BadToken, BadWords
+from c4pipe.filters.personal_data import EmailAddress, PublicIpAddress
+from c4pipe.filters.phrases import CurlyBracket, Javascript, JavascriptPage, LoremIpsum, Policy
+from c4pipe.filters.repetition_rules import REPETITION_RULES, RepeatedCharacters
+from c4pipe.filters.rule import Rule
+from c4pipe.filters.sentence_rules import FewSentences, FewSentencesLeft
+from c4pipe.filters.url_rules import (
+    BannedUrlSubword,
+    BannedUrlWord,
+    BlockedDomain,
+    BlockedUrl,
+    DomainNotListed,
+    OptedOut,
+    RobotsRefused,
+    SoftBannedUrlWords,
+    UrlNotListed,
+)
+from c4pipe.filters.whole_page import Empty, FewLongLines, Incomplete, TooLong
+from c4pipe.filters.word_rules import GOPHER_RULES, FewPunctuatedLines, ManyNewlines, ManyShortLines
+
+FINEWEB_RULES: tuple[type[Rule], ...] = (FewPunctuatedLines, ManyShortLines, RepeatedCharacters, ManyNewlines)
+"""FineWeb's own quality rules, in datatrove's order."""
+
+BLOCKED_URL_RULES: tuple[type[Rule], ...] = (
+    BlockedDomain,
+    BlockedUrl,
+    BannedUrlWord,
+    SoftBannedUrlWords,
+    BannedUrlSubword,
+)
+OPT_OUT_RULES: tuple[type[Rule], ...] = (OptedOut, RobotsRefused)
+
+_IN_ORDER: tuple[type[Rule], ...] = (
+    *(BodyLines, MetadataLine, Incomplete, TooLong, StaleCapture, NormalisedUrl),
+    *(LongWord, Citation, NoTerminalPunctuation, FewWords, LoremIpsum, Javascript, CurlyBracket, Policy),
+    *(FewSentences, NearDuplicate, RepeatedSpan, FewSentencesLeft, Empty, Language, BadWords, Validation),
+    *(DomainNotListed, UrlNotListed, FewLongLines, JavascriptPage, BadToken),
+    *(*GOPHER_RULES, *REPETITION_RULES, *FINEWEB_RULES),
+    *(EmailAddress, PublicIpAddress),
+    *(*BLOCKED_URL_RULES, *OPT_OUT_RULES),
+    EvaluationOverlap,
+)
+
+RULES: Mapping[str, type[Rule]] = {rule.name: rule for rule in _IN_ORDER}

@@ -1,0 +1,379 @@
+"""The rules that look at a page's URL: domains and links that are kept, domains, URLs and words that are blocked.
+
+c4pipe ships none of these lists. The lists of blocked URLs and opt-outs are the user's own, in the folder `blocked` of
+the lists folder (see `lists.ListFolder.entries`). The rules on blocked URLs stand in the order of datatrove. No recipe
+has them: a recipe file switches them on.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from c4pipe.errors import UsageError
+from c4pipe.filters import domains, pinned_lists
+from c4pipe.filters.checked_page import CheckedPage
+from c4pipe.filters.domains import host_of
+from c4pipe.filters.hashed_lists import U64, first_listed, has_key, sorted_keys
+from c4pipe.filters.lists import BLOCKED_FOLDER, ListFolder, blocked_entries, blocked_files
+from c4pipe.filters.opt_outs import covering_entries, opt_out_entry
+from c4pipe.filters.public_suffixes import PublicSuffixes, suffix_rules
+from c4pipe.filters.robots import RobotsRule, robots_url
+from c4pipe.filters.robots_list import RobotsList, read_robots_list
+from c4pipe.filters.rule import PageRule, Texts, Whole, number_of, parameter_text
+from c4pipe.filters.sources import PAPER_VARIANTS
+from c4pipe.filters.url_words import find_subword, find_words, word_form
+from c4pipe.filters.urls import url_key
+from c4pipe.io.words import error_reason
+
+PUBLIC_SUFFIXES = "public_suffix_list.dat"
+"""The file, in the folder of the lists, by which registered domains are found."""
+
+OPT_OUTS, ROBOTS = "opt_outs", "robots.npy"
+"""The lists of opt-outs in the folder: the user's own, and the one that `c4pipe lists robots` writes."""
+
+_FINEWEB = "FineWeb (Penedo et al. 2024), 3.3; as in datatrove 0.10.1, url_filter.py"
+
+
+@dataclass(frozen=True)
+class DomainNotListed(PageRule):
+    """Keeps the pages of listed domains (T5 paper, 3.4.1: RealNews)."""
+
+    name = "domain_not_listed"
+    does = (
+        "keeps a page of a listed domain, or of a listed subdomain where the list names some "
+        "(hosts in any case: {any_case})"
+    )
+    source = PAPER_VARIANTS + "; list: RealNews (Zellers et al. 2019)"
+    needs = ("domains",)
+    looks_at_url = True
+    any_case: bool = True
+
+    def value(self, page: CheckedPage) -> bool:
+        """Returns whether the URL's domain is listed."""
+        return domains.is_listed(page.normalised_url, page.tools.lists.domains, self.any_case)
+
+    def drops(self, value: bool) -> bool:
+        """Tells whether the domain is not listed."""
+        return not value
+
+    def says(self, value: bool, dropped: bool, page: CheckedPage) -> str:
+        """Returns the URL, and whether its domain is listed."""
+        return f"the domain of {page.normalised_url} is {'' if value else 'not '}listed"
+
+    def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
+        """Returns the allowed subdomains of each domain."""
+        return {"domains": pinned_lists.load_domains(lists.path)}
+
+    def pinned_lists(self, languages: Sequence[str]) -> Iterable[str]:
+        """Returns the path of the list of RealNews."""
+        return (pinned_lists.REALNEWS,)
+
+
+@dataclass(frozen=True)
+class UrlNotListed(PageRule):
+    """Keeps the pages of a list of links (T5 paper, 3.4.1: WebText)."""
+
+    name = "url_not_listed"
+    does = "keeps a page whose URL is in a list of links"
+    source = PAPER_VARIANTS
+    needs = ("links",)
+    looks_at_url = True
+
+    def value(self, page: CheckedPage) -> bool:
+        """Returns whether the URL is listed."""
+        return has_key(page.tools.lists.links, page.url_key)
+
+    def drops(self, value: bool) -> bool:
+        """Tells whether it is not."""
+        return not value
+
+    def says(self, value: bool, dropped: bool, page: CheckedPage) -> str:
+        """Returns the URL, and whether it is listed."""
+        return f"{page.normalised_url} is {'' if value else 'not '}in the list of links"
+
+    def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
+        """Returns the keys of the links."""
+        return {"links": lists.links}
+
+
+class _Blocked(PageRule):
+    """A rule that drops pages whose URL is found in a list."""
+
+    looks_at_url = True
+    stage = "readable"  # before everything else, as in FineWeb; another capture of the URL can take the page's place
+
+    def drops(self, value: Any) -> bool:
+        """Tells whether something was found."""
+        return value is not None
+
+
+@dataclass(frozen=True)
+class BlockedDomain(_Blocked):
+    """Drops pages of blocked domains or hosts. A host without a registered domain, such as an IP, is never blocked."""
+
+    name = "blocked_domain"
+    does = (
+        "drops a page of which the registered domain or the whole host name is blocked (hosts in any case: {any_case})"
+    )
+    source = _FINEWEB
+    needs = ("blocked_domains", "public_suffixes")
+    any_case: bool = False
+
+    def value(self, page: CheckedPage) -> str | None:
+        """Returns the registered domain of the URL, or its whole host name, if that is blocked; else None."""
+        tools = page.tools
+        host = host_of(page.page.url)
+        host = host.lower() if self.any_case else host
+        suffixes = tools.once(PublicSuffixes, lambda: PublicSuffixes(tools.lists.public_suffixes))
+        domain = suffixes.registered_domain(host)
+        if host == f".{domain}":  # tldextract, of datatrove, leaves out an empty subdomain
+            host = domain
+        names = dict.fromkeys((domain, host)) if domain else ()
+        return next((name for name in names if has_key(tools.lists.blocked_domains, url_key(name))), None)
+
+    def says(self, value: str | None, dropped: bool, page: CheckedPage) -> str:
+        """Returns what is blocked."""
+        return f"the domain of {page.page.url} is not blocked" if value is None else f"{value} is blocked"
+
+    def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
+        """Returns the keys of the blocked domains, and the rules of public suffixes."""
+        blocked = sorted_keys(map(url_key, lists.entries(self, "domains")))
+        return {"blocked_domains": blocked, "public_suffixes": _public_suffixes(lists)}
+
+
+@dataclass(frozen=True)
+class BlockedUrl(_Blocked):
+    """Drops pages of blocked URLs, as they were crawled."""
+
+    name = "blocked_url"
+    does = "drops a page whose URL, as crawled, is blocked"
+    source = _FINEWEB
+    needs = ("blocked_urls",)
+
+    def value(self, page: CheckedPage) -> bool:
+        """Returns whether the URL is blocked."""
+        return has_key(page.tools.lists.blocked_urls, url_key(page.page.url))
+
+    def drops(self, value: bool) -> bool:
+        """Tells whether it is."""
+        return value
+
+    def says(self, value: bool, dropped: bool, page: CheckedPage) -> str:
+        """Returns the URL, and whether it is blocked."""
+        return f"{page.page.url} is {'' if value else 'not '}blocked"
+
+    def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
+        """Returns the keys of the blocked URLs."""
+        return {"blocked_urls": sorted_keys(map(url_key, lists.entries(self, "urls")))}
+
+
+class _UrlWords(_Blocked):
+    """A rule on listed words of URLs."""
+
+    needs = ("url_words",)
+    file: ClassVar[str]
+
+    def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
+        """Returns the words of the rule's file, in the form of `word_form`."""
+        words = sorted({word for entry in lists.entries(self, self.file) if (word := word_form(entry))})
+        if not words:
+            raise UsageError(
+                f"{lists.needed_by(self)}: no entry of {self.file} in {lists.path / BLOCKED_FOLDER} has an ASCII "
+                "letter or digit"
+            )
+        return {"url_words": {self.file: words}}
+
+    def says(self, value: Any, dropped: bool, page: CheckedPage) -> str:
+        """Returns the word."""
+        return "the URL has no banned word" if value is None else f"the URL has {parameter_text([value])}"
+
+    def _listed(self, page: CheckedPage) -> frozenset[str]:
+        return page.tools.once(self.file, lambda: frozenset(page.tools.lists.url_words.get(self.file, ())))
+
+
+@dataclass(frozen=True)
+class BannedUrlWord(_UrlWords):
+    """Drops pages whose URL has a banned word, as a whole word."""
+
+    name = "banned_url_word"
+    does = "drops a page whose URL has a banned word, as a whole word"
+    source = _FINEWEB
+    file = "banned_words"
+
+    def value(self, page: CheckedPage) -> str | None:
+        """Returns a banned word of the URL; None where it has none."""
+        return next(iter(find_words(page.page.url, self._listed(page))), None)
+
+
+@dataclass(frozen=True)
+class SoftBannedUrlWords(_UrlWords):
+    """Drops pages whose URL has several soft-banned words."""
+
+    name = "soft_banned_url_words"
+    does = "drops a page whose URL has at least {min_words} different soft-banned words, as whole words"
+    source = _FINEWEB
+    file = "soft_banned_words"
+    counts = "int"
+    min_words: Whole = 2
+
+    def value(self, page: CheckedPage) -> list[str]:
+        """Returns the soft-banned words of the URL, sorted."""
+        return find_words(page.page.url, self._listed(page))
+
+    def drops(self, value: Sequence[str]) -> bool:
+        """Tells whether there are enough."""
+        return len(value) >= self.min_words
+
+    def says(self, value: Sequence[str], dropped: bool, page: CheckedPage) -> str:
+        """Returns the words and the limit."""
+        words = f": {parameter_text(value)}" if value else ""
+        return f"the URL has {number_of(len(value), 'soft-banned word')}{words}; fewer than {self.min_words:,}"
+
+    def number(self, value: Sequence[str], page: CheckedPage) -> int:
+        """Returns the number of words."""
+        return len(value)
+
+
+@dataclass(frozen=True)
+class BannedUrlSubword(_UrlWords):
+    """Drops pages whose URL has a banned text anywhere, also inside words."""
+
+    name = "banned_url_subword"
+    does = "drops a page whose URL has a banned text in its letters and digits, in any case, also inside words"
+    source = _FINEWEB
+    file = "banned_subwords"
+
+    def value(self, page: CheckedPage) -> str | None:
+        """Returns a banned text that the URL has; None where it has none."""
+        return find_subword(page.page.url, page.tools.lists.url_words.get(self.file, ()))
+
+
+@dataclass(frozen=True)
+class OptedOut(_Blocked):
+    """Drops pages of hosts, or of paths on them, whose owners do not want their pages in a corpus."""
+
+    name = "opted_out"
+    does = "drops a page whose host, or a path on it, is in a list of opt-outs"
+    source = "the user's list"
+    needs = ("opt_outs",)
+
+    def value(self, page: CheckedPage) -> str | None:
+        """Returns the entry of the list that covers the URL; None where none does."""
+        return find_opt_out(page.page.url, page.tools.lists.opt_outs)
+
+    def says(self, value: str | None, dropped: bool, page: CheckedPage) -> str:
+        """Returns the entry."""
+        return "no entry of the list covers the URL" if value is None else f"the entry {value} covers the URL"
+
+    def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
+        """Returns the keys of the entries."""
+        return {"opt_outs": load_opt_outs(lists.path, lists.needed_by(self))}
+
+
+@dataclass(frozen=True)
+class RobotsRefused(_Blocked):
+    """Drops pages that the robots.txt of their host refuses to a crawler (RFC 9309)."""
+
+    name = "robots_refused"
+    does = "drops a page that the robots.txt of its host, in the user's list, refuses to one of {agents}"
+    source = "RFC 9309"
+    needs = ("robots",)
+    agents: Texts = ("CCBot",)
+
+    def value(self, page: CheckedPage) -> tuple[str, RobotsRule] | None:
+        """Returns the first of the crawlers that the URL is refused to, and the rule; None where it is allowed."""
+        words = page.tools.lists.robots
+        if not len(words):
+            return None
+        return page.tools.once(RobotsList, lambda: RobotsList(words)).refusal(page.page.url, self.agents)
+
+    def says(self, value: tuple[str, RobotsRule] | None, dropped: bool, page: CheckedPage) -> str:
+        """Returns the rule of the robots.txt."""
+        if value is None:
+            return "no known robots.txt refuses the URL to " + parameter_text(self.agents)
+        agent, rule = value
+        return f"{robots_url(page.page.url)} refuses it to {agent}: {rule}"
+
+    def load_lists(self, lists: ListFolder) -> Mapping[str, Any]:
+        """Returns the list of robots.txt files."""
+        if not self.agents:
+            raise UsageError(
+                f"recipe {lists.recipe}: robots_refused has no agents: name one, such as CCBot, or leave it out"
+            )
+        return {"robots": load_robots(lists.path, lists.needed_by(self), self.agents)}
+
+
+def find_opt_out(url: str, opt_outs: U64) -> str | None:
+    """Returns the entry of a list of opt-outs that covers a URL; None where none does."""
+    entries = list(covering_entries(url))
+    place = first_listed(opt_outs, [url_key(entry) for entry in entries])
+    return None if place is None else entries[place]
+
+
+def has_opt_outs(folder: Path) -> bool:
+    """Tells whether a lists folder has a list of opt-outs."""
+    return bool(blocked_files(folder, OPT_OUTS))
+
+
+def load_opt_outs(folder: Path, needs: str) -> U64:
+    """Returns the keys of the entries of the list of opt-outs, sorted.
+
+    Args:
+        folder: the lists folder.
+        needs: what needs the list, the first words of a message.
+
+    Raises UsageError if it is missing or has an entry that can't be used.
+    """
+
+    def keys() -> Iterator[int]:
+        for line in blocked_entries(folder, needs, OPT_OUTS):
+            try:
+                yield url_key(opt_out_entry(line))
+            except ValueError as error:
+                raise UsageError(
+                    f"the entry {line[:200]!a} of {folder / BLOCKED_FOLDER / OPT_OUTS} can't be used: {error}; "
+                    "write a host, such as example.com, or a host with a path, such as example.com/blog"
+                ) from None
+
+    return sorted_keys(keys())
+
+
+def load_robots(folder: Path, needs: str, agents: Sequence[str] = ()) -> U64:
+    """Returns the list of robots.txt files, mapped into memory.
+
+    Args:
+        folder: the lists folder.
+        needs: what needs the list, the first words of a message.
+        agents: the crawlers that it must have.
+
+    Raises UsageError if it is missing, can't be used, or was made without one of these crawlers.
+    """
+    path = folder / BLOCKED_FOLDER / ROBOTS
+    make = f"`c4pipe lists robots FILE... --agents {','.join(agents) or 'CCBot'} --lists {folder}`"
+    try:
+        words = read_robots_list(path)
+    except (OSError, ValueError, EOFError) as error:
+        raise UsageError(f"{needs}: {path} can't be used ({error_reason(error)}); make it with {make}") from None
+    known = RobotsList(words).agents
+    for agent in agents:
+        if agent.lower() not in known:
+            raise UsageError(
+                f"{path} was made without the crawler {agent}, for {', '.join(known)}: make it with {make}"
+            )
+    return words
+
+
+def _public_suffixes(lists: ListFolder) -> list[str]:
+    path = lists.path / BLOCKED_FOLDER / PUBLIC_SUFFIXES
+    how_to_get = "download https://publicsuffix.org/list/public_suffix_list.dat to that place"
+    try:
+        rules = suffix_rules(pinned_lists.read_file(path).decode("utf-8-sig"))
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"recipe {lists.recipe} has the rule blocked_domain, which needs the list of public suffixes {path} "
+            f"({error_reason(error)}): {how_to_get}"
+        ) from None
+    if not rules:
+        raise UsageError(f"the list of public suffixes {path} has no suffix: {how_to_get}")
+    return sorted(set(rules))

@@ -1,0 +1,305 @@
+"""The quality rules of Gopher and FineWeb: each counts words or lines of a page, and compares the number with a limit.
+
+Sources: Gopher (Rae et al. 2021), A.1.1, and FineWeb (Penedo et al. 2024), 3.6, both as datatrove 0.10.1 counts
+(`gopher_quality_filter.py`, `fineweb_quality_filter.py`). A text without words or lines has the number 0, where
+datatrove never comes to the rule or divides by zero. The rules stand in datatrove's order.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from c4pipe.filters.character_sets import TERMINAL_PUNCTUATION, characters
+from c4pipe.filters.checked_page import CheckedPage
+from c4pipe.filters.page_text import JoinedWords, PageText
+from c4pipe.filters.rule import Number, PageRule, Share, Texts, Whole
+from c4pipe.native import text_kernel
+
+GOPHER = "Gopher (Rae et al. 2021), A.1.1; counted as in datatrove 0.10.1, gopher_quality_filter.py"
+FINEWEB = "FineWeb (Penedo et al. 2024), 3.6; counted as in datatrove 0.10.1, fineweb_quality_filter.py"
+
+_SENTENCE_MARKS = tuple(characters(TERMINAL_PUNCTUATION))
+
+
+class CountRule(PageRule):
+    """A page rule that counts something in the text of the page, and compares the number with a limit.
+
+    Attributes:
+        figure: the number in words, with `{}` in its place.
+    """
+
+    stage = "cleaned"
+    counts = "float"
+    figure: ClassVar[str]
+
+    def count(self, words: PageText) -> float:
+        """Returns the number, given the text with its words."""
+        raise NotImplementedError
+
+    def value(self, page: CheckedPage) -> float:
+        """Returns the number."""
+        return self.count(page.words)
+
+    def _in_words(self, value: float, limit: str) -> str:
+        return f"{self.figure.format(f'{value:,}' if isinstance(value, int) else f'{value:,.6g}')}; {limit}"
+
+
+class AtLeast(CountRule):
+    """Drops a page whose number is too small."""
+
+    at_least: Number
+
+    def drops(self, value: float) -> bool:
+        """Tells whether the number is below the limit."""
+        return value < self.at_least
+
+    def says(self, value: float, dropped: bool, page: CheckedPage) -> str:
+        """Returns the number and the limit."""
+        return self._in_words(value, f"at least {self.at_least:,}")
+
+
+class AtMost(CountRule):
+    """Drops a page whose number is too large."""
+
+    at_most: Number
+
+    def drops(self, value: float) -> bool:
+        """Tells whether the number is above the limit."""
+        return value > self.at_most
+
+    def says(self, value: float, dropped: bool, page: CheckedPage) -> str:
+        """Returns the number and the limit."""
+        return self._in_words(value, f"at most {self.at_most:,}")
+
+
+@dataclass(frozen=True)
+class FewPageWords(AtLeast):
+    """Drops pages of few words."""
+
+    name = "few_page_words"
+    does = "drops a page of fewer than {at_least} words"
+    source = GOPHER
+    figure = "{} words with more than punctuation"
+    at_least: Whole = 50
+
+    def count(self, words: PageText) -> int:
+        """Returns the number of words, without those of punctuation alone."""
+        return words.word_counts.with_more
+
+
+@dataclass(frozen=True)
+class ManyPageWords(AtMost):
+    """Drops pages of very many words."""
+
+    name = "many_page_words"
+    does = "drops a page of more than {at_most} words"
+    source = GOPHER
+    figure = "{} words with more than punctuation"
+    at_most: Whole = 100_000
+
+    def count(self, words: PageText) -> int:
+        """Returns the number of words, without those of punctuation alone."""
+        return words.word_counts.with_more
+
+
+@dataclass(frozen=True)
+class ShortMeanWord(AtLeast):
+    """Drops pages of short words."""
+
+    name = "short_mean_word"
+    does = "drops a page with words of fewer than {at_least} characters on average"
+    source = GOPHER
+    figure = "words of {} characters on average"
+    at_least: Number = 3.0
+
+    def count(self, words: PageText) -> float:
+        """Returns the mean length of the words, without those of punctuation alone."""
+        return _share(words.word_counts.characters, words.word_counts.with_more)
+
+
+@dataclass(frozen=True)
+class LongMeanWord(AtMost):
+    """Drops pages of long words."""
+
+    name = "long_mean_word"
+    does = "drops a page with words of more than {at_most} characters on average"
+    source = GOPHER
+    figure = "words of {} characters on average"
+    at_most: Number = 10.0
+
+    def count(self, words: PageText) -> float:
+        """Returns the mean length of the words, without those of punctuation alone."""
+        return _share(words.word_counts.characters, words.word_counts.with_more)
+
+
+@dataclass(frozen=True)
+class ManyHashes(AtMost):
+    """Drops pages with many hash signs."""
+
+    name = "many_hashes"
+    does = "drops a page with more than {at_most} hash signs for each word"
+    source = GOPHER
+    figure = "{} hash signs for each word"
+    at_most: Share = 0.1
+
+    def count(self, words: PageText) -> float:
+        """Returns the number of `#` for each word."""
+        return _share(words.text.count("#"), words.word_number)
+
+
+@dataclass(frozen=True)
+class ManyEllipses(AtMost):
+    """Drops pages with many ellipses."""
+
+    name = "many_ellipses"
+    does = "drops a page with more than {at_most} ellipses for each word"
+    source = GOPHER
+    figure = "{} ellipses for each word"
+    at_most: Share = 0.1
+
+    def count(self, words: PageText) -> float:
+        """Returns the number of `...` and `…` for each word."""
+        return _share(words.text.count("...") + words.text.count("…"), words.word_number)
+
+
+@dataclass(frozen=True)
+class ManyBulletLines(AtMost):
+    """Drops pages of lists."""
+
+    name = "many_bullet_lines"
+    does = "drops a page of which more than {at_most} of the lines begin with a bullet or hyphen"
+    source = GOPHER
+    figure = "{} of the lines begin with a bullet or hyphen"
+    at_most: Share = 0.9
+
+    def count(self, words: PageText) -> float:
+        """Returns the share of lines that begin with a bullet or a hyphen."""
+        firsts = [line[:1] for line in map(str.lstrip, words.split_lines)]
+        return _share(firsts.count("•") + firsts.count("-"), len(firsts))
+
+
+@dataclass(frozen=True)
+class ManyEllipsisLines(AtMost):
+    """Drops pages of cut lines."""
+
+    name = "many_ellipsis_lines"
+    does = "drops a page of which more than {at_most} of the lines end in an ellipsis"
+    source = GOPHER
+    figure = "{} of the lines end in an ellipsis"
+    at_most: Share = 0.3
+
+    def count(self, words: PageText) -> float:
+        """Returns the share of lines that end in an ellipsis."""
+        if "..." not in words.text and "…" not in words.text:
+            return 0.0
+        lines = words.split_lines
+        return _share(sum(line.rstrip().endswith(("...", "…")) for line in lines), len(lines))
+
+
+@dataclass(frozen=True)
+class FewAlphabeticWords(AtLeast):
+    """Drops pages of numbers and signs."""
+
+    name = "few_alphabetic_words"
+    does = "drops a page of which fewer than {at_least} of the words have a letter"
+    source = GOPHER
+    figure = "{} of the words have a letter"
+    at_least: Share = 0.8
+
+    def count(self, words: PageText) -> float:
+        """Returns the share of words with a letter."""
+        return _share(words.word_counts.with_letter, words.word_number)
+
+
+@dataclass(frozen=True)
+class FewStopWords(AtLeast):
+    """Drops pages with few stop words."""
+
+    name = "few_stop_words"
+    does = "drops a page with fewer than {at_least} of the stop words {stop_words}"
+    source = GOPHER
+    figure = "{} of the stop words"
+    at_least: Whole = 2
+    stop_words: Texts = ("the", "be", "to", "of", "and", "that", "have", "with")
+
+    def count(self, words: PageText) -> int:
+        """Returns how many of the stop words the page has, as they are written."""
+        return _words_among(*words.joined_words, tuple(dict.fromkeys(self.stop_words)))
+
+
+@dataclass(frozen=True)
+class FewPunctuatedLines(AtLeast):
+    """Drops pages of lines without an end."""
+
+    name = "few_punctuated_lines"
+    does = "drops a page of which fewer than {at_least} of the lines end in terminal punctuation"
+    source = FINEWEB
+    figure = "{} of the lines end in terminal punctuation"
+    at_least: Share = 0.12
+
+    def count(self, words: PageText) -> float:
+        """Returns the share of lines that end in terminal punctuation of any script."""
+        lines = words.filled_lines
+        return _share(sum(line.endswith(_SENTENCE_MARKS) for line in lines), len(lines))
+
+
+@dataclass(frozen=True)
+class ManyShortLines(AtMost):
+    """Drops pages of short lines."""
+
+    name = "many_short_lines"
+    does = "drops a page of which more than {at_most} of the lines have at most {max_characters} characters"
+    source = FINEWEB
+    figure = "{} of the lines are short"
+    at_most: Share = 0.67
+    max_characters: Whole = 30
+
+    def count(self, words: PageText) -> float:
+        """Returns the share of lines of at most `max_characters` characters."""
+        lines, most = words.filled_lines, self.max_characters
+        return _share(sum(len(line) <= most for line in lines), len(lines))
+
+
+@dataclass(frozen=True)
+class ManyNewlines(AtMost):
+    """Drops pages with many line ends."""
+
+    name = "many_newlines"
+    does = "drops a page with more than {at_most} line ends for each word"
+    source = FINEWEB
+    figure = "{} line ends for each word"
+    at_most: Share = 0.3
+
+    def count(self, words: PageText) -> float:
+        """Returns the number of line ends for each word."""
+        return _share(words.text.count("\n"), words.word_number)
+
+
+GOPHER_RULES: tuple[type[PageRule], ...] = (
+    FewPageWords,
+    ManyPageWords,
+    ShortMeanWord,
+    LongMeanWord,
+    ManyHashes,
+    ManyEllipses,
+    ManyBulletLines,
+    ManyEllipsisLines,
+    FewAlphabeticWords,
+    FewStopWords,
+)
+"""Gopher's quality rules, in datatrove's order."""
+
+
+def count_words_among(joined: str, ends: memoryview, words: tuple[str, ...]) -> int:
+    """Returns how many of some words are among those of `JoinedWords`; `words` has each once."""
+    return len(set(words).intersection(JoinedWords(joined, ends).words()))
+
+
+# In C where it was compiled: the same number.
+_words_among: Callable[[str, memoryview, tuple[str, ...]], int] = (
+    text_kernel.words_among if text_kernel else count_words_among
+)
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0

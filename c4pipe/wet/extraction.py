@@ -1,0 +1,151 @@
+"""Where the text of pages comes from: the extractors of HTML in WARC files, and the layout of text files.
+
+An extraction is a text that says it, such as `main: resiliparse 2.0.1`; "" for WET files, which have text.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, unquote
+
+from c4pipe.errors import UsageError
+from c4pipe.io.words import suggestion
+
+EXTRACTORS = {
+    "all": ("warc", ("resiliparse",)),
+    "main": ("warc", ("resiliparse",)),
+    "trafilatura": ("trafilatura", ("trafilatura", "lxml", "lxml-html-clean", "justext", "resiliparse")),
+}
+"""The extractors: the extra that has their libraries, and the libraries on which their text depends."""
+
+DEFAULT_EXTRACTOR = "all"
+"""The extractor that comes nearest to the text of WET files: menus and footers stay in it."""
+
+TEXT_ENDINGS = (
+    *(".parquet", ".jsonl", ".json", ".jsonl.gz", ".json.gz", ".jsonl.zst", ".json.zst"),
+    *(".txt", ".txt.gz", ".txt.zst"),
+)
+"""The endings of files of text that can be read; the ending tells the format."""
+
+SPLITS = ("files", "blank-lines", "lines")
+"""What a document of plain text is: a file, the lines between blank lines, or a line."""
+
+NO_COLUMN = "none"
+"""Instead of the name of a column: no column is read."""
+
+KIND = "text"
+"""The start of `TextLayout.extraction`."""
+
+_EXTRACTION = re.compile(rf"{KIND}: column (\S+), url (\S+), timestamp (\S+), split (\S+)")
+
+
+@dataclass(frozen=True)
+class TextLayout:
+    """How documents lie in text files.
+
+    Attributes:
+        text: the column, or the key of JSON objects, that has the text.
+        url: the one that has the document's address; NO_COLUMN for addresses that are made.
+        timestamp: the one that has its timestamp; NO_COLUMN for none.
+        split: what a document of plain text is, one of SPLITS.
+
+    Raises UsageError for values that can't be used.
+    """
+
+    text: str = "text"
+    url: str = "url"
+    timestamp: str = "timestamp"
+    split: str = SPLITS[0]
+
+    def __post_init__(self) -> None:
+        if self.split not in SPLITS:
+            known = f"{', '.join(SPLITS[:-1])} or {SPLITS[-1]}"
+            raise UsageError(f"--split {self.split}: give {known}{suggestion(self.split, SPLITS)}")
+        for option in ("text", "url", "timestamp"):
+            if not getattr(self, option).strip():
+                raise UsageError(f"--{option}-column {getattr(self, option)!r}: give the name of a column")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read where a file has them, that of the text first."""
+        return tuple(dict.fromkeys((self.text, *(each for each in (self.url, self.timestamp) if each != NO_COLUMN))))
+
+    @property
+    def extraction(self) -> str:
+        """The layout as `Recipe.extraction` has it: two corpora of one layout have their text from one place."""
+        names = [quote(each, safe="", errors="surrogateescape") for each in (self.text, self.url, self.timestamp)]
+        return f"{KIND}: column {names[0]}, url {names[1]}, timestamp {names[2]}, split {self.split}"
+
+    @classmethod
+    def of_extraction(cls, extraction: str) -> "TextLayout":
+        """Returns the layout whose `extraction` this is."""
+        match: Any = _EXTRACTION.fullmatch(extraction)
+        text, url, timestamp, split = match.groups()
+        names = [unquote(each, errors="surrogateescape") for each in (text, url, timestamp)]
+        return cls(names[0], names[1], names[2], split)
+
+
+def is_text(extraction: str) -> bool:
+    """Tells whether pages are documents of text files, given `Recipe.extraction`."""
+    return extraction.startswith(f"{KIND}: ")
+
+
+def is_parquet(name: str) -> bool:
+    """Tells by its name whether a file is Parquet."""
+    return name.endswith(".parquet")
+
+
+def is_json(name: str) -> bool:
+    """Tells by its name whether a file of text is JSON Lines; it is plain text otherwise, or Parquet."""
+    return name.endswith(tuple(each for each in TEXT_ENDINGS if ".json" in each))
+
+
+def choose_extraction(input_kind: str, extractor: str | None) -> str:
+    """Returns how the text of pages is made: "" for WET files, as `find_extraction` for WARC files.
+
+    Args:
+        input_kind: `warc`, or another kind, which has text.
+        extractor: one of EXTRACTORS, or None for DEFAULT_EXTRACTOR.
+
+    Raises UsageError as `find_extraction`, and for an extractor where the inputs are no WARC files.
+    """
+    if input_kind == "warc":
+        return find_extraction(DEFAULT_EXTRACTOR if extractor is None else extractor)
+    if extractor is not None:
+        raise UsageError(f"--extract {extractor} is for WARC files, which have HTML: add --from warc, or leave it out")
+    return ""
+
+
+def find_extraction(extractor: str) -> str:
+    """Returns an extractor with the versions of its libraries, such as `main: resiliparse 2.0.1`.
+
+    Two pages with the same HTML have the same text where this is the same.
+
+    Raises UsageError for an unknown extractor, and where one of its libraries is not installed.
+    """
+    if extractor not in EXTRACTORS:
+        raise UsageError(
+            f"--extract {extractor}: c4pipe extracts by {', '.join(EXTRACTORS)}" + suggestion(extractor, EXTRACTORS)
+        )
+    from importlib.metadata import PackageNotFoundError, version
+
+    extra, libraries = EXTRACTORS[extractor]
+    try:
+        versions = {library: version(library) for library in (*libraries, "brotli")}
+    except PackageNotFoundError as error:
+        raise UsageError(
+            f"WARC files need {error.name} to extract text by {extractor!r}: "
+            f"install it with python -m pip install 'c4pipe[{extra}]'"
+        ) from None
+    return f"{extractor}: " + ", ".join(f"{library} {versions[library]}" for library in libraries)
+
+
+def describe_extraction(extraction: str) -> str:
+    """Returns what the text of a page is, in a few words, given an extraction."""
+    if is_text(extraction):
+        layout = TextLayout.of_extraction(extraction)
+        plain = {"files": "a whole file", "blank-lines": "the lines between blank lines", "lines": "a line"}
+        return f"the column `{layout.text}` of a row as it is, and in plain text {plain[layout.split]}"
+    name, _, libraries = extraction.partition(": ")
+    words = {"all": "all text of its HTML", "main": "the main content of its HTML"}
+    return f"{words.get(name, f'what {name} finds in its HTML')} (by {libraries})"

@@ -1,0 +1,414 @@
+"""Reads the documents of text files as pages: JSON Lines and plain text, as they are or compressed, and Parquet."""
+
+import datetime
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from c4pipe.io.downloads import ByteStream, DownloadError
+from c4pipe.io.parquet_footer import open_parquet
+from c4pipe.io.paths import StoragePath
+from c4pipe.io.streams import WebPath
+from c4pipe.wet.damage import RECORD_CAP, Damage
+from c4pipe.wet.extraction import NO_COLUMN, TextLayout, is_json
+from c4pipe.wet.gzip_members import FIRST_BYTES, Gap, inflate
+from c4pipe.wet.page import Page, microseconds
+
+NO_TIMESTAMP = "1970-01-01T00:00:00Z"
+"""The timestamp of a document that has none: a page needs one, and this one is not taken for a capture's."""
+
+PARQUET_UNREADABLE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
+"""What Arrow raises for a file that is missing or damaged."""
+
+_ISO_DATE = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
+    r"(?:Z|([+-])([0-9]{2}):?([0-9]{2}))?"
+)
+_BATCH_BYTES = 8 * 1024 * 1024  # of text that are Python objects at a time, about
+_BATCH_ROWS = 1024
+
+Items = Iterator[Page | Damage]
+
+
+def read_text_pages(stream: ByteStream, name: str, layout: TextLayout) -> Items:
+    """Yields the documents of a file of JSON Lines or plain text in their order, and the damage.
+
+    Args:
+        stream: the file at its start: plain, gzip or Zstandard.
+        name: its name, whose ending tells the format. It is the start of the addresses that are made.
+        layout: how documents lie in it.
+
+    A document that has no address gets one of its place: `file:` with the name, `#` and the row or line where it
+    begins, from 1; without these for a whole file. One that has no timestamp gets NO_TIMESTAMP.
+    Raises OSError where the stream can't be read.
+    """
+    maker, number = _PageMaker(name, layout), 0
+    items = _json_pages(stream, maker) if is_json(name) else _plain_pages(stream, maker)
+    for number, item in enumerate(items, 1):  # noqa: B007
+        yield item
+    if not number:
+        yield Damage("empty_file", 0)
+
+
+def parse_row(line: bytes) -> dict[str, Any] | None:
+    """Returns the JSON object of a line; None where it is something else. Raises UnicodeDecodeError."""
+    text = line.decode()
+    try:
+        row = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return row if isinstance(row, dict) else None
+
+
+def _json_pages(stream: ByteStream, maker: "_PageMaker") -> Items:
+    for item in read_lines(stream, maker.name):
+        if isinstance(item, Damage):
+            yield item
+            continue
+        number, line = item
+        if not line or line.isspace():
+            continue
+        try:
+            row = parse_row(line)
+        except UnicodeDecodeError:
+            yield Damage("not_utf8", number, 0, line[:FIRST_BYTES])
+            row = parse_row(line.decode("utf-8", "replace").encode())
+        if row is None:
+            yield Damage("bad_json", number, len(line), line[:FIRST_BYTES])
+            continue
+        text = row.get(maker.layout.text)
+        if not isinstance(text, str):
+            yield Damage("no_text", number, len(line), line[:FIRST_BYTES])
+            continue
+        yield from maker.pages(number, _encoded(text), row)
+
+
+def _encoded(text: str) -> bytes:
+    """Returns a text in UTF-8. Half of a surrogate pair, which JSON can have, becomes U+FFFD."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+def _plain_pages(stream: ByteStream, maker: "_PageMaker") -> Items:
+    split = maker.layout.split
+    if split == "files":
+        yield from _whole_file(stream, maker)
+        return
+    first, held, size = 0, list[bytes](), 0
+    for item in read_lines(stream, maker.name):
+        if isinstance(item, Damage):
+            yield item
+            continue
+        number, line = item
+        if not line or line.isspace():
+            yield from maker.block(first, held, size)
+            held, size = [], 0
+        elif split == "lines":
+            yield from maker.pages(number, line.removesuffix(b"\r"), {})
+        else:
+            first = first if held else number
+            size += len(line) + 1
+            if size <= RECORD_CAP + 1 or not held:
+                held.append(line)
+    yield from maker.block(first, held, size)
+
+
+def _whole_file(stream: ByteStream, maker: "_PageMaker") -> Items:
+    held, size, is_cut = list[bytes](), 0, False
+    for piece in read_pieces(stream, maker.name):
+        if isinstance(piece, Damage):
+            yield piece
+            is_cut = True  # what follows does not continue the text
+        elif not is_cut:
+            size += len(piece)
+            if size <= RECORD_CAP:
+                held.append(piece)
+    if size > RECORD_CAP:
+        yield Damage("record_too_large", 0, size, held[0][:FIRST_BYTES] if held else b"")
+    elif size:
+        yield from maker.pages(0, b"".join(held), {})
+
+
+def read_parquet_pages(
+    path: StoragePath | WebPath, name: str, layout: TextLayout
+) -> Iterator[tuple[Page | Damage, float]]:
+    """Yields the documents of a Parquet file in their order, and the damage, as `read_text_pages` does.
+
+    With each comes the share of the rows that were read before it, from 0 to 1.
+
+    Raises OSError where the file can't be opened or read; ValueError, ArrowException or LookupError where it is no
+    Parquet, or lacks the column of the text.
+    """
+    maker, seen = _PageMaker(name, layout), 0
+    file = open_parquet(path)[0]
+    with file:
+        names = file.schema_arrow.names
+        if layout.text not in names:
+            raise LookupError(f"it has no column {layout.text}, but {', '.join(names)}")
+        columns = [each for each in layout.columns if each in names]
+        for group in range(file.num_row_groups):
+            rows, done = file.metadata.row_group(group).num_rows, 0
+            try:
+                for batch in file.iter_batches(_batch_rows(file, group, layout), [group], columns, use_threads=False):
+                    share = (seen + done) / file.metadata.num_rows
+                    for item in _of_batch(batch, seen + done, maker):
+                        yield item, share
+                    done += len(batch)
+            except PARQUET_UNREADABLE as error:
+                if isinstance(error, DownloadError) or (isinstance(error, OSError) and error.errno is not None):
+                    raise
+                damage = Damage("parquet_corrupt", seen + done + 1, 0, f"{rows - done} rows".encode())
+                yield damage, seen / file.metadata.num_rows
+            seen += rows
+    if not seen:
+        yield Damage("empty_file", 0), 1.0
+
+
+def _batch_rows(file: Any, group: int, layout: TextLayout) -> int:
+    """Returns how many rows of a row group are read at a time: fewer where the texts are long."""
+    metadata = file.metadata.row_group(group)
+    chunks = map(metadata.column, range(metadata.num_columns))
+    size: int = sum(each.total_uncompressed_size for each in chunks if each.path_in_schema == layout.text)
+    rows: int = metadata.num_rows
+    return min(_BATCH_ROWS, max(1, _BATCH_BYTES * rows // max(1, size)))
+
+
+def _of_batch(batch: pa.RecordBatch, before: int, maker: "_PageMaker") -> Items:
+    columns: dict[str, Sequence[Any]] = {
+        name: _values(batch[name]) for name in batch.schema.names if name != maker.layout.text
+    }
+    texts = batch[maker.layout.text]
+    if pa.types.is_dictionary(texts.type):
+        texts = texts.dictionary_decode()
+    for row, text in enumerate(texts.cast(pa.large_binary()).to_pylist()):
+        if text is None:
+            yield Damage("no_text", before + row + 1)
+        else:
+            yield from maker.pages(before + row + 1, text, {name: values[row] for name, values in columns.items()})
+
+
+def _values(column: pa.Array) -> Sequence[Any]:
+    """Returns the values of a column of addresses or timestamps; of a kind that is neither, nothing for each row."""
+    if pa.types.is_timestamp(column.type):  # Python has no nanoseconds
+        column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
+    try:
+        values: list[Any] = column.to_pylist()
+    except UnicodeDecodeError:
+        raw = column.cast(pa.large_binary()).to_pylist()
+        values = [each if each is None else each.decode("utf-8", "replace") for each in raw]
+    return values
+
+
+class _PageMaker:
+    """Makes the pages of a file.
+
+    Attributes:
+        name: the file's name.
+        layout: how documents lie in it.
+    """
+
+    def __init__(self, name: str, layout: TextLayout) -> None:
+        self.name, self.layout = name, layout
+        self._address = f"file:{quote(name)}"
+        self._position = 0
+
+    def pages(self, number: int, encoded: bytes, row: Mapping[str, Any]) -> Items:
+        """Yields the page of a document and its damage.
+
+        Args:
+            number: its row or first line, from 1; 0 for a whole file.
+            encoded: its text in UTF-8.
+            row: the values of its columns.
+        """
+        if len(encoded) > RECORD_CAP:
+            yield Damage("record_too_large", number, len(encoded), encoded[:FIRST_BYTES])
+            return
+        try:
+            text = encoded.decode()
+        except UnicodeDecodeError:
+            yield Damage("not_utf8", number)
+            text = encoded.decode("utf-8", "replace")
+            encoded = text.encode()
+        timestamp = NO_TIMESTAMP
+        given = None if self.layout.timestamp == NO_COLUMN else row.get(self.layout.timestamp)
+        if given is not None and given != "":
+            date = warc_date(given)
+            if date is None:
+                yield Damage("bad_timestamp", number, 0, str(given).encode("utf-8", "replace")[:FIRST_BYTES])
+            timestamp = date or NO_TIMESTAMP
+        url = "" if self.layout.url == NO_COLUMN else _address(row.get(self.layout.url))
+        url = url or (f"{self._address}#{number}" if number else self._address)
+        yield Page(url, timestamp, text, self._position, len(encoded), encoded)
+        self._position += 1
+
+    def block(self, first: int, lines: Sequence[bytes], size: int) -> Items:
+        """Yields the page of a block of lines, none without lines, given its first line and its bytes."""
+        if size > RECORD_CAP + 1:
+            yield Damage("record_too_large", first, size, lines[0][:FIRST_BYTES])
+        elif lines:
+            yield from self.pages(first, b"\n".join(lines).removesuffix(b"\r"), {})
+
+
+def _address(value: Any) -> str:
+    """Returns the address that a column gives: text or a number; "" for anything else."""
+    if isinstance(value, str):
+        return _encoded(value).decode().strip()
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
+
+
+def warc_date(value: Any) -> str | None:
+    """Returns a timestamp as a WARC date; None where it is no date.
+
+    Args:
+        value: a WARC date, another text in ISO 8601, or a date of Python. Without a time zone it is in UTC.
+    """
+    if isinstance(value, str):
+        if microseconds(value) is not None:
+            return value
+        match = _ISO_DATE.fullmatch(value.strip())
+        if match is None:
+            return None
+        day, minute, second, fraction, sign, hours, minutes = match.groups()
+        zone = f"{sign}{hours}:{minutes}" if sign else ""
+        try:
+            value = datetime.datetime.fromisoformat(
+                f"{day}T{minute}:{second or '00'}.{(fraction or '')[:6].ljust(6, '0')}{zone}"
+            )
+        except ValueError:  # 2019-02-30
+            return None
+    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        return f"{value.isoformat()}T00:00:00Z"
+    if not isinstance(value, datetime.datetime):
+        return None
+    try:
+        moment = value.astimezone(datetime.timezone.utc) if value.tzinfo else value
+    except OverflowError:
+        return None
+    return f"{moment.replace(tzinfo=None).isoformat()}Z"
+
+
+LINE_CAP = 6 * RECORD_CAP
+"""Bytes of the longest line that is read: JSON can write one byte of text as six (`\\u0009`)."""
+
+_READ = 256 * 1024
+_ZSTD_READ = 32 * 1024  # small, because a read that comes to damage gives nothing
+_BOM = b"\xef\xbb\xbf"
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+
+
+class Line(NamedTuple):
+    r"""A line of a file.
+
+    Attributes:
+        number: its number, from 1.
+        data: its bytes, without the `\n` at its end.
+    """
+
+    number: int
+    data: bytes
+
+
+def read_pieces(stream: ByteStream, name: str) -> Iterator[bytes | Damage]:
+    """Yields the bytes of a text file, decompressed, without a byte order mark at the start, and damage between them.
+
+    Args:
+        stream: the file, at its start: plain, gzip or Zstandard, by its first bytes.
+        name: its name. A file whose name says that it is compressed must be.
+
+    Raises OSError where the stream can't be read.
+    """
+    first = True
+    for piece in _decompressed(stream, name):
+        if first and isinstance(piece, bytes):
+            first, piece = False, piece.removeprefix(_BOM)  # a decompressor gives more than three bytes at once
+        if piece:
+            yield piece
+
+
+def _decompressed(stream: ByteStream, name: str) -> Iterator[bytes | Damage]:
+    start = stream.read(_READ)
+    again = _Again(start, stream)
+    if start.startswith(_ZSTD):
+        yield from _of_zstd(again)
+    elif start.startswith(_GZIP):
+        for piece in inflate(again):
+            yield Damage(piece.kind, 0, piece.length, piece.first) if isinstance(piece, Gap) else piece
+    elif start and name.endswith((".gz", ".zst")):
+        yield Damage("gzip_corrupt" if name.endswith(".gz") else "zstd_corrupt", 0, 0, start[:FIRST_BYTES])
+    else:
+        while data := again.read(_READ):
+            yield data
+
+
+class _Again:
+    """A stream whose first bytes were read already."""
+
+    def __init__(self, start: bytes, stream: ByteStream) -> None:
+        self.closed = False  # Arrow asks for it
+        self._start, self._stream = start, stream
+
+    def read(self, size: int = _READ) -> bytes:
+        if self._start:
+            data, self._start = self._start[:size], self._start[size:]
+            return data
+        return self._stream.read(size)
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:  # it is not ours to close
+        self.closed = True
+
+
+def _of_zstd(stream: _Again) -> Iterator[bytes | Damage]:
+    source: Any = pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), "zstd")
+    while True:
+        try:
+            data = source.read(_ZSTD_READ)
+        except (OSError, pa.ArrowException) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            yield Damage("zstd_corrupt", 0)
+            return
+        if not data:
+            return
+        yield data
+
+
+def read_lines(stream: ByteStream, name: str) -> Iterator[Line | Damage]:
+    r"""Yields the lines of a text file, which end at `\n`, and the damage in it.
+
+    The arguments are those of `read_pieces`. A line that damage cuts is left out, and so is one of more than LINE_CAP
+    bytes. The offset of damage is the number of the line before which, or in which, it is.
+
+    Raises OSError where the stream can't be read.
+    """
+    number, held, size, is_cut = 1, list[bytes](), 0, False
+    for piece in read_pieces(stream, name):
+        if isinstance(piece, Damage):
+            yield piece._replace(offset=number, length=piece.length or size)
+            held, size, is_cut = [], 0, True
+            continue
+        first, newline, rest = piece.partition(b"\n")
+        held.append(first)
+        size += len(first)
+        if size > LINE_CAP:
+            if not is_cut:
+                yield Damage("record_too_large", number, size, held[0][:FIRST_BYTES])
+            held, is_cut = [], True
+        if not newline:
+            continue
+        if not is_cut:
+            yield Line(number, b"".join(held))
+        *lines, last = rest.split(b"\n")
+        for number, line in enumerate(lines, number + 1):  # noqa: B020  # it goes on from there
+            yield Line(number, line)
+        number, held, size, is_cut = number + 1, [last], len(last), False
+    if size and not is_cut:
+        yield Line(number, b"".join(held))

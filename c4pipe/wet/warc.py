@@ -1,0 +1,320 @@
+"""Reads the pages of a WARC file: the HTML responses, as text. Each other record is counted by its kind."""
+
+import re
+import zlib
+from collections.abc import Callable, Generator, Iterator
+from typing import NamedTuple, Protocol
+
+from c4pipe.io.downloads import ByteStream
+from c4pipe.wet.damage import RECORD_CAP, Damage
+from c4pipe.wet.gzip_members import FIRST_BYTES
+from c4pipe.wet.html import ExtractedText, TextExtractor
+from c4pipe.wet.page import Page
+from c4pipe.wet.records import read_pages, read_records
+
+_NO_PAGE = ("warcinfo", "request", "metadata", "revisit")
+_HTML = ("text/html", "application/xhtml+xml")
+_HTML_START = re.compile(rb"\s*(?:<!--[^>]{0,999}>\s*)?<(?:!doctype\s+html|html|head|body|title)[\s>]", re.IGNORECASE)
+_HEAD_CAP = 256 * 1024  # bytes of the largest head
+_HEAD_END = re.compile(rb"\r?\n\r?\n")
+_STATUS = re.compile(r"HTTP/[0-9.]{1,9} +([0-9]{3})(?![0-9])", re.IGNORECASE)
+_FOLD = re.compile(r"\r?\n[ \t]+")
+_CHARSET = re.compile(r"""charset\s*=\s*["']?([^\s"';,]{1,40})""", re.IGNORECASE)
+_CHUNK = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\n]{0,999})?\r?\n")  # RFC 9112, 7.1
+_CHUNK_END = re.compile(rb"\r?\n")
+_MOST_CODINGS = 4  # some archives inflate to themselves
+_READ = 16 * 1024  # bytes that are inflated at once: each of many small members copies the bytes behind it
+_PIECE = 1 << 20  # bytes that are decoded at once
+_UNREADABLE = ("zstd", "compress", "x-compress", "dcb", "dcz", "exi")  # of the registry, without a decoder here
+
+SKIPPED = {
+    "warcinfo": "a description of the file",
+    "request": "a request of the crawler",
+    "metadata": "facts about a capture",
+    "revisit": "a capture that is like an earlier one, without its text",
+    "other_type": "a record of another type, such as `resource` or `conversion`",
+    "redirect": "a response that leads to another URL (status 3xx)",
+    "other_status": "a response with another status than 200, such as 404",
+    "not_html": "a response that is no HTML, such as an image, a PDF or DNS",
+    "damaged": "a response that can't be read; the damage says why",
+}
+"""The kinds of records of a WARC file that are no page."""
+
+
+class EncodingError(ValueError):
+    """A body can't be decoded."""
+
+
+class TooLargeError(ValueError):
+    """A body is larger than RECORD_CAP when it is decoded."""
+
+
+class Head(NamedTuple):
+    """The head of a response.
+
+    Attributes:
+        status: such as 200.
+        fields: the values by lower-case name; the first value counts.
+        start: where the body begins in the record.
+    """
+
+    status: int
+    fields: dict[str, str]
+    start: int
+
+    @property
+    def media_type(self) -> str:
+        """The type of the body, such as `text/html`, in lower case; "" where the server does not say it."""
+        return self.fields.get("content-type", "").partition(";")[0].strip().lower()
+
+    @property
+    def charset(self) -> str:
+        """The character encoding that the server names, unchecked; "" for none."""
+        match = _CHARSET.search(self.fields.get("content-type", ""))
+        return match[1] if match else ""
+
+
+def parse_head(record: bytes | bytearray) -> Head | None:
+    """Returns the head of a response, or None where the record does not begin with one."""
+    end = _HEAD_END.search(record, 0, _HEAD_CAP)
+    block = bytes(record[: end.start() if end else _HEAD_CAP]).decode("latin-1")
+    status = _STATUS.match(block)
+    if status is None:
+        return None
+    fields: dict[str, str] = {}
+    for line in _FOLD.sub(" ", block).split("\n")[1:]:
+        name, colon, value = line.partition(":")
+        if colon:
+            fields.setdefault(name.strip().lower(), value.strip())
+    return Head(int(status[1]), fields, end.end() if end else len(record))
+
+
+def decode_body(fields: dict[str, str], body: bytes) -> tuple[bytes, bool]:
+    """Returns a body without chunks and compression, and whether it is whole; else it ends at the damage.
+
+    Some crawlers store a body that they decoded, and keep the headers. Such a body stays as it is.
+
+    Args:
+        fields: the header fields of the response by lower-case name.
+        body: as it is in the record.
+
+    Raises EncodingError where nothing can be decoded, TooLargeError where the result is larger than RECORD_CAP.
+    """
+    is_whole = True
+    if "chunked" in fields.get("transfer-encoding", "").lower():
+        body, is_whole = join_chunks(body)
+    codings = [each.strip() for each in fields.get("content-encoding", "").lower().split(",")]
+    if len(codings) > _MOST_CODINGS:
+        raise EncodingError(f"{len(codings)} codings")
+    for coding in reversed(codings):
+        if coding in _UNREADABLE:
+            raise EncodingError(coding)
+        if body and coding in _DECODERS:
+            body, ended = _decode(body, coding)
+            is_whole = is_whole and ended
+    if len(body) > RECORD_CAP:
+        raise TooLargeError
+    return body, is_whole
+
+
+def join_chunks(body: bytes) -> tuple[bytes, bool]:
+    """Returns a body without the sizes of its chunks, and whether it is whole; a body that has no chunks as it is."""
+    chunks: list[bytes] = []
+    place = 0
+    while size := _CHUNK.match(body, place):
+        end = size.end() + int(size[1], 16)
+        if end == size.end():
+            return b"".join(chunks), True
+        line_end = _CHUNK_END.match(body, end)
+        if line_end is None and not chunks and end < len(body):
+            return body, True
+        chunks.append(body[size.end() : end])
+        if line_end is None:
+            break
+        place = line_end.end()
+    return (b"".join(chunks), False) if chunks else (body, True)
+
+
+def _decode(body: bytes, coding: str) -> tuple[bytes, bool]:
+    decoded, is_whole = bytearray(), False
+    try:
+        for piece in _DECODERS[coding](body):
+            decoded += piece
+            if len(decoded) > RECORD_CAP:
+                raise TooLargeError
+        is_whole = True
+    except EncodingError:
+        if not decoded and body.lstrip()[:1] != b"<":
+            raise
+    return (bytes(decoded), is_whole) if decoded else (body, True)
+
+
+def _gzip(body: bytes) -> Iterator[bytes]:
+    place = 0
+    while body.startswith(b"\x1f\x8b", place):  # several members are one body; what follows them is ignored
+        place = yield from _inflated(zlib.decompressobj(31), body, place)
+    if not place:
+        raise EncodingError("it is no gzip")
+
+
+def _deflate(body: bytes) -> Iterator[bytes]:
+    """Yields the pieces of a body in zlib's format, as the standard has it, or without its header, as some send it."""
+    has_header = len(body) > 1 and body[0] & 15 == 8 and (body[0] << 8 | body[1]) % 31 == 0  # RFC 1950, 2.2
+    yield from _inflated(zlib.decompressobj(15 if has_header else -15), body, 0)
+
+
+def _inflated(inflater: "zlib._Decompress", body: bytes, place: int) -> Generator[bytes, None, int]:
+    """Yields the pieces of what begins at a place, and returns the place behind it."""
+    while not inflater.eof:
+        data = body[place : place + _READ]
+        try:
+            piece = inflater.decompress(data, _PIECE)
+        except zlib.error as error:
+            raise EncodingError(str(error)) from None
+        if not data and not piece and not inflater.eof:
+            raise EncodingError("it is cut off")
+        place += len(data) - len(inflater.unconsumed_tail) - len(inflater.unused_data)
+        yield piece
+    return place
+
+
+def _brotli(body: bytes) -> Iterator[bytes]:
+    import brotli
+
+    decoder = brotli.Decompressor()
+    while not decoder.is_finished():
+        try:
+            piece = decoder.process(body, output_buffer_limit=_PIECE)
+        except brotli.error as error:
+            raise EncodingError(str(error)) from None
+        if not piece and not decoder.is_finished():
+            raise EncodingError("it is cut off")
+        yield piece
+        body = b""
+
+
+_DECODERS: dict[str, Callable[[bytes], Iterator[bytes]]] = {
+    "gzip": _gzip,
+    "x-gzip": _gzip,
+    "deflate": _deflate,
+    "br": _brotli,
+}
+
+
+class SkippedRecord(NamedTuple):
+    """A record that is no page: its kind is a key of SKIPPED."""
+
+    kind: str
+
+
+class Extractor(Protocol):
+    """What makes text of HTML (see `html_process.TextExtractor`)."""
+
+    def extract(self, html: bytes, charset: str) -> ExtractedText | None:
+        """Returns the text of a page; None where it can't be extracted."""
+
+
+def read_warc_pages(stream: ByteStream, extractor: Extractor) -> Iterator[Page | Damage | SkippedRecord]:
+    """Yields a page or a skipped record for each record of a WARC file, in their order, and the damage in them.
+
+    Args:
+        stream: the file's bytes, gzipped or plain.
+        extractor: makes text of HTML.
+
+    A page is a response with status 200 that is HTML. Its URL and timestamp are those of its record.
+    Raises OSError if the stream can't be read.
+    """
+    position = 0
+    for item in read_records(stream):
+        if isinstance(item, Damage):
+            yield item
+            continue
+        fields, record, offset = item
+        kind, head = _classified(fields, record)
+        if kind or head is None:
+            if kind == "damaged":
+                yield _lost("http_header", record, offset)
+            yield SkippedRecord(kind or "damaged")
+            continue
+        for part in _response(fields, head, bytes(memoryview(record)[head.start :]), offset, extractor):
+            if isinstance(part, Damage):
+                yield part
+            elif part is None:
+                yield SkippedRecord("damaged")
+            else:
+                url = fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")  # as WARC 1.0 has it
+                body = part.decode()
+                yield Page(url, fields.get("warc-date", ""), body, position, len(part), part)
+                position += 1
+
+
+def _classified(fields: dict[str, str], record: bytes) -> tuple[str, Head | None]:
+    """Returns why a record is no page, as a key of SKIPPED, or "" and the head of its response."""
+    kind = fields.get("warc-type", "").lower()
+    if kind != "response":
+        return kind if kind in _NO_PAGE else "other_type", None
+    if not fields.get("content-type", "application/http").lower().startswith("application/http"):
+        return "not_html", None
+    head = parse_head(record)
+    if head is None:
+        return "damaged", None
+    if head.status != 200:
+        return "redirect" if 300 <= head.status < 400 else "other_status", None
+    return ("" if _is_html(fields, head, record) else "not_html"), head
+
+
+def _is_html(fields: dict[str, str], head: Head, record: bytes) -> bool:
+    """Tells whether a response is HTML: by what the crawler found in it, what the server says, or how it starts.
+
+    Crawlers take HTML without `html` and `head` for plain text, so there the server decides.
+    """
+    identified = fields.get("warc-identified-payload-type", "").partition(";")[0].strip().lower()
+    if identified and identified != "text/plain":
+        return identified in _HTML
+    if head.media_type:
+        return head.media_type in _HTML
+    return _HTML_START.match(record, head.start) is not None
+
+
+def _response(
+    fields: dict[str, str], head: Head, raw: bytes, offset: int, extractor: Extractor
+) -> Iterator[Damage | bytes | None]:
+    """Yields the damage of a response, and last its text in UTF-8, or None where it is lost."""
+    if fields.get("warc-truncated"):
+        yield Damage("truncated", offset)
+    try:
+        html, is_whole = decode_body(head.fields, raw)
+    except (EncodingError, TooLargeError) as error:
+        yield _lost("html_too_large" if isinstance(error, TooLargeError) else "http_encoding", raw, offset)
+        yield None
+        return
+    if not is_whole:
+        yield Damage("http_cut", offset)
+    extracted = extractor.extract(html, head.charset)
+    if extracted is None:
+        yield _lost("html_too_hard", html, offset)
+        yield None
+        return
+    if not extracted.is_valid:
+        yield Damage("bad_charset", offset)
+    yield extracted.encoded
+
+
+def _lost(kind: str, data: bytes | bytearray, offset: int) -> Damage:
+    return Damage(kind, offset, len(data), bytes(data[:FIRST_BYTES]))
+
+
+PageReader = Callable[[ByteStream], Iterator[Page | Damage | SkippedRecord]]
+"""Yields the pages of a file, its damage and the records that are no page."""
+
+
+def page_reader(extraction: str) -> PageReader:
+    """Returns what reads the pages of files.
+
+    Args:
+        extraction: how text is made from the HTML of WARC files (see `find_extraction`); "" for WET files.
+    """
+    if not extraction:
+        return read_pages
+    extractor = TextExtractor(extraction)
+    return lambda stream: read_warc_pages(stream, extractor)
