@@ -1,12 +1,11 @@
 """Writes docs/options.md, the reference page of all commands and options, from the parser of the command line."""
 
 import argparse
-from collections.abc import Iterable
 from pathlib import Path
 
 from c4pipe.cli.console import endings_sentence
-from c4pipe.cli.main import COMMANDS
-from c4pipe.cli.parser import Command, Parser, make_parser
+from c4pipe.cli.main import make_parser
+from c4pipe.cli.parser import Parser
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "options.md"
 
@@ -36,19 +35,18 @@ For Spark, they are its settings: `c4pipe {name} ... --runner spark -- --conf sp
 """
 
 
-def options_page(commands: Iterable[Command]) -> str:
+def options_page() -> str:
     """Returns the page `docs/options.md` in Markdown: the same text for the same parser."""
-    every = tuple(commands)
-    parser = make_parser(every)
     head = _HEAD.format(endings=endings_sentence())
-    return "\n".join([head, *map(_section, parser.commands.values(), every)])
+    return "\n".join([head, *map(_section, make_parser().commands.values())])
 
 
-def _section(parser: Parser, command: Command) -> str:
+def _section(parser: Parser) -> str:
+    assert parser.command
     arguments = [action for action in parser.arguments if not action.option_strings]
     options = [action for action in parser.arguments if action.option_strings and action.dest != "help"]
     required = [_option(action) for action in options if action.required]
-    examples = "\n".join(f"    {example}" for example in command.examples)
+    examples = "\n".join(f"    {example}" for example in parser.command.examples)
     usage = " ".join(["c4pipe", parser.name, *map(_argument, arguments), *required])
     rows = [*map(_row, arguments), *map(_row, options)]
     blocks = [
@@ -95,4 +93,4 @@ def _escape(text: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(options_page(COMMANDS), encoding="utf-8")
+    PAGE.write_text(options_page(), encoding="utf-8")

@@ -1,31 +1,34 @@
 """A command line with the options of two programs: c4pipe's own, and those of the runner."""
 
-import argparse
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib.util import find_spec
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from c4pipe.cli.parser import Parser
+from c4pipe.cli.parser import Command, Parser, given_options
 from c4pipe.errors import UsageError
 from c4pipe.io.words import suggestion
 from c4pipe.runners.runner_options import SPARK
 
 
-def parse_command_line(parser: Parser, given: Sequence[str]) -> argparse.Namespace:
-    """Returns the options of a command; `beam` and `spark_conf` among them are those for the runner.
+def parse_command_line(parser: Parser, given: Sequence[str]) -> tuple[Command[Any], dict[str, Any]]:
+    """Returns a command and its options; `beam` and `spark_conf` among them are those for the runner.
 
     Raises UsageError, with similar names, for an option that neither c4pipe nor the runner knows.
     """
     own, others = split_command_line(parser, given)
-    options = parser.parse_args(own)
-    if others and _names_spark(options.runner):
-        options.beam, options.spark_conf = (), _spark_conf(others)
-    else:
-        options.beam, options.spark_conf = tuple(others), ()
-    if options.beam and options.runner is None:
+    arguments = parser.parse_args(own)
+    command = parser.commands[arguments.command].command
+    assert command is not None
+    options = given_options(command, arguments)
+    runner = options.get("runner")
+    if others and _names_spark(runner):
+        options["spark_conf"] = _spark_conf(others)
+    elif others and runner is not None:
+        options["beam"] = tuple(others)
+    elif others:
         raise UsageError(f"{others[0]} is an option of another runner than this machine: name it with --runner")
-    return options
+    return command, options
 
 
 def split_command_line(parser: Parser, given: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -1,41 +1,30 @@
 """The command `dedup`: job 2 alone."""
 
-import argparse
 import time
+from dataclasses import dataclass
 
-from c4pipe.cli import arguments
-from c4pipe.cli.job_options import dedup_options, start_workers
+from c4pipe.cli.options import TerminalOptions, start_workers
 from c4pipe.cli.outcome import corpus_status, print_corpus
-from c4pipe.cli.parser import Command, Parser
+from c4pipe.cli.parser import Command
+from c4pipe.jobs.options import DedupOptions
 
 
-def add_arguments(parser: Parser) -> None:
-    """Adds the arguments of the command to its parser."""
-    parser.add_argument(
-        "work", nargs="+", type=arguments.path_or_url, metavar="WORK", help="work folders that clean has written"
-    )
-    arguments.add_corpus(parser)
-    arguments.add_keep_dropped(parser)
-    arguments.add_runner(parser)
+@dataclass(frozen=True, kw_only=True)
+class DedupCommandOptions(TerminalOptions, DedupOptions):
+    """The options of the command."""
 
 
-def run(options: argparse.Namespace) -> int:
+def run(options: DedupCommandOptions) -> int:
     """Runs job 2, prints the funnel, and returns the exit status."""
-    start_workers(options)
+    start_workers(options.workers, options.runner)
     from c4pipe.cli.progress import make_progress
     from c4pipe.jobs.dedup import dedup, plan_dedup
 
     started = time.monotonic()
-    manifest = dedup(plan_dedup(dedup_options(options, options.work)), make_progress(options))
-    print_corpus(options, manifest, time.monotonic() - started)
+    manifest = dedup(plan_dedup(options), make_progress(options))
+    if not options.quiet:
+        print_corpus(options.folder, manifest, time.monotonic() - started)
     return corpus_status(options, manifest, None)
 
 
-COMMAND = Command(
-    "dedup",
-    "job 2: make a corpus without duplicates from work folders",
-    add_arguments,
-    run,
-    examples=("c4pipe dedup work-april work-may --output corpus",),
-    takes_runner_options=True,
-)
+COMMAND = Command(DedupCommandOptions, run, examples=("c4pipe dedup work-april work-may --output corpus",))

@@ -1,42 +1,42 @@
 """The command `diff`: how two corpora differ."""
 
-import argparse
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from c4pipe.cli import arguments
 from c4pipe.cli.console import new_table, printer, styled
-from c4pipe.cli.parser import Command, Parser, whole_number
+from c4pipe.cli.options import LogOptions, path_or_url
+from c4pipe.cli.parser import Command
 from c4pipe.errors import UsageError
-from c4pipe.filters.corpus_rules import RepeatedSpan
+from c4pipe.io.options import Option
 
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
     from c4pipe.inspect.diff import Diff
+    from c4pipe.io.paths import StoragePath
 
 
-def add_arguments(parser: Parser) -> None:
-    """Adds the arguments of the command to its parser."""
-    parser.add_argument("first", type=arguments.path_or_url, metavar="FIRST", help="folder of a finished corpus")
-    parser.add_argument("second", type=arguments.path_or_url, metavar="SECOND", help="folder of another one")
-    parser.add_argument(
-        "--examples",
-        type=whole_number,
-        default=3,
-        metavar="N",
-        help="number of example pages of each kind (default: 3)",
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    arguments.add_log(parser)
-    parser.set_defaults(quiet=False)
+@dataclass(frozen=True, kw_only=True)
+class _ComparisonOptions:
+    first: Annotated["StoragePath", Option("folder of a finished corpus", "FIRST", positional=True, parse=path_or_url)]
+    second: Annotated["StoragePath", Option("folder of another one", "SECOND", positional=True, parse=path_or_url)]
+    examples: Annotated[int, Option("number of example pages of each kind", "N")] = 3
+    json: Annotated[bool, Option("print JSON instead of tables")] = False
 
 
-def run(options: argparse.Namespace) -> None:
+@dataclass(frozen=True, kw_only=True)
+class DiffOptions(LogOptions, _ComparisonOptions):
+    """The options of the command."""
+
+    quiet = False
+
+
+def run(options: DiffOptions) -> None:
     """Compares two corpora and prints the difference. Raises UsageError where one is not finished or can't be read."""
     if options.examples < 0:
         raise UsageError(f"--examples {options.examples}: give the number of pages to show of each kind, 0 or more")
@@ -126,6 +126,8 @@ def _label(diff: "Diff", what: str, rest: str) -> str:
     if what == "pages.kept" and rest:
         many = any(len(corpus.recipe.languages) > 1 for corpus in diff.corpora)
         return f"  of these in {rest}" if many else ""
+    from c4pipe.filters.corpus_rules import RepeatedSpan
+
     units = sorted({f"{corpus.recipe.need(RepeatedSpan).unit}s" for corpus in diff.corpora})
     return _LABELS.get(what, "").format(rest, units=" or ".join(units))
 
@@ -178,10 +180,4 @@ def _change(first: int, second: int) -> "Text":
     return styled(f"{change:+,}", "green" if change > 0 else "red") if change else styled("0", "dim")
 
 
-COMMAND = Command(
-    "diff",
-    "compare two corpora: counts, pages and examples",
-    add_arguments,
-    run,
-    examples=("c4pipe diff corpus corpus-of-my-recipe",),
-)
+COMMAND = Command(DiffOptions, run, examples=("c4pipe diff corpus corpus-of-my-recipe",))

@@ -1,18 +1,19 @@
 """The command `explain`: why a page is in a corpus, or would be, or not."""
 
-import argparse
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-from c4pipe.cli import arguments
 from c4pipe.cli.console import new_table, printer, styled
-from c4pipe.cli.job_options import languages
-from c4pipe.cli.parser import Command, Parser
+from c4pipe.cli.options import path_or_url
+from c4pipe.cli.parser import Command
 from c4pipe.errors import UsageError
+from c4pipe.io.options import Option, PathArgument
 from c4pipe.io.words import visible
+from c4pipe.jobs.options import KindOptions, RecipeOptions, check_input_kind, recipe_option
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -22,32 +23,48 @@ if TYPE_CHECKING:
     from c4pipe.clean.verdicts import LineVerdict, PageVerdict, RuleVerdict
     from c4pipe.inspect.explain import CaptureVerdict, Loss, UnitVerdict
     from c4pipe.io.paths import StoragePath
+    from c4pipe.recipes.recipe import Recipe
 
 Explained = tuple[dict[str, Any], "RenderableType"]
 """A page as JSON values, and as it is shown on the terminal."""
 
 
-def add_arguments(parser: Parser) -> None:
-    """Adds the arguments of the command to its parser."""
-    parser.add_argument(
-        "input",
-        metavar="INPUT",
-        help="the text of a page in a file (- for standard input), a WET or WARC file, or the folder of a corpus",
-    )
-    parser.add_argument("--url", metavar="URL", help="URL of the page; needed for a WET or WARC file and for a corpus")
-    parser.add_argument(
-        "--work",
-        action="append",
-        type=arguments.path_or_url,
-        metavar="DIR",
-        help="work folder of the corpus; can be repeated (default: INPUT/_work)",
-    )
-    arguments.add_input_kind(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON, one page on each line, without shortening")
-    arguments.add_recipe(parser, default=None)  # a corpus has its own
+@dataclass(frozen=True, kw_only=True)
+class _JsonOptions:
+    json: Annotated[bool, Option("print JSON, one page on each line, without shortening")] = False
 
 
-def run(options: argparse.Namespace) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _PageOptions:
+    input: Annotated[
+        str,
+        Option(
+            "the text of a page in a file (- for standard input), a WET or WARC file, or the folder of a corpus",
+            "INPUT",
+            positional=True,
+        ),
+    ]
+    url: Annotated[str | None, Option("URL of the page; needed for a WET or WARC file and for a corpus", "URL")] = None
+    work: Annotated[
+        Sequence["StoragePath"],
+        Option(
+            "work folder of the corpus; can be repeated",
+            "DIR",
+            otherwise="INPUT/_work",
+            repeated=True,
+            parse=path_or_url,
+        ),
+    ] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainOptions(RecipeOptions, _JsonOptions, KindOptions, _PageOptions):
+    """The options of the command."""
+
+    recipe: Annotated["PathArgument | Recipe", recipe_option("c4")] = ""  # a corpus has its own
+
+
+def run(options: ExplainOptions) -> None:
     """Prints why pages are kept or dropped. Raises UsageError for an input that can't be explained."""
     corpus = _corpus(options.input)
     explained = list(_of_corpus(options, corpus) if corpus else _of_pages(options))
@@ -75,37 +92,37 @@ def _corpus(text: str) -> "StoragePath | None":
     return folder if folder.is_dir() else None
 
 
-def _of_corpus(options: argparse.Namespace, folder: "StoragePath") -> Iterator[Explained]:
+def _of_corpus(options: ExplainOptions, folder: "StoragePath") -> Iterator[Explained]:
     from c4pipe.inspect.explain import CorpusExplainer
 
     for name in ("recipe", "languages", "lists", "links", "language_model"):
-        if getattr(options, name) is not None:
+        if getattr(options, name) not in (None, (), ""):
             option = name.replace("_", "-")
             raise UsageError(f"--{option}: the corpus {folder} has a recipe and lists of its own; leave the option out")
     if options.input_kind != "wet" or options.extract is not None:
         raise UsageError(f"--from and --extract: the corpus {folder} knows how its text was made; leave them out")
     if options.url is None:
         raise UsageError(f"{folder} is a folder: name a page of the corpus with --url")
-    for verdict in CorpusExplainer(folder, options.work or ()).explain(options.url):
+    for verdict in CorpusExplainer(folder, options.work).explain(options.url):
         yield capture_json(verdict), capture_view(verdict)
 
 
-def _of_pages(options: argparse.Namespace) -> Iterator[Explained]:
+def _of_pages(options: ExplainOptions) -> Iterator[Explained]:
     from c4pipe.clean.evaluate import RecipeEvaluator
     from c4pipe.clean.trace import explain_page
     from c4pipe.filters.pinned_lists import lists_dir
     from c4pipe.inspect.page_input import find_pages
-    from c4pipe.jobs.options import CRAWL_KINDS, check_input_kind
     from c4pipe.recipes.choose import choose_recipe, gather_lists
     from c4pipe.wet.extraction import choose_extraction
 
     if options.work:
         raise UsageError(f"--work {options.work[0]}: {options.input} is no corpus, and only a corpus has work folders")
-    recipe = choose_recipe(options.recipe or "c4", languages(options), options.language_model)
-    check_input_kind(options.input_kind, CRAWL_KINDS)
+    recipe = choose_recipe(options.recipe or "c4", options.language_codes, options.language_model)
+    check_input_kind(options.input_kind)
     extraction = choose_extraction(options.input_kind, options.extract)
     pages = find_pages(options.input, options.url, recipe.page_keys[0], extraction)
-    lists = gather_lists(recipe, lists_dir(options.lists), options.links or (), options.language_model)
+    folder = lists_dir(None if options.lists is None else Path(options.lists))
+    lists = gather_lists(recipe, folder, list(map(Path, options.links)), options.language_model)
     evaluator = RecipeEvaluator(recipe, lists)
     for page in pages:
         verdict = explain_page(evaluator, page)
@@ -238,9 +255,5 @@ def _end(reason: str | None, otherwise: str) -> "Text":
 
 
 COMMAND = Command(
-    "explain",
-    "show why a page is kept or dropped: the verdict of every rule",
-    add_arguments,
-    run,
-    examples=("c4pipe explain page.txt", "c4pipe explain corpus --url https://example.com/"),
+    ExplainOptions, run, examples=("c4pipe explain page.txt", "c4pipe explain corpus --url https://example.com/")
 )

@@ -1,57 +1,69 @@
 """The command `lists`: the lists that recipes use."""
 
-import argparse
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from c4pipe.cli import arguments
-from c4pipe.cli.job_options import languages
-from c4pipe.cli.parser import Command, Parser
+from c4pipe.cli.options import TerminalOptions
+from c4pipe.cli.parser import Command
 from c4pipe.errors import UsageError
+from c4pipe.io.options import Option, comma_separated
 from c4pipe.io.words import format_count, visible
+from c4pipe.runners.runner_options import RunnerOptions, WorkerOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from c4pipe.filters import pinned_lists
 
 
-def add_arguments(parser: Parser) -> None:
-    """Adds the arguments of the command to its parser."""
-    parser.add_argument(
-        "action",
-        choices=("fetch", "show", "robots"),
-        help="fetch: download the pinned lists; show: print which are downloaded; "
-        "robots: make the list of the rule robots_refused from WARC files of robots.txt",
-    )
-    parser.add_argument(
-        "files",
-        nargs="*",
-        metavar="FILE",
-        help="for robots: crawls, or their robotstxt WARC files: URLs, paths, globs, @FILE with one of these a line",
-    )
-    parser.add_argument(
-        "--agents",
-        metavar="NAME,...",
-        help="for robots: the crawlers whose rules count, such as CCBot,GPTBot (default: CCBot)",
-    )
-    parser.add_argument("--lists", type=Path, metavar="DIR", help="folder of the lists (default: the user's cache)")
-    parser.add_argument(
-        "--recipe", metavar="NAME", help="only the lists that this recipe needs (default: the lists of all recipes)"
-    )
-    parser.add_argument(
-        "--languages",
-        metavar="CODE,...",
-        help="only the lists of these languages, for --recipe or c4 (default: the languages of the recipe)",
-    )
-    parser.add_argument(
-        "--source", metavar="URL", help="a mirror to download from (default: https://raw.githubusercontent.com)"
-    )
-    arguments.add_workers(parser)
+@dataclass(frozen=True, kw_only=True)
+class _ActionOptions:
+    action: Annotated[
+        str,
+        Option(
+            "fetch: download the pinned lists; show: print which are downloaded; robots: make the list of the rule "
+            "robots_refused from WARC files of robots.txt",
+            positional=True,
+            choices=("fetch", "show", "robots"),
+        ),
+    ]
+    files: Annotated[
+        Sequence[str],
+        Option(
+            "for robots: crawls, or their robotstxt WARC files: URLs, paths, globs, @FILE with one of these a line",
+            "FILE",
+            positional=True,
+            nargs="*",
+        ),
+    ] = ()
+    agents: Annotated[
+        str | None,
+        Option("for robots: the crawlers whose rules count, such as CCBot,GPTBot", "NAME,...", otherwise="CCBot"),
+    ] = None
+    lists: Annotated[Path | None, Option("folder of the lists", "DIR", otherwise="the user's cache", parse=Path)] = None
+    recipe: Annotated[
+        str | None, Option("only the lists that this recipe needs", "NAME", otherwise="the lists of all recipes")
+    ] = None
+    languages: Annotated[
+        str | None,
+        Option(
+            "only the lists of these languages, for --recipe or c4",
+            "CODE,...",
+            otherwise="the languages of the recipe",
+        ),
+    ] = None
+    source: Annotated[
+        str | None, Option("a mirror to download from", "URL", otherwise="https://raw.githubusercontent.com")
+    ] = None
 
 
-def run(options: argparse.Namespace) -> None:
+@dataclass(frozen=True, kw_only=True)
+class ListsOptions(TerminalOptions, WorkerOptions, _ActionOptions):
+    """The options of the command."""
+
+
+def run(options: ListsOptions) -> None:
     """Downloads the lists, prints which are downloaded, or makes the list of robots.txt files."""
     from c4pipe.filters import pinned_lists
 
@@ -72,7 +84,7 @@ def run(options: argparse.Namespace) -> None:
         print(f"  {status:13}  {pinned.path:42}  {pinned.commit[:8]}  {pinned.sha256[:12]}")
 
 
-def _check(options: argparse.Namespace) -> None:
+def _check(options: ListsOptions) -> None:
     """Raises UsageError for arguments that another action takes."""
     is_robots = options.action == "robots"
     if is_robots and not options.files:
@@ -87,13 +99,12 @@ def _check(options: argparse.Namespace) -> None:
             raise UsageError(f"lists robots takes no {name}: leave it out")
 
 
-def _list_robots(options: argparse.Namespace) -> None:
+def _list_robots(options: ListsOptions) -> None:
     from c4pipe.cli.progress import make_progress
     from c4pipe.filters import pinned_lists
     from c4pipe.inspect.robots import list_robots
-    from c4pipe.runners.runner_options import RunnerOptions
 
-    agents = [each.strip() for each in (options.agents or "CCBot").split(",")]
+    agents = comma_separated(options.agents or "CCBot")
     runner = RunnerOptions(workers=options.workers)
     folder = options.lists or pinned_lists.cache_dir()
     summary = list_robots(options.files, agents, folder, runner, make_progress(options))
@@ -104,20 +115,18 @@ def _list_robots(options: argparse.Namespace) -> None:
     print(visible(f"list: {summary.path} ({format_count(summary.path.stat().st_size, 'byte')})"))
 
 
-def _wanted(options: argparse.Namespace) -> "Sequence[pinned_lists.PinnedList]":
+def _wanted(options: ListsOptions) -> Sequence["pinned_lists.PinnedList"]:
     """Returns the lists that `--recipe` and `--languages` name, or all."""
     from c4pipe.filters import pinned_lists
     from c4pipe.recipes.choose import choose_recipe, needed_lists
 
     if options.recipe is None and options.languages is None:
         return pinned_lists.PINNED
-    return needed_lists(choose_recipe(options.recipe or "c4", languages(options)))
+    return needed_lists(choose_recipe(options.recipe or "c4", comma_separated(options.languages or ())))
 
 
 COMMAND = Command(
-    "lists",
-    "download the bad-words and domain lists, show them, or make that of robots.txt files",
-    add_arguments,
+    ListsOptions,
     run,
     examples=(
         "c4pipe lists fetch --recipe c4",

@@ -6,51 +6,44 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, cast
 
-from c4pipe.cli import (
-    build,
-    clean,
-    dedup,
-    diff,
-    explain,
-    import_text,
-    lists,
-    overlap,
-    plan,
-    recipes,
-    report,
-    tokens,
-    vocab,
-    vocab_report,
-)
 from c4pipe.cli.command_line import parse_command_line
 from c4pipe.cli.console import STOPPED, note, print_end
-from c4pipe.cli.parser import Parser
+from c4pipe.cli.parser import Command, Parser
 from c4pipe.cli.parser import make_parser as make_parser_of
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.words import error_reason
 from c4pipe.jobs.logs import log_to
 from c4pipe.runners.worker import lighten
 
-# A command imports what needs Beam, NumPy, Arrow or Rich when it runs, so that `c4pipe --help` answers at once.
+COMMANDS = {
+    "build": "make a corpus from WET files: clean, then dedup",
+    "clean": "job 1: write a work file with the pages to keep, for each WET file",
+    "dedup": "job 2: make a corpus without duplicates from work folders",
+    "import": "make a corpus from other text: Parquet, JSON Lines, plain text",
+    "vocab": "train a SentencePiece vocabulary on text with weights",
+    "vocab-report": "measure vocabularies on held-out pages",
+    "tokens": "count the tokens of a corpus, list a subset of it to train on, or write all token ids for a trainer",
+    "diff": "compare two corpora: counts, pages and examples",
+    "overlap": "find the pages of a corpus that share text with evaluation sets",
+    "report": "write report.html of a corpus",
+    "plan": "estimate time and disk space of a build from slices of a few files",
+    "explain": "show why a page is kept or dropped: the verdict of every rule",
+    "recipes": "show the rules of a recipe, or compare recipes",
+    "lists": "download the bad-words and domain lists, show them, or make that of robots.txt files",
+}
+"""All commands, in the order of the help, and what each does in a few words."""
 
-COMMANDS = (
-    build.COMMAND,
-    clean.COMMAND,
-    dedup.COMMAND,
-    import_text.COMMAND,
-    vocab.COMMAND,
-    vocab_report.COMMAND,
-    tokens.COMMAND,
-    diff.COMMAND,
-    overlap.COMMAND,
-    report.COMMAND,
-    plan.COMMAND,
-    explain.COMMAND,
-    recipes.COMMAND,
-    lists.COMMAND,
-)
-"""All commands, in the order of the help."""
+# The module of a command is imported where the command is named, and Beam, NumPy, Arrow or Rich when it runs, so that
+# `c4pipe --help` answers at once.
+
+
+def load_command(name: str) -> Command[Any]:
+    """Returns a command."""
+    module = {"import": "import_text"}.get(name, name.replace("-", "_"))
+    return cast(Command[Any], import_module(f"c4pipe.cli.{module}").COMMAND)
 
 
 def run() -> int:
@@ -87,12 +80,12 @@ def main(given: Sequence[str] | None = None) -> int:
     # Messages of libraries are not printed: what a user needs to know is printed by c4pipe, errors are raised.
     logging.getLogger().addHandler(logging.NullHandler())
     try:
+        _complete()
         parser = make_parser(given)
-        _complete(parser)
         given = _help_of(parser, given)
-        options = parse_command_line(parser, given)
-        with log_to(options.log, given, lambda text: note(text, "--json-progress" in given)):
-            status, error = int(options.run(options) or 0), ""
+        command, options = parse_command_line(parser, given)
+        with log_to(options.get("log"), given, lambda text: note(text, "--json-progress" in given)):
+            status, error = int(command.run(command.options(**options)) or 0), ""
     except C4pipeError as raised:
         status, error = raised.exit_status, str(raised)
     except BrokenPipeError:  # the reader of our output has ended
@@ -106,10 +99,14 @@ def main(given: Sequence[str] | None = None) -> int:
     return status
 
 
-def make_parser(given: Sequence[str] = ()) -> Parser:
-    """Returns the parser of all commands; where the arguments name a command, only that one has its options."""
-    names = {command.name for command in COMMANDS}
-    return make_parser_of(COMMANDS, next((each for each in given if each in names), None))
+def make_parser(given: Sequence[str] | None = None) -> Parser:
+    """Returns the parser of all commands. Only the first command that is among the arguments has its options.
+
+    Args:
+        given: the arguments; None for a parser in which every command has its options.
+    """
+    named = list(COMMANDS) if given is None else [each for each in given if each in COMMANDS][:1]
+    return make_parser_of(COMMANDS, {name: load_command(name) for name in named})
 
 
 def _help_of(parser: Parser, given: list[str]) -> list[str]:
@@ -122,12 +119,12 @@ def _help_of(parser: Parser, given: list[str]) -> list[str]:
     return given
 
 
-def _complete(parser: Parser) -> None:
+def _complete() -> None:
     """Answers a shell that asks for completions, and ends the process; does nothing for any other caller."""
     if "_ARGCOMPLETE" in os.environ:
         import argcomplete
 
-        argcomplete.autocomplete(parser)
+        argcomplete.autocomplete(make_parser(os.environ.get("COMP_LINE", "").split()))
 
 
 if __name__ == "__main__":

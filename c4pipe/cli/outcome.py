@@ -1,11 +1,11 @@
 """What the commands that make a corpus print at their end."""
 
-import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from c4pipe.cli.console import MISSING, NOTHING_KEPT, new_table, note, printer, say
+from c4pipe.cli.options import TerminalOptions
 from c4pipe.io.words import format_count
 
 if TYPE_CHECKING:
@@ -13,23 +13,22 @@ if TYPE_CHECKING:
 
     from c4pipe.clean.missing import Missing
     from c4pipe.corpus.manifest import Manifest
+    from c4pipe.io.paths import StoragePath
     from c4pipe.recipes.recipe import Recipe
 
 
-def print_corpus(options: argparse.Namespace, manifest: "Manifest", seconds: float) -> None:
-    """Prints the funnel of a corpus and where the corpus is, unless `--quiet` is given."""
-    if options.quiet:
-        return
+def print_corpus(folder: "StoragePath", manifest: "Manifest", seconds: float) -> None:
+    """Prints the funnel of a corpus and where the corpus is."""
     from c4pipe.recipes.recipe import Recipe
 
     console = printer(sys.stdout)
     console.print(funnel_table(Recipe.from_json(manifest["recipe"]), manifest["counts"]))
     shards = manifest["shards"]
     size = format_count(sum(shard["bytes"] for shard in shards), "byte")
-    say(console, f"corpus: {options.output} ({format_count(len(shards), 'file')}, {size}, {seconds:,.1f} s)")
+    say(console, f"corpus: {folder} ({format_count(len(shards), 'file')}, {size}, {seconds:,.1f} s)")
 
 
-def corpus_status(options: argparse.Namespace, manifest: "Manifest", allowed: int | None) -> int:
+def corpus_status(options: TerminalOptions, manifest: "Manifest", allowed: int | None) -> int:
     """Prints which files are missing and whether no page was kept, and returns the exit status.
 
     Args:
@@ -43,7 +42,7 @@ def corpus_status(options: argparse.Namespace, manifest: "Manifest", allowed: in
     return report_nothing_kept(options, Recipe.from_json(manifest["recipe"]), manifest["counts"]) or missing
 
 
-def report_nothing_kept(options: argparse.Namespace, recipe: "Recipe", counts: Mapping[str, int]) -> int:
+def report_nothing_kept(options: TerminalOptions, recipe: "Recipe", counts: Mapping[str, int]) -> int:
     """Prints a warning where no page was kept, and returns the exit status: 4, or 0 where there are pages."""
     from c4pipe.report.funnel import nothing_kept
 
@@ -53,7 +52,7 @@ def report_nothing_kept(options: argparse.Namespace, recipe: "Recipe", counts: M
     return NOTHING_KEPT if warning else 0
 
 
-def report_missing(options: argparse.Namespace, missing: Sequence["Missing"], allowed: int | None) -> int:
+def report_missing(options: TerminalOptions, missing: Sequence["Missing"], allowed: int | None) -> int:
     """Prints which files are missing, and returns the exit status: 3, or 0 where none is or `--max-missing` is given.
 
     Args:

@@ -1,15 +1,17 @@
 """The command `overlap`: what a corpus shares with examples of evaluation sets."""
 
-import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from c4pipe.cli import arguments
 from c4pipe.cli.console import new_table, printer, styled
-from c4pipe.cli.parser import Command, Parser, whole_number
+from c4pipe.cli.options import TerminalOptions, path_or_url
+from c4pipe.cli.parser import Command, whole_number
+from c4pipe.io.options import Option
 from c4pipe.io.words import format_count
+from c4pipe.runners.runner_options import WorkerOptions
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -17,47 +19,6 @@ if TYPE_CHECKING:
 
     from c4pipe.inspect.overlap import Overlap
     from c4pipe.io.paths import StoragePath
-
-
-def add_arguments(parser: Parser) -> None:
-    """Adds the arguments of the command to its parser."""
-    parser.add_argument("corpus", metavar="CORPUS", help="folder of a finished corpus, or of one of its languages")
-    parser.add_argument(
-        "--against",
-        nargs="+",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="examples to search for: JSON Lines (.jsonl, .ndjson, .json) or plain text, one on each line, gzipped or "
-        "not; or Parquet (.parquet), one in each row",
-    )
-    parser.add_argument(
-        "--fields",
-        type=_names,
-        metavar="NAME,...",
-        help="the fields of JSON Lines, or columns, to take (default: all texts of a line or row)",
-    )
-    parser.add_argument(
-        "--ngrams",
-        type=_numbers,
-        default="8,13",
-        metavar="N,...",
-        help="how many words an n-gram has; several sizes are counted apart (default: 8,13)",
-    )
-    parser.add_argument(
-        "--max-pages",
-        type=whole_number,
-        default=10,
-        metavar="N",
-        help="ignore n-grams that are on more than N pages (default: 10)",
-    )
-    parser.add_argument(
-        "--output",
-        type=arguments.path_or_url,
-        metavar="FILE",
-        help="write all matches to this file: .parquet, .jsonl or .jsonl.gz",
-    )
-    arguments.add_workers(parser)
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -68,7 +29,45 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(map(whole_number, text.split(",")))
 
 
-def run(options: argparse.Namespace) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _ExampleOptions:
+    corpus: Annotated[str, Option("folder of a finished corpus, or of one of its languages", "CORPUS", positional=True)]
+    against: Annotated[
+        Sequence[Path],
+        Option(
+            "examples to search for: JSON Lines (.jsonl, .ndjson, .json) or plain text, one on each line, gzipped or "
+            "not; or Parquet (.parquet), one in each row",
+            "FILE",
+            nargs="+",
+            parse=Path,
+        ),
+    ]
+    fields: Annotated[
+        tuple[str, ...],
+        Option(
+            "the fields of JSON Lines, or columns, to take",
+            "NAME,...",
+            otherwise="all texts of a line or row",
+            parse=_names,
+        ),
+    ] = ()
+    ngrams: Annotated[
+        tuple[int, ...],
+        Option("how many words an n-gram has; several sizes are counted apart", "N,...", parse=_numbers),
+    ] = (8, 13)
+    max_pages: Annotated[int, Option("ignore n-grams that are on more than N pages", "N")] = 10
+    output: Annotated[
+        "StoragePath | None",
+        Option("write all matches to this file: .parquet, .jsonl or .jsonl.gz", "FILE", parse=path_or_url),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverlapCommandOptions(TerminalOptions, WorkerOptions, _ExampleOptions):
+    """The options of the command."""
+
+
+def run(options: OverlapCommandOptions) -> None:
     """Searches a corpus for examples, and prints how many of them it has and on which pages."""
     from c4pipe.cli.progress import make_progress
     from c4pipe.inspect.overlap import OverlapOptions, overlap
@@ -78,7 +77,7 @@ def run(options: argparse.Namespace) -> None:
             corpus=options.corpus,
             against=tuple(options.against),
             ngrams=options.ngrams,
-            fields=options.fields or (),
+            fields=options.fields,
             max_pages=options.max_pages,
             output=options.output,
             workers=options.workers,
@@ -140,9 +139,7 @@ def _pages_table(overlap: "Overlap") -> "Table":
 
 
 COMMAND = Command(
-    "overlap",
-    "find the pages of a corpus that share text with evaluation sets",
-    add_arguments,
+    OverlapCommandOptions,
     run,
     examples=("c4pipe overlap corpus --against wsc.jsonl --fields text --output matches.parquet",),
 )

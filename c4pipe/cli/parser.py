@@ -1,14 +1,17 @@
-"""The parser of the command line: all commands, their arguments, and the function that runs each."""
+"""The parser of the command line: all commands, with the options of their records."""
 
 import argparse
+import dataclasses
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, Generic, NoReturn, TypeVar, get_args
 
 from c4pipe.cli.console import endings_sentence
 from c4pipe.errors import UsageError
+from c4pipe.io.options import default_of, flag_of, help_of, options_of
 from c4pipe.io.words import suggestion
+from c4pipe.runners.runner_options import RunnerOptions
 
 
 class Parser(argparse.ArgumentParser):
@@ -18,13 +21,13 @@ class Parser(argparse.ArgumentParser):
         name: the command, such as `build`; `c4pipe` for the parser of all commands.
         arguments: its arguments and options, in their order.
         commands: the parsers of the commands, by name; empty in these themselves.
-        takes_runner_options: whether the command also takes options for a runner.
+        command: the command; None in the parser of all commands.
     """
 
     def __init__(self, **keywords: Any) -> None:
         self.arguments: list[argparse.Action] = []
         self.commands: dict[str, Parser] = {}
-        self.takes_runner_options = False
+        self.command: Command[Any] | None = None
         super().__init__(**{**keywords, "allow_abbrev": False})
         self.name = self.prog.rpartition(" ")[2]
 
@@ -45,6 +48,11 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raises UsageError."""
         raise UsageError(f"{message} (see {self.prog} --help)")
+
+    @property
+    def takes_runner_options(self) -> bool:
+        """Whether the command also takes options for a runner."""
+        return self.command is not None and self.command.takes_runner_options
 
     @property
     def option_names(self) -> list[str]:
@@ -75,25 +83,70 @@ def decimal_number(text: str) -> float:
         raise argparse.ArgumentTypeError(f"{text!r} is no number, such as 0.5") from None
 
 
+Options = TypeVar("Options")
+
+
 @dataclass(frozen=True)
-class Command:
+class Command(Generic[Options]):
     """A command of the command line.
 
     Attributes:
-        name: what a user types.
-        help: what it does, in a few words.
-        add_arguments: adds its arguments to a parser.
+        options: the record of its options (`io.options`).
         run: runs it with its options; returns the exit status, None for 0.
-        takes_runner_options: whether it also takes options for a runner.
         examples: command lines for the help, at least one.
     """
 
-    name: str
-    help: str
-    add_arguments: Callable[[Parser], None]
-    run: Callable[[argparse.Namespace], int | None]
+    options: type[Options]
+    run: Callable[[Options], int | None]
     examples: tuple[str, ...]
-    takes_runner_options: bool = False
+
+    @property
+    def takes_runner_options(self) -> bool:
+        """Whether the command also takes options for a runner."""
+        return issubclass(self.options, RunnerOptions)
+
+
+def add_options(parser: Parser, record: type) -> None:
+    """Adds the options of a record to a parser."""
+    for field, kind, option in options_of(record):
+        if option.in_python:
+            continue
+        keywords: dict[str, Any] = {"help": help_of(field, option)}
+        if field.default is False:
+            keywords["action"] = "store_true"
+        else:
+            keywords |= {"default": default_of(field), "type": option.parse or _parser_of(kind)}
+            keywords |= {"choices": option.choices} if option.choices else {"metavar": option.metavar}
+            if option.nargs:
+                keywords["nargs"] = option.nargs
+            if option.repeated:
+                keywords["action"] = "append"
+        if option.positional:
+            action = parser.add_argument(field.name, **keywords)
+        else:
+            required = field.default is dataclasses.MISSING
+            action = parser.add_argument(flag_of(field, option), dest=field.name, required=required, **keywords)
+        if option.names:
+            action.completer = _completer(option.names)  # type: ignore[attr-defined]  # argcomplete looks for it
+
+
+def _parser_of(kind: Any) -> Callable[[str], Any]:
+    """Returns what makes a value of the type of an option of a text."""
+    kinds = get_args(kind) or (kind,)
+    return whole_number if int in kinds else decimal_number if float in kinds else str
+
+
+def _completer(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
+    def complete(prefix: str, **_: object) -> list[str]:
+        return [name for name in names() if name.startswith(prefix)]
+
+    return complete
+
+
+def given_options(command: Command[Any], arguments: argparse.Namespace) -> dict[str, Any]:
+    """Returns the options of a command that are given or have a default, by the names of the record's fields."""
+    names = {field.name for field, _, _ in options_of(command.options)}
+    return {name: value for name, value in vars(arguments).items() if name in names and value is not None}
 
 
 class _Version(argparse.Action):
@@ -133,12 +186,12 @@ _RUNNER_OPTIONS = (
 )
 
 
-def make_parser(commands: Iterable[Command], only: str | None = None) -> Parser:
-    """Returns the parser of some commands; the function to run is the option `run` of what it parses.
+def make_parser(helps: Mapping[str, str], commands: Mapping[str, Command[Any]]) -> Parser:
+    """Returns the parser of all commands.
 
     Args:
-        commands: the commands.
-        only: the one command that needs its arguments; None for all of them.
+        helps: what each command does, in a few words, by its name.
+        commands: the commands that need their options.
     """
     parser = Parser(
         prog="c4pipe",
@@ -150,23 +203,23 @@ def make_parser(commands: Iterable[Command], only: str | None = None) -> Parser:
         "--version", action=_Version, help="print the versions of c4pipe and its libraries, and which kernels run"
     )
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in commands:
+    for name, text in helps.items():
+        command = commands.get(name)
         each = subparsers.add_parser(
-            command.name,
-            help=command.help,
-            description=f"{command.help[0].upper()}{command.help[1:]}.",
-            epilog=_epilog(command),
+            name,
+            help=text,
+            description=f"{text[0].upper()}{text[1:]}.",
+            epilog=_epilog(command) if command else None,
             formatter_class=_HelpFormatter,
         )
-        each.takes_runner_options = command.takes_runner_options
-        each.set_defaults(run=command.run, log=None, runner=None, spark_master=None)
-        if only in (None, command.name):
-            command.add_arguments(each)
-        parser.commands[command.name] = each
+        parser.commands[name] = each
+        if command:
+            each.command = command
+            add_options(each, command.options)
     return parser
 
 
-def _epilog(command: Command) -> str:
+def _epilog(command: Command[Any]) -> str:
     """Returns the end of a command's help: examples, options of runners, and exit statuses."""
     examples = "\n".join(f"    {example}" for example in command.examples)
     runner = f"{_RUNNER_OPTIONS}\n\n" if command.takes_runner_options else ""

@@ -1,6 +1,5 @@
 """Progress on standard error: a bar on a terminal, a line every 15 seconds elsewhere, JSON lines for programs."""
 
-import argparse
 import json
 import re
 import sys
@@ -8,6 +7,7 @@ from collections.abc import Callable
 from typing import IO, TYPE_CHECKING
 
 from c4pipe.cli.console import note, printer
+from c4pipe.cli.options import Shown
 from c4pipe.io.words import format_clock, visible
 from c4pipe.runners.events import Progress, ProgressEvent
 
@@ -26,7 +26,7 @@ _WAIT = re.compile(r", ((?:waits|[0-9,]+ wait): .*?, next in [0-9]+ s)")
 _GAPS = 4  # columns between the five of a bar
 
 
-def make_progress(options: argparse.Namespace) -> Progress:
+def make_progress(options: Shown) -> Progress:
     """Returns the progress of a command, shown as its options `--quiet` and `--json-progress` ask for."""
     if options.json_progress:
         return Progress(show_json(sys.stderr), lambda text: note(text, as_json=True), _JSON_SECONDS)

@@ -1,13 +1,14 @@
 """The command `recipes`: the rules of a recipe, or several recipes side by side."""
 
-import argparse
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
-from c4pipe.cli.arguments import complete_recipe
 from c4pipe.cli.console import new_table, printer, styled
-from c4pipe.cli.parser import Command, Parser
+from c4pipe.cli.parser import Command
+from c4pipe.io.options import Option
+from c4pipe.jobs.options import recipe_names
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -16,14 +17,24 @@ if TYPE_CHECKING:
     from c4pipe.recipes.recipe import Recipe
 
 
-def add_arguments(parser: Parser) -> None:
-    """Adds the arguments of the command to its parser."""
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="a recipe, or the path of a TOML file (default: all recipes)"
-    ).completer = complete_recipe  # type: ignore[attr-defined]
+@dataclass(frozen=True, kw_only=True)
+class RecipesOptions:
+    """The options of the command."""
+
+    names: Annotated[
+        Sequence[str],
+        Option(
+            "a recipe, or the path of a TOML file",
+            "NAME",
+            otherwise="all recipes",
+            positional=True,
+            nargs="*",
+            names=recipe_names,
+        ),
+    ] = ()
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: RecipesOptions) -> None:
     """Prints the rules of one recipe, or several recipes side by side."""
     from c4pipe.recipes.presets import RECIPES, find_recipe
 
@@ -122,6 +133,4 @@ def _value(rule: "Rule | None", name: str) -> str | None:
     return parameter_text(value)
 
 
-COMMAND = Command(
-    "recipes", "show the rules of a recipe, or compare recipes", add_arguments, run, examples=("c4pipe recipes c4",)
-)
+COMMAND = Command(RecipesOptions, run, examples=("c4pipe recipes c4",))

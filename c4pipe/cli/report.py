@@ -1,31 +1,43 @@
 """The command `report`: writes the report of a corpus that has none, or one of an earlier version."""
 
-import argparse
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from c4pipe.cli import arguments
 from c4pipe.cli.console import printer, say
-from c4pipe.cli.job_options import runner_options
-from c4pipe.cli.parser import Command, Parser
+from c4pipe.cli.options import TerminalOptions, path_or_url
+from c4pipe.cli.parser import Command
 from c4pipe.errors import UsageError
+from c4pipe.io.options import Option
+from c4pipe.runners.runner_options import RunnerOptions, WorkerOptions
+
+if TYPE_CHECKING:
+    from c4pipe.io.paths import StoragePath
 
 
-def add_arguments(parser: Parser) -> None:
-    """Adds the arguments of the command to its parser."""
-    parser.add_argument("corpus", type=arguments.path_or_url, metavar="CORPUS", help="folder of a finished corpus")
-    parser.add_argument(
-        "--opt-outs",
-        type=Path,
-        metavar="DIR",
-        help="a lists folder: also count which pages its lists of opt-outs and of robots.txt files would refuse",
-    )
-    arguments.add_workers(parser)
+@dataclass(frozen=True, kw_only=True)
+class _CorpusOptions:
+    corpus: Annotated[
+        "StoragePath", Option("folder of a finished corpus", "CORPUS", positional=True, parse=path_or_url)
+    ]
+    opt_outs: Annotated[
+        Path | None,
+        Option(
+            "a lists folder: also count which pages its lists of opt-outs and of robots.txt files would refuse",
+            "DIR",
+            parse=Path,
+        ),
+    ] = None
 
 
-def run(options: argparse.Namespace) -> None:
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions(TerminalOptions, WorkerOptions, _CorpusOptions):
+    """The options of the command."""
+
+
+def run(options: ReportOptions) -> None:
     """Writes `report.html` of a corpus; where it has no `report.json`, also that, from its shards.
 
     With `--opt-outs`, also `opt_outs.json` and the dataset card.
@@ -49,11 +61,11 @@ def run(options: argparse.Namespace) -> None:
         raise UsageError(f"{options.corpus} has no {manifest.MANIFEST}: give the folder of a finished corpus")
     with only_run(folder):
         if options.opt_outs is not None:
-            runner, progress = runner_options(options), make_progress(options)
+            runner, progress = RunnerOptions(workers=options.workers), make_progress(options)
             count_opt_outs(open_corpus(folder), folder, options.opt_outs, runner, progress)
         data = read_report_data(folder)
         if data is None:
-            rebuild_data(open_corpus(folder), folder, runner_options(options), make_progress(options))
+            rebuild_data(open_corpus(folder), folder, RunnerOptions(workers=options.workers), make_progress(options))
             data = read_report_data(folder)
             assert data  # it was written, or an error was raised
         tokens = count.counted_totals(folder)
@@ -74,4 +86,4 @@ def _print_refused(opt_outs: Mapping[str, Any], pages: int) -> None:
         say(printer(sys.stdout), line)
 
 
-COMMAND = Command("report", "write report.html of a corpus", add_arguments, run, examples=("c4pipe report corpus",))
+COMMAND = Command(ReportOptions, run, examples=("c4pipe report corpus",))

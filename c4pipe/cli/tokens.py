@@ -1,17 +1,18 @@
 """The command `tokens`: how many tokens a corpus has, a subset of a given number of tokens, and files of token ids."""
 
-import argparse
 import sys
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
-from c4pipe.cli import arguments
 from c4pipe.cli.console import new_table, printer, say, styled
-from c4pipe.cli.job_options import refuse_job_file, runner_options
-from c4pipe.cli.parser import Command, Parser, whole_number
+from c4pipe.cli.options import TerminalOptions, refuse_job_file
+from c4pipe.cli.parser import Command
 from c4pipe.errors import UsageError
+from c4pipe.io.options import Option
 from c4pipe.io.words import format_count
+from c4pipe.runners.runner_options import RunnerOptions
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -19,62 +20,68 @@ if TYPE_CHECKING:
     from c4pipe.io.paths import StoragePath
 
 
-def add_arguments(parser: Parser) -> None:
-    """Adds the arguments of the command to its parser."""
-    parser.add_argument(
-        "corpus",
-        metavar="CORPUS",
-        help="folder of a finished corpus, or of one of its languages; for --find, files that --format wrote",
-    )
-    parser.add_argument(
-        "--vocab",
-        metavar="MODEL",
-        help="the vocabulary, for all but --find: its folder, or the file of a SentencePiece model",
-    )
-    parser.add_argument(
-        "--budget-subset",
-        metavar="TOKENS",
-        help="also write a list of the first documents that have this many tokens together, such as 2^29",
-    )
-    parser.add_argument(
-        "--training-tokens",
-        metavar="TOKENS",
-        default="2^35",
-        help="tokens of the planned training; the command says how often it reads the subset (default: 2^35)",
-    )
-    parser.add_argument(
-        "--format",
-        metavar="F",
-        help="write all token ids: megatron (.bin and .idx for Megatron-LM and NeMo) or npy (an array of packed rows)",
-    )
-    parser.add_argument("--output", metavar="DIR", help="for --format: folder for the files")
-    parser.add_argument("--length", type=whole_number, metavar="N", help="for --format npy: tokens of a row")
-    parser.add_argument(
-        "--find",
-        type=whole_number,
-        metavar="N",
-        help="print the page of document N of files that --format megatron wrote, or the pages in row N of an npy file",
-    )
-    arguments.add_runner(parser)
+@dataclass(frozen=True, kw_only=True)
+class _TokenOptions:
+    corpus: Annotated[
+        str,
+        Option(
+            "folder of a finished corpus, or of one of its languages; for --find, files that --format wrote",
+            "CORPUS",
+            positional=True,
+        ),
+    ]
+    vocab: Annotated[
+        str | None,
+        Option("the vocabulary, for all but --find: its folder, or the file of a SentencePiece model", "MODEL"),
+    ] = None
+    budget_subset: Annotated[
+        str | None,
+        Option("also write a list of the first documents that have this many tokens together, such as 2^29", "TOKENS"),
+    ] = None
+    training_tokens: Annotated[
+        str,
+        Option("tokens of the planned training; the command says how often it reads the subset", "TOKENS"),
+    ] = "2^35"
+    format: Annotated[
+        str | None,
+        Option(
+            "write all token ids: megatron (.bin and .idx for Megatron-LM and NeMo) or npy (an array of packed rows)",
+            "F",
+        ),
+    ] = None
+    output: Annotated[str | None, Option("for --format: folder for the files", "DIR")] = None
+    length: Annotated[int | None, Option("for --format npy: tokens of a row", "N")] = None
+    find: Annotated[
+        int | None,
+        Option(
+            "print the page of document N of files that --format megatron wrote, or the pages in row N of an npy file",
+            "N",
+        ),
+    ] = None
 
 
-def run(options: argparse.Namespace) -> None:
+@dataclass(frozen=True, kw_only=True)
+class TokensOptions(TerminalOptions, RunnerOptions, _TokenOptions):
+    """The options of the command."""
+
+
+def run(options: TokensOptions) -> None:
     """Counts the tokens of a corpus, or writes its token files, or finds a page in them; prints the outcome."""
     if options.find is not None:
         _refuse(options, "--find", "vocab", "budget_subset", "format", "output", "length", "runner")
-        _find(options)
+        _find(options.corpus, options.find)
         return
     if options.vocab is None:
         raise UsageError("tokens needs a vocabulary: name its folder with --vocab (see c4pipe tokens --help)")
     if options.format is None:
         _refuse(options, "a count of tokens", "output", "length")
-        _count(options)
+        _count(options, _model(options.vocab))
         return
     _refuse(options, "--format", "budget_subset")
-    _write_files(options)
+    _write_files(options, options.format, _model(options.vocab))
 
 
-def _refuse(options: argparse.Namespace, what: str, *names: str) -> None:
+def _refuse(options: TokensOptions, what: str, *names: str) -> None:
     """Raises UsageError where one of these options is given: it means nothing for what is asked."""
     for name in names:
         if getattr(options, name) is not None:
@@ -82,19 +89,18 @@ def _refuse(options: argparse.Namespace, what: str, *names: str) -> None:
             raise UsageError(f"{option} is not for {what}: leave out one of them (see c4pipe tokens --help)")
 
 
-def _count(options: argparse.Namespace) -> None:
+def _count(options: TokensOptions, model: "StoragePath") -> None:
     """Counts the tokens of a corpus, writes a subset if it is asked for, and prints both."""
     from c4pipe.cli.progress import make_progress
     from c4pipe.io.paths import storage_path
     from c4pipe.tokens import count, subset
 
     corpus = storage_path(options.corpus)
-    model = _model(options)
     wanted = options.budget_subset
     size = subset.parse_tokens("--budget-subset", wanted) if wanted is not None else None
     training = subset.parse_tokens("--training-tokens", options.training_tokens)
     train = subset.open_one_language(corpus) if size is not None else None  # checked before the tokens are counted
-    counts = count.count(corpus, model, runner_options(options), make_progress(options))
+    counts = count.count(corpus, model, options, make_progress(options))
     written = subset.write_subset(train, model, counts, size) if train and size else None
     if options.quiet:
         return
@@ -107,7 +113,7 @@ def _count(options: argparse.Namespace) -> None:
         say(console, f"a training of {training:,} tokens reads it {times}, the last time perhaps in part")
 
 
-def _write_files(options: argparse.Namespace) -> None:
+def _write_files(options: TokensOptions, layout: str, model: "StoragePath") -> None:
     """Writes the token files of a corpus, and prints their totals."""
     refuse_job_file(options, "tokens --format has two")
 
@@ -122,11 +128,11 @@ def _write_files(options: argparse.Namespace) -> None:
     output = storage_path(options.output)
     file_options = files.TokenFileOptions(
         corpus=options.corpus,
-        model=_model(options),
+        model=model,
         output=output,
-        layout=options.format,
+        layout=layout,
         length=options.length,
-        runner=runner_options(options),
+        runner=options,
     )
     complete = (output / MANIFEST).exists()
     manifest = files.write(file_options, make_progress(options))
@@ -139,22 +145,22 @@ def _write_files(options: argparse.Namespace) -> None:
     say(console, f"token files: {output} ({format_count(len(manifest['files']), 'file')}, {size}, {done})")
 
 
-def _find(options: argparse.Namespace) -> None:
+def _find(folder: str, number: int) -> None:
     """Prints which pages a document or a row of token files comes from."""
     from c4pipe.tokens.folder import find_pages
 
     console = printer(sys.stdout)
-    for place in find_pages(options.corpus, options.find):
+    for place in find_pages(folder, number):
         where = f"document {place.document:,}: {place.shard}, row {place.row:,}"
         say(console, f"{where}, {format_count(place.tokens, 'token')}, {place.url}")
 
 
-def _model(options: argparse.Namespace) -> "StoragePath":
+def _model(vocab: str) -> "StoragePath":
     """Returns the file of the vocabulary's model."""
     from c4pipe.io.paths import storage_path
     from c4pipe.vocab.model import MODEL
 
-    model = storage_path(options.vocab)
+    model = storage_path(vocab)
     return model / MODEL if model.is_dir() else model
 
 
@@ -173,13 +179,10 @@ def tokens_table(counts: Mapping[str, Any]) -> "Table":
 
 
 COMMAND = Command(
-    "tokens",
-    "count the tokens of a corpus, list a subset of it to train on, or write all token ids for a trainer",
-    add_arguments,
+    TokensOptions,
     run,
     examples=(
         "c4pipe tokens corpus --vocab vocabulary --budget-subset 2^29",
         "c4pipe tokens corpus --vocab vocabulary --format megatron --output tokens",
     ),
-    takes_runner_options=True,
 )

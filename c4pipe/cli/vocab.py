@@ -1,65 +1,43 @@
 """The command `vocab`: text to a vocabulary, and its figures."""
 
-import argparse
 import sys
 import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
-from c4pipe.cli import arguments
 from c4pipe.cli.console import printer, say
-from c4pipe.cli.job_options import refuse_job_file, runner_options
-from c4pipe.cli.parser import Command, Parser, decimal_number, whole_number
+from c4pipe.cli.options import SourceOptions, TerminalOptions, path_or_url, refuse_job_file
+from c4pipe.cli.parser import Command
+from c4pipe.io.options import Option
 from c4pipe.io.words import format_count
+from c4pipe.runners.runner_options import RunnerOptions
+
+if TYPE_CHECKING:
+    from c4pipe.io.paths import StoragePath
 
 
-def add_arguments(parser: Parser) -> None:
-    """Adds the arguments of the command to its parser."""
-    arguments.add_sources(parser)
-    parser.add_argument(
-        "--output", type=arguments.path_or_url, metavar="DIR", required=True, help="folder for the vocabulary"
-    )
-    parser.add_argument(
-        "--size", type=whole_number, default=32_000, metavar="N", help="number of pieces (default: 32000)"
-    )
-    parser.add_argument("--model", default="unigram", metavar="KIND", help="unigram or bpe (default: unigram)")
-    parser.add_argument(
-        "--byte-fallback", action="store_true", help="write characters that have no piece as pieces for their bytes"
-    )
-    parser.add_argument(
-        "--normalization",
-        default="nmt_nfkc",
-        metavar="RULE",
-        help="nmt_nfkc, nfkc, nmt_nfkc_cf, nfkc_cf or identity (default: nmt_nfkc)",
-    )
-    parser.add_argument(
-        "--coverage",
-        type=decimal_number,
-        default=0.9995,
-        metavar="SHARE",
-        help="share of the characters in the text that get a piece (default: 0.9995)",
-    )
-    parser.add_argument(
-        "--sentinels",
-        type=whole_number,
-        default=100,
-        metavar="N",
-        help="number of sentinels behind the pieces (default: 100)",
-    )
-    parser.add_argument(
-        "--bake-sentinels", action="store_true", help="write the sentinels into spm.model, as its last pieces"
-    )
-    parser.add_argument(
-        "--sample-bytes",
-        type=whole_number,
-        metavar="N",
-        help="train on at most N bytes of text (default: what fits in 8 GB of memory)",
-    )
-    parser.add_argument(
-        "--repeat", action="store_true", help="repeat the text of a source that is too small for its weight"
-    )
-    arguments.add_runner(parser)
+@dataclass(frozen=True, kw_only=True)
+class _TrainingOptions(SourceOptions):
+    output: Annotated["StoragePath", Option("folder for the vocabulary", "DIR", parse=path_or_url)]
+    size: Annotated[int, Option("number of pieces", "N")] = 32_000
+    model: Annotated[str, Option("unigram or bpe", "KIND")] = "unigram"
+    byte_fallback: Annotated[bool, Option("write characters that have no piece as pieces for their bytes")] = False
+    normalization: Annotated[str, Option("nmt_nfkc, nfkc, nmt_nfkc_cf, nfkc_cf or identity", "RULE")] = "nmt_nfkc"
+    coverage: Annotated[float, Option("share of the characters in the text that get a piece", "SHARE")] = 0.9995
+    sentinels: Annotated[int, Option("number of sentinels behind the pieces", "N")] = 100
+    bake_sentinels: Annotated[bool, Option("write the sentinels into spm.model, as its last pieces")] = False
+    sample_bytes: Annotated[
+        int | None, Option("train on at most N bytes of text", "N", otherwise="what fits in 8 GB of memory")
+    ] = None
+    repeat: Annotated[bool, Option("repeat the text of a source that is too small for its weight")] = False
 
 
-def run(options: argparse.Namespace) -> None:
+@dataclass(frozen=True, kw_only=True)
+class VocabCommandOptions(TerminalOptions, RunnerOptions, _TrainingOptions):
+    """The options of the command."""
+
+
+def run(options: VocabCommandOptions) -> None:
     """Trains a vocabulary, measures it, and prints both."""
     refuse_job_file(options, "vocab has two")
 
@@ -86,7 +64,7 @@ def run(options: argparse.Namespace) -> None:
         ),
         sample_bytes=SAMPLE_BYTES if options.sample_bytes is None else options.sample_bytes,
         repeat=options.repeat,
-        runner=runner_options(options),
+        runner=options,
     )
     vocabulary = job.vocab(plan_vocab(vocab_options), make_progress(options))
     measure(options, sources, [model_file(options.output)], options.output)
@@ -96,11 +74,4 @@ def run(options: argparse.Namespace) -> None:
         say(printer(sys.stdout), f"vocabulary: {options.output} ({text}, {time.monotonic() - started:,.1f} s)")
 
 
-COMMAND = Command(
-    "vocab",
-    "train a SentencePiece vocabulary on text with weights",
-    add_arguments,
-    run,
-    examples=("c4pipe vocab corpus/en:10 corpus/de:1 --output vocabulary",),
-    takes_runner_options=True,
-)
+COMMAND = Command(VocabCommandOptions, run, examples=("c4pipe vocab corpus/en:10 corpus/de:1 --output vocabulary",))

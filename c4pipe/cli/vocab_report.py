@@ -1,14 +1,15 @@
 """The command `vocab-report`: how well vocabularies fit held-out pages."""
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
-from c4pipe.cli import arguments
 from c4pipe.cli.console import new_table, note, printer, styled
-from c4pipe.cli.parser import Command, Parser
+from c4pipe.cli.options import QuietOptions, Shown, SourceOptions, path_or_url
+from c4pipe.cli.parser import Command
+from c4pipe.io.options import Option
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -21,34 +22,47 @@ FIGURES, PICTURE = "quality.json", "quality.svg"
 """The files that it writes."""
 
 
-def add_arguments(parser: Parser) -> None:
-    """Adds the arguments of the command to its parser."""
-    parser.add_argument(
-        "vocabulary",
-        type=arguments.path_or_url,
-        metavar="VOCABULARY",
-        help="the folder of a vocabulary, or the file of a SentencePiece model",
-    )
-    arguments.add_sources(parser)
-    parser.add_argument(
-        "--compare",
-        action="append",
-        type=arguments.path_or_url,
-        metavar="MODEL",
-        help="another vocabulary or SentencePiece model to compare with; can be repeated",
-    )
-    parser.add_argument(
-        "--output", type=arguments.path_or_url, metavar="DIR", help="folder for quality.json and quality.svg"
-    )
-    parser.add_argument("--quiet", action="store_true", help="print only errors")
-    parser.set_defaults(json_progress=False)
+@dataclass(frozen=True, kw_only=True)
+class _ComparisonOptions:
+    compare: Annotated[
+        Sequence["StoragePath"],
+        Option(
+            "another vocabulary or SentencePiece model to compare with; can be repeated",
+            "MODEL",
+            repeated=True,
+            parse=path_or_url,
+        ),
+    ] = ()
+    output: Annotated[
+        "StoragePath | None", Option("folder for quality.json and quality.svg", "DIR", parse=path_or_url)
+    ] = None
 
 
-def run(options: argparse.Namespace) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _VocabularyOptions:
+    vocabulary: Annotated[
+        "StoragePath",
+        Option(
+            "the folder of a vocabulary, or the file of a SentencePiece model",
+            "VOCABULARY",
+            positional=True,
+            parse=path_or_url,
+        ),
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VocabReportOptions(QuietOptions, _ComparisonOptions, SourceOptions, _VocabularyOptions):
+    """The options of the command."""
+
+    json_progress = False
+
+
+def run(options: VocabReportOptions) -> None:
     """Measures a vocabulary, and others beside it, and prints their figures."""
     from c4pipe.vocab.sources import parse_source
 
-    models = [model_file(path) for path in (options.vocabulary, *(options.compare or ()))]
+    models = [model_file(path) for path in (options.vocabulary, *options.compare)]
     measure(options, tuple(map(parse_source, options.sources)), models, options.output)
 
 
@@ -60,7 +74,7 @@ def model_file(path: "StoragePath") -> "StoragePath":
 
 
 def measure(
-    options: argparse.Namespace,
+    options: Shown,
     sources: Sequence["Source"],
     models: Sequence["StoragePath"],
     output: "StoragePath | None",
@@ -122,10 +136,4 @@ def quality_table(figures: Sequence["Figures"]) -> "Table":
     return table
 
 
-COMMAND = Command(
-    "vocab-report",
-    "measure vocabularies on held-out pages",
-    add_arguments,
-    run,
-    examples=("c4pipe vocab-report vocabulary corpus/en",),
-)
+COMMAND = Command(VocabReportOptions, run, examples=("c4pipe vocab-report vocabulary corpus/en",))

@@ -98,16 +98,17 @@ class CorpusExplainer:
         self._corpus = open_corpus(folder)
         inside = folder / WORK_FOLDER
         self._work_folder = inside
-        self._work = _Work(self._corpus, folder, tuple(work) or (inside,)) if work or inside.is_dir() else None
+        folders = tuple(work) or ((inside,) if inside.is_dir() else ())
+        self._by_work_files = _WorkExplainer(self._corpus, folder, folders) if folders else None
 
     def explain(self, url: str) -> list[CaptureVerdict]:
         """Returns a verdict for each capture of a URL, the newest first. URLs are normalised, as for deduplication.
 
         Raises UsageError if nothing is known about the URL, C4pipeError if a shard can't be read.
         """
-        return self._work.explain(url) if self._work else [self._without_work(url)]
+        return self._by_work_files.explain(url) if self._by_work_files else [self._explain_by_shards(url)]
 
-    def _without_work(self, url: str) -> CaptureVerdict:
+    def _explain_by_shards(self, url: str) -> CaptureVerdict:
         """Looks for a URL in the shards where its key belongs."""
         recipe = self._corpus.recipe
         scheme, by_md5 = recipe.page_keys
@@ -117,10 +118,10 @@ class CorpusExplainer:
         validation = split is not None and is_validation(normalised, split.one_in)
         for language in self._corpus.languages:
             shards = self._corpus.shards_of_page(language, validation, key)
-            row = _row(shards[0], key, recipe)
+            row = _find_row(shards[0], key, recipe)
             if row is not None:
                 note = f"What it lost is unknown, because there is no {self._work_folder}: give the folder with --work."
-                return CaptureVerdict(url, "", None, shards=_paths(shards), row=row, note=note)
+                return CaptureVerdict(url, "", None, shards=tuple(shard.path for shard in shards), row=row, note=note)
         other = "its text" if recipe.input_format == "text" else f"the {recipe.input_format} file that has the page"
         raise UsageError(
             f"{url} is not in {self._corpus.path}, and only work files can tell why: there are none in "
@@ -128,11 +129,7 @@ class CorpusExplainer:
         )
 
 
-def _paths(shards: Sequence[Shard]) -> tuple[str, ...]:
-    return tuple(shard.path for shard in shards)
-
-
-def _row(shard: Shard, key: int, recipe: Recipe) -> int | None:
+def _find_row(shard: Shard, key: int, recipe: Recipe) -> int | None:
     """Returns the row of the page with this key, or None if the shard lacks the page."""
     scheme, by_md5 = recipe.page_keys
     first = 0
@@ -149,8 +146,8 @@ def _input_options(recipe: Recipe) -> str:
     return f" --from warc --extract {recipe.extraction.partition(':')[0]}" if recipe.input_format == "WARC" else ""
 
 
-class _Work:
-    """The work files of a corpus, in the order in which deduplication reads them."""
+class _WorkExplainer:
+    """Explains URLs by the work files of a corpus."""
 
     def __init__(self, corpus: Corpus, folder: StoragePath, folders: Sequence[StoragePath]) -> None:
         self._corpus, self._folder = corpus, folder
@@ -178,12 +175,12 @@ class _Work:
     def _next_step(self, source: str = "") -> str:
         """Returns how a user finds the rule that dropped a page; `source` is the input with the page, "" if unknown."""
         if self._recipe.input_format == "text":
-            where = (
+            what = (
                 f"write its text from {source} to a file"
                 if source
                 else "check the address, or write its text to a file"
             )
-            return f"{where} and run c4pipe explain on that"
+            return f"{what} and run c4pipe explain on that"
         if source:
             return f"run c4pipe explain{self._from} on {source} with this --url"
         return f"run c4pipe explain{self._from} on its {self._recipe.input_format} file to see which"
@@ -194,6 +191,7 @@ class _Work:
         return RecipeEvaluator(self._recipe, lists)
 
     def explain(self, url: str) -> list[CaptureVerdict]:
+        """Returns a verdict for each capture of a URL, the newest first."""
         key = url_key(normalise_url(url, self._recipe.page_keys[0]))
         newest, stale = self._files.captures({key})
         if not len(newest):
@@ -206,9 +204,10 @@ class _Work:
                 + f", or a rule dropped it early ({rules}); {self._next_step()}"
             )
         captures = (newest[0], *stale)
-        return [self._explain(url, each, newest[0], len(captures)) for each in captures]
+        return [self._explain_capture(url, each, newest[0], len(captures)) for each in captures]
 
-    def _explain(self, url: str, capture: Any, newest: Any, count: int) -> CaptureVerdict:
+    def _explain_capture(self, url: str, capture: Any, newest: Any, count: int) -> CaptureVerdict:
+        """Returns the verdict on a capture (a URL_ROW), given the newest of all `count` captures of the URL."""
         source = self._names[capture["file"]]
         page = self._files.page(capture)
         timestamp = page["timestamp"] or _date(capture["captured"])
@@ -223,12 +222,12 @@ class _Work:
             return CaptureVerdict(url, timestamp, JOB_1, source, rules=(age,), note=note)
         if not is_newest:
             return CaptureVerdict(page["url"], timestamp, age.rule, source, rules=(age,))
-        near = self._near(page)
+        near = self._near_duplicate(page)
         if near and near.dropped:
             return CaptureVerdict(page["url"], timestamp, near.rule, source, rules=(age, near))
-        return self._newest(page, timestamp, source, (age, near) if near else (age,))
+        return self._explain_newest(page, timestamp, source, (age, near) if near else (age,))
 
-    def _near(self, page: dict[str, Any]) -> RuleVerdict | None:
+    def _near_duplicate(self, page: dict[str, Any]) -> RuleVerdict | None:
         """Returns the verdict of the rule `near_duplicate` on the newest capture of a URL; None without the rule."""
         near = self._recipe.parameters(NearDuplicate)
         if not near:
@@ -242,13 +241,13 @@ class _Work:
         fact = f"{stays.url} stays; the estimated similarity is {stays.similarity:.2f}"
         return RuleVerdict("corpus", NearDuplicate.name, True, fact)
 
-    def _newest(
+    def _explain_newest(
         self, page: dict[str, Any], timestamp: str, source: str, before: tuple[RuleVerdict, ...]
     ) -> CaptureVerdict:
         """Returns the verdict on the newest capture of a URL, whose text loses repeated spans as in deduplication."""
         starts, span = page["unit_starts"], self._recipe.parameters(RepeatedSpan)
         units = cut(page["text"], starts)
-        repeats, kept = self._repeats(page, span)
+        repeats, kept = self._find_repeats(page, span)
         losses = tuple(Loss(first + 1, first + span["size"], keeper) for first, keeper in repeats)
         removed = units_of((first for first, _ in repeats), span.get("size", 1)) - units_of(kept, span.get("size", 1))
         text, units_left, rules = page["text"], len(units), list(before)
@@ -262,7 +261,7 @@ class _Work:
             rules.append(RuleVerdict("corpus", RepeatedSpan.name, None, fact))
         reason, guess, final = explain_final(self._evaluator, page["url"], text, units_left)
         language = guess.language if losses and guess else page["language"]
-        shards, row = ((), None) if reason else self._place(language, page)
+        shards, row = ((), None) if reason else self._find_in_shards(language, page)
         return CaptureVerdict(
             page["url"],
             timestamp,
@@ -276,7 +275,7 @@ class _Work:
             rules=(*rules, *final),
         )
 
-    def _repeats(self, page: dict[str, Any], span: Mapping[str, Any]) -> tuple[list[tuple[int, str]], list[int]]:
+    def _find_repeats(self, page: dict[str, Any], span: Mapping[str, Any]) -> tuple[list[tuple[int, str]], list[int]]:
         """Returns the spans that a page loses, each with the URL of the page that keeps it; and the spans kept here."""
         hashes, near = page["span_hashes"], self._recipe.parameters(NearDuplicate)
         if not span or span["size"] == 1 or span["keep"] == "first":
@@ -287,16 +286,16 @@ class _Work:
         stay = units_of(kept, span["size"])
         return [each for each in lost if not stay.issuperset(units_of([each[0]], span["size"]))], kept
 
-    def _place(self, language: str, page: dict[str, Any]) -> tuple[tuple[str, ...], int]:
+    def _find_in_shards(self, language: str, page: dict[str, Any]) -> tuple[tuple[str, ...], int]:
         """Returns the paths of the shards of a page, and its row. Raises C4pipeError if the page is not there."""
         shards = self._corpus.shards_of_page(language, page["validation"], page["page_key"])
-        row = _row(shards[0], page["page_key"], self._recipe)
+        row = _find_row(shards[0], page["page_key"], self._recipe)
         if row is None:
             raise C4pipeError(
                 f"{shards[0].file} lacks {page['url']}, which its work files let pass: "
                 "the corpus or its work files were changed since"
             )
-        return _paths(shards), row
+        return tuple(shard.path for shard in shards), row
 
 
 def _date(captured: int) -> str:

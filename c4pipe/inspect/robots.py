@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -132,7 +132,7 @@ class ReadRobots(ScanStep[str, Path]):
         """Returns the part of a WARC file. Raises C4pipeError if the file can't be read."""
         try:
             with InputOpener(self._network).open(item) as stream:
-                return _encode_part(make_part(read_robots(stream), self._agents))
+                return _encode_part(read_robots(stream), self._agents)
         except OSError as error:
             raise C4pipeError(
                 f"{item} can't be read: {error_reason(error)}; the same command reads only what is missing"
@@ -143,22 +143,12 @@ class ReadRobots(ScanStep[str, Path]):
         return Path(str(part))
 
 
-class RobotsPart(NamedTuple):
-    """The responses of a WARC file.
+def _encode_part(items: Iterable[Any], agents: Sequence[str]) -> bytes:
+    """Returns the part of a file, given the items of `read_robots`, and crawlers in small letters: an archive.
 
-    Attributes:
-        rows: the newest answer of each URL, sorted by key; of type ROW.
-        texts: the rules by their hash, as `encode_rules` returns them.
-        counts: responses by what became of them, and damage.
+    It has the newest answer of each URL (ROW, sorted by key); the different rules, by hash (`numbers`, `sizes`,
+    `texts`); and as JSON the numbers of responses by what became of them, and of damage.
     """
-
-    rows: Rows
-    texts: Mapping[int, bytes]
-    counts: Mapping[str, int]
-
-
-def make_part(items: Iterable[Any], agents: Sequence[str]) -> RobotsPart:
-    """Returns the part of one file, given what `read_robots` yields and the crawlers, in small letters."""
     rows: list[tuple[int, int, int, int]] = []
     texts: dict[int, bytes] = {}
     counts = Counter[str]()
@@ -178,7 +168,17 @@ def make_part(items: Iterable[Any], agents: Sequence[str]) -> RobotsPart:
             rows.append((url_key(url), item.captured, number, url_key(target) if target else 0))
         else:
             counts["skipped.no_url"] += 1
-    return RobotsPart(newest(np.array(rows, ROW)), texts, counts)
+    numbers = sorted(texts)
+    file = io.BytesIO()
+    np.savez(
+        file,
+        rows=newest(np.array(rows, ROW)),
+        numbers=np.array(numbers, np.uint64),
+        sizes=np.array([len(texts[number]) for number in numbers], np.uint64),
+        texts=np.frombuffer(b"".join(texts[number] for number in numbers), np.uint8),
+        counts=np.frombuffer(json.dumps(counts).encode(), np.uint8),
+    )
+    return file.getvalue()
 
 
 def _rules(record: RobotsRecord, agents: Sequence[str]) -> str:
@@ -192,20 +192,6 @@ def newest(rows: Rows) -> Rows:
     """Returns the newest row of each key, sorted by key; of equally new rows, the row with the smallest numbers."""
     ordered = rows[np.lexsort((rows["target"], rows["text"], -rows["captured"], rows["key"]))]
     return ordered[np.r_[True, ordered["key"][1:] != ordered["key"][:-1]]] if len(ordered) else ordered
-
-
-def _encode_part(part: RobotsPart) -> bytes:
-    numbers = sorted(part.texts)
-    file = io.BytesIO()
-    np.savez(
-        file,
-        rows=part.rows,
-        numbers=np.array(numbers, np.uint64),
-        sizes=np.array([len(part.texts[number]) for number in numbers], np.uint64),
-        texts=np.frombuffer(b"".join(part.texts[number] for number in numbers), np.uint8),
-        counts=np.frombuffer(json.dumps(dict(part.counts)).encode(), np.uint8),
-    )
-    return file.getvalue()
 
 
 def read_part(path: Path, *names: str) -> list[npt.NDArray[Any]]:

@@ -19,7 +19,7 @@ class AtomicFile:
     """
 
     def __init__(self, target: StoragePath, label: str = "") -> None:
-        """Takes the path of the complete file, and what the temporary file's name begins with, after its dot."""
+        """Takes the path of the complete file, and the beginning of the temporary file's name, behind its dot."""
         self._target = target
         # Random: two machines that share a drive can have processes with the same id, and nobody can put a link in the
         # way. With a part of the target's name only, which may have 255 bytes itself.

@@ -1,4 +1,4 @@
-"""What all downloads have in common: options, errors, how often one is tried and how long it may take."""
+"""The common parts of all downloads: options, errors, the number of tries, pauses between them, time limits."""
 
 import io
 import logging
@@ -17,7 +17,7 @@ _MAX_PAUSE = 60.0  # seconds, unless the server asks for more
 
 
 class DownloadError(OSError):
-    """A file could not be downloaded. The message says why; what the server said in it is safe to show."""
+    """A file could not be downloaded. The message says why; words of the server in it are safe to show."""
 
     def __init__(self, message: str) -> None:
         super().__init__(visible(message))
@@ -49,7 +49,7 @@ class Wait:
     """A pause after a try that failed. As text: `HTTP status 503 from data.commoncrawl.org, try 3 of 8, next in 16 s`.
 
     Attributes:
-        url: what is downloaded.
+        url: the URL of the file.
         reason: why the try failed, safe to show.
         failures: the number of tries in a row that failed.
         tries: the number of tries in a row after which the file is given up.
@@ -80,7 +80,7 @@ class RetryPolicy:
     """Counts the tries and the time of one download, waits between tries, and ends it when either is used up."""
 
     def __init__(self, url: str, network: NetworkOptions, on_wait: OnWait | None = None) -> None:
-        """Takes the URL, the options, and what gets each wait; without it, waits are logged."""
+        """Takes the URL, the options, and a function that gets each wait; without it, waits are logged."""
         self._url = url
         self._network = network
         self._on_wait = on_wait or _log_wait

@@ -113,8 +113,8 @@ class Download(DownloadStream):
     def _request(self, headers: dict[str, str]) -> Any:
         """Returns the server's answer. Its headers must arrive within the longest wait for a byte.
 
-        Its bytes are those that are stored: a content encoding is not undone, since offsets count stored bytes, and
-        what follows a damaged gzip member would be lost.
+        Its bytes are the stored bytes. A content encoding is not undone: offsets count stored bytes, and the bytes
+        behind a damaged gzip member would be lost.
         """
         timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=self._network.stall_seconds)
         with deadline(self._retry.deadline):

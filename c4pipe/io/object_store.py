@@ -141,7 +141,7 @@ def file_system(url: str, stall_seconds: float, tries: int = 1) -> fs.FileSystem
     Args:
         url: the URL of an object or folder.
         stall_seconds: the longest time without a byte, for a request.
-        tries: how often S3's own library sends a request; 1 where a RetryPolicy repeats it and counts.
+        tries: how often S3's own library sends a request; 1 if a RetryPolicy counts and repeats requests.
     """
     scheme, bucket, _ = _parts(url)
     return _store(scheme, bucket, stall_seconds, tries)

@@ -35,7 +35,7 @@ def sign_footer(path: Path) -> None:
 def read_footer(file: Any) -> tuple[pq.FileMetaData, bool]:
     """Returns the footer of an open Parquet file, and whether it has a digest, which was compared then.
 
-    Raises ValueError where the digest is another one; OSError or ArrowException where the file can't be read.
+    Raises ValueError if the digest does not fit; OSError or ArrowException where the file can't be read.
     """
     size = file.seek(0, io.SEEK_END)
     file.seek(max(0, size - _TAIL_BYTES))
@@ -52,7 +52,7 @@ def read_footer(file: Any) -> tuple[pq.FileMetaData, bool]:
 
 
 def open_parquet(path: StoragePath | WebPath, footer: pq.FileMetaData | None = None) -> tuple[pq.ParquetFile, bool]:
-    """Opens a Parquet file: what has a checksum is compared, the footer at once, and pages when they are read.
+    """Opens a Parquet file, and compares its checksums: of the footer at once, of each page when it is read.
 
     Args:
         path: the file.

@@ -116,7 +116,7 @@ class RemotePath(UrlPath):
         return sorted(infos, key=lambda info: str(info.base_name))
 
     def glob(self, pattern: str) -> Iterator["RemotePath"]:
-        """Yields the files and folders directly in this one whose names match a pattern, by name."""
+        """Yields the files and folders directly in this folder whose names match a pattern, by name."""
         yield from (self / each.base_name for each in self.list() if fnmatch.fnmatchcase(each.base_name, pattern))
 
     def upload(self, file: Path) -> None:

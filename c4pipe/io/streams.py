@@ -51,7 +51,7 @@ class InputOpener:
     """Opens inputs. A worker has one, which keeps its connections."""
 
     def __init__(self, network: NetworkOptions, on_wait: OnWait | None = None) -> None:
-        """Takes how downloads are made, and what gets each wait between two tries; without it, waits are logged."""
+        """Takes the options of downloads, and a function that gets each wait; without it, waits are logged."""
         self._network = network
         self._on_wait = on_wait
 
@@ -132,14 +132,14 @@ def cached(folder: Path, url: str, download: Callable[[], AbstractContextManager
     """Returns the path of a URL's file in the cache; downloads it first where it is missing or damaged.
 
     The SHA-256 of each file is in a file beside it and is checked each time. If several processes need the same file,
-    one downloads it and the others wait.
+    the first downloads it and the others wait.
 
     Args:
         folder: the cache.
         url: the URL, which gives the file its place in the cache.
         download: opens the download.
 
-    Raises what the download raises, and OSError where the cache can't be written.
+    Raises the errors of the download, and OSError if the cache can't be written.
     """
     path = folder.joinpath(*(_file_name(part) for part in url.replace("://", "/", 1).split("/")))
     digest = path.with_name(f"{path.name}.sha256")

@@ -46,7 +46,7 @@ def _escape_line(line: str) -> str:
 
 
 def _escape(character: str) -> str:
-    """Returns a character as the escapes of JSON: one, or two beyond U+FFFF."""
+    """Returns a character as escapes of JSON: as two beyond U+FFFF."""
     units = character.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
 
@@ -151,7 +151,7 @@ def error_reason(error: BaseException, with_path: bool = False) -> str:
 
     Args:
         error: an error of the system, of Arrow, or of a decoder; of any other, its own words are returned.
-        with_path: whether the file that an error of the system names is shown: where the sentence has another one.
+        with_path: whether to show the file that an error of the system names, because the sentence names another file.
     """
     if isinstance(error, UnicodeDecodeError):
         return f"it is not UTF-8 (byte {error.start:,})"

@@ -7,10 +7,9 @@ from c4pipe.corpus.manifest import Manifest
 from c4pipe.dedup import publish
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io.paths import list_names
-from c4pipe.jobs.annotated_inputs import check_annotate_folder
-from c4pipe.jobs.clean import CleanPlan, clean, plan_clean
+from c4pipe.jobs.clean import CleanPlan, check_annotate_folder, clean, plan_clean
 from c4pipe.jobs.dedup import check_output, corpus_identity, dedup, plan_dedup
-from c4pipe.jobs.options import BuildOptions
+from c4pipe.jobs.options import BuildOptions, ImportOptions
 from c4pipe.runners.events import Progress
 from c4pipe.runners.local_flow import Workers
 
@@ -24,20 +23,20 @@ class BuildPlan:
         clean: the plan of job 1.
     """
 
-    options: BuildOptions
+    options: BuildOptions | ImportOptions
     clean: CleanPlan
 
 
-def plan_build(options: BuildOptions, progress: Progress | None = None) -> BuildPlan:
+def plan_build(options: BuildOptions | ImportOptions, progress: Progress | None = None) -> BuildPlan:
     """Checks the options of both jobs, and looks up what they name. Changes nothing. `progress` is as in `plan_clean`.
 
     Raises UsageError for an option that can't be met, and if the folders hold something else: before any work is done.
     """
-    check_output(options.output, options.formats, options.shards)
-    check_annotate_folder(options.clean, options.output)
-    plan = plan_clean(options.clean, progress)
+    check_output(options.folder, options.formats, options.shards)
+    check_annotate_folder(options, options.folder)
+    plan = plan_clean(options, progress)
     inputs = [(file.name, file.size, None) for file in plan.files]
-    publish.check_folder(options.output, corpus_identity(plan.recipe, plan.lists.digests, inputs, options.formats))
+    publish.check_folder(options.folder, corpus_identity(plan.recipe, plan.lists.digests, inputs, options.formats))
     _check_work(plan)
     return BuildPlan(options, plan)
 
@@ -46,7 +45,7 @@ def build(plan: BuildPlan, progress: Progress) -> Manifest:
     """Cleans the files of a plan, writes their corpus, and returns its manifest. Raises what `clean` and `dedup` do."""
     with Workers() as workers:
         clean(plan.clean, progress, workers)
-        manifest = dedup(plan_dedup(plan.options.dedup), progress, workers)
+        manifest = dedup(plan_dedup(plan.options), progress, workers)
     known = {file["name"] for file in (*manifest["inputs"], *manifest["missing"])}
     if lost := [file.name for file in plan.clean.files if file.name not in known]:
         files = f"{len(plan.clean.files)} {plan.clean.recipe.input_format} files"
@@ -56,7 +55,7 @@ def build(plan: BuildPlan, progress: Progress) -> Manifest:
 
 def _check_work(plan: CleanPlan) -> None:
     """Raises UsageError if the work folder holds work files of other inputs, which job 2 would take, too."""
-    work = plan.options.work
+    work = plan.options.work_folder
     own = {plan.target(file).name for file in plan.files}
     others = sorted(name for name in list_names(work) - own if is_work_file(name))
     if others:

@@ -23,10 +23,9 @@ from c4pipe.io.downloads import OnWait
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, list_names, storage_path
 from c4pipe.io.streams import InputOpener, digest_ends, is_url
-from c4pipe.jobs.annotated_inputs import check_annotate_folder
 from c4pipe.jobs.import_text import find_text
 from c4pipe.jobs.logs import LOG, key_values, log_cost
-from c4pipe.jobs.options import CleanOptions, check_input_kind
+from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions, check_input_kind
 from c4pipe.recipes.choose import choose_recipe, gather_lists
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import control_totals
@@ -49,18 +48,20 @@ class CleanPlan:
         lists: the lists that the recipe needs.
         files: the files to clean, by name.
         notes: sentences that the user should know before the job runs.
+        dropped: which dropped pages are kept, and where; None to keep none.
     """
 
-    options: CleanOptions
+    options: CleanOptions | BuildOptions | ImportOptions
     recipe: Recipe
     lists: Lists
     files: tuple[InputFile, ...]
     notes: tuple[str, ...] = ()
+    dropped: KeepDropped | None = None
 
     @cached_property
     def work(self) -> StoragePath:
         """The absolute path of the work folder: a worker may run in any folder."""
-        return self.options.work.absolute()
+        return self.options.work_folder.absolute()
 
     @cached_property
     def fingerprint(self) -> str:
@@ -72,7 +73,7 @@ class CleanPlan:
         return work_path(self.work, file)
 
 
-def plan_clean(options: CleanOptions, progress: Progress | None = None) -> CleanPlan:
+def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: Progress | None = None) -> CleanPlan:
     """Checks the options of job 1, and looks up what they name. Changes nothing.
 
     Args:
@@ -81,31 +82,59 @@ def plan_clean(options: CleanOptions, progress: Progress | None = None) -> Clean
 
     Raises UsageError for an option that can't be met, C4pipeError if the list of a crawl's files can't be downloaded.
     """
-    check_runner(options.runner)
-    if options.layout is None:
+    check_runner(options)
+    dropped = options.dropped
+    if not isinstance(options, ImportOptions):
         check_input_kind(options.input_kind)
     check_annotate_folder(options)
-    recipe = choose_recipe(options.recipe, options.languages, options.language_model)
-    made = options.layout.extraction if options.layout else choose_extraction(options.input_kind, options.extract)
+    recipe = choose_recipe(options.recipe, options.language_codes, options.language_model)
+    if isinstance(options, ImportOptions):
+        made = options.layout.extraction
+    else:
+        made = choose_extraction(options.input_kind, options.extract)
     recipe = recipe.with_extraction(made)
     cache = options.network.cache
-    if options.work.exists() and not options.work.is_dir():
-        raise UsageError(f"--work {options.work} is a file: give a folder")
+    if options.work_folder.exists() and not options.work_folder.is_dir():
+        raise UsageError(f"--work {options.work_folder} is a file: give a folder")
     if cache is not None and cache.exists() and not cache.is_dir():
         raise UsageError(f"--cache {cache} is a file: give a folder")
     if options.max_missing is not None and options.max_missing < 0:
         raise UsageError(f"--max-missing {options.max_missing}: give 0 or more")
     notes: list[str] = []
-    if options.layout:
-        files = find_text(options.inputs, options.layout, options.needed, options.selection)
+    if isinstance(options, ImportOptions):
+        files = find_text(options)
     else:
-        files = find_inputs(options.inputs, options.selection, note_wait(progress), notes.append, options.input_kind)
-    folder = pinned_lists.lists_dir(options.lists)
-    lists = gather_lists(recipe, folder, options.links, options.language_model)
-    plan = CleanPlan(options, recipe, lists, files, tuple(notes))
-    if options.annotate:
-        check_annotated(options.annotate, recipe, plan.fingerprint)
+        files = find_inputs(
+            options.input_names, options.selection, note_wait(progress), notes.append, options.input_kind
+        )
+    folder = pinned_lists.lists_dir(None if options.lists is None else Path(options.lists))
+    lists = gather_lists(recipe, folder, list(map(Path, options.links)), options.language_model)
+    plan = CleanPlan(options, recipe, lists, files, tuple(notes), dropped)
+    if options.annotation:
+        check_annotated(options.annotation, recipe, plan.fingerprint)
     return plan
+
+
+def check_annotate_folder(
+    options: CleanOptions | BuildOptions | ImportOptions, output: StoragePath | None = None
+) -> None:
+    """Raises UsageError where annotated files are to be written into a folder that has other files.
+
+    Args:
+        options: the options of job 1.
+        output: the folder of the corpus, which takes no other folders; None without one.
+    """
+    annotate = options.annotation
+    if annotate is None:
+        return
+    folder = storage_path(annotate.folder).absolute()
+    for what, other in {"--work": options.work_folder, "--output": output}.items():
+        if other is not None and other.absolute() == folder:
+            raise UsageError(f"--annotate {annotate.folder} is also {what}: give a folder of its own")
+    if output is not None and str(folder).startswith(f"{output.absolute()}/"):
+        raise UsageError(
+            f"--annotate {annotate.folder} is inside the folder of the corpus: give a folder outside of it"
+        )
 
 
 def note_wait(progress: Progress | None) -> OnWait | None:
@@ -131,7 +160,7 @@ class WorkState:
 def work_state(plan: CleanPlan) -> WorkState:
     """Returns how far the folders of a plan are, by one look at the names in them."""
     present = list_names(plan.work)
-    annotate = plan.options.annotate
+    annotate = plan.options.annotation
     annotated = list_names(storage_path(annotate.folder)) if annotate else set()
     done, absent, open_files = [], [], []
     for file in plan.files:
@@ -157,7 +186,7 @@ def clean(plan: CleanPlan, progress: Progress, workers: Workers | None = None) -
     """
     for text in plan.notes:
         progress.note(text)
-    with only_run(plan.options.work), _only_annotation(plan):
+    with only_run(plan.options.work_folder), _only_annotation(plan):
         state = _prepare(plan, progress)
         _note_dropped(plan, state, progress)
         tasks = _largest_first((*state.missing, *state.open))
@@ -168,7 +197,7 @@ def clean(plan: CleanPlan, progress: Progress, workers: Workers | None = None) -
         counts = _verify(plan)
         _finish_annotation(plan)
         LOG.info("clean: %s", key_values(counts))
-        if tasks and not state.done and plan.options.runner.runner is None:  # all of it was done here, and now
+        if tasks and not state.done and plan.options.runner is None:  # all of it was done here, and now
             log_cost("clean", spent, counts.get("bytes.read", 0))
         return counts
 
@@ -177,8 +206,8 @@ def _prepare(plan: CleanPlan, progress: Progress) -> WorkState:
     """Makes the work folder ready, and returns how far it is: records of missing files are removed for a new try."""
     clear_abandoned(plan.work)
     clear_abandoned(plan.work / LISTS_FOLDER)
-    if plan.options.annotate:
-        clear_abandoned(storage_path(plan.options.annotate.folder))
+    if plan.options.annotation:
+        clear_abandoned(storage_path(plan.options.annotation.folder))
     plan.lists.save(plan.work / LISTS_FOLDER)
     state = check_state(plan, progress)
     for file in state.missing:
@@ -187,8 +216,8 @@ def _prepare(plan: CleanPlan, progress: Progress) -> WorkState:
 
 
 def _note_dropped(plan: CleanPlan, state: WorkState, progress: Progress) -> None:
-    """Removes dropped pages that an earlier run kept of open files, and notes of which done files there are none."""
-    keep = plan.options.keep_dropped
+    """Deletes dropped-page files of inputs that are cleaned again. Warns about finished inputs that have none."""
+    keep = plan.dropped
     if keep:
         dropped_pages.clear(keep, (file.name for file in (*state.missing, *state.open)), "clean")
         note_unaudited(keep, [file.name for file in state.done], "clean", progress)
@@ -196,13 +225,13 @@ def _note_dropped(plan: CleanPlan, state: WorkState, progress: Progress) -> None
 
 def _only_annotation(plan: CleanPlan) -> contextlib.AbstractContextManager[None]:
     """Locks the annotated folder of a plan, if it has one."""
-    annotate = plan.options.annotate
+    annotate = plan.options.annotation
     return only_run(storage_path(annotate.folder)) if annotate else contextlib.nullcontext()
 
 
 def _finish_annotation(plan: CleanPlan) -> None:
     """Writes the manifest of the annotated folder, now that all of its files are there."""
-    annotate, state = plan.options.annotate, work_state(plan)
+    annotate, state = plan.options.annotation, work_state(plan)
     if annotate:
         names = {file.name for file in state.missing}
         notes = [each for each in missing.missing_files([plan.work]) if each["name"] in names]
@@ -227,8 +256,8 @@ def _run(plan: CleanPlan, files: list[InputFile], progress: Progress, workers: W
             plan.work / LISTS_FOLDER,
             plan.lists.digests,
             options.network,
-            options.keep_dropped,
-            options.annotate,
+            plan.dropped,
+            options.annotation,
             options.input_kind,
         )
         flow.map("Clean file", flow.create("Files", tasks), step)
@@ -236,7 +265,7 @@ def _run(plan: CleanPlan, files: list[InputFile], progress: Progress, workers: W
     known = all(file.size is not None for file in plan.files)
     sizes = {plan.target(file).name: file.size if known and file.size else 1 for file in plan.files}
     with watch_clean(progress, plan.work, sizes):
-        run_job(graph, options.runner, len(tasks), progress.runs_as, workers)
+        run_job(graph, options, len(tasks), progress.runs_as, workers)
 
 
 def _verify(plan: CleanPlan) -> dict[str, int]:
@@ -247,7 +276,7 @@ def _verify(plan: CleanPlan) -> dict[str, int]:
         raise LostDataError(
             f"the runner ended without cleaning {len(state.open)} of {count} files: {state.open[0].name}, ..."
         )
-    _check_missing(plan, state)
+    _check_missing_files(plan, state)
     work_files = [plan.target(file) for file in state.done]
     counts = control_totals.add_reports(map(_logged_counts, read_headers_of(work_files)))
     if not counts.get("pages.read"):
@@ -273,14 +302,13 @@ def _other_kind(plan: CleanPlan) -> str:
 def _text_damage(plan: CleanPlan, counts: Mapping[str, int]) -> str:
     """Returns why no document was found in files of text; "" for other files."""
     kinds = [f"{name.removeprefix('damage.')} {n:,}" for name, n in counts.items() if name.startswith("damage.")]
-    if plan.options.layout is None or not kinds:
+    if not isinstance(plan.options, ImportOptions) or not kinds:
         return ""
-    return (
-        f"they have damage alone ({', '.join(kinds)}); see {plan.options.work}/*.quarantine.jsonl, and give other files"
-    )
+    notes = f"{plan.options.work_folder}/*.quarantine.jsonl"
+    return f"they have damage alone ({', '.join(kinds)}); see {notes}, and give other files"
 
 
-def _check_missing(plan: CleanPlan, state: WorkState) -> None:
+def _check_missing_files(plan: CleanPlan, state: WorkState) -> None:
     """Logs the missing files. Raises C4pipeError if there are more than the options allow."""
     limit = plan.options.max_missing
     names = {file.name for file in state.missing}
@@ -338,9 +366,9 @@ def _damage(plan: CleanPlan, inputs: InputOpener, file: InputFile) -> tuple[Stor
             check_pages(target)
             suspect = examples.examples_file(target)
             examples.read_examples(target)
-        if plan.options.annotate:
-            suspect = plan.options.annotate.path(file.name)
-            check_annotated_file(plan.options.annotate, file.name, plan.fingerprint, header.ends_sha256)
+        if annotate := plan.options.annotation:
+            suspect = annotate.path(file.name)
+            check_annotated_file(annotate, file.name, plan.fingerprint, header.ends_sha256)
     except DamagedFileError as error:
         return suspect, error
     return None

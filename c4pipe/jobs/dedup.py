@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from c4pipe.clean import dropped_pages, examples, missing
+from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.clean.work_file import WorkHeader
 from c4pipe.clean.work_folder import check_complete, find_work_files, read_headers
 from c4pipe.corpus import manifest as manifest_file
@@ -30,7 +31,7 @@ from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import suggestion
 from c4pipe.jobs.clean import note_unaudited
 from c4pipe.jobs.logs import LOG, key_values, log_cost
-from c4pipe.jobs.options import DedupOptions
+from c4pipe.jobs.options import BuildOptions, DedupOptions, ImportOptions
 from c4pipe.recipes.choose import check_installed
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.report.funnel import nothing_kept
@@ -54,12 +55,14 @@ class CorpusPlan:
         files: the work files, by name.
         headers: their headers, in the same order; all of one recipe.
         layout: the shards of the corpus.
+        dropped: which dropped pages are kept, and where; None to keep none.
     """
 
-    options: DedupOptions
+    options: DedupOptions | BuildOptions | ImportOptions
     files: Mapping[str, StoragePath]
     headers: tuple[WorkHeader, ...]
     layout: Layout
+    dropped: KeepDropped | None = None
 
     @property
     def recipe(self) -> Recipe:
@@ -116,39 +119,40 @@ class CorpusPlan:
         return DedupPlan(
             recipe=self.recipe.to_json(),
             lists=self.headers[0].lists,
-            work=tuple(str(folder.absolute()) for folder in options.work),
+            work=tuple(str(folder.absolute()) for folder in options.work_folders),
             layout=self.layout,
             url_bits=bucket_bits(rows, URL_ROW.itemsize),
             span_bits=bucket_bits(spans, SPAN_ROW.itemsize),
             band_bits=bucket_bits(bands, BAND_ROW.itemsize),
             group=group_size(len(self.headers), rows + spans + bands),
-            output=str(options.output.absolute()),
+            output=str(options.folder.absolute()),
             formats=options.formats,
             publication_token=publication_token,
-            keep_dropped=options.keep_dropped,
+            keep_dropped=self.dropped,
         )
 
 
-def plan_dedup(options: DedupOptions) -> CorpusPlan:
+def plan_dedup(options: DedupOptions | BuildOptions | ImportOptions) -> CorpusPlan:
     """Checks the options of job 2, and reads the headers of the work files. Changes nothing.
 
     Raises UsageError for an option that can't be met, or for work files that do not go together.
     """
-    check_runner(options.runner)
-    check_output(options.output, options.formats, options.shards)
-    files = find_work_files(options.work)
-    for folder in options.work:
+    check_runner(options)
+    dropped = options.dropped
+    check_output(options.folder, options.formats, options.shards)
+    files = find_work_files(options.work_folders)
+    for folder in options.work_folders:
         check_complete(folder)
     headers = tuple(read_headers(files).values())
     shown = examples.choose_files(map(str, files.values()))
     examples.gather_examples([storage_path(path) for path in shown])  # a damaged file is an error now, not at the end
     recipe = headers[0].recipe
     check_installed(recipe)
-    find_lists(options.work, headers[0].lists)
+    find_lists(options.work_folders, headers[0].lists)
     text_bytes = control_totals.add_reports(header.text_bytes for header in headers)
     layout = Layout.plan(recipe.languages, text_bytes, options.shards)
     check_shards(layout, text_bytes)
-    return CorpusPlan(options, files, headers, layout)
+    return CorpusPlan(options, files, headers, layout, dropped)
 
 
 def corpus_identity(
@@ -211,15 +215,15 @@ def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None) 
     Raises UsageError if the output folder holds something else, or if another run works there; LostDataError if the
     runner lost or repeated data.
     """
-    with only_run(plan.options.output):
-        manifest = publish.prepare(plan.options.output, plan.identity)
+    with only_run(plan.options.folder):
+        manifest = publish.prepare(plan.options.folder, plan.identity)
         _note_dropped(plan, manifest is not None, progress)
         if manifest is None:
             _note_crawls(plan, progress)
             before = cpu_seconds()
             _run(plan, _begin(plan), progress, workers)
             manifest = _verify(plan)
-            if plan.options.runner.runner is None:  # its processes are those of this machine
+            if plan.options.runner is None:  # its processes are those of this machine
                 log_cost("dedup", cpu_seconds() - before, manifest["counts"].get("bytes.read", 0))
         LOG.info("dedup: %s", key_values(manifest["counts"]))
         if warning := nothing_kept(plan.recipe, manifest["counts"]):
@@ -229,7 +233,7 @@ def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None) 
 
 def _note_dropped(plan: CorpusPlan, done: bool, progress: Progress) -> None:
     """Removes dropped pages that an earlier run kept; of a corpus that is done, notes that there are none."""
-    keep = plan.options.keep_dropped
+    keep = plan.dropped
     if keep and done:
         note_unaudited(keep, plan.sources, "dedup", progress)
     elif keep:
@@ -255,18 +259,18 @@ def _note_crawls(plan: CorpusPlan, progress: Progress) -> None:
 def _begin(plan: CorpusPlan) -> DedupPlan:
     """Makes the output folder ready, and returns the parameters of the steps."""
     token = publish.begin(
-        plan.options.output,
+        plan.options.folder,
         plan.identity,
         plan.shard_files,
         clean_counts=plan.clean_counts,
-        missing=missing.missing_files(plan.options.work),
+        missing=missing.missing_files(plan.options.work_folders),
     )
     return plan.parameters(token)
 
 
 def _run(plan: CorpusPlan, parameters: DedupPlan, progress: Progress, workers: Workers | None) -> None:
     """Runs the graph of job 2, whose last step publishes the corpus."""
-    output, runner, size = plan.options.output, plan.options.runner, parameters.group
+    output, runner, size = plan.options.folder, plan.options, parameters.group
     files = list(enumerate(str(path.absolute()) for path in plan.files.values()))
     groups = [(first // size, files[first : first + size]) for first in range(0, len(files), size)]
     pages = plan.page_counts
@@ -281,7 +285,7 @@ def _run(plan: CorpusPlan, parameters: DedupPlan, progress: Progress, workers: W
 
 def _verify(plan: CorpusPlan) -> Manifest:
     """Returns the manifest of the corpus. Raises LostDataError if the last step has not published it."""
-    manifest = manifest_file.read_manifest(plan.options.output)
+    manifest = manifest_file.read_manifest(plan.options.folder)
     if manifest is None or not publish.has_all_inputs(manifest, plan.identity):
         raise LostDataError("the runner ended without the last of its steps; no corpus was written")
     return manifest

@@ -15,6 +15,7 @@ from c4pipe.io.parquet_footer import open_parquet
 from c4pipe.io.paths import list_names, storage_path
 from c4pipe.io.streams import InputOpener, WebPath, is_url
 from c4pipe.io.words import error_reason, suggestion
+from c4pipe.jobs.options import ImportOptions
 from c4pipe.wet.damage import Damage
 from c4pipe.wet.extraction import NO_COLUMN, TEXT_ENDINGS, TextLayout, is_json, is_parquet
 from c4pipe.wet.inputs import InputFile, Selection, find_inputs
@@ -28,41 +29,15 @@ _FIRST_LINES = 20  # of a file, in which one row must have the column of the tex
 _TRIES = 4  # few: a user is waiting
 
 
-def make_layout(
-    text: str | None, url: str | None, timestamp: str | None, split: str | None
-) -> tuple[TextLayout, tuple[str, ...]]:
-    """Returns how documents lie in files of text, and the columns that each file must have besides that of the text.
+def find_text(options: ImportOptions) -> tuple[InputFile, ...]:
+    """Returns the files of text that the options name, by name, after a look at the start of each.
 
-    The arguments are the options `--text-column`, `--url-column`, `--timestamp-column` and `--split`; None where one
-    is not given. The columns `url` and `timestamp` are read where a file has them; those that are named are needed.
-
-    Raises UsageError for values that can't be used.
-    """
-    default = TextLayout()
-    layout = TextLayout(
-        default.text if text is None else text,
-        default.url if url is None else url,
-        default.timestamp if timestamp is None else timestamp,
-        default.split if split is None else split,
-    )
-    return layout, tuple(each for each in (url, timestamp) if each is not None and each != NO_COLUMN)
-
-
-def find_text(
-    inputs: Sequence[str], layout: TextLayout, needed: Sequence[str], selection: Selection
-) -> tuple[InputFile, ...]:
-    """Returns the files of text that some inputs name, by name, after a look at the start of each.
-
-    Args:
-        inputs: URLs, paths, globs, folders and lists of files (see `wet.find_inputs`).
-        layout: how documents lie in them.
-        needed: the columns that each Parquet file must have, and one of the first rows of each file of JSON Lines.
-        selection: how files are downloaded.
+    Each Parquet file must have the needed columns, and one of the first rows of each file of JSON Lines.
 
     Raises UsageError where there is no file of text, and for a file that lacks a column, or is not what its name says.
     """
-    _refuse_corpora(inputs)
-    files = find_inputs(inputs, selection, kind="text")
+    _refuse_corpora(options.input_names)
+    files = find_inputs(options.input_names, Selection(), kind=options.input_kind)
     if other := [file.path for file in files if not file.name.endswith(TEXT_ENDINGS)]:
         *most, last = TEXT_ENDINGS
         raise UsageError(
@@ -70,7 +45,7 @@ def find_text(
         )
     opener = InputOpener(NetworkOptions(tries=_TRIES))
     with ThreadPoolExecutor(_FILES_AT_ONCE, thread_name_prefix="text") as pool:
-        for _ in pool.map(partial(_check, opener, layout, needed), files):
+        for _ in pool.map(partial(_check, opener, options.layout, options.needed_columns), files):
             pass
     return files
 

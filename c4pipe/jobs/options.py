@@ -1,23 +1,33 @@
 """What a user asks of a job: one plain record for each. To make one reads nothing and opens nothing.
 
-`plan_clean`, `plan_dedup` and `plan_build` check the options and look up what they name.
+A record has the values that the user gave, as on the command line or in Python. `plan_clean`, `plan_dedup` and
+`plan_build` check them, and look up what they name. A group of options that several commands have is a class of its
+own; the help shows the groups of a record from its last base class to its first.
 """
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass, fields
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from c4pipe.clean.annotated_folder import MOST_LABELS, Annotate
-from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.errors import UsageError
-from c4pipe.io.downloads import NetworkOptions
-from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.options import Option, PathArgument, as_strings, comma_separated
 from c4pipe.io.words import suggestion
-from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.runner_options import RunnerOptions
-from c4pipe.wet.extraction import TextLayout
-from c4pipe.wet.inputs import Selection
+
+if TYPE_CHECKING:
+    from c4pipe.clean.annotated_folder import Annotate
+    from c4pipe.clean.dropped_pages import KeepDropped
+    from c4pipe.io.downloads import NetworkOptions
+    from c4pipe.io.paths import StoragePath
+    from c4pipe.recipes.recipe import Recipe
+    from c4pipe.runners.events import ProgressEvent
+    from c4pipe.wet.extraction import TextLayout
+    from c4pipe.wet.inputs import Selection
+
+# What needs NumPy or Arrow is imported when it is used: `c4pipe --help` answers at once.
 
 CRAWL_KINDS = ("wet", "warc")
 """What the files of a crawl can be: WET files, which have the text of pages; WARC files, which have their HTML."""
@@ -26,91 +36,449 @@ TEXT_KIND = "text"
 """What the inputs of `import` are: files of text."""
 
 
-@dataclass(frozen=True)
-class CleanOptions:
-    """Job 1: WET files to work files.
+def recipe_names() -> Iterable[str]:
+    """Returns the names of the recipes, for a shell."""
+    from c4pipe.recipes.presets import RECIPES
 
-    Attributes:
-        inputs: crawls, URLs, paths, globs, folders and lists of WET files (see `wet.inputs.find_inputs`).
-        work: the folder for work files.
-        recipe: a recipe's name, the path of a TOML file, or a recipe.
-        languages: the languages to keep; () for the recipe's.
-        lists: a folder with the lists of bad words, domains and blocked URLs; None for the user's cache.
-        links: files of URLs, for a recipe that keeps the pages of a list of links.
-        language_model: a fastText model that detects the language; None for the recipe's detector.
-        selection: which files of a crawl, and from where.
-        network: timeouts, retries, bandwidth and cache of downloads.
-        max_missing: how many files may be missing because they cannot be downloaded; None for any number but all.
-        keep_dropped: which dropped pages are kept, and where; None to keep none.
-        runner: what runs the job.
-        input_kind: what the inputs are, one of CRAWL_KINDS, or TEXT_KIND where there is a layout.
-        annotate: where all pages are written with the decisions of all rules; None for nowhere.
-        extract: how text is made from the HTML of WARC files (`wet.EXTRACTORS`); None for all text of a page.
-        layout: how documents lie in files of text; None for other inputs.
-        needed: the columns that each file of text must have, besides that of the text.
-    """
-
-    inputs: tuple[str, ...]
-    work: StoragePath
-    recipe: str | os.PathLike[str] | Recipe = "c4"
-    languages: tuple[str, ...] = ()
-    lists: Path | None = None
-    links: tuple[Path, ...] = ()
-    language_model: str | os.PathLike[str] | None = None
-    selection: Selection = field(default_factory=Selection)
-    network: NetworkOptions = field(default_factory=NetworkOptions)
-    max_missing: int | None = None
-    keep_dropped: KeepDropped | None = None
-    runner: RunnerOptions = field(default_factory=RunnerOptions)
-    input_kind: str = "wet"
-    annotate: Annotate | None = None
-    extract: str | None = None
-    layout: TextLayout | None = None
-    needed: tuple[str, ...] = ()
+    return RECIPES
 
 
-@dataclass(frozen=True)
-class DedupOptions:
-    """Job 2: work folders to a corpus.
+def format_names() -> Iterable[str]:
+    """Returns the names of the formats of shards, for a shell."""
+    from c4pipe.corpus.writer import FORMATS
 
-    Attributes:
-        work: work folders.
-        output: the folder for the corpus.
-        formats: names of shard formats (`corpus.writer.FORMATS`).
-        shards: train shards for each language; None to derive them from the size of the text.
-        runner: what runs the job.
-        keep_dropped: which dropped pages are kept, and where; None to keep none.
-    """
+    return FORMATS
 
-    work: tuple[StoragePath, ...]
-    output: StoragePath
-    formats: tuple[str, ...] = ("parquet",)
-    shards: int | None = None
-    runner: RunnerOptions = field(default_factory=RunnerOptions)
-    keep_dropped: KeepDropped | None = None
+
+def recipe_option(otherwise: str = "") -> Option:
+    """Returns the option for a recipe, with what applies where none is given."""
+    return Option("a recipe, or the path of a TOML file", "NAME", otherwise, names=recipe_names)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KindOptions:
+    """What the inputs are, and how text is made of them."""
+
+    input_kind: Annotated[
+        str,
+        Option(
+            "what INPUT is: wet (WET files, which have text), or warc (WARC files, which have HTML)",
+            "KIND",
+            flag="--from",
+        ),
+    ] = "wet"
+    extract: Annotated[
+        str | None,
+        Option(
+            "for --from warc: the text of a page is all of it, its main content by resiliparse (main), or what "
+            "trafilatura finds",
+            "HOW",
+            otherwise="all",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)
-class BuildOptions:
-    """Both jobs: WET files to a corpus.
+class CrawlOptions:
+    """The WET files to read, and how."""
 
-    Attributes:
-        clean: the options of job 1, whose runner and dropped pages are those of job 2, too.
-        output: the folder for the corpus.
-        formats: names of shard formats.
-        shards: train shards for each language; None to derive them from the size of the text.
-    """
-
-    clean: CleanOptions
-    output: StoragePath
-    formats: tuple[str, ...] = ("parquet",)
-    shards: int | None = None
+    inputs: Annotated[
+        PathArgument | Sequence[PathArgument],
+        Option(
+            "a crawl (CC-MAIN-2019-18), or WET files, gzipped or not: URLs, paths, globs, folders, or @FILE with one "
+            "of these on each line",
+            "INPUT",
+            positional=True,
+            nargs="+",
+        ),
+    ]
+    _: KW_ONLY
+    files: Annotated[str | None, Option("only a slice of the crawl's files, such as 0:100", "A:B")] = None
+    sample: Annotated[int | None, Option("only N of the crawl's files, evenly spread", "N")] = None
+    source: Annotated[
+        str | None, Option("a URL or folder to read crawls from", "URL", otherwise="Common Crawl's server")
+    ] = None
+    bandwidth: Annotated[float | None, Option("read at most MB megabytes a second", "MB")] = None
+    cache: Annotated[PathArgument | None, Option("keep downloaded files in this folder", "DIR")] = None
 
     @property
-    def dedup(self) -> DedupOptions:
-        """The options of job 2."""
-        clean = self.clean
-        return DedupOptions((clean.work,), self.output, self.formats, self.shards, clean.runner, clean.keep_dropped)
+    def input_names(self) -> tuple[str, ...]:
+        """The inputs as strings."""
+        return as_strings(self.inputs)
+
+    @cached_property
+    def network(self) -> "NetworkOptions":
+        """How files are downloaded. Raises UsageError for a bandwidth that is not above 0."""
+        from c4pipe.io.downloads import NetworkOptions
+
+        if self.bandwidth is not None and not self.bandwidth > 0:
+            raise UsageError(f"--bandwidth {self.bandwidth}: give megabytes a second, more than 0")
+        processes = getattr(self, "workers", 1) or os.cpu_count() or 1  # they share it
+        rate = None if self.bandwidth is None else self.bandwidth * 1e6 / processes
+        return NetworkOptions(bytes_per_second=rate, cache=None if self.cache is None else Path(self.cache))
+
+    @cached_property
+    def selection(self) -> "Selection":
+        """Which files of a crawl are read, and from where. Raises UsageError for values that can't be used."""
+        from c4pipe.wet.inputs import COMMON_CRAWL, Selection, parse_slice
+
+        files = None if self.files is None else parse_slice(self.files)
+        return Selection(self.source or COMMON_CRAWL, files, self.sample, self.network)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipeOptions:
+    """The recipe and its lists."""
+
+    recipe: Annotated["PathArgument | Recipe", recipe_option()] = "c4"
+    lists: Annotated[
+        PathArgument | None,
+        Option("folder of the lists of bad words, domains and blocked URLs", "DIR", otherwise="the user's cache"),
+    ] = None
+    links: Annotated[
+        Sequence[PathArgument],
+        Option(
+            "file with one URL on each line, for recipes that keep only listed URLs; can be repeated",
+            "FILE",
+            repeated=True,
+        ),
+    ] = ()
+    language_model: Annotated[
+        PathArgument | None,
+        Option(
+            "fastText model that detects the language, such as lid.176.bin",
+            "FILE",
+            otherwise="the recipe's detector",
+        ),
+    ] = None
+    languages: Annotated[
+        str | Sequence[str], Option("languages to keep", "CODE,...", otherwise="those of the recipe")
+    ] = ()
+
+    @property
+    def language_codes(self) -> tuple[str, ...]:
+        """The languages to keep; () for the recipe's."""
+        return comma_separated(self.languages)
+
+
+class _Folder:
+    @property
+    def folder(self) -> "StoragePath":
+        """The folder that the job writes."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkOptions(_Folder):
+    """The work folder of job 1."""
+
+    work: Annotated[PathArgument, Option("folder for the work files", "DIR")]
+
+    @property
+    def folder(self) -> "StoragePath":
+        """The work folder."""
+        return _storage_path(self.work)
+
+    @property
+    def work_folder(self) -> "StoragePath":
+        """The work folder."""
+        return self.folder
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions(_Folder):
+    """Where a corpus is written."""
+
+    output: Annotated[
+        PathArgument, Option("folder for the corpus: a path, or a URL with s3://, gs:// or hdfs://", "DIR")
+    ]
+
+    @property
+    def folder(self) -> "StoragePath":
+        """The folder of the corpus."""
+        return _storage_path(self.output)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormatOptions:
+    """The formats of the shards."""
+
+    format: Annotated[
+        str | Sequence[str],
+        Option("parquet, tfrecord, json, or several of these", "F,...", names=format_names),
+    ] = "parquet"
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """The names of the formats. Raises UsageError for a name that is none."""
+        from c4pipe.corpus.writer import parse_formats
+
+        return parse_formats(self.format if isinstance(self.format, str) else ",".join(self.format))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShardOptions(FormatOptions, OutputOptions):
+    """Where and how a corpus is written."""
+
+    shards: Annotated[
+        int | None, Option("train shards for each language", "N", otherwise="one for each 128 MiB of text")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CorpusOptions(ShardOptions):
+    """A corpus, and the work folder on the way to it."""
+
+    work: Annotated[PathArgument | None, Option("folder for the work files", "DIR", otherwise="OUTPUT/_work")] = None
+
+    @property
+    def work_folder(self) -> "StoragePath":
+        """The work folder."""
+        from c4pipe.clean.work_folder import WORK_FOLDER
+
+        return self.folder / WORK_FOLDER if self.work is None else _storage_path(self.work)
+
+    @property
+    def work_folders(self) -> "tuple[StoragePath, ...]":
+        """The work folder, for job 2."""
+        return (self.work_folder,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MissingOptions:
+    """What to do about files that can't be downloaded."""
+
+    max_missing: Annotated[
+        int | None,
+        Option(
+            "accept up to N files that can't be downloaded; stop with an error if there are more",
+            "N",
+            otherwise="accept any number, with exit status 3",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DroppedOptions(_Folder):
+    """Which dropped pages are kept."""
+
+    keep_dropped: Annotated[
+        float | str | None,
+        Option("keep the dropped pages of a share of all URLs, such as 0.01, or all", "SHARE", parse=str),
+    ] = None
+
+    @property
+    def dropped(self) -> "KeepDropped | None":
+        """Which dropped pages are kept, in a folder inside that of the job. Raises UsageError for no such share."""
+        from c4pipe.clean.dropped_pages import DROPPED_FOLDER, KeepDropped, parse_dropped_share
+
+        if self.keep_dropped is None:
+            return None
+        share = parse_dropped_share(str(self.keep_dropped))
+        return KeepDropped(share, str(self.folder.absolute() / DROPPED_FOLDER))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnnotateOptions:
+    """Where all pages are written, with what each rule decides about each."""
+
+    annotate: Annotated[
+        PathArgument | None,
+        Option("also write every page to this folder, with what each rule decides about it", "DIR"),
+    ] = None
+    language_labels: Annotated[
+        int | None, Option("with --annotate: write the N most probable languages of each page, too", "N")
+    ] = None
+
+    @property
+    def annotation(self) -> "Annotate | None":
+        """Where annotated files are written; None for nowhere.
+
+        Raises UsageError for a number of languages without a folder, and for one out of range.
+        """
+        from c4pipe.clean.annotated_folder import MOST_LABELS, Annotate
+
+        labels = self.language_labels
+        if self.annotate is None:
+            if labels is not None:
+                raise UsageError(f"--language-labels {labels} is for annotated files: give --annotate, too")
+            return None
+        if labels is not None and not 1 <= labels <= MOST_LABELS:
+            raise UsageError(f"--language-labels {labels}: give 1 to {MOST_LABELS}")
+        return Annotate(str(_storage_path(self.annotate).absolute()), labels or 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobOptions(RunnerOptions):
+    """What runs a job, and what is told of it."""
+
+    progress: Annotated[
+        "Callable[[ProgressEvent], None] | None",
+        Option("is called about once a second with a `ProgressEvent`, in a thread of its own", in_python=True),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CleanOptions(
+    JobOptions,
+    AnnotateOptions,
+    DroppedOptions,
+    RecipeOptions,
+    WorkOptions,
+    MissingOptions,
+    KindOptions,
+    CrawlOptions,
+):
+    """Job 1: WET files to work files."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildOptions(
+    JobOptions,
+    AnnotateOptions,
+    DroppedOptions,
+    RecipeOptions,
+    CorpusOptions,
+    MissingOptions,
+    KindOptions,
+    CrawlOptions,
+):
+    """Both jobs: WET files to a corpus."""
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """The files of text to import, and how documents lie in them."""
+
+    inputs: Annotated[
+        PathArgument | Sequence[PathArgument],
+        Option(
+            "files that end in .parquet, .jsonl, .json or .txt, the last three also with .gz or .zst behind: paths, "
+            "globs, folders, URLs, or @FILE with one of these on each line",
+            "TEXT",
+            positional=True,
+            nargs="+",
+        ),
+    ]
+    _: KW_ONLY
+    text_column: Annotated[
+        str | None,
+        Option("the column of Parquet, or the key of JSON, with the text", "NAME", otherwise="text"),
+    ] = None
+    url_column: Annotated[
+        str | None,
+        Option(
+            "the one with a URL or another identifier that no other document has; none to make one from the file's "
+            "name and the row",
+            "NAME",
+            otherwise="url where there is one",
+        ),
+    ] = None
+    timestamp_column: Annotated[
+        str | None,
+        Option("the one with the date of the text, or none", "NAME", otherwise="timestamp where there is one"),
+    ] = None
+    split: Annotated[
+        str | None,
+        Option(
+            "what a document of a .txt file is: all of the file (files), the lines between blank lines (blank-lines), "
+            "or each line (lines)",
+            "WHERE",
+            otherwise="files",
+        ),
+    ] = None
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """The inputs as strings."""
+        return as_strings(self.inputs)
+
+    @cached_property
+    def layout(self) -> "TextLayout":
+        """How documents lie in files of text. Raises UsageError for values that can't be used."""
+        from c4pipe.wet.extraction import TextLayout
+
+        given = {
+            "text": self.text_column,
+            "url": self.url_column,
+            "timestamp": self.timestamp_column,
+            "split": self.split,
+        }
+        return TextLayout(**{name: value for name, value in given.items() if value is not None})
+
+    @property
+    def needed_columns(self) -> tuple[str, ...]:
+        """The columns that each file must have besides that of the text: those that are named."""
+        from c4pipe.wet.extraction import NO_COLUMN
+
+        named = (self.url_column, self.timestamp_column)
+        return tuple(each for each in named if each is not None and each != NO_COLUMN)
+
+    @property
+    def input_kind(self) -> str:
+        """What the inputs are."""
+        return TEXT_KIND
+
+    @property
+    def annotation(self) -> "Annotate | None":
+        """Where annotated files are written: nowhere."""
+        return None
+
+    @property
+    def network(self) -> "NetworkOptions":
+        """How files are downloaded."""
+        from c4pipe.io.downloads import NetworkOptions
+
+        return NetworkOptions()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportOptions(JobOptions, DroppedOptions, RecipeOptions, CorpusOptions, MissingOptions, TextOptions):
+    """Both jobs: other text to a corpus."""
+
+    recipe: Annotated["PathArgument | Recipe", recipe_option()] = "as-is"
+
+
+@dataclass(frozen=True)
+class _WorkFolders:
+    work: Annotated[
+        PathArgument | Sequence[PathArgument],
+        Option("work folders that clean has written", "WORK", positional=True, nargs="+"),
+    ]
+
+    @property
+    def work_folders(self) -> "tuple[StoragePath, ...]":
+        """The work folders."""
+        return tuple(map(_storage_path, as_strings(self.work)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DedupOptions(JobOptions, DroppedOptions, ShardOptions, _WorkFolders):
+    """Job 2: work folders to a corpus."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanOptions(RecipeOptions, FormatOptions, KindOptions, CrawlOptions):
+    """An estimate of a build."""
+
+    cores: Annotated[int | None, Option("number of cores to plan for", "N", otherwise="those of this machine")] = None
+    price: Annotated[
+        float | None, Option("price of that machine for an hour: what the build will cost", "AMOUNT", parse=float)
+    ] = None
+    measure: Annotated[int, Option("number of files to measure a slice of", "N")] = 8
+
+    @property
+    def clean(self) -> CleanOptions:
+        """The options of job 1 in one process, without a work folder."""
+        own = {field.name for field in fields(CleanOptions)}
+        shared = {field.name: getattr(self, field.name) for field in fields(self) if field.name in own}
+        return CleanOptions(**shared, work="", workers=1)
+
+
+def _storage_path(path: PathArgument) -> "StoragePath":
+    from c4pipe.io.paths import storage_path
+
+    return storage_path(os.fspath(path))
 
 
 def check_input_kind(kind: str, kinds: Sequence[str] = CRAWL_KINDS) -> None:
@@ -118,37 +486,3 @@ def check_input_kind(kind: str, kinds: Sequence[str] = CRAWL_KINDS) -> None:
     if kind not in kinds:
         hint = "c4pipe import reads text; " if kind == TEXT_KIND else ""
         raise UsageError(f"--from {kind}: {hint}give {', '.join(kinds[:-1])} or {kinds[-1]}" + suggestion(kind, kinds))
-
-
-def bytes_per_worker(megabytes: float | None, workers: int | None) -> float | None:
-    """Returns the bytes a second that each worker of this machine may read; None for no limit.
-
-    Args:
-        megabytes: the megabytes a second that all workers may read together, or None.
-        workers: the number of workers; None for one a core.
-
-    Raises UsageError for a bandwidth that is not above 0.
-    """
-    if megabytes is None:
-        return None
-    if not megabytes > 0:
-        raise UsageError(f"--bandwidth {megabytes}: give megabytes a second, more than 0")
-    return megabytes * 1e6 / (workers or os.cpu_count() or 1)
-
-
-def make_annotate(folder: str | os.PathLike[str] | None, labels: int | None) -> Annotate | None:
-    """Returns where annotated files are written; None for nowhere.
-
-    Args:
-        folder: the folder for them, or None.
-        labels: the number of languages in the column `language_labels`; None for no such column.
-
-    Raises UsageError for a number without a folder, and for one out of range.
-    """
-    if folder is None:
-        if labels is not None:
-            raise UsageError(f"--language-labels {labels} is for annotated files: give --annotate, too")
-        return None
-    if labels is not None and not 1 <= labels <= MOST_LABELS:
-        raise UsageError(f"--language-labels {labels}: give 1 to {MOST_LABELS}")
-    return Annotate(str(storage_path(os.fspath(folder)).absolute()), labels or 0)

@@ -24,7 +24,6 @@ from c4pipe.jobs.clean import CleanPlan, note_wait
 from c4pipe.jobs.dedup import dedup, plan_dedup
 from c4pipe.jobs.options import DedupOptions
 from c4pipe.runners.events import Progress, Status
-from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.wet.inputs import InputFile
 
 PART = 8 * 1000 * 1000
@@ -145,7 +144,7 @@ def measure_cost(plan: CleanPlan, formats: Sequence[str], count: int, sources: I
         if not pages:
             raise C4pipeError(f"no page was found in {len(files)} slices: are these {plan.recipe.input_format} files?")
         before = time.process_time()
-        options = DedupOptions((work,), output, tuple(formats), runner=RunnerOptions(workers=1))
+        options = DedupOptions(work, output=output, format=formats, workers=1)
         corpus = plan_dedup(options)
         manifest = dedup(corpus, progress)
         return Cost(

@@ -10,7 +10,8 @@ from c4pipe.objectives.objective import Objective
 from c4pipe.objectives.packing import SHUFFLE, Assembler, Batch
 from c4pipe.objectives.rows import Features, Rng, Rows, framed
 from c4pipe.objectives.tokenizer import Tokenizer
-from c4pipe.read import reader
+from c4pipe.read.mixture import Mixture
+from c4pipe.read.reader import complete
 
 _DOCUMENTS = 32  # documents that are tokenized together; only examples of next_sentence depend on it
 _VERSION = 2
@@ -47,25 +48,6 @@ class Resharding(Protocol):
 
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
         """Continues where all processes were together that returned these states, which are by their number."""
-        ...
-
-
-@runtime_checkable
-class Endless(Protocol):
-    """Documents that begin again at their end, such as a `Mixture` of `c4pipe.read`."""
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """The paths of their sources."""
-        ...
-
-    @property
-    def given(self) -> list[int]:
-        """The number of documents of each source that were returned."""
-        ...
-
-    def has_passed(self, given: Sequence[int]) -> bool:
-        """Tells whether a whole epoch of each source was read since `given`."""
         ...
 
 
@@ -127,7 +109,7 @@ class TextExamples:
         Takes and returns what these had returned when the first ones without a token came; None for other documents.
         """
         documents = self._documents
-        if not isinstance(documents, Endless):
+        if not isinstance(documents, Mixture):
             return None
         if begun is None:
             return documents.given
@@ -302,7 +284,7 @@ class ExampleBatches:
         source = self._source
         if not isinstance(source, Resharding) or not all([source.stream, *(state["stream"] for state in states)]):
             raise UsageError("these examples can't be divided anew: use documents of read.documents or read.mix")
-        ordered = [state["state"] for state in reader.complete([_numbered(state) for state in states])]
+        ordered = [state["state"] for state in complete([_numbered(state) for state in states])]
         _, index, count = source.stream
         if len(ordered) == count:
             source.restore(ordered[index])

@@ -94,9 +94,7 @@ def replace_spans(rows: Rows, mask: Mask, ids: Ids) -> Features:
 
     Raises UsageError where a row needs more sentinels than the vocabulary has.
     """
-    frame = framed(rows, [ids.eos], [ids.eos])  # the first token is deleted again; it keeps a place for a sentinel
-    inside = np.ones(len(frame.values), bool)
-    inside[frame.starts[:-1]] = inside[frame.starts[1:] - 1] = False
+    frame, inside = framed_singles(rows, ids)  # the first token is deleted again; it keeps a place for a sentinel
     hidden = np.zeros(len(inside), bool)
     hidden[inside] = mask
     kept = inside & ~hidden
@@ -160,7 +158,7 @@ def electra(rows: Rows, ids: Ids, rng: Rng, rate: float = RATE, unchanged: float
         rate: the share of tokens that are chosen, rounded up.
         unchanged: the share of chosen tokens that stay in the inputs; `masked` is 1 for them, too.
     """
-    frame, inside = _framed(rows, ids)
+    frame, inside = framed_singles(rows, ids)
     masked = np.zeros(len(inside), bool)
     masked[inside] = exact_share(rows.sizes, rng, rate)
     hidden = masked & (rng.shares(frame.sizes, _WHICH) >= unchanged) if unchanged else masked
@@ -169,20 +167,6 @@ def electra(rows: Rows, ids: Ids, rng: Rng, rate: float = RATE, unchanged: float
         "targets": frame,
         "masked": frame.replaced(masked),
     }
-
-
-def masked_lm(rows: Rows, word_starts: Mask, ids: Ids, rng: Rng, rate: float = RATE) -> Features:
-    """Masks whole words as BERT and RoBERTa do. Returns `inputs`, `targets` and `masked`.
-
-    Args:
-        rows: token ids.
-        word_starts: True for the first token of each word, of shape [tokens]; all True to mask tokens and not words.
-        ids: the special ids.
-        rng: random numbers.
-        rate: the share of the tokens of a row that are chosen, rounded to at least one token.
-    """
-    frame, inside = _framed(rows, ids)
-    return corrupted(frame, inside, masked_words(rows, word_starts, rng, rate, longest=1), ids, rng)
 
 
 def corrupted(frame: Rows, inside: Mask, chosen: Mask, ids: Ids, rng: Rng) -> Features:
@@ -284,7 +268,7 @@ def masked_words(rows: Rows, word_starts: Mask, rng: Rng, rate: float = RATE, lo
     return np.repeat(whole_ngrams(words, rng, rate, longest), sizes)
 
 
-def _framed(rows: Rows, ids: Ids) -> tuple[Rows, Mask]:
+def framed_singles(rows: Rows, ids: Ids) -> tuple[Rows, Mask]:
     """Returns the rows as sequences for an encoder, and a mask that is True for the tokens of the rows."""
     frame = framed(rows, [ids.cls_id], [ids.eos])
     inside = np.ones(len(frame.values), bool)

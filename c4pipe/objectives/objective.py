@@ -365,7 +365,8 @@ def masked_lm(
 
     def make(rows: Rows, rng: Rng) -> Features:
         begins = np.ones(len(rows.values), bool) if word_starts is None else word_starts[rows.values]
-        return denoise.masked_lm(rows, begins, ids, rng, rate)
+        frame, inside = denoise.framed_singles(rows, ids)
+        return denoise.corrupted(frame, inside, denoise.masked_words(rows, begins, rng, rate, longest=1), ids, rng)
 
     name = f"masked_lm(words={word_starts is not None}, rate={rate}, short={short})"
     raw = length - denoise.SINGLE_EXTRA

@@ -164,16 +164,20 @@ class BeamRunner:
         return f"{self.name} (in memory)" if self.name == self.runs else f"{self.name} ({self.runs}, in memory)"
 
 
-@cache
 def find_runner(options: RunnerOptions) -> BeamRunner:
     """Returns the runner of Beam that the options name. Starts nothing.
 
     Raises UsageError, with similar names, if there is none; if its class can't be imported; if `options.beam` has an
     option that is unknown, belongs to another runner or makes Beam lose data; and if one is missing.
     """
-    runner = BeamRunner(_name(options.runner or ""))
-    BeamOptions().check(runner.name, options.beam)
-    _check_missing(runner, options.beam)
+    return _find_runner(options.runner or "", tuple(options.beam))
+
+
+@cache
+def _find_runner(name: str, beam: tuple[str, ...]) -> BeamRunner:
+    runner = BeamRunner(_name(name))
+    BeamOptions().check(runner.name, beam)
+    _check_required_options(runner, beam)
     return runner
 
 
@@ -218,7 +222,7 @@ def _class(given: str, path: str) -> type[Any]:
     return type(runner)
 
 
-def _check_missing(runner: BeamRunner, arguments: tuple[str, ...]) -> None:
+def _check_required_options(runner: BeamRunner, arguments: tuple[str, ...]) -> None:
     """Raises UsageError where Beam says that an option is missing, or that several do not go together."""
     from apache_beam.options.pipeline_options import PipelineOptions
     from apache_beam.options.pipeline_options_validator import PipelineOptionsValidator

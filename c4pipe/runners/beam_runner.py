@@ -132,7 +132,7 @@ def run_on_beam(graph: Callable[[Flow], None], options: RunnerOptions, runs_as: 
     beam_options = PipelineOptions([f"--runner={runner.runs}", *options.beam])
     pipeline = beam.Pipeline(options=beam_options)
     graph(BeamFlow(pipeline))
-    with _logs(not options.quiet):
+    with _logs(not options.hides_messages):
         with _limited_downloads(runner.has_job_server):
             result = pipeline.run()
         if job := _job_id(result):

@@ -175,7 +175,7 @@ class Progress:
         left, moment = None, 0.0  # the last estimate, and when it was made
         started, first = time.monotonic(), safe_look()
         known = first.share
-        yield ProgressEvent(job, "begin", *first, runner_job_id=self._runner_job_id)
+        yield ProgressEvent(job, "begin", first.share, first.words, dict(first.facts), 0.0, None, self._runner_job_id)
         ended = False
         while not ended:
             ended = wait(interval)
@@ -184,7 +184,9 @@ class Progress:
             if status.share != known or ended:
                 left, moment, known = seconds_left(first.share, status.share, seconds), seconds, status.share
             estimate = None if ended and status.share < 1 else _counted_down(left, seconds - moment)
-            yield ProgressEvent(job, "end" if ended else "running", *status, seconds, estimate, self._runner_job_id)
+            phase: Literal["running", "end"] = "end" if ended else "running"
+            facts = dict(status.facts)
+            yield ProgressEvent(job, phase, status.share, status.words, facts, seconds, estimate, self._runner_job_id)
 
 
 def _send(events: Iterator[ProgressEvent], callback: Callable[[ProgressEvent], None]) -> None:

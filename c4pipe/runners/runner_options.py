@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from c4pipe.errors import UsageError
+from c4pipe.io.options import Option
 
 SPARK = "spark"
 """The runner that is Spark itself, without Beam, as `--runner` names it."""
@@ -12,27 +14,51 @@ _LOCAL_NAMES = ("local", "localrunner")  # no runners: a user of another version
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunnerOptions:
+class WorkerOptions:
+    """How many processes of this machine run a job."""
+
+    workers: Annotated[
+        int | None, Option("number of processes on this machine", "N", otherwise="one for each core")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _NamedRunner:
+    runner: Annotated[
+        str | None,
+        Option(
+            "spark, or a Beam runner, such as FlinkRunner, DataflowRunner or DirectRunner; its own options follow "
+            "after --",
+            "NAME",
+            otherwise="this machine",
+        ),
+    ] = None
+    spark_master: Annotated[
+        str | None,
+        Option(
+            "the master for --runner spark, such as local[2] or spark://HOST:7077",
+            "URL",
+            otherwise="Spark's own setting",
+        ),
+    ] = None
+    spark_conf: Annotated[
+        Mapping[str, str] | Sequence[str] | None,
+        Option('settings for --runner spark, such as {"spark.executor.memory": "2g"}', in_python=True),
+    ] = ()
+    beam: Annotated[
+        Sequence[str], Option('options for a runner of Beam, such as ["--parallelism=8"]', in_python=True)
+    ] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunnerOptions(WorkerOptions, _NamedRunner):
     """What runs a job. To make it imports no runner; `check_runner` looks up what it names.
 
-    Attributes:
-        runner: None for the processes of this machine; `spark` (in any case) for Spark itself; or a runner of Apache
-            Beam, such as `FlinkRunner` (in any case), or the path of a class, such as `package.module.MyRunner`.
-        workers: the number of processes on this machine; None for one for each core (at most one for each task).
-        beam: options for a runner of Beam, as on its command line, such as `("--parallelism=8",)`.
-        spark_master: the master of Spark, such as `local[2]` or `spark://host:7077`; None for Spark's own setting.
-        spark_conf: settings of Spark, such as `spark.executor.memory=2g`.
-        quiet: whether the messages of another runner's client (job ids, links, states) are hidden.
+    `runner` is None for the processes of this machine, `spark` (in any case) for Spark itself, or a runner of Apache
+    Beam, such as `FlinkRunner` (in any case), or the path of a class, such as `package.module.MyRunner`.
 
     Raises UsageError for an option that this runner has not.
     """
-
-    runner: str | None = None
-    workers: int | None = None
-    beam: tuple[str, ...] = ()
-    spark_master: str | None = None
-    spark_conf: tuple[str, ...] = ()
-    quiet: bool = False
 
     def __post_init__(self) -> None:
         if self.runner is not None and self.runner.lower() in _LOCAL_NAMES:
@@ -46,9 +72,9 @@ class RunnerOptions:
             )
         if self.spark_master is not None and not self.is_spark:
             raise UsageError(f"--spark-master {self.spark_master} is only for --runner {SPARK}")
-        if self.spark_conf and not self.is_spark:
-            raise UsageError(f"{self.spark_conf[0]} is a setting of Spark: it is only for --runner {SPARK}")
-        for setting in self.spark_conf:
+        if self.spark_settings and not self.is_spark:
+            raise UsageError(f"{self.spark_settings[0]} is a setting of Spark: it is only for --runner {SPARK}")
+        for setting in self.spark_settings:
             name, equals, _ = setting.partition("=")
             if not (name and equals):
                 raise UsageError(f"--conf {setting}: give a name and a value, as in --conf spark.executor.memory=2g")
@@ -58,24 +84,16 @@ class RunnerOptions:
             where = "this machine" if self.runner is None else "Spark itself"
             raise UsageError(f"{self.beam[0]} is an option of a Beam runner, not of {where}: name one with --runner")
 
-    @classmethod
-    def of_arguments(
-        cls,
-        runner: str | None,
-        workers: int | None,
-        spark_master: str | None,
-        spark_conf: Mapping[str, str] | None,
-        beam: Sequence[str],
-    ) -> "RunnerOptions":
-        """Returns the options for arguments of the Python API, which prints nothing."""
-        return cls(
-            runner=runner,
-            workers=workers,
-            beam=tuple(beam),
-            spark_master=spark_master,
-            spark_conf=tuple(f"{name}={value}" for name, value in (spark_conf or {}).items()),
-            quiet=True,
-        )
+    @property
+    def spark_settings(self) -> tuple[str, ...]:
+        """The settings of Spark, such as `spark.executor.memory=2g`."""
+        given = self.spark_conf or ()
+        return tuple(f"{name}={given[name]}" for name in given) if isinstance(given, Mapping) else tuple(given)
+
+    @property
+    def hides_messages(self) -> bool:
+        """Whether the messages of another runner's client (job ids, links, states) are hidden."""
+        return True
 
     @property
     def is_spark(self) -> bool:

@@ -288,7 +288,7 @@ def _new_session(options: RunnerOptions) -> SparkSession:
     # its usual collector takes memory and saves no time.
     given.set("spark.driver.defaultJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     given.set("spark.executor.defaultJavaOptions", "-XX:+UseSerialGC")
-    for setting in options.spark_conf:
+    for setting in options.spark_settings:
         name, _, value = setting.partition("=")
         given.set(name, value)
     reading, writing = os.pipe()

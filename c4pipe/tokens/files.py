@@ -290,6 +290,8 @@ def write_token_files(
         output=storage_path(os.fspath(output)),
         layout=format,
         length=length,
-        runner=RunnerOptions.of_arguments(runner, workers, spark_master, spark_conf, beam),
+        runner=RunnerOptions(
+            runner=runner, workers=workers, spark_master=spark_master, spark_conf=spark_conf, beam=tuple(beam)
+        ),
     )
     return TokenFiles(Path(output), write(options, Progress(progress)))

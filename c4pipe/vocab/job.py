@@ -214,7 +214,9 @@ def train_vocabulary(
         settings=Settings(size, model, byte_fallback, normalization, coverage, sentinels, bake_sentinels),
         sample_bytes=sample_bytes,
         repeat=repeat,
-        runner=RunnerOptions.of_arguments(runner, workers, spark_master, spark_conf, beam),
+        runner=RunnerOptions(
+            runner=runner, workers=workers, spark_master=spark_master, spark_conf=spark_conf, beam=tuple(beam)
+        ),
     )
     return TrainedVocabulary(folder, vocab(plan_vocab(options), Progress(progress)))
 

@@ -1,4 +1,4 @@
-"""Damage in WET, WARC and text files: its kinds, the limits of what is read, and the quarantine files that list it."""
+"""Damage in WET, WARC and text files: its kinds, the largest sizes that are read, and the files that list damage."""
 
 import json
 from typing import Any, NamedTuple, TextIO
@@ -41,7 +41,7 @@ DAMAGE = {
     "no_text": "a row has no text in its column or key for it; it is skipped",
     "bad_timestamp": "the timestamp of a row is no date; the row is read as one without a timestamp",
 }
-"""The kinds of damage: what is wrong, and what the reader does about it."""
+"""The kinds of damage: the fault, and how the reader continues."""
 
 
 class Damage(NamedTuple):
@@ -99,7 +99,7 @@ class QuarantineWriter:
         Args:
             work_file: the path of the work file that it belongs to.
             source: the WET file's name, without folders.
-            place: what the offset of a damage is called: `row` for files of text.
+            place: the name of a damage's offset in the file: `row` for files of text.
         """
         self._path = quarantine_file(work_file)
         self._atomic = AtomicFile(self._path)

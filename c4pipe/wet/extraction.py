@@ -28,7 +28,7 @@ TEXT_ENDINGS = (
 """The endings of files of text that can be read; the ending tells the format."""
 
 SPLITS = ("files", "blank-lines", "lines")
-"""What a document of plain text is: a file, the lines between blank lines, or a line."""
+"""How plain text is split into documents: each file, the lines between two blank lines, or each line is a document."""
 
 NO_COLUMN = "none"
 """Instead of the name of a column: no column is read."""
@@ -45,9 +45,9 @@ class TextLayout:
 
     Attributes:
         text: the column, or the key of JSON objects, that has the text.
-        url: the one that has the document's address; NO_COLUMN for addresses that are made.
-        timestamp: the one that has its timestamp; NO_COLUMN for none.
-        split: what a document of plain text is, one of SPLITS.
+        url: the column that has the document's address; NO_COLUMN for addresses that are made.
+        timestamp: the column that has its timestamp; NO_COLUMN for none.
+        split: how plain text is split into documents: a value of SPLITS.
 
     Raises UsageError for values that can't be used.
     """
@@ -67,12 +67,12 @@ class TextLayout:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that are read where a file has them, that of the text first."""
+        """The columns that are read if a file has them. The column of the text is the first."""
         return tuple(dict.fromkeys((self.text, *(each for each in (self.url, self.timestamp) if each != NO_COLUMN))))
 
     @property
     def extraction(self) -> str:
-        """The layout as `Recipe.extraction` has it: two corpora of one layout have their text from one place."""
+        """The layout as `Recipe.extraction` has it: corpora with equal layouts have their text from the same column."""
         names = [quote(each, safe="", errors="surrogateescape") for each in (self.text, self.url, self.timestamp)]
         return f"{KIND}: column {names[0]}, url {names[1]}, timestamp {names[2]}, split {self.split}"
 
@@ -119,7 +119,7 @@ def choose_extraction(input_kind: str, extractor: str | None) -> str:
 def find_extraction(extractor: str) -> str:
     """Returns an extractor with the versions of its libraries, such as `main: resiliparse 2.0.1`.
 
-    Two pages with the same HTML have the same text where this is the same.
+    Two pages with the same HTML have the same text if their extractions are equal.
 
     Raises UsageError for an unknown extractor, and where one of its libraries is not installed.
     """
@@ -141,7 +141,7 @@ def find_extraction(extractor: str) -> str:
 
 
 def describe_extraction(extraction: str) -> str:
-    """Returns what the text of a page is, in a few words, given an extraction."""
+    """Describes the text of a page in a few words, given an extraction."""
     if is_text(extraction):
         layout = TextLayout.of_extraction(extraction)
         plain = {"files": "a whole file", "blank-lines": "the lines between blank lines", "lines": "a line"}

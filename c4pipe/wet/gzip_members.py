@@ -15,7 +15,7 @@ INFLATE = 256 * 1024
 """Bytes that are inflated at once, at most, so that a gzip bomb can't fill the memory."""
 
 FIRST_BYTES = 64
-"""Bytes of each loss that are kept, at most, to show what was lost."""
+"""Bytes of each loss that are kept, at most, to show them."""
 
 _KEPT = 256 * 1024  # compressed bytes kept of the current member, to search for the next one after damage
 _AGAIN = 256  # bytes that may be inflated or searched again, in members that fail, for each byte of the file
@@ -132,7 +132,7 @@ class _Member:
         self.gap: Gap | None = None
 
     def read(self, rescue: bool) -> Iterator[bytes]:
-        """Yields the member's inflated bytes; with `rescue`, also those between the last of them and the damage."""
+        """Yields the member's inflated bytes; with `rescue`, also the bytes between the last piece and the damage."""
         inflater = isal_zlib.decompressobj(31)
         data: bytes | memoryview = memoryview(self.rest)[self.at :] if self.at else self.rest
         size, old = 0, True  # inflated bytes so far; whether all of them were read before
@@ -171,9 +171,9 @@ class _Member:
 
 
 def _rescue(raw: memoryview, size: int) -> tuple[bytes, Gap]:
-    """Returns what a damaged member has after `size` inflated bytes, up to the start of the last record in it.
+    """Returns the bytes of a damaged member after `size` inflated bytes, up to the start of its last record.
 
-    At damage, isal drops what it has inflated; zlib, fed in smaller and smaller steps, returns everything before the
+    At damage, isal drops its inflated bytes; zlib, fed in smaller and smaller steps, returns everything before the
     damage. The record that may have the damage goes into the gap, so a member with one record returns nothing.
     """
     inflater, plain, seen = zlib.decompressobj(31), bytearray(), 0

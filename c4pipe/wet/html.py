@@ -74,7 +74,7 @@ class TextExtractor:
             html: the bytes of the page, at most RECORD_CAP.
             charset: the character encoding that the HTTP header names, or "".
 
-        Raises C4pipeError where this machine has not the libraries of the extraction.
+        Raises C4pipeError if this machine does not have the libraries of the extraction.
         """
         label = charset.encode("ascii", "replace")
         request = _REQUEST.pack(len(label), len(html)) + label
@@ -156,7 +156,7 @@ def main() -> None:
     """Answers the requests on standard input. The arguments are an extraction, two limits and a file."""
     wanted, cpu_seconds = sys.argv[1], float(sys.argv[2])
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no answer
+    os.dup2(2, 1)  # so that the output of a library is no answer
     try:
         name = wanted.partition(":")[0]
         if (installed := find_extraction(name)) != wanted:
@@ -233,7 +233,7 @@ def decode_html(data: bytes, charset: str) -> tuple[str, bool]:
 
     Args:
         data: the bytes of the page.
-        charset: what the HTTP header names, or "".
+        charset: the encoding that the HTTP header names, or "".
     """
     for mark, encoding in _MARKS:
         if data.startswith(mark):
@@ -251,7 +251,7 @@ def _declared(data: bytes) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _known(label: str) -> str | None:
-    """Returns Python's name of the encoding that a label of the web stands for, or None for no known one."""
+    """Returns Python's name of the encoding that a label of the web stands for, or None for an unknown label."""
     from resiliparse.parse.encoding import map_encoding_to_html5
 
     name = map_encoding_to_html5(label, False) if label.isascii() and label else None

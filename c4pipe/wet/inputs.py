@@ -35,6 +35,8 @@ _SAME_NAME = {
 }
 _CRAWL = re.compile(r"CC-MAIN-[0-9]{4}(?:-[0-9]{2,4})?(?:-[0-9]{2})?")
 _NAME = re.compile(r"[\w][\w.@+=, -]{0,254}")
+_LISTING_CAP = 64 * 1024 * 1024  # bytes of the list of a crawl's files, packed or unpacked: most have 10 MB
+_READ_SIZE = 1 << 20  # bytes
 _LONGEST = 230  # bytes of a name: file systems allow 255, and ".quarantine.jsonl" and the like are added
 
 
@@ -73,7 +75,7 @@ class Selection:
             raise UsageError(f"--sample {self.sample}: give 1 file or more")
 
     def of(self, paths: Sequence[str], crawl: str) -> list[str]:
-        """Returns the selected ones of a crawl's paths. Raises UsageError if there are none."""
+        """Returns the selected paths of a crawl. Raises UsageError if there are none."""
         chosen = list(paths[slice(*self.files)] if self.files else paths)
         if self.sample is not None and self.sample < len(chosen):
             chosen = [chosen[number * len(chosen) // self.sample] for number in range(self.sample)]
@@ -84,7 +86,7 @@ class Selection:
         return chosen
 
     def surplus(self, paths: Sequence[str], crawl: str) -> str:
-        """Returns a sentence where more of a crawl's paths are asked for than there are, else ""."""
+        """Returns a sentence if more paths are selected than the crawl has, else ""."""
         first, last = self.files or (None, None)
         there = f"{crawl} has {format_count(len(paths), 'file')}"
         if last is not None and last > len(paths):
@@ -236,7 +238,7 @@ class _Finder:
 
     def _crawl(self, crawl: str) -> Iterator[str]:
         listing = f"{self._selection.source.rstrip('/')}/crawl-data/{crawl}/{self._kind}.paths.gz"
-        paths = crawl_paths(listing, self._endings, self._selection.network, self._on_wait)
+        paths = _crawl_paths(listing, self._endings, self._selection.network, self._on_wait)
         if sentence := self._selection.surplus(paths, crawl):
             self._on_note(sentence)
         for path in self._selection.of(paths, crawl):
@@ -296,11 +298,7 @@ def _local(pattern: str, kind: str) -> list[Path]:
     return paths
 
 
-_LISTING_CAP = 64 * 1024 * 1024  # bytes of a wet.paths, packed or unpacked: a crawl's is 10 MB
-_READ_SIZE = 1 << 20  # bytes
-
-
-def crawl_paths(listing: str, endings: tuple[str, ...], network: NetworkOptions, on_wait: OnWait | None) -> list[str]:
+def _crawl_paths(listing: str, endings: tuple[str, ...], network: NetworkOptions, on_wait: OnWait | None) -> list[str]:
     """Returns the paths in the gzipped list of a crawl's files.
 
     Args:
@@ -311,15 +309,11 @@ def crawl_paths(listing: str, endings: tuple[str, ...], network: NetworkOptions,
 
     Raises UsageError where there is no such list; C4pipeError where it can't be read, is cut or is no such list.
     """
-    return _paths(_downloaded(listing, network, on_wait), listing, endings)
-
-
-def _downloaded(listing: str, network: NetworkOptions, on_wait: OnWait | None) -> bytes:
     try:
         # Few tries, since the user waits: a wrong address is reported within half a minute.
         opener = InputOpener(replace(network, tries=min(5, network.tries)), on_wait)
         with opener.open(listing, _LISTING_CAP) as stream:
-            return _unpack(stream)
+            text = _unpack(stream).decode("utf-8", "replace")
     except (OSError, ValueError, zlib.error) as error:
         reason = error_reason(error, with_path=True).removeprefix(f"{listing}: ")
         if "HTTP status 404" in reason or isinstance(error, FileNotFoundError):
@@ -328,6 +322,12 @@ def _downloaded(listing: str, network: NetworkOptions, on_wait: OnWait | None) -
                 "the crawls are listed at https://commoncrawl.org/get-started"
             ) from error
         raise C4pipeError(f"the list of the crawl's files {listing} can't be downloaded: {reason}") from error
+    paths = [line.strip() for line in text.splitlines() if line.strip()]
+    for path in paths:
+        if ".." in path.split("/") or path.startswith("/") or not path.endswith(endings):
+            kind = endings[0].removeprefix(".").upper()
+            raise C4pipeError(f"{listing} is no list of {kind} files: it has {path[:200]!r}")
+    return paths
 
 
 def _unpack(stream: ByteStream) -> bytes:
@@ -341,12 +341,3 @@ def _unpack(stream: ByteStream) -> bytes:
         if not data and not unpacker.eof:
             raise ValueError("it is cut off")
     return bytes(unpacked)
-
-
-def _paths(listing: bytes, name: str, endings: tuple[str, ...]) -> list[str]:
-    paths = [line.strip() for line in listing.decode("utf-8", "replace").splitlines() if line.strip()]
-    for path in paths:
-        if ".." in path.split("/") or path.startswith("/") or not path.endswith(endings):
-            kind = endings[0].removeprefix(".").upper()
-            raise C4pipeError(f"{name} is no list of {kind} files: it has {path[:200]!r}")
-    return paths

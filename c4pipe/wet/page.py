@@ -40,7 +40,7 @@ class Page:
         size: int = 0,
         encoded: bytes | bytearray | None = None,
     ) -> None:
-        """Takes what the page has; without a body, it is that of `encoded`, decoded on first use."""
+        """Takes the values of the attributes. Without a body, `encoded` is decoded on first use."""
         self.url = url
         self.timestamp = timestamp
         if body is not None:
@@ -80,11 +80,11 @@ def split_newlines(body: str) -> list[str]:
 
 
 def microseconds(warc_date: str) -> int | None:
-    """Returns a WARC date in microseconds since 1970 (UTC), or None if it isn't one or does not exist.
+    """Returns a WARC date in microseconds since 1970 (UTC), or None for another text and for a day that does not exist.
 
     A date is of WARC 1.1: `2019`, `2019-04`, `2019-04-18`, `2019-04-18T10:12Z`, `2019-04-18T10:12:43Z`, or that with a
-    fraction of a second. What it leaves out is the first that it can be. A leap second (`:60`) counts as the second
-    after it.
+    fraction of a second. Parts that a date leaves out have their smallest value. A leap second (`:60`) counts as the
+    second after it.
     """
     if _USUAL_DATE.fullmatch(warc_date):  # nearly all are: three times as fast
         try:
@@ -108,7 +108,7 @@ def microseconds(warc_date: str) -> int | None:
 
 
 def text_order(timestamp: str) -> int | None:
-    """Returns a number by which timestamps sort as they do as texts, or None for an empty one.
+    """Returns a number by which timestamps sort as their texts do, or None for an empty timestamp.
 
     TensorFlow Datasets takes any text for a timestamp, and the greatest text for the newest. Of a WARC date in whole
     seconds the number is `microseconds`. A fraction sorts before its whole second, and a minute after its last second.

@@ -78,7 +78,7 @@ def read_pages(stream: ByteStream) -> Iterator[Page | Damage]:
 
 
 def _decoded(body: bytes) -> tuple[str | None, bytes | None]:
-    """Returns a body as text, or None where it can be decoded later, and as bytes, or None where they are not UTF-8."""
+    """Returns a body as text (None if it can be decoded later) and as UTF-8 (None if it is not valid)."""
     if text_kernel and text_kernel.is_utf8(body):
         return None, body
     try:
@@ -111,17 +111,13 @@ class Header(NamedTuple):
 
     Attributes:
         fields: the values by lower-case name.
-        damage: for each kind (a key of `records.DAMAGE`) the length and first bytes of the lines that are skipped.
+        damage: for each kind (a key of `damage.DAMAGE`) the length and first bytes of the lines that are skipped.
         length: of the body in bytes, if Content-Length is a number.
     """
 
     fields: dict[str, str]
     damage: dict[str, tuple[int, bytes]]
     length: int | None
-
-
-def _body_length(claimed: str | None) -> int | None:
-    return int(claimed) if claimed and claimed.isascii() and claimed.isdigit() and len(claimed) < 20 else None
 
 
 def parse_header(block: bytes) -> Header:
@@ -150,7 +146,8 @@ def parse_header(block: bytes) -> Header:
         size, first = damage.get(kind, (0, skipped[:FIRST_BYTES]))
         damage[kind] = size + len(skipped), first
     claimed = fields.get("content-length")
-    length = _body_length(claimed)
+    is_number = claimed and claimed.isascii() and claimed.isdigit() and len(claimed) < 20
+    length = int(claimed) if claimed and is_number else None
     if "warc-type" not in fields or claimed is None:
         damage["missing_header"] = NO_BYTES
     if claimed is not None and length is None:
@@ -162,7 +159,7 @@ def is_whole(header: Header, rest: bytearray, gap: Gap | None) -> bool:
     """Tells whether the bytes up to the end are a whole body, though Content-Length is unknown or wrong.
 
     A file can end in the middle of a record. But some writers leave out the newlines behind the last record, and some
-    change texts without their Content-Length, such as those who made the test files of TensorFlow Datasets.
+    change texts without their Content-Length, as in the test files of TensorFlow Datasets.
     Where there are fewer bytes than Content-Length says, the digest or the end of a sentence tells that all are there.
 
     Args:
@@ -189,7 +186,7 @@ def _has_digest(header: Header, rest: bytearray) -> bool:
 
 
 class _RecordReader:
-    """Reads records from the inflated bytes of a file. `buffer` has those that are read but not consumed.
+    """Reads records from the inflated bytes of a file. `buffer` has the bytes that are read but not consumed.
 
     Attributes:
         buffer: the bytes from `offset` on.
@@ -304,7 +301,7 @@ class _RecordReader:
         return self.offset, self.buffer[:FIRST_BYTES]
 
     def since(self, offset: int, first: bytearray) -> tuple[int, bytes]:
-        """Returns the number of bytes from a mark to the cursor, and the first of them."""
+        """Returns the number of bytes from a mark to the cursor, and the first of these bytes."""
         return self.offset - offset, bytes(first[: self.offset - offset])
 
     def find_record(self) -> bool:
@@ -372,9 +369,9 @@ class _RecordReader:
     def can_end_at(self, length: int) -> bool:
         """Tells whether the body can have `length` bytes: a record, the end of the file or a separator comes then.
 
-        A separator alone is weak evidence: a wrong length can lead to one in a later record. So the body must have no
-        start of a record in it then. The same holds for long runs of newlines. They are not read to their end, since
-        the wrong lengths of many records can lead to the same run.
+        A separator alone is weak evidence: a wrong length can lead to the separator of a later record. So the body must
+        have no start of a record in it then. The same holds for long runs of newlines. They are not read to their end,
+        since the wrong lengths of many records can lead to the same run.
         """
         # Newlines are searched up to here. `buffer` has the start of a version line after it.
         limit = length + _START_LENGTH - 7
@@ -388,7 +385,7 @@ class _RecordReader:
         return not _RECORD_START.search(self.buffer, 0, length)
 
     def take_to_next_record(self, header: Header, kind: str | None) -> tuple[bytes | None, str | None]:
-        """Like `take_body` for an unknown length. Returns `kind` with a body that is not lost."""
+        """Does as `take_body` for an unknown length. Returns `kind` with a body that is not lost."""
         searched = 0
         while True:
             match = _RECORD_START.search(self.buffer, searched)

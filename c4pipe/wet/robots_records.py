@@ -11,7 +11,7 @@ from c4pipe.wet.page import microseconds
 from c4pipe.wet.records import read_records
 from c4pipe.wet.warc import join_chunks, parse_head
 
-_MOST = 1 << 20  # bytes of a body that are decoded: twice what counts of a robots.txt
+_MOST = 1 << 20  # bytes of a body that are decoded: twice the part of a robots.txt that counts
 
 SKIPPED = {
     "no_url": "a response has no WARC-Target-URI",
@@ -29,7 +29,7 @@ class RobotsRecord(NamedTuple):
         url: the URL that was asked for.
         captured: when, in microseconds since 1970 (UTC).
         status: the HTTP status.
-        location: where a redirect leads to, as an absolute URL; "" for no redirect.
+        location: the target of a redirect as an absolute URL; "" for no redirect.
         body: the first part of the file, decoded.
     """
 

@@ -19,10 +19,13 @@ from c4pipe.wet.gzip_members import FIRST_BYTES, Gap, inflate
 from c4pipe.wet.page import Page, microseconds
 
 NO_TIMESTAMP = "1970-01-01T00:00:00Z"
-"""The timestamp of a document that has none: a page needs one, and this one is not taken for a capture's."""
+"""The timestamp of a document without a timestamp: a page needs one, and no page was captured in 1970."""
 
 PARQUET_UNREADABLE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
-"""What Arrow raises for a file that is missing or damaged."""
+"""The errors of Arrow for a file that is missing or damaged."""
+
+LINE_CAP = 6 * RECORD_CAP
+"""Bytes of the longest line that is read: JSON can write one byte of text as six (`\\u0009`)."""
 
 _ISO_DATE = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
@@ -30,6 +33,10 @@ _ISO_DATE = re.compile(
 )
 _BATCH_BYTES = 8 * 1024 * 1024  # of text that are Python objects at a time, about
 _BATCH_ROWS = 1024
+_READ = 256 * 1024
+_ZSTD_READ = 32 * 1024  # small, because a read that comes to damage gives nothing
+_BOM = b"\xef\xbb\xbf"
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 Items = Iterator[Page | Damage]
 
@@ -42,8 +49,8 @@ def read_text_pages(stream: ByteStream, name: str, layout: TextLayout) -> Items:
         name: its name, whose ending tells the format. It is the start of the addresses that are made.
         layout: how documents lie in it.
 
-    A document that has no address gets one of its place: `file:` with the name, `#` and the row or line where it
-    begins, from 1; without these for a whole file. One that has no timestamp gets NO_TIMESTAMP.
+    A document without an address gets the address of its place: `file:` with the name, `#` and the row or line where it
+    begins, from 1; without these for a whole file. A document without a timestamp gets NO_TIMESTAMP.
     Raises OSError where the stream can't be read.
     """
     maker, number = _PageMaker(name, layout), 0
@@ -55,7 +62,7 @@ def read_text_pages(stream: ByteStream, name: str, layout: TextLayout) -> Items:
 
 
 def parse_row(line: bytes) -> dict[str, Any] | None:
-    """Returns the JSON object of a line; None where it is something else. Raises UnicodeDecodeError."""
+    """Returns the JSON object of a line; None for another line. Raises UnicodeDecodeError."""
     text = line.decode()
     try:
         row = json.loads(text)
@@ -293,15 +300,6 @@ def warc_date(value: Any) -> str | None:
     return f"{moment.replace(tzinfo=None).isoformat()}Z"
 
 
-LINE_CAP = 6 * RECORD_CAP
-"""Bytes of the longest line that is read: JSON can write one byte of text as six (`\\u0009`)."""
-
-_READ = 256 * 1024
-_ZSTD_READ = 32 * 1024  # small, because a read that comes to damage gives nothing
-_BOM = b"\xef\xbb\xbf"
-_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-
-
 class Line(NamedTuple):
     r"""A line of a file.
 
@@ -384,8 +382,8 @@ def _of_zstd(stream: _Again) -> Iterator[bytes | Damage]:
 def read_lines(stream: ByteStream, name: str) -> Iterator[Line | Damage]:
     r"""Yields the lines of a text file, which end at `\n`, and the damage in it.
 
-    The arguments are those of `read_pieces`. A line that damage cuts is left out, and so is one of more than LINE_CAP
-    bytes. The offset of damage is the number of the line before which, or in which, it is.
+    The arguments are those of `read_pieces`. A line that damage cuts is left out, and so is a line of more than
+    LINE_CAP bytes. The offset of damage is the number of the line before which, or in which, it is.
 
     Raises OSError where the stream can't be read.
     """

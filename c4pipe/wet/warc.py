@@ -55,7 +55,7 @@ class Head(NamedTuple):
     Attributes:
         status: such as 200.
         fields: the values by lower-case name; the first value counts.
-        start: where the body begins in the record.
+        start: the place in the record where the body begins.
     """
 
     status: int
@@ -90,7 +90,7 @@ def parse_head(record: bytes | bytearray) -> Head | None:
 
 
 def decode_body(fields: dict[str, str], body: bytes) -> tuple[bytes, bool]:
-    """Returns a body without chunks and compression, and whether it is whole; else it ends at the damage.
+    """Returns a body without chunks and compression, and whether it is whole. A damaged body ends at the damage.
 
     Some crawlers store a body that they decoded, and keep the headers. Such a body stays as it is.
 
@@ -164,7 +164,7 @@ def _deflate(body: bytes) -> Iterator[bytes]:
 
 
 def _inflated(inflater: "zlib._Decompress", body: bytes, place: int) -> Generator[bytes, None, int]:
-    """Yields the pieces of what begins at a place, and returns the place behind it."""
+    """Yields the inflated pieces of the stream that begins at a place of a body, and returns the place behind it."""
     while not inflater.eof:
         data = body[place : place + _READ]
         try:
@@ -208,7 +208,7 @@ class SkippedRecord(NamedTuple):
 
 
 class Extractor(Protocol):
-    """What makes text of HTML (see `html_process.TextExtractor`)."""
+    """Makes text of HTML (see `html.TextExtractor`)."""
 
     def extract(self, html: bytes, charset: str) -> ExtractedText | None:
         """Returns the text of a page; None where it can't be extracted."""
@@ -221,7 +221,7 @@ def read_warc_pages(stream: ByteStream, extractor: Extractor) -> Iterator[Page |
         stream: the file's bytes, gzipped or plain.
         extractor: makes text of HTML.
 
-    A page is a response with status 200 that is HTML. Its URL and timestamp are those of its record.
+    A page is a response with status 200 that is HTML. Its record has its URL and timestamp.
     Raises OSError if the stream can't be read.
     """
     position = 0
@@ -230,37 +230,34 @@ def read_warc_pages(stream: ByteStream, extractor: Extractor) -> Iterator[Page |
             yield item
             continue
         fields, record, offset = item
-        kind, head = _classified(fields, record)
-        if kind or head is None:
-            if kind == "damaged":
+        head = _classified(fields, record)
+        if isinstance(head, str):
+            if head == "damaged":
                 yield _lost("http_header", record, offset)
-            yield SkippedRecord(kind or "damaged")
+            yield SkippedRecord(head)
             continue
-        for part in _response(fields, head, bytes(memoryview(record)[head.start :]), offset, extractor):
-            if isinstance(part, Damage):
-                yield part
-            elif part is None:
-                yield SkippedRecord("damaged")
-            else:
-                url = fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")  # as WARC 1.0 has it
-                body = part.decode()
-                yield Page(url, fields.get("warc-date", ""), body, position, len(part), part)
-                position += 1
+        text = yield from _extracted(fields, head, bytes(memoryview(record)[head.start :]), offset, extractor)
+        if text is None:
+            yield SkippedRecord("damaged")
+            continue
+        url = fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")  # as WARC 1.0 has it
+        yield Page(url, fields.get("warc-date", ""), text.decode(), position, len(text), text)
+        position += 1
 
 
-def _classified(fields: dict[str, str], record: bytes) -> tuple[str, Head | None]:
-    """Returns why a record is no page, as a key of SKIPPED, or "" and the head of its response."""
+def _classified(fields: dict[str, str], record: bytes) -> Head | str:
+    """Returns the head of a response that is a page; of any other record its kind, a key of SKIPPED."""
     kind = fields.get("warc-type", "").lower()
     if kind != "response":
-        return kind if kind in _NO_PAGE else "other_type", None
+        return kind if kind in _NO_PAGE else "other_type"
     if not fields.get("content-type", "application/http").lower().startswith("application/http"):
-        return "not_html", None
+        return "not_html"
     head = parse_head(record)
     if head is None:
-        return "damaged", None
+        return "damaged"
     if head.status != 200:
-        return "redirect" if 300 <= head.status < 400 else "other_status", None
-    return ("" if _is_html(fields, head, record) else "not_html"), head
+        return "redirect" if 300 <= head.status < 400 else "other_status"
+    return head if _is_html(fields, head, record) else "not_html"
 
 
 def _is_html(fields: dict[str, str], head: Head, record: bytes) -> bool:
@@ -276,28 +273,26 @@ def _is_html(fields: dict[str, str], head: Head, record: bytes) -> bool:
     return _HTML_START.match(record, head.start) is not None
 
 
-def _response(
+def _extracted(
     fields: dict[str, str], head: Head, raw: bytes, offset: int, extractor: Extractor
-) -> Iterator[Damage | bytes | None]:
-    """Yields the damage of a response, and last its text in UTF-8, or None where it is lost."""
+) -> Generator[Damage, None, bytes | None]:
+    """Yields the damage of a response, and returns its text in UTF-8; None if the page is lost."""
     if fields.get("warc-truncated"):
         yield Damage("truncated", offset)
     try:
         html, is_whole = decode_body(head.fields, raw)
     except (EncodingError, TooLargeError) as error:
         yield _lost("html_too_large" if isinstance(error, TooLargeError) else "http_encoding", raw, offset)
-        yield None
-        return
+        return None
     if not is_whole:
         yield Damage("http_cut", offset)
     extracted = extractor.extract(html, head.charset)
     if extracted is None:
         yield _lost("html_too_hard", html, offset)
-        yield None
-        return
+        return None
     if not extracted.is_valid:
         yield Damage("bad_charset", offset)
-    yield extracted.encoded
+    return extracted.encoded
 
 
 def _lost(kind: str, data: bytes | bytearray, offset: int) -> Damage:
@@ -309,7 +304,7 @@ PageReader = Callable[[ByteStream], Iterator[Page | Damage | SkippedRecord]]
 
 
 def page_reader(extraction: str) -> PageReader:
-    """Returns what reads the pages of files.
+    """Returns the function that reads the pages of a file.
 
     Args:
         extraction: how text is made from the HTML of WARC files (see `find_extraction`); "" for WET files.

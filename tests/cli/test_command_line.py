@@ -33,15 +33,16 @@ def test_options_of_beam_among_those_of_c4pipe() -> None:
     ],
 )
 def test_options_for_the_runner(given: str) -> None:
-    options = parse_command_line(main.make_parser(), given.split())
-    assert (options.runner, options.beam) == ("FlinkRunner", ("--flink_master", "x"))
-    assert options.inputs == ["a.wet"]
+    _, options = parse_command_line(main.make_parser(), given.split())
+    assert (options["runner"], options["beam"]) == ("FlinkRunner", ("--flink_master", "x"))
+    assert options["inputs"] == ["a.wet"]
 
 
 def test_this_machine_needs_no_options_and_no_beam() -> None:
     script = (
         "import sys; from c4pipe.cli import main; from c4pipe.cli.command_line import parse_command_line;"
-        "options = parse_command_line(main.make_parser(), ['clean', 'a.wet', '--work', 'w']);"
+        "command, given = parse_command_line(main.make_parser(), ['clean', 'a.wet', '--work', 'w']);"
+        "options = command.options(**given);"
         "print(options.runner, options.beam, options.spark_conf,"
         "[name for name in ('apache_beam', 'pyspark') if name in sys.modules])"
     )
@@ -61,8 +62,8 @@ def test_settings_of_spark(runner: str) -> None:
     given += ["--conf", "spark.executor.memory=2g", "--conf=spark.sql.x=a=b"]
     script = (
         "import sys; from c4pipe.cli import main; from c4pipe.cli.command_line import parse_command_line;"
-        "from c4pipe.cli.job_options import runner_options;"
-        f"options = runner_options(parse_command_line(main.make_parser(), {given}));"
+        f"command, given = parse_command_line(main.make_parser(), {given});"
+        "options = command.options(**given);"
         "print(options.is_spark, options.spark_master, *options.spark_conf, options.beam,"
         "[name for name in ('apache_beam', 'pyspark') if name in sys.modules])"
     )

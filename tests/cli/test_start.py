@@ -1,6 +1,5 @@
 """A command imports and starts only what it uses."""
 
-import argparse
 import os
 import subprocess
 import sys
@@ -8,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from c4pipe.cli.job_options import start_workers
 from c4pipe.cli.main import make_parser
+from c4pipe.cli.options import start_workers
 
 SMALL = """
 import sys
@@ -64,5 +63,5 @@ def test_the_server_is_started_for_workers_alone(
     (tmp_path / "crawl").mkdir()
     started: list[str] = []
     monkeypatch.setattr("c4pipe.runners.worker_pool.start_server", started.append)
-    start_workers(argparse.Namespace(workers=workers, runner=runner), inputs)
+    start_workers(workers, runner, inputs)
     assert started == ["c4pipe.jobs.worker_imports"] * starts

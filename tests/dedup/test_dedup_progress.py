@@ -9,7 +9,6 @@ from c4pipe.dedup.progress import StepTally, read_tallies, share_done
 from c4pipe.jobs.dedup import dedup, plan_dedup
 from c4pipe.jobs.options import DedupOptions
 from c4pipe.runners.events import Progress, ProgressEvent
-from c4pipe.runners.runner_options import RunnerOptions
 from tests.helpers.crawls import SAMPLES, build
 
 PAGES = {"urls": 200, "spans": 100, "pages": 100}
@@ -71,7 +70,7 @@ def test_pages_move_the_progress_within_a_shard(tmp_path: Path, monkeypatch: pyt
     build(tmp_path / "work", tmp_path / "first", tuple(map(str, SAMPLES)))
     monkeypatch.setattr(write, "_CHUNK_ROWS", 10)
     monkeypatch.setattr(finish, "_ROWS_AT_ONCE", 10)
-    options = DedupOptions((tmp_path / "work",), tmp_path / "corpus", runner=RunnerOptions(workers=1))
+    options = DedupOptions(tmp_path / "work", output=tmp_path / "corpus", workers=1)
     plan = plan_dedup(options)
     shares: list[tuple[float, str]] = []
     add = StepTally.add

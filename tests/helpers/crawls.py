@@ -1,16 +1,15 @@
 """Crawls that tests serve and build: the sample crawl, as files and as a crawl of Common Crawl's layout."""
 
 import gzip
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from c4pipe.io.downloads import NetworkOptions
 from c4pipe.jobs.build import build as run_build
 from c4pipe.jobs.build import plan_build
-from c4pipe.jobs.options import BuildOptions, CleanOptions
+from c4pipe.jobs.options import BuildOptions
 from c4pipe.runners.events import Progress
-from c4pipe.runners.runner_options import RunnerOptions
-from c4pipe.wet.inputs import Selection
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
 from tests.helpers.wet import wet_bytes
@@ -50,19 +49,25 @@ def made_crawl(count: int) -> dict[str, bytes]:
     return {**files, f"crawl-data/{CRAWL}/wet.paths.gz": gzip.compress("\n".join(files).encode(), mtime=0)}
 
 
+class QuickBuildOptions(BuildOptions):
+    """The options of a build that does not wait long for a server."""
+
+    @cached_property
+    def network(self) -> NetworkOptions:
+        return QUICK
+
+
 def build(work: Path, output: Path, inputs: tuple[str, ...], url: str = "", **options: object) -> Any:
-    selection = Selection(source=url, network=QUICK)
-    clean_options = CleanOptions(
-        inputs=inputs,
+    build_options = QuickBuildOptions(
+        inputs,
         work=work,
+        output=output,
         lists=LISTS,
-        selection=selection,
-        network=QUICK,
-        runner=RunnerOptions(workers=1),
+        source=url or None,
+        workers=1,
         **options,  # type: ignore[arg-type]
     )
-    progress = Progress()
-    return run_build(plan_build(BuildOptions(clean_options, output)), progress)
+    return run_build(plan_build(build_options), Progress())
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

@@ -24,7 +24,6 @@ from c4pipe.jobs.options import DedupOptions
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.events import Progress
-from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.wet.page import microseconds
 from tests.helpers import keeper_oracle
 
@@ -420,7 +419,7 @@ def as_kept_lines(capture: Capture) -> KeptPage:
 
 
 def run(work: Sequence[Path], output: Path, shards: int = 1, formats: tuple[str, ...] = ("parquet",)) -> Any:
-    options = DedupOptions(tuple(work), output, formats, shards, RunnerOptions(workers=1))
+    options = DedupOptions(work, output=output, format=formats, shards=shards, workers=1)
     return dedup(plan_dedup(options), Progress())
 
 

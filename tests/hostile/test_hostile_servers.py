@@ -5,6 +5,7 @@ import time
 import tracemalloc
 import zlib
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,6 @@ from c4pipe.io.http import Download, make_pool
 from c4pipe.jobs.clean import clean, plan_clean
 from c4pipe.jobs.options import CleanOptions
 from c4pipe.runners.events import Progress
-from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.wet.inputs import Selection, find_inputs
 from tests.helpers.crawls import CRAWL, LISTS, SAMPLES
 from tests.helpers.hostile_web import HOSTILE, OK, Answer, serve_hostile
@@ -38,18 +38,25 @@ def test_a_hostile_answer_ends_a_download_in_time(kind: str) -> None:
         assert str(caught.value).isprintable()
 
 
+class ImpatientOptions(CleanOptions):
+    """The options of job 1, with the limits of these tests."""
+
+    @cached_property
+    def network(self) -> NetworkOptions:
+        return NETWORK
+
+
 @pytest.mark.slow
 def test_hostile_answers_cost_their_own_files(tmp_path: Path) -> None:
     with serve_hostile() as web:
         web.files = {path.name: path.read_bytes() for path in SAMPLES}
         web.answers = {f"{number:02}.wet.gz": answer for number, answer in enumerate(HOSTILE.values())}
         plan = plan_clean(
-            CleanOptions(
+            ImpatientOptions(
                 inputs=tuple(f"{web.url}/{path}" for path in (*web.answers, *web.files)),
                 work=tmp_path / "work",
                 lists=LISTS,
-                network=NETWORK,
-                runner=RunnerOptions(workers=1),
+                workers=1,
             )
         )
         counts = clean(plan, Progress())

@@ -20,9 +20,7 @@ CRAWL = ROOT / "samples" / "crawl"
 
 
 def plan_of(work: Path, max_missing: int | None = None) -> CleanPlan:
-    options = CleanOptions(
-        inputs=(str(CRAWL),), work=work, recipe="noblocklist", max_missing=max_missing, runner=RunnerOptions(workers=1)
-    )
+    options = CleanOptions(inputs=CRAWL, work=work, recipe="noblocklist", max_missing=max_missing, workers=1)
     return plan_clean(options)
 
 

@@ -156,7 +156,7 @@ def test_a_failure_is_one_sentence(runner: str) -> None:
         flow.map("Fail", flow.create("One", ["a.wet"]), Fail())
 
     with pytest.raises(C4pipeError, match=r"^no such file: a\.wet \(OSError\)$"):
-        run_job(graph, RunnerOptions(runner=runner, quiet=True), tasks=1)
+        run_job(graph, RunnerOptions(runner=runner), tasks=1)
 
 
 @pytest.mark.slow
@@ -215,7 +215,7 @@ def test_a_server_that_does_not_answer_is_not_waited_for(tmp_path: Path, monkeyp
     with socket.create_server(("127.0.0.1", 0)) as server:
         jar = f"http://127.0.0.1:{server.getsockname()[1]}/server.jar"
         options = RunnerOptions(
-            runner="SparkRunner", beam=(f"--spark_job_server_jar={jar}", f"--jar_cache_dir={tmp_path}"), quiet=True
+            runner="SparkRunner", beam=(f"--spark_job_server_jar={jar}", f"--jar_cache_dir={tmp_path}")
         )
         with pytest.raises(C4pipeError, match=r"has not answered for 0\.5 s: name a file, as with --prism_location"):
             run_job(lambda flow: flow.create("One", ["a"]), options, tasks=1)

@@ -219,5 +219,5 @@ def test_a_runner_that_gives_a_job_id_has_it_reported(monkeypatch: pytest.Monkey
 
     told: list[str] = []
     monkeypatch.setattr(beam.Pipeline, "run", lambda self: Result())
-    run_job(lambda flow: None, RunnerOptions(runner="FlinkRunner", quiet=True), 1, told.append)
+    run_job(lambda flow: None, RunnerOptions(runner="FlinkRunner"), 1, told.append)
     assert told == ["2030-01-01_00_00_00-1"]

@@ -41,7 +41,7 @@ def run() -> Iterator[Run]:
     """Runs a graph on Spark, by a session that lives as long as the tests of this module."""
     from pyspark.sql import SparkSession
 
-    options = RunnerOptions(runner="Spark", spark_master=MASTER, quiet=True)
+    options = RunnerOptions(runner="Spark", spark_master=MASTER)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(ROOT))  # for the steps of these tests: Spark's workers start with it
         yield lambda graph, tasks=2: run_job(graph, options, tasks)

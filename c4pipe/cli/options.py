@@ -1,0 +1,94 @@
+"""What commands have beside the options of their jobs: what is printed, the log, and worker processes."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Protocol
+
+from c4pipe.errors import UsageError
+from c4pipe.io.options import Option
+from c4pipe.runners.runner_options import RunnerOptions
+
+if TYPE_CHECKING:
+    from c4pipe.io.paths import StoragePath
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuietOptions:
+    """Whether results and progress are printed."""
+
+    quiet: Annotated[bool, Option("print only errors")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogOptions:
+    """The log, and progress for programs."""
+
+    log: Annotated[
+        Path | None, Option("append to FILE what the command does and when it does it", "FILE", parse=Path)
+    ] = None
+    json_progress: Annotated[bool, Option("print progress and outcome as lines of JSON, for programs")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class TerminalOptions(LogOptions, QuietOptions):
+    """What a command prints."""
+
+    @property
+    def hides_messages(self) -> bool:
+        """Whether the messages of another runner's client (job ids, links, states) are hidden."""
+        return self.quiet or self.json_progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceOptions:
+    """The text of a vocabulary."""
+
+    sources: Annotated[
+        Sequence[str],
+        Option(
+            "text with a weight, such as corpus/en:10: a language of a corpus, or a file or folder of Parquet, JSON "
+            "Lines or plain text",
+            "SOURCE",
+            positional=True,
+            nargs="+",
+        ),
+    ]
+
+
+class Shown(Protocol):
+    """How a command shows its progress."""
+
+    @property
+    def quiet(self) -> bool:
+        """Whether it is not shown."""
+
+    @property
+    def json_progress(self) -> bool:
+        """Whether it is shown as lines of JSON."""
+
+
+def path_or_url(text: str) -> "StoragePath":
+    """Returns the folder or file that an option names, on this machine or in an object store."""
+    from c4pipe.io.paths import storage_path
+
+    return storage_path(text)
+
+
+def start_workers(workers: int | None, runner: str | None, inputs: Sequence[str] = ()) -> None:
+    """Starts the server of a command's worker processes: it imports what they need while this process makes the plan.
+
+    Does nothing where the command starts no worker: with another runner, for one worker, or for one file.
+    """
+    is_one_file = len(inputs) == 1 and Path(inputs[0]).is_file()
+    if runner is None and (workers or os.cpu_count() or 1) > 1 and not is_one_file:
+        from c4pipe.runners.worker_pool import start_server
+
+        start_server("c4pipe.jobs.worker_imports")
+
+
+def refuse_job_file(options: RunnerOptions, why: str) -> None:
+    """Raises UsageError where a command of several jobs is to be written to one file."""
+    if any(option.startswith("--output_executable_path") for option in options.beam):
+        raise UsageError(f"--output_executable_path writes one job to a file, and {why}")

@@ -1,0 +1,131 @@
+"""The options of a job or command: the fields of a frozen dataclass, each annotated with what a user is told about it.
+
+Name, type, default and help of an option stand there, once. The command line (`cli.parser`), the functions of the
+Python API (`takes_options`) and docs/options.md are made of them.
+"""
+
+import dataclasses
+import functools
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ParamSpec, TypeVar
+
+PathArgument = str | os.PathLike[str]
+"""A path of this machine; as a string also a URL of an object store."""
+
+P = ParamSpec("P")
+Record = TypeVar("Record")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Option:
+    """What the command line and its help need of an option besides its name, type and default.
+
+    Attributes:
+        help: what it means.
+        metavar: how the help names its value.
+        otherwise: what applies where it is not given, in words; "" where the default is a value that says so.
+        flag: its name on the command line, where that is not the name of the field.
+        positional: whether it is an argument without a name.
+        nargs: how many values it has, as argparse says it; "" for one.
+        repeated: whether it can be given several times; the value is a sequence.
+        choices: the only values; () for any.
+        parse: what makes the value of a text, where the type does not say it.
+        names: returns the values that a shell offers.
+        in_python: whether it is of the Python API alone.
+    """
+
+    help: str
+    metavar: str = ""
+    otherwise: str = ""
+    flag: str = ""
+    positional: bool = False
+    nargs: str = ""
+    repeated: bool = False
+    choices: tuple[str, ...] = ()
+    parse: Callable[[str], Any] | None = None
+    names: Callable[[], Iterable[str]] | None = None
+    in_python: bool = False
+
+
+def options_of(record: Any) -> list[tuple["dataclasses.Field[Any]", Any, Option]]:
+    """Returns the fields of a record that are options, each with its type and what a user is told about it."""
+    found = []
+    for field in dataclasses.fields(record):
+        for option in getattr(field.type, "__metadata__", ()):
+            found.append((field, field.type.__origin__, option))  # type: ignore[union-attr]
+    return found
+
+
+def flag_of(field: "dataclasses.Field[Any]", option: Option) -> str:
+    """Returns the name of an option on the command line, such as `--max-missing`."""
+    return option.flag or f"--{field.name.replace('_', '-')}"
+
+
+def default_of(field: "dataclasses.Field[Any]") -> Any:
+    """Returns the default of an option as a user gives it; None for none that is a value."""
+    if field.default in (dataclasses.MISSING, None, False, (), ""):
+        return None
+    return ",".join(map(str, field.default)) if isinstance(field.default, tuple) else field.default
+
+
+def help_of(field: "dataclasses.Field[Any]", option: Option) -> str:
+    """Returns the help of an option: what it means, and what applies where it is not given."""
+    default = default_of(field)
+    otherwise = option.otherwise if default is None else default
+    return f"{option.help} (default: {otherwise})" if otherwise != "" else option.help
+
+
+def as_strings(paths: PathArgument | Sequence[PathArgument]) -> tuple[str, ...]:
+    """Returns one or several paths as strings."""
+    return tuple(os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths))
+
+
+def comma_separated(names: str | Sequence[str]) -> tuple[str, ...]:
+    """Returns names, given as a list or as `"en,de"`."""
+    return tuple(name.strip() for name in (names.split(",") if isinstance(names, str) else names))
+
+
+def takes_options(record: Callable[P, Record]) -> Callable[[Callable[[Record], Result]], Callable[P, Result]]:
+    """Makes a function of a record a function of the record's fields, with their types, defaults and help.
+
+    In its docstring, `{options}` stands for the list of the fields.
+    """
+
+    def decorate(function: Callable[[Record], Result]) -> Callable[P, Result]:
+        @functools.wraps(function)
+        def call(*arguments: P.args, **keywords: P.kwargs) -> Result:
+            return function(record(*arguments, **keywords))
+
+        call.__doc__ = (function.__doc__ or "").replace("{options}", _docstring(record))
+        call.__signature__ = _signature(record, function.__annotations__["return"])  # type: ignore[attr-defined]
+        return call
+
+    return decorate
+
+
+def _docstring(record: Any) -> str:
+    """Returns the section of a docstring about the fields; names of the command line are those of fields there."""
+    options = options_of(record)
+    names = {flag_of(field, option): f"`{field.name}`" for field, _, option in options}
+
+    def say_python(text: str) -> str:
+        return re.sub(r"--[a-z][a-z-]*", lambda match: names.get(match[0], match[0]), text)
+
+    lines = [f"        {field.name}: {say_python(help_of(field, option))}." for field, _, option in options]
+    return "\n".join(["Args:", *lines])
+
+
+def _signature(record: Any, returned: Any) -> Any:
+    """Returns the signature of a function that takes the fields of a record."""
+    import inspect
+
+    types = {field.name: getattr(kind, "__forward_arg__", kind) for field, kind, _ in options_of(record)}
+    parameters = inspect.signature(record).parameters.values()
+    return inspect.Signature(
+        [each.replace(annotation=types.get(each.name, each.annotation)) for each in parameters],
+        return_annotation=returned,
+    )
