@@ -7,9 +7,7 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from c4pipe.clean.annotated_file import AnnotatedWriter
-from c4pipe.clean.annotated_folder import Annotate
-from c4pipe.clean.annotation_columns import fired_column, lines_column, number_column
+from c4pipe.clean.annotated_folder import Annotate, AnnotatedWriter, fired_column, lines_column, number_column
 from c4pipe.clean.evaluate import LineCounts, Operation, RecipeEvaluator, evaluate
 from c4pipe.clean.trace import MOST_CHARACTERS
 from c4pipe.clean.verdicts import Verdict

@@ -12,9 +12,8 @@ from c4pipe.clean.annotator import annotation_writer
 from c4pipe.clean.dropped_pages import KeepDropped, dropped_writer
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.examples import CleanExamples
-from c4pipe.clean.page_source import CrawlSource, PageSource
+from c4pipe.clean.page_source import CrawlSource, PageSource, ParquetSource
 from c4pipe.clean.progress import NoteWriter, PositionWriter, SlowLimits, SlowWatch
-from c4pipe.clean.text_source import ParquetSource
 from c4pipe.clean.verdicts import DROPPED_LANGUAGE, Verdict
 from c4pipe.clean.work_file import KeptPage, WorkWriter, work_schema
 from c4pipe.filters import minhash

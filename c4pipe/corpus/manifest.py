@@ -12,7 +12,7 @@ from c4pipe.clean.verdicts import DROPPED_LANGUAGE
 from c4pipe.corpus.layout import MAX_SHARDS, Layout
 from c4pipe.corpus.writer import FORMATS, shard_name
 from c4pipe.errors import LostDataError, UsageError
-from c4pipe.filters.fasttext_model import LANGUAGE
+from c4pipe.filters.language import LANGUAGE
 from c4pipe.io import json_file
 from c4pipe.io.records import Digest, FileName, choice, from_json, parse_json, shown, text, whole
 from c4pipe.io.words import error_reason

@@ -5,7 +5,8 @@ Python each chunk in which it may meet a special case, a unit behind a number, a
 """
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import product
 
 import numpy as np
 
@@ -63,3 +64,75 @@ def _places(text: str) -> tuple[int, int]:
         number = (number ^ ord(character)) * _PRIME & _WORD
     number = number * _MIX & _WORD
     return number >> (64 - _KNOWN_BITS), number >> (64 - 2 * _KNOWN_BITS) & ((1 << _KNOWN_BITS) - 1)
+
+
+_PRONOUNS = "i you he she it we they"
+_QUESTIONS = "who what when where why how there that this"
+_PLURALS = "these those"
+_NOT_AND_HAVE = "ca could do does did had may might must need ought sha should wo would"
+_NOT = "ai are is was were have has dare"
+_AS_OTHER_WORDS = "Ill ill Its its Hell hell Shell shell Shed shed were Were Well well Whore whore"
+
+_CUT = """
+y'|all y|all how|'d|'y How|'d|'y not|'ve not|ve Not|'ve Not|ve can|not Can|not gon|na Gon|na got|ta Got|ta let|'s Let|'s
+c'm|on C'm|on i|'m I|'m i|m I|m i|'m|a I|'m|a i|m|a I|m|a
+"""
+_WHOLE = r"""
+' \") <space> '' C++ \t \n — 'S 's ‘S ‘s and/or w/o 're 'Cause 'cause 'cos 'Cos 'coz 'Coz 'cuz 'Cuz 'bout ma'am Ma'am
+o'clock O'clock lovin' Lovin' lovin Lovin havin' Havin' havin Havin doin' Doin' doin Doin goin' Goin' goin Goin
+nothin Nothin nothin' Nothin' nuthin Nuthin nuthin' Nuthin' ol Ol ol' Ol' somethin Somethin somethin' Somethin'
+em 'em ll 'll nuff 'nuff Mt. Ak. Ala. Apr. Ariz. Ark. Aug. Calif. Colo. Conn. Dec. Del. Feb. Fla. Ga. Ia. Id. Ill. Ind.
+Jan. Jul. Jun. Kan. Kans. Ky. La. Mar. Mass. Mich. Minn. Miss. N.C. N.D. N.H. N.J. N.M. N.Y. Neb. Nebr. Nev. Nov. Oct.
+Okla. Ore. Pa. S.C. Sep. Sept. Tenn. Va. Wash. Wis. 'd a.m. Adm. Bros. co. Co. Corp. D.C. Dr. e.g. E.g. E.G. Gen. Gov.
+i.e. I.e. I.E. Inc. Jr. Ltd. Md. Messrs. Mo. Mont. Mr. Mrs. Ms. p.m. Ph.D. Prof. Rep. Rev. Sen. St. vs. v.s.
+a. b. c. d. e. f. g. h. i. j. k. l. m. n. o. p. q. r. s. t. u. v. w. x. y. z. ä. ö. ü.
+"""
+_EMOTICONS = r"""
+:) :-) :)) :-)) :))) :-))) (: (-: =) (= :] :-] [: [-: [= =] :o) (o: :} :-} 8) 8-) (-8 ;) ;-) (; (-; :( :-( :(( :-((
+:((( :-((( ): )-: =( >:( :') :'-) :'( :'-( :/ :-/ =/ =| :| :-| ]= =[ :1 :P :-P :p :-p :O :-O :o :-o :0 :-0 :() >:o :*
+:-* :3 :-3 =3 :> :-> :X :-X :x :-x :D :-D ;D ;-D =D xD XD xDD XDD 8D 8-D ^_^ ^__^ ^___^ >.< >.> <.< ._. ;_; -_- -__- v.v
+V.V v_v V_V o_o o_O O_o O_O 0_o o_0 0_0 o.O O.o O.O o.o 0.0 o.0 0.o @_@ <3 <33 <333 </3 (^_^) (-_-) (._.) (>_<)
+(*_*) (¬_¬) ಠ_ಠ ಠ︵ಠ (ಠ_ಠ) ¯\(ツ)/¯ (╯°□°）╯︵┻━┻ ><(((*>
+"""
+
+
+def special_cases() -> dict[str, tuple[str, ...]]:
+    """Returns the tokens of each chunk that is cut in a fixed way, with straight apostrophes and with curly ones."""
+    contractions = {"".join(pieces): pieces for pieces in _contractions()}
+    for word in _AS_OTHER_WORDS.split():
+        contractions.pop(word, None)
+    whole = [*_WHOLE.split(), *_EMOTICONS.split(), " ", "\t", "\n", "\u00a0"]
+    cut = [tuple(each.split("|")) for each in _CUT.split()]
+    times = [(str(hour), half) for hour in range(1, 13) for half in ("a.m.", "am", "p.m.", "pm")]
+    degrees = [("°", scale, ".") for scale in "cfkCFK"]
+    cases = {
+        **contractions,
+        **{each: (each,) for each in whole},
+        **{"".join(pieces): pieces for pieces in (*cut, *times, *degrees)},
+    }
+    return {**{_curly(each): tuple(map(_curly, pieces)) for each, pieces in cases.items()}, **cases}
+
+
+def _curly(text: str) -> str:
+    return text.replace("'", "’")
+
+
+def _contractions() -> Iterator[tuple[str, ...]]:
+    """Yields the pieces of each contraction, with its apostrophes and without."""
+    yield from _joined(_PRONOUNS, "'ll", "'ll|'ve", "'d", "'d|'ve")
+    yield from _joined("i you we they", "'ve")
+    yield from _joined("you we they", "'re")
+    yield from _joined("he she it", "'s")
+    yield from _joined(f"{_QUESTIONS} {_PLURALS}", "'ll", "'ll|'ve", "'d", "'d|'ve")
+    yield from _joined(_QUESTIONS, "'s")
+    yield from _joined(f"who what when where why how there {_PLURALS}", "'re", "'ve")
+    yield from _joined(_NOT_AND_HAVE, "n't", "n't|'ve")
+    yield from _joined("could might must should would", "'ve")
+    yield from _joined(_NOT, "n't")
+
+
+def _joined(words: str, *ends: str) -> Iterable[tuple[str, ...]]:
+    for word, end in product(words.split(), ends):
+        for start in (word, word.title()):
+            yield (start, *end.split("|"))
+            yield (start, *end.replace("'", "").split("|"))

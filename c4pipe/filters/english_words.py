@@ -15,8 +15,7 @@ from functools import cache, cached_property
 from itertools import accumulate, chain
 
 from c4pipe.filters import english_patterns as patterns
-from c4pipe.filters.english_exceptions import special_cases
-from c4pipe.filters.english_tables import character_kinds, known_texts
+from c4pipe.filters.english_tables import character_kinds, known_texts, special_cases
 from c4pipe.native import text_kernel
 
 _MOST_CHUNKS = 400_000  # whose tokens are remembered

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters.fasttext_model import LANGUAGE
 from c4pipe.filters.rule import PageRule, Share, Texts
 from c4pipe.filters.sources import PAPER, TFDS
 from c4pipe.io.words import suggestion
@@ -61,6 +60,9 @@ _TWO_LETTERS = {
     "slv": "sl", "spa": "es", "swe": "sv", "tha": "th", "tur": "tr", "zho": "zh",
 }  # fmt: skip
 """ISO 639-3 codes, which GlotLID and OpenLID use, of the languages that word lists or Punkt have."""
+
+LANGUAGE = "[A-Za-z][A-Za-z0-9_-]{0,31}"
+"""The code of a language as a regular expression: it is the name of a folder, too."""
 
 
 class Guess(NamedTuple):
@@ -214,7 +216,7 @@ def check_detector(detector: str) -> None:
     if detector == "cld3":
         _cld3()
     elif detector == "fasttext":
-        from c4pipe.filters.fasttext_language import fasttext_class
+        from c4pipe.filters.fasttext import fasttext_class
 
         fasttext_class()
 

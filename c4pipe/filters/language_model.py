@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from c4pipe.errors import UsageError
-from c4pipe.filters.fasttext_language import FastTextDetector
-from c4pipe.filters.fasttext_model import read_labels
+from c4pipe.filters.fasttext import FastTextDetector, read_labels
 from c4pipe.filters.language import Detector
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import error_reason, suggestion

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from c4pipe.filters.hashed_lists import U64, find_key
+from c4pipe.filters.lists import U64, find_key
 from c4pipe.filters.robots import RobotsRule, compared_path, deciding_rule, decode_rules, robots_url
 from c4pipe.filters.urls import url_key
 

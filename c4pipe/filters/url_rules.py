@@ -11,19 +11,23 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from c4pipe.errors import UsageError
-from c4pipe.filters import domains, pinned_lists
+from c4pipe.filters import pinned_lists, urls
 from c4pipe.filters.checked_page import CheckedPage
-from c4pipe.filters.domains import host_of
-from c4pipe.filters.hashed_lists import U64, first_listed, has_key, sorted_keys
-from c4pipe.filters.lists import BLOCKED_FOLDER, ListFolder, blocked_entries, blocked_files
-from c4pipe.filters.opt_outs import covering_entries, opt_out_entry
-from c4pipe.filters.public_suffixes import PublicSuffixes, suffix_rules
-from c4pipe.filters.robots import RobotsRule, robots_url
+from c4pipe.filters.lists import (
+    BLOCKED_FOLDER,
+    U64,
+    ListFolder,
+    blocked_entries,
+    blocked_files,
+    first_listed,
+    has_key,
+    sorted_keys,
+)
+from c4pipe.filters.robots import RobotsRule, covering_entries, opt_out_entry, robots_url
 from c4pipe.filters.robots_list import RobotsList, read_robots_list
 from c4pipe.filters.rule import PageRule, Texts, Whole, number_of, parameter_text
 from c4pipe.filters.sources import PAPER_VARIANTS
-from c4pipe.filters.url_words import find_subword, find_words, word_form
-from c4pipe.filters.urls import url_key
+from c4pipe.filters.urls import PublicSuffixes, find_subword, find_words, host_of, suffix_rules, url_key, word_form
 from c4pipe.io.words import error_reason
 
 PUBLIC_SUFFIXES = "public_suffix_list.dat"
@@ -51,7 +55,7 @@ class DomainNotListed(PageRule):
 
     def value(self, page: CheckedPage) -> bool:
         """Returns whether the URL's domain is listed."""
-        return domains.is_listed(page.normalised_url, page.tools.lists.domains, self.any_case)
+        return urls.has_listed_domain(page.normalised_url, page.tools.lists.domains, self.any_case)
 
     def drops(self, value: bool) -> bool:
         """Tells whether the domain is not listed."""

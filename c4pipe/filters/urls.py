@@ -1,7 +1,10 @@
-"""A page's identity, from its URL: the normalised URL, the keys, the split."""
+"""What is in a URL: a page's identity (normalised URL, keys, split), its domain, its words."""
 
 import hashlib
 import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from string import ascii_letters, digits
+from typing import Any
 
 import mmh3
 
@@ -72,3 +75,132 @@ def is_validation(normalised_url: str, one_in: int) -> bool:
     Source: TensorFlow Datasets, c4 3.1.0 (one in 1,000).
     """
     return url_md5(normalised_url) % one_in == 0
+
+
+_DOTS = "。．｡"  # the full stops that IDNA 2003 (RFC 3490, 3.1) takes for dots in host names
+_ASCII_DOTS = str.maketrans(_DOTS, "." * len(_DOTS))
+_DOMAINS_SCHEME = frozenset(ascii_letters + digits + "+-.")
+_MAX_LABELS = 127  # of a host name: 253 characters, RFC 1035
+
+
+def has_listed_domain(normalised_url: str, domains: Mapping[str, Sequence[str]], any_case: bool) -> bool:
+    """Tells whether the URL's registered domain is listed, and its subdomain too where the list names some.
+
+    The list has registered domains (`example.co.uk`, never `co.uk`). So if an end of the host name is in the list,
+    that end is the host's registered domain, and no list of public suffixes is needed.
+
+    Args:
+        normalised_url: a URL, without its scheme where that is known.
+        domains: the allowed subdomains of each domain; empty where all subdomains are allowed.
+        any_case: whether capitals of a host name count as small letters. TensorFlow Datasets leaves them, and the list
+            has none.
+    """
+    host = host_of(normalised_url)
+    labels = (host.lower() if any_case else host).split(".")
+    # A URL may have a hundred thousand labels, and looking up every end would take quadratic time.
+    for first in range(max(0, len(labels) - _MAX_LABELS), len(labels) - 1):
+        subdomains = domains.get(".".join(labels[first:]))
+        if subdomains is not None:
+            return not subdomains or ".".join(labels[:first]) in subdomains
+    return False
+
+
+def host_of(url: str) -> str:
+    """Returns the host name in a text as tldextract, of TensorFlow Datasets, finds it; "" for an IPv6 address."""
+    scheme, slashes, rest = url.partition("//")
+    if slashes and (not scheme or (len(scheme) > 1 and scheme[-1] == ":" and _DOMAINS_SCHEME.issuperset(scheme[:-1]))):
+        url = rest
+    for end in "/?#":
+        url = url.partition(end)[0]
+    place = url.rpartition("@")[2]
+    if place.startswith("[") and "]" in place:
+        return ""
+    return place.partition(":")[0].strip().rstrip("." + _DOTS).translate(_ASCII_DOTS)
+
+
+_RULE = re.compile(r"^[.*!]*\w\S*", re.MULTILINE)
+_PRIVATE = "// ===BEGIN PRIVATE DOMAINS==="
+_END = None  # the key, in a node, that says that a rule ends there; no label is None
+
+
+def suffix_rules(text: str) -> list[str]:
+    """Returns the rules of a list of public suffixes: those of registries, without the private domains behind them.
+
+    Args:
+        text: the list, in the form of public_suffix_list.dat.
+    """
+    return _RULE.findall(text.partition(_PRIVATE)[0])
+
+
+class PublicSuffixes:
+    """Finds registered domains as tldextract does."""
+
+    def __init__(self, rules: Iterable[str]) -> None:
+        """Takes the rules that `suffix_rules` returns."""
+        self._root: dict[str | None, Any] = {}
+        for rule in rules:
+            node = self._root
+            for label in reversed(rule.split(".")):
+                child = node.setdefault(label, {})
+                node[_punycode(label)] = child
+                node = child
+            node[_END] = True
+
+    def registered_domain(self, host: str) -> str:
+        """Returns the public suffix of a host name with the label before it; "" where there is no such domain.
+
+        An IP address has none, nor has a host under an unknown top-level domain.
+        """
+        labels = host.split(".")
+        start = self._suffix_start(labels)
+        return ".".join(labels[start - 1 :]) if 0 < start < len(labels) and labels[start - 1] else ""
+
+    def _suffix_start(self, labels: list[str]) -> int:
+        """Returns the index of the first label of the public suffix; the number of labels where there is none."""
+        node, start = self._root, len(labels)
+        for place in range(len(labels) - 1, -1, -1):
+            label = labels[place].lower()
+            if label in node:
+                node = node[label]
+                if _END in node:
+                    start = place
+            elif "*" in node:
+                return place + 1 if f"!{label}" in node else place
+            else:
+                break
+        return start
+
+
+def _punycode(label: str) -> str:
+    return label if label.isascii() else "xn--" + label.encode("punycode").decode("ascii")
+
+
+_OTHERS = re.compile(r"[^a-zA-Z0-9]+")  # what is between two words of a URL
+
+
+def word_form(text: str) -> str:
+    """Returns the ASCII letters and digits of a text, in lower case: the form of words in a list, and of a URL that is
+    searched for parts of words.
+    """
+    return _OTHERS.sub("", text).lower()
+
+
+def find_words(url: str, listed: Collection[str]) -> list[str]:
+    """Returns the listed words that a URL has as whole words, sorted; capitals of the URL stay capitals.
+
+    Args:
+        url: as crawled.
+        listed: words in the form of `word_form`, in a set.
+    """
+    return sorted(each for each in set(_OTHERS.split(url)) if each in listed)
+
+
+def find_subword(url: str, listed: Iterable[str]) -> str | None:
+    """Returns the first listed text that is in the letters and digits of a URL, also across words; None without one.
+
+    Args:
+        url: as crawled.
+        listed: texts in the form of `word_form`.
+    """
+    searched = word_form(url)
+    return next((each for each in listed if each in searched), None)

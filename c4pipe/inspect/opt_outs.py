@@ -15,11 +15,11 @@ from c4pipe.corpus.opened import Corpus
 from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.errors import UsageError
 from c4pipe.filters import url_rules
-from c4pipe.filters.domains import host_of
 from c4pipe.filters.lists import BLOCKED_FOLDER, Lists
 from c4pipe.filters.robots_list import RobotsList
 from c4pipe.filters.spans import U64
 from c4pipe.filters.url_rules import OptedOut
+from c4pipe.filters.urls import host_of
 from c4pipe.io.atomic import write_text
 from c4pipe.io.checked_json import decode_checked_json, encode_checked_json
 from c4pipe.io.json_file import read_json

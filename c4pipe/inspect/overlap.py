@@ -26,9 +26,8 @@ import pyarrow.parquet as pq
 from c4pipe.corpus.opened import Corpus, open_language
 from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters.evaluation_examples import read_examples
-from c4pipe.filters.example_ngrams import ExampleNgrams
-from c4pipe.filters.word_ngrams import BATCH_BYTES, I64, WordRows, ngram_words
+from c4pipe.filters.evaluation_overlap import read_examples
+from c4pipe.filters.ngrams import BATCH_BYTES, I64, ExampleNgrams, WordRows, ngram_words
 from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
 from c4pipe.io.parquet_footer import sign_footer
 from c4pipe.io.paths import StoragePath, storage_path

@@ -9,9 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from c4pipe.clean.annotated_file import read_annotated_header
-from c4pipe.clean.annotated_folder import Annotate
-from c4pipe.clean.annotation_columns import PAGE_FIELDS, annotated_schema
+from c4pipe.clean.annotated_folder import PAGE_FIELDS, Annotate, annotated_schema, read_annotated_header
 from c4pipe.clean.annotator import Annotator, Row
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.file_cleaner import WetFileCleaner

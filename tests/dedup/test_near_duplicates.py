@@ -19,7 +19,7 @@ from c4pipe.corpus.opened import Corpus
 from c4pipe.dedup import near_duplicates
 from c4pipe.dedup.near_pages import NEAR_SHUFFLES
 from c4pipe.errors import LostDataError
-from c4pipe.filters.domains import host_of
+from c4pipe.filters.urls import host_of
 from c4pipe.jobs import dedup
 from c4pipe.wet.page import Page
 from tests.dedup.test_dedup_losses import alter, lose, repeat, spoil

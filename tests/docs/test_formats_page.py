@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from c4pipe.clean import work_folder
-from c4pipe.clean.annotated_file import HEADER_KEY
-from c4pipe.clean.annotated_folder import MANIFEST
+from c4pipe.clean.annotated_folder import HEADER_KEY, MANIFEST
 from c4pipe.clean.work_file import SCHEMA as WORK_SCHEMA
 from c4pipe.clean.work_file import VERSION as WORK_VERSION
 from c4pipe.cli import main

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 import tldextract
 
-from c4pipe.filters.domains import is_listed
-from c4pipe.filters.urls import normalise_url
+from c4pipe.filters.urls import has_listed_domain, normalise_url
 from tests.helpers.hostile_urls import hostile_urls
 
 Domains = dict[str, list[str] | bool]
@@ -34,7 +33,7 @@ def differing(urls: list[str], domains: Domains) -> list[str]:
     return [
         url
         for url, listed in zip(urls, theirs, strict=True)
-        if is_listed(normalise_url(url, "anywhere"), ours, any_case=False) != listed  # type: ignore[arg-type]
+        if has_listed_domain(normalise_url(url, "anywhere"), ours, any_case=False) != listed  # type: ignore[arg-type]
     ]
 
 
@@ -50,5 +49,5 @@ def test_hostile_urls_of_the_list_of_realnews(web_data: Path) -> None:
 
 @pytest.mark.parametrize("url", ["NEWS.Example.org/a", "HTTP://example.ORG", "ftp://example.org."])
 def test_capitals_are_small_letters_where_a_recipe_says_so(url: str) -> None:
-    assert is_listed(url, {"example.org": []}, any_case=True)
-    assert is_listed(url, {"example.org": []}, any_case=False) == url.islower()
+    assert has_listed_domain(url, {"example.org": []}, any_case=True)
+    assert has_listed_domain(url, {"example.org": []}, any_case=False) == url.islower()

@@ -21,8 +21,8 @@ from c4pipe.filters.character_sets import (
     character_class,
     characters,
 )
-from c4pipe.filters.english_exceptions import special_cases
 from c4pipe.filters.english_patterns import plain_word
+from c4pipe.filters.english_tables import special_cases
 from c4pipe.filters.english_words import EnglishWords, english_words
 
 RECORDED: list[dict[str, Any]] = json.loads(Path(__file__).with_name("english_words.json").read_text(encoding="utf-8"))

@@ -10,8 +10,7 @@ import fasttext
 import pytest
 
 from c4pipe.errors import UsageError
-from c4pipe.filters.fasttext_language import FastTextDetector
-from c4pipe.filters.fasttext_model import read_labels
+from c4pipe.filters.fasttext import FastTextDetector, read_labels
 from c4pipe.filters.language import check_detector, knows_language, two_letter_code
 from c4pipe.filters.sentences import punkt_model
 from tests.helpers.crawls import sample_pages

@@ -6,15 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from c4pipe.filters.opt_outs import MOST_SEGMENTS, covering_entries, opt_out_entry
 from c4pipe.filters.robots import (
+    MOST_SEGMENTS,
     SIZE_CAP,
     RobotsRule,
     compared_path,
+    covering_entries,
     deciding_rule,
     decode_rules,
     encode_rules,
     matches,
+    opt_out_entry,
     parse_robots,
     resource_url,
     robots_url,

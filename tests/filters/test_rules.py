@@ -47,16 +47,15 @@ from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.corpus_rules import NearDuplicate, NormalisedUrl, RepeatedSpan, Validation
 from c4pipe.filters.duplicates import URL_ROW, find_repeats, find_stale_captures
 from c4pipe.filters.evaluation_overlap import EvaluationOverlap
-from c4pipe.filters.hashed_lists import sorted_keys
 from c4pipe.filters.language import Guess
-from c4pipe.filters.lists import LIST_NAMES, Lists
-from c4pipe.filters.opt_outs import opt_out_entry
+from c4pipe.filters.lists import LIST_NAMES, Lists, sorted_keys
+from c4pipe.filters.ngrams import ngram_words
 from c4pipe.filters.page_text import PageText
+from c4pipe.filters.robots import opt_out_entry
 from c4pipe.filters.rule import CorpusRule, LineRule, PageRule, Rule, choices, parameter_names
 from c4pipe.filters.rule_tools import RuleTools
 from c4pipe.filters.rules import RULES
 from c4pipe.filters.urls import capture_hash, is_validation, normalise_url, url_key, url_md5
-from c4pipe.filters.word_ngrams import ngram_words
 from c4pipe.filters.word_rules import CountRule
 from c4pipe.recipes.presets import C4, RECIPES, TFDS
 from c4pipe.recipes.recipe import Recipe
@@ -225,12 +224,12 @@ def run_pages(given: Setting, case: Case) -> Outcome:
         if result[index] is None
     }
     shortened = False
-    removals, keepers = spans_to_remove(given.recipe, {key: facts for key, (_, _, facts) in kept.items()})
+    removals, survivors = spans_to_remove(given.recipe, {key: facts for key, (_, _, facts) in kept.items()})
     span = given.recipe.need(RepeatedSpan)
     for key, (index, verdict, facts) in kept.items():
         text, dropped = facts.text, verdict.final
         if key in removals:
-            own = keepers.get(key, ())
+            own = survivors.get(key, ())
             text, left = spans.remove_spans(text, facts.unit_starts, removals[key], span.size, span.unit, own)
             dropped, *_ = given.evaluator.finish(facts.page.url, text, left)
             shortened = True

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from c4pipe.filters.hashed_lists import U64
+from c4pipe.filters.lists import U64
 from c4pipe.filters.robots import encode_rules, parse_robots
 from c4pipe.filters.robots_list import RobotsWriter, read_robots_list
 from c4pipe.filters.urls import url_key

@@ -14,7 +14,7 @@ import pytest
 import c4pipe
 from c4pipe.cli import main
 from c4pipe.errors import UsageError
-from c4pipe.filters.word_ngrams import ngram_words
+from c4pipe.filters.ngrams import ngram_words
 from c4pipe.inspect import overlap
 from c4pipe.inspect.overlap import FileOverlap, find_overlap
 from tests.helpers.corpora import only_format

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import c4pipe
-from c4pipe.clean import annotated_file, annotated_folder
+from c4pipe.clean import annotated_folder
 from c4pipe.cli import main
 from c4pipe.io.parquet_footer import sign_footer
 from c4pipe.io.paths import storage_path
@@ -169,7 +169,7 @@ def test_a_file_of_another_kind_is_told_and_made_again(
 def test_a_file_of_another_version_is_refused(
     copy: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(annotated_file, "VERSION", 2)
+    monkeypatch.setattr(annotated_folder, "VERSION", 2)
     says = sentence(capsys, *command(copy))
     assert "has version 1 of annotated files, and this c4pipe reads version 2" in says
 
@@ -208,8 +208,8 @@ def test_a_false_header_is_told_and_the_file_made_again(
 ) -> None:
     """A file can come from anyone: its header must be one that c4pipe writes, and its columns those of its recipe."""
     path = copy / "pages" / f"{SAMPLES[1].name}.parquet"
-    table, header = pq.read_table(path), json.loads(pq.read_metadata(path).metadata[annotated_file.HEADER_KEY])
-    metadata = {annotated_file.HEADER_KEY: json.dumps(header | change).encode()}
+    table, header = pq.read_table(path), json.loads(pq.read_metadata(path).metadata[annotated_folder.HEADER_KEY])
+    metadata = {annotated_folder.HEADER_KEY: json.dumps(header | change).encode()}
     pq.write_table(table.replace_schema_metadata(metadata), path)
     sign_footer(path)
     assert "can't be read as an annotated file: " in told_and_made_again(copy, annotated, capsys)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from c4pipe.filters import english_patterns as patterns
 from c4pipe.filters import page_text, repetition_rules, word_rules
-from c4pipe.filters.english_exceptions import special_cases
-from c4pipe.filters.english_tables import character_kinds, known_texts
+from c4pipe.filters.english_tables import character_kinds, known_texts, special_cases
 from c4pipe.filters.english_words import EnglishWords
 from c4pipe.filters.page_text import PUNCTUATION
 from c4pipe.native import text_kernel

@@ -16,8 +16,7 @@ from c4pipe.clean.text_cleaner import Cleaner
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import UsageError
-from c4pipe.filters.evaluation_examples import read_examples
-from c4pipe.filters.evaluation_overlap import EvaluationOverlap
+from c4pipe.filters.evaluation_overlap import EvaluationOverlap, read_examples
 from c4pipe.filters.lists import Lists, find_lists
 from c4pipe.inspect.overlap import find_overlap
 from c4pipe.recipes.choose import gather_lists

@@ -1,7 +1,4 @@
-"""The file of a fastText classifier: checked from its first to its last byte, before fastText 0.9.2 reads it.
-
-fastText trusts the numbers in a file. With false ones it would ask for any amount of memory, or read past its end.
-"""
+"""fastText models: the labels in a file, and the language of a text by a model such as lid.176 or GlotLID."""
 
 import math
 import mmap
@@ -13,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.filters.language import LANGUAGE, Guess
+
 LABEL = "__label__"
 """What each label of a model begins with."""
 
-LANGUAGE = "[A-Za-z][A-Za-z0-9_-]{0,31}"
-"""The code of a language as a regular expression: it is the name of a folder, too."""
 
 _MAGIC = 793712314
 _VERSIONS = (11, 12)
@@ -167,3 +165,52 @@ def _language(word: bytes) -> str:
 def _expect(holds: bool, message: str) -> None:
     if not holds:
         raise ValueError(message)
+
+
+def fasttext_class() -> Any:
+    """Returns the class of models of the package that is installed. Raises UsageError where there is none."""
+    try:
+        from fasttext.FastText import _FastText
+    except ModuleNotFoundError:
+        raise UsageError("a fastText language model needs fastText: run pip install 'c4pipe[fasttext]'") from None
+    return _FastText
+
+
+class FastTextDetector:
+    """A fastText model. The text is given to it as one line, as datatrove 0.10 does.
+
+    Its probabilities are fastText's own, which adds 0.00001 before it rounds: they can be slightly above 1.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Checks the file of a model and loads it.
+
+        Raises UsageError where fastText is not installed, ValueError, with the reason, for a file that is no model,
+        OSError for one that can't be read.
+        """
+        model_class = fasttext_class()
+        read_labels(path)
+        # f: the model itself. The package's own predict() fails with NumPy 2 in some of the packages of this name.
+        self._model = model_class(str(path)).f
+
+    def guess(self, text: str) -> Guess | None:
+        """Returns the most probable label, without `__label__`; None where the model has none for the text."""
+        line = text.replace("\n", " ") + "\n"
+        guesses = self._predict(line, 2)
+        if len(guesses) == 2 and guesses[0][0] == guesses[1][0]:  # which of equal ones is first depends on their number
+            guesses = self._predict(line, -1)
+        return Guess(guesses[0][1].removeprefix(LABEL), guesses[0][0]) if guesses else None
+
+    def labels(self, text: str, most: int) -> list[Guess]:
+        """Returns the most probable labels, without `__label__`, `most` at most, the best first."""
+        # of all: which of equal ones is first depends on the number that is asked for
+        guesses = self._predict(text.replace("\n", " ") + "\n", -1)
+        return [Guess(label.removeprefix(LABEL), probability) for probability, label in guesses[:most]]
+
+    def _predict(self, line: str, count: int) -> list[tuple[float, str]]:
+        """Returns the most probable labels of a line with their probabilities; -1 for all labels."""
+        try:
+            guesses: list[tuple[float, str]] = self._model.predict(line, count, 0.0, "strict")
+        except RuntimeError as error:  # its numbers overflow
+            raise C4pipeError(f"the fastText language model fails at a text ({error}): give another model") from None
+        return guesses
