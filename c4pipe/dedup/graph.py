@@ -1,15 +1,23 @@
-"""The graph of job 2. Its steps hold little logic: what they do with rows and pages are pure functions."""
+"""The graph of job 2, and its first steps, which find the newest capture of each URL.
 
-from collections.abc import Collection, Sequence
+Steps hold little logic: what they do with rows and pages are pure functions.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+
+import numpy as np
 
 from c4pipe.clean import examples
+from c4pipe.clean.work_file import url_rows
 from c4pipe.dedup.finish import CountRepeats, FinishPages
 from c4pipe.dedup.near_duplicates import CountHosts, find_near_duplicates
 from c4pipe.dedup.occurrences import FindRepeats, ReadSpans
-from c4pipe.dedup.step import FILES, DedupPlan, Files
+from c4pipe.dedup.shuffle import STALE_CAPTURES, URLS
+from c4pipe.dedup.step import FILES, DedupPlan, DedupStep, Files, Made, Received
 from c4pipe.dedup.survivors import choose_survivors
-from c4pipe.dedup.urls import FindStaleCaptures, ReadUrls
 from c4pipe.dedup.write import SHARD, Publish, ReadExamples, WriteShard
+from c4pipe.filters.duplicates import find_stale_captures
+from c4pipe.io.paths import storage_path
 from c4pipe.runners.control_totals import REPORT
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.graph import Graph, Output, Outputs
@@ -58,3 +66,30 @@ def _finish_pages(graph: Graph, files: Output, plan: DedupPlan, shown: Collectio
     else:
         marks = [spans["marks"], found["marks"]]
     return graph.add("Finish pages", FinishPages(plan, shown), files, stale, *near, *marks)
+
+
+class ReadUrls(DedupStep):
+    """The files of a group -> its captures, by the bucket of their URL."""
+
+    sends = (URLS,)
+    tallied = ("urls",)
+
+    def run(self, received: Received) -> Iterator[Made]:
+        """Reads the URL rows of a group, and sends them to their buckets."""
+        read = []
+        for file, path in received.files:
+            read.append(url_rows(storage_path(path), file))
+            self._tally("urls", len(read[-1]))
+        rows = np.concatenate(read)
+        yield URLS.to_buckets(rows[np.argsort(rows["hash"], kind="stable")], self._plan.url_bits)
+
+
+class FindStaleCaptures(DedupStep):
+    """The captures of a bucket -> those that are not the newest of their URL, by the group of their file."""
+
+    sends = (STALE_CAPTURES,)
+
+    def run(self, received: Received) -> Iterator[Made]:
+        """Finds the stale captures of a bucket."""
+        _, stale = find_stale_captures(received.rows(URLS))
+        yield STALE_CAPTURES.to_groups(stale, stale["file"] // self._plan.group)

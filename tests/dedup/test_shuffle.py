@@ -249,10 +249,10 @@ def test_units_by_page(values: list[Row]) -> None:
 
 
 @given(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 30)), max_size=60), st.integers(0, 1))
-def test_runs(places: set[Row], keeper: int) -> None:
+def test_runs(places: set[Row], survivor: int) -> None:
     """Runs hold each place once, and no run begins where another one ends."""
-    runs = marks_of(as_rows(list(places), OCCURRENCE), keeper)
-    assert as_list(expand(runs)) == [(page, unit, 1, keeper) for page, unit in sorted(places)]
+    runs = marks_of(as_rows(list(places), OCCURRENCE), survivor)
+    assert as_list(expand(runs)) == [(page, unit, 1, survivor) for page, unit in sorted(places)]
     ends = {(page, unit + count) for page, unit, count, _ in as_list(runs)}
     assert ends.isdisjoint((page, unit) for page, unit, _, _ in as_list(runs))
 

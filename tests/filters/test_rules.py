@@ -224,12 +224,12 @@ def run_pages(given: Setting, case: Case) -> Outcome:
         if result[index] is None
     }
     shortened = False
-    removals, keepers = spans_to_remove(given.recipe, {key: facts for key, (_, _, facts) in kept.items()})
+    removals, survivors = spans_to_remove(given.recipe, {key: facts for key, (_, _, facts) in kept.items()})
     span = given.recipe.need(RepeatedSpan)
     for key, (index, verdict, facts) in kept.items():
         text, dropped = facts.text, verdict.final
         if key in removals:
-            own = keepers.get(key, ())
+            own = survivors.get(key, ())
             text, left = spans.remove_spans(text, facts.unit_starts, removals[key], span.size, span.unit, own)
             dropped, *_ = given.evaluator.finish(facts.page.url, text, left)
             shortened = True

@@ -25,7 +25,7 @@ from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.events import Progress
 from c4pipe.wet.page import microseconds
-from tests.helpers import keeper_oracle
+from tests.helpers import survivor_oracle
 
 Row = dict[str, Any]
 Lines = tuple[tuple[str, ...], ...]
@@ -108,11 +108,13 @@ def oracle(crawl: Crawl, keep: str = "one") -> tuple[Corpus, Counter[str]]:
     counts: Counter[str] = Counter()
     corpus: Corpus = {(language, split): [] for language in LANGUAGES for split in ("train", "validation")}
     units = {key: [folded(each) for each in page.sentences] for key, page in newest.items()}
-    places = keeper_oracle.repeated_places(units, 3)
-    keepers = keeper_oracle.choose(places, 3) if keep == "one" else {span: found[0] for span, found in places.items()}
-    needed = keeper_oracle.needed_by(keepers, 3) if keep == "one" else Counter()
-    others = {place for span, found in places.items() for place in found if place != keepers[span]}
-    removed = {unit for place in others for unit in keeper_oracle.units_at(place, 3) if not needed[unit]}
+    places = survivor_oracle.repeated_places(units, 3)
+    survivors = (
+        survivor_oracle.choose(places, 3) if keep == "one" else {span: found[0] for span, found in places.items()}
+    )
+    needed = survivor_oracle.needed_by(survivors, 3) if keep == "one" else Counter()
+    others = {place for span, found in places.items() for place in found if place != survivors[span]}
+    removed = {unit for place in others for unit in survivor_oracle.units_at(place, 3) if not needed[unit]}
     joined: Counter[tuple[str, ...]] = Counter()  # in the corpus, of sentences that did not follow each other before
     for key, page in sorted(newest.items()):
         gone = {unit for where, unit in removed if where == key}
@@ -126,7 +128,7 @@ def oracle(crawl: Crawl, keep: str = "one") -> tuple[Corpus, Counter[str]]:
         if page.lines and (left >= 3 or not gone):
             split = split_of(normalise_url(page.url))
             corpus[page.language, split].append(replace(page, lines=without(page.lines, gone)).row)
-            counts["spans.kept"] += sum(where == key for where, _ in keepers.values()) if keep == "one" else 0
+            counts["spans.kept"] += sum(where == key for where, _ in survivors.values()) if keep == "one" else 0
         if gone:
             counts["pages.edited.repeated_span"] += 1
             counts["units.dropped.repeated_span"] += len(gone)
@@ -134,7 +136,7 @@ def oracle(crawl: Crawl, keep: str = "one") -> tuple[Corpus, Counter[str]]:
             counts["units.dropped.few_sentences_left"] += left if left < 3 else 0
     if keep == "one":
         counts["spans.repeated"] = len(places)
-        counts["spans.doubled"] = len(keeper_oracle.doubled(places, keepers, 3))
+        counts["spans.doubled"] = len(survivor_oracle.doubled(places, survivors, 3))
         counts["spans.joined"] = sum(times - (span not in places) for span, times in joined.items())
     counts["pages.dropped.stale_capture"] = stale_captures(crawl)
     counts["units.newest"] = sum(len(page.sentences) for page in newest.values())
@@ -418,7 +420,7 @@ def as_kept_lines(capture: Capture) -> KeptPage:
     )
 
 
-def run(work: Sequence[Path], output: Path, shards: int = 1, formats: tuple[str, ...] = ("parquet",)) -> Row:
+def run(work: Sequence[Path], output: Path, shards: int = 1, formats: tuple[str, ...] = ("parquet",)) -> Any:
     options = DedupOptions(work, output=output, format=formats, shards=shards, workers=1)
     return dedup(plan_dedup(options), Progress())
 

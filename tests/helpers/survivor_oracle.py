@@ -26,23 +26,23 @@ def units_at(place: Place, size: int) -> list[Place]:
     return [(page, unit + offset) for offset in range(size)]
 
 
-def needed_by(keepers: Mapping[Any, Place], size: int) -> Counter[Place]:
-    return Counter(unit for place in keepers.values() for unit in units_at(place, size))
+def needed_by(survivors: Mapping[Any, Place], size: int) -> Counter[Place]:
+    return Counter(unit for place in survivors.values() for unit in units_at(place, size))
 
 
-def doubled(places: Places, keepers: Mapping[Any, Place], size: int) -> list[tuple[Place, Any]]:
-    """The places that are no keepers, and of which other keepers need all units."""
-    needed = needed_by(keepers, size)
+def doubled(places: Places, survivors: Mapping[Any, Place], size: int) -> list[tuple[Place, Any]]:
+    """The places that are no survivors, and of which other survivors need all units."""
+    needed = needed_by(survivors, size)
     return sorted(
         (place, span)
         for span, found in places.items()
         for place in found
-        if place != keepers[span] and all(needed[unit] for unit in units_at(place, size))
+        if place != survivors[span] and all(needed[unit] for unit in units_at(place, size))
     )
 
 
 def fewest_doubled(places: Places, size: int, most: int = 3000) -> int | None:
-    """The fewest doubled places that any choice of keepers has; None where there are more choices than `most`."""
+    """The fewest doubled places that any choice of survivors has; None where there are more choices than `most`."""
     choices = 1
     for found in places.values():
         choices *= len(found)
@@ -53,32 +53,32 @@ def fewest_doubled(places: Places, size: int, most: int = 3000) -> int | None:
 
 
 def choose(places: Places, size: int) -> dict[Any, Place]:
-    """The keeper of each span, as `dedup.keepers` describes it."""
-    keepers = {span: found[0] for span, found in places.items()}
+    """The survivor of each span, as `dedup.survivors` describes it."""
+    survivors = {span: found[0] for span, found in places.items()}
     span_at = {place: span for span, found in places.items() for place in found}
-    begin = doubled(places, keepers, size)
+    begin = doubled(places, survivors, size)
     near = {(page, unit + offset) for (page, unit), _ in begin for offset in range(-2 * (size - 1), 2 * (size - 1) + 1)}
-    movable = {span for span, place in keepers.items() if place in near}
-    keepers = _after_claims(begin, keepers, size)
+    movable = {span for span, place in survivors.items() if place in near}
+    survivors = _after_claims(begin, survivors, size)
     asked: set[Place] = set()
     for _ in range(2):
-        leaving = _ask(places, keepers, movable, span_at, asked, size)
-        accepted = _accept(places, keepers, leaving, size)
-        asked.update(keepers[span] for span in leaving)
-        keepers.update({span: places[span][1] for span in accepted})
-    return keepers
+        leaving = _ask(places, survivors, movable, span_at, asked, size)
+        accepted = _accept(places, survivors, leaving, size)
+        asked.update(survivors[span] for span in leaving)
+        survivors.update({span: places[span][1] for span in accepted})
+    return survivors
 
 
-def _after_claims(begin: Sequence[tuple[Place, Any]], keepers: Mapping[Any, Place], size: int) -> dict[Any, Place]:
-    needed = needed_by(keepers, size)
+def _after_claims(begin: Sequence[tuple[Place, Any]], survivors: Mapping[Any, Place], size: int) -> dict[Any, Place]:
+    needed = needed_by(survivors, size)
     claims: dict[Any, Place] = {}
     for place, span in begin:
-        own = set(units_at(keepers[span], size))
+        own = set(units_at(survivors[span], size))
         if all(needed[unit] - (unit in own) > 0 for unit in units_at(place, size)):
             claims.setdefault(span, place)
-    moved = dict(keepers)
-    for span in sorted(claims, key=lambda span: keepers[span]):
-        own_units = units_at(keepers[span], size)
+    moved = dict(survivors)
+    for span in sorted(claims, key=lambda span: survivors[span]):
+        own_units = units_at(survivors[span], size)
         if any(needed[unit] == 1 for unit in own_units):
             needed.subtract(own_units)
             moved[span] = claims[span]
@@ -87,15 +87,15 @@ def _after_claims(begin: Sequence[tuple[Place, Any]], keepers: Mapping[Any, Plac
 
 def _ask(
     places: Places,
-    keepers: Mapping[Any, Place],
+    survivors: Mapping[Any, Place],
     movable: set[Any],
     span_at: Mapping[Place, Any],
     asked: set[Place],
     size: int,
 ) -> list[Any]:
-    needed = needed_by(keepers, size)
+    needed = needed_by(survivors, size)
     leaving: list[Any] = []
-    for place, _ in doubled(places, keepers, size):
+    for place, _ in doubled(places, survivors, size):
         units = units_at(place, size)
         if not all(needed[unit] for unit in units):
             continue
@@ -105,22 +105,22 @@ def _ask(
             of = [
                 span
                 for offset, span in enumerate(there)
-                if span is not None and keepers[span] == (page, unit - offset) and span not in leaving
+                if span is not None and survivors[span] == (page, unit - offset) and span not in leaving
             ]
-            if all(span in movable and keepers[span] == places[span][0] for span in of):
-                ways.append((sum(keepers[span] in asked for span in of), len(of), -unit, of))
+            if all(span in movable and survivors[span] == places[span][0] for span in of):
+                ways.append((sum(survivors[span] in asked for span in of), len(of), -unit, of))
         if ways:
             best = min(ways, key=lambda way: way[:3])[3]
             leaving += best
             for span in best:
-                needed.subtract(units_at(keepers[span], size))
+                needed.subtract(units_at(survivors[span], size))
     return leaving
 
 
-def _accept(places: Places, keepers: Mapping[Any, Place], leaving: Sequence[Any], size: int) -> list[Any]:
-    stay = needed_by(keepers, size)
-    leave = stay - Counter(unit for span in leaving for unit in units_at(keepers[span], size))
-    kept = set(keepers.values())
+def _accept(places: Places, survivors: Mapping[Any, Place], leaving: Sequence[Any], size: int) -> list[Any]:
+    stay = needed_by(survivors, size)
+    leave = stay - Counter(unit for span in leaving for unit in units_at(survivors[span], size))
+    kept = set(survivors.values())
     everywhere = {place for found in places.values() for place in found}
     accepted = []
     for span in sorted(leaving, key=lambda span: places[span][1]):

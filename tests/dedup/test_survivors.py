@@ -18,15 +18,15 @@ from c4pipe.filters.duplicates import SPAN_ROW, Rows, find_repeats
 from c4pipe.runners.control_totals import Report, add_reports, check_totals
 from c4pipe.runners.graph import Graph
 from c4pipe.runners.local_flow import LocalFlow
-from tests.helpers import keeper_oracle
-from tests.helpers.keeper_oracle import Place
+from tests.helpers import survivor_oracle
+from tests.helpers.survivor_oracle import Place
 
 Pages = Mapping[int, Sequence[int]]
 """The units of each page, by its key."""
 
 
 def pieces(chance: random.Random) -> list[list[int]]:
-    """Pages that share pieces of one text, with other sentences put in: keepers of neighbours are on other pages."""
+    """Pages that share pieces of one text, with other sentences put in: survivors of neighbours are on other pages."""
     text = [chance.randrange(20) for _ in range(chance.randint(4, 12))]
     pages = []
     for _ in range(chance.randint(2, 6)):
@@ -63,40 +63,40 @@ IN_EACH_ARTICLE = [[10 * number + each for each in (1, 2)] + [1, 2, 3] + [10 * n
 @example(keyed([[1] * 9, [1] * 5, [2, 1, 1, 1]], 3, 2))
 def test_no_span_is_lost_or_doubled(case: tuple[Pages, int, int]) -> None:
     pages, size, files = case
-    places = keeper_oracle.repeated_places(pages, size)
-    removals, keepers = chosen(pages, size, files)
+    places = survivor_oracle.repeated_places(pages, size)
+    removals, survivors = chosen(pages, size, files)
     check_copies(pages, places, removals, size)
-    expected = keeper_oracle.choose(places, size)
-    assert keepers == set(expected.values())
-    doubled = keeper_oracle.doubled(places, expected, size)
+    expected = survivor_oracle.choose(places, size)
+    assert survivors == set(expected.values())
+    doubled = survivor_oracle.doubled(places, expected, size)
     assert removals.counts == ({"spans.repeated": len(places), "spans.doubled": len(doubled)} if places else {})
-    event(f"keepers moved: {keepers != {found[0] for found in places.values()}}")
+    event(f"survivors moved: {survivors != {found[0] for found in places.values()}}")
     event(f"doubled: {len(doubled)}")
 
 
 @pytest.mark.parametrize("pages", [ALTERNATING, ALL_ENDS, IN_EACH_ARTICLE])
 def test_by_example(pages: list[list[int]]) -> None:
     by_key, size, files = keyed(pages, 3, 2)
-    removals, keepers = chosen(by_key, size, files)
-    assert keepers != {found[0] for found in keeper_oracle.repeated_places(by_key, size).values()}, "none has moved"
+    removals, survivors = chosen(by_key, size, files)
+    assert survivors != {found[0] for found in survivor_oracle.repeated_places(by_key, size).values()}, "none has moved"
     assert removals.counts["spans.doubled"] == 0
 
 
 def test_two_copies_stay_in_few_cases_only() -> None:
-    """Of small texts that share as much as possible; with other keepers there would be a way in each of them."""
+    """Of small texts that share as much as possible; with other survivors there would be a way in each of them."""
     chance = random.Random(0)
     conflicts = failures = 0
     for _ in range(1200):
         pages, size, files = keyed(pieces(chance), chance.choice((2, 3, 4)), chance.randint(1, 3))
-        places = keeper_oracle.repeated_places(pages, size)
+        places = survivor_oracle.repeated_places(pages, size)
         first = {span: found[0] for span, found in places.items()}
-        if not keeper_oracle.doubled(places, first, size):
+        if not survivor_oracle.doubled(places, first, size):
             continue
         conflicts += 1
         removals, _ = chosen(pages, size, files)
         if removals.counts["spans.doubled"]:
             failures += 1
-            assert not keeper_oracle.fewest_doubled(places, size)
+            assert not survivor_oracle.fewest_doubled(places, size)
     assert conflicts > 40
     assert failures <= conflicts // 20
 
@@ -105,10 +105,10 @@ def test_two_copies_stay_in_few_cases_only() -> None:
 @given(cases, st.randoms(use_true_random=False))
 def test_groups_do_not_matter(case: tuple[Pages, int, int], chance: Any) -> None:
     pages, size, _ = case
-    keepers = chosen(pages, size, 1)[1]
-    assert chosen(pages, size, 5)[1] == keepers
+    survivors = chosen(pages, size, 1)[1]
+    assert chosen(pages, size, 5)[1] == survivors
     files = {page: chance.randint(0, 3) for page in pages}
-    assert chosen(pages, size, 4, files)[1] == keepers
+    assert chosen(pages, size, 4, files)[1] == survivors
 
 
 def test_several_processes() -> None:
@@ -122,19 +122,19 @@ def check_copies(pages: Pages, places: Mapping[Any, Sequence[Place]], removals: 
         (page, unit + offset) for page, spans in removals.spans.items() for unit in spans for offset in range(size)
     } - {(page, unit + offset) for page, spans in removals.kept.items() for unit in spans for offset in range(size)}
     copies = {
-        span: sum(not removed.intersection(keeper_oracle.units_at(place, size)) for place in found)
+        span: sum(not removed.intersection(survivor_oracle.units_at(place, size)) for place in found)
         for span, found in places.items()
     }
     assert [span for span, number in copies.items() if number < 1] == []
     assert sum(number - 1 for number in copies.values()) == removals.counts["spans.doubled"]
-    repeated = {unit for found in places.values() for place in found for unit in keeper_oracle.units_at(place, size)}
+    repeated = {unit for found in places.values() for place in found for unit in survivor_oracle.units_at(place, size)}
     assert removed <= repeated
 
 
 def chosen(
     pages: Pages, size: int, files: int, file_of: Mapping[int, int] | None = None, workers: int = 1
 ) -> tuple[Removals, set[Place]]:
-    """Runs the steps, each file a group; gives what the pages lose, and the keepers."""
+    """Runs the steps, each file a group; gives what the pages lose, and the survivors."""
     rows = [
         (hash(tuple(units[unit : unit + size])) % 2**64, page, file_of[page] if file_of else number % files, unit)
         for number, (page, units) in enumerate(pages.items())
