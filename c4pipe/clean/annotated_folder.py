@@ -4,23 +4,24 @@ import contextlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from c4pipe.clean.evaluate import operations_of
-from c4pipe.clean.work_file import checked_annotation, utf8_size
+from c4pipe.clean.missing import Missing
+from c4pipe.clean.work_file import CrawlName, ListDigests, StoredRecipe, check_fingerprint, utf8_size
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.filters.language import Language
 from c4pipe.filters.rule import PageRule
-from c4pipe.io import schema
 from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
 from c4pipe.io.checked_json import read_checked_json, write_checked_json
 from c4pipe.io.parquet_footer import open_parquet, sign_footer
 from c4pipe.io.paths import StoragePath, list_names, storage_path
+from c4pipe.io.records import FileName, choice, from_json, parse_json, shown, to_json
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
 
@@ -112,17 +113,17 @@ class AnnotatedHeader:
         crawl: the crawl that the WET file names (`wet.records.crawl_name`); "" where it names none.
     """
 
-    source: str
+    source: FileName
     source_bytes: int
     ends_sha256: str
-    recipe: Recipe
+    recipe: StoredRecipe
     fingerprint: str
-    lists: Mapping[str, str]
+    lists: ListDigests
     language_labels: int
     c4pipe: str
     rows: int
     damage: Mapping[str, int]
-    crawl: str
+    crawl: CrawlName
 
 
 class AnnotatedWriter:
@@ -168,8 +169,8 @@ class AnnotatedWriter:
             damage={name: number for name, number in sorted(counts.items()) if name.startswith(_OF_FILE)},
             crawl=crawl,
         )
-        values = {each.name: getattr(header, each.name) for each in fields(header)} | {"recipe": self._recipe.to_json()}
-        self._writer.add_key_value_metadata({HEADER_KEY: json.dumps({"version": VERSION, **values}).encode()})
+        values = {"version": VERSION, **to_json(header)}
+        self._writer.add_key_value_metadata({HEADER_KEY: json.dumps(values).encode()})
         with name_os_errors(self._path):
             self._writer.close()
             sign_footer(self._file.path)
@@ -201,16 +202,19 @@ def read_annotated_header(path: StoragePath) -> AnnotatedHeader:
         metadata = file.metadata.metadata or {}
         if HEADER_KEY not in metadata or not is_signed:
             raise _damaged(f"{path} is no annotated file: c4pipe clean --annotate did not write it")
-        values = schema.parse_json(metadata[HEADER_KEY], schema.record({"version": schema.anything}))
-        if values["version"] != VERSION:
+        values = from_json(dict, parse_json(metadata[HEADER_KEY]))
+        if values.get("version") != VERSION:
             raise UsageError(
-                f"{path} has version {schema.shown(values['version'])} of annotated files, and this c4pipe reads "
+                f"{path} has version {shown(values.get('version'))} of annotated files, and this c4pipe reads "
                 f"version {VERSION}: another release of c4pipe wrote it; annotate its input file again, in a new folder"
             )
-        recipe = checked_annotation(values, file.metadata.num_rows)
-        if not file.schema_arrow.equals(annotated_schema(recipe, values["language_labels"])):
+        header = from_json(AnnotatedHeader, values)
+        if file.metadata.num_rows != header.rows:
+            raise ValueError("its rows are not those of its header")
+        check_fingerprint(values)
+        if not file.schema_arrow.equals(annotated_schema(header.recipe, header.language_labels)):
             raise ValueError("its columns are not those of its header")
-    return AnnotatedHeader(**{each.name: values[each.name] for each in fields(AnnotatedHeader)} | {"recipe": recipe})
+    return header
 
 
 @contextlib.contextmanager
@@ -238,25 +242,26 @@ MOST_LABELS = 20
 
 _HEADERS_AT_ONCE = 16
 _VERSION = 1
-_FILE = schema.record(
-    {
-        "name": schema.FILE_NAME,
-        "bytes": schema.whole(),
-        "ends_sha256": schema.text(),
-        "pages": schema.whole(),
-    }
-)
-_MISSING = schema.record({"name": schema.FILE_NAME, "path": schema.text(), "error": schema.text()})
-_MANIFEST = schema.record(
-    {
-        "version": schema.choice(_VERSION),
-        "recipe": schema.record({}),
-        "fingerprint": schema.text(),
-        "language_labels": schema.whole(),
-        "files": schema.sequence(_FILE),
-        "missing": schema.sequence(_MISSING),
-    }
-)
+
+
+class AnnotatedFile(TypedDict):
+    """An annotated file: the name of its WET file, the size of that and the digest of its ends, and its pages."""
+
+    name: FileName
+    bytes: int
+    ends_sha256: str
+    pages: int
+
+
+class AnnotatedManifest(TypedDict):
+    """What the manifest of an annotated folder holds, besides `columns`."""
+
+    version: Annotated[int, choice(_VERSION)]
+    recipe: dict[str, Any]
+    fingerprint: str
+    language_labels: int
+    files: Sequence[AnnotatedFile]
+    missing: Sequence[Missing]
 
 
 @dataclass(frozen=True)
@@ -303,7 +308,7 @@ def check_annotated(annotate: Annotate, recipe: Recipe, fingerprint: str) -> Non
         )
 
 
-def _described(manifest: Mapping[str, Any]) -> str:
+def _described(manifest: AnnotatedManifest) -> str:
     name = str(manifest["recipe"].get("name", ""))[:100]
     return f"{name!a} ({manifest['fingerprint']}; {manifest['language_labels']} language labels)".replace("'", "")
 
@@ -326,7 +331,7 @@ def check_annotated_file(annotate: Annotate, source: str, fingerprint: str, ends
 
 
 def write_manifest(
-    annotate: Annotate, recipe: Recipe, fingerprint: str, sources: Sequence[str], missing: Iterable[Mapping[str, str]]
+    annotate: Annotate, recipe: Recipe, fingerprint: str, sources: Sequence[str], missing: Iterable[Missing]
 ) -> None:
     """Writes the manifest of an annotated folder; the files that an earlier manifest lists stay in it.
 
@@ -342,9 +347,10 @@ def write_manifest(
     folder = storage_path(annotate.folder)
     with ThreadPoolExecutor(_HEADERS_AT_ONCE, thread_name_prefix="headers") as pool:
         headers = list(pool.map(read_annotated_header, map(annotate.path, sources)))
-    earlier = read_manifest(folder) or {"files": (), "missing": ()}
-    files = {each["name"]: each for each in (*earlier["files"], *map(_file, headers))}
-    absent = {each["name"]: dict(each) for each in (*earlier["missing"], *missing) if each["name"] not in files}
+    earlier = read_manifest(folder)
+    earlier_files, earlier_missing = (earlier["files"], earlier["missing"]) if earlier else ((), ())
+    files = {each["name"]: each for each in (*earlier_files, *map(_file, headers))}
+    absent = {each["name"]: each for each in (*earlier_missing, *missing) if each["name"] not in files}
     columns = [{"name": each.name, "type": str(each.type)} for each in annotated_schema(recipe, annotate.labels)]
     write_checked_json(
         folder / MANIFEST,
@@ -360,7 +366,7 @@ def write_manifest(
     )
 
 
-def _file(header: AnnotatedHeader) -> dict[str, Any]:
+def _file(header: AnnotatedHeader) -> AnnotatedFile:
     return {
         "name": header.source,
         "bytes": header.source_bytes,
@@ -369,6 +375,6 @@ def _file(header: AnnotatedHeader) -> dict[str, Any]:
     }
 
 
-def read_manifest(folder: StoragePath) -> dict[str, Any] | None:
+def read_manifest(folder: StoragePath) -> AnnotatedManifest | None:
     """Returns the manifest of an annotated folder; None where there is none. Raises DamagedFileError, OSError."""
-    return read_checked_json(folder / MANIFEST, _MANIFEST)
+    return read_checked_json(folder / MANIFEST, AnnotatedManifest)

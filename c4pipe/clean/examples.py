@@ -160,7 +160,7 @@ def gather_examples(work_files: Sequence[StoragePath]) -> list[Example]:
 
 def read_examples(work_file: StoragePath) -> list[Example]:
     """Returns the examples beside a work file, none where their file was deleted. Raises DamagedFileError."""
-    examples: list[Example] = (read_checked_json(examples_file(work_file)) or {}).get("examples", [])
+    examples: list[Example] = (read_checked_json(examples_file(work_file), dict) or {}).get("examples", [])
     return examples
 
 

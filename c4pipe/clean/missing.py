@@ -1,20 +1,27 @@
 """Missing WET files, which could not be read: a note in the work folder for each. The next run tries them again."""
 
 from collections.abc import Sequence
+from typing import TypedDict
 
 from c4pipe.io.checked_json import read_checked_json, write_checked_json
 from c4pipe.io.paths import StoragePath
+from c4pipe.io.records import FileName
 
 MISSING_ENDING = ".missing.json"
 """The end of the name of a note; the name of its WET file is before it."""
 
-Missing = dict[str, str]
-"""The `name` and `path` (or URL) of a WET file, and the `error` that explains why it is missing."""
+
+class Missing(TypedDict):
+    """A WET file that could not be read: its name, its path or URL, and the error that explains why."""
+
+    name: FileName
+    path: str
+    error: str
 
 
 def note_missing(target: StoragePath, path: str, error: str) -> None:
     """Writes the note that the WET file of the work file `target` is missing, given its path or URL and the error."""
-    values = {"name": target.name.removesuffix(".parquet"), "path": path, "error": error}
+    values: Missing = {"name": target.name.removesuffix(".parquet"), "path": path, "error": error}
     write_checked_json(missing_note(target), values)
 
 
@@ -25,5 +32,5 @@ def missing_note(target: StoragePath) -> StoragePath:
 
 def missing_files(folders: Sequence[StoragePath]) -> list[Missing]:
     """Returns the missing WET files of some work folders, in the order of their names. Raises DamagedFileError."""
-    notes = [read_checked_json(path) for each in folders for path in each.glob(f"*{MISSING_ENDING}")]
-    return sorted(filter(None, notes), key=lambda values: str(values["name"]))
+    notes = [read_checked_json(path, Missing) for each in folders for path in each.glob(f"*{MISSING_ENDING}")]
+    return sorted(filter(None, notes), key=lambda values: values["name"])

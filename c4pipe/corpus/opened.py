@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus.layout import Layout, ShardId
+from c4pipe.corpus.manifest import Manifest
 from c4pipe.corpus.reader import CorpusPath, Shard, check_size, corpus_path, format_of
 from c4pipe.corpus.writer import FORMATS
 from c4pipe.errors import UsageError
@@ -38,7 +38,7 @@ class Corpus:
     """
 
     path: CorpusPath
-    manifest: Mapping[str, Any]
+    manifest: Manifest
     digest: str
     languages: tuple[str, ...]
 
@@ -55,13 +55,12 @@ class Corpus:
     @property
     def counts(self) -> Mapping[str, int]:
         """The counters of all languages by name, such as `pages.kept`."""
-        counts: Mapping[str, int] = self.manifest["counts"]
-        return counts
+        return self.manifest["counts"]
 
     @property
     def pages(self) -> int:
         """The number of pages of all languages."""
-        return int(self.counts.get("pages.kept", 0))
+        return self.counts.get("pages.kept", 0)
 
     def shards(self, split: str | None = None, file_format: str | None = None) -> tuple[Shard, ...]:
         """Returns the shards of the opened languages, by language, split and index.
@@ -172,7 +171,7 @@ def _check_sizes(folder: StoragePath, shards: Sequence[Shard]) -> None:
             check_size(shard, sizes.get(shard.file.name))
 
 
-def _listed(folder: CorpusPath, manifest: Mapping[str, Any]) -> Iterator[Shard]:
+def _listed(folder: CorpusPath, manifest: Manifest) -> Iterator[Shard]:
     """Yields the files of a corpus that its manifest lists."""
     for entry in manifest["shards"]:
         match = _SHARD.fullmatch(entry["path"])

@@ -7,7 +7,7 @@ from typing import Any
 from c4pipe.clean import dropped_pages
 from c4pipe.clean.work_folder import WORK_FOLDER
 from c4pipe.corpus import manifest as manifest_file
-from c4pipe.corpus.manifest import MANIFEST
+from c4pipe.corpus.manifest import MANIFEST, Input, ListedShard, Manifest
 from c4pipe.dedup import removals
 from c4pipe.dedup.near_pages import NEAR_SHUFFLES
 from c4pipe.dedup.publishers import STAGING, publisher, read_draft
@@ -19,7 +19,8 @@ from c4pipe.io.atomic import write_text
 from c4pipe.io.paths import StoragePath, file_sizes, list_names, remove_tree
 from c4pipe.io.words import format_count, short
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.report import card, dedup_data, html_page, report_data
+from c4pipe.report import card, html_page
+from c4pipe.report.data import DEDUP_DATA, REPORT_DATA, make_dedup_data, make_report_data, write_data
 from c4pipe.report.rendering import compile_templates
 from c4pipe.runners.control_totals import Report, check_totals
 
@@ -65,7 +66,7 @@ def _recipes(there: Recipe, now: Recipe) -> str:
     return f"another {now.name} there, with other rules or another order"
 
 
-def _inputs(there: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> str:
+def _inputs(there: Sequence[Input], now: Sequence[Mapping[str, Any]]) -> str:
     if len(there) != len(now):
         return f"{format_count(len(there), 'file')} there, {len(now):,} now"
     sizes = {file["name"]: file["bytes"] for file in there}
@@ -88,7 +89,7 @@ def _cut(text: str) -> str:
 _CONTENT = ("bytes", "ends_sha256")  # of an input, and None where it is not known yet
 
 
-def prepare(output: StoragePath, identity: Mapping[str, Any]) -> dict[str, Any] | None:
+def prepare(output: StoragePath, identity: Mapping[str, Any]) -> Manifest | None:
     """Returns the manifest of a corpus that is already complete in the output folder, or None.
 
     If a run was stopped while it put finished files into place, this completes it.
@@ -104,7 +105,7 @@ def prepare(output: StoragePath, identity: Mapping[str, Any]) -> dict[str, Any] 
     return manifest
 
 
-def has_all_inputs(manifest: Mapping[str, Any], identity: Mapping[str, Any]) -> bool:
+def has_all_inputs(manifest: Manifest, identity: Mapping[str, Any]) -> bool:
     """Tells whether a corpus that passed `check_folder` has all the inputs of an identity: none is missing."""
     return bool(manifest["inputs"] == identity["inputs"])
 
@@ -137,15 +138,15 @@ def check_folder(output: StoragePath, identity: Mapping[str, Any]) -> None:
         )
 
 
-def _matches(manifest: Mapping[str, Any], name: str, value: Any) -> bool:
+def _matches(manifest: Manifest, name: str, value: Any) -> bool:
     """Tells whether an existing corpus has this value of an identity, or would have it if no file were missing."""
-    if name == "train_shards" and manifest.get("missing"):
+    if name == "train_shards" and manifest["missing"]:
         return True
     if name != "inputs":
         return bool(manifest.get(name) == value)
     wanted = {file["name"]: file for file in value}
-    present = {file["name"]: file for file in manifest.get("inputs", ())}
-    missing = {file["name"] for file in manifest.get("missing", ())}
+    present = {file["name"]: file for file in manifest["inputs"]}
+    missing = {file["name"] for file in manifest["missing"]}
     return present.keys() <= wanted.keys() <= present.keys() | missing and all(
         wanted[each].get(key) in (None, file.get(key)) for each, file in present.items() for key in _CONTENT
     )
@@ -213,14 +214,14 @@ def finish(output: StoragePath, report: Report, publication_token: str, moved: S
 
 
 def _write_descriptions(
-    folder: StoragePath, manifest: Mapping[str, Any], report: Report, clean_counts: Mapping[str, int]
+    folder: StoragePath, manifest: Manifest, report: Report, clean_counts: Mapping[str, int]
 ) -> None:
     """Writes the dataset card and the report beside the shards, and what the report needs besides the shards."""
     write_text(folder / card.NAME, card.render_card(manifest))
-    found = dedup_data.make(report, clean_counts)
-    dedup_data.write(folder, found)
-    data = report_data.make(report.get("profiles", ()), found, report.get("clean_examples", ()))
-    report_data.write(folder, data)
+    found = make_dedup_data(report, clean_counts)
+    write_data(folder, DEDUP_DATA, found)
+    data = make_report_data(report.get("profiles", ()), found, report.get("clean_examples", ()))
+    write_data(folder, REPORT_DATA, data)
     write_text(folder / html_page.NAME, html_page.render_report(manifest, data))
 
 
@@ -231,7 +232,7 @@ def _is_published(output: StoragePath, report: Report) -> bool:
     )
 
 
-def _check_written(folder: StoragePath, shards: Sequence[Mapping[str, Any]]) -> None:
+def _check_written(folder: StoragePath, shards: Sequence[ListedShard]) -> None:
     """Raises LostDataError unless each folder holds exactly the shards that were written, in their sizes."""
     planned: dict[str, dict[str, int]] = defaultdict(dict)
     for shard in shards:

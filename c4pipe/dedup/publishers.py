@@ -11,14 +11,15 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 from c4pipe.corpus import manifest as manifest_file
-from c4pipe.corpus.manifest import SHARD_PATH
+from c4pipe.corpus.manifest import Manifest, ShardPath
 from c4pipe.errors import UsageError
-from c4pipe.io import json_file, schema
+from c4pipe.io import json_file
 from c4pipe.io.atomic import clear_abandoned, make_folder, move, sync, write_text
 from c4pipe.io.paths import RemotePath, StoragePath, list_names, remove_tree
+from c4pipe.io.records import from_json, parse_json
 from c4pipe.io.words import safe_json
 
 STAGING = "_building"
@@ -28,8 +29,12 @@ DRAFT = "draft.json"
 """The file, in the staging folder, with the parts of the manifest that are known before the shards are written."""
 
 _REQUESTS = 16  # to a store, at the same time
-_PATHS = schema.sequence(SHARD_PATH)
-_DRAFT = schema.record({"identity": schema.record({}), "expected": _PATHS, "stale": _PATHS})
+
+
+class _Draft(TypedDict):
+    identity: dict[str, Any]
+    expected: Sequence[ShardPath]
+    stale: Sequence[ShardPath]
 
 
 class Publisher(Protocol):
@@ -54,7 +59,7 @@ class Publisher(Protocol):
     def written(self, shards: Sequence[str]) -> int:
         """Returns how many of these shard files are written; all of them once the corpus is published."""
 
-    def publish(self, manifest: Mapping[str, Any]) -> None:
+    def publish(self, manifest: Manifest) -> None:
         """Makes the written files a corpus; the last step puts the manifest into the output folder."""
 
 
@@ -70,7 +75,8 @@ def read_draft(output: StoragePath) -> tuple[dict[str, Any], str]:
     """
     data = json_file.read_bytes(output / STAGING / DRAFT)
     try:
-        draft: dict[str, Any] = schema.parse_json(data, _DRAFT)
+        draft = parse_json(data)
+        from_json(_Draft, draft)
     except ValueError as error:
         raise UsageError(f"{output / STAGING / DRAFT} can't be used: {error}; delete that folder") from None
     return draft, _digest(data.decode())
@@ -101,7 +107,7 @@ class LocalPublisher:
         """Counts the shard files in the staging folder; without one, the corpus is published."""
         return _count(self.shards_folder, shards) if self.shards_folder.exists() else len(shards)
 
-    def publish(self, manifest: Mapping[str, Any]) -> None:
+    def publish(self, manifest: Manifest) -> None:
         """Renames folders and files into place; a second call, after a crash, renames those that are left.
 
         Each new name is on the disk before the next one: after a power cut, too, the manifest is there last.
@@ -149,7 +155,7 @@ class StorePublisher:
         """Counts the shard files in the output folder."""
         return _count(self.output, shards)
 
-    def publish(self, manifest: Mapping[str, Any]) -> None:
+    def publish(self, manifest: Manifest) -> None:
         """Uploads the manifest, then deletes the draft and unfinished uploads."""
         _write_manifest(self.output, manifest)
         languages = {shard["path"].partition("/")[0] for shard in manifest["shards"]}
@@ -165,7 +171,8 @@ class StorePublisher:
             stale.update(draft["expected"], draft["stale"])
         except FileNotFoundError:
             pass
-        stale.update(shard["path"] for shard in (manifest_file.read_manifest(self.output) or {}).get("shards", ()))
+        if manifest := manifest_file.read_manifest(self.output):
+            stale.update(shard["path"] for shard in manifest["shards"])
         return sorted(stale - set(expected))
 
 
@@ -179,7 +186,7 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _write_manifest(folder: StoragePath, manifest: Mapping[str, Any]) -> None:
+def _write_manifest(folder: StoragePath, manifest: Manifest) -> None:
     write_text(folder / manifest_file.MANIFEST, safe_json(manifest, indent=1) + "\n")
 
 

@@ -7,7 +7,6 @@ import hashlib
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow.compute as pc
 
@@ -21,34 +20,21 @@ from c4pipe.filters.robots_list import RobotsList
 from c4pipe.filters.spans import U64
 from c4pipe.filters.url_rules import OptedOut
 from c4pipe.filters.urls import host_of
-from c4pipe.io import schema
 from c4pipe.io.atomic import write_text
 from c4pipe.io.checked_json import decode_checked_json, encode_checked_json
 from c4pipe.io.json_file import read_json
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import safe_json, short
-from c4pipe.report.html_page import TOGETHER
+from c4pipe.report.data import OPT_OUTS_VERSION, TOGETHER, OptOuts
 from c4pipe.runners.events import Progress, Status
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep
 
 NAME = "opt_outs.json"
-FORMAT, VERSION = "c4pipe opt-outs", 1
+FORMAT = "c4pipe opt-outs"
 
 _HOSTS = 30  # with the most refused pages: so many are in the report
 _HOSTS_OF_SHARD = 1_000  # so many are counted of each shard
-_TOTAL = schema.record({"pages": schema.whole(), "bytes": schema.whole()})
-_HOST = schema.record({"host": schema.text(), "pages": schema.whole(), "bytes": schema.whole()})
-_CONTENT = schema.record(
-    {
-        "version": schema.whole(VERSION, VERSION),
-        "manifest": schema.DIGEST,
-        "lists": schema.mapping(schema.text(), schema.DIGEST),
-        "refused": schema.mapping(schema.text(), _TOTAL),
-        "hosts": schema.sequence(_HOST),
-        "hosts_cut": schema.flag,
-    }
-)
 
 Sums = dict[str, tuple[int, int]]
 """Pages and bytes by name."""
@@ -94,9 +80,9 @@ def count_opt_outs(corpus: Corpus, folder: StoragePath, lists: Path, runner: Run
         with progress.show("opt-outs", folder, lambda: status):
             scan.run(runner, progress)
         refused, hosts, cut = _add_up(scan.parts())
-    content = {
+    content: OptOuts = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": OPT_OUTS_VERSION,
         "manifest": corpus.digest,
         "lists": found.digests,
         "refused": {name: {"pages": pages, "bytes": size} for name, (pages, size) in refused.items()},
@@ -109,16 +95,16 @@ def count_opt_outs(corpus: Corpus, folder: StoragePath, lists: Path, runner: Run
     write_text(folder / NAME, safe_json(content, indent=1) + "\n")
 
 
-def read_opt_outs(folder: StoragePath) -> dict[str, Any]:
-    """Returns the content of a corpus' `opt_outs.json`; empty if it is of another corpus or there is none.
+def read_opt_outs(folder: StoragePath) -> OptOuts | None:
+    """Returns the content of a corpus' `opt_outs.json`; None if it is of another corpus or there is none.
 
     Raises UsageError if the file can't be used.
     """
-    content = read_json(folder / NAME, _CONTENT)
+    content = read_json(folder / NAME, OptOuts)
     if content is None:
-        return {}
+        return None
     digest = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
-    return content if content["manifest"] == digest else {}
+    return content if content["manifest"] == digest else None
 
 
 class _CountOptOuts(ScanStep[Shard, Counts]):
@@ -150,7 +136,7 @@ class _CountOptOuts(ScanStep[Shard, Counts]):
 
     def read(self, part: StoragePath, item: Shard) -> Counts:
         """Returns the counts of a shard."""
-        values = decode_checked_json(part.read_bytes(), part)
+        values = decode_checked_json(part.read_bytes(), part, dict)
         return values["refused"], values["hosts"], values["hosts_cut"]
 
     def _reasons(self, url: str) -> Iterator[str]:

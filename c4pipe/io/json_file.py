@@ -3,11 +3,10 @@
 import errno
 import stat
 from pathlib import Path
-from typing import Any
 
 from c4pipe.errors import UsageError
-from c4pipe.io import schema
 from c4pipe.io.paths import RemotePath, StoragePath
+from c4pipe.io.records import Record, from_json, parse_json
 from c4pipe.io.streams import WebPath
 from c4pipe.io.words import error_reason
 
@@ -28,20 +27,18 @@ def read_bytes(path: Path | RemotePath | WebPath) -> bytes:
     return data
 
 
-def read_json(path: StoragePath, check: schema.Check = schema.anything) -> dict[str, Any] | None:
-    """Returns the object in a JSON file, or None where the file does not exist.
+def read_json(path: StoragePath, kind: type[Record]) -> Record | None:
+    """Returns the record in a JSON file, or None where the file does not exist.
 
     Args:
         path: the file.
-        check: what must hold for the object.
+        kind: the class of the record; `dict` for an object with any members.
 
     Raises UsageError for other content.
     """
     try:
-        values: dict[str, Any] = schema.parse_json(read_bytes(path), schema.record({}))
-        check(values, "")
+        return from_json(kind, parse_json(read_bytes(path)))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} can't be read: {error_reason(error)}") from error
-    return values

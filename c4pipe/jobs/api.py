@@ -29,7 +29,7 @@ class CleanResult:
 
     path: StoragePath
     counts: Mapping[str, int]
-    missing: tuple[Mapping[str, str], ...]
+    missing: tuple["missing.Missing", ...]
 
 
 @takes_options(BuildOptions)

@@ -1,9 +1,9 @@
 """`build`: job 1, then job 2."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from c4pipe.clean.work_folder import is_work_file
+from c4pipe.corpus.manifest import Manifest
 from c4pipe.dedup import publish
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io.paths import list_names
@@ -41,7 +41,7 @@ def plan_build(options: BuildOptions | ImportOptions, progress: Progress | None 
     return BuildPlan(options, plan)
 
 
-def build(plan: BuildPlan, progress: Progress) -> dict[str, Any]:
+def build(plan: BuildPlan, progress: Progress) -> Manifest:
     """Cleans the files of a plan, writes their corpus, and returns its manifest. Raises what `clean` and `dedup` do."""
     with Workers() as workers:
         clean(plan.clean, progress, workers)

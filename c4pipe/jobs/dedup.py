@@ -13,6 +13,7 @@ from c4pipe.clean.work_file import WorkHeader
 from c4pipe.clean.work_folder import check_complete, find_work_files, read_headers
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus.layout import MAX_SHARDS, SHARD_BYTES, Layout
+from c4pipe.corpus.manifest import Manifest
 from c4pipe.corpus.writer import FORMATS, shard_name
 from c4pipe.dedup import publish
 from c4pipe.dedup.graph import dedup_work_files
@@ -205,7 +206,7 @@ def check_shards(layout: Layout, text_bytes: Mapping[str, int]) -> None:
             )
 
 
-def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None) -> dict[str, Any]:
+def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None) -> Manifest:
     """Writes the corpus of a plan, and returns its manifest.
 
     A complete corpus of the same inputs and options is left as it is. A corpus with missing files is written again once
@@ -283,7 +284,7 @@ def _run(plan: CorpusPlan, parameters: DedupPlan, progress: Progress, workers: W
             run_job(graph, runner, len(groups), progress.runs_as, workers)
 
 
-def _verify(plan: CorpusPlan) -> dict[str, Any]:
+def _verify(plan: CorpusPlan) -> Manifest:
     """Returns the manifest of the corpus. Raises LostDataError if the last step has not published it."""
     manifest = manifest_file.read_manifest(plan.options.folder)
     if manifest is None or not publish.has_all_inputs(manifest, plan.identity):

@@ -4,23 +4,31 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from c4pipe.corpus import manifest
 from c4pipe.corpus.layout import SPLITS, ShardId
-from c4pipe.corpus.manifest import LANGUAGE_CODE
+from c4pipe.corpus.manifest import LanguageCode
 from c4pipe.corpus.opened import open_corpus, open_language
 from c4pipe.corpus.reader import TEXT_FORMAT, CorpusPath, Documents, Shard, corpus_path, open_binary, read_shard
 from c4pipe.errors import UsageError
-from c4pipe.io import json_file, schema
+from c4pipe.io import json_file
+from c4pipe.io.records import Versioned, from_json, parse_json, shown
 from c4pipe.io.words import error_reason
 
 SUBSET_FORMAT, SUBSET_VERSION = "c4pipe token-budget subset", 1
 
-_SHARD = schema.record({"path": schema.text(), "documents": schema.whole()})
-_SUBSET = schema.record(
-    {"version": schema.whole(), "manifest": schema.text(), "language": LANGUAGE_CODE, "shards": schema.sequence(_SHARD)}
-)
+
+class _SubsetShard(TypedDict):
+    path: str
+    documents: int
+
+
+class _Subset(TypedDict):
+    version: int
+    manifest: str
+    language: LanguageCode
+    shards: Sequence[_SubsetShard]
 
 
 @dataclass(frozen=True)
@@ -94,10 +102,10 @@ def _subset(file: CorpusPath, verify: bool) -> Source:
     """Returns the documents of a token-budget subset, which lists the first shards of the corpus in its folder."""
     try:
         data = json_file.read_bytes(file)
-        subset = schema.parse_json(data, schema.record({"format": schema.anything, "version": schema.anything}))
-        if (subset["format"], subset["version"]) != (SUBSET_FORMAT, SUBSET_VERSION):
-            raise ValueError(f"it is a {schema.shown(subset['format'])} of version {schema.shown(subset['version'])}")
-        _SUBSET(subset, "")
+        values = from_json(Versioned, parse_json(data))
+        if (values["format"], values["version"]) != (SUBSET_FORMAT, SUBSET_VERSION):
+            raise ValueError(f"it is a {shown(values['format'])} of version {shown(values['version'])}")
+        subset = from_json(_Subset, values)
         documents = {each["path"]: each["documents"] for each in subset["shards"]}
         language, digest = subset["language"], subset["manifest"]
     except (OSError, ValueError) as error:

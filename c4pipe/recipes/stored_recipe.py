@@ -1,14 +1,14 @@
 """Checks the recipe of a work file or manifest, which can come from anyone, before `Recipe.from_json` takes it."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, TypedDict
 
 from c4pipe.errors import UsageError
 from c4pipe.filters.body_lines import BodyLines, MetadataLine
 from c4pipe.filters.corpus_rules import NormalisedUrl
 from c4pipe.filters.rule import check_parameter, parameter_names
 from c4pipe.filters.rules import RULES
-from c4pipe.io import schema
+from c4pipe.io.records import from_json, shown, text
 from c4pipe.recipes.own_rules import load_rule
 from c4pipe.recipes.recipe import STAGES, Recipe
 
@@ -17,17 +17,39 @@ _READ = (BodyLines.name, MetadataLine.name)
 _MOST_RULES = 100  # of a stage
 
 
-def check_recipe(value: Any, place: str) -> None:
-    """Checks a recipe, given as JSON values. Raises ValueError for one that `Recipe.to_json` would not return."""
-    _RECIPE(value, place)
-    if "extraction" in value:
-        _EXTRACTION(value["extraction"], f"{place}.extraction")
+class _Step(TypedDict):
+    rule: str
+
+
+class _Extraction(TypedDict, total=False):
+    extraction: Annotated[
+        str,
+        text(
+            r"[a-z]+: [\w.+-]+ [\w.+!~%-]+(, [\w.+-]+ [\w.+!~%-]+){0,9}",
+            "an extractor with its libraries, or a layout of text",
+        ),
+    ]
+
+
+class _StoredRecipe(_Extraction):
+    name: str
+    description: str
+    read: Sequence[_Step]
+    readable: Sequence[_Step]
+    crawled: Sequence[_Step]
+    lines: Sequence[_Step]
+    cleaned: Sequence[_Step]
+    corpus: Sequence[_Step]
+    final: Sequence[_Step]
+
+
+def check_recipe(value: Any, place: str) -> Recipe:
+    """Returns a recipe, given as JSON values. Raises ValueError for one that `Recipe.to_json` would not return."""
+    from_json(_StoredRecipe, value, place)
     try:
         for name in ("name", "description"):
             if not value[name].isprintable() or not value[name].strip():
-                raise ValueError(
-                    f"{name} = {schema.shown(value[name])}: give a text of one line, without control characters"
-                )
+                raise ValueError(f"{name} = {shown(value[name])}: give a text of one line, without control characters")
         for stage in STAGES:
             if len(value[stage]) > _MOST_RULES:
                 raise ValueError(f"the stage {stage} has {len(value[stage]):,} rules")
@@ -36,7 +58,7 @@ def check_recipe(value: Any, place: str) -> None:
         for stage, name in _NEEDED.items():
             if name not in [rule["rule"] for rule in value[stage]]:
                 raise ValueError(f"the stage {stage} lacks the rule {name}")
-        Recipe.from_json(value)
+        return Recipe.from_json(value)
     except RecursionError:
         raise ValueError(f"{place} is nested too deeply") from None
     except (ValueError, UsageError) as error:
@@ -50,13 +72,11 @@ def _check_rule(stage: str, values: Mapping[str, Any]) -> None:
     if "from" in values:
         rule = load_rule(values["from"])
         if rule.name != name:
-            raise ValueError(
-                f"the rule {schema.shown(name)} is from {schema.shown(values['from'])}, which has another name"
-            )
+            raise ValueError(f"the rule {shown(name)} is from {shown(values['from'])}, which has another name")
     elif name in RULES:
         rule = RULES[name]
     else:
-        raise ValueError(f"there is no rule {schema.shown(name)}")
+        raise ValueError(f"there is no rule {shown(name)}")
     if (stage == "read") != (name in _READ):
         raise ValueError(f"the stage {stage} can't have the rule {name}")
     parameters = set(parameter_names(rule))
@@ -64,10 +84,3 @@ def _check_rule(stage: str, values: Mapping[str, Any]) -> None:
         raise ValueError(f"rule {name} lacks the parameter {min(missing)}")
     for parameter in values.keys() - {"rule", "from"}:
         check_parameter(rule, parameter)
-
-
-_EXTRACTION = schema.text(
-    r"[a-z]+: [\w.+-]+ [\w.+!~%-]+(, [\w.+-]+ [\w.+!~%-]+){0,9}", "an extractor with its libraries, or a layout of text"
-)
-_STEPS = schema.sequence(schema.record({"rule": schema.text()}))
-_RECIPE = schema.record({"name": schema.text(), "description": schema.text(), **dict.fromkeys(STAGES, _STEPS)})

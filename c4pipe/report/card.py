@@ -7,13 +7,14 @@ https://huggingface.co/docs/hub/datasets-manual-configuration for `configs`. The
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
+from c4pipe.corpus.manifest import ListedShard, Manifest
 from c4pipe.corpus.writer import FORMATS, PROBABILITY, SCHEMA
 from c4pipe.filters.language import UNKNOWN, two_letter_code
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.report.card_limits import limits
+from c4pipe.report.data import OptOuts
 from c4pipe.report.funnel import funnel_rows
 from c4pipe.report.rendering import render
 from c4pipe.wet.extraction import describe_extraction
@@ -39,12 +40,12 @@ _TEXT_FIELDS = {
 }
 
 
-def render_card(manifest: Mapping[str, Any], opt_outs: Mapping[str, Any] = MappingProxyType({})) -> str:
+def render_card(manifest: Manifest, opt_outs: OptOuts | None = None) -> str:
     """Returns the dataset card of a corpus, in Markdown.
 
     Args:
         manifest: of the corpus (see `manifest.make_manifest`).
-        opt_outs: the content of its `opt_outs.json`; empty where its opt-outs are not counted.
+        opt_outs: the content of its `opt_outs.json`; None where its opt-outs are not counted.
     """
     recipe, counts, inputs = Recipe.from_json(manifest["recipe"]), manifest["counts"], manifest["inputs"]
     fields = _FIELDS | (_TEXT_FIELDS if recipe.input_format == "text" else {})
@@ -81,7 +82,7 @@ def render_card(manifest: Mapping[str, Any], opt_outs: Mapping[str, Any] = Mappi
     )
 
 
-def _stored(shards: Sequence[Mapping[str, Any]], extension: str) -> dict[tuple[str, str], Counter[str]]:
+def _stored(shards: Sequence[ListedShard], extension: str) -> dict[tuple[str, str], Counter[str]]:
     """Returns pages, files and bytes by (language, split) of the shards with an extension."""
     stored: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for shard in shards:

@@ -8,13 +8,14 @@ from types import MappingProxyType
 from typing import Any
 
 from c4pipe.clean.examples import PASSED
-from c4pipe.corpus.writer import PROBABILITY
+from c4pipe.corpus.manifest import Input, Manifest
 from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan, StaleCapture
 from c4pipe.filters.language import UNKNOWN, Language
 from c4pipe.io.words import URL_SIZE, format_size, short, visible
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.report import profile
+from c4pipe.report.data import TOGETHER, OptOuts, ReportData
 from c4pipe.report.funnel import FunnelRow, funnel_rows, percent, unit_name
+from c4pipe.report.profile import Profile, quantiles
 from c4pipe.report.rendering import (
     Bar,
     Block,
@@ -37,9 +38,6 @@ from c4pipe.wet.warc import SKIPPED
 
 NAME = "report.html"
 
-TOGETHER = "together"
-"""The name of the pages that any of the lists refuses, among the reasons."""
-
 # Web pages decide how long these lists are. With at most so many rows of each, a report stays below 2 MB.
 _DOMAINS, _MONTHS, _MISSING, _LANGUAGES, _PAGES, _INPUTS_SIZE = 30, 60, 20, 110, 30, 300_000
 _WORDING_SIZE = 600  # characters of a recipe's description, and of a rule's
@@ -57,65 +55,41 @@ Pages = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class ReportInput:
-    """What a report is made of.
+class _Report:
+    """What a report is made of: the arguments of `render_report`, and the recipe of the corpus."""
 
-    Attributes:
-        manifest: the manifest of the corpus.
-        recipe: its recipe.
-        profile: counts and pages of the corpus (see `profile.Profile`).
-        examples: pages by rule (see `examples.examples_by_rule`).
-        repeats: the most repeated spans: `text`, `times`, `domains` of each.
-        dropped_languages: pages that the rule `language` dropped, by language.
-        tokens: `documents` and `tokens` by language and split, as `tokens.json` has them; empty where none are counted.
-        opt_outs: the content of `opt_outs.json`; empty where opt-outs were not counted.
-        near_duplicates: the largest clusters of pages that are nearly the same: `pages`, and the `url` that stays.
-        copied_hosts: pairs of hosts: `pages` of the `host` are nearly the same as one `of` the other that stays.
-    """
-
-    manifest: Mapping[str, Any]
-    recipe: Recipe
-    profile: Mapping[str, Any]
-    examples: Mapping[str, Sequence[Mapping[str, Any]]]
-    repeats: Sequence[Mapping[str, Any]]
-    dropped_languages: Mapping[str, int]
+    manifest: Manifest
+    data: ReportData
     tokens: Mapping[str, Mapping[str, Mapping[str, int]]]
-    opt_outs: Mapping[str, Any]
-    near_duplicates: Sequence[Mapping[str, Any]] = ()
-    copied_hosts: Sequence[Mapping[str, Any]] = ()
+    opt_outs: OptOuts | None
+    recipe: Recipe
+
+    @property
+    def profile(self) -> Profile:
+        """The counts and pages of the corpus."""
+        return self.data["profile"]
 
     def count(self, name: str) -> int:
         """Returns a counter of the manifest; 0 where it has none of this name."""
-        return int(self.manifest["counts"].get(name, 0))
+        return self.manifest["counts"].get(name, 0)
 
 
 def render_report(
-    manifest: Mapping[str, Any],
-    data: Mapping[str, Any],
-    tokens: Mapping[str, Any] = MappingProxyType({}),
-    opt_outs: Mapping[str, Any] = MappingProxyType({}),
+    manifest: Manifest,
+    data: ReportData,
+    tokens: Mapping[str, Mapping[str, Mapping[str, int]]] = MappingProxyType({}),
+    opt_outs: OptOuts | None = None,
 ) -> str:
     """Returns the report of a corpus as HTML. The same manifest and data give the same text.
 
     Args:
         manifest: the corpus' manifest.
-        data: the content of its `report.json` (see `report_data.make`).
-        tokens: the `totals` of its `tokens.json`; empty where its tokens are not counted.
-        opt_outs: the content of its `opt_outs.json`; empty where its opt-outs are not counted.
+        data: the content of its `report.json`.
+        tokens: the `totals` of its `tokens.json`, by language and split; empty where its tokens are not counted.
+        opt_outs: the content of its `opt_outs.json`; None where its opt-outs are not counted.
     """
     recipe = Recipe.from_json(manifest["recipe"])
-    report = ReportInput(
-        manifest,
-        recipe,
-        data["profile"],
-        data["examples"],
-        data["repeats"],
-        data["dropped_languages"],
-        tokens,
-        opt_outs,
-        data.get("near_duplicates", ()),
-        data.get("copied_hosts", ()),
-    )
+    report = _Report(manifest, data, tokens, opt_outs, recipe)
     return render(
         NAME,
         title=f"Report: C4 by recipe {recipe.name}",
@@ -125,7 +99,7 @@ def render_report(
     )
 
 
-def _facts(report: ReportInput) -> dict[str, str]:
+def _facts(report: _Report) -> dict[str, str]:
     kept = report.count("pages.kept")
     return {
         "pages kept": f"{kept:,}",
@@ -144,17 +118,14 @@ def _size(count: int) -> str:
     return f"{count} bytes"
 
 
-def _sections(report: ReportInput) -> list[Section]:
+def _sections(report: _Report) -> list[Section]:
     """Returns the sections that have something to show, in their order."""
-    recipe, examples = report.recipe, report.examples
-    funnel = funnel_rows(recipe, report.manifest["counts"])
-    by_rule = _examples_by_rule(recipe, report.manifest["counts"], examples)
-    borderline = _borderline_examples(recipe, report.profile, examples)
+    funnel = funnel_rows(report.recipe, report.manifest["counts"])
     sections = [
         Section("pages", "Pages", [*_record_funnel(funnel), _page_funnel(report, funnel), _byte_funnel(funnel)]),
         Section("lines", "Lines and sentences", [_line_funnel(report, funnel), *_unit_funnel(report, funnel)]),
-        Section("examples", "Examples for each rule", list(by_rule)),
-        Section("passed", "Pages that just passed", list(borderline)),
+        Section("examples", "Examples for each rule", list(_examples_by_rule(report))),
+        Section("passed", "Pages that just passed", list(_borderline_examples(report))),
         Section("languages", "Languages", list(_languages(report))),
         Section("dropped-languages", "Languages that were dropped", list(_dropped_languages(report))),
         Section("lengths", "Lengths", list(_lengths(report))),
@@ -165,12 +136,12 @@ def _sections(report: ReportInput) -> list[Section]:
         Section("months", "Capture dates", list(_months(report))),
         Section("inputs", "Inputs", list(_inputs(report))),
         Section("recipe", "Recipe", [_rules(report)]),
-        Section("sample", "Some pages", list(_corpus_pages(report.profile))),
+        Section("sample", "Some pages", list(_corpus_pages(report))),
     ]
     return [section for section in sections if section.blocks]
 
 
-def _page_funnel(report: ReportInput, funnel: Iterable[FunnelRow]) -> Table:
+def _page_funnel(report: _Report, funnel: Iterable[FunnelRow]) -> Table:
     rows = [row for row in funnel if row.section == "pages" and row.kind != "part"]
     return funnel_chart("A page counts for the first rule that drops it.", "pages", rows, _rule_notes(report))
 
@@ -182,12 +153,12 @@ def _record_funnel(funnel: Iterable[FunnelRow]) -> Iterator[Table]:
         yield funnel_chart("The records of the WARC files", "records", rows, notes)
 
 
-def _line_funnel(report: ReportInput, funnel: Iterable[FunnelRow]) -> Table:
+def _line_funnel(report: _Report, funnel: Iterable[FunnelRow]) -> Table:
     rows = [row for row in funnel if row.section == "lines"]
     return funnel_chart("Lines", "lines", rows, _rule_notes(report))
 
 
-def _unit_funnel(report: ReportInput, funnel: Sequence[FunnelRow]) -> Iterator[Table]:
+def _unit_funnel(report: _Report, funnel: Sequence[FunnelRow]) -> Iterator[Table]:
     if report.count("units.newest"):
         units = unit_name(report.recipe)
         yield funnel_chart(units.capitalize(), units, [row for row in funnel if row.section == "units"], {})
@@ -199,18 +170,18 @@ def _byte_funnel(funnel: Iterable[FunnelRow]) -> Table:
     return funnel_chart("Bytes of text", "bytes", [row for row in funnel if row.section == "bytes"], {})
 
 
-def _rule_notes(report: ReportInput) -> dict[str, tuple[str, str]]:
+def _rule_notes(report: _Report) -> dict[str, tuple[str, str]]:
     """Returns what each rule does, and the link to its examples, if it has some."""
     return {
         rule.name: (
             short(rule.sentence, _WORDING_SIZE),
-            _examples_id(rule.name) if report.examples.get(rule.name) else "",
+            _examples_id(rule.name) if report.data["examples"].get(rule.name) else "",
         )
         for _, rule in report.recipe.applied_rules()
     }
 
 
-def _domains(report: ReportInput) -> Iterator[Block]:
+def _domains(report: _Report) -> Iterator[Block]:
     pages, sizes = report.profile["domain_pages"], report.profile["domain_bytes"]
     if not pages:
         return
@@ -240,7 +211,7 @@ def _host(name: str) -> str:
     return short(name, 100) or "(none)"
 
 
-def _duplicates(report: ReportInput) -> Iterator[Block]:
+def _duplicates(report: _Report) -> Iterator[Block]:
     units = unit_name(report.recipe)
     read, newest = report.count("pages.read"), report.count("units.newest")
     numbers = [("pages that are older captures of a URL", f"pages.dropped.{StaleCapture.name}", read, "pages read")]
@@ -269,36 +240,34 @@ def _duplicates(report: ReportInput) -> Iterator[Block]:
     ]
     yield Table("Duplicates that were removed", ("what", "number", "%"), rows, chart="share")
     yield from _clusters(report)
-    if report.repeats:
+    if report.data["repeats"]:
         yield TextTable(
             f"The most repeated {units}, as written where they were removed",
             ("text", "times", "hosts it was removed from"),
-            [(each["text"], f"{each['times']:,}", f"{each['domains']:,}") for each in report.repeats],
+            [(each["text"], f"{each['times']:,}", f"{each['domains']:,}") for each in report.data["repeats"]],
             numbers=True,
         )
 
 
-def _clusters(report: ReportInput) -> Iterator[TextTable]:
-    if report.near_duplicates:
+def _clusters(report: _Report) -> Iterator[TextTable]:
+    near, hosts = report.data.get("near_duplicates"), report.data.get("copied_hosts")
+    if near:
         yield TextTable(
             "The largest clusters of pages that are nearly the same",
             ("page that stays", "pages"),
-            [(short(each["url"], 200), f"{each['pages']:,}") for each in report.near_duplicates],
+            [(short(each["url"], 200), f"{each['pages']:,}") for each in near],
             numbers=True,
         )
-    if report.copied_hosts:
+    if hosts:
         yield TextTable(
             "Hosts whose pages are dropped, and hosts whose pages stay in their place",
             ("dropped \u2192 stays", "pages"),
-            [
-                (f"{_host(each['host'])} \u2192 {_host(each['of'])}", f"{each['pages']:,}")
-                for each in report.copied_hosts
-            ],
+            [(f"{_host(each['host'])} \u2192 {_host(each['of'])}", f"{each['pages']:,}") for each in hosts],
             numbers=True,
         )
 
 
-def _months(report: ReportInput) -> Iterator[Table]:
+def _months(report: _Report) -> Iterator[Table]:
     of_report = report.profile["months"]
     if report.recipe.input_format == "text":  # a document without a timestamp has the first one that there is
         of_report = {"none or 1970-01" if name == "1970-01" else name: pages for name, pages in of_report.items()}
@@ -310,7 +279,7 @@ def _months(report: ReportInput) -> Iterator[Table]:
         yield share_table("Pages of the corpus by month", ("month", "pages"), shown, report.count("pages.kept"))
 
 
-def _inputs(report: ReportInput) -> Iterator[Block]:
+def _inputs(report: _Report) -> Iterator[Block]:
     inputs, missing = report.manifest["inputs"], report.manifest["missing"]
     kind = report.recipe.input_format
     yield Paragraph(f"{len(inputs):,} {kind} files of {sum(file['bytes'] for file in inputs):,} bytes in total.")
@@ -335,7 +304,7 @@ def _inputs(report: ReportInput) -> Iterator[Block]:
         )
 
 
-def _input_list(inputs: Sequence[Mapping[str, Any]], kind: str) -> Iterator[Lines]:
+def _input_list(inputs: Sequence[Input], kind: str) -> Iterator[Lines]:
     """Yields the names of the inputs with their bytes: all of them, unless they are more than a page can have."""
     lines, size = [], 0
     for file in inputs:
@@ -352,7 +321,7 @@ def _input_list(inputs: Sequence[Mapping[str, Any]], kind: str) -> Iterator[Line
         )
 
 
-def _rules(report: ReportInput) -> TextTable:
+def _rules(report: _Report) -> TextTable:
     rows = [(rule.name, short(rule.sentence, _WORDING_SIZE), rule.source) for _, rule in report.recipe.rules()]
     caption = f"The rules of {report.recipe.name} in their order (fingerprint {report.manifest['fingerprint']})"
     return TextTable(caption, ("rule", "what it does", "source"), rows)
@@ -363,9 +332,10 @@ def _examples_id(rule: str) -> str:
     return f"examples-{rule}"
 
 
-def _examples_by_rule(recipe: Recipe, counts: Mapping[str, int], examples: Mapping[str, Pages]) -> Iterator[Block]:
+def _examples_by_rule(report: _Report) -> Iterator[Block]:
     """Yields the pages that each rule dropped or changed, in the recipe's order; nothing where there are none."""
-    rules = dict.fromkeys(rule.name for _, rule in recipe.applied_rules() if examples.get(rule.name))
+    examples = report.data["examples"]
+    rules = dict.fromkeys(rule.name for _, rule in report.recipe.applied_rules() if examples.get(rule.name))
     if rules:
         yield Paragraph(
             "For each rule, excerpts of a random sample of its pages: a hash of the URL draws them, so each run shows "
@@ -373,28 +343,28 @@ def _examples_by_rule(recipe: Recipe, counts: Mapping[str, int], examples: Mappi
             "about it, in the folder of the corpus."
         )
     for rule in rules:
-        numbers = ((counts.get(f"{name}.{rule}", 0), words) for name, words in _COUNTERS.items())
+        numbers = ((report.count(f"{name}.{rule}"), words) for name, words in _COUNTERS.items())
         count = next((f"{number:,} {words}" for number, words in numbers if number), "")
         yield _examples(_examples_id(rule), rule, examples[rule], count)
 
 
-def _borderline_examples(
-    recipe: Recipe, profile: Mapping[str, Any], examples: Mapping[str, Pages]
-) -> Iterator[Examples]:
+def _borderline_examples(report: _Report) -> Iterator[Examples]:
     """Yields, for some rules, the pages that the rule kept but came closest to dropping."""
-    unsure = [page for page in profile["unsure"] if page["language"] != UNKNOWN]
-    if unsure and recipe.find(Language):
-        pages = [_with_fact(page, f"{page['language']}, with probability {page[PROBABILITY]}") for page in unsure]
+    unsure = [page for page in report.profile["unsure"] if page["language"] != UNKNOWN]
+    if unsure and report.recipe.find(Language):
+        pages = [
+            _with_fact(page, f"{page['language']}, with probability {page['language_probability']}") for page in unsure
+        ]
         yield _examples("passed-language", Language.name, pages, "the lowest probabilities")
-    for name, pages_of_rule in examples.items():
+    for name, pages_of_rule in report.data["examples"].items():
         if name.startswith(PASSED):
             rule = name.removeprefix(PASSED)
             yield _examples(f"passed-{rule}", rule, pages_of_rule, "exactly at the limit")
 
 
-def _corpus_pages(profile: Mapping[str, Any]) -> Iterator[Examples]:
+def _corpus_pages(report: _Report) -> Iterator[Examples]:
     """Yields some pages of the corpus."""
-    pages = [_with_fact(page, page["language"]) for page in profile["sample"][:_PAGES]]
+    pages = [_with_fact(page, page["language"]) for page in report.profile["sample"][:_PAGES]]
     if pages:
         yield _examples("pages-sample", "Pages of the corpus", pages, "a random sample of each language")
 
@@ -415,7 +385,7 @@ def _explain_command(url: str) -> str:
     return f"c4pipe explain . --url {shlex.quote(url)}"
 
 
-def _languages(report: ReportInput) -> Iterator[Table]:
+def _languages(report: _Report) -> Iterator[Table]:
     """Yields the pages of the corpus by language."""
     by_language: dict[str, Counter[str]] = {}
     for name, pages in report.profile["pages"].items():
@@ -437,7 +407,7 @@ def _languages(report: ReportInput) -> Iterator[Table]:
     yield Table(caption, ("language", "pages", "%", "validation"), rows, chart="share")
 
 
-def _lengths(report: ReportInput) -> Iterator[Block]:
+def _lengths(report: _Report) -> Iterator[Block]:
     """Yields bytes and quantiles of lengths by language, and histograms."""
     yield from _quantiles(report)
     tables = [
@@ -462,12 +432,12 @@ def _ranges(counts: Mapping[str, int]) -> list[tuple[str, int]]:
     return ranges
 
 
-def _dropped_languages(report: ReportInput) -> Iterator[Block]:
+def _dropped_languages(report: _Report) -> Iterator[Block]:
     """Yields the languages of the pages that the rule `language` dropped."""
-    dropped = list(report.dropped_languages.items())[:_LANGUAGES]
+    dropped = list(report.data["dropped_languages"].items())[:_LANGUAGES]
     if not dropped:
         return
-    total = sum(report.dropped_languages.values())
+    total = sum(report.data["dropped_languages"].values())
     kept = set(report.recipe.languages)
     rows = [
         Row(
@@ -482,7 +452,7 @@ def _dropped_languages(report: ReportInput) -> Iterator[Block]:
     yield Table(caption, ("language", "pages", "%"), rows, chart=f"of {total:,} pages")
 
 
-def _quantiles(report: ReportInput) -> Iterator[Table]:
+def _quantiles(report: _Report) -> Iterator[Table]:
     """Yields bytes, and quantiles of the number of characters, by language."""
     by_language: dict[str, Counter[int]] = {}
     for name, pages in report.profile["lengths"].items():
@@ -496,14 +466,14 @@ def _quantiles(report: ReportInput) -> Iterator[Table]:
     rows = []
     for language, counts in named.items():
         size = sum(sizes.values()) if language == "together" else sizes.get(language, 0)
-        found = [f"{length:,}" for length in profile.quantiles(counts, list(_SHARES.values()))]
+        found = [f"{length:,}" for length in quantiles(counts, list(_SHARES.values()))]
         rows.append(Row(language, (format_size(size), *found), total=language == "together"))
     if rows:
         caption = "Bytes of text, and characters of a page: so many or fewer have 5 %, 25 %, ... of the pages (± 3 %)"
         yield Table(caption, ("language", "text", *_SHARES), rows)
 
 
-def _tokens(report: ReportInput) -> Iterator[Block]:
+def _tokens(report: _Report) -> Iterator[Block]:
     """Yields the tokens by language, where they are counted."""
     rows = []
     for language, splits in list(report.tokens.items())[:_LANGUAGES]:
@@ -525,12 +495,12 @@ def _tokens(report: ReportInput) -> Iterator[Block]:
         )
 
 
-def _opt_outs(report: ReportInput) -> Iterator[Block]:
+def _opt_outs(report: _Report) -> Iterator[Block]:
     """Yields the pages and bytes that are refused, and the hosts with most of them; nothing where none are counted."""
-    if not report.opt_outs:
+    if not (found := report.opt_outs):
         return
-    refused, hosts = report.opt_outs["refused"], report.opt_outs["hosts"]
-    digests = ", ".join(f"{name} {digest[:12]}" for name, digest in sorted(report.opt_outs["lists"].items()))
+    refused, hosts = found["refused"], found["hosts"]
+    digests = ", ".join(f"{name} {digest[:12]}" for name, digest in sorted(found["lists"].items()))
     yield Paragraph(
         "Pages of the corpus that the lists given to `c4pipe report --opt-outs` would refuse. A page can count for "
         f"several reasons. Lists, by SHA-256: {digests}."
@@ -539,12 +509,12 @@ def _opt_outs(report: ReportInput) -> Iterator[Block]:
     rows = [_row(report, name, each["pages"], each["bytes"], name == TOGETHER) for name, each in refused.items()]
     yield Table("Pages that would be refused", ("reason", *heads), rows)
     if hosts:
-        cut = "; the numbers are lower bounds" if report.opt_outs["hosts_cut"] else ""
+        cut = "; the numbers are lower bounds" if found["hosts_cut"] else ""
         of_hosts = [_row(report, each["host"], each["pages"], each["bytes"]) for each in hosts]
         yield Table(f"The hosts with most of these pages{cut}", ("host", *heads), of_hosts)
 
 
-def _row(report: ReportInput, name: str, pages: int, size: int, total: bool = False) -> Row:
+def _row(report: _Report, name: str, pages: int, size: int, total: bool = False) -> Row:
     kept, kept_bytes = report.count("pages.kept"), report.count("bytes.kept")
     cells = f"{pages:,}", percent(pages, kept), f"{size:,}", percent(size, kept_bytes)
     return Row(name, cells, total=total)

@@ -6,26 +6,53 @@ A profile is made of JSON values: the same pages give the same bytes. The profil
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, TypedDict, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from c4pipe.corpus.writer import PROBABILITY
+from c4pipe.io.records import text, whole
 from c4pipe.io.words import URL_SIZE, excerpt, short
 
-Profile = dict[str, Any]
-"""The counters of COUNTS and BY_LANGUAGE, each a mapping; `domains`, the number of domains; `domains_cut`, whether some
-were left out; `sample` and `unsure`, lists of pages."""
+Power = Annotated[str, text("0|[1-9][0-9]{0,17}", "a power of two")]
+"""The largest power of two that is not above the numbers that are counted."""
 
-COUNTS = ("pages", "characters", "lines", "line_characters", "months", "domain_pages", "domain_bytes")
-"""Pages by `language/split`, by their number of characters, by their number of lines; lines by their number of
-characters; pages by month; pages and UTF-8 bytes by domain. Numbers are counted by the largest power of two below."""
+Length = Annotated[str, text("[^/]{1,60}/(?:0|[1-9][0-9]{0,17})", "a language and a number of characters")]
+"""A language and the first number of characters of a range (see `count_lengths`)."""
+
+
+class PageExcerpt(TypedDict):
+    """The beginning of a page; every second piece of its text is marked."""
+
+    url: str
+    timestamp: str
+    language: str
+    language_probability: float
+    text: Sequence[str]
+
+
+class Profile(TypedDict):
+    """Counts and pages of a corpus or a shard; docs/formats.md describes each member."""
+
+    pages: Mapping[str, int]  # by language/split
+    characters: Mapping[Power, int]  # pages by their number of characters
+    lines: Mapping[Power, int]  # pages by their number of lines
+    line_characters: Mapping[Power, int]  # lines by their number of characters
+    months: Mapping[str, int]
+    domain_pages: Mapping[str, Annotated[int, whole(1)]]
+    domain_bytes: Mapping[str, int]
+    lengths: Mapping[Length, int]
+    language_bytes: Mapping[str, int]  # UTF-8 bytes of text
+    domains: int  # how many there are
+    domains_cut: bool  # whether some were left out
+    sample: Sequence[PageExcerpt]
+    unsure: Sequence[PageExcerpt]
+
 
 BY_LANGUAGE = ("lengths", "language_bytes")
-"""Pages by `language/number of characters`, which is the first number of a range (see `count_lengths`); UTF-8 bytes
-of text by language."""
+COUNTS = ("pages", "characters", "lines", "line_characters", "months", "domain_pages", "domain_bytes")
 
 DOMAINS = 200
 """Domains of a shard that a profile names: those with most pages."""
@@ -100,7 +127,7 @@ class Profiler:
         return _profile(self._counts, domain_count, domain_count > DOMAINS, self._sample, self._unsure)
 
 
-def add(profiles: Iterable[Profile]) -> Profile:
+def add_profiles(profiles: Iterable[Profile]) -> Profile:
     """Returns the sum of profiles, which does not depend on their order.
 
     Where a shard had more than DOMAINS domains, the numbers of domains, and of the pages and bytes of each, are lower
@@ -108,11 +135,11 @@ def add(profiles: Iterable[Profile]) -> Profile:
     """
     counts: dict[str, Counter[str]] = {name: Counter() for name in (*COUNTS, *BY_LANGUAGE)}
     domain_count, cut = 0, False
-    sample: dict[str, list[dict[str, Any]]] = {}
-    unsure: list[dict[str, Any]] = []
+    sample: dict[str, list[Any]] = {}
+    unsure: list[Any] = []
     for each in profiles:
         for name in counts:
-            counts[name].update(each[name])
+            counts[name].update(cast(dict[str, Any], each)[name])
         domain_count, cut = max(domain_count, each["domains"]), cut or each["domains_cut"]
         for page in each["sample"]:
             sample.setdefault(page["language"], []).append(page)
@@ -137,16 +164,12 @@ def _profile(
     counts: Mapping[str, Counter[str]],
     domain_count: int,
     cut: bool,
-    sample: list[dict[str, Any]],
-    unsure: list[dict[str, Any]],
+    sample: list[Any],
+    unsure: list[Any],
 ) -> Profile:
-    return {
-        **{name: dict(sorted(counts[name].items(), key=_order)) for name in (*COUNTS, *BY_LANGUAGE)},
-        "domains": domain_count,
-        "domains_cut": cut,
-        "sample": sample,
-        "unsure": unsure,
-    }
+    sums = {name: dict(sorted(counts[name].items(), key=_order)) for name in (*COUNTS, *BY_LANGUAGE)}
+    others = {"domains": domain_count, "domains_cut": cut, "sample": sample, "unsure": unsure}
+    return cast(Profile, {**sums, **others})
 
 
 def _order(item: tuple[str, int]) -> tuple[int, str]:
@@ -180,11 +203,11 @@ def _sample_key(url: str) -> str:
     return hashlib.blake2b(url.encode("utf-8", "surrogateescape"), digest_size=8, person=b"c4pipe sample").hexdigest()
 
 
-def _smallest(pages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _smallest(pages: list[Any]) -> list[Any]:
     return sorted(pages, key=lambda page: (page["key"], *_identity(page)))[:SAMPLE]
 
 
-def _least_sure(pages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _least_sure(pages: list[Any]) -> list[Any]:
     return sorted(pages, key=lambda page: (page[PROBABILITY], *_identity(page)))[:UNSURE]
 
 

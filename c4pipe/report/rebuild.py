@@ -11,7 +11,14 @@ from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.corpus.writer import SCHEMA
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import StoragePath, list_names, storage_path
-from c4pipe.report import dedup_data, report_data
+from c4pipe.report.data import (
+    REPORT_DATA,
+    DedupData,
+    make_dedup_data,
+    make_report_data,
+    read_dedup_data,
+    write_data,
+)
 from c4pipe.report.profile import Profiler
 from c4pipe.runners import control_totals
 from c4pipe.runners.events import Progress, Status
@@ -34,7 +41,7 @@ def rebuild_data(corpus: Corpus, folder: StoragePath, runner: RunnerOptions, pro
 
     Raises C4pipeError where a shard can't be read, UsageError where `dedup.json` can't be used.
     """
-    found = dedup_data.read(folder) or dedup_data.make({}, _clean_counts(folder))
+    found = read_dedup_data(folder) or make_dedup_data({}, _clean_counts(folder))
     work = folder / WORK_FOLDER
     work_files = examples.choose_files(str(work / name) for name in _work_files(work))
     shards = corpus.shards()
@@ -49,7 +56,7 @@ def rebuild_data(corpus: Corpus, folder: StoragePath, runner: RunnerOptions, pro
 
     def look() -> Status:
         words = f"reading {len(shards):,} shards, {corpus.pages:,} pages"
-        return Status(float(report_data.NAME in list_names(folder)), words)
+        return Status(float(REPORT_DATA in list_names(folder)), words)
 
     with progress.show("report", folder, look):
         run_job(graph, runner, len(shards), progress.runs_as)
@@ -86,11 +93,11 @@ class _ProfileShard(Step):
 class _WriteData(Step):
     """The sum of the profiles -> nothing; `report.json` is written then."""
 
-    def __init__(self, folder: str, work_files: list[str], found: Mapping[str, Any]) -> None:
+    def __init__(self, folder: str, work_files: list[str], found: DedupData) -> None:
         self._folder, self._work_files, self._found = folder, work_files, found
 
     def process(self, element: control_totals.Report) -> Iterable[tuple[str, Any]]:
         of_clean = examples.gather_examples([storage_path(path) for path in self._work_files])
-        data = report_data.make(element.get("profiles", ()), self._found, of_clean)
-        report_data.write(storage_path(self._folder), data)
+        data = make_report_data(element.get("profiles", ()), self._found, of_clean)
+        write_data(storage_path(self._folder), REPORT_DATA, data)
         return ()

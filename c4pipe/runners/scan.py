@@ -38,7 +38,7 @@ def prepare_folder(folder: StoragePath, identity: Mapping[str, Any]) -> None:
     """
     wanted = json.loads(json.dumps(identity))
     is_link = isinstance(folder, Path) and folder.is_symlink()  # to a folder that is none of ours
-    if is_link or read_intact_json(folder / IDENTITY) != wanted:
+    if is_link or read_intact_json(folder / IDENTITY, dict) != wanted:
         remove_tree(folder)
         make_folder(folder)
         write_checked_json(folder / IDENTITY, wanted)

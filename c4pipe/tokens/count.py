@@ -9,18 +9,18 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from itertools import islice
-from typing import Any
+from typing import Any, TypedDict
 
-from c4pipe.corpus.manifest import MANIFEST, SHARD_PATH
+from c4pipe.corpus.manifest import MANIFEST, ShardPath
 from c4pipe.corpus.opened import Corpus, open_language
 from c4pipe.corpus.reader import Shard, read_shard
-from c4pipe.errors import UsageError
-from c4pipe.io import schema
+from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.io.atomic import write_text
 from c4pipe.io.checked_json import decode_checked_json, encode_checked_json
 from c4pipe.io.json_file import read_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, remove_tree, storage_path
+from c4pipe.io.records import Digest, from_json
 from c4pipe.objectives.rows import Counts
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.runners.events import Progress
@@ -34,8 +34,23 @@ FORMAT, VERSION = "c4pipe tokens", 2
 
 _COUNTS = "_tokens"  # the folder of the counts of shards until all are complete
 _AT_ONCE = 32  # documents that are tokenized together
-_SHARD = schema.record({"path": SHARD_PATH, "documents": schema.whole(), "tokens": schema.whole()})
-_SHARDS = schema.record({"shards": schema.sequence(_SHARD)})
+
+
+class ShardTokens(TypedDict):
+    """The documents and tokens of a shard, with its path in the corpus."""
+
+    path: ShardPath
+    documents: int
+    tokens: int
+
+
+class _Identity(TypedDict):
+    manifest: Digest
+    vocabulary: Digest
+
+
+class _Shards(TypedDict):
+    shards: Sequence[ShardTokens]
 
 
 def count(corpus: StoragePath, model: StoragePath, runner: RunnerOptions, progress: Progress) -> dict[str, Any]:
@@ -74,7 +89,7 @@ def counted_totals(folder: StoragePath) -> dict[str, Any]:
 
     Raises UsageError if the file can't be read.
     """
-    content = read_json(folder / NAME)
+    content = read_json(folder / NAME, dict)
     if content is None:
         return {}
     digest = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
@@ -95,12 +110,12 @@ def sizes(documents: Iterable[Mapping[str, Any]], tokenizer: Tokenizer) -> Itera
 
 def _counted_before(
     folder: StoragePath, identity: Mapping[str, str], rows: Mapping[str, int]
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, ShardTokens]:
     """Returns the counts of shards in `tokens.json`, by path; none if the file is about another corpus.
 
     `rows` has the number of documents of each shard of the corpus by path.
     """
-    content = read_json(folder / NAME, schema.record({"manifest": schema.DIGEST, "vocabulary": schema.DIGEST}))
+    content = read_json(folder / NAME, _Identity)
     if content is None or content["manifest"] != identity["manifest"]:
         return {}
     if content["vocabulary"] != identity["vocabulary"]:
@@ -109,8 +124,7 @@ def _counted_before(
             f"{identity['vocabulary']}: give that vocabulary, or move the file away to count again"
         )
     try:
-        _SHARDS(content, "")
-        counts: dict[str, dict[str, Any]] = {each["path"]: each for each in content["shards"]}
+        counts = {each["path"]: each for each in from_json(_Shards, content)["shards"]}
         if unknown := [path for path, each in counts.items() if rows.get(path) != each["documents"]]:
             raise ValueError(f"{unknown[0][:200]!a} is no shard of the corpus with as many documents")
     except ValueError as error:
@@ -118,14 +132,14 @@ def _counted_before(
     return counts
 
 
-def _content(identity: Mapping[str, str], shards: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _content(identity: Mapping[str, str], shards: Mapping[str, ShardTokens]) -> dict[str, Any]:
     """Returns the content of `tokens.json`, given the counts of shards by path."""
     totals: dict[str, dict[str, dict[str, int]]] = {}
     for path in sorted(shards):
         language, _, name = path.partition("/")
         total = totals.setdefault(language, {}).setdefault(name.split("-")[1], {"documents": 0, "tokens": 0})
-        for unit in total:
-            total[unit] += shards[path][unit]
+        total["documents"] += shards[path]["documents"]
+        total["tokens"] += shards[path]["tokens"]
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -143,7 +157,7 @@ def _count(
     model: StoragePath,
     runner: RunnerOptions,
     progress: Progress,
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, ShardTokens]:
     """Writes a file with the counts of each shard, where there is none, and returns all counts by path."""
     counts = folder.absolute() / _COUNTS  # a worker may run in any folder
     prepare_folder(counts, identity)
@@ -158,7 +172,7 @@ def _count(
     return {counted["path"]: counted for counted in scan.parts()}
 
 
-class _CountTokens(ScanStep[Shard, dict[str, Any]]):
+class _CountTokens(ScanStep[Shard, ShardTokens]):
     """(shard, path of its counts) -> nothing; the numbers of documents and tokens of the shard are written there."""
 
     def __init__(self, model: str) -> None:
@@ -171,6 +185,8 @@ class _CountTokens(ScanStep[Shard, dict[str, Any]]):
         tokens = sum(int(some.sum()) for some in sizes(read_shard(item, 0, item.rows), self._tokenizer))
         return encode_checked_json({"path": item.path, "documents": item.rows, "tokens": tokens})
 
-    def read(self, part: StoragePath, item: Shard) -> dict[str, Any]:
-        own = {"path": schema.choice(item.path), "documents": schema.choice(item.rows), "tokens": schema.whole()}
-        return decode_checked_json(part.read_bytes(), part, schema.record(own))
+    def read(self, part: StoragePath, item: Shard) -> ShardTokens:
+        counts = decode_checked_json(part.read_bytes(), part, ShardTokens)
+        if (counts["path"], counts["documents"]) != (item.path, item.rows):
+            raise DamagedFileError(f"{part} has the tokens of another shard: delete it, and run that job again")
+        return counts

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.corpus.opened import Corpus, open_language
 from c4pipe.corpus.reader import Shard
 from c4pipe.errors import UsageError
-from c4pipe.io import schema
 from c4pipe.io.atomic import clear_abandoned, write_text
 from c4pipe.io.checked_json import read_intact_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, list_names, remove_tree, storage_path
+from c4pipe.io.records import shown
 from c4pipe.io.words import suggestion
 from c4pipe.runners.events import Progress, ProgressEvent
 from c4pipe.runners.runner import check_runner
@@ -31,12 +31,13 @@ from c4pipe.tokens.folder import (
     LAYOUTS,
     NPY,
     VERSION,
+    TokenManifest,
     TokenSet,
     check_sizes,
     dtype_of,
     read_token_manifest,
 )
-from c4pipe.tokens.parts import JoinParts, JoinTask, WriteParts
+from c4pipe.tokens.parts import JoinParts, JoinTask, SetFigures, WriteParts
 from c4pipe.vocab.model import MODEL, load_model
 
 _PARTS = "_parts"  # the folder of the parts
@@ -112,7 +113,7 @@ class _Job:
         return {name for task in self.tasks for name in task.name.files(task.layout)}
 
 
-def write(options: TokenFileOptions, progress: Progress) -> dict[str, Any]:
+def write(options: TokenFileOptions, progress: Progress) -> TokenManifest:
     """Writes the token files of a corpus, and returns the content of their manifest. Files that are complete stay.
 
     Args:
@@ -163,7 +164,7 @@ def _checked(options: TokenFileOptions) -> _Job:
     return _Job(options, corpus, identity, output)
 
 
-def _finished(job: _Job) -> dict[str, Any] | None:
+def _finished(job: _Job) -> TokenManifest | None:
     """Returns the manifest of a complete folder; None for a folder that is empty or was begun by the same job.
 
     Raises UsageError if the folder has other files, DamagedFileError if a file has another size than in the manifest.
@@ -174,12 +175,12 @@ def _finished(job: _Job) -> dict[str, Any] | None:
         if other or ("length" in manifest) != ("length" in job.identity):
             what = other[0] if other else "length"
             raise UsageError(
-                f"{job.output} has other token files ({what}: {schema.shown(manifest.get(what))}, and here "
-                f"{schema.shown(job.identity.get(what))}): give another folder"
+                f"{job.output} has other token files ({what}: {shown(manifest.get(what))}, and here "
+                f"{shown(job.identity.get(what))}): give another folder"
             )
         check_sizes(job.output, manifest)
         return manifest
-    begun = read_intact_json(job.parts / IDENTITY)
+    begun = read_intact_json(job.parts / IDENTITY, dict)
     if begun is not None and begun != job.identity:
         raise UsageError(
             f"{job.output} has the parts of other token files, whose run did not end: "
@@ -194,7 +195,7 @@ def _finished(job: _Job) -> dict[str, Any] | None:
     return None
 
 
-def _run(job: _Job, progress: Progress) -> dict[TokenSet, dict[str, Any]]:
+def _run(job: _Job, progress: Progress) -> dict[TokenSet, SetFigures]:
     """Writes the parts that are missing and joins them, and returns the figures of each set."""
     prepare_folder(job.parts, job.identity)
     clear_abandoned(job.output)
@@ -221,14 +222,14 @@ def _run(job: _Job, progress: Progress) -> dict[TokenSet, dict[str, Any]]:
     return dict(zip((task.name for task in job.tasks), sets.parts(), strict=True))
 
 
-def _manifest(job: _Job, sets: Mapping[TokenSet, Mapping[str, Any]]) -> dict[str, Any]:
+def _manifest(job: _Job, sets: Mapping[TokenSet, SetFigures]) -> TokenManifest:
     """Returns the content of the manifest."""
     totals: dict[str, dict[str, Any]] = {}
     for each, figures in sets.items():
         totals.setdefault(each.language, {})[each.split] = {
             name: value for name, value in figures.items() if name != "files"
         }
-    return {
+    values = {
         "format": FORMAT,
         "version": VERSION,
         **job.identity,
@@ -238,6 +239,7 @@ def _manifest(job: _Job, sets: Mapping[TokenSet, Mapping[str, Any]]) -> dict[str
         "files": [dict(file) for figures in sets.values() for file in figures["files"]],
         "versions": {"c4pipe": version("c4pipe"), "sentencepiece": version("sentencepiece")},
     }
+    return cast(TokenManifest, values)
 
 
 @dataclass(frozen=True)
@@ -250,7 +252,7 @@ class TokenFiles:
     """
 
     path: Path
-    manifest: Mapping[str, Any]
+    manifest: TokenManifest
 
 
 def write_token_files(

@@ -5,23 +5,23 @@ So a training step leads to the web pages that it read. The manifest is written 
 
 import bisect
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, TypedDict
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from c4pipe.corpus.layout import SPLITS
-from c4pipe.corpus.manifest import LANGUAGE_CODE, MANIFEST
+from c4pipe.corpus.manifest import MANIFEST, LanguageCode
 from c4pipe.corpus.reader import UNREADABLE, Shard
 from c4pipe.errors import DamagedFileError, UsageError
-from c4pipe.io import schema
 from c4pipe.io.json_file import read_json
 from c4pipe.io.parquet_footer import open_parquet
 from c4pipe.io.paths import StoragePath
+from c4pipe.io.records import Digest, FileName, choice, from_json, text, whole
 from c4pipe.io.words import error_reason
 
 FORMAT, VERSION = "c4pipe token files", 1
@@ -33,37 +33,57 @@ LAYOUTS = (MEGATRON, NPY)
 _MEGATRON_IDS = 65_500  # DType.optimal_dtype of Megatron-LM (megatron/core/datasets/indexed_dataset.py)
 _NPY_IDS = 1 << 16
 
-_TOTAL = {"documents": schema.whole(), "tokens": schema.whole()}
-_NPY_TOTAL = {**_TOTAL, "rows": schema.whole(), "left_out": schema.whole()}
-FILES = schema.sequence(schema.record({"name": schema.FILE_NAME, "bytes": schema.whole(), "sha256": schema.DIGEST}))
-"""The check of a list of files, with the size and the SHA-256 of each."""
-
-_FIELDS = schema.record(
-    {
-        "version": schema.choice(VERSION),
-        "layout": schema.choice(*LAYOUTS),
-        "manifest": schema.DIGEST,
-        "vocabulary": schema.DIGEST,
-        "languages": schema.sequence(LANGUAGE_CODE),
-        "dtype": schema.text("uint16|int32|uint32", "a type of numbers"),
-        "eos": schema.whole(),
-        "files": FILES,
-        "versions": schema.mapping(schema.text(), schema.text()),
-    }
-)
+_Split = Annotated[str, choice(*SPLITS)]
 
 
-def _totals(fields: Mapping[str, schema.Check]) -> schema.Check:
-    """Returns the check of totals by language and split."""
-    by_split = schema.mapping(schema.choice(*SPLITS), schema.record(fields))
-    return schema.mapping(LANGUAGE_CODE, by_split)
+class TokenFile(TypedDict):
+    """One of the token files."""
+
+    name: FileName
+    bytes: int
+    sha256: Digest
 
 
-_OF_LAYOUT = {
-    MEGATRON: schema.record({"totals": _totals(_TOTAL)}),
-    NPY: schema.record({"totals": _totals(_NPY_TOTAL), "length": schema.whole(1)}),
-}
-"""The checks of the fields that depend on the layout."""
+class _RowTotals(TypedDict, total=False):
+    rows: int
+    left_out: int
+
+
+class TokenTotals(_RowTotals):
+    """The numbers of a language and split; of layout `npy` also `rows`, and the tokens that fill none: `left_out`."""
+
+    documents: int
+    tokens: int
+
+
+class _NpyTotals(TypedDict):
+    rows: int
+    left_out: int
+
+
+class _Length(TypedDict, total=False):
+    length: Annotated[int, whole(1)]  # the tokens of a row of layout `npy`
+
+
+class TokenManifest(_Length):
+    """What the manifest of token files holds, as far as it is read; docs/formats.md describes each member."""
+
+    format: str
+    version: Annotated[int, choice(VERSION)]
+    layout: Annotated[str, choice(*LAYOUTS)]
+    manifest: Digest
+    vocabulary: Digest
+    languages: Sequence[LanguageCode]
+    dtype: Annotated[str, text("uint16|int32|uint32", "a type of numbers")]
+    eos: int
+    totals: Mapping[LanguageCode, Mapping[_Split, TokenTotals]]
+    files: Sequence[TokenFile]
+    versions: Mapping[str, str]
+
+
+class _NpyManifest(TypedDict):
+    totals: Mapping[LanguageCode, Mapping[_Split, _NpyTotals]]
+    length: Annotated[int, whole(1)]
 
 
 @dataclass(frozen=True)
@@ -108,19 +128,20 @@ def dtype_of(layout: str, pieces: int) -> str:
     return "uint16" if pieces < _MEGATRON_IDS else "int32"
 
 
-def read_token_manifest(folder: StoragePath) -> dict[str, Any] | None:
+def read_token_manifest(folder: StoragePath) -> TokenManifest | None:
     """Returns the manifest of a folder of token files, or None if it has none.
 
     Raises UsageError for another file of that name, or one of another version.
     """
-    manifest = read_json(folder / MANIFEST)
-    if manifest is None:
+    values = read_json(folder / MANIFEST, dict)
+    if values is None:
         return None
-    if manifest.get("format") != FORMAT:
+    if values.get("format") != FORMAT:
         raise UsageError(f"{folder / MANIFEST} is not that of token files: give a folder of its own for them")
     try:
-        _FIELDS(manifest, "")
-        _OF_LAYOUT[manifest["layout"]](manifest, "")
+        manifest = from_json(TokenManifest, values)
+        if manifest["layout"] == NPY:
+            from_json(_NpyManifest, values)
     except ValueError as error:
         raise UsageError(
             f"{folder / MANIFEST} can't be used: {error}; write the files again into a new folder"
@@ -128,7 +149,7 @@ def read_token_manifest(folder: StoragePath) -> dict[str, Any] | None:
     return manifest
 
 
-def check_sizes(folder: Path, manifest: Mapping[str, Any]) -> None:
+def check_sizes(folder: Path, manifest: TokenManifest) -> None:
     """Raises DamagedFileError if a file of a manifest is missing from its folder, or has another size."""
     for each in manifest["files"]:
         path = folder / each["name"]
@@ -195,7 +216,7 @@ def find_pages(path: str | os.PathLike[str], number: int) -> list[DocumentPlace]
     return list(_between(file, "document", number, number + 1))
 
 
-def _open(path: Path) -> tuple[Path, dict[str, Any], TokenSet]:
+def _open(path: Path) -> tuple[Path, TokenManifest, TokenSet]:
     """Returns the folder of token files, their manifest, and the language and split that a path names."""
     folder = path if path.is_dir() else path.parent
     manifest = read_token_manifest(folder)
@@ -215,7 +236,7 @@ def _open(path: Path) -> tuple[Path, dict[str, Any], TokenSet]:
     return folder, manifest, sets[name]
 
 
-def _sets(language: str, splits: dict[str, Any]) -> Iterator[TokenSet]:
+def _sets(language: str, splits: Iterable[str]) -> Iterator[TokenSet]:
     return (TokenSet(language, split) for split in splits)
 
 

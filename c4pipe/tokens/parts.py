@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -22,14 +22,13 @@ from isal import isal_zlib
 
 from c4pipe.corpus.reader import UNREADABLE, Shard, read_tables
 from c4pipe.errors import C4pipeError, DamagedFileError
-from c4pipe.io import schema
 from c4pipe.io.atomic import AtomicFile, name_os_errors
 from c4pipe.io.checked_json import decode_checked_json, encode_checked_json, read_intact_json
 from c4pipe.io.parquet_footer import open_parquet, sign_footer
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import error_reason
 from c4pipe.runners.scan import ScanStep
-from c4pipe.tokens.folder import FILES, NPY, TokenSet
+from c4pipe.tokens.folder import NPY, TokenFile, TokenSet, TokenTotals
 from c4pipe.vocab.model import load_model
 
 DOCUMENT_ROWS = 1 << 16
@@ -52,7 +51,24 @@ Lengths = npt.NDArray[np.int32]
 
 _AT_ONCE = 256  # documents that are tokenized together; more take more memory and no less time
 _SCHEMA = pa.schema([pa.field("tokens", pa.int32(), nullable=False), pa.field("url", pa.string(), nullable=False)])
-_SET = schema.record({"documents": schema.whole(), "tokens": schema.whole(), "files": FILES})
+
+
+class SetFigures(TokenTotals):
+    """The figures of the files of a language and split."""
+
+    files: Sequence[TokenFile]
+
+
+class PartFigures(TypedDict):
+    """What the note of a part has: its shard with the documents, and the tokens, bytes and CRC-32 of the ids."""
+
+    path: str
+    documents: int
+    tokens: int
+    bytes: int
+    crc32: int
+
+
 _MAGIC = b"MMIDIDX\x00\x00"  # the format: megatron/core/datasets/indexed_dataset.py of Megatron-LM
 _CODES = {"int32": 4, "uint16": 8}  # its enumeration of types
 _BLOCK = 1 << 20  # numbers of the index that are made at a time
@@ -74,13 +90,12 @@ class Part:
         self.ids, self.documents, self.note = (folder / f"{name}.{end}" for end in ("ids", "documents", "json"))
 
     @cached_property
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> PartFigures:
         """The content of its note. Raises DamagedFileError if the part is not complete."""
-        fields = {"path": schema.choice(self.shard.path), "documents": schema.choice(self.shard.rows)}
-        numbers = {name: schema.whole() for name in ("tokens", "bytes", "crc32")}
-        figures = read_intact_json(self.note, schema.record({**fields, **numbers}))
+        figures = read_intact_json(self.note, PartFigures)
         sizes = [file.stat().st_size if file.is_file() else None for file in (self.ids, self.documents)]
-        if figures is None or sizes[0] != figures["bytes"] or sizes[1] is None:
+        own = (self.shard.path, self.shard.rows, sizes[0])
+        if figures is None or (figures["path"], figures["documents"], figures["bytes"]) != own or sizes[1] is None:
             raise DamagedFileError(f"{self.ids} is not complete any more: run the same command again")
         return figures
 
@@ -119,7 +134,7 @@ def _damaged(path: Path, error: Exception) -> C4pipeError:
     return C4pipeError(f"{path} is damaged: {error_reason(error)}; delete it and run the same command again")
 
 
-class WriteParts(ScanStep[Shard, dict[str, Any]]):
+class WriteParts(ScanStep[Shard, PartFigures]):
     """(shard, path of the part's note) -> nothing; the part of the shard is written, its note last."""
 
     def __init__(self, model: str, dtype: str, folder: Path) -> None:
@@ -147,11 +162,11 @@ class WriteParts(ScanStep[Shard, dict[str, Any]]):
             documents.discard()
         return encode_checked_json(figures)
 
-    def read(self, part: StoragePath, item: Shard) -> dict[str, Any]:
+    def read(self, part: StoragePath, item: Shard) -> PartFigures:
         """Returns the figures of a part."""
         return Part(self._folder, item).figures
 
-    def _write(self, shard: Shard, ids: Path, documents: Path) -> dict[str, Any]:
+    def _write(self, shard: Shard, ids: Path, documents: Path) -> PartFigures:
         """Writes the ids and the documents of a shard, and returns the figures for the note."""
         tokens = size = checksum = 0
         with (
@@ -218,7 +233,7 @@ class JoinTask:
         return f"{self.name.name}.set.json"
 
 
-class JoinParts(ScanStep[JoinTask, dict[str, Any]]):
+class JoinParts(ScanStep[JoinTask, SetFigures]):
     """(`JoinTask`, path of its note) -> nothing; the files of a language and split are written, the note last."""
 
     def scan(self, item: JoinTask) -> bytes:
@@ -228,9 +243,9 @@ class JoinParts(ScanStep[JoinTask, dict[str, Any]]):
         except OSError as error:
             raise C4pipeError(f"{item.output} can't be written: {error_reason(error, with_path=True)}") from error
 
-    def read(self, part: StoragePath, item: JoinTask) -> dict[str, Any]:
+    def read(self, part: StoragePath, item: JoinTask) -> SetFigures:
         """Returns the figures of the joined files. Raises DamagedFileError if a file has another size."""
-        figures = decode_checked_json(part.read_bytes(), part, _SET)
+        figures = decode_checked_json(part.read_bytes(), part, SetFigures)
         files = [(item.output / each["name"], each["bytes"]) for each in figures["files"]]
         is_there = all(path.is_file() and path.stat().st_size == size for path, size in files)
         if figures["documents"] != item.documents or not is_there:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from importlib.metadata import version
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io.atomic import AtomicFile, clear_abandoned, write_bytes, write_text
 from c4pipe.io.checked_json import read_checked_json, read_intact_json, write_checked_json
+from c4pipe.io.json_file import read_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, file_sizes, list_names, remove_tree, storage_path
 from c4pipe.io.words import safe_json
@@ -26,7 +27,17 @@ from c4pipe.runners.runner import check_runner, run_job, spill_folder
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, prepare_folder
 from c4pipe.vocab import sample, train
-from c4pipe.vocab.model import FORMAT, MODEL, NAME, PIECES, SENTINELS, VERSION, check_file, read_description
+from c4pipe.vocab.model import (
+    FORMAT,
+    MODEL,
+    NAME,
+    PIECES,
+    SENTINELS,
+    VERSION,
+    VocabDescription,
+    check_file,
+    read_description,
+)
 from c4pipe.vocab.sample import BINS, Counts, CountText, write_sample
 from c4pipe.vocab.sources import Reading, Source, find_pages, first_files, parse_source, source_labels
 from c4pipe.vocab.tokenizer_files import tokenizer_files
@@ -210,7 +221,7 @@ def train_vocabulary(
     return TrainedVocabulary(folder, vocab(plan_vocab(options), Progress(progress)))
 
 
-def vocab(plan: VocabPlan, progress: Progress) -> dict[str, Any]:
+def vocab(plan: VocabPlan, progress: Progress) -> VocabDescription:
     """Trains a vocabulary, and returns the content of its `vocab.json`. One that is complete is left as it is.
 
     Args:
@@ -223,15 +234,17 @@ def vocab(plan: VocabPlan, progress: Progress) -> dict[str, Any]:
     output = plan.options.output
     with only_run(output):
         identity = plan.identity
-        existing = read_description(output)
-        if existing is not None:
-            if existing.get("format") != FORMAT:
+        values = read_json(output / NAME, dict)
+        if values is not None:
+            if values.get("format") != FORMAT:
                 raise UsageError(f"{output / NAME} is no description of a c4pipe vocabulary: give another folder")
-            if existing.get("version") != VERSION:
+            if values.get("version") != VERSION:
                 raise UsageError(
-                    f"{output / NAME} has version {existing.get('version')}, and this c4pipe writes version {VERSION}: "
+                    f"{output / NAME} has version {values.get('version')}, and this c4pipe writes version {VERSION}: "
                     f"give another folder; the model in {output} can still be used"
                 )
+            existing = read_description(output)
+            assert existing  # it is of this format and version
             if other := _difference(existing, identity):
                 raise UsageError(
                     f"{output} holds a vocabulary of other text or settings ({other}): give another folder"
@@ -267,7 +280,7 @@ def _take_sample(plan: VocabPlan, progress: Progress) -> list[Portion]:
         for part, (_, size) in enumerate(portion.parts)
         if size
     }
-    digests = read_intact_json(folder / _PARTS)
+    digests = read_intact_json(folder / _PARTS, dict)
     if digests is None or digests != _digests(folder) or file_sizes(folder, "part-*") != sizes:
         _write_parts(plan, portions, files, folder, progress, len(sizes))
         wrong = sizes.items() ^ file_sizes(folder, "part-*").items()
@@ -366,13 +379,13 @@ def _write_parts(
         run_job(graph, plan.options.runner, len(tasks), progress.runs_as)
 
 
-def _train(plan: VocabPlan, portions: Sequence[Portion], progress: Progress) -> dict[str, Any]:
+def _train(plan: VocabPlan, portions: Sequence[Portion], progress: Progress) -> VocabDescription:
     """Trains the model on the sample, and writes all files of the vocabulary, `vocab.json` last."""
     output, settings = plan.options.output, plan.options.settings
     model, log = AtomicFile(output / MODEL), AtomicFile(output / LOG)
     task = {
         "folder": str(output.absolute() / SAMPLE),
-        "digests": read_checked_json(output / SAMPLE / _PARTS),
+        "digests": read_checked_json(output / SAMPLE / _PARTS, dict),
         "portions": [portion.to_json() for portion in portions],
         "parameters": settings.parameters(),
         "sentinels": plan.sentinels,
@@ -399,9 +412,9 @@ def _train(plan: VocabPlan, portions: Sequence[Portion], progress: Progress) -> 
 
 def _description(
     plan: VocabPlan, portions: Sequence[Portion], answer: Mapping[str, Any], files: Mapping[str, str]
-) -> dict[str, Any]:
+) -> VocabDescription:
     """Returns the content of `vocab.json`, given what the trainer answered and the digests of the files."""
-    return {
+    values = {
         "format": FORMAT,
         "version": VERSION,
         **plan.identity,
@@ -415,3 +428,4 @@ def _description(
         "files": dict(files),
         "versions": {name: version(name) for name in ("c4pipe", "sentencepiece")},
     }
+    return cast(VocabDescription, values)

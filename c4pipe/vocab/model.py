@@ -3,15 +3,15 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Annotated, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
 from c4pipe.errors import DamagedFileError, UsageError
-from c4pipe.io import schema
 from c4pipe.io.json_file import read_json
 from c4pipe.io.paths import StoragePath
+from c4pipe.io.records import Digest, choice
 
 MODEL, PIECES, NAME = "spm.model", "spm.vocab", "vocab.json"
 TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
@@ -19,35 +19,55 @@ SENTINELS = 100
 """The number of T5's sentinels (paper, section 3.1.4, and `extra_ids` of seqio and Transformers)."""
 FORMAT, VERSION = "c4pipe vocabulary", 2
 
-_FIELDS = schema.record(
-    {
-        "sources": schema.sequence(schema.record({"name": schema.text()})),
-        "training_data": schema.sequence(
-            schema.record({"name": schema.text(), "bytes": schema.whole(), "sentences": schema.whole()})
-        ),
-        "settings": schema.mapping(schema.text(), schema.anything),
-        "sample_sha256": schema.DIGEST,
-        "sentinels": schema.whole(),
-        "files": schema.record(dict.fromkeys((MODEL, PIECES, TOKENIZER, TOKENIZER_CONFIG), schema.DIGEST)),
-        "versions": schema.mapping(schema.text(), schema.text()),
-    }
+_Files = TypedDict(
+    "_Files", {"spm.model": Digest, "spm.vocab": Digest, "tokenizer.json": Digest, "tokenizer_config.json": Digest}
 )
 
 
-def read_description(folder: StoragePath) -> dict[str, Any] | None:
-    """Returns the object in a folder's `vocab.json`, or None where there is no such file.
+class _Source(TypedDict):
+    name: str
 
-    Other tools have files of this name, too, whose objects are returned unchecked. Raises UsageError for a malformed
-    file.
+
+class TrainingData(TypedDict):
+    """How much of a source a model was trained on."""
+
+    name: str
+    bytes: int
+    sentences: int
+
+
+class _Settings(TypedDict, total=False):
+    sentinels: int
+
+
+class VocabDescription(TypedDict):
+    """What `vocab.json` holds, as far as it is read; docs/formats.md describes each member."""
+
+    format: Annotated[str, choice(FORMAT)]
+    version: Annotated[int, choice(VERSION)]
+    sources: Sequence[_Source]
+    training_data: Sequence[TrainingData]
+    settings: _Settings
+    sample_sha256: Digest
+    sentinels: int
+    files: _Files
+    versions: Mapping[str, str]
+
+
+def read_description(folder: StoragePath) -> VocabDescription | None:
+    """Returns a folder's `vocab.json`, or None where there is none of this version: other tools have such files, too.
+
+    Raises UsageError for a malformed file.
     """
-    return read_json(folder / NAME, _check)
+    values = read_json(folder / NAME, dict) or {}
+    is_ours = (values.get("format"), values.get("version")) == (FORMAT, VERSION)
+    return read_json(folder / NAME, VocabDescription) if is_ours else None
 
 
 def sentinels_of(file: StoragePath) -> int:
     """Returns the number of sentinels that belong to a model: that in the `vocab.json` beside it, or else T5's 100."""
     description = read_description(file.parent)
-    settings = description["settings"] if description and _is_ours(description) else {}
-    return int(settings.get("sentinels", SENTINELS))
+    return description["settings"].get("sentinels", SENTINELS) if description else SENTINELS
 
 
 def check_file(file: StoragePath, data: bytes | None = None) -> None:
@@ -60,7 +80,7 @@ def check_file(file: StoragePath, data: bytes | None = None) -> None:
     Raises DamagedFileError where they differ, or there is no such file.
     """
     description = read_description(file.parent)
-    digest = description["files"].get(file.name) if description and _is_ours(description) else None
+    digest = description["files"].get(file.name) if description else None
     if digest is None:
         return
     again = f"copy it from elsewhere, or move {NAME} away and train again"
@@ -70,16 +90,6 @@ def check_file(file: StoragePath, data: bytes | None = None) -> None:
         raise DamagedFileError(f"{file} is missing, and {NAME} names it: {again}") from None
     if found != digest:
         raise DamagedFileError(f"{file} was changed: its SHA-256 is not that in {NAME}; {again}")
-
-
-def _check(values: Any, place: str) -> None:
-    if _is_ours(values):
-        _FIELDS(values, place)
-        schema.whole()(values["settings"].get("sentinels", SENTINELS), "settings.sentinels")
-
-
-def _is_ours(values: Mapping[str, Any]) -> bool:
-    return values.get("format") == FORMAT and values.get("version") == VERSION
 
 
 def sentinel_names(count: int) -> list[str]:

@@ -58,7 +58,7 @@ def encode_counts(counts: Counts) -> bytes:
 
 def decode_counts(data: bytes, name: object = "the counts") -> Counts:
     """Returns the counts, given their JSON. Raises DamagedFileError, with the file's name, where it was changed."""
-    values = decode_checked_json(data, name)
+    values = decode_checked_json(data, name, dict)
     counts = np.zeros(BINS, np.int64)
     counts[values["bins"]] = values["bytes"]
     return counts

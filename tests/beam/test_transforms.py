@@ -72,8 +72,8 @@ def test_what_a_recipe_drops_and_why() -> None:
 def test_a_corpus_by_a_fasttext_model(tmp_path: Path) -> None:
     given: dict[str, Any] = {"lists": LISTS, "language_model": lid176()}
     run(lambda pipeline: pipeline | BuildCorpus(CRAWL, str(tmp_path / "corpus"), **given))
-    built = c4pipe.open_corpus(tmp_path / "corpus").manifest
-    by_command = c4pipe.build_corpus(CRAWL, output=tmp_path / "command", workers=1, **given).manifest
+    built: Any = c4pipe.open_corpus(tmp_path / "corpus").manifest
+    by_command: Any = c4pipe.build_corpus(CRAWL, output=tmp_path / "command", workers=1, **given).manifest
     assert built["language_model"] == SHA256
     names = ("recipe", "fingerprint", "language_model", "shards")
     assert {name: built[name] for name in names} == {name: by_command[name] for name in names}

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from c4pipe.cli import main
 from c4pipe.cli.console import printer
-from c4pipe.report import report_data
+from c4pipe.report.data import read_report_data
 from c4pipe.wet.page import Page
 from tests.helpers.crawls import LISTS, sample_pages
 from tests.helpers.wet import TIMESTAMP, wet_bytes
@@ -46,4 +46,4 @@ def test_files_that_people_read_have_no_codes(tmp_path: Path, capsys: pytest.Cap
     assert (printed.out + printed.err).replace("\n", "").isprintable()
     for name in ("dedup.json", "report.json", "report.html", "README.md", "manifest.json"):
         assert (output / name).read_text().replace("\n", "").isprintable(), name
-    assert repr(BAD)[1:-1] in str(report_data.read(output))
+    assert repr(BAD)[1:-1] in str(read_report_data(output))

@@ -3,6 +3,7 @@
 import gzip
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from c4pipe.io.downloads import NetworkOptions
 from c4pipe.jobs.build import build as run_build
@@ -56,7 +57,7 @@ class QuickBuildOptions(BuildOptions):
         return QUICK
 
 
-def build(work: Path, output: Path, inputs: tuple[str, ...], url: str = "", **options: object) -> dict[str, object]:
+def build(work: Path, output: Path, inputs: tuple[str, ...], url: str = "", **options: object) -> Any:
     build_options = QuickBuildOptions(
         inputs,
         work=work,

@@ -420,7 +420,7 @@ def as_kept_lines(capture: Capture) -> KeptPage:
     )
 
 
-def run(work: Sequence[Path], output: Path, shards: int = 1, formats: tuple[str, ...] = ("parquet",)) -> Row:
+def run(work: Sequence[Path], output: Path, shards: int = 1, formats: tuple[str, ...] = ("parquet",)) -> Any:
     options = DedupOptions(work, output=output, format=formats, shards=shards, workers=1)
     return dedup(plan_dedup(options), Progress())
 

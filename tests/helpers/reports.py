@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.corpus.writer import PROBABILITY
-from c4pipe.report import report_data
+from c4pipe.report.data import read_report_data
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 Row = dict[str, Any]
@@ -27,14 +27,14 @@ def build_samples(output: Path, *more: str) -> Path:
     return output
 
 
-def manifest_of(folder: Path) -> dict[str, Any]:
+def manifest_of(folder: Path) -> Any:
     values = manifest.read_manifest(folder)
     assert values is not None
     return values
 
 
-def data_of(folder: Path) -> dict[str, Any]:
-    data = report_data.read(folder)
+def data_of(folder: Path) -> Any:
+    data = read_report_data(folder)
     assert data is not None
     return data
 
@@ -96,7 +96,7 @@ def check_funnel(rows: Mapping[str, list[list[str]]], corpus_manifest: Mapping[s
     assert languages == {name[11:]: n for name, n in counts.items() if name.startswith("pages.kept.")}
 
 
-def attacked(data: Mapping[str, Any]) -> dict[str, Any]:
+def attacked(data: Mapping[str, Any]) -> Any:
     """The data of a corpus whose pages are hostile."""
     page = {"url": f"https://{ATTACK}", "timestamp": ATTACK, "fact": ATTACK, "text": [ATTACK, ATTACK, ATTACK]}
     shown = {**page, "language": ATTACK, PROBABILITY: 0.99}

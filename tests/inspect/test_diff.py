@@ -323,19 +323,19 @@ def test_the_same_pages_do_not_differ(
 def test_two_recipes_differ_by_what_their_rules_say(
     corpora: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = {name: manifest.read_manifest(corpora[name]) for name in ("c4", "mine")}
+    made: dict[str, Any] = {name: manifest.read_manifest(corpora[name]) for name in ("c4", "mine")}
     found = json.loads(said(capsys, corpora["c4"], corpora["mine"], "--json", "--examples", "100"))
     assert found["first"]["recipe"] == "c4"
     assert found["second"] == {
         "folder": str(corpora["mine"]),
         "recipe": "my",
-        "fingerprint": (made["mine"] or {})["fingerprint"],
+        "fingerprint": made["mine"]["fingerprint"],
     }
     assert found["counts"]["pages.dropped.bad_words"] == [4, None]
     assert found["counts"]["lines.dropped.few_words"] == [7, 1]
     for number, name in enumerate(("c4", "mine")):
         told = {key: values[number] for key, values in found["counts"].items() if values[number] is not None}
-        assert told == {**dict.fromkeys(told, 0), **(made[name] or {})["counts"]}
+        assert told == {**dict.fromkeys(told, 0), **made[name]["counts"]}
     assert found["pages"] == {"only_first": 0, "only_second": 5, "other_text": 3, "same_text": 35}
     assert {kind: len(examples) for kind, examples in found["examples"].items()} == {
         kind: found["pages"][kind] for kind in KINDS

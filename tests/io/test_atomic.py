@@ -174,15 +174,15 @@ def test_long_names_in_the_cache(tmp_path: Path) -> None:
 @pytest.mark.parametrize("values", [{}, {"a": [1, 2.5, "ü"]}, {"examples": [{"x": 1}, {"y": None}]}])
 def test_checked_json(values: dict[str, object], tmp_path: Path) -> None:
     path = tmp_path / "a.json"
-    assert read_checked_json(path) is None
+    assert read_checked_json(path, dict) is None
     write_checked_json(path, values)
-    assert read_checked_json(path) == values
+    assert read_checked_json(path, dict) == values
     data = path.read_bytes()
     assert data.isascii()
     for place in range(len(data)):
         path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
         with contextlib.suppress(DamagedFileError):
-            assert read_checked_json(path) == values  # only white space between values was changed
+            assert read_checked_json(path, dict) == values  # only white space between values was changed
 
 
 @pytest.mark.parametrize("size", [0, 1, 524_287, 524_288, 524_289, 1 << 20, (1 << 20) + 1, 3_000_000])

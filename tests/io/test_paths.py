@@ -22,7 +22,8 @@ from c4pipe.io.atomic import AtomicFile, write_bytes, write_text
 from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.paths import RemotePath, StoragePath, file_sizes, list_names, remove_tree, storage_path
 from c4pipe.recipes.presets import C4
-from c4pipe.report import card, dedup_data, html_page, report_data
+from c4pipe.report import card, html_page
+from c4pipe.report.data import DEDUP_DATA, REPORT_DATA
 from tests.helpers.crawls import LISTS, SAMPLES, files_of
 from tests.helpers.s3 import Store, store_of
 from tests.helpers.web import Fault, Script
@@ -199,8 +200,8 @@ def test_a_corpus_is_one_when_it_has_a_manifest(folder: StoragePath) -> None:
     assert list_names(folder) == {
         "en",
         card.NAME,
-        dedup_data.NAME,
-        report_data.NAME,
+        DEDUP_DATA,
+        REPORT_DATA,
         html_page.NAME,
         manifest.MANIFEST,
     }
@@ -322,9 +323,7 @@ def test_a_build_that_fails_goes_on(
     command = ["build", *OPTIONS, "--workers", "1", "--output", "s3://bucket/corpus"]
     third = f"corpus/_work/{SAMPLES[2].name}"
     stops = ["corpus/_work/lists/", f"{third}.examples.json", f"{third}.parquet", "corpus/_building/", "corpus/en/"]
-    stops += [
-        f"corpus/{name}" for name in (card.NAME, dedup_data.NAME, report_data.NAME, html_page.NAME, manifest.MANIFEST)
-    ]
+    stops += [f"corpus/{name}" for name in (card.NAME, DEDUP_DATA, REPORT_DATA, html_page.NAME, manifest.MANIFEST)]
     failing: list[str] = []
 
     def script(asked: str, number: int) -> Fault | None:

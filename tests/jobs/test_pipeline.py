@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -23,7 +23,8 @@ from c4pipe.dedup import removals, shuffle
 from c4pipe.dedup.publishers import STAGING
 from c4pipe.filters.lists import LISTS_FOLDER
 from c4pipe.recipes.presets import RECIPES
-from c4pipe.report import card, dedup_data, html_page, report_data
+from c4pipe.report import card, html_page
+from c4pipe.report.data import DEDUP_DATA, REPORT_DATA
 from tests.helpers.web_data import by_data, crawl_to_interrupt, documents_file
 from tests.helpers.wet import record
 
@@ -60,7 +61,7 @@ def test_the_manifest_describes_the_files(sample_corpus: Path) -> None:
     made = manifest.read_manifest(sample_corpus)
     assert made is not None
     paths = [shard["path"] for shard in made["shards"]]
-    others = [card.NAME, dedup_data.NAME, report_data.NAME, html_page.NAME, removals.MOVED_SPANS, manifest.MANIFEST]
+    others = [card.NAME, DEDUP_DATA, REPORT_DATA, html_page.NAME, removals.MOVED_SPANS, manifest.MANIFEST]
     assert sorted([*paths, *others]) == sorted(contents(sample_corpus))
     for shard in made["shards"]:
         path = sample_corpus / shard["path"]
@@ -129,11 +130,10 @@ def test_same_pages_in_any_number_of_shards_and_formats(sample_corpus: Path, tmp
     assert [json.loads(line) for line in b"".join(lines).splitlines()] == rows(sample_corpus)
 
 
-def counts_of(folder: Path) -> dict[str, int]:
+def counts_of(folder: Path) -> Mapping[str, int]:
     made = manifest.read_manifest(folder)
     assert made is not None
-    counts: dict[str, int] = made["counts"]
-    return counts
+    return made["counts"]
 
 
 @pytest.mark.parametrize("recipe", ["noblocklist", "unfiltered", "tfds", "tfds-unfiltered"])

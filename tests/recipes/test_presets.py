@@ -47,7 +47,7 @@ class Corpus:
     def __init__(self, folder: Path) -> None:
         made = manifest.read_manifest(folder)
         assert made is not None
-        self.counts: dict[str, int] = made["counts"]
+        self.counts = made["counts"]
         self.folder = folder
         self.rows: dict[str, Row] = {}
         for path in sorted(folder.glob("[!_]*/*.parquet")):

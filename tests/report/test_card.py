@@ -200,7 +200,7 @@ def test_languages_are_the_hubs(codes: list[str], told: list[str] | None, corpus
     assert [each["config_name"] for each in head["configs"]] == ["default", *sorted(codes)]
 
 
-def with_shards(made: dict[str, Any], pages: dict[str, tuple[int, int]]) -> dict[str, Any]:
+def with_shards(made: Any, pages: dict[str, tuple[int, int]]) -> Any:
     """A manifest with other shards, given pages in train and validation by language."""
     shards = [
         {"path": f"{language}/c4-{split}-00000-of-00001.parquet", "rows": rows, "bytes": 1000 + rows, "sha256": "0"}
@@ -302,7 +302,7 @@ def test_sources_are_told_by_month_and_licence(corpus_in: Callable[[str], Path])
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_recipe_has_a_card(name: str, corpus_in: Callable[[str], Path]) -> None:
-    made = {**manifest_of(corpus_in("parquet")), "recipe": RECIPES[name].to_json()}
+    made = manifest_of(corpus_in("parquet")) | {"recipe": RECIPES[name].to_json()}
     text = render_card(made)
     assert render_card(json.loads(json.dumps(made))) == text
     recipe = RECIPES[name]

@@ -5,6 +5,7 @@ import random
 import re
 from collections import Counter, defaultdict
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from hypothesis import given, settings
@@ -76,7 +77,8 @@ def plain_counts(rows: list[Row]) -> dict[str, Counter[str]]:
 @given(st.lists(ROWS, max_size=30), st.integers(1, 40))
 @settings(max_examples=60)
 def test_a_profile_counts_what_plain_python_counts(rows: list[Row], at_once: int) -> None:
-    counted, plain = profiled(rows, at_once), plain_counts(rows)
+    counted: Any = profiled(rows, at_once)
+    plain = plain_counts(rows)
     assert {name: Counter(counted[name]) for name in COUNTS} == {name: plain[name] for name in COUNTS}
     assert (counted["domains"], counted["domains_cut"]) == (len(plain["domain_pages"]), False)
     by_hash = sorted(sample_key(row["url"]) for row in rows)[: profile.SAMPLE]
@@ -96,11 +98,11 @@ def test_a_profile_counts_what_plain_python_counts(rows: list[Row], at_once: int
 @settings(max_examples=40)
 def test_profiles_add_up_in_any_order(shards: list[list[Row]], chance: random.Random) -> None:
     parts = [profiled(rows) for rows in shards]
-    total = profile.add(parts)
+    total: Any = profile.add_profiles(parts)
     chance.shuffle(parts)
     middle = len(parts) // 2
-    assert profile.add([profile.add(parts[:middle]), profile.add(parts[middle:])]) == total
-    whole = profiled([row for rows in shards for row in rows])
+    assert profile.add_profiles([profile.add_profiles(parts[:middle]), profile.add_profiles(parts[middle:])]) == total
+    whole: Any = profiled([row for rows in shards for row in rows])
     assert {name: total[name] for name in COUNTS} == {name: whole[name] for name in COUNTS}
     for name in ("lengths", "language_bytes", "sample"):
         assert total[name] == whole[name]
@@ -111,9 +113,9 @@ def test_domains_that_are_cut_off_are_told_as_at_least(corpus: Path) -> None:
         dict(zip(SCHEMA.names, (f"https://s{n % 300}.example/{n}", "A b c.", "2019-01-01", "en", 1.0), strict=True))
         for n in range(500)
     ]
-    counted = profile.add([profiled(rows, 100)] * 2)
+    counted = profile.add_profiles([profiled(rows, 100)] * 2)
     assert (counted["domains"], counted["domains_cut"], len(counted["domain_pages"])) == (300, True, profile.DOMAINS)
     assert set(counted["domain_pages"].values()) == {4}  # s0 to s199 have two pages in each
-    shown = html_page.render_report(manifest_of(corpus), {**data_of(corpus), "profile": counted})
+    shown = html_page.render_report(manifest_of(corpus), data_of(corpus) | {"profile": counted})
     assert "at least 300 hosts" in shown
     assert "the numbers are lower bounds" in shown

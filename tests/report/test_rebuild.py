@@ -9,13 +9,13 @@ import pytest
 
 from c4pipe.cli import main
 from c4pipe.corpus.writer import FORMATS
-from c4pipe.report import report_data
+from c4pipe.report.data import REPORT_DATA
 from tests.helpers.corpora import largest_shard, only_format
 
 
 def report(corpus: Path, *more: str) -> int:
     """Runs the command on a corpus without a `report.json`."""
-    (corpus / report_data.NAME).unlink(missing_ok=True)
+    (corpus / REPORT_DATA).unlink(missing_ok=True)
     return main.main(["report", str(corpus), "--workers", "1", *more])
 
 
@@ -32,7 +32,7 @@ def rounded(values: Any) -> Any:
 def test_every_format_gives_the_profile_that_build_wrote(small_corpus: Path, tmp_path: Path, name: str) -> None:
     corpus = only_format(small_corpus, name, tmp_path / "corpus")
     assert report(corpus, "--quiet") == 0
-    profiles = [json.loads((folder / report_data.NAME).read_text())["profile"] for folder in (corpus, small_corpus)]
+    profiles = [json.loads((folder / REPORT_DATA).read_text())["profile"] for folder in (corpus, small_corpus)]
     if name == "tfrecord":
         profiles = [{**rounded(profile), "unsure": len(profile["unsure"])} for profile in profiles]
     assert profiles[0] == profiles[1]

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,7 +19,8 @@ from c4pipe.corpus.writer import PROBABILITY
 from c4pipe.filters.rules import RULES
 from c4pipe.io.words import JOINERS, SIZE, URL_SIZE, visible
 from c4pipe.recipes.presets import RECIPES
-from c4pipe.report import dedup_data, html_page, report_data
+from c4pipe.report import html_page
+from c4pipe.report.data import DEDUP_DATA, REPORT_DATA, make_dedup_data, make_report_data
 from c4pipe.report.rendering import Paragraph, _environment
 from tests.helpers.reports import (
     ATTACK,
@@ -36,7 +38,7 @@ from tests.helpers.reports import (
 @pytest.mark.parametrize("kind", ["parquet", "json.gz"])
 def test_the_command_finds_in_the_shards_what_build_told(corpus: Path, tmp_path: Path, workers: str, kind: str) -> None:
     shutil.copytree(corpus, tmp_path / "c")
-    for name in (report_data.NAME, html_page.NAME):
+    for name in (REPORT_DATA, html_page.NAME):
         (tmp_path / "c" / name).unlink()
     if kind != "parquet":
         for path in (tmp_path / "c" / "en").glob("*.parquet"):
@@ -48,7 +50,7 @@ def test_the_command_finds_in_the_shards_what_build_told(corpus: Path, tmp_path:
     assert main.main(["report", str(tmp_path / "c"), "--workers", workers, "--quiet"]) == 0
     rebuilt, built = data_of(tmp_path / "c"), data_of(corpus)
     assert rebuilt == built
-    for name in (report_data.NAME, dedup_data.NAME):
+    for name in (REPORT_DATA, DEDUP_DATA):
         (tmp_path / "c" / name).unlink()
     assert main.main(["report", str(tmp_path / "c"), "--workers", workers, "--quiet"]) == 0
     rebuilt = data_of(tmp_path / "c")
@@ -69,10 +71,10 @@ def test_the_command_tells_what_is_wrong(corpus: Path, tmp_path: Path, capsys: p
     assert main.main(["report", str(tmp_path)]) == 2
     assert f"{tmp_path} has no manifest.json" in capsys.readouterr().err
     shutil.copytree(corpus, tmp_path / "c")
-    (tmp_path / "c" / report_data.NAME).write_text('{"version": 0}')
+    (tmp_path / "c" / REPORT_DATA).write_text('{"version": 0}')
     assert main.main(["report", str(tmp_path / "c")]) == 2
     assert "report.json is not of version 2: delete it" in capsys.readouterr().err
-    (tmp_path / "c" / report_data.NAME).unlink()
+    (tmp_path / "c" / REPORT_DATA).unlink()
     shard = next((tmp_path / "c" / "en").glob("*train*.parquet"))
     shard.write_bytes(shard.read_bytes()[:100])
     assert main.main(["report", str(tmp_path / "c"), "--workers", "1"]) == 1
@@ -81,7 +83,7 @@ def test_the_command_tells_what_is_wrong(corpus: Path, tmp_path: Path, capsys: p
 
 def test_the_same_bytes_for_two_workers(corpus: Path, tmp_path: Path) -> None:
     other = build_samples(tmp_path / "corpus", "--workers", "2", "--format", "parquet,json")
-    for name in (report_data.NAME, html_page.NAME):
+    for name in (REPORT_DATA, html_page.NAME):
         assert (other / name).read_bytes() == (corpus / name).read_bytes()
 
 
@@ -97,7 +99,7 @@ def test_the_page_has_the_numbers_of_the_manifest(corpus: Path) -> None:
 
 
 def test_what_comes_from_the_web_is_shown_as_text(corpus: Path) -> None:
-    corpus_manifest = {
+    corpus_manifest: Any = {
         **manifest_of(corpus),
         "missing": [{"name": ATTACK, "path": ATTACK, "error": ATTACK}],
         "fingerprint": ATTACK,
@@ -124,22 +126,22 @@ def test_a_page_stays_below_two_megabytes(corpus: Path) -> None:
     pages["lengths"] = {f"{name}/64": 1 for name in many}
     # a recipe has each rule once, and fifteen at most; here are all rules
     repeats = [{"times": 10**9, "domains": 10**9, "hash": "f" * 16, "text": "&" * 301}] * 20
-    data = {"profile": pages, "repeats": repeats, "examples": {rule: [page] * examples.A_RULE for rule in RULES}}
+    data: Any = {"profile": pages, "repeats": repeats, "examples": {rule: [page] * examples.A_RULE for rule in RULES}}
     data["dropped_languages"] = many
     missing = [{"name": "&" * 9999, "path": "", "error": "&" * 9999}] * 5000
-    shown_page = html_page.render_report({**manifest_of(corpus), "missing": missing}, data)
+    shown_page = html_page.render_report(manifest_of(corpus) | {"missing": missing}, data)
     assert len(shown_page.encode()) < 2_000_000
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_there_is_a_page_for_each_recipe_and_for_no_pages(corpus: Path, recipe: str) -> None:
-    corpus_manifest = {
+    corpus_manifest: Any = {
         **manifest_of(corpus),
         "recipe": json.loads(json.dumps(RECIPES[recipe].to_json())),
         "counts": {},
         "inputs": [],
     }
-    tables = Tables(html_page.render_report(corpus_manifest, report_data.make((), dedup_data.make({}))))
+    tables = Tables(html_page.render_report(corpus_manifest, make_report_data((), make_dedup_data({}))))
     assert ["pages read", "0", "-", ""] in tables.rows["pages"]
 
 

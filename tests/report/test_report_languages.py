@@ -17,7 +17,8 @@ from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.cli import main
 from c4pipe.filters.lists import Lists
 from c4pipe.recipes.presets import C4
-from c4pipe.report import dedup_data, html_page, profile, report_data
+from c4pipe.report import html_page, profile
+from c4pipe.report.data import DEDUP_DATA, REPORT_DATA
 from tests.helpers.reports import Tables, build_samples, data_of, manifest_of, number, pages_of
 
 LENGTHS = st.lists(st.integers(1, 10**7), min_size=1, max_size=200)
@@ -74,10 +75,10 @@ def test_the_languages_that_were_dropped(recipe: str, tmp_path: Path) -> None:
     assert list(dropped.items()) == sorted(dropped.items(), key=lambda item: (-item[1], item[0]))
     rows = Tables((folder / html_page.NAME).read_text()).rows["dropped-languages"]
     assert {cells[0]: number(cells[1]) for cells in rows[1:]} == dropped
-    (folder / report_data.NAME).unlink()
+    (folder / REPORT_DATA).unlink()
     assert main.main(["report", str(folder), "--workers", "1", "--quiet"]) == 0
     assert data_of(folder)["dropped_languages"] == dropped
-    for name in (report_data.NAME, dedup_data.NAME):
+    for name in (REPORT_DATA, DEDUP_DATA):
         (folder / name).unlink()
     assert main.main(["report", str(folder), "--workers", "1", "--quiet"]) == 0
     assert data_of(folder)["dropped_languages"] == (dropped if recipe == "c4" else {})
@@ -124,7 +125,7 @@ def test_a_list_of_inputs_that_is_too_long_for_a_page(corpus: Path) -> None:
     inputs = [
         {"name": f"CC-MAIN-20190418101243-20190418122243-{n:05}.warc.wet.gz", "bytes": 10**8} for n in range(72000)
     ]
-    page = html_page.render_report({**manifest_of(corpus), "inputs": inputs}, data_of(corpus))
+    page = html_page.render_report(manifest_of(corpus) | {"inputs": inputs}, data_of(corpus))
     assert len(page) < 1_000_000
     assert re.search(r"The first 4,\d\d\d WET files", page)
     left = int(re.search(r"and ([\d,]+) more, which manifest\.json lists", page)[1].replace(",", ""))  # type: ignore[index]

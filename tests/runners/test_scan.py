@@ -20,7 +20,7 @@ class Square(ScanStep[int, int]):
         return encode_checked_json({"square": item * item})
 
     def read(self, part: StoragePath, item: int) -> int:
-        return int(decode_checked_json(part.read_bytes(), part)["square"])
+        return int(decode_checked_json(part.read_bytes(), part, dict)["square"])
 
 
 def scan_of(folder: Path, numbers: int = 5) -> Scan[int, int]:

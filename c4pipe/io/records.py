@@ -1,0 +1,202 @@
+"""Records in JSON, which can come from anyone: the type hints of a class say what is read, and each value is checked.
+
+A record is a TypedDict, which stays what JSON has, or a dataclass:
+
+    class Person(TypedDict):
+        name: FileName
+        age: Annotated[int, whole(0, 150)]
+        children: Sequence[str]
+
+    from_json(Person, json.loads(data))  # ValueError: age is -1 instead of a whole number from 0 to 150
+
+Without another check, an `int` is a whole number from 0 on, and a `float` is from 0 to 1. Members that a record does
+not name are let pass, and nobody reads them.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args, get_origin, get_type_hints, is_typeddict
+
+_MOST_TEXT = 1 << 16  # characters of a text
+_MOST_NUMBER = 2**63 - 1
+
+Check = Callable[[Any, str], Any]
+"""Takes a value of JSON and its place, and returns what the record has of it: mostly the value itself.
+
+Raises ValueError, with the place, for a value of another type or out of range.
+"""
+
+Record = TypeVar("Record")
+
+
+def parse_json(data: bytes) -> Any:
+    """Returns the value of a JSON file, given its bytes. Raises ValueError, with the reason, where it is none."""
+    try:
+        return json.loads(data.decode("utf-8"))
+    except RecursionError:
+        raise ValueError("its values are nested too deeply") from None
+
+
+def from_json(kind: type[Record], value: Any, place: str = "") -> Record:
+    """Returns a record of a class, given a value of JSON and its place. Raises ValueError for a value that is none."""
+    check: Check = check_of(cast(Any, kind))
+    record: Record = check(value, place)
+    return record
+
+
+def to_json(record: Any) -> dict[str, Any]:
+    """Returns the members of a dataclass, in their order, as values of JSON."""
+    values = {each.name: getattr(record, each.name) for each in fields(record)}
+    return {name: value.to_json() if hasattr(value, "to_json") else value for name, value in values.items()}
+
+
+@cache
+def check_of(hint: Any) -> Check:
+    """Returns the check of what has a type hint: a class of records, or the type of a member."""
+    origin, inside = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        check: Check = inside[1]
+        return check
+    if origin is Literal:
+        return choice(*inside)
+    if origin in (Mapping, dict):
+        return mapping(check_of(inside[0]), check_of(inside[1]))
+    if origin in (Sequence, list):
+        return sequence(check_of(inside[0]))
+    if is_typeddict(hint) or is_dataclass(hint):
+        return _record(hint)
+    return _PLAIN[hint]
+
+
+def _record(kind: Any) -> Check:
+    """Returns the check of an object with the members of a TypedDict or dataclass."""
+    if is_typeddict(kind):
+        needed = kind.__required_keys__
+    else:
+        needed = {each.name for each in fields(kind) if each.default is MISSING}
+    checks = {name: check_of(hint) for name, hint in get_type_hints(kind, include_extras=True).items()}
+
+    def check(value: Any, place: str) -> Any:
+        _expect(isinstance(value, dict), value, place, "an object")
+        found = {}
+        for name, each in checks.items():
+            if name in value:
+                found[name] = each(value[name], _inside(place, name))
+            elif name in needed:
+                raise ValueError(f"it has no {_inside(place, name)}")
+        return value if is_typeddict(kind) else kind(**found)
+
+    return check
+
+
+def mapping(key: Check, each: Check) -> Check:
+    """Returns the check of an object with any number of members, given the checks of a name and a value."""
+
+    def check(value: Any, place: str) -> Any:
+        _expect(isinstance(value, dict), value, place, "an object")
+        for name, inner in value.items():
+            key(name, f"a name in {place or 'it'}")
+            each(inner, _inside(place, name))
+        return value
+
+    return check
+
+
+def sequence(each: Check) -> Check:
+    """Returns the check of a list."""
+
+    def check(value: Any, place: str) -> Any:
+        _expect(isinstance(value, list), value, place, "a list")
+        for number, inner in enumerate(value):
+            each(inner, f"{place}[{number}]")
+        return value
+
+    return check
+
+
+def whole(least: int = 0, most: int = _MOST_NUMBER) -> Check:
+    """Returns the check of a whole number in a range."""
+
+    def check(value: Any, place: str) -> Any:
+        holds = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+        return _expect(holds, value, place, f"a whole number from {least} to {most}")
+
+    return check
+
+
+def text(pattern: str = "(?s).*", wanted: str = "a text") -> Check:
+    """Returns the check of a text that matches a pattern, from its start to its end; `wanted` describes it."""
+    compiled = re.compile(pattern)
+
+    def check(value: Any, place: str) -> Any:
+        holds = isinstance(value, str) and len(value) <= _MOST_TEXT and compiled.fullmatch(value) is not None
+        # half of a surrogate pair, which JSON can have, is in no file that c4pipe writes
+        return _expect(holds and value == value.encode("utf-8", "replace").decode(), value, place, wanted)
+
+    return check
+
+
+def choice(*values: str | int) -> Check:
+    """Returns the check of a value that is one of some."""
+
+    def check(value: Any, place: str) -> Any:
+        holds = any(type(value) is type(each) and value == each for each in values)
+        return _expect(holds, value, place, " or ".join(map(repr, values)))
+
+    return check
+
+
+def _share(value: Any, place: str) -> Any:
+    holds = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+    return _expect(holds, value, place, "a number from 0 to 1")
+
+
+def _flag(value: Any, place: str) -> Any:
+    return _expect(isinstance(value, bool), value, place, "true or false")
+
+
+def _object(value: Any, place: str) -> Any:
+    return _expect(isinstance(value, dict), value, place, "an object")
+
+
+_PLAIN: dict[Any, Check] = {
+    Any: lambda value, place: value,
+    bool: _flag,
+    dict: _object,
+    float: _share,
+    int: whole(),
+    str: text(),
+}
+
+
+class Versioned(TypedDict):
+    """What is read of a record first: which kind it is."""
+
+    format: Any
+    version: Any
+
+
+Digest = Annotated[str, text("[0-9a-f]{64}", "a SHA-256 in hex")]
+FileName = Annotated[str, text(r"(?!\.\.?$)[^/\x00-\x1f\x7f]{1,255}", "the name of a file")]
+
+
+def _expect(holds: bool, value: Any, place: str, wanted: str) -> Any:
+    if not holds:
+        raise ValueError(f"{place or 'it'} is {shown(value)} instead of {wanted}")
+    return value
+
+
+def _inside(place: str, name: str) -> str:
+    words = name if name.isidentifier() and name.isascii() and len(name) < 60 else shown(name)
+    return f"{place}.{words}" if place else words
+
+
+def shown(value: Any) -> str:
+    """Returns a few characters of ASCII for any value of JSON."""
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
+    words = ascii(value[:60] if isinstance(value, str) else value)
+    return words if len(words) <= 80 else f"{words[:77]}..."

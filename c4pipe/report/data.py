@@ -1,0 +1,198 @@
+"""What a report shows, besides the manifest: `report.json`, `dedup.json` and `opt_outs.json`.
+
+`report.json` has a profile of the pages, examples for each rule, and the most repeated spans. `dedup.json` has what
+job 2 found: a report that is made later reads it, because the shards do not have it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Annotated, Any, TypedDict, cast
+
+from c4pipe.clean import examples
+from c4pipe.clean.verdicts import DROPPED_LANGUAGE
+from c4pipe.errors import UsageError
+from c4pipe.io.atomic import write_text
+from c4pipe.io.json_file import read_json
+from c4pipe.io.paths import StoragePath
+from c4pipe.io.records import Digest, from_json, whole
+from c4pipe.io.words import safe_json
+from c4pipe.report.profile import Profile, add_profiles, largest_domains
+from c4pipe.runners.control_totals import Report
+
+REPORT_DATA, DEDUP_DATA = "report.json", "dedup.json"
+REPORT_VERSION, DEDUP_VERSION, OPT_OUTS_VERSION = 2, 1, 1
+
+_OF_BOTH = ("dropped_languages", "repeats", "near_duplicates", "copied_hosts")  # of `dedup.json` and `report.json`
+
+TOGETHER = "together"
+"""The name of the pages that any list refuses, among the reasons in `opt_outs.json`."""
+
+
+class Example(TypedDict):
+    """A page that a rule dropped or changed (see `clean.examples`)."""
+
+    url: str
+    timestamp: str
+    text: Sequence[str]
+    fact: str
+
+
+class _DedupExample(Example):
+    key: str
+
+
+class Repeat(TypedDict):
+    """A repeated span: how often it was removed, and from how many hosts."""
+
+    text: str
+    times: int
+    domains: int
+
+
+class Cluster(TypedDict):
+    """Pages that are nearly the same: how many they are, and the URL of the page that stays."""
+
+    pages: Annotated[int, whole(2)]
+    url: str
+
+
+class CopiedHost(TypedDict):
+    """Pages of a host that are nearly the same as pages `of` another host, which stay."""
+
+    host: str
+    of: str
+    pages: Annotated[int, whole(1)]
+
+
+class _Near(TypedDict, total=False):
+    near_duplicates: Sequence[Cluster]  # the largest ones
+    copied_hosts: Sequence[CopiedHost]  # those with most pages
+
+
+class _Found(_Near):
+    format: str
+    version: int
+    dropped_languages: Mapping[str, int]  # pages that the rule `language` dropped, the most first
+    repeats: Sequence[Repeat]  # the most repeated spans
+
+
+class DedupData(_Found):
+    """What `dedup.json` holds; docs/formats.md describes each member."""
+
+    examples: Mapping[str, Sequence[_DedupExample]]
+
+
+class ReportData(_Found):
+    """What `report.json` holds; docs/formats.md describes each member."""
+
+    profile: Profile
+    examples: Mapping[str, Sequence[Example]]
+
+
+class Refused(TypedDict):
+    """What a list of opt-outs refuses of a corpus."""
+
+    pages: int
+    bytes: int
+
+
+class RefusedHost(Refused):
+    """What lists of opt-outs refuse of the pages of a host."""
+
+    host: str
+
+
+class OptOuts(TypedDict):
+    """What `opt_outs.json` holds; docs/formats.md describes each member."""
+
+    format: str
+    version: Annotated[int, whole(OPT_OUTS_VERSION, OPT_OUTS_VERSION)]
+    manifest: Digest
+    lists: Mapping[str, Digest]
+    refused: Mapping[str, Refused]
+    hosts: Sequence[RefusedHost]
+    hosts_cut: bool
+
+
+def make_dedup_data(report: Report, clean_counts: Mapping[str, int] = MappingProxyType({})) -> DedupData:
+    """Returns the content of `dedup.json`.
+
+    Args:
+        report: the report of job 2: `examples`, `repeats`, the most repeated spans, `near_clusters`, the largest
+            clusters of pages that are nearly the same, and `near_hosts`, the pairs of hosts with most such pages.
+        clean_counts: the counters of job 1.
+    """
+    values = {
+        "format": "c4pipe dedup",
+        "version": DEDUP_VERSION,
+        "dropped_languages": _dropped_languages(clean_counts, report),
+        "repeats": report.get("repeats", []),
+        **({"near_duplicates": report["near_clusters"]} if report.get("near_clusters") else {}),
+        **({"copied_hosts": report["near_hosts"]} if report.get("near_hosts") else {}),
+        "examples": examples.examples_by_rule(report.get("examples", ())),
+    }
+    return cast(DedupData, values)
+
+
+def _dropped_languages(*counts: Mapping[str, Any]) -> dict[str, int]:
+    total = Counter[str]()
+    for each in counts:
+        total.update(
+            {name.removeprefix(DROPPED_LANGUAGE): n for name, n in each.items() if name.startswith(DROPPED_LANGUAGE)}
+        )
+    return dict(sorted(total.items(), key=lambda item: (-item[1], item[0])))
+
+
+def make_report_data(
+    profiles: Iterable[Profile], found: DedupData, clean_examples: Iterable[examples.Example] = ()
+) -> ReportData:
+    """Returns the content of `report.json`, given the profiles of the shards, and examples of the rules of job 1."""
+    of_dedup = ({**each, "rule": rule} for rule, pages in found["examples"].items() for each in pages)
+    values = {
+        "format": "c4pipe report",
+        "version": REPORT_VERSION,
+        "profile": largest_domains(add_profiles(profiles)),
+        **{name: value for name, value in found.items() if name in _OF_BOTH},
+        "examples": examples.examples_by_rule([*of_dedup, *clean_examples]),
+    }
+    return cast(ReportData, values)
+
+
+def write_data(folder: StoragePath, name: str, data: ReportData | DedupData) -> None:
+    """Writes a file of data into the folder of a corpus, completely or not at all. Raises OSError."""
+    write_text(folder / name, safe_json(data, indent=1) + "\n")
+
+
+def read_report_data(folder: StoragePath) -> ReportData | None:
+    """Returns the `report.json` of a corpus, or None if there is none. Raises UsageError if it can't be used."""
+    values = read_json(folder / REPORT_DATA, dict)
+    if values is None:
+        return None
+    if values.get("version") != REPORT_VERSION:
+        raise UsageError(
+            f"{folder / REPORT_DATA} is not of version {REPORT_VERSION}: delete it, and run `c4pipe report`"
+        )
+    try:
+        data = from_json(ReportData, values)
+        if data["profile"]["domain_pages"].keys() != data["profile"]["domain_bytes"].keys():
+            raise ValueError("profile.domain_bytes has other hosts than profile.domain_pages")
+    except ValueError as error:
+        raise UsageError(f"{folder / REPORT_DATA} can't be used: {error}; delete it, and run `c4pipe report`") from None
+    return data
+
+
+def read_dedup_data(folder: StoragePath) -> DedupData | None:
+    """Returns the `dedup.json` of a corpus, or None if there is none. Raises UsageError if it can't be used."""
+    values = read_json(folder / DEDUP_DATA, dict)
+    if values is None:
+        return None
+    try:
+        found = from_json(DedupData, values)
+        if found["version"] != DEDUP_VERSION:
+            raise ValueError(f"it is not of version {DEDUP_VERSION}")
+    except ValueError as error:
+        raise UsageError(
+            f"{folder / DEDUP_DATA} can't be used: {error}; delete it to make a report without what dedup found"
+        ) from None
+    return found
