@@ -24,6 +24,7 @@ RUN_BY = {
     "docs/quick-start.md": "tests/docs/test_readme.py",
     "docs/beam.md": "tests/beam/test_beam_page.py",
     "docs/import.md": "tests/jobs/test_import.py",
+    "docs/own_rules.md": "tests/recipes/test_own_rules.py",
     "docs/objectives.md": "tests/objectives/test_packing.py",
     "docs/python-api.md": "tests/api/test_python_api_page.py",
     "docs/tasks.md": "tests/objectives/test_tasks_page.py",
@@ -37,7 +38,7 @@ RUN_BY = {
 
 AFTER_TUTORIAL = (
     *("docs/explain.md", "docs/overlap.md", "docs/recipes.md", "docs/thresholds.md", "docs/training.md"),
-    *("docs/token_files.md", "samples/README.md"),
+    *("docs/token_files.md", "docs/own_rules.md", "samples/README.md"),
 )
 """Pages whose commands are for a user who has followed the tutorial: they use its corpora."""
 
@@ -85,6 +86,7 @@ def test_every_exception_has_its_block() -> None:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if code_blocks(page(name), "toml")])
 def test_recipes_that_are_shown_can_be_read(name: str, tmp_path: Path) -> None:
+    shutil.copy(ROOT / "examples" / "own_rules" / "my_rules.py", tmp_path)
     for shown in code_blocks(page(name), "toml"):
         (tmp_path / "my.toml").write_text(shown)
         assert find_recipe(str(tmp_path / "my.toml")).name == "my"

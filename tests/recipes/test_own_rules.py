@@ -21,6 +21,8 @@ from c4pipe.recipes import own_rules
 from c4pipe.recipes.presets import C4, UNFILTERED, find_recipe
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.stored_recipe import check_recipe
+from tests.helpers.doc_examples import expected_lines
+from tests.helpers.documents import code_blocks, page
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "own_rules"
@@ -65,6 +67,8 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     target = tmp_path / "own"
     shutil.copytree(EXAMPLE, target)
     before = list(sys.path)
+    sys.path[:] = [each for each in before if not (Path(each) / "my_rules.py").exists()]
+    sys.modules.pop("my_rules", None)
     yield target
     sys.path[:] = before
     sys.modules.pop("my_rules", None)
@@ -113,6 +117,18 @@ def test_the_example_drops_pages_and_lines_on_each_runner(folder: Path) -> None:
         folder, "explain", "one", "--url", "https://kitchen.example.com/bread/plain-white-loaf", path=str(folder)
     )
     assert later.returncode == 0, later.stderr
+
+
+def test_the_code_of_the_page_runs() -> None:
+    """docs/own_rules.md shows the example, and a program that uses it."""
+    shown, program = code_blocks(page("docs/own_rules.md"), "python")
+    example = (EXAMPLE / "my_rules.py").read_text()
+    assert shown in example
+    assert code_blocks(page("docs/own_rules.md"), "toml") == [(EXAMPLE / "own.toml").read_text()]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == expected_lines(program) == ["False short_title"]
 
 
 def test_the_source_is_part_of_the_fingerprint(folder: Path) -> None:
