@@ -127,7 +127,7 @@ def _check_page(page: Page, name: str, evaluator: RecipeEvaluator) -> None:
     assert starts[0] == 0
     assert "".join(units) == facts.text
     assert all(units)
-    span = recipe.parameters(RepeatedSpan)
+    span = recipe.need(RepeatedSpan).parameters
     hashes = unit_hashes(units, span["whitespace"])
     assert len(span_hashes(hashes, span["size"])) == max(0, len(units) - span["size"] + 1)
     assert verdict.final == evaluator.finish(page.url, facts.text, len(units))[0]
@@ -138,7 +138,7 @@ def _check_page(page: Page, name: str, evaluator: RecipeEvaluator) -> None:
 def _check_kept(lines: list[str], text: str, recipe: Recipe) -> None:
     assert text.strip()
     text.encode()
-    marks = recipe.parameters(NoTerminalPunctuation)
+    marks = recipe.need(NoTerminalPunctuation).parameters
     for line in lines:
         assert line.endswith(tuple(marks["endings"]))
         assert not line.endswith(tuple(marks["excluded_endings"]))

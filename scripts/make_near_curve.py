@@ -49,7 +49,7 @@ def curve(bands: int, rows: int, least: float) -> str:
 
 def plot() -> str:
     """Returns the plot for the recipe `fineweb`."""
-    near = RECIPES["fineweb"].parameters(NearDuplicate)
+    near = RECIPES["fineweb"].need(NearDuplicate).parameters
     return curve(near["bands"], near["rows"], near["min_similarity"])
 
 

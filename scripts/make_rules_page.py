@@ -46,7 +46,7 @@ def _items(name: str, before: str) -> Iterator[str]:
 def _parameter(name: str, parameter: str) -> str:
     """A parameter with its value in `c4`, and that in `tfds` where it differs."""
     value = RULES[name]().parameters[parameter]
-    in_tfds = RECIPES["tfds"].parameters(RULES[name]).get(parameter, value)
+    in_tfds = RECIPES["tfds"].need(RULES[name]).parameters.get(parameter, value)
     return f"`{parameter}` = {worded(value)}" + (f" (`tfds`: {worded(in_tfds)})" if in_tfds != value else "")
 
 

@@ -13,6 +13,7 @@ from c4pipe.clean import text_cleaner
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.shuffle import Sent
 from c4pipe.dedup.step import Made, Received, RowStep
+from c4pipe.filters.corpus_rules import StaleCapture
 from c4pipe.filters.duplicates import URL_ROW, Rows, find_stale_captures
 from c4pipe.filters.urls import normalise_url, url_key
 from c4pipe.runners.control_totals import REPORT
@@ -158,4 +159,4 @@ class FindNewest(RowStep):
             taken[places[chosen]] = True
             stale += len(table) - len(chosen)
             yield from ((KEPT, page) for page in page_schema.pages_of(table.take(chosen)))
-        yield {"pages.dropped.stale_capture": stale}
+        yield {f"pages.dropped.{StaleCapture.name}": stale}

@@ -9,7 +9,7 @@ import apache_beam as beam
 from c4pipe.beam.listed_recipe import PathArgument
 from c4pipe.beam.page_schema import Page
 from c4pipe.beam.stage_reports import CountingFn, PageTransform
-from c4pipe.clean import page_source
+from c4pipe.clean import file_cleaner
 from c4pipe.errors import C4pipeError
 from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.streams import InputOpener
@@ -97,7 +97,7 @@ class _ReadFile(CountingFn):
         file = InputFile(*element)
         try:
             with self._opener.open(file.path) as stream:
-                counted = page_source.CountedStream(stream)
+                counted = file_cleaner.CountedStream(stream)
                 for item in self._read_pages(counted):
                     if isinstance(item, Damage):
                         self._counts[f"damage.{item.kind}"] += 1

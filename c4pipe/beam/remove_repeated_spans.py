@@ -100,13 +100,13 @@ class RemoveRepeatedSpans(PageTransform):
     def expand(self, pages: beam.PCollection) -> beam.PCollection:
         """Finds and removes repeated spans. Raises UsageError for pages that are unbounded or windowed."""
         check_batch(pages, self)
-        span, flow, graph = self._rules.recipe.parameters(RepeatedSpan), PageFlow(pages.pipeline), Graph()
+        span, flow, graph = self._rules.recipe.find(RepeatedSpan), PageFlow(pages.pipeline), Graph()
         moves = moves_survivors(span)
         sent = flow.map_pages("Send pages", pages, SendSpans(self._rules, self._bits))
         spans = graph.given(sent["spans"], "spans")
         found = graph.add("Find repeated spans", FindRepeats("", files=1, moves_survivors=moves), spans)
-        if moves:
-            first, changes = choose_survivors(graph, [found["repeated_spans"]], "", span["size"])
+        if span and moves:
+            first, changes = choose_survivors(graph, [found["repeated_spans"]], "", span.size)
             marks = [first, *changes]
         else:
             marks = [found["marks"]]
@@ -120,11 +120,11 @@ class RemoveRepeatedSpans(PageTransform):
     def display_data(self) -> dict[str, Any]:
         """Returns what a span is, the recipe, and the number of buckets."""
         shown = beam.transforms.display.DisplayDataItem
-        span = self._rules.recipe.parameters(RepeatedSpan)
+        span = self._rules.recipe.find(RepeatedSpan)
         return {
             **recipe_display(self._rules),
-            "size": shown(span.get("size"), label="Units in a span").drop_if_none(),
-            "unit": shown(span.get("unit"), label="Unit").drop_if_none(),
+            "size": shown(span.size if span else None, label="Units in a span").drop_if_none(),
+            "unit": shown(span.unit if span else None, label="Unit").drop_if_none(),
             "buckets": shown(1 << self._bits, label="Buckets"),
         }
 
@@ -211,7 +211,7 @@ class FinishPages(RowStep):
 
     def run(self, received: Received) -> Iterator[Made]:
         """Finishes the pages of a bucket, a block at a time."""
-        span = self._rules.recipe.parameters(RepeatedSpan)
+        span = self._rules.recipe.find(RepeatedSpan)
         group = GroupFinisher(self._finisher, span, received.rows(MARKS), received.rows(CHANGES))
         keys: list[Any] = []
         for packed in received.streams(SPAN_PAGES):

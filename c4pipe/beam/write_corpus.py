@@ -31,7 +31,7 @@ from c4pipe.corpus.writer import FORMATS, parse_formats, shard_name
 from c4pipe.dedup import publish, publishers, write
 from c4pipe.dedup.step import Made, Received, RowStep
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
-from c4pipe.filters.corpus_rules import Validation
+from c4pipe.filters.corpus_rules import StaleCapture, Validation
 from c4pipe.filters.language import UNKNOWN
 from c4pipe.filters.lists import Lists
 from c4pipe.filters.urls import is_validation, normalise_url, page_key
@@ -161,7 +161,7 @@ def _each_shard(_: None, plan: Any) -> list[tuple[int, bytes]]:
 def _own_pipeline() -> Recipe:
     """Returns the recipe of a corpus that no recipe made."""
     stages: dict[str, Any] = dict.fromkeys(("readable", "crawled", "lines", "cleaned"), ())
-    base = RECIPES["unfiltered"].without("stale_capture")
+    base = RECIPES["unfiltered"].without(StaleCapture.name)
     return replace(base, name="own-pipeline", description="pages of a Beam pipeline of one's own", **stages)
 
 
@@ -221,7 +221,8 @@ class PackPages(RowStep):
         super().setup()
         recipe = self._rules.recipe
         self._scheme, self._by_md5 = recipe.page_keys
-        self._one_in: int = recipe.parameters(Validation).get("one_in", 0)
+        validation = recipe.find(Validation)
+        self._one_in = validation.one_in if validation else 0
 
     def run(self, received: Received) -> Iterator[Made]:
         """Packs a batch, and counts its pages."""

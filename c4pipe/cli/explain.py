@@ -219,7 +219,9 @@ def _line(line: "LineVerdict") -> tuple[str, str, str]:
 
 
 def _unit(unit: "UnitVerdict") -> tuple[str, str, str]:
-    return ("kept", "green", unit.text) if unit.kept else ("repeated_span", "red", unit.text)
+    from c4pipe.filters.corpus_rules import RepeatedSpan
+
+    return ("kept", "green", unit.text) if unit.kept else (RepeatedSpan.name, "red", unit.text)
 
 
 def _unit_ranges(losses: Sequence["Loss"]) -> str:

@@ -24,7 +24,7 @@ from c4pipe.dedup.near_pages import COPIED_HOSTS, HOSTS, NEAR_DUPLICATES, STAYED
 from c4pipe.dedup.removals import JOINED, Removals, joined_copies, most_repeated
 from c4pipe.dedup.shuffle import CHANGES, MARKS, PAGES, REMOVED_SPANS, STALE_CAPTURES, Sent
 from c4pipe.dedup.step import DedupPlan, DedupStep, Made, Received, RowStep, rows_of
-from c4pipe.filters.corpus_rules import RepeatedSpan
+from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan, StaleCapture
 from c4pipe.filters.duplicates import Rows
 from c4pipe.filters.language import UNKNOWN, Language
 from c4pipe.filters.lists import Lists, find_lists
@@ -43,9 +43,9 @@ class PageFinisher:
         """Takes the recipe, its lists, and whether `dropped` is also known of the pages that lose spans."""
         self._recipe = recipe
         self._evaluator = RecipeEvaluator(recipe, lists)
-        self._span = recipe.parameters(RepeatedSpan)
+        self._span = recipe.find(RepeatedSpan)
         # A listed word is inside of a line: where no line has one, those that are left have none either.
-        self._knows_listed_words = judged and self._span.get("unit") == "line"
+        self._knows_listed_words = judged and self._span is not None and self._span.unit == "line"
 
     def audit(self, keep: KeepDropped | None, source: str) -> AbstractContextManager[DroppedWriter | None]:
         """Returns the writer of dropped pages for a WET file (its name), as a context; None where nothing is kept."""
@@ -158,7 +158,8 @@ class PageFinisher:
 
     def _repeat(self, page: Mapping[str, Any], spans: Sequence[int], kept: Sequence[int]) -> Example:
         """Returns a page that loses spans as an example; the first run of removed units is marked."""
-        size, unit, starts = self._span["size"], self._span["unit"], page["unit_starts"]
+        assert self._span  # without the rule, no page loses spans
+        size, unit, starts = self._span.size, self._span.unit, page["unit_starts"]
         removed = units_of(spans, size) - units_of(kept, size)
         end = min(removed)
         while end in removed:
@@ -169,8 +170,9 @@ class PageFinisher:
 
     def _edit_page(self, page: dict[str, Any], spans: Sequence[int], kept: Sequence[int], counts: Counter[str]) -> None:
         """Removes spans from a page, and applies the stage `final` again."""
+        assert self._span  # without the rule, no page loses spans
         starts = page["unit_starts"]
-        page["text"], left = remove_spans(page["text"], starts, spans, self._span["size"], self._span["unit"], kept)
+        page["text"], left = remove_spans(page["text"], starts, spans, self._span.size, self._span.unit, kept)
         counts[f"units.dropped.{RepeatedSpan.name}"] += len(starts) - left
         counts[f"pages.edited.{RepeatedSpan.name}"] += 1
         judged = self._knows_listed_words and page["dropped"] is None
@@ -200,7 +202,7 @@ def stale_captures(work_file: StoragePath, stale: Any) -> list[Example]:
     rows = rows.sort_by("page_key").slice(0, EXAMPLES_PER_FILE)
     fact = "the crawl has a newer capture of this URL"
     return [
-        make_example("stale_capture", row["page_key"], row["url"], row["timestamp"], fact, [""])
+        make_example(StaleCapture.name, row["page_key"], row["url"], row["timestamp"], fact, [""])
         for row in rows.to_pylist()
     ]
 
@@ -217,10 +219,10 @@ class GroupFinisher:
         counts: counters of what was done.
     """
 
-    def __init__(self, finisher: PageFinisher, span: Mapping[str, Any], marks: Rows, changes: Rows) -> None:
-        """Takes the finisher, the parameters of `repeated_span`, the marks of the group, and all changes to them."""
-        self._finisher, self._whitespace = finisher, span.get("whitespace", "")
-        self.removals = Removals(marks, changes, span.get("size", 1))
+    def __init__(self, finisher: PageFinisher, span: RepeatedSpan | None, marks: Rows, changes: Rows) -> None:
+        """Takes the finisher, the rule on repeated spans, the marks of the group, and all changes to them."""
+        self._finisher, self._whitespace = finisher, span.whitespace if span else ""
+        self.removals = Removals(marks, changes, span.size if span else 1)
         self.counts = Counter[str]()
         self._seen: list[npt.NDArray[np.uint64]] = []
 
@@ -309,11 +311,11 @@ class FinishPages(DedupStep):
         with self._finisher.audit(self._plan.keep_dropped, path.name.removesuffix(".parquet")) as dropped:
             near_rows = near.rows(file)
             if len(near_rows):
-                group.counts["pages.dropped.near_duplicate"] += len(near_rows)
-                group.counts["pages.dropped.stale_capture"] -= len(near_rows)  # they are passed over, too
+                group.counts[f"pages.dropped.{NearDuplicate.name}"] += len(near_rows)
+                group.counts[f"pages.dropped.{StaleCapture.name}"] -= len(near_rows)  # they are passed over, too
             columns, passed = [*PAGE_COLUMNS, "span_hashes"], np.r_[stale, near_rows]
             for pages, passed_over in read_kept(path, columns, passed, _ROWS_AT_ONCE):
-                group.counts["pages.dropped.stale_capture"] += passed_over
+                group.counts[f"pages.dropped.{StaleCapture.name}"] += passed_over
                 finished = group.finish(pages, file, dropped, shown)
                 yield finished
                 self._tally("pages", passed_over + len(pages))

@@ -59,9 +59,9 @@ def _finish_pages(graph: Graph, files: Output, plan: DedupPlan, shown: Collectio
     near = find_near_duplicates(graph, files, stale, plan) if plan.near else ()
     spans = graph.add("Read spans", ReadSpans(plan), files, stale, *near[:1])
     found = graph.add("Find repeated spans", FindRepeats(plan.spill, plan.group, plan.moves_survivors), spans["spans"])
-    if plan.moves_survivors:
+    if plan.span and plan.moves_survivors:
         repeated = [spans["repeated_spans"], found["repeated_spans"]]
-        first, changes = choose_survivors(graph, repeated, plan.spill, plan.span["size"])
+        first, changes = choose_survivors(graph, repeated, plan.spill, plan.span.size)
         marks = [first, *changes]
     else:
         marks = [spans["marks"], found["marks"]]

@@ -37,6 +37,7 @@ from c4pipe.dedup.near_pages import (
 )
 from c4pipe.dedup.shuffle import STALE_CAPTURES, Sent
 from c4pipe.dedup.step import DedupPlan, DedupStep, Files, Made, Received, rows_of
+from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.filters.duplicates import Rows
 from c4pipe.filters.minhash import U16
 from c4pipe.io.paths import StoragePath, storage_path
@@ -106,7 +107,7 @@ class NearDuplicates:
         """Returns examples of the pages of a work file to drop."""
         mine = self._pairs[self._pairs["file"] == file][:EXAMPLES_PER_FILE]  # in the order of their keys
         return [
-            make_example("near_duplicate", page["page_key"], page["url"], page["timestamp"], page["fact"], [""])
+            make_example(NearDuplicate.name, page["page_key"], page["url"], page["timestamp"], page["fact"], [""])
             for pages in self.pages(path, mine["row"])
             for page in pages.to_pylist()
         ]
@@ -125,7 +126,7 @@ def read_staying(
     return pa.concat_tables(found).combine_chunks()
 
 
-def crawl_key(path: StoragePath, near: Mapping[str, Any]) -> int:
+def crawl_key(path: StoragePath, near: NearDuplicate) -> int:
     """Returns what tells the crawl of a work file from others: a hash of its name, in 64 bits.
 
     It is 0 where the WET file names no crawl, so such files count as one crawl, and where pages of all crawls are
@@ -133,9 +134,9 @@ def crawl_key(path: StoragePath, near: Mapping[str, Any]) -> int:
 
     Args:
         path: the work file.
-        near: the parameters of the rule `near_duplicate`.
+        near: the rule.
     """
-    name = read_header(path).crawl if near["within"] == "crawl" else ""
+    name = read_header(path).crawl if near.within == "crawl" else ""
     return int(mmh3.hash64(name, signed=False)[0]) if name else 0
 
 
@@ -257,8 +258,9 @@ def find_near_duplicates(graph: Graph, files: Output, stale: Output, plan: Dedup
 class _NearStep(DedupStep):
     def __init__(self, plan: DedupPlan) -> None:
         super().__init__(plan)
-        near = plan.near
-        self._bands, self._numbers = near["bands"], near["bands"] * near["rows"]
+        assert plan.near
+        self._near = plan.near
+        self._bands, self._numbers = self._near.bands, self._near.bands * self._near.rows
         self._signatures = replace(SIGNATURES, dtype=near_pages.signature_row(self._numbers))
 
     def _groups(self, files: Any) -> Any:
@@ -297,7 +299,7 @@ class ReadBands(_NearStep):
         crawls = [np.empty(0, np.uint64)]
         for file, path in received.files:
             first, passed_over = 0, rows_of(stale, file)
-            crawl = crawl_key(storage_path(path), self._plan.near)
+            crawl = crawl_key(storage_path(path), self._near)
             for table in row_groups(storage_path(path), ["page_key", "characters", "band_hashes"]):
                 column = table["band_hashes"].combine_chunks()
                 has_bands = np.diff(column.offsets.to_numpy()) > 0
@@ -311,7 +313,7 @@ class ReadBands(_NearStep):
                 crawls.append(np.full(len(rows), crawl, np.uint64))
                 self._tally("bands", len(table))
                 first += len(table)
-        all_pages, all_bands, all_crawls = map(np.concatenate, (pages, bands, crawls))
+        all_pages, all_bands, all_crawls = np.concatenate(pages), np.concatenate(bands), np.concatenate(crawls)
         leaders, copies = near_pages.split_copies(all_pages, all_bands, all_crawls)
         rows = near_pages.band_rows(all_pages[leaders], all_bands[leaders], all_crawls[leaders])
         yield BANDS.to_buckets(rows, self._plan.band_bits)
@@ -369,7 +371,7 @@ class CompareSignatures(_NearStep):
         for start in range(0, len(pairs), _PAIRS_AT_ONCE):
             some = slice(start, start + _PAIRS_AT_ONCE)
             shares = near_pages.similarities(minima[of_page[some]], later["minima"][place[some], : self._numbers])
-            similar[some] = shares >= self._plan.near["min_similarity"]
+            similar[some] = shares >= self._near.min_similarity
         yield self._to_both(pairs[similar])
         if len(pairs):
             yield {"near_duplicates.compared": len(pairs), "near_duplicates.similar": int(similar.sum())}

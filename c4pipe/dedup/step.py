@@ -5,6 +5,7 @@ Reports (counts and control totals) are data beside the rows, since the counters
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from c4pipe.clean.dropped_pages import KeepDropped
@@ -14,15 +15,16 @@ from c4pipe.dedup.progress import StepTally
 from c4pipe.dedup.shuffle import Sent, Shuffle
 from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan
 from c4pipe.filters.duplicates import Rows
+from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import control_totals
 from c4pipe.runners.control_totals import REPORT, Report, Totals
 from c4pipe.runners.flow import Step
 from c4pipe.runners.spill import Spill
 
 
-def moves_survivors(span: Mapping[str, Any]) -> bool:
-    """Tells from the parameters of the rule `repeated_span` whether copies of spans can move."""
-    return bool(span) and span["size"] > 1 and span["keep"] == "one"
+def moves_survivors(span: RepeatedSpan | None) -> bool:
+    """Tells whether copies of spans can move: spans of one unit never overlap, so their first copy always stays."""
+    return span is not None and span.size > 1 and span.keep == "one"
 
 
 @dataclass(frozen=True)
@@ -59,22 +61,24 @@ class DedupPlan:
     band_bits: int = 0
     keep_dropped: KeepDropped | None = None
 
-    @property
-    def span(self) -> Mapping[str, Any]:
-        """The parameters of the rule `repeated_span`; empty where the recipe has none."""
-        return self._parameters(RepeatedSpan.name)
+    @cached_property
+    def rules(self) -> Recipe:
+        """The recipe."""
+        return Recipe.from_json(self.recipe)
 
     @property
-    def near(self) -> Mapping[str, Any]:
-        """The parameters of the rule `near_duplicate`; empty where the recipe has none."""
-        return self._parameters(NearDuplicate.name)
+    def span(self) -> RepeatedSpan | None:
+        """The rule on repeated spans; None where the recipe has none."""
+        return self.rules.find(RepeatedSpan)
 
-    def _parameters(self, rule: str) -> Mapping[str, Any]:
-        return next((each for each in self.recipe["corpus"] if each["rule"] == rule), {})
+    @property
+    def near(self) -> NearDuplicate | None:
+        """The rule on pages that are nearly the same; None where the recipe has none."""
+        return self.rules.find(NearDuplicate)
 
     @property
     def moves_survivors(self) -> bool:
-        """Whether copies of spans can move: spans of one unit never overlap, so their first copy always stays."""
+        """Whether copies of spans can move."""
         return moves_survivors(self.span)
 
 

@@ -20,10 +20,8 @@ from c4pipe.dedup.removals import with_texts
 from c4pipe.dedup.shuffle import PAGES, Sent
 from c4pipe.dedup.step import DedupPlan, DedupStep, Made, Received
 from c4pipe.errors import C4pipeError
-from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import error_reason
-from c4pipe.recipes.recipe import Recipe
 from c4pipe.report.profile import Profiler
 from c4pipe.runners import control_totals
 from c4pipe.runners.control_totals import REPORT
@@ -234,9 +232,9 @@ class ReadExamples(Step):
         from c4pipe.dedup import publish  # it loads all that describes a corpus, which the other steps do not need
 
         clean_examples = examples.gather_examples([storage_path(path) for path in self._shown])
-        span = Recipe.from_json(self._plan.recipe).parameters(RepeatedSpan)
+        span = self._plan.span
         files = list(find_work_files([storage_path(each) for each in self._plan.work]).values())
-        repeats = with_texts(element.get("repeats", ()), files, span["size"]) if span else []
+        repeats = with_texts(element.get("repeats", ()), files, span.size) if span else []
         report = {**element, "clean_examples": clean_examples, "repeats": repeats}
         report["near_clusters"] = near_duplicates.largest_clusters(element.get("near_clusters", ()))
         report["near_hosts"] = near_duplicates.with_names(element.get("near_hosts", ()), files)

@@ -1,6 +1,6 @@
 """Explains why a page is in a finished corpus or not, by its manifest, its work files and one shard."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -229,7 +229,7 @@ class _WorkExplainer:
 
     def _near_duplicate(self, page: dict[str, Any]) -> RuleVerdict | None:
         """Returns the verdict of the rule `near_duplicate` on the newest capture of a URL; None without the rule."""
-        near = self._recipe.parameters(NearDuplicate)
+        near = self._recipe.find(NearDuplicate)
         if not near:
             return None
         key = page["page_key"]
@@ -245,17 +245,18 @@ class _WorkExplainer:
         self, page: dict[str, Any], timestamp: str, source: str, before: tuple[RuleVerdict, ...]
     ) -> CaptureVerdict:
         """Returns the verdict on the newest capture of a URL, whose text loses repeated spans as in deduplication."""
-        starts, span = page["unit_starts"], self._recipe.parameters(RepeatedSpan)
+        starts, span = page["unit_starts"], self._recipe.find(RepeatedSpan)
+        size, unit = (span.size, span.unit) if span else (1, "sentence")
         units = cut(page["text"], starts)
         repeats, kept = self._find_repeats(page, span)
-        losses = tuple(Loss(first + 1, first + span["size"], keeper) for first, keeper in repeats)
-        removed = units_of((first for first, _ in repeats), span.get("size", 1)) - units_of(kept, span.get("size", 1))
+        losses = tuple(Loss(first + 1, first + size, keeper) for first, keeper in repeats)
+        removed = units_of((first for first, _ in repeats), size) - units_of(kept, size)
         text, units_left, rules = page["text"], len(units), list(before)
         if losses:
             lost = [first for first, _ in repeats]
-            text, units_left = remove_spans(text, starts, lost, span["size"], span["unit"], kept)
+            text, units_left = remove_spans(text, starts, lost, size, unit, kept)
         if span:
-            fact = f"it loses {len(removed):,} of {number_of(len(units), span['unit'])}"
+            fact = f"it loses {len(removed):,} of {number_of(len(units), unit)}"
             if kept:
                 fact += f", and keeps the copy of {number_of(len(kept), 'repeated span')}"
             rules.append(RuleVerdict("corpus", RepeatedSpan.name, None, fact))
@@ -269,22 +270,22 @@ class _WorkExplainer:
             source,
             shards,
             row,
-            unit=span.get("unit", "sentence"),
+            unit=unit,
             units=tuple(UnitVerdict(each.strip(), place not in removed) for place, each in enumerate(units)),
             losses=losses,
             rules=(*rules, *final),
         )
 
-    def _find_repeats(self, page: dict[str, Any], span: Mapping[str, Any]) -> tuple[list[tuple[int, str]], list[int]]:
+    def _find_repeats(self, page: dict[str, Any], span: RepeatedSpan | None) -> tuple[list[tuple[int, str]], list[int]]:
         """Returns the spans that a page loses, each with the URL of the page that keeps it; and the spans kept here."""
-        hashes, near = page["span_hashes"], self._recipe.parameters(NearDuplicate)
-        if not span or span["size"] == 1 or span["keep"] == "first":
+        hashes, near = page["span_hashes"], self._recipe.find(NearDuplicate)
+        if not span or span.size == 1 or span.keep == "first":
             lost, _ = self._files.repeats(page["page_key"], hashes, np.empty(0, removals.MOVED), near)
             return lost, []
         moved = removals.read_moved(self._folder, np.array(hashes, np.uint64))
         lost, kept = self._files.repeats(page["page_key"], hashes, moved, near)
-        stay = units_of(kept, span["size"])
-        return [each for each in lost if not stay.issuperset(units_of([each[0]], span["size"]))], kept
+        stay = units_of(kept, span.size)
+        return [each for each in lost if not stay.issuperset(units_of([each[0]], span.size))], kept
 
     def _find_in_shards(self, language: str, page: dict[str, Any]) -> tuple[tuple[str, ...], int]:
         """Returns the paths of the shards of a page, and its row. Raises C4pipeError if the page is not there."""

@@ -3,7 +3,7 @@
 The files are read as deduplication reads them, one at a time, but only the rows that matter to the URL are kept.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from c4pipe.clean.work_file import read_kept, row_groups, url_rows
 from c4pipe.dedup import near_duplicates, near_pages, shuffle
+from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.filters.duplicates import Rows, find_repeats, find_stale_captures
 from c4pipe.filters.spans import U64
 from c4pipe.io.paths import StoragePath
@@ -38,7 +39,7 @@ class NearPage:
 
 
 def staying_pages(
-    files: Sequence[StoragePath], stale: Sequence[Any], page_keys: U64, near: Mapping[str, Any]
+    files: Sequence[StoragePath], stale: Sequence[Any], page_keys: U64, near: NearDuplicate
 ) -> dict[int, NearPage]:
     """Returns the page that stays of the cluster of each page, by its key; without pages that have no n-grams.
 
@@ -49,7 +50,7 @@ def staying_pages(
         files: the work files.
         stale: for each file, the numbers of the rows that are stale captures.
         page_keys: the keys of the pages.
-        near: the parameters of the rule `near_duplicate`.
+        near: the rule on pages that are nearly the same.
     """
     crawls = [near_duplicates.crawl_key(path, near) for path in files]
     found = _pages(files, crawls, stale, lambda pages: _with_key(pages, page_keys))
@@ -59,7 +60,7 @@ def staying_pages(
         more = _pages(files, crawls, stale, lambda pages, bands=bands: _rows_with(pages["band_hashes"], bands))
         sharing = pa.concat_tables([sharing, more.filter(pa.array(~_is_in(more, sharing)))])
         # All pages that share a band with a reached page are there: so the pairs of these pages are those of the build.
-        pairs = _similar_pairs(sharing, near["min_similarity"])
+        pairs = _similar_pairs(sharing, near.min_similarity)
         keys = reached["page_key"].to_numpy()
         pairs = pairs[np.isin(pairs["page"], keys) | np.isin(pairs["first_page"], keys)]
         linked = np.isin(sharing["page_key"].to_numpy(), np.r_[pairs["page"], pairs["first_page"]])
@@ -140,7 +141,7 @@ class WorkFiles:
         values: dict[str, Any] = table.slice(row, 1).to_pylist()[0]
         return values
 
-    def staying_pages(self, page_keys: U64, near: Mapping[str, Any]) -> dict[int, NearPage]:
+    def staying_pages(self, page_keys: U64, near: NearDuplicate) -> dict[int, NearPage]:
         """Returns the page that stays of the cluster of each page, the newest of its URL (see `staying_pages`)."""
         return staying_pages(self._files, self._stale, page_keys, near)
 
@@ -151,7 +152,7 @@ class WorkFiles:
         return [stale["row"][stale["file"] == file] for file in range(len(self._files))]
 
     def repeats(
-        self, page_key: int, span_hashes: Sequence[int], moved: Rows, near: Mapping[str, Any]
+        self, page_key: int, span_hashes: Sequence[int], moved: Rows, near: NearDuplicate | None
     ) -> tuple[list[tuple[int, str]], list[int]]:
         """Returns the repeated spans of a page.
 
@@ -159,7 +160,7 @@ class WorkFiles:
             page_key: the key of a page that is the newest capture of its URL.
             span_hashes: the hashes of its spans.
             moved: the spans of which not the first occurrence survives (MOVED).
-            near: the parameters of the rule `near_duplicate`; empty without the rule.
+            near: the rule on pages that are nearly the same; None without it.
 
         Returns:
             The spans that the page loses, in order: the number of the first unit of each, from 0, and the URL of the

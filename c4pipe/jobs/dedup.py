@@ -108,7 +108,7 @@ class CorpusPlan:
     @property
     def band_rows(self) -> int:
         """How many rows of bands job 2 shuffles, at most; 0 without the rule `near_duplicate`."""
-        return self.page_counts["pages"] * int(self.recipe.parameters(NearDuplicate).get("bands", 0))
+        return self.page_counts["pages"] * (near.bands if (near := self.recipe.find(NearDuplicate)) else 0)
 
     def parameters(self, publication_token: str) -> DedupPlan:
         """Returns the parameters of the steps. Buckets and groups follow from the rows that the work files have."""
@@ -242,7 +242,8 @@ def _note_dropped(plan: CorpusPlan, done: bool, progress: Progress) -> None:
 
 def _note_crawls(plan: CorpusPlan, progress: Progress) -> None:
     """Logs the crawls whose pages are compared each alone; notes that files without a crawl count as one."""
-    if plan.recipe.parameters(NearDuplicate).get("within") != "crawl":
+    near = plan.recipe.find(NearDuplicate)
+    if near is None or near.within != "crawl":
         return
     crawls = Counter(header.crawl for header in plan.headers)
     unnamed = crawls.pop("", 0)

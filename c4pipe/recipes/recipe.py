@@ -103,11 +103,6 @@ class Recipe:
             first.setdefault(each.name, each)
         return first
 
-    def parameters(self, rule: type[Rule]) -> Mapping[str, Any]:
-        """Returns the parameters of the first rule of a class; empty where the recipe has none."""
-        found = self.find(rule)
-        return found.parameters if found else {}
-
     def has(self, name: str) -> bool:
         """Tells whether the recipe has a rule of this name."""
         return name in self._by_name
@@ -173,7 +168,8 @@ class Recipe:
 
         Args:
             rule: the rule.
-            before, after: the name of the rule of the recipe beside which it stands, where that one stands first.
+            before: the name of the rule of the recipe before which it stands, where that one stands first.
+            after: the name of the rule behind which it stands.
             stage: the stage at whose end it stands; for None, and without `before` and `after`, its class's stage.
 
         Raises UsageError for a rule or stage that is not there, and where the rule can't stand there.

@@ -113,7 +113,7 @@ def test_in_a_beam_pipeline(cleaner: c4pipe.Cleaner, tmp_path: Path) -> None:
 def test_a_recipe_of_any_kind(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text('base = "noblocklist"\n[few_words]\nmin_words_per_line = 3\n')
     by_path = c4pipe.Cleaner(tmp_path / "mine.toml")
-    assert by_path.recipe.parameters(FewWords)["min_words_per_line"] == 3
+    assert by_path.recipe.need(FewWords).min_words_per_line == 3
     assert c4pipe.Cleaner(str(tmp_path / "mine.toml")).recipe == by_path.recipe
     assert c4pipe.Cleaner(by_path.recipe).recipe is by_path.recipe
     assert isinstance(by_path.recipe, c4pipe.Recipe)

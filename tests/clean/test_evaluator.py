@@ -104,7 +104,7 @@ def test_what_is_kept_is_clean(recipe: Recipe, sample_lists: Lists, page: Page) 
     verdict, facts = clean(recipe, sample_lists, page)
     if list(verdict.lines) != line_rules(recipe) or verdict.reason in {"curly_bracket", "lorem_ipsum"}:
         return
-    marks = recipe.parameters(NoTerminalPunctuation)["endings"]
+    marks = recipe.need(NoTerminalPunctuation).endings
     assert [line for line in facts.lines if line != line.rstrip() or len(line.split()) < 5] == []
     assert recipe is TFDS or [line for line in facts.lines if line != line.strip()] == []
     assert [line for line in facts.lines if not line.endswith(marks) or line.endswith(("...", "…"))] == []

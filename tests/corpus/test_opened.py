@@ -80,7 +80,7 @@ def test_languages_that_are_asked_for(small_corpus: Path, monkeypatch: pytest.Mo
 def test_a_page_is_in_the_shards_that_it_belongs_to(small_corpus: Path, file_format: str) -> None:
     corpus = open_corpus(small_corpus)
     scheme, by_md5 = corpus.recipe.page_keys
-    one_in = corpus.recipe.parameters(Validation)["one_in"]
+    one_in = corpus.recipe.need(Validation).one_in
     for shard in corpus.shards(file_format=file_format):
         for document in read_shard(shard, 0, shard.rows):
             url, normalised = document["url"], normalise_url(document["url"], scheme)

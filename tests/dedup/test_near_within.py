@@ -103,7 +103,7 @@ def test_files_that_name_no_crawl_are_one_crawl(tmp_path: Path) -> None:
 
 
 def test_fineweb_compares_within_each_crawl() -> None:
-    assert RECIPES["fineweb"].parameters(NearDuplicate)["within"] == "crawl"
+    assert RECIPES["fineweb"].need(NearDuplicate).within == "crawl"
 
 
 def shards_and_report(folder: Path, *options: str) -> dict[str, bytes]:

@@ -54,7 +54,7 @@ class Example:
     def __init__(self) -> None:
         (text,) = code_blocks(PAGE, "text")
         self.texts = {int(line[0]): line[3:] for line in text.splitlines()}
-        splitter, whitespace = SentenceSplitter("en"), C4.parameters(RepeatedSpan)["whitespace"]
+        splitter, whitespace = SentenceSplitter("en"), C4.need(RepeatedSpan).whitespace
         self.starts = {key: splitter.starts([body]) for key, body in self.texts.items()}
         self.units = {key: cut(body, self.starts[key]) for key, body in self.texts.items()}
         hashes = {key: span_hashes(unit_hashes(units, whitespace), SIZE) for key, units in self.units.items()}

@@ -59,7 +59,7 @@ def test_the_recipe_that_is_shown_can_be_read(text: str, tmp_path: Path) -> None
     (shown,) = code_blocks(text, "toml")
     (tmp_path / "my.toml").write_text(shown)
     recipe = find_recipe(str(tmp_path / "my.toml"))
-    assert recipe.parameters(FewWords)["min_words_per_line"] == 3
+    assert recipe.need(FewWords).min_words_per_line == 3
     assert recipe.find(BadWords) is None
 
 

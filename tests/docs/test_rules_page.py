@@ -43,7 +43,7 @@ def test_the_page_describes_the_rule(name: str) -> None:
     assert f"- Does: {rule.sentence} - Parameters: " in text
     assert f"- Source: {rule.source} - Code: `{RULES[name].__module__}.{RULES[name].__qualname__}`" in text
     for parameter, value in rule.parameters.items():
-        in_tfds = TFDS.parameters(RULES[name]).get(parameter, value)
+        in_tfds = TFDS.need(RULES[name]).parameters.get(parameter, value)
         differs = f" (`tfds`: {worded(in_tfds)})" if in_tfds != value else ""
         assert f"`{parameter}` = {worded(value)}{differs}" in text
 

@@ -84,6 +84,8 @@ def test_the_site_has_the_docstrings_of_the_api(site: Path) -> None:
     text = (site / "api.html").read_text()
     assert [name for name in API if f'id="{name}"' not in text] == []
     assert "cleans each file, then removes duplicates" in text  # of build_corpus
+    assert "accept up to N files that can't be downloaded" in html.unescape(text)  # of its options
+    assert "{options}" not in text
 
 
 SEARCH = """(async () => {

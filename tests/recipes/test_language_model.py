@@ -79,7 +79,7 @@ def test_explain_tells_label_and_probability(tmp_path: Path, capsys: pytest.Capt
 
 def test_a_cleaner_can_be_pickled() -> None:
     cleaner = c4pipe.Cleaner("c4", lists=LISTS, language_model=lid176())
-    assert cleaner.recipe.parameters(Language)["detector"] == "fasttext"
+    assert cleaner.recipe.need(Language).detector == "fasttext"
     verdict = pickle.loads(pickle.dumps(cleaner))(GOOD)
     assert verdict.reason is None
     assert (verdict.language, verdict.language_probability) == ("en", cleaner(GOOD).language_probability)

@@ -88,7 +88,7 @@ def test_a_rule_is_switched_on_at_its_place(tmp_path: Path, sample_lists: Lists)
     added = ["many_hashes", "few_stop_words"]
     assert [each.name for each in recipe.cleaned] == [*(each.name for each in C4.cleaned), *added]
     assert [each.name for each in recipe.final[-2:]] == ["url_not_listed", "validation"]
-    assert recipe.parameters(FewStopWords)["at_least"] == 4
+    assert recipe.need(FewStopWords).at_least == 4
     lines = [
         "Old ferries cross rivers every hour. They have done so.",
         "Nobody remembers the first one, that is certain.",

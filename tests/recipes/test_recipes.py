@@ -111,7 +111,7 @@ def test_json_keeps_parameters_that_are_not_the_defaults() -> None:
 @WITH_LANGUAGE
 @given(data=st.data())
 def test_json_keeps_the_languages(recipe: Recipe, data: st.DataObject) -> None:
-    known = known_languages(recipe.parameters(Language)["detector"])
+    known = known_languages(recipe.need(Language).detector)
     languages = data.draw(st.lists(st.sampled_from(known), min_size=1, max_size=5, unique=True))
     made = recipe.with_languages(languages)
     assert made.languages == tuple(languages)
@@ -200,7 +200,7 @@ def test_with_languages_changes_nothing_else(recipe: Recipe) -> None:
 @pytest.mark.parametrize("recipe", [C4, TFDS], ids=["c4", "tfds"])
 def test_english_is_kept_where_langdetect_is_sure(recipe: Recipe) -> None:
     expected = {"detector": "langdetect", "languages": ("en",), "min_probability": 0.99}
-    assert recipe.parameters(Language) == expected
+    assert recipe.need(Language).parameters == expected
 
 
 @pytest.mark.parametrize(
@@ -351,8 +351,8 @@ def test_the_rules_of_c4() -> None:
 def test_find_finds_rules_by_class() -> None:
     assert C4.find(Policy) is C4.lines[-1]
     assert replace(C4, lines=()).find(Policy) is None
-    assert C4.parameters(Policy) == C4.lines[-1].parameters
-    assert replace(C4, lines=()).parameters(Policy) == {}
+    assert C4.need(Policy).parameters == C4.lines[-1].parameters
+    assert replace(C4, lines=()).find(Policy) is None
 
 
 @EVERY_RECIPE
@@ -391,26 +391,26 @@ def test_bad_words_need_a_language() -> None:
 def test_after_dedup_no_page_is_as_crawled() -> None:
     with pytest.raises(UsageError, match=r"^recipe tfds: bad_words runs after dedup, "):
         TFDS.change("bad_words", searched_text="crawled")
-    assert C4.change("bad_words", searched_text="cleaned").parameters(BadWords)["searched_text"] == "cleaned"
+    assert C4.change("bad_words", searched_text="cleaned").need(BadWords).searched_text == "cleaned"
 
 
 def test_lines_are_no_sentences() -> None:
     with pytest.raises(UsageError, match=r"^recipe c4: repeated_span removes lines, so few_sentences_left "):
         C4.change("repeated_span", unit="line")
     counted = C4.change("few_sentences_left", count=TEXT).change("repeated_span", unit="line")
-    assert counted.parameters(RepeatedSpan)["unit"] == "line"
+    assert counted.need(RepeatedSpan).unit == "line"
     with pytest.raises(UsageError, match=f"count = '{TEXT}'"):
         TFDS.change("few_sentences_left", count=SPANS)
 
 
 def test_change_changes_nothing_else() -> None:
     made = C4.change("no_terminal_punctuation", endings=("。",))
-    assert made.parameters(NoTerminalPunctuation) == {"endings": ("。",), "excluded_endings": ("...", "…")}
+    assert made.need(NoTerminalPunctuation).parameters == {"endings": ("。",), "excluded_endings": ("...", "…")}
     assert [each for _, each in made.rules() if each.name != "no_terminal_punctuation"] == [
         each for _, each in C4.rules() if each.name != "no_terminal_punctuation"
     ]
-    assert C4.parameters(NoTerminalPunctuation)["endings"] == (".", "!", "?", '"', "”")
-    assert made.change("no_terminal_punctuation", endings=C4.parameters(NoTerminalPunctuation)["endings"]) == C4
+    assert C4.need(NoTerminalPunctuation).endings == (".", "!", "?", '"', "”")
+    assert made.change("no_terminal_punctuation", endings=C4.need(NoTerminalPunctuation).endings) == C4
 
 
 def test_change_refuses_an_unknown_parameter() -> None:

@@ -5,14 +5,24 @@ The layers themselves are a contract in pyproject.toml, which `lint-imports` che
 
 import ast
 import importlib
+import io
 import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from types import FrameType
 
 import grimp
 import pytest
+
+from c4pipe.clean.file_cleaner import WetFileCleaner
+from c4pipe.filters.lists import Lists
+from c4pipe.filters.rules import RULES
+from c4pipe.recipes.presets import C4
+from c4pipe.wet.page import Page
+from c4pipe.wet.records import read_pages
+from tests.helpers.wet import wet_bytes
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -23,6 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "c4pipe"
 ROOMS = sorted(path.parent for path in PACKAGE.glob("*/__init__.py"))
 MODULES = sorted(PACKAGE.rglob("*.py"))
+CRAWL = "SAMPLE-20300101000000-00002.warc.wet.gz"
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 NOT_ROOMS = {"api", "cases", "data", "docs", "helpers", "hostile", "rooms"}
@@ -129,3 +140,50 @@ def test_the_face_of_a_room_can_be_imported(room: Path) -> None:
 def test_tests_mirror_the_rooms() -> None:
     folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert folders - NOT_ROOMS == {room.name for room in ROOMS}
+
+
+NOT_ONLY_RULES = {"language", "validation", "empty"}
+"""Names of rules that are also names of columns, of a split, and of a state."""
+
+
+def test_the_name_of_a_rule_stands_in_its_home_alone() -> None:
+    """Outside of `filters/` and `recipes/`, code takes the name from the class of the rule."""
+    names = "|".join(sorted(RULES.keys() - NOT_ONLY_RULES))
+    named = re.compile(rf"(?:[\w.]+\.)?({names})")
+    found = []
+    for path in MODULES:
+        if path.parent.name in ("filters", "recipes"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and named.fullmatch(node.value):
+                found.append(f"{relative(path)}:{node.lineno}: {node.value}")
+    assert found == []
+
+
+def test_a_page_visits_few_files(tmp_path: Path) -> None:
+    """A kept page passes through at most 18 files of the package: from the bytes of its file to its row."""
+    lists = Lists(bad_words={"en": ("blarp",)})
+    cleaner = WetFileCleaner(C4, lists)
+    pages = list(read_pages(io.BytesIO((ROOT / "samples/crawl" / CRAWL).read_bytes())))
+    kept = next(page for page in pages if isinstance(page, Page) and cleaner._evaluator.clean(page)[0].reason is None)
+    one = io.BytesIO(wet_bytes([kept] * 20))
+    two = io.BytesIO(wet_bytes([kept] * 21))
+    visited = [calls_of(cleaner, stream, tmp_path / f"{number}.parquet") for number, stream in enumerate((one, two))]
+    of_a_page = Counter({file: number for file, number in (visited[1] - visited[0]).items() if number > 0})
+    assert 5 <= len(of_a_page) <= 18, of_a_page
+
+
+def calls_of(cleaner: WetFileCleaner, stream: io.BytesIO, target: Path) -> Counter[str]:
+    """How many functions of each file of the package are called while a WET file is cleaned."""
+    calls: Counter[str] = Counter()
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(str(PACKAGE)):
+            calls[str(Path(frame.f_code.co_filename).relative_to(PACKAGE))] += 1
+
+    sys.setprofile(count)
+    try:
+        cleaner.clean(stream, "some.warc.wet.gz", target)
+    finally:
+        sys.setprofile(None)
+    return calls
