@@ -64,7 +64,7 @@ class FunnelRow:
 def funnel_rows(recipe: Recipe, counts: Mapping[str, int]) -> list[FunnelRow]:
     """Returns the rows of a funnel, section by section, in the recipe's order.
 
-    Each rule has a row, also where its count is zero. A kind of damage has one where its count is not. So has `empty`
+    Each rule has a row, also where its count is zero. Damage has a row only if its count is above 0. So has `empty`
     where the recipe does not list it.
 
     Args:
