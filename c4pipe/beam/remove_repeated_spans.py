@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from c4pipe.beam import page_schema
 from c4pipe.beam.clean_pages import recipe_display
-from c4pipe.beam.listed_recipe import ListedRecipe, PathArgument, RecipeArgument
 from c4pipe.beam.page_schema import Page, bucket_bits
 from c4pipe.beam.stage_reports import KEPT, SPAN_PAGES, CheckTotals, PageFlow, PageTransform, check_batch
 from c4pipe.clean import file_cleaner, text_cleaner
+from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.finish import CountRepeats, GroupFinisher, PageFinisher
 from c4pipe.dedup.occurrences import FindRepeats
@@ -27,6 +27,7 @@ from c4pipe.filters.language import Guess
 from c4pipe.filters.lists import Lists
 from c4pipe.filters.rule import choices
 from c4pipe.filters.rule_tools import RuleTools
+from c4pipe.recipes.listed import ListedRecipe, PathArgument, RecipeArgument
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.control_totals import REPORT
@@ -206,7 +207,7 @@ class FinishPages(RowStep):
     def setup(self) -> None:
         """Prepares the resources of the recipe."""
         super().setup()
-        self._evaluator = self._rules.evaluator()
+        self._evaluator = RecipeEvaluator(self._rules.recipe, self._rules.lists)
         self._finisher = PageFinisher(self._rules.recipe, self._rules.lists)
 
     def run(self, received: Received) -> Iterator[Made]:

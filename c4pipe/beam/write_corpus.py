@@ -11,7 +11,6 @@ import numpy as np
 
 from c4pipe.beam import page_schema
 from c4pipe.beam.clean_pages import recipe_display
-from c4pipe.beam.listed_recipe import ListedRecipe, PathArgument, RecipeArgument
 from c4pipe.beam.page_schema import Page
 from c4pipe.beam.stage_reports import (
     KEPT,
@@ -37,6 +36,7 @@ from c4pipe.filters.lists import Lists
 from c4pipe.filters.urls import is_validation, normalise_url, page_key
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.jobs import dedup
+from c4pipe.recipes.listed import ListedRecipe, PathArgument, RecipeArgument
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import control_totals
