@@ -216,7 +216,7 @@ class FinishPages(RowStep):
         group = GroupFinisher(self._finisher, span, received.rows(MARKS), received.rows(CHANGES))
         keys: list[Any] = []
         for packed in received.streams(SPAN_PAGES):
-            table = page_schema.unpack(packed)
+            table = page_schema.from_ipc_bytes(packed)
             keys.append(table["page_key"].to_numpy())
             received.count(SPAN_PAGES, keys[-1])
             finished = group.finish(self._judge(table, group.removals.spans), 0)
@@ -252,6 +252,6 @@ def _check_keys(keys: Sequence[Any], received: Received) -> None:
     if not (counts > 1).any():
         return
     double = found[counts > 1]
-    tables = map(page_schema.unpack, received.streams(SPAN_PAGES))
+    tables = map(page_schema.from_ipc_bytes, received.streams(SPAN_PAGES))
     url = next(t["url"][n].as_py() for t in tables for n in np.flatnonzero(np.isin(t["page_key"].to_numpy(), double)))
     raise C4pipeError(f"RemoveRepeatedSpans was given two pages of the URL {url}: put KeepNewest before it")

@@ -240,7 +240,7 @@ class PackPages(RowStep):
         validation = [bool(self._one_in) and is_validation(normalised, self._one_in) for _, normalised in urls]
         counts["pages.validation"] = sum(validation)
         table = page_schema.table_of(pages).append_column("page_key", [keys]).append_column("validation", [validation])
-        yield BATCHES, page_schema.pack(table)
+        yield BATCHES, page_schema.to_ipc_bytes(table)
         yield counts
 
 
@@ -324,7 +324,7 @@ class SendToShards(CountingFn):
 
     def process(self, element: bytes, plan: ShardPlan) -> Iterator[tuple[int, bytes]]:
         """Divides the pages of a batch among the shards."""
-        sent = write.send_to_shards(page_schema.unpack(element), plan.layout)
+        sent = write.send_to_shards(page_schema.from_ipc_bytes(element), plan.layout)
         self._reports.append(control_totals.sent(sent.shuffle.name, sent.totals))
         yield from sent.blocks
 
