@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from c4pipe.errors import DamagedFileError, UsageError
-from c4pipe.io.json_file import read_json
+from c4pipe.io.json_files import Digest, choice, read_json
 from c4pipe.io.paths import StoragePath
-from c4pipe.io.records import Digest, choice
 
 MODEL, PIECES, NAME = "spm.model", "spm.vocab", "vocab.json"
 TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
