@@ -1,10 +1,11 @@
-from .job import SAMPLE_BYTES as SAMPLE_BYTES
-from .job import VocabOptions as VocabOptions
 from .job import plan_vocab as plan_vocab
 from .job import train_vocabulary as train_vocabulary
 from .model import MODEL as MODEL
 from .model import load_model as load_model
 from .model import sentinels_of as sentinels_of
+from .options import SAMPLE_BYTES as SAMPLE_BYTES
+from .options import Settings as Settings
+from .options import VocabOptions as VocabOptions
 from .quality import Figures as Figures
 from .quality import Vocabulary as Vocabulary
 from .quality import held_out as held_out
@@ -14,4 +15,3 @@ from .sources import Source as Source
 from .sources import find_pages as find_pages
 from .sources import parse_source as parse_source
 from .sources import source_labels as source_labels
-from .train import Settings as Settings

@@ -12,11 +12,10 @@ from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.io.json_file import read_json
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.records import Digest, choice
+from c4pipe.vocab.options import SENTINELS
 
 MODEL, PIECES, NAME = "spm.model", "spm.vocab", "vocab.json"
 TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
-SENTINELS = 100
-"""The number of T5's sentinels (paper, section 3.1.4, and `extra_ids` of seqio and Transformers)."""
 FORMAT, VERSION = "c4pipe vocabulary", 2
 
 _Files = TypedDict(
