@@ -31,7 +31,7 @@ import quality_pages
 
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.filters.lists import BLOCKED_FOLDER
-from c4pipe.filters.pinned_lists import DOLMA_ENGLISH, bad_words_file, show
+from c4pipe.filters.pinned_lists import DOLMA_ENGLISH, bad_words_file, status_of_lists
 from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import find_recipe
 from c4pipe.wet.page import Page
@@ -180,7 +180,7 @@ def add_dolma_list(lists: Path, python: Path) -> list[str]:
     (source,) = python.parents[1].glob("lib/python*/site-packages/dolma/data/naughty_words_en.txt")
     target = lists / str(bad_words_file(DOLMA_ENGLISH))
     shutil.copyfile(source, target)
-    if {each.path: status for each, status in show(lists)}[str(bad_words_file(DOLMA_ENGLISH))] != "ok":
+    if {each.path: status for each, status in status_of_lists(lists)}[str(bad_words_file(DOLMA_ENGLISH))] != "ok":
         raise SystemExit("the installed Dolma has another list of bad words than the one that c4pipe pins")
     return target.read_text(encoding="utf-8").splitlines()
 

@@ -8,13 +8,13 @@ import apache_beam as beam
 
 from c4pipe.beam.clean_pages import CleanPages
 from c4pipe.beam.keep_newest import KeepNewest
-from c4pipe.beam.listed_recipe import PathArgument, RecipeArgument
 from c4pipe.beam.read_pages import ReadPages
 from c4pipe.beam.remove_repeated_spans import RemoveRepeatedSpans
 from c4pipe.beam.stage_reports import PageTransform
 from c4pipe.beam.write_corpus import WriteCorpus
 from c4pipe.filters.whole_page import Incomplete
 from c4pipe.recipes.choose import choose_recipe
+from c4pipe.recipes.listed import PathArgument, RecipeArgument
 from c4pipe.wet.extraction import choose_extraction
 
 

@@ -6,12 +6,13 @@ from typing import Any
 
 import apache_beam as beam
 
-from c4pipe.beam.listed_recipe import ListedRecipe, PathArgument, RecipeArgument
 from c4pipe.beam.page_schema import CleanedPages, DroppedPage, Page, capture_of
 from c4pipe.beam.read_pages import ReadPages
 from c4pipe.beam.stage_reports import CountingFn, PageTransform, upstream
 from c4pipe.clean import file_cleaner, text_cleaner
+from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.filters.language import Language
+from c4pipe.recipes.listed import ListedRecipe, PathArgument, RecipeArgument
 from c4pipe.runners.control_totals import REPORT, Report
 
 _INPUT_COUNTS = ("pages.read", "bytes.read")
@@ -99,7 +100,7 @@ class _CleanPage(CountingFn):
     def setup(self) -> None:
         recipe = self._rules.recipe
         before = replace(recipe, final=())
-        self._evaluator = self._rules.evaluator(before)
+        self._evaluator = RecipeEvaluator(before, self._rules.lists)
         self._has_language = before.find(Language) is not None
 
     def process(self, element: Page) -> Iterator[Any]:

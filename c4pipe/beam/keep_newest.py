@@ -148,7 +148,7 @@ class FindNewest(RowStep):
         taken = np.zeros(len(newest), bool)  # equal rows of several pages: one of them stays
         stale = 0
         for packed in received.streams(CAPTURED_PAGES):
-            table = page_schema.unpack(packed)
+            table = page_schema.from_ipc_bytes(packed)
             rows = np.empty(len(table), URL_ROW)
             for name in URL_ROW.names or ():
                 rows[name] = table[f"row_{name}"].to_numpy()

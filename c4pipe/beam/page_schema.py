@@ -99,7 +99,7 @@ def pages_of(table: pa.Table) -> Iterable[Page]:
     return map(Page._make, zip(*(table[name].to_pylist() for name in _SCHEMA.names), strict=True))
 
 
-def pack(table: pa.Table) -> bytes:
+def to_ipc_bytes(table: pa.Table) -> bytes:
     """Returns a table as a compressed Arrow stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema, options=_COMPRESSED) as stream:
@@ -108,7 +108,7 @@ def pack(table: pa.Table) -> bytes:
     return packed
 
 
-def unpack(packed: Any) -> pa.Table:
+def from_ipc_bytes(packed: Any) -> pa.Table:
     """Returns the table that `pack` packed."""
     return pa.ipc.open_stream(packed).read_all().combine_chunks()
 
@@ -128,4 +128,4 @@ def to_buckets(table: pa.Table, hashes: Any, bits: int) -> Iterator[tuple[int, b
     ordered = buckets[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else ()
     for start, end in pairwise([*starts, len(ordered)]):
-        yield int(ordered[start]), pack(table.take(pa.array(order[start:end])))
+        yield int(ordered[start]), to_ipc_bytes(table.take(pa.array(order[start:end])))

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from c4pipe.beam import page_schema
 from c4pipe.beam.clean_pages import recipe_display
-from c4pipe.beam.listed_recipe import ListedRecipe, PathArgument, RecipeArgument
 from c4pipe.beam.page_schema import Page, bucket_bits
 from c4pipe.beam.stage_reports import KEPT, SPAN_PAGES, CheckTotals, PageFlow, PageTransform, check_batch
 from c4pipe.clean import file_cleaner, text_cleaner
+from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.finish import CountRepeats, GroupFinisher, PageFinisher
 from c4pipe.dedup.occurrences import FindRepeats
@@ -27,6 +27,7 @@ from c4pipe.filters.language import Guess
 from c4pipe.filters.lists import Lists
 from c4pipe.filters.rule import choices
 from c4pipe.filters.rule_tools import RuleTools
+from c4pipe.recipes.listed import ListedRecipe, PathArgument, RecipeArgument
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.control_totals import REPORT
@@ -206,7 +207,7 @@ class FinishPages(RowStep):
     def setup(self) -> None:
         """Prepares the resources of the recipe."""
         super().setup()
-        self._evaluator = self._rules.evaluator()
+        self._evaluator = RecipeEvaluator(self._rules.recipe, self._rules.lists)
         self._finisher = PageFinisher(self._rules.recipe, self._rules.lists)
 
     def run(self, received: Received) -> Iterator[Made]:
@@ -215,7 +216,7 @@ class FinishPages(RowStep):
         group = GroupFinisher(self._finisher, span, received.rows(MARKS), received.rows(CHANGES))
         keys: list[Any] = []
         for packed in received.streams(SPAN_PAGES):
-            table = page_schema.unpack(packed)
+            table = page_schema.from_ipc_bytes(packed)
             keys.append(table["page_key"].to_numpy())
             received.count(SPAN_PAGES, keys[-1])
             finished = group.finish(self._judge(table, group.removals.spans), 0)
@@ -251,6 +252,6 @@ def _check_keys(keys: Sequence[Any], received: Received) -> None:
     if not (counts > 1).any():
         return
     double = found[counts > 1]
-    tables = map(page_schema.unpack, received.streams(SPAN_PAGES))
+    tables = map(page_schema.from_ipc_bytes, received.streams(SPAN_PAGES))
     url = next(t["url"][n].as_py() for t in tables for n in np.flatnonzero(np.isin(t["page_key"].to_numpy(), double)))
     raise C4pipeError(f"RemoveRepeatedSpans was given two pages of the URL {url}: put KeepNewest before it")

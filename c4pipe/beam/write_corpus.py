@@ -11,7 +11,6 @@ import numpy as np
 
 from c4pipe.beam import page_schema
 from c4pipe.beam.clean_pages import recipe_display
-from c4pipe.beam.listed_recipe import ListedRecipe, PathArgument, RecipeArgument
 from c4pipe.beam.page_schema import Page
 from c4pipe.beam.stage_reports import (
     KEPT,
@@ -37,6 +36,7 @@ from c4pipe.filters.lists import Lists
 from c4pipe.filters.urls import is_validation, normalise_url, page_key
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.jobs import dedup
+from c4pipe.recipes.listed import ListedRecipe, PathArgument, RecipeArgument
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import control_totals
@@ -240,7 +240,7 @@ class PackPages(RowStep):
         validation = [bool(self._one_in) and is_validation(normalised, self._one_in) for _, normalised in urls]
         counts["pages.validation"] = sum(validation)
         table = page_schema.table_of(pages).append_column("page_key", [keys]).append_column("validation", [validation])
-        yield BATCHES, page_schema.pack(table)
+        yield BATCHES, page_schema.to_ipc_bytes(table)
         yield counts
 
 
@@ -324,7 +324,7 @@ class SendToShards(CountingFn):
 
     def process(self, element: bytes, plan: ShardPlan) -> Iterator[tuple[int, bytes]]:
         """Divides the pages of a batch among the shards."""
-        sent = write.send_to_shards(page_schema.unpack(element), plan.layout)
+        sent = write.send_to_shards(page_schema.from_ipc_bytes(element), plan.layout)
         self._reports.append(control_totals.sent(sent.shuffle.name, sent.totals))
         yield from sent.blocks
 

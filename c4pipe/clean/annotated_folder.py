@@ -18,10 +18,18 @@ from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.filters.language import Language
 from c4pipe.filters.rule import PageRule
 from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
-from c4pipe.io.checked_json import read_checked_json, write_checked_json
+from c4pipe.io.json_files import (
+    FileName,
+    choice,
+    from_json,
+    parse_json,
+    read_checked_json,
+    shown,
+    to_json,
+    write_checked_json,
+)
 from c4pipe.io.parquet_footer import open_parquet, sign_footer
 from c4pipe.io.paths import StoragePath, list_names, storage_path
-from c4pipe.io.records import FileName, choice, from_json, parse_json, shown, to_json
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
 

@@ -16,7 +16,7 @@ from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.trace import explain_page
 from c4pipe.clean.verdicts import LineVerdict, PageVerdict, Verdict
 from c4pipe.filters.checked_page import CheckedPage
-from c4pipe.io.checked_json import read_checked_json, write_checked_json
+from c4pipe.io.json_files import read_checked_json, write_checked_json
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import URL_SIZE, Excerpt, excerpt, short
 from c4pipe.wet.page import Page

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import TypedDict
 
-from c4pipe.io.checked_json import read_checked_json, write_checked_json
+from c4pipe.io.json_files import FileName, read_checked_json, write_checked_json
 from c4pipe.io.paths import StoragePath
-from c4pipe.io.records import FileName
 
 MISSING_ENDING = ".missing.json"
 """The end of the name of a note; the name of its WET file is before it."""

@@ -4,17 +4,15 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.trace import explain_page
 from c4pipe.clean.verdicts import PageVerdict
 from c4pipe.errors import UsageError
-from c4pipe.filters import pinned_lists
 from c4pipe.filters.language import Language
 from c4pipe.filters.rule import PageRule
-from c4pipe.recipes.choose import choose_recipe, gather_lists
+from c4pipe.recipes.listed import ListedRecipe
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.page import Page
 
@@ -54,9 +52,6 @@ class Cleaner:
 
     A cleaner can be pickled, so it works in `datasets.Dataset.filter(num_proc=...)`, in Beam and in Spark. Each process
     loads models and word lists when it cleans its first text.
-
-    Attributes:
-        recipe: the recipe, with the languages asked for.
     """
 
     def __init__(
@@ -79,10 +74,12 @@ class Cleaner:
 
         Raises UsageError if the recipe is unknown, or if a list that it needs is not there.
         """
-        self.recipe = choose_recipe(recipe, languages, language_model)
-        folder = pinned_lists.lists_dir(None if lists is None else Path(lists))
-        paths = [Path(each) for each in links]
-        self._lists = gather_lists(self.recipe, folder, paths, language_model)
+        self._listed = ListedRecipe.choose(recipe, languages, lists, links, language_model)
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe, with the languages asked for."""
+        return self._listed.recipe
 
     def __call__(self, text: str, *, url: str | None = None, timestamp: str | None = None) -> TextVerdict:
         """Returns what the recipe decides about a text, as for a page whose text repeats nowhere else.
@@ -127,10 +124,10 @@ class Cleaner:
     @cached_property
     def _evaluator(self) -> RecipeEvaluator:
         """The evaluator of this process: it holds models, and is not pickled."""
-        return RecipeEvaluator(self.recipe, self._lists)
+        return RecipeEvaluator(self.recipe, self._listed.lists)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"recipe": self.recipe, "_lists": self._lists}
+        return {"_listed": self._listed}
 
     def __repr__(self) -> str:
         return f"<Cleaner: recipe {self.recipe.name}, languages {','.join(self.recipe.languages)}>"

@@ -26,9 +26,9 @@ from c4pipe.filters.lists import LIST_NAMES
 from c4pipe.filters.minhash import U16
 from c4pipe.filters.spans import U64
 from c4pipe.io.atomic import AtomicFile
+from c4pipe.io.json_files import Digest, FileName, choice, from_json, parse_json, shown, text, to_json
 from c4pipe.io.parquet_footer import open_parquet, read_footer, sign_footer
 from c4pipe.io.paths import StoragePath
-from c4pipe.io.records import Digest, FileName, choice, from_json, parse_json, shown, text, to_json
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.stored_recipe import check_recipe

@@ -4,7 +4,6 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from c4pipe.cli.console import new_table, printer, styled
@@ -110,9 +109,9 @@ def _of_corpus(options: ExplainOptions, folder: "StoragePath") -> Iterator[Expla
 def _of_pages(options: ExplainOptions) -> Iterator[Explained]:
     from c4pipe.clean.evaluate import RecipeEvaluator
     from c4pipe.clean.trace import explain_page
-    from c4pipe.filters.pinned_lists import lists_dir
     from c4pipe.inspect.page_input import find_pages
-    from c4pipe.recipes.choose import choose_recipe, gather_lists
+    from c4pipe.recipes.choose import choose_recipe
+    from c4pipe.recipes.listed import ListedRecipe
     from c4pipe.wet.extraction import choose_extraction
 
     if options.work:
@@ -121,9 +120,8 @@ def _of_pages(options: ExplainOptions) -> Iterator[Explained]:
     check_input_kind(options.input_kind)
     extraction = choose_extraction(options.input_kind, options.extract)
     pages = find_pages(options.input, options.url, recipe.page_keys[0], extraction)
-    folder = lists_dir(None if options.lists is None else Path(options.lists))
-    lists = gather_lists(recipe, folder, list(map(Path, options.links)), options.language_model)
-    evaluator = RecipeEvaluator(recipe, lists)
+    listed = ListedRecipe.gather(recipe, options.lists, options.links, options.language_model)
+    evaluator = RecipeEvaluator(recipe, listed.lists)
     for page in pages:
         verdict = explain_page(evaluator, page)
         yield page_json(verdict), page_view(verdict)

@@ -80,7 +80,7 @@ def run(options: ListsOptions) -> None:
         print(visible(f"{format_count(count, 'list')} downloaded, {present} already present: {folder}"))
         return
     print(visible(str(folder)))
-    for pinned, status in pinned_lists.show(folder, wanted):
+    for pinned, status in pinned_lists.status_of_lists(folder, wanted):
         print(f"  {status:13}  {pinned.path:42}  {pinned.commit[:8]}  {pinned.sha256[:12]}")
 
 

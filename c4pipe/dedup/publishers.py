@@ -16,10 +16,10 @@ from typing import Any, Protocol, TypedDict
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus.manifest import Manifest, ShardPath
 from c4pipe.errors import UsageError
-from c4pipe.io import json_file
+from c4pipe.io import json_files
 from c4pipe.io.atomic import clear_abandoned, make_folder, move, sync, write_text
+from c4pipe.io.json_files import from_json, parse_json
 from c4pipe.io.paths import RemotePath, StoragePath, list_names, remove_tree
-from c4pipe.io.records import from_json, parse_json
 from c4pipe.io.words import safe_json
 
 STAGING = "_building"
@@ -73,7 +73,7 @@ def read_draft(output: StoragePath) -> tuple[dict[str, Any], str]:
 
     Raises FileNotFoundError if there is none, UsageError for one with paths outside the output folder or other content.
     """
-    data = json_file.read_bytes(output / STAGING / DRAFT)
+    data = json_files.read_bytes(output / STAGING / DRAFT)
     try:
         draft = parse_json(data)
         from_json(_Draft, draft)

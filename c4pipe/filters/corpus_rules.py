@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from c4pipe.filters.rule import CorpusRule, Others, Positive, Share
-from c4pipe.filters.sources import PAPER, TFDS
+from c4pipe.filters.rule import PAPER, TFDS, CorpusRule, Others, Positive, Share
 from c4pipe.filters.urls import is_validation
 
 MOST_MINIMA = 1024

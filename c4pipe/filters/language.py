@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters.rule import PageRule, Share, Texts
-from c4pipe.filters.sources import PAPER, TFDS
+from c4pipe.filters.rule import PAPER, TFDS, PageRule, Share, Texts
 from c4pipe.io.words import suggestion
 from c4pipe.native import langdetect_kernel
 

@@ -10,8 +10,7 @@ from functools import partial
 from itertools import compress, repeat
 
 from c4pipe.filters.native_lines import NativeStep, native_step
-from c4pipe.filters.rule import LineRule, Texts, Whole
-from c4pipe.filters.sources import PAPER, TFDS
+from c4pipe.filters.rule import PAPER, TFDS, LineRule, Texts, Whole
 
 # Raffel et al. 2020 removed citation markers from Wikipedia pages; the pattern is TensorFlow Datasets'.
 _CITATION = re.compile(r"\[\d*\]|\[edit\]|\[citation needed\]")

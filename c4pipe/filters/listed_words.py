@@ -11,8 +11,7 @@ from c4pipe.filters import pinned_lists
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.language import Language, two_letter_code
 from c4pipe.filters.lists import ListFolder
-from c4pipe.filters.rule import Others, PageRule, Share, Texts, parameter_text
-from c4pipe.filters.sources import DOLMA, PAPER, TFDS
+from c4pipe.filters.rule import DOLMA, PAPER, TFDS, Others, PageRule, Share, Texts, parameter_text
 from c4pipe.filters.urls import url_md5
 from c4pipe.native import text_kernel
 

@@ -6,8 +6,7 @@ from typing import ClassVar
 
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.native_lines import NativeStep, native_step
-from c4pipe.filters.rule import LineRule, LowerTexts, PageRule, Texts, parameter_text
-from c4pipe.filters.sources import DOLMA, PAPER
+from c4pipe.filters.rule import DOLMA, PAPER, LineRule, LowerTexts, PageRule, Texts, parameter_text
 
 
 def contains(text: str, phrases: Sequence[str]) -> bool:

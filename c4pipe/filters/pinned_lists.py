@@ -125,7 +125,7 @@ def lists_dir(override: Path | None) -> Path:
     return override
 
 
-def show(directory: Path, lists: Sequence[PinnedList] = PINNED) -> list[tuple[PinnedList, str]]:
+def status_of_lists(directory: Path, lists: Sequence[PinnedList] = PINNED) -> list[tuple[PinnedList, str]]:
     """Returns each of some pinned lists with its status in `directory`: "ok", "missing" or "other content"."""
     return [(pinned, _status(directory / pinned.path, pinned.sha256)) for pinned in lists]
 
@@ -167,7 +167,7 @@ def fetch(
 
     Raises UsageError if `source` is no address, C4pipeError if a list can't be downloaded or written.
     """
-    wanted = [pinned for pinned, status in show(target, lists) if status != "ok"]
+    wanted = [pinned for pinned, status in status_of_lists(target, lists) if status != "ok"]
     for number, pinned in enumerate(wanted, 1):
         _write(target / pinned.path, _download(f"{source.rstrip('/')}/{pinned.url}", pinned.sha256, report))
         report(f"fetched {pinned.path} ({number} of {len(wanted)})")

@@ -6,8 +6,7 @@ from typing import Literal
 
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.corpus_rules import RepeatedSpan
-from c4pipe.filters.rule import Others, PageRule, Whole, number_of
-from c4pipe.filters.sources import PAPER
+from c4pipe.filters.rule import PAPER, Others, PageRule, Whole, number_of
 
 SPACY = "spacy english"
 NLTK = "nltk english"

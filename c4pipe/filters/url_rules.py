@@ -25,8 +25,7 @@ from c4pipe.filters.lists import (
 )
 from c4pipe.filters.robots import RobotsRule, covering_entries, opt_out_entry, robots_url
 from c4pipe.filters.robots_list import RobotsList, read_robots_list
-from c4pipe.filters.rule import PageRule, Texts, Whole, number_of, parameter_text
-from c4pipe.filters.sources import PAPER_VARIANTS
+from c4pipe.filters.rule import PAPER_VARIANTS, PageRule, Texts, Whole, number_of, parameter_text
 from c4pipe.filters.urls import PublicSuffixes, find_subword, find_words, host_of, suffix_rules, url_key, word_form
 from c4pipe.io.words import error_reason
 

@@ -6,8 +6,7 @@ from typing import Literal
 
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.native_lines import NativeStep, native_step
-from c4pipe.filters.rule import PageRule, Whole, number_of
-from c4pipe.filters.sources import MC4, TFDS
+from c4pipe.filters.rule import MC4, TFDS, PageRule, Whole, number_of
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,7 @@ from c4pipe.filters.spans import U64
 from c4pipe.filters.url_rules import OptedOut
 from c4pipe.filters.urls import host_of
 from c4pipe.io.atomic import write_text
-from c4pipe.io.checked_json import decode_checked_json, encode_checked_json
-from c4pipe.io.json_file import read_json
+from c4pipe.io.json_files import decode_checked_json, encode_checked_json, read_json
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import safe_json, short
 from c4pipe.report.data import OPT_OUTS_VERSION, TOGETHER, OptOuts

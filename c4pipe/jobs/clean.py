@@ -16,7 +16,6 @@ from c4pipe.clean.steps import CleanWetFile
 from c4pipe.clean.work_file import WorkHeader, check_pages, read_header
 from c4pipe.clean.work_folder import check_done, check_ends, read_headers_of, set_aside, work_path
 from c4pipe.errors import C4pipeError, DamagedFileError, LostDataError, UsageError
-from c4pipe.filters import pinned_lists
 from c4pipe.filters.lists import LISTS_FOLDER, Lists
 from c4pipe.io.atomic import clear_abandoned
 from c4pipe.io.downloads import OnWait
@@ -26,7 +25,8 @@ from c4pipe.io.streams import InputOpener, digest_ends, is_url
 from c4pipe.jobs.import_text import find_text
 from c4pipe.jobs.logs import LOG, key_values, log_cost
 from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions, check_input_kind
-from c4pipe.recipes.choose import choose_recipe, gather_lists
+from c4pipe.recipes.choose import choose_recipe
+from c4pipe.recipes.listed import ListedRecipe
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import control_totals
 from c4pipe.runners.events import Progress
@@ -44,16 +44,14 @@ class CleanPlan:
 
     Attributes:
         options: what the user asked for.
-        recipe: the recipe, with the languages asked for.
-        lists: the lists that the recipe needs.
+        listed: the recipe, with the languages asked for and the lists that it needs.
         files: the files to clean, by name.
         notes: sentences that the user should know before the job runs.
         dropped: which dropped pages are kept, and where; None to keep none.
     """
 
     options: CleanOptions | BuildOptions | ImportOptions
-    recipe: Recipe
-    lists: Lists
+    listed: ListedRecipe
     files: tuple[InputFile, ...]
     notes: tuple[str, ...] = ()
     dropped: KeepDropped | None = None
@@ -63,10 +61,20 @@ class CleanPlan:
         """The absolute path of the work folder: a worker may run in any folder."""
         return self.options.work_folder.absolute()
 
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe, with the languages asked for."""
+        return self.listed.recipe
+
+    @property
+    def lists(self) -> Lists:
+        """The lists that the recipe needs."""
+        return self.listed.lists
+
     @cached_property
     def fingerprint(self) -> str:
         """The fingerprint of the recipe with its lists."""
-        return self.recipe.fingerprint(self.lists.digests)
+        return self.listed.fingerprint
 
     def target(self, file: InputFile) -> StoragePath:
         """Returns the path of a file's work file."""
@@ -107,9 +115,8 @@ def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: P
         files = find_inputs(
             options.input_names, options.selection, note_wait(progress), notes.append, options.input_kind
         )
-    folder = pinned_lists.lists_dir(None if options.lists is None else Path(options.lists))
-    lists = gather_lists(recipe, folder, list(map(Path, options.links)), options.language_model)
-    plan = CleanPlan(options, recipe, lists, files, tuple(notes), dropped)
+    listed = ListedRecipe.gather(recipe, options.lists, options.links, options.language_model)
+    plan = CleanPlan(options, listed, files, tuple(notes), dropped)
     if options.annotation:
         check_annotated(options.annotation, recipe, plan.fingerprint)
     return plan

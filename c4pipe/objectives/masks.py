@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from c4pipe.errors import UsageError
-from c4pipe.objectives.rows import Counts, Mask, Rng, Rows, chosen, placed, shuffled, starts_of
+from c4pipe.objectives.rows import Counts, Mask, Rng, Rows, placed, shuffled, smallest_keys_mask, starts_of
 
 RATE = 0.15
 """The share of tokens that are corrupted (T5, section 3.1.4; also BERT, ALBERT and ELECTRA)."""
@@ -109,7 +109,9 @@ def random_spans(sizes: Counts, rng: Rng, rate: Shares = RATE, mean_span: Shares
     length = np.maximum(sizes, 2)
     noise, spans = span_counts(length, rate, mean_span)
     parts = np.stack([length - noise, noise], 1).ravel()  # kept, corrupted, kept, ...
-    cuts = chosen(parts - 1, rng.raw(length - 2, _MASK), np.repeat(spans - 1, 2))  # never before the first token
+    cuts = smallest_keys_mask(
+        parts - 1, rng.raw(length - 2, _MASK), np.repeat(spans - 1, 2)
+    )  # never before the first token
     begins = np.insert(cuts, starts_of(parts - 1)[:-1], True)
     lengths = np.diff(np.append(np.flatnonzero(begins), len(begins)))
     corrupted = np.repeat(np.tile([False, True], len(sizes)), np.repeat(spans, 2))
@@ -200,7 +202,7 @@ def prefixes(sizes: Counts, rng: Rng) -> Mask:
 def exact_share(sizes: Counts, rng: Rng, rate: float = RATE) -> Mask:
     """Returns a mask of ceil(rate n) of the n tokens of each row, all choices equally likely (ELECTRA, section 2)."""
     exact = Fraction(str(rate))  # 0.15 * 20 is 3, also where floating point has a little more
-    return chosen(sizes, rng.raw(sizes, _MASK), -(-sizes * exact.numerator // exact.denominator))
+    return smallest_keys_mask(sizes, rng.raw(sizes, _MASK), -(-sizes * exact.numerator // exact.denominator))
 
 
 def ngrams(rows: Rows, rng: Rng, longest: int = LONGEST) -> Mask:

@@ -205,7 +205,7 @@ def shuffled(sizes: Counts, keys: Raw) -> Counts:
     return np.repeat(starts_of(sizes)[:-1], sizes) + places
 
 
-def chosen(sizes: Counts, keys: Raw, count: Counts) -> Mask:
+def smallest_keys_mask(sizes: Counts, keys: Raw, count: Counts) -> Mask:
     """Returns a mask of the tokens with the `count` smallest keys of each row: all choices are equally likely."""
     mask = np.zeros(len(keys), bool)
     mask[shuffled(sizes, keys)] = placed(sizes) < np.repeat(count, sizes)

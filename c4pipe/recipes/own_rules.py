@@ -93,7 +93,7 @@ def origin_of(rule: type[Rule]) -> str:
 def load_rule(origin: str) -> type[Rule]:
     """Returns the rule of an origin that `origin_of` returned, of a recipe that may come from anyone.
 
-    Nothing is imported unless the module that is found here has the same digest.
+    Nothing is imported unless the module that is found here has the same digest, and defines the class.
 
     Raises UsageError where there is no such module, or its file is another one.
     """
@@ -110,6 +110,8 @@ def load_rule(origin: str) -> type[Rule]:
             f"the recipe has the rule {name}, and {path} is another file than the one that was used: bring that "
             "one back, or begin with a new work folder"
         )
+    if f"class {name.partition(':')[2]}(".encode() not in Path(path).read_bytes():
+        raise UsageError(f"the recipe has the rule {name}, and {path} defines no such class")
     return find_rule(name)
 
 

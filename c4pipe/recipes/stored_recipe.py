@@ -8,7 +8,7 @@ from c4pipe.filters.body_lines import BodyLines, MetadataLine
 from c4pipe.filters.corpus_rules import NormalisedUrl
 from c4pipe.filters.rule import check_parameter, parameter_names
 from c4pipe.filters.rules import RULES
-from c4pipe.io.records import from_json, shown, text
+from c4pipe.io.json_files import from_json, shown, text
 from c4pipe.recipes.own_rules import load_rule
 from c4pipe.recipes.recipe import STAGES, Recipe
 

@@ -13,9 +13,8 @@ from c4pipe.clean import examples
 from c4pipe.clean.verdicts import DROPPED_LANGUAGE
 from c4pipe.errors import UsageError
 from c4pipe.io.atomic import write_text
-from c4pipe.io.json_file import read_json
+from c4pipe.io.json_files import Digest, from_json, read_json, whole
 from c4pipe.io.paths import StoragePath
-from c4pipe.io.records import Digest, from_json, whole
 from c4pipe.io.words import safe_json
 from c4pipe.report.profile import Profile, add_profiles, largest_domains
 from c4pipe.runners.control_totals import Report

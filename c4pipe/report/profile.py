@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from c4pipe.corpus.writer import PROBABILITY
-from c4pipe.io.records import text, whole
+from c4pipe.io.json_files import text, whole
 from c4pipe.io.words import URL_SIZE, excerpt, short
 
 Power = Annotated[str, text("0|[1-9][0-9]{0,17}", "a power of two")]

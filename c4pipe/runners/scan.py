@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from c4pipe.errors import C4pipeError, DamagedFileError, LostDataError
 from c4pipe.io.atomic import clear_abandoned, make_folder, write_bytes
-from c4pipe.io.checked_json import read_intact_json, write_checked_json
+from c4pipe.io.json_files import read_intact_json, write_checked_json
 from c4pipe.io.paths import StoragePath, list_names, remove_tree, storage_path
 from c4pipe.io.words import error_reason
 from c4pipe.runners.events import Progress

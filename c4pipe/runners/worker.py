@@ -98,7 +98,7 @@ def end_with(parent: int) -> None:
     os._exit(1)
 
 
-def begin(environment: dict[str, str]) -> None:
+def initialise_worker(environment: dict[str, str]) -> None:
     """Prepares this process to work for a run, given the environment variables of the run."""
     os.environ.clear()  # those of the server, if it forked this process, can be of an earlier run
     os.environ.update(environment)

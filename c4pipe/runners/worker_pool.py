@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from c4pipe.runners.flow import Step
-from c4pipe.runners.worker import add_cpu_seconds, begin, cpu_seconds, release_memory
+from c4pipe.runners.worker import add_cpu_seconds, cpu_seconds, initialise_worker, release_memory
 
 
 def start_server(*modules: str) -> None:
@@ -65,7 +65,9 @@ class WorkerPool:
         start_server(module)
         self._processes: list[WorkerProcess] = []
         context = _RecordingContext(self._processes)
-        self._executor = ProcessPoolExecutor(workers, context, initializer=begin, initargs=(dict(os.environ),))
+        self._executor = ProcessPoolExecutor(
+            workers, context, initializer=initialise_worker, initargs=(dict(os.environ),)
+        )
 
     def apply(self, step: Step, elements: Sequence[Any]) -> Callable[[], Iterator[list[tuple[str, Any]]]]:
         """Begins to apply a step to each element, and returns at once.

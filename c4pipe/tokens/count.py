@@ -16,11 +16,9 @@ from c4pipe.corpus.opened import Corpus, open_language
 from c4pipe.corpus.reader import Shard, read_shard
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.io.atomic import write_text
-from c4pipe.io.checked_json import decode_checked_json, encode_checked_json
-from c4pipe.io.json_file import read_json
+from c4pipe.io.json_files import Digest, decode_checked_json, encode_checked_json, from_json, read_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, remove_tree, storage_path
-from c4pipe.io.records import Digest, from_json
 from c4pipe.objectives.rows import Counts
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.runners.events import Progress

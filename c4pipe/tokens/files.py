@@ -17,10 +17,9 @@ from c4pipe.corpus.opened import Corpus, open_language
 from c4pipe.corpus.reader import Shard
 from c4pipe.errors import UsageError
 from c4pipe.io.atomic import clear_abandoned, write_text
-from c4pipe.io.checked_json import read_intact_json
+from c4pipe.io.json_files import read_intact_json, shown
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, list_names, remove_tree, storage_path
-from c4pipe.io.records import shown
 from c4pipe.io.words import suggestion
 from c4pipe.runners.events import Progress, ProgressEvent
 from c4pipe.runners.runner import check_runner

@@ -18,10 +18,9 @@ from c4pipe.corpus.layout import SPLITS
 from c4pipe.corpus.manifest import MANIFEST, LanguageCode
 from c4pipe.corpus.reader import UNREADABLE, Shard
 from c4pipe.errors import DamagedFileError, UsageError
-from c4pipe.io.json_file import read_json
+from c4pipe.io.json_files import Digest, FileName, choice, from_json, read_json, text, whole
 from c4pipe.io.parquet_footer import open_parquet
 from c4pipe.io.paths import StoragePath
-from c4pipe.io.records import Digest, FileName, choice, from_json, text, whole
 from c4pipe.io.words import error_reason
 
 FORMAT, VERSION = "c4pipe token files", 1

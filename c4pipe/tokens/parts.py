@@ -23,7 +23,7 @@ from isal import isal_zlib
 from c4pipe.corpus.reader import UNREADABLE, Shard, read_tables
 from c4pipe.errors import C4pipeError, DamagedFileError
 from c4pipe.io.atomic import AtomicFile, name_os_errors
-from c4pipe.io.checked_json import decode_checked_json, encode_checked_json, read_intact_json
+from c4pipe.io.json_files import decode_checked_json, encode_checked_json, read_intact_json
 from c4pipe.io.parquet_footer import open_parquet, sign_footer
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import error_reason

@@ -15,8 +15,7 @@ import numpy as np
 from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io.atomic import AtomicFile, clear_abandoned, write_bytes, write_text
-from c4pipe.io.checked_json import read_checked_json, read_intact_json, write_checked_json
-from c4pipe.io.json_file import read_json
+from c4pipe.io.json_files import read_checked_json, read_intact_json, read_json, write_checked_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.options import takes_options
 from c4pipe.io.paths import StoragePath, file_sizes, list_names, remove_tree
@@ -36,7 +35,6 @@ from c4pipe.vocab.model import (
     check_file,
     read_description,
 )
-from c4pipe.vocab.options import Settings, VocabOptions
 from c4pipe.vocab.sample import BINS, Counts, CountText, write_sample
 from c4pipe.vocab.sources import Reading, Source, find_pages, first_files, source_labels
 from c4pipe.vocab.tokenizer_files import tokenizer_files

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from c4pipe.errors import C4pipeError
 from c4pipe.io.atomic import write_bytes
-from c4pipe.io.checked_json import decode_checked_json, encode_checked_json
+from c4pipe.io.json_files import decode_checked_json, encode_checked_json
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import error_reason
 from c4pipe.runners.flow import Flow, Step

@@ -71,7 +71,9 @@ def test_a_list_that_is_no_file(
     )
     assert str(path) in sentence
     assert "--lists DIR" in sentence
-    assert [status for pinned, status in pinned_lists.show(tmp_path) if pinned.path == name] == ["other content"]
+    assert [status for pinned, status in pinned_lists.status_of_lists(tmp_path) if pinned.path == name] == [
+        "other content"
+    ]
 
 
 def test_a_words_list_with_a_line_of_megabytes_and_nul(tmp_path: Path) -> None:

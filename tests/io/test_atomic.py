@@ -15,7 +15,7 @@ import pytest
 from c4pipe.cli import main
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.io.atomic import AtomicFile, make_folder, write_text
-from c4pipe.io.checked_json import read_checked_json, write_checked_json
+from c4pipe.io.json_files import read_checked_json, write_checked_json
 from c4pipe.io.lock import NAME, file_lock, only_run
 from c4pipe.io.paths import remove_tree
 from c4pipe.io.streams import EndsDigest, cached, digest_ends

@@ -20,7 +20,7 @@ from c4pipe.errors import UsageError
 from c4pipe.objectives import denoise, masks, objective, ul2
 from c4pipe.objectives.denoise import Ids
 from c4pipe.objectives.objective import Objective
-from c4pipe.objectives.rows import Mask, Rng, Rows, chosen, framed, shuffled
+from c4pipe.objectives.rows import Mask, Rng, Rows, framed, shuffled, smallest_keys_mask
 
 CASES = Path(__file__).parents[1] / "cases" / "objectives"
 TABLE: list[dict[str, Any]] = json.loads((CASES / "table3.json").read_text())
@@ -423,7 +423,7 @@ def test_shuffled_is_a_permutation_of_each_row(sizes: list[int], seed: int) -> N
     order = shuffled(rows.sizes, keys)
     assert sorted(order.tolist()) == list(range(sum(sizes)))
     assert (rows.row[order] == rows.row).all()
-    assert chosen(rows.sizes, keys, rows.sizes // 2).sum() == sum(size // 2 for size in sizes)
+    assert smallest_keys_mask(rows.sizes, keys, rows.sizes // 2).sum() == sum(size // 2 for size in sizes)
 
 
 # Errors

@@ -119,6 +119,26 @@ def test_the_example_drops_pages_and_lines_on_each_runner(folder: Path) -> None:
     assert later.returncode == 0, later.stderr
 
 
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_example_on_spark(folder: Path) -> None:
+    """Its workers find the module by PYTHONPATH; where they do not, one sentence says so before a page is cleaned."""
+    options = ["--recipe", str(folder / "own.toml"), "--output", "spark", "--runner", "spark"]
+    failed = c4pipe_command(folder, "build", *SAMPLES, *options)
+    assert failed.returncode == 2
+    assert " ".join(failed.stderr.split()).startswith("c4pipe: the recipe has the rule my_rules:")
+    assert "there is no module my_rules here: put the module beside the recipe file" in " ".join(failed.stderr.split())
+    assert not list((folder.parent / "spark").glob("_work/*.parquet"))
+    done = c4pipe_command(folder, "build", *SAMPLES, *options, path=str(folder))
+    assert done.returncode == 0, done.stderr
+    local = c4pipe_command(
+        folder, "build", *SAMPLES, "--recipe", str(folder / "own.toml"), "--output", "local", "--workers", "1"
+    )
+    assert local.returncode == 0, local.stderr
+    for path in (folder.parent / "local").glob("en/*.parquet"):
+        assert (folder.parent / "spark" / "en" / path.name).read_bytes() == path.read_bytes()
+
+
 def test_the_code_of_the_page_runs() -> None:
     """docs/own_rules.md shows the example, and a program that uses it."""
     shown, program = code_blocks(page("docs/own_rules.md"), "python")
@@ -156,6 +176,10 @@ def test_a_stored_recipe_imports_nothing_that_has_another_digest(folder: Path) -
         values["cleaned"] = [{"rule": "trap", "from": origin}, *values["cleaned"]]
         with pytest.raises(ValueError, match=r"another file|no module os|says of no rule"):
             check_recipe(json.loads(json.dumps(values)), "recipe")
+    digest = own_rules._digest(str(folder / "trap.py"))
+    values["cleaned"] = [{"rule": "trap", "from": f"trap:Rule@{digest}"}, *C4.to_json()["cleaned"]]
+    with pytest.raises(ValueError, match=r"trap\.py defines no such class"):
+        check_recipe(values, "recipe")
 
 
 @pytest.mark.parametrize(

@@ -116,20 +116,20 @@ def test_every_shared_list_is_pinned_with_its_digest(shared_data: Path) -> None:
         if path.name != "LICENSE"
     }
     assert {pinned.path: pinned.sha256 for pinned in pinned_lists.PINNED} == digests
-    assert {status for _, status in pinned_lists.show(real_lists)} == {"ok"}
+    assert {status for _, status in pinned_lists.status_of_lists(real_lists)} == {"ok"}
 
 
 def test_fetch_reproduces_the_folder_once(data: PinnedData, tmp_path: Path) -> None:
     target = tmp_path / "new" / "lists"
     lines: list[str] = []
-    assert {status for _, status in pinned_lists.show(target, data.lists)} == {"missing"}
+    assert {status for _, status in pinned_lists.status_of_lists(target, data.lists)} == {"missing"}
     with serve(data.answer) as server:
         # a slash at the end of a mirror's address makes no difference
         assert pinned_lists.fetch(target, server.url + "/", lines.append, data.lists) == len(pinned_lists.PINNED)
         assert pinned_lists.fetch(target, server.url, lists=data.lists) == 0
     assert server.requests == [f"/{pinned.url}" for pinned in pinned_lists.PINNED]
     assert files_of(target) == {pinned.path: (data.folder / pinned.path).read_bytes() for pinned in data.lists}
-    assert {status for _, status in pinned_lists.show(target, data.lists)} == {"ok"}
+    assert {status for _, status in pinned_lists.status_of_lists(target, data.lists)} == {"ok"}
     assert len(lines) == len(pinned_lists.PINNED)
     assert lines[0] == f"fetched {FIRST.path} (1 of {len(pinned_lists.PINNED)})"
 
@@ -142,7 +142,11 @@ def test_fetch_replaces_only_what_is_wrong_or_gone(data: PinnedData, tmp_path: P
         (tmp_path / "ldnoobw" / "fr.5faf2ba4").unlink()
         untouched = tmp_path / "ldnoobw" / "it.5faf2ba4"
         os.utime(untouched, (1, 1))
-        wrong = {pinned.path: status for pinned, status in pinned_lists.show(tmp_path, data.lists) if status != "ok"}
+        wrong = {
+            pinned.path: status
+            for pinned, status in pinned_lists.status_of_lists(tmp_path, data.lists)
+            if status != "ok"
+        }
         assert wrong == {"ldnoobw/de.5faf2ba4": "other content", "ldnoobw/fr.5faf2ba4": "missing"}
         assert pinned_lists.fetch(tmp_path, server.url, lists=data.lists) == 2
     assert files_of(tmp_path) == whole
@@ -159,7 +163,7 @@ def test_fetch_tries_again_what_may_pass(data: PinnedData, tmp_path: Path, hiccu
         assert pinned_lists.fetch(tmp_path, server.url, lines.append, data.lists) == len(pinned_lists.PINNED)
     assert "trying" in lines[0]
     assert FIRST.url in lines[0]
-    assert {status for _, status in pinned_lists.show(tmp_path, data.lists)} == {"ok"}
+    assert {status for _, status in pinned_lists.status_of_lists(tmp_path, data.lists)} == {"ok"}
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.local_flow import LocalFlow, Workers
 from c4pipe.runners.runner import run_job
 from c4pipe.runners.runner_options import RunnerOptions
-from c4pipe.runners.worker import begin, cpu_seconds
+from c4pipe.runners.worker import cpu_seconds, initialise_worker
 from c4pipe.runners.worker_pool import _LightProcess
 from tests.helpers.flows import oracle, words
 
@@ -244,12 +244,12 @@ def _begin_the_first_late(environment: dict[str, str]) -> None:
     with contextlib.suppress(FileExistsError):
         Path(environment["C4PIPE_TEST_FIRST"]).touch(exist_ok=False)
         time.sleep(5)
-    begin(environment)
+    initialise_worker(environment)
 
 
 def test_the_last_worker_to_start_is_watched_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its death ends the job at once, not when another worker has something to tell."""
-    monkeypatch.setattr("c4pipe.runners.worker_pool.begin", _begin_the_first_late)
+    monkeypatch.setattr("c4pipe.runners.worker_pool.initialise_worker", _begin_the_first_late)
     monkeypatch.setenv("C4PIPE_TEST_FIRST", str(tmp_path / "first"))
     start = _LightProcess.start
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from c4pipe.errors import DamagedFileError, LostDataError
-from c4pipe.io.checked_json import decode_checked_json, encode_checked_json
+from c4pipe.io.json_files import decode_checked_json, encode_checked_json
 from c4pipe.io.paths import StoragePath
 from c4pipe.runners import scan as scan_module
 from c4pipe.runners.events import Progress, ProgressEvent

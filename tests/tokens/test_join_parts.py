@@ -21,7 +21,7 @@ from isal import isal_zlib
 from c4pipe.cli import main
 from c4pipe.corpus.layout import ShardId
 from c4pipe.corpus.reader import Shard
-from c4pipe.io.checked_json import write_checked_json
+from c4pipe.io.json_files import write_checked_json
 from c4pipe.io.parquet_footer import sign_footer
 from c4pipe.tokens import parts as parts_module
 from c4pipe.tokens.folder import FORMAT, TokenSet, find_pages

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from c4pipe import read
 from c4pipe.cli import main
 from c4pipe.errors import UsageError
-from c4pipe.io.checked_json import write_checked_json
+from c4pipe.io.json_files import write_checked_json
 from c4pipe.io.paths import storage_path
 from c4pipe.read.order import Order
 from c4pipe.read.reader import Reader

@@ -1,24 +1,21 @@
-"""Records in JSON, which can come from anyone: the type hints of a class say what is read, and each value is checked.
+"""JSON files: read and written whole, checked by a digest of their own and by the types of a record."""
 
-A record is a TypedDict, which stays what JSON has, or a dataclass:
-
-    class Person(TypedDict):
-        name: FileName
-        age: Annotated[int, whole(0, 150)]
-        children: Sequence[str]
-
-    from_json(Person, json.loads(data))  # ValueError: age is -1 instead of a whole number from 0 to 150
-
-Without another check, an `int` is a whole number from 0 on, and a `float` is from 0 to 1. Members that a record does
-not name are let pass, and nobody reads them.
-"""
-
+import errno
+import hashlib
 import json
 import re
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args, get_origin, get_type_hints, is_typeddict
+
+from c4pipe.errors import DamagedFileError, UsageError
+from c4pipe.io.atomic import write_bytes
+from c4pipe.io.paths import RemotePath, StoragePath
+from c4pipe.io.streams import WebPath
+from c4pipe.io.words import error_reason
 
 _MOST_TEXT = 1 << 16  # characters of a text
 _MOST_NUMBER = 2**63 - 1
@@ -200,3 +197,100 @@ def shown(value: Any) -> str:
         return "an object" if isinstance(value, dict) else "a list"
     words = ascii(value[:60] if isinstance(value, str) else value)
     return words if len(words) <= 80 else f"{words[:77]}..."
+
+
+MOST_BYTES = 1 << 28
+"""The size of the largest JSON file that is read: the manifest of 100,000 inputs and a million shards is smaller."""
+
+
+def read_bytes(path: Path | RemotePath | WebPath) -> bytes:
+    """Returns the bytes of a file of at most MOST_BYTES. Raises OSError for a larger one, a pipe or a device."""
+    if not isinstance(path, Path):
+        return path.read_bytes(MOST_BYTES)
+    if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():  # reading could block, or never end
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    with path.open("rb") as file:
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise OSError(errno.EFBIG, f"it has more than {MOST_BYTES:,} bytes", str(path))
+    return data
+
+
+def read_json(path: StoragePath, kind: type[Record]) -> Record | None:
+    """Returns the record in a JSON file, or None where the file does not exist.
+
+    Args:
+        path: the file.
+        kind: the class of the record; `dict` for an object with any members.
+
+    Raises UsageError for other content.
+    """
+    try:
+        return from_json(kind, parse_json(read_bytes(path)))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path} can't be read: {error_reason(error)}") from error
+
+
+_DIGEST = "sha256"  # the member that has the digest of all others
+
+
+def encode_checked_json(values: Mapping[str, Any]) -> bytes:
+    """Returns an object with its digest as JSON, in ASCII, so that it is safe to show on a terminal.
+
+    Each value is on a line of its own; of a list of objects, each object.
+    """
+    members = {_DIGEST: _digest(values), **values}
+    lines = ",\n".join(f"{json.dumps(name)}: {_dump(value)}" for name, value in members.items())
+    return f"{{\n{lines}\n}}\n".encode()
+
+
+def decode_checked_json(data: bytes, name: object, kind: type[Record]) -> Record:
+    """Returns the record that `encode_checked_json` took; of the class `dict`, any object.
+
+    Raises DamagedFileError, with the name, for other content.
+    """
+    try:
+        values = from_json(dict, parse_json(data))
+        if values.pop(_DIGEST, None) != _digest(values):
+            raise ValueError("its digest differs")
+        return from_json(kind, values)
+    except ValueError:
+        raise DamagedFileError(
+            f"{name} is damaged: its content is not what c4pipe wrote; delete it and run that job again"
+        ) from None
+
+
+def write_checked_json(target: StoragePath, values: Mapping[str, Any]) -> None:
+    """Writes an object with its digest to a JSON file. Raises OSError."""
+    write_bytes(target, encode_checked_json(values))
+
+
+def read_checked_json(path: StoragePath, kind: type[Record]) -> Record | None:
+    """Returns the record that `write_checked_json` wrote, or None where the file does not exist.
+
+    Raises DamagedFileError where it was changed since or is another record, OSError where it can't be read.
+    """
+    try:
+        return decode_checked_json(read_bytes(path), path, kind)
+    except FileNotFoundError:
+        return None
+
+
+def read_intact_json(path: StoragePath, kind: type[Record]) -> Record | None:
+    """Returns what `read_checked_json` returns, and None also for a damaged file: one that will be made anew."""
+    try:
+        return read_checked_json(path, kind)
+    except DamagedFileError:
+        return None
+
+
+def _dump(value: Any) -> str:
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return "[\n" + ",\n".join(map(json.dumps, value)) + "\n]"
+    return json.dumps(value)
+
+
+def _digest(values: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

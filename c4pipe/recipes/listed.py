@@ -1,4 +1,4 @@
-"""A recipe with its lists, as the workers get it: inside the pipeline, so that they need no files."""
+"""A recipe with its lists: one value that a job, a command, a cleaner and the workers of a pipeline take."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.filters import pinned_lists
 from c4pipe.filters.lists import Lists
 from c4pipe.recipes.choose import choose_recipe, gather_lists
@@ -37,7 +36,7 @@ class ListedRecipe:
         links: Sequence[PathArgument] = (),
         language_model: PathArgument | None = None,
     ) -> "ListedRecipe":
-        """Returns the recipe that the arguments of a transform name. Reads its lists on this machine.
+        """Returns the recipe that a user names. Reads its lists on this machine.
 
         Args:
             recipe: a recipe's name, the path of a TOML file, or a recipe.
@@ -49,19 +48,24 @@ class ListedRecipe:
 
         Raises UsageError if the recipe is unknown, or if a list that it needs is not there.
         """
-        chosen = choose_recipe(recipe, languages, language_model)
+        return cls.gather(choose_recipe(recipe, languages, language_model), lists, links, language_model)
+
+    @classmethod
+    def gather(
+        cls,
+        recipe: Recipe,
+        lists: PathArgument | None = None,
+        links: Sequence[PathArgument] = (),
+        language_model: PathArgument | None = None,
+    ) -> "ListedRecipe":
+        """Returns a recipe with its lists. The arguments and errors are those of `choose`."""
         folder = pinned_lists.lists_dir(None if lists is None else Path(lists))
-        paths = [Path(each) for each in links]
-        return cls(chosen, gather_lists(chosen, folder, paths, language_model))
+        return cls(recipe, gather_lists(recipe, folder, [Path(each) for each in links], language_model))
 
     @property
     def fingerprint(self) -> str:
         """The fingerprint of the recipe with its lists."""
         return self.recipe.fingerprint(self.lists.digests)
-
-    def evaluator(self, recipe: Recipe | None = None) -> RecipeEvaluator:
-        """Returns an evaluator with the resources of this recipe. It applies the rules of `recipe`, if given."""
-        return RecipeEvaluator(recipe or self.recipe, self.lists)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (self.recipe.to_json(), self.lists)
