@@ -8,7 +8,7 @@ from c4pipe.cli.console import printer, say
 from c4pipe.cli.options import TerminalOptions, refuse_job_file
 from c4pipe.cli.parser import Command
 from c4pipe.io.words import format_count
-from c4pipe.vocab.job import VocabOptions
+from c4pipe.vocab.request import VocabOptions
 
 
 @dataclass(frozen=True, kw_only=True)

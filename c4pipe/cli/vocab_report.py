@@ -10,7 +10,7 @@ from c4pipe.cli.console import new_table, note, printer, styled
 from c4pipe.cli.options import QuietOptions, Shown, path_or_url
 from c4pipe.cli.parser import Command
 from c4pipe.io.options import Option
-from c4pipe.vocab.job import SourceOptions
+from c4pipe.vocab.request import SourceOptions
 
 if TYPE_CHECKING:
     from rich.table import Table

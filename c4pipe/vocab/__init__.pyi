@@ -3,14 +3,14 @@ from .job import train_vocabulary as train_vocabulary
 from .model import MODEL as MODEL
 from .model import load_model as load_model
 from .model import sentinels_of as sentinels_of
-from .options import SAMPLE_BYTES as SAMPLE_BYTES
-from .options import Settings as Settings
-from .options import VocabOptions as VocabOptions
 from .quality import Figures as Figures
 from .quality import Vocabulary as Vocabulary
 from .quality import held_out as held_out
 from .quality import model_name as model_name
 from .quality import quality_picture as quality_picture
+from .request import SAMPLE_BYTES as SAMPLE_BYTES
+from .request import Settings as Settings
+from .request import VocabOptions as VocabOptions
 from .sources import Source as Source
 from .sources import find_pages as find_pages
 from .sources import parse_source as parse_source

@@ -35,6 +35,7 @@ from c4pipe.vocab.model import (
     check_file,
     read_description,
 )
+from c4pipe.vocab.request import Settings, VocabOptions
 from c4pipe.vocab.sample import BINS, Counts, CountText, write_sample
 from c4pipe.vocab.sources import Reading, Source, find_pages, first_files, source_labels
 from c4pipe.vocab.tokenizer_files import tokenizer_files

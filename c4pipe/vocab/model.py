@@ -11,7 +11,7 @@ import numpy.typing as npt
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.io.json_files import Digest, choice, read_json
 from c4pipe.io.paths import StoragePath
-from c4pipe.vocab.job import SENTINELS
+from c4pipe.vocab.request import SENTINELS
 
 MODEL, PIECES, NAME = "spm.model", "spm.vocab", "vocab.json"
 TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"

@@ -22,8 +22,8 @@ from c4pipe.io.atomic import name_os_errors
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.runners.events import Status
 from c4pipe.runners.worker import end_with
-from c4pipe.vocab.job import SENTENCE_BYTES
 from c4pipe.vocab.model import SentencePieceModel, sentinel_names
+from c4pipe.vocab.request import SENTENCE_BYTES
 
 _TOO_MANY = re.compile(r"Vocabulary size too high .*<= (\d+)")
 _TOO_FEW = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")

@@ -16,7 +16,8 @@ from c4pipe.jobs.build import plan_build
 from c4pipe.jobs.clean import plan_clean
 from c4pipe.jobs.dedup import plan_dedup
 from c4pipe.jobs.options import BuildOptions, CleanOptions, DedupOptions
-from c4pipe.vocab.job import VocabOptions, plan_vocab
+from c4pipe.vocab.job import plan_vocab
+from c4pipe.vocab.request import VocabOptions
 
 ROOT = Path(__file__).resolve().parents[2]
 

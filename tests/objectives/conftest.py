@@ -7,7 +7,7 @@ import pytest
 import sentencepiece
 
 from c4pipe.objectives.tokenizer import Tokenizer
-from c4pipe.vocab.job import Settings
+from c4pipe.vocab.request import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -22,7 +22,7 @@ from c4pipe.objectives.objective import Objective
 from c4pipe.objectives.packing import Batch, Bin, Packer, batch_of
 from c4pipe.objectives.rows import Features, Rng, Rows
 from c4pipe.objectives.tokenizer import Tokenizer
-from c4pipe.vocab.job import Settings
+from c4pipe.vocab.request import Settings
 from tests.helpers.batches import Texts, unpacked
 from tests.helpers.web_data import documents_file
 

@@ -19,7 +19,7 @@ from c4pipe.errors import DamagedFileError
 from c4pipe.io import paths
 from c4pipe.objectives import Tokenizer
 from c4pipe.vocab import job, load_model, model, sample, train
-from c4pipe.vocab.job import Settings
+from c4pipe.vocab.request import Settings
 from tests.helpers.web_data import by_data
 
 WORDS = (

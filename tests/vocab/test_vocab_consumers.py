@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from c4pipe.vocab.job import SENTINELS, Settings
+from c4pipe.vocab.request import SENTINELS, Settings
 from c4pipe.vocab.sample import BINS
 from c4pipe.vocab.tokenizer_files import tokenizer_files
 from c4pipe.vocab.train import Portion, part_name, train, with_sentinels

@@ -20,8 +20,8 @@ from c4pipe.cli.vocab_report import quality_table
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import RemotePath, StoragePath
 from c4pipe.vocab import quality
-from c4pipe.vocab.job import Settings
 from c4pipe.vocab.quality import Figures, Vocabulary, held_out, model_name, quality_picture
+from c4pipe.vocab.request import Settings
 from c4pipe.vocab.sample import BINS
 from c4pipe.vocab.sources import Reading, Source, encoded, find_pages, read
 from c4pipe.vocab.train import Portion, part_name, train, with_sentinels

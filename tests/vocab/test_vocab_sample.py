@@ -20,7 +20,7 @@ from c4pipe.runners.runner import run_job
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan
 from c4pipe.vocab import sample, train
-from c4pipe.vocab.job import SENTENCE_BYTES
+from c4pipe.vocab.request import SENTENCE_BYTES
 from c4pipe.vocab.sample import (
     BINS,
     Counts,
