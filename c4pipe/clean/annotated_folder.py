@@ -44,13 +44,14 @@ PAGE_FIELDS = (
     pa.field("lines_read", pa.int64()),
     pa.field("lines_left", pa.int64()),
 )
-"""The columns that annotated files of every recipe have. `bytes` is the size of the text as it was crawled, which
-differs from that of `text` where bytes were not UTF-8."""
+"""The columns that annotated files of every recipe have. `bytes` is the size of the crawled bytes. If they were not all
+UTF-8, the column `text` has another size.
+"""
 
 LABELS_FIELD = pa.field(
     "language_labels", pa.list_(pa.struct([("language", pa.string()), ("probability", pa.float64())]))
 )
-"""The most probable languages, where they are asked for."""
+"""The column of the most probable languages. Only files with language labels have it."""
 
 _NUMBERS = {"int": pa.int64(), "float": pa.float64()}
 
@@ -71,7 +72,7 @@ def lines_column(rule: str) -> str:
 
 
 def annotated_schema(recipe: Recipe, labels: int) -> pa.Schema:
-    """Returns the columns of annotated files, those of the rules in the order of evaluation.
+    """Returns the columns of annotated files. The columns of rules are in the order of evaluation.
 
     Args:
         recipe: the recipe.
@@ -243,7 +244,7 @@ def _damaged(message: str) -> DamagedFileError:
 
 
 MANIFEST = "_annotated.json"
-"""The manifest of an annotated folder. A folder without it is not complete. Arrow leaves out names that begin so."""
+"""The manifest of an annotated folder. A folder without it is not complete. Arrow skips names that begin with `_`."""
 
 MOST_LABELS = 20
 """The most languages of a page that can be asked for."""
@@ -253,7 +254,7 @@ _VERSION = 1
 
 
 class AnnotatedFile(TypedDict):
-    """An annotated file: the name of its WET file, the size of that and the digest of its ends, and its pages."""
+    """An annotated file: name, size and digest of the ends of its WET file, and the number of its pages."""
 
     name: FileName
     bytes: int
@@ -297,7 +298,7 @@ def annotated_path(folder: StoragePath, source: str) -> StoragePath:
 def check_annotated(annotate: Annotate, recipe: Recipe, fingerprint: str) -> None:
     """Checks, without any change, that files of this recipe can be written to an annotated folder.
 
-    Raises UsageError where the folder has those of another recipe, other lists or other labels, or is another folder.
+    Raises UsageError where the folder has files of another recipe, other lists or other labels, or is no such folder.
     """
     folder = storage_path(annotate.folder)
     if folder.exists() and not folder.is_dir():

@@ -1,4 +1,4 @@
-"""Annotates pages: applies all rules of a recipe to a page, whatever the first ones decide, and records each decision.
+"""Annotates pages: applies all rules of a recipe to each page, also after a rule drops it, and records each decision.
 
 It observes the operations of the one evaluator, so each page is evaluated once, and the verdict is the same.
 """
@@ -17,7 +17,7 @@ from c4pipe.filters.rule import PageRule
 from c4pipe.wet.page import Page
 
 Row = dict[str, Any]
-"""The values of a page, by the names of `annotated_schema`; without those that are null."""
+"""The values of a page, by column of `annotated_schema`. A column whose value is null is left out."""
 
 
 class Annotator:
@@ -40,14 +40,15 @@ class Annotator:
         return evaluate(self._remaining, self._page, self), self._page
 
     def end(self, verdict: Verdict) -> Row:
-        """Applies the operations behind the one that dropped the page, and returns the values of the page's columns.
+        """Applies the operations after the drop, too, and returns the values of the page's columns.
 
         Args:
-            verdict: what `clean` returned. The page that it returned has the lines at the end after this.
+            verdict: what `clean` returned. This call changes the page that `clean` returned: its lines become the final
+                lines.
 
-        Of a page of more than `trace.MOST_CHARACTERS`, rules behind the one that drops it have no values.
+        Of a page of more than `trace.MOST_CHARACTERS`, the rules after the drop have no values.
         """
-        checked, counts = self._page, LineCounts()  # a copy: the verdict has those up to the rule that drops the page
+        checked, counts = self._page, LineCounts()  # a copy: the verdict's counts end at the drop
         counts.read, counts.changed = self._counts.read, dict(self._counts.changed)
         for operation in self._remaining:
             if checked.length > MOST_CHARACTERS:
@@ -69,7 +70,7 @@ class Annotator:
         }
 
     def saw(self, operation: Operation, value: Any, dropped: bool, counts: LineCounts) -> bool:
-        """Records a decision. A rule that a recipe has twice drops the page where one of both does."""
+        """Records a decision. If a recipe has a rule twice, the rule drops the page if one of the two does."""
         self._counts = counts
         rule = operation.rule
         if operation.kind in ("page rule", "no lines"):
@@ -93,7 +94,7 @@ class AnnotationWriter:
     """Writes the annotated file of one WET file."""
 
     def __init__(self, annotate: Annotate, source: str, evaluator: RecipeEvaluator, lists: Mapping[str, str]) -> None:
-        """Takes what is written where, the WET file's name, the evaluator, and the digests of the recipe's lists."""
+        """Takes the annotated folder, the WET file's name, the evaluator, and the digests of the recipe's lists."""
         self._annotator = Annotator(evaluator, annotate.labels)
         self._writer = AnnotatedWriter(annotate.path(source), evaluator.recipe, lists, annotate.labels)
         self.clean = self._annotator.clean

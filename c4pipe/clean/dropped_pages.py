@@ -1,4 +1,4 @@
-"""Dropped pages, kept for audits: a sample by URL, each with the rule that dropped it and the fact that decided.
+"""Dropped pages, kept for audits: a sample by URL. Each page has the rule that dropped it and the value that decided.
 
 They are Parquet files in a separate folder, one for each WET file and job: `<WET file>.clean.parquet` and
 `<WET file>.dedup.parquet`.
@@ -49,8 +49,8 @@ class DroppedPage(NamedTuple):
         timestamp: as crawled.
         reason: the rule that dropped the page.
         fact: what decided, in a few words.
-        text: the text that the rule looked at: the page as crawled, or the lines that were kept so far. The page as
-            crawled, too, where job 1 kept no line.
+        text: the text that the rule looked at: the page as crawled, or the lines that were kept so far. If job 1 kept
+            no line, it is the page as crawled.
         lines: the number of lines that were kept so far.
     """
 
@@ -93,7 +93,7 @@ def parse_dropped_share(text: str) -> float:
 
 
 def clear(keep: KeepDropped, sources: Iterable[str], job: str) -> None:
-    """Removes the files of these WET files (their names) and this job, and what interrupted runs left unfinished."""
+    """Removes the files of these WET files (their names) and this job, and unfinished files of interrupted runs."""
     folder = storage_path(keep.folder)
     clear_abandoned(folder)
     for name in list_names(folder).intersection(keep.path(source, job).name for source in sources):
@@ -109,7 +109,7 @@ def sources_without_dropped(keep: KeepDropped, sources: Iterable[str], job: str)
 class DroppedWriter:
     """Writes the dropped pages of one WET file in one job; the file appears when it is finished.
 
-    A file without rows appears where no page was dropped.
+    If no page was dropped, the file has no rows.
     """
 
     def __init__(self, keep: KeepDropped, source: str, job: str, evaluator: RecipeEvaluator) -> None:
@@ -126,7 +126,9 @@ class DroppedWriter:
         self._held_bytes = 0
 
     def add_cleaned(self, verdict: Verdict, checked: CheckedPage) -> None:
-        """Adds a page that job 1 dropped, if it is in the share: what `RecipeEvaluator.clean` returned."""
+        """Adds a page that job 1 dropped, if it is in the share. The arguments are what `RecipeEvaluator.clean`
+        returned.
+        """
         if verdict.reason and self._keep.takes(url_key(checked.normalised_url)):
             fact, text = self._evaluator.explain_drop(verdict, checked)
             page = checked.page
@@ -142,7 +144,7 @@ class DroppedWriter:
                 self._add(DroppedPage(page["url"], page["timestamp"], StaleCapture.name, fact, page["text"], lines))
 
     def add_near(self, pages: pa.Table) -> None:
-        """Adds the pages in the share that another page is nearly the same as.
+        """Adds the near-duplicates that are in the share.
 
         Columns: `url`, `timestamp`, `text` and `fact`.
         """

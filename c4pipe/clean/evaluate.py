@@ -38,14 +38,14 @@ from c4pipe.recipes.recipe import STAGES, Recipe
 from c4pipe.wet.page import Page
 
 NOTHING_LEFT = "no text is left"
-"""What is said of a page that has no line left, before the rules of a stage."""
+"""The reason in words for a page that has no line left before the rules of a stage."""
 
 
 class LineCounts:
     """Counts of the lines of one page.
 
     Attributes:
-        read: the number of lines that came to the line rules; None before that.
+        read: the number of lines that came to the line rules; None until these are counted.
         changed: the number of lines that each line rule dropped or changed, by rule.
     """
 
@@ -60,12 +60,13 @@ Kind = Literal["page rule", "line rule", "corpus rule", "second cut", "trim", "n
 
 
 class Operation:
-    """One operation on a page: a rule of the recipe, or what is done to the lines between two stages.
+    """One operation on a page: a rule of the recipe, or a change or check of the lines between two stages.
 
     Attributes:
-        kind: which of these: a rule by its scope; the second cut of the lines, the count of lines, the trim of the
-            text's start, and the check that there are lines.
-        rule: the rule that drops the page, if the operation does; None where it never does and is no rule.
+        kind: the scope of a rule; or the second cut of the lines, the count of lines, the trim of the text's start, or
+            the check that there are lines.
+        rule: the rule that is the reason if the operation drops the page; None for an operation that is no rule and
+            drops no page.
         stage: the stage of the recipe.
         native: the step that does the same in C; None where only Python does it.
     """
@@ -84,7 +85,7 @@ class Operation:
     def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
         """Applies the operation to a page, whose lines it may change.
 
-        Returns the value that decides, where a page rule has one, and whether the page is dropped.
+        Returns the value that decides (None if there is no such value), and whether the page is dropped.
         """
         return None, False
 
@@ -128,7 +129,7 @@ class _ApplyLineRule(Operation):
 
 
 def _judge_trimmed(edit: Callable[[list[str]], list[str]], lines: list[str]) -> list[str]:
-    """Returns the untrimmed lines that a line rule keeps if it sees them trimmed. Equal lines have one fate."""
+    """Returns the untrimmed lines whose trimmed form a line rule keeps. The rule keeps or drops equal lines alike."""
     trimmed = [line.strip() for line in lines]
     kept = set(edit(trimmed))
     return [line for line, judged in zip(lines, trimmed, strict=True) if judged in kept]
@@ -185,7 +186,7 @@ class _TrimStart(Operation):
 
 
 class _Trim(Operation):
-    """Trims the text at both ends. A line that a line rule left blank there does not count as a line."""
+    """Trims the text at both ends. A line there that a line rule left blank does not count as a line."""
 
     def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
         text, before = page.text.strip(), page.line_count
@@ -204,7 +205,7 @@ class _NeedLines(Operation):
 
 
 class NativeRun:
-    """Operations that follow each other, and that the C extension applies to a page in one call."""
+    """Neighbouring operations that the C extension applies to a page in one call."""
 
     def __init__(self, operations: Sequence[Operation]) -> None:
         """Takes the operations, each of which has a native step, in their order."""
@@ -213,7 +214,7 @@ class NativeRun:
         self._line_rules = [each.name for each in operations if each.kind == "line rule"]
 
     def find_drop(self, page: CheckedPage, counts: LineCounts) -> Operation | None:
-        """Applies the operations to a page up to the first that drops it, and returns that one, or None."""
+        """Applies operations to a page until one drops it. Returns the operation that drops it, or None."""
         if page.lines_in_c is None:
             return next((each for each in self._operations if each.find_drop(page, counts)), None)
         place, read, changes, has_changed = self._program(page.lines_in_c)
@@ -243,18 +244,18 @@ class Observer(Protocol):
     """Sees what operations decide about a page."""
 
     def saw(self, operation: Operation, value: Any, dropped: bool, counts: LineCounts) -> bool:
-        """Is told what an operation has just decided, by which value, and the counts so far.
+        """Gets the decision that an operation has just made, the value that decided, and the counts so far.
 
-        Returns whether the page is evaluated further if it was dropped, by this operation or an earlier one.
+        Returns whether a page that is already dropped is evaluated further.
         """
 
 
 def evaluate(
     operations: Iterable[Operation | NativeRun], page: CheckedPage, observer: Observer | None = None
 ) -> Verdict:
-    """Applies operations to a page, up to the first that drops it, and returns the verdict.
+    """Applies operations to a page until one drops it, and returns the verdict.
 
-    With an observer, the operations behind the first drop are applied, too, as long as the observer asks for them.
+    With an observer, the operations after the drop are applied, too, as long as the observer asks for them.
     """
     counts, verdict = LineCounts(), None
     for operation in operations:
@@ -287,7 +288,7 @@ def verdict_of(drop: Operation | None, counts: LineCounts) -> Verdict:
 def operations_of(recipe: Recipe) -> tuple[Operation, ...]:
     """Returns the operations of a recipe in the order of evaluation.
 
-    Corpus rules are among them, though they never drop a page by itself: for those who watch.
+    Corpus rules are among them for observers, though no corpus rule drops a page by itself.
     """
     return tuple(operation for stage in STAGES for operation in _operations(recipe, stage))
 
@@ -328,7 +329,7 @@ def _rule_operation(rule: Rule, stage: str, separators: str, compiled: bool) -> 
 
 
 def native_runs(operations: Iterable[Operation]) -> tuple[Operation | NativeRun, ...]:
-    """Returns the same operations with neighbours together that can be applied in one call."""
+    """Returns the same operations; neighbours that C can apply in one call become one `NativeRun`."""
     made: list[Operation | NativeRun] = []
     for in_c, group in groupby(operations, lambda each: each.native is not None):
         same = list(group)
@@ -350,7 +351,7 @@ class RecipeEvaluator:
         tools: what its rules need beside the page.
         operations: what is done to a page, one after the other; corpus rules are among them.
         line_counters: the counter of each line rule, by its name.
-        observed: the same without corpus rules, for an observer: each in C where C knows it.
+        observed: the operations without corpus rules, for an observer: each by itself, in C if there is a native step.
     """
 
     def __init__(self, recipe: Recipe, lists: Lists) -> None:
@@ -393,7 +394,7 @@ class RecipeEvaluator:
         return CheckedPage(page, self.tools, body_lines.cut(page, self._line_separators) if lines is None else lines)
 
     def page_left(self, url: str, text: str, units_left: int, without_listed_word: str | None = None) -> CheckedPage:
-        """Returns a page that job 2 removed text from. The arguments are those of `finish`."""
+        """Returns a page that job 2 removed text from. Takes the arguments of `finish`."""
         lines = text.split("\n") if text else []
         page = CheckedPage(Page(url, "", ""), self.tools, lines, units_left, without_listed_word)
         page.as_crawled = False
@@ -409,7 +410,7 @@ class RecipeEvaluator:
 
         Args:
             verdict: what `clean` returned, with a reason.
-            page: what it returned with that.
+            page: the page that `clean` returned with the verdict.
         """
         if verdict.lines_read is not None and not page.line_count:
             return NOTHING_LEFT, page.body

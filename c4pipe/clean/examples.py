@@ -1,4 +1,4 @@
-"""Examples of what each rule drops or changes: the pages of the smallest keys, so that each run shows the same ones.
+"""Examples of what each rule drops or changes. They are the pages of the smallest keys: each run shows the same pages.
 
 `clean` writes the examples of its rules beside each work file. Job 2 adds its own and puts all into the report.
 """
@@ -34,7 +34,7 @@ EXAMPLES_ENDING = ".examples.json"
 """The end of the name of a file of examples; the name of its WET file is before it."""
 
 PASSED = "passed."
-"""The prefix of a rule's name for examples of pages that the rule only just kept."""
+"""The prefix of a rule's name for examples of pages that the rule nearly dropped."""
 
 _PARALLEL_READS = 16  # requests to an object store
 _FACT_SIZE = 200  # characters
@@ -61,9 +61,9 @@ class SmallestKeys:
         return len(kept) < EXAMPLES_PER_FILE or key < kept[-1][0]
 
     def add(self, rule: str, key: int, place: int, value: Any) -> None:
-        """Keeps a value, unless there are enough of smaller keys.
+        """Keeps a value, unless there are enough values with smaller keys.
 
-        `place`, a number that each value has for itself, decides between equal keys.
+        `place`, a number that is unique to each value, decides between equal keys.
         """
         kept = self._kept[rule]
         insort(kept, (key, place, value), key=lambda each: each[:2])
@@ -89,7 +89,7 @@ class CleanExamples:
         self._pages = SmallestKeys()
 
     def add(self, page: Page, verdict: Verdict, checked: CheckedPage) -> None:
-        """Keeps a page that was cleaned, if its key is one of the smallest of a rule."""
+        """Keeps a cleaned page, if its key is among the smallest keys of a rule."""
         key = checked.url_key
         if verdict.reason and self._pages.wants(verdict.reason, key):
             self._pages.add(verdict.reason, key, page.position, page)
@@ -132,7 +132,7 @@ def _applied(rule: str, line: LineVerdict) -> bool:
 
 
 def _around(fact: str, verdict: PageVerdict) -> Excerpt:
-    """Returns the part of a page's text that decides: the words that the fact quotes, or else the beginning."""
+    """Returns the part of a page's text that decides: the words that the reason quotes, or else the beginning."""
     quoted = re.search(r""""(.+)"|'(.+)'""", fact)
     if quoted:
         words = re.escape(quoted[1] or quoted[2])
@@ -159,13 +159,13 @@ def gather_examples(work_files: Sequence[StoragePath]) -> list[Example]:
 
 
 def read_examples(work_file: StoragePath) -> list[Example]:
-    """Returns the examples beside a work file, none where their file was deleted. Raises DamagedFileError."""
+    """Returns the examples beside a work file; no examples if their file was deleted. Raises DamagedFileError."""
     examples: list[Example] = (read_checked_json(examples_file(work_file), dict) or {}).get("examples", [])
     return examples
 
 
 def examples_by_rule(examples: Iterable[Example]) -> dict[str, list[Example]]:
-    """Returns the A_RULE examples of the smallest keys of each rule, by key. The order of the input has no effect."""
+    """Returns the A_RULE examples of each rule with the smallest keys, by key. The order of the input has no effect."""
     rules: dict[str, dict[str, Example]] = defaultdict(dict)
     for each in examples:
         values = {name: value for name, value in each.items() if name != "rule"}

@@ -39,7 +39,7 @@ from c4pipe.wet.warc import PageReader, SkippedRecord, page_reader
 
 
 class PageSource(Protocol):
-    """The pages of a WET file, and what the work file says about it.
+    """The pages of a WET file, and the properties of the file that the work file's header names.
 
     Attributes:
         name: the name of the WET file, without folders.
@@ -49,7 +49,7 @@ class PageSource(Protocol):
 
     @property
     def size(self) -> int:
-        """How many bytes of the WET file, as it is stored, were read so far; all of them at the end."""
+        """How many stored bytes of the WET file were read so far; at the end, the whole size."""
 
     def items(self) -> Iterator[Page | Damage | SkippedRecord]:
         """Yields pages in their order, damage, and records that are no page.
@@ -68,7 +68,7 @@ class PageSource(Protocol):
 
 
 class CountedStream:
-    """A stream that counts the bytes that were read from it, and knows the first ones and the digest of their ends."""
+    """A stream that counts the bytes that were read from it, and keeps the first bytes and the digest of the ends."""
 
     def __init__(self, stream: ByteStream) -> None:
         self._stream = stream
@@ -119,7 +119,7 @@ class CrawlSource:
 
 
 class ParquetSource:
-    """A Parquet file of text, read a few rows at a time."""
+    """A Parquet file of text, which is read a few rows at a time."""
 
     def __init__(
         self, path: StoragePath | WebPath, name: str, layout: TextLayout, file_bytes: int, ends_sha256: str
@@ -161,7 +161,7 @@ _NO_SPANS = np.empty(0, dtype=np.uint64)
 
 
 class WetFileCleaner:
-    """Cleans WET files by one recipe. A worker has one of them, since loading the resources takes a while."""
+    """Cleans WET files by one recipe. A worker has a single cleaner: loading takes a while."""
 
     def __init__(
         self,
@@ -171,13 +171,13 @@ class WetFileCleaner:
         slow_limits: SlowLimits | None = None,
         annotate: Annotate | None = None,
     ) -> None:
-        """Takes the recipe and its lists, which pages are written besides the work file, and what takes long.
+        """Takes the recipe and its lists, the pages to write besides the work file, and the limits of slow pages.
 
         Args:
             recipe: the recipe.
             lists: its lists.
             keep_dropped: which dropped pages are kept; None for no pages.
-            slow_limits: what takes long; None for the defaults.
+            slow_limits: when a page or file counts as slow; None for the defaults.
             annotate: where all pages are written with the decisions of all rules; None for nowhere.
         """
         self._slow_limits = slow_limits or SlowLimits()
@@ -202,7 +202,7 @@ class WetFileCleaner:
             stream: the WET file, gzipped or not, at its start; or a file of text that is not Parquet.
             source: the name of the WET file, without folders.
             target: the path of the work file.
-            position: notes how far the file is, and is closed; None for a new one.
+            position: notes how far the file is; closed at the end. None for a new `PositionWriter`.
 
         Raises OSError where the WET file can't be read or the work file can't be written; `target` does not exist then.
         """
@@ -225,7 +225,7 @@ class WetFileCleaner:
         self._clean(source, target, PositionWriter(target))
 
     def _reader(self, name: str) -> PageReader:
-        """Returns what reads the pages of a file of this name that is a stream."""
+        """Returns the reader of pages for a file of this name that is read as a stream."""
         layout = self._layout
         return (lambda stream: read_text_pages(stream, name, layout)) if layout else self._read_pages
 
@@ -290,10 +290,10 @@ class WetFileCleaner:
 
 
 class PageKeeper:
-    """Makes of pages that passed what the removal of repeated spans needs, by one recipe."""
+    """Computes the units, spans and hashes of kept pages that job 2 needs, by one recipe."""
 
     def __init__(self, recipe: Recipe) -> None:
-        """Looks up once what each page needs."""
+        """Looks up once the parts of the recipe that each page needs."""
         self._span = recipe.find(RepeatedSpan)
         self._near = recipe.find(NearDuplicate)
         validation = recipe.find(Validation)
@@ -339,9 +339,9 @@ class PageKeeper:
 def count_page(page: CheckedPage, verdict: Verdict, line_counters: Mapping[str, str], counts: Counter[str]) -> None:
     """Adds one page to the counters of the funnel; `line_counters` are those of the evaluator.
 
-    pages.read = pages.dropped.* + pages.cleaned. What the rule `language` drops counts by the guessed language, too.
-    Over the pages that came to the line rules, lines.read = lines.dropped.* + lines.left. bytes.read is the size of the
-    bodies, bytes.cleaned that of the texts in UTF-8.
+    pages.read = pages.dropped.* + pages.cleaned. Pages that the rule `language` drops count by the guessed language,
+    too. Over the pages that came to the line rules, lines.read = lines.dropped.* + lines.left. bytes.read is the size
+    of the bodies, bytes.cleaned that of the texts in UTF-8.
     """
     counts["pages.read"] += 1
     counts["bytes.read"] += page.page.size

@@ -1,4 +1,4 @@
-"""Missing WET files, which could not be read: a note in the work folder for each. The next run tries them again."""
+"""Missing WET files could not be read. A note in the work folder names each; the next run tries again."""
 
 from collections.abc import Sequence
 from typing import TypedDict

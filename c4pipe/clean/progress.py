@@ -1,6 +1,6 @@
-"""How far `clean` is: the work files that are written, what their headers count, and what workers tell meanwhile.
+"""How far `clean` is: the written work files, the counts in their headers, and the notes of workers.
 
-Workers tell how far the files are that they clean, of waits for a server, and of a page or file that takes long.
+A note says how far a file is, that a download waits for a server, or that a page or file takes long.
 """
 
 import contextlib
@@ -27,14 +27,14 @@ STEP = 256 * 1024
 
 _POSITION = ".position.tmp"  # `clear_abandoned` removes what a killed run leaves
 _DROPPED = "pages.dropped."
-_MOST_RULES = 3  # in the words for people
+_MOST_RULES = 3  # rules that are shown to people
 
 
 class Position(NamedTuple):
     """How far a file is.
 
     Attributes:
-        read: stored bytes that were read, and before that downloaded into the cache.
+        read: stored bytes that were read, plus the bytes that were downloaded into the cache before.
         length: all the bytes that are to be read and downloaded; 0 where it is not known.
         pages: pages that were cleaned.
     """
@@ -64,13 +64,13 @@ class PositionWriter:
         self.next = STEP
 
     def fetched(self, size: int, length: int | None) -> None:
-        """Takes how many bytes of the file are in the cache so far, and its length where the server says it."""
+        """Takes the number of bytes that are in the cache so far, and the file's length if the server says it."""
         if size >= self._fetched + STEP or (size == length and size > self._fetched > 0):
             self._fetched = size
             self._gauge.set(size, 2 * (length or 0), 0)
 
     def note(self, stream: ByteStream, read: int, pages: int) -> None:
-        """Writes the position in a stream. To be called where `read` has come to `next`, which this moves on."""
+        """Writes the position in a stream. Call it when `read` has reached `next`; it increases `next`."""
         self.note_share(read, (stream_length(stream) if self._is_local else None) or 0, pages)
 
     def note_share(self, read: int, length: int, pages: int) -> None:
@@ -121,8 +121,8 @@ class NoteReader:
     """Reads the notes of all workers.
 
     Attributes:
-        waits: what the last call of `read` found: the waits that began since the one before, as JSON values.
-        slow: the sentences that it found.
+        waits: the waits, as JSON values, that began between the last two calls of `read`.
+        slow: the sentences about slow pages and files that the last call of `read` found.
     """
 
     def __init__(self, folder: StoragePath) -> None:
@@ -143,7 +143,7 @@ class NoteReader:
             LOG.info("waits: %s: %s", note["file"], note["text"])
 
     def words(self) -> str:
-        """Returns the latest of the waits that last, and how many there are: `, 2 wait: HTTP status 503 from ...`."""
+        """Returns the number of current waits, and the latest: `, 2 wait: HTTP status 503 from ...`."""
         now = time.time()
         self._latest = {file: note for file, note in self._latest.items() if now < note["time"] + note["seconds"]}
         if not self._latest:
@@ -156,15 +156,16 @@ class NoteReader:
 
 @dataclass(frozen=True)
 class SlowLimits:
-    """What takes long: more than a time, and more than the slowest usual speed explains.
+    """When a page or file counts as slow: it takes more than a fixed time, and more than the slowest usual speed
+    explains.
 
     The defaults are about ten times slower than an old machine in pure Python.
 
     Attributes:
         page_seconds: CPU seconds of any page.
-        page_speed: bytes of text that a page has for each further CPU second.
+        page_speed: bytes of a page's text that allow one further CPU second.
         file_seconds: seconds of any file.
-        file_speed: bytes, as stored, that are read of a file for each further second.
+        file_speed: stored bytes of a file that allow one further second.
         interval: seconds between two looks.
     """
 
@@ -181,16 +182,16 @@ class _Counted(Protocol):
 
 
 class SlowWatch:
-    """Looks, in a thread, at the page that is being cleaned and at how much of the file is read.
+    """Watches, in a thread, the page that is being cleaned and the bytes of the file that are read.
 
-    A context manager. Each page, and the file, is told of at most once.
+    A context manager. It tells of each page at most once, and of the file at most once.
 
     Attributes:
         page: set it to a page before it is cleaned, and to None after that.
     """
 
     def __init__(self, source: str, stream: _Counted, tell: Callable[[str], None], limits: SlowLimits) -> None:
-        """Takes the name of the WET file, its stream, what gets a sentence for the user, and the limits."""
+        """Takes the WET file's name, its stream, the function that gets sentences for users, and the limits."""
         self.page: Page | None = None
         self._source = source
         self._stream = stream
@@ -247,7 +248,7 @@ def watch_clean(progress: Progress, folder: StoragePath, sizes: Mapping[str, int
     notes = NoteReader(folder)
 
     def count() -> tuple[float, int]:
-        """Counts what is done, and returns the bytes of the WET files that were read, and the pages."""
+        """Counts the finished work, and returns the bytes of WET files that were read, and the pages."""
         # One listing of the folder: asking for each file would take most of a core where there are 72,000.
         names = list_names(folder)
         new = sorted(names & sizes.keys() - seen)

@@ -25,7 +25,7 @@ from c4pipe.wet.extraction import is_parquet
 class CleanWetFile(Step):
     """(path or URL of a WET file, path of its work file) -> nothing; the results are in the work file.
 
-    The work file appears when it is complete. Where a file can't be downloaded, a note is written instead (`missing`).
+    The work file appears when it is complete. If a file can't be downloaded, a note is written instead (`missing`).
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class CleanWetFile(Step):
             network: how downloads are made and repeated.
             keep_dropped: which dropped pages are kept; None for no pages.
             annotate: where all pages are written with the decisions of all rules; None for nowhere.
-            input_kind: what the inputs are: `wet`, or `text` for files of text.
+            input_kind: the kind of the inputs: `wet`, or `text` for files of text.
         """
         self._network = network
         self._keep_dropped = keep_dropped

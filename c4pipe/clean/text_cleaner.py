@@ -30,7 +30,8 @@ class TextVerdict:
     Attributes:
         kept: whether the recipe keeps the text.
         reason: the name of the rule that drops it, such as `few_sentences`; None for a text that is kept.
-        text: the text as the rules left it: cleaned where it is kept, else as it was when a rule dropped it.
+        text: the text as the rules left it. A kept text is cleaned; a dropped text is as it was when the rule dropped
+            it.
         lines: the lines of `text`.
         line_counts: how many lines each line rule dropped or edited, by the rule's name.
         language: the code of the detected language of a kept text, such as `en`; None where the recipe has no rule
@@ -48,7 +49,7 @@ class TextVerdict:
 
 
 class Cleaner:
-    """Applies a recipe to texts, one by one: everything that the recipe does but the removal of duplicates.
+    """Applies a recipe to texts, one by one. It does everything except the removal of duplicates.
 
     A cleaner can be pickled, so it works in `datasets.Dataset.filter(num_proc=...)`, in Beam and in Spark. Each process
     loads models and word lists when it cleans its first text.
@@ -86,10 +87,11 @@ class Cleaner:
 
         Args:
             text: the text, of any length. Lone surrogates, which UTF-8 can't encode, count as U+FFFD.
-            url: where it is from. A recipe that looks at URLs, such as `realnewslike`, needs it.
-            timestamp: when it was captured, such as `2019-04-18T10:12:43Z`; a page with another form is `incomplete`.
+            url: the URL of the text. A recipe that looks at URLs, such as `realnewslike`, needs it.
+            timestamp: the time of capture, such as `2019-04-18T10:12:43Z`; a page whose timestamp has another form is
+                `incomplete`.
 
-        Raises UsageError if the recipe needs a URL and there is none.
+        Raises UsageError if the recipe needs a URL and `url` is not given.
         """
         verdict, page = self._evaluator.clean(self._page(text, url, timestamp))
         reason = verdict.reason or verdict.final
@@ -105,7 +107,7 @@ class Cleaner:
         )
 
     def explain(self, text: str, *, url: str | None = None, timestamp: str | None = None) -> PageVerdict:
-        """Returns what each rule decides about a text and its lines, also the rules behind the one that drops it.
+        """Returns what each rule decides about a text and its lines, also the rules after the one that drops the text.
 
         Arguments and errors are those of a call.
         """

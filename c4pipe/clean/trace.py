@@ -1,7 +1,7 @@
 """A trace of the evaluation of one page: what each operation decides about the page and does to its lines.
 
-It observes the operations that job 1 applies. It also asks for the rules behind the one that drops the page; their
-verdicts are marked as not asked by the pipeline.
+It observes the operations that job 1 applies. It also asks for the rules after the drop; their verdicts are marked as
+not asked by the pipeline.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from c4pipe.filters.rule import CorpusRule, LineRule, PageRule
 from c4pipe.wet.page import Page
 
 MOST_CHARACTERS = 1_000_000
-"""A longer page is not evaluated behind the rule that drops it: for 16 MB some rules take minutes."""
+"""On a longer page, evaluation ends at the drop: for 16 MB some rules take minutes."""
 
 TOO_LONG = "not applied: the page is too long"
 
@@ -26,10 +26,10 @@ def explain_page(evaluator: RecipeEvaluator, page: Page, to_the_end: bool = True
     """Returns what each rule of a recipe decides about a page as crawled.
 
     Args:
-        evaluator: that of the recipe.
+        evaluator: the evaluator of the recipe.
         page: the page.
-        to_the_end: whether the rules behind the one that drops the page are applied, too. That takes as long as for a
-            page that is kept. Pages of more than MOST_CHARACTERS are not evaluated further.
+        to_the_end: whether the rules after the drop are applied, too. That takes as long as for a kept page. Pages of
+            more than MOST_CHARACTERS are not evaluated further.
     """
     checked = evaluator.page(page)
     separators = evaluator.recipe.need(BodyLines).line_separators
@@ -43,9 +43,9 @@ def explain_page(evaluator: RecipeEvaluator, page: Page, to_the_end: bool = True
 def explain_final(
     evaluator: RecipeEvaluator, url: str, text: str, units_left: int, to_the_end: bool = True
 ) -> FinalVerdict:
-    """Returns what `RecipeEvaluator.finish` returns for these arguments, with what each rule of the stage decides.
+    """Returns the result of `RecipeEvaluator.finish` for these arguments, with the decision of each rule of the stage.
 
-    With `to_the_end`, the rules behind the one that drops the page are among them.
+    With `to_the_end`, the rules after the drop are among them.
     """
     page = evaluator.page_left(url, text, units_left)
     operations = [each for each in evaluator.operations if each.stage == "final"]
@@ -64,9 +64,9 @@ class PageTrace:
     """
 
     def __init__(self, page: CheckedPage, to_the_end: bool, separators: str = "") -> None:
-        """Begins with a page as it is cut into lines by some separators.
+        """Starts from a page that is cut into lines at the given separators.
 
-        With `to_the_end`, the rules behind the one that drops the page are applied, too.
+        With `to_the_end`, the rules after the drop are applied, too.
         """
         self._before = page.lines
         self.lines = [LineVerdict(line, line) for line in self._before]
@@ -88,7 +88,7 @@ class PageTrace:
         return self._text is None
 
     def saw(self, operation: Operation, value: Any, dropped: bool, counts: LineCounts) -> bool:
-        """Records what an operation did. Returns whether the operations behind the drop are wanted."""
+        """Records what an operation did. Returns whether operations after the drop are wanted."""
         self._seen += 1
         self._record_lines(operation, self._before, self._page.lines)
         self._before = self._page.lines
@@ -120,7 +120,7 @@ class PageTrace:
             self.rules.append(RuleVerdict(stage, name, dropped, said, self._asked))
 
     def _record_lines(self, operation: Operation, before: Sequence[str], after: Sequence[str]) -> None:
-        """Records what an operation did to lines. A rule judges each line by itself: equal lines have one fate."""
+        """Records what an operation did to lines. A rule judges each line by itself, and equal lines alike."""
         if before is after or before == after:
             return
         if operation.kind == "second cut":

@@ -17,7 +17,7 @@ class Verdict:
 
     Attributes:
         reason: the rule that drops the page, or None for a page that goes on to job 2.
-        stage: the stage of the rule that drops the page (`recipe.STAGES`), also where that is `final`; otherwise None.
+        stage: the stage of the rule that drops the page (`recipe.STAGES`); None for a kept page. It may be `final`.
         lines_read: the number of lines that came to the line rules; None where the page was dropped before.
         lines: the number of lines that each line rule dropped or changed, by rule.
         final: the rule of the stage `final` that drops the page, unless job 2 removes some of its text.
@@ -44,8 +44,8 @@ class LineVerdict:
         left: the line as the rules leave it; None where one dropped it.
         rule: the line rule that dropped it, or None.
         edits: the line rules that changed it, in their order.
-        asked: False where the pipeline had dropped the page before the last of these rules, or where the page is too
-            long to apply the other line rules.
+        asked: False if the pipeline had dropped the page before the last of these rules, or if the page is too long for
+            the other line rules.
     """
 
     line: str
@@ -62,8 +62,8 @@ class RuleVerdict:
     Attributes:
         stage: the stage of the recipe (`recipe.STAGES`).
         rule: its name.
-        dropped: whether it drops the page; None where one page alone does not decide that, or the rule was not applied.
-        fact: what decides, in a few words.
+        dropped: whether it drops the page; None if the decision needs other pages, or if the rule was not applied.
+        fact: the value that decides, in a few words.
         asked: False where the pipeline had dropped the page before, so that it never asks this rule.
     """
 
@@ -79,7 +79,7 @@ class FinalVerdict(NamedTuple):
 
     Attributes:
         reason: the rule that drops the page, or None.
-        guess: the guessed language, where the stage has the rule `language` and no other rule drops the page; otherwise
+        guess: the guessed language, if the stage has the rule `language` and no other rule drops the page; otherwise
             None.
         rules: what each rule of the stage decides, in the order of evaluation; empty without a trace.
     """
@@ -96,7 +96,7 @@ class PageVerdict:
     Attributes:
         page: the page as crawled.
         recipe: the recipe's name.
-        verdict: the same as without a trace.
+        verdict: the verdict, equal to the verdict without a trace.
         lines: the page's lines, in their order.
         rules: the page rules and corpus rules, in the order of evaluation.
         text: the lines that were kept up to the rule that drops the page, or up to the end.
@@ -111,5 +111,5 @@ class PageVerdict:
 
     @property
     def reason(self) -> str | None:
-        """The rule that drops the page, provided that none of its text repeats in other pages; or None."""
+        """The rule that drops the page if none of its text repeats in other pages; or None."""
         return self.verdict.reason or self.verdict.final

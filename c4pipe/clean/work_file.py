@@ -2,7 +2,7 @@
 
 A work file has a row for each readable page, in the order of the WET file. A kept page has all columns. The row of any
 other page is a tombstone: it has only the key of the URL, the time of capture and a hash for ties. So the newest
-capture of a URL is the newest one in the crawl, also where a rule dropped it.
+capture of a URL is the newest in the crawl, even if a rule dropped it.
 """
 
 import contextlib
@@ -62,7 +62,7 @@ NEAR_COLUMNS = [
     pa.field("minima", pa.binary()),
     pa.field("characters", pa.uint32()),
 ]
-"""Further columns where the recipe has the rule `near_duplicate`. Those of a page without n-grams are empty."""
+"""Further columns if the recipe has the rule `near_duplicate`. They are empty for a page without n-grams."""
 
 PAGE_COLUMNS = [name for name in SCHEMA.names if name not in ("url_key", "captured", "tie", "span_hashes")]
 """The columns that deduplication needs to write a page to the corpus."""
@@ -148,10 +148,10 @@ class KeptPage:
             span.
         url: the URL, as it was crawled.
         text: the text after cleaning.
-        encoded: the same in UTF-8.
+        encoded: the text in UTF-8.
         timestamp: the WARC date, as it was crawled.
-        language: the detected language, or None where there is none.
-        language_probability: the probability of that language, or None.
+        language: the detected language, or None if no language was detected.
+        language_probability: the probability of the detected language, or None.
         validation: whether the page belongs to the validation split.
         dropped: the rule of the `final` stage that drops the page, if the page loses no repeated span.
         unit_starts: the offset at which each unit (sentence or line) starts, in characters of the text.
@@ -262,7 +262,7 @@ class WorkWriter:
 
 
 class RowGroup:
-    """The pages of a row group, in columns: those that are large as bytes, which Arrow takes without a copy.
+    """The pages of a row group, in columns. Large columns are bytes, which Arrow takes without a copy.
 
     Attributes:
         text: the texts so far, in UTF-8.
@@ -329,7 +329,7 @@ class RowGroup:
 
 
 def _column(values: "array[int]", each: pa.DataType) -> pa.Array:
-    """Returns a column of the values. Arrow would take them from NumPy, too, but imports `numpy.ma` for it."""
+    """Returns a column of the values. Arrow could take an array of NumPy, but would import `numpy.ma` for that."""
     return pa.Array.from_buffers(each, len(values), [None, pa.py_buffer(values)])
 
 
@@ -442,9 +442,9 @@ def read_kept(
     Args:
         path: the work file.
         columns: the columns to read; `page_key` must be one of them.
-        stale: the numbers of the rows that are stale captures, an array of integers: their URL has a newer capture.
-        most_rows: of the file that are read at once. Few rows take memory that is in use already; a whole row group of
-            texts takes other memory each time, and that costs more time than to read them.
+        stale: the numbers of the rows that are stale captures (their URL has a newer capture), as an array of integers.
+        most_rows: the most rows that are read at once. A few rows fit into memory that is in use already; a whole row
+            group takes new memory each time, which costs more time than reading.
 
     Yields:
         (a table, the number of kept pages that were left out because they are stale).
@@ -454,7 +454,7 @@ def read_kept(
 
 
 def read_stale(path: StoragePath, columns: Sequence[str], stale: Any) -> Iterator[pa.Table]:
-    """Yields the stale captures that `read_kept` leaves out. Its arguments are the same."""
+    """Yields the stale captures that `read_kept` leaves out. Takes the same arguments."""
     for table, kept, newest in _captures(path, columns, stale, _GROUP_ROWS):
         yield table.filter(pa.array(kept & ~newest))
 
@@ -462,7 +462,7 @@ def read_stale(path: StoragePath, columns: Sequence[str], stale: Any) -> Iterato
 def _captures(
     path: StoragePath, columns: Sequence[str], stale: Any, most_rows: int
 ) -> Iterator[tuple[pa.Table, Any, Any]]:
-    """Yields rows, a mask of its kept pages, and a mask of those that are not stale."""
+    """Yields rows, the mask of their kept pages, and the mask of their kept pages that are not stale."""
     first = 0
     for table in row_groups(path, columns, most_rows):
         kept = table["page_key"].is_valid().to_numpy()

@@ -28,7 +28,7 @@ def work_path(folder: StoragePath, file: InputFile) -> StoragePath:
 
 
 def is_work_file(name: str) -> bool:
-    """Tells whether a name in a work folder is that of a work file; `._*` are macOS' notes on other files."""
+    """Tells whether a name in a work folder is the name of a work file; macOS writes `._*` files about other files."""
     return name.endswith(".parquet") and not name.startswith("._")
 
 
@@ -81,7 +81,7 @@ def find_work_files(folders: Sequence[StoragePath]) -> dict[str, StoragePath]:
 
 
 def check_complete(folder: StoragePath) -> None:
-    """Raises UsageError for a WET file that has no work file in a folder, though other files say it was cleaned."""
+    """Raises UsageError if a folder has other files about a cleaned WET file, but not its work file."""
     names = list_names(folder)
     for name in sorted(names):
         for ending in (EXAMPLES_ENDING, f".parquet{DAMAGED_ENDING}"):
@@ -96,7 +96,7 @@ def check_complete(folder: StoragePath) -> None:
 def read_headers(files: Mapping[str, StoragePath]) -> dict[str, WorkHeader]:
     """Returns the headers of the work files of one corpus, by name.
 
-    Raises UsageError, with both names, where two were cleaned with different recipes or lists.
+    Raises UsageError, with both names, if two work files were cleaned with different recipes or lists.
     """
     checked: dict[str, WorkHeader] = {}
     for (name, path), header in zip(files.items(), read_headers_of(files.values()), strict=True):
@@ -123,12 +123,12 @@ def _describe(recipe: Recipe, fingerprint: str) -> str:
 def check_done(
     path: StoragePath, header: WorkHeader, source_bytes: int | None, recipe: Recipe, fingerprint: str
 ) -> None:
-    """Checks by its header that an existing work file is the same that this run would write.
+    """Checks by its header that an existing work file equals the file that this run would write.
 
     Args:
         path: the work file.
         header: its header.
-        source_bytes: the size of the input with its name; None where that is unknown.
+        source_bytes: the size of the input of the same name; None if the size is unknown.
         recipe: the recipe of this run.
         fingerprint: the fingerprint of this recipe and its lists.
 
@@ -149,7 +149,7 @@ def check_done(
 def check_ends(path: StoragePath, header: WorkHeader, digest: str) -> None:
     """Checks that an existing work file was made from the input that its name stands for, by the input's ends.
 
-    Raises UsageError where the digest of the ends of the input (`io.EndsDigest`) is another one.
+    Raises UsageError if the digest of the ends of the input (`io.EndsDigest`) differs.
     """
     if header.ends_sha256 != digest:
         raise UsageError(

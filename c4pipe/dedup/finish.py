@@ -37,14 +37,14 @@ from c4pipe.runners import control_totals
 
 
 class PageFinisher:
-    """Finishes pages by one recipe. A worker has one of them."""
+    """Finishes pages by one recipe. A worker has a single finisher."""
 
     def __init__(self, recipe: Recipe, lists: Lists, judged: bool = False) -> None:
         """Takes the recipe, its lists, and whether `dropped` is also known of the pages that lose spans."""
         self._recipe = recipe
         self._evaluator = RecipeEvaluator(recipe, lists)
         self._span = recipe.find(RepeatedSpan)
-        # A listed word is inside of a line: where no line has one, those that are left have none either.
+        # A listed word is inside of a line. If no line of a page has a listed word, the lines that are left have none.
         self._knows_listed_words = judged and self._span is not None and self._span.unit == "line"
 
     def audit(self, keep: KeepDropped | None, source: str) -> AbstractContextManager[DroppedWriter | None]:
@@ -67,8 +67,8 @@ class PageFinisher:
             removals: by page key, the first unit of each span that the page loses.
             counts: counters, to which removed units and dropped and kept pages are added.
             dropped: the writer to which dropped pages are added; None where none are kept.
-            shown: the examples, to which pages that lose spans and dropped pages are added, as functions that make them
-                (most of them give way to smaller keys); None for no examples.
+            shown: the examples, to which dropped pages and pages that lose spans are added; None for no examples. Each
+                example is added as a function that makes it, because most examples give way to smaller keys.
             kept: by page key, the first unit of each repeated span that the page keeps.
         """
         units = pc.list_value_length(pages["unit_starts"]).cast(pa.int64())
@@ -102,7 +102,7 @@ class PageFinisher:
         dropped: DroppedWriter | None,
         shown: SmallestKeys | None,
     ) -> None:
-        """Counts the pages of these rows, which are dropped, adds them to `dropped`, and some of them to `shown`."""
+        """Counts the dropped pages in these rows, and adds all of them to `dropped` and some to `shown`."""
         facts = pages.select(["dropped", "units_left", "language"]).take(pa.array(rows))
         rules = facts["dropped"].to_numpy()
         for rule, number in _counts(facts["dropped"]).items():
@@ -144,7 +144,7 @@ class PageFinisher:
         """Returns pages that lose spans, without these."""
         starts = pages["unit_starts"].combine_chunks()
         offsets, values = starts.offsets.to_pylist(), starts.values.to_numpy()
-        rows = pages.drop_columns(["unit_starts"]).to_pylist()  # which makes an object for each number in a list
+        rows = pages.drop_columns(["unit_starts"]).to_pylist()  # it makes an object for each number in a list
         for page, first, end in zip(rows, offsets, offsets[1:], strict=False):
             key, page["unit_starts"] = page["page_key"], values[first:end].tolist()
             if shown is not None and shown.wants(RepeatedSpan.name, key):
@@ -189,7 +189,7 @@ def _counts(column: pa.ChunkedArray) -> dict[str, int]:
 
 
 def unclaimed(removals: Mapping[int, Sequence[int]], page_keys: Sequence[Any]) -> int:
-    """Returns the number of spans to remove whose page did not arrive: none, unless a runner lost data."""
+    """Returns the number of spans to remove whose page did not arrive. It is 0 unless a runner lost data."""
     missing = set(removals).difference(*(keys.tolist() for keys in page_keys))
     return sum(len(removals[key]) for key in missing)
 
@@ -207,16 +207,16 @@ def stale_captures(work_file: StoragePath, stale: Any) -> list[Example]:
     ]
 
 
-_ROWS_AT_ONCE = 512  # of a work file: those of their pages that lose spans are Python objects at a time
+_ROWS_AT_ONCE = 512  # of a work file: only their pages that lose spans are Python objects at a time
 _HELD_BYTES = 64 * 1024 * 1024  # of finished pages in memory, before they are sent to their shards
 
 
 class GroupFinisher:
-    """Finishes the pages of a group, some at a time: repeated spans are removed, and what is left is judged.
+    """Finishes the pages of a group, some at a time: removes repeated spans, and applies the last rules to the rest.
 
     Attributes:
-        removals: what the pages lose and keep of the repeated spans.
-        counts: counters of what was done.
+        removals: the repeated spans that the pages lose and keep.
+        counts: the counters of pages and spans.
     """
 
     def __init__(self, finisher: PageFinisher, span: RepeatedSpan | None, marks: Rows, changes: Rows) -> None:
@@ -229,7 +229,7 @@ class GroupFinisher:
     def finish(
         self, pages: pa.Table, file: int, dropped: DroppedWriter | None = None, shown: SmallestKeys | None = None
     ) -> pa.Table:
-        """Returns the pages of a file that are kept, in their final form, and adds others to `dropped` and `shown`."""
+        """Returns the kept pages of a file in their final form, and adds the other pages to `dropped` and `shown`."""
         self._seen.append(pages["page_key"].to_numpy())
         removals = self.removals
         removals.add(pages, file)
@@ -239,7 +239,7 @@ class GroupFinisher:
         return finished
 
     def end(self, bits: int) -> Iterator[Made]:
-        """Sends the removed spans to the buckets of this number of bits, and yields what all pages have counted."""
+        """Sends the removed spans to the buckets of this number of bits, and yields the counts of all pages."""
         yield REMOVED_SPANS.to_buckets(self.removals.repeats(), bits)
         yield control_totals.unclaimed(MARKS.name, unclaimed(self.removals.spans, self._seen))
         yield self.counts
@@ -335,7 +335,7 @@ class FinishPages(DedupStep):
 
 
 class CountRepeats(RowStep):
-    """The removed spans of a bucket -> a report of those that repeat most."""
+    """The removed spans of a bucket -> a report of the spans that repeat most."""
 
     def __init__(self, spill: str, moves_survivors: bool) -> None:
         """Takes the spill folder, and whether copies of spans can move."""

@@ -1,6 +1,6 @@
 """The graph of job 2, and its first steps, which find the newest capture of each URL.
 
-Steps hold little logic: what they do with rows and pages are pure functions.
+The steps hold little logic: pure functions work on the rows and pages.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -24,8 +24,8 @@ from c4pipe.runners.graph import Graph, Output, Outputs
 
 
 def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: DedupPlan) -> None:
-    """Runs the graph of job 2: work files to shards, with the newest page of each URL, one page of those that are
-    nearly the same, and one of each span.
+    """Runs the graph of job 2: work files to shards. The newest page of each URL, one page of each cluster of
+    near-duplicates and one copy of each span stay.
 
     Its last steps add up all reports, check them and publish the corpus.
 
@@ -44,7 +44,7 @@ def dedup_work_files(flow: Flow, groups: Sequence[tuple[int, Files]], plan: Dedu
     names = [(number, tuple(name)) for number, name in enumerate(plan.layout.shards())]
     shards = graph.create("Shards", names, SHARD)
     written = graph.add("Write shard", WriteShard(plan), shards, pages["pages"])
-    # While shards are written: a runner that works on several steps at a time has workers left at the last of them.
+    # Runs beside the last shards: a runner that works on several steps at a time has idle workers then.
     total = graph.total("Add up reports before the shards", [*before, *(each[REPORT] for each in counted)])
     described = graph.add("Read examples", ReadExamples(plan, shown), total)
     reports = [pages[REPORT], described[REPORT], written[REPORT]]
@@ -85,7 +85,7 @@ class ReadUrls(DedupStep):
 
 
 class FindStaleCaptures(DedupStep):
-    """The captures of a bucket -> those that are not the newest of their URL, by the group of their file."""
+    """The captures of a bucket -> the stale captures (their URL has a newer one), by the group of their file."""
 
     sends = (STALE_CAPTURES,)
 

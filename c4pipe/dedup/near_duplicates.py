@@ -1,4 +1,4 @@
-"""Pages that are nearly the same as another one: the steps that find them, the page that stays, and how similar it is.
+"""Near-duplicates: the steps that find them, and choose the page that stays of each cluster.
 
 Bands of signatures go to buckets, where pages that share a band make candidate pairs. The signatures of a pair meet in
 the group of its first page, once for each group and page. Pairs that are similar enough are connected to clusters, in
@@ -51,7 +51,7 @@ STAYED_PAGE = pa.schema(
         pa.field("minima", pa.binary(), nullable=False),
     ]
 )
-"""A page that stays, as the groups get to know it that drop a page for it."""
+"""A page that stays, as it is sent to the groups that drop a page for it."""
 
 MOST = 20
 """How many of the largest clusters the report shows."""
@@ -64,7 +64,7 @@ class NearDuplicates:
     """The pages of a group of files to drop."""
 
     def __init__(self, pairs: Rows, staying: Iterable[pa.Table]) -> None:
-        """Takes a PAIR of each page to drop with the page that stays, and the STAYED_PAGE rows of these."""
+        """Takes a PAIR of each page to drop with the page that stays, and STAYED_PAGE rows of the latter."""
         self._pairs = pairs[np.argsort(pairs["page"])]
         table = pa.concat_tables([STAYED_PAGE.empty_table(), *staying])
         table = table.take(pa.array(np.argsort(table["page_key"].to_numpy()))).combine_chunks()
@@ -77,16 +77,15 @@ class NearDuplicates:
         return rows
 
     def pages(self, path: StoragePath, rows: npt.NDArray[np.uint32]) -> Iterator[pa.Table]:
-        """Yields pages to drop, some at a time, given their rows in a work file.
-
-        Columns: `page_key`, `url`, `timestamp`, `text` and `fact`, which says what page stays.
+        """Yields pages to drop, some at a time, given their rows in a work file. Columns: `page_key`, `url`,
+        `timestamp`, `text` and `fact`, which names the page that stays.
         """
         for pages in read_stale(path, _COLUMNS, rows) if len(rows) else ():
             if len(pages):
                 yield pages.drop_columns(["minima"]).append_column("fact", pa.array(self._facts(pages), pa.string()))
 
     def urls(self, path: StoragePath, file: int) -> tuple[Rows, pa.Array, pa.Array]:
-        """Returns the PAIRs of the pages of a work file to drop, their URLs, and those of the pages that stay."""
+        """Returns the PAIRs of the pages of a work file to drop, their URLs, and the URLs of the pages that stay."""
         pairs = self._pairs[self._pairs["file"] == file]
         # All pages that stay have come, unless the runner lost some: the control totals tell that.
         pairs = pairs[np.isin(pairs["first_page"], self._keys)]
@@ -127,10 +126,10 @@ def read_staying(
 
 
 def crawl_key(path: StoragePath, near: NearDuplicate) -> int:
-    """Returns what tells the crawl of a work file from others: a hash of its name, in 64 bits.
+    """Returns the key of a work file's crawl: a 64-bit hash of the crawl's name.
 
-    It is 0 where the WET file names no crawl, so such files count as one crawl, and where pages of all crawls are
-    compared.
+    The key is 0 if the WET file names no crawl: all such files count as one crawl. It is also 0 if the rule compares
+    pages of all crawls.
 
     Args:
         path: the work file.
@@ -156,7 +155,7 @@ def decode(data: bytes) -> pa.Table:
 
 
 def largest_clusters(clusters: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the largest of all clusters for the report, given `pages`, `url` and `key` of each; ties by key."""
+    """Returns the largest clusters for the report, given `pages`, `url` and `key` of each cluster; ties by key."""
     most = sorted(clusters, key=lambda each: (-each["pages"], each["key"]))[:MOST]
     return [{"pages": each["pages"], "url": each["url"]} for each in most]
 
@@ -165,7 +164,7 @@ _PLACES = ("file", "row", "first_file", "first_row")
 
 
 def host_pairs(pairs: Rows, urls: pa.Array, staying: pa.Array) -> Rows:
-    """Returns the HOSTS rows of pages that are dropped, each pair of different hosts once, in the order of hashes.
+    """Returns the HOSTS rows of dropped pages: one row for each pair of different hosts, in the order of hashes.
 
     Args:
         pairs: a PAIR of each page with the page that stays.
@@ -184,7 +183,7 @@ def host_pairs(pairs: Rows, urls: pa.Array, staying: pa.Array) -> Rows:
 
 
 def add_up(rows: Rows) -> Rows:
-    """Returns HOSTS rows with one row of each hash, in the order of the hashes."""
+    """Adds up HOSTS rows to one row for each hash, in the order of the hashes."""
     rows = rows[np.argsort(rows["hash"], kind="stable")]
     starts = np.flatnonzero(np.r_[True, rows["hash"][1:] != rows["hash"][:-1]][: len(rows)])
     sums = rows[starts]
@@ -194,14 +193,14 @@ def add_up(rows: Rows) -> Rows:
 
 
 def most_copied(rows: Rows) -> list[dict[str, int]]:
-    """Returns the pairs of hosts with most pages, given all HOSTS rows of their hashes; ties by hash."""
+    """Returns the pairs of hosts with the most pages, given all HOSTS rows of their hashes; ties by hash."""
     sums = add_up(rows)
     order = np.lexsort((sums["hash"], -sums["pages"].astype(np.int64)))[:MOST]
     return [{name: int(sums[name][each]) for name in HOSTS.names or ()} for each in order.tolist()]
 
 
 def with_names(pairs: Iterable[Mapping[str, int]], files: Sequence[StoragePath]) -> list[dict[str, Any]]:
-    """Returns the pairs with most pages for the report: `host`, the host `of` the pages that stay, and `pages`.
+    """Returns the pairs with the most pages for the report: `host`, the host `of` the pages that stay, and `pages`.
 
     Args:
         pairs: what `most_copied` returned for each bucket, in any order.
@@ -226,13 +225,14 @@ def with_names(pairs: Iterable[Mapping[str, int]], files: Sequence[StoragePath])
 
 
 ROUNDS = 8
-"""How often groups tell each other what they connected. Clusters of made crawls need up to five rounds."""
+"""The number of rounds in which groups tell each other the pairs that they connected. Synthetic crawls need up to five.
+"""
 
 _PAIRS_AT_ONCE = 65_536  # whose signatures are side by side in memory
 
 
 def find_near_duplicates(graph: Graph, files: Output, stale: Output, plan: DedupPlan) -> tuple[Output, Output]:
-    """Adds the steps that find pages which are nearly the same as another one.
+    """Adds the steps that find near-duplicates.
 
     Args:
         graph: what the steps are added to.
@@ -273,7 +273,7 @@ class _NearStep(DedupStep):
         return CLUSTERS.to_groups(np.concatenate([pairs, pairs[apart]]), np.r_[groups, others[apart]])
 
     def _minima(self, files: Files, pages: Rows) -> U16:
-        """Returns the minima of pages of this group, given NEAR_PAGE rows: a row for each."""
+        """Returns the minima of pages of this group, a row for each page, given their NEAR_PAGE rows."""
         minima = np.zeros((len(pages), self._numbers), np.uint16)
         for file, path in files:
             wanted = np.flatnonzero(pages["file"] == file)
@@ -287,13 +287,15 @@ class _NearStep(DedupStep):
 
 
 class ReadBands(_NearStep):
-    """The files and stale captures of a group -> bands by bucket; pages with the signature of another of the group."""
+    """The files and stale captures of a group -> bands by bucket; pairs of pages with one signature in the group."""
 
     sends = (BANDS, COPIES)
     tallied = ("bands",)
 
     def run(self, received: Received) -> Iterator[Made]:
-        """Reads the bands of a group's pages, and sends those of one page of each signature to their buckets."""
+        """Reads the bands of a group's pages. Of pages with equal signatures, only one sends its bands to their
+        buckets.
+        """
         stale = received.rows(STALE_CAPTURES)
         pages, bands = [np.empty(0, NEAR_PAGE)], [np.empty((0, self._bands), np.uint64)]
         crawls = [np.empty(0, np.uint64)]
@@ -326,13 +328,13 @@ class FindCandidates(_NearStep):
     sends = (CANDIDATES,)
 
     def run(self, received: Received) -> Iterator[Made]:
-        """Finds the pairs of a bucket that are to be compared."""
+        """Finds the pairs of a bucket that have to be compared."""
         pairs = near_pages.candidates(received.rows(BANDS))
         yield CANDIDATES.to_groups(pairs, self._groups(pairs["file"]))
 
 
 class SendSignatures(_NearStep):
-    """The files and candidate pairs of a group -> pairs and later pages' signatures, by group of the first page."""
+    """The files and candidate pairs of a group -> pairs, and signatures of later pages, by group of the first page."""
 
     sends = (PAIRS, SIGNATURES)
 
@@ -360,7 +362,7 @@ class CompareSignatures(_NearStep):
         """Compares the signatures of pairs, and passes on those that are similar enough."""
         pairs, later = received.rows(PAIRS), received.rows(self._signatures)
         later = later[np.argsort(later["page"])]
-        pairs = pairs[np.isin(pairs["page"], later["page"])]  # all, unless the runner lost some: the totals tell that
+        pairs = pairs[np.isin(pairs["page"], later["page"])]  # the control totals tell if some are lost
         _, index, of_page = np.unique(pairs["first_page"], return_index=True, return_inverse=True)
         first = np.empty(len(index), NEAR_PAGE)
         for name in NEAR_PAGE.names or ():
@@ -378,7 +380,7 @@ class CompareSignatures(_NearStep):
 
 
 class ConnectPages(_NearStep):
-    """The pairs of a group -> a pair of each page with the first one of its cluster, to the groups of both."""
+    """The pairs of a group -> a pair of each page with the first page of its cluster, to the groups of both pages."""
 
     sends = (CLUSTERS,)
 
@@ -388,12 +390,12 @@ class ConnectPages(_NearStep):
 
 
 class ChoosePages(_NearStep):
-    """The clusters and copies of a group -> a pair of each page to drop with the page that stays; and these."""
+    """The clusters and copies of a group -> pairs of a page to drop with the page that stays; the pages that stay."""
 
     sends = (NEAR_DUPLICATES, STAYING)
 
     def run(self, received: Received) -> Iterator[Made]:
-        """Chooses the pages of a group that are dropped, and asks the groups of the pages that stay for their names."""
+        """Chooses the pages of a group to drop, and asks other groups for the URLs of the pages that stay."""
         group, clusters, copies = received.key, received.rows(CLUSTERS), received.rows(COPIES)
         dropped, unsettled = near_pages.choose(clusters, copies, self._groups(clusters["file"]) == group)
         yield NEAR_DUPLICATES.to_group(dropped, group)
@@ -404,7 +406,7 @@ class ChoosePages(_NearStep):
 
 
 class NamePages(_NearStep):
-    """The files and rows of pages that stay -> Arrow streams of these, by the group that drops pages for them."""
+    """The files and rows of pages that stay -> Arrow streams of these pages, by the group that drops pages for them."""
 
     sends = (STAYED,)
 
@@ -431,7 +433,7 @@ class NamePages(_NearStep):
 
 
 class CountHosts(DedupStep):
-    """The pairs of hosts of a bucket -> a report of those with most pages."""
+    """The pairs of hosts of a bucket -> a report of the pairs with the most pages."""
 
     def run(self, received: Received) -> Iterator[Made]:
         """Counts the pages of the pairs of hosts of a bucket."""

@@ -1,7 +1,7 @@
 """Pages that are nearly the same: rows of fixed width from bands of signatures to clusters. No object for a page.
 
-A *page row* says which page it is and where: `rank`, `page` (its key), `file` and `row`. Pages are ordered by (rank,
-page key): the smallest rank is the longest text. So the first page of a cluster is the one that stays.
+A *page row* names a page and its place: `rank`, `page` (its key), `file` and `row`. Pages are ordered by (rank, page
+key): the smallest rank is the longest text. So the first page of a cluster stays.
 """
 
 import numpy as np
@@ -16,22 +16,24 @@ from c4pipe.filters.spans import U64
 _PAGE = [("rank", "<u4"), ("page", "<u8"), ("file", "<u4"), ("row", "<u4")]
 
 NEAR_PAGE = np.dtype(_PAGE)
-"""A page: rank (2^32 - 1 less the characters of its text), key, number of its work file, and row there. 20 bytes."""
+"""A page: rank (2^32 - 1 minus the characters of its text), key, number of its work file, row in that file. 20 bytes.
+"""
 
 BAND_ROW = np.dtype([("hash", "<u8"), ("signature", "<u4"), *_PAGE])
 """A band of a page: its hash, 32 bits of the hash of the page's whole signature, and the page. 32 bytes."""
 
 PAIR = np.dtype([*_PAGE, *((f"first_{name}", kind) for name, kind in _PAGE)])
-"""Two pages of a cluster, or that may be of one: the later and the first, in their order. 40 bytes."""
+"""Two pages that are, or may be, of one cluster: the later page, then the first page. 40 bytes."""
 
 STAY = np.dtype([("page", "<u8"), ("file", "<u4"), ("row", "<u4"), ("pages", "<u4"), ("group", "<u4")])
-"""A page that stays: its key, file and row; how many pages a group drops for it, and the number of that group."""
+"""A page that stays: its key, file and row; the number of pages that a group drops for it, and that group."""
 
 HOSTS = np.dtype(
     [("hash", "<u8"), ("pages", "<u4"), *((name, "<u4") for name in ("file", "row", "first_file", "first_row"))]
 )
-"""Two hosts: a hash of both, how many pages of the first are dropped for a page of the second, and where one such page
-and the page that stays are."""
+"""Two hosts: a hash of both, the number of pages of the first host that are dropped for a page of the second, and the
+places of one such dropped page and of the page that stays.
+"""
 
 BANDS = Shuffle("bands", "bands of signatures, to their bucket", BAND_ROW)
 COPIES = Shuffle("copies", "pages with the signature of another page of their group, to their group", PAIR)
@@ -60,10 +62,10 @@ NEAR_SHUFFLES = {
         COPIED_HOSTS,
     )
 }
-"""The shuffles of the rule `near_duplicate`: by name, what each carries and where to."""
+"""The shuffles of the rule `near_duplicate`, by name: their rows, and the receivers of the rows."""
 
 NEIGHBOURS = 4
-"""With how many of the pages that share a band, in the order of their signatures, a page is compared."""
+"""The number of pages that a page is compared with among the pages that share a band, in the order of signatures."""
 
 _NAMES = tuple(NEAR_PAGE.names or ())
 _MOST_RANK = 2**32 - 1
@@ -72,12 +74,12 @@ Index = npt.NDArray[np.intp]
 
 
 def signature_row(numbers: int) -> np.dtype[np.void]:
-    """Returns the row that carries a page's key and the last 16 bits of its minima; rows are whole 32-bit words."""
+    """Returns the dtype of a row with a page's key and the last 16 bits of its minima; rows are whole 32-bit words."""
     return np.dtype([("page", "<u8"), ("minima", "<u2", (numbers + numbers % 2,))])
 
 
 def page_rows(pages: pa.Table, file: int, rows: Index) -> Rows:
-    """Returns the NEAR_PAGE rows of pages with `page_key` and `characters`, given their file and their rows there."""
+    """Returns the NEAR_PAGE rows of pages with `page_key` and `characters`, given their file and their rows in it."""
     made = np.empty(len(pages), NEAR_PAGE)
     made["rank"] = _MOST_RANK - pages["characters"].to_numpy()
     made["page"], made["file"], made["row"] = pages["page_key"].to_numpy(), file, rows
@@ -94,7 +96,7 @@ def split_copies(pages: Rows, bands: U64, crawls: U64) -> tuple[Index, Rows]:
 
     Returns:
         The index of the first page of each signature, in the order of the signatures' hashes, and a PAIR of each other
-        page with that one.
+        page with the first page of its signature.
     """
     whole = whole_hashes(bands) ^ crawls
     order = _order(whole, pages)
@@ -118,8 +120,8 @@ def whole_hashes(bands: U64) -> U64:
 def band_rows(pages: Rows, bands: U64, crawls: U64) -> Rows:
     """Returns the BAND_ROWs of pages, in the order of their hashes.
 
-    The key of the page's crawl is in the hash, so pages of two crawls share none. It is not in `signature`: the
-    order of the pages of one crawl does not depend on its name.
+    The key of the page's crawl is in the hash of a band, so pages of two crawls share no band. The key is not in
+    `signature`, so the order of the pages of one crawl does not depend on the crawl's name.
     """
     hashes = (bands ^ crawls[:, np.newaxis]).reshape(-1)
     order = np.argsort(hashes)
@@ -135,16 +137,16 @@ def band_rows(pages: Rows, bands: U64, crawls: U64) -> Rows:
 def candidates(rows: Rows) -> Rows:
     """Returns the PAIRs to compare among the BAND_ROWs of a bucket: each pair once.
 
-    Pages with the same signature are compared with the first of them. The first ones of all signatures that share a
-    band are compared with the next NEIGHBOURS in the order of signatures. So the pairs do not depend on how pages are
-    in files or groups, and no page is in many of them.
+    Pages with the same signature are compared with the first page of that signature. The first pages of all signatures
+    that share a band are each compared with the next NEIGHBOURS pages in the order of signatures. So the pairs do not
+    depend on the order of pages in files and groups, and no page is in many pairs.
     """
     hashes = np.ascontiguousarray(rows["hash"])
     order = np.argsort(hashes)
     first = _starts(hashes[order])
     shared = ~(first & np.r_[first[1:], True][: len(first)])
     rows = rows[order[shared]]
-    # A number for each hash, in their order, and the signature after it: one number to sort by.
+    # One number to sort by: the index of the hash in the order of hashes, then the signature.
     bands = np.cumsum(first)[shared].astype(np.uint64) << np.uint64(32) | rows["signature"]
     rows = rows[_order(bands, rows)]
     leads = _starts(rows["hash"], rows["signature"])
@@ -157,7 +159,7 @@ def candidates(rows: Rows) -> Rows:
 
 
 def pairs_of(some: Rows, others: Rows) -> Rows:
-    """Returns the PAIRs of page rows of any kind, each with the later page and the first one of the two."""
+    """Returns the PAIRs of page rows of any kind: in each, the later page of the two, then the first."""
     later = (some["rank"] > others["rank"]) | ((some["rank"] == others["rank"]) & (some["page"] > others["page"]))
     pairs = np.empty(len(some), PAIR)
     for name in _NAMES:
@@ -168,7 +170,7 @@ def pairs_of(some: Rows, others: Rows) -> Rows:
 
 def unique_pairs(pairs: Rows) -> Rows:
     """Returns each PAIR once, in the order of the keys of the later pages, then of the order of the first pages."""
-    # Equal pairs have equal mixtures, so they follow each other; then there are fewer to sort.
+    # Equal pairs have equal mixtures, so they become neighbours; then fewer pairs have to be sorted.
     mixtures = (pairs["page"] ^ (pairs["first_page"] >> np.uint64(29))) * _ODD + pairs["first_page"]
     pairs = pairs[np.argsort(mixtures)]
     pairs = pairs[_starts(pairs["page"], pairs["first_page"])]
@@ -181,7 +183,7 @@ def minima_of(column: pa.ChunkedArray, rows: Index | None = None) -> U16:
 
     Args:
         column: the column.
-        rows: the places of the pages in the column; all of them by default. These pages must have minima.
+        rows: the indices of the pages in the column; all pages by default. These pages must have minima.
     """
     array = column.combine_chunks()
     rows = np.arange(len(array)) if rows is None else rows
@@ -195,13 +197,13 @@ def minima_of(column: pa.ChunkedArray, rows: Index | None = None) -> U16:
 
 
 def similarities(one: U16, other: U16) -> npt.NDArray[np.float64]:
-    """Returns the share of equal minima of pairs of signatures: a row of each array is one."""
+    """Returns the share of equal minima of pairs of signatures. Row i of both arrays is pair i."""
     equal: npt.NDArray[np.float64] = (one == other).mean(axis=1)
     return equal
 
 
 def connect(pairs: Rows) -> Rows:
-    """Returns a PAIR of each page with the first page of its cluster, as far as these PAIRs tell; not of the first."""
+    """Returns a PAIR of each later page with the first page of its cluster, as far as these PAIRs tell."""
     keys = np.r_[pairs["page"], pairs["first_page"]]
     order = np.argsort(keys)
     new = _starts(keys[order])
@@ -225,12 +227,13 @@ def choose(clusters: Rows, copies: Rows, is_own: npt.NDArray[np.bool_]) -> tuple
 
     Args:
         clusters: PAIRs of pages with the first page of their cluster.
-        copies: PAIRs of the group's pages with the one that has the same signature.
+        copies: PAIRs of the group's pages with the first page of the same signature.
         is_own: whether the later page of each of `clusters` is of this group.
 
     Returns:
-        A PAIR of each page to drop with the page that stays, in the order of page keys. And how many of them are not
-        settled: the rounds have ended before their cluster was whole. A page that stays is never dropped for another.
+        A PAIR of each page to drop with the page that stays, in the order of page keys. And the number of pairs that
+        are not settled: the rounds ended before their cluster was whole. A page that stays is never dropped for another
+        page.
     """
     all_own = unique_pairs(clusters[is_own])
     first = _starts(all_own["page"])
@@ -259,7 +262,9 @@ def staying(dropped: Rows, group: int) -> Rows:
 
 
 def components(one: Index, other: Index, number: int) -> Index:
-    """Returns for each of a number of nodes the smallest node of its connected component, given the ends of edges."""
+    """Returns for each node the smallest node of its connected component, given the number of nodes and the edges'
+    ends.
+    """
     labels = np.arange(number)
     while True:
         ends = labels[one], labels[other]
@@ -284,7 +289,9 @@ def _order(keys: U64, pages: Rows) -> Index:
 
 
 def _starts(*columns: npt.NDArray[np.generic]) -> npt.NDArray[np.bool_]:
-    """Returns which rows differ from the row before them, given columns in which equal rows follow each other."""
+    """Returns a mask of the rows that differ from the row before them, given columns in which equal rows are
+    neighbours.
+    """
     if not len(columns[0]):
         return np.empty(0, bool)
     differs: npt.NDArray[np.bool_] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])

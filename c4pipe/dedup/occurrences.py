@@ -1,6 +1,6 @@
-"""Where repeated spans are: rows of fixed width that job 2 sends to the pages' groups of files. No object for a span.
+"""Occurrences of repeated spans: rows of fixed width that job 2 sends to the pages' groups. No object for a span.
 
-Spans of a page that follow each other, and that have the same fate, are one row: a *run*.
+Consecutive spans of a page that are all kept or all removed share one row: a *run*.
 """
 
 from collections.abc import Iterator
@@ -48,8 +48,8 @@ def occurrence_numbers(rows: Rows) -> npt.NDArray[np.intp]:
 def runs_of(rows: Rows) -> Rows:
     """Returns rows of single spans as runs, in the order of the occurrences.
 
-    Spans make a run where their units follow each other, those of their other occurrences do, too, and all other fields
-    are equal.
+    Spans make a run if their units are consecutive, the units of their other occurrences are consecutive, too, and all
+    other fields are equal.
     """
     rows = rows[np.lexsort((rows["unit"], rows["page"]))]
     if not len(rows):
@@ -65,7 +65,9 @@ def runs_of(rows: Rows) -> Rows:
 
 
 def repeated_in_group(first: Rows, repeats: Rows, group: int) -> Rows:
-    """Returns the REPEATED rows of the repeats of a group of files, of which it keeps `first` (see `find_repeats`)."""
+    """Returns the REPEATED rows of a group's own repeats. `first` has the group's first span of each hash
+    (`find_repeats`).
+    """
     return runs_of(_repeated(repeats, first[np.searchsorted(first["hash"], repeats["hash"])], group))
 
 
@@ -98,7 +100,9 @@ def _repeated(rows: Rows, others: Rows, group: Any) -> Rows:
 
 
 def marks_of(rows: Rows, survives: Any) -> Rows:
-    """Returns the MARK rows of occurrences; `survives` tells of all or of each whether the page keeps the span."""
+    """Returns the MARK rows of occurrences; `survives` (one value, or one for each) tells whether the page keeps the
+    span.
+    """
     marks = np.empty(len(rows), MARK)
     marks["page"], marks["unit"], marks["count"], marks["survives"] = rows["page"], rows["unit"], 1, survives
     return runs_of(marks)
@@ -111,7 +115,9 @@ class ReadSpans(DedupStep):
     tallied = ("spans",)
 
     def run(self, received: Received) -> Iterator[Made]:
-        """Reads the span rows of a group, finds its own repeats, and sends the others to their buckets."""
+        """Reads the span rows of a group, finds the repeats inside the group, and sends the other spans to their
+        buckets.
+        """
         stale, near = received.rows(STALE_CAPTURES), received.rows(NEAR_DUPLICATES)
         rows = []
         for file, path in received.files:
@@ -120,7 +126,7 @@ class ReadSpans(DedupStep):
                 hashes = pages["span_hashes"].combine_chunks()
                 rows.append(shuffle.span_rows(pages["page_key"].to_numpy(), file, hashes))
                 self._tally("spans", len(pages) + left_out)
-        # Each group finds its own repeats first: so even the commonest span sends one row a group.
+        # Each group finds its own repeats first: so a group sends only one row even of the most frequent span.
         first, repeats = find_repeats(np.concatenate([np.empty(0, SPAN_ROW), *rows]))
         yield SPANS.to_buckets(first, self._plan.span_bits)
         if self._plan.moves_survivors:
@@ -130,7 +136,7 @@ class ReadSpans(DedupStep):
 
 
 class FindRepeats(RowStep):
-    """The spans of a bucket -> the occurrences of those that are repeated, by the group of their file."""
+    """The spans of a bucket -> the occurrences of repeated spans, by the group of their file."""
 
     sends = (REPEATED_SPANS, MARKS)
 

@@ -18,7 +18,7 @@ _STEPS = {
     "pages": (0.50, "finishes pages"),
     "shards": (0.25, "writes shards"),
 }
-"""The steps that handle pages, in their order: the share of time that each took on 32,000 pages, and its words.
+"""The steps that handle pages, in their order. Each has its share of the time on 32,000 pages, and words for people.
 
 Only some recipes have `bands`, which takes as long as `spans` on real pages. The shares of the other steps add up to 1.
 """
@@ -61,13 +61,13 @@ def watch_dedup(
         output: the folder of the corpus.
         shards: the paths of all shard files, inside the corpus.
         spill: the folder in which the steps tally their pages; empty if there is none.
-        pages: how many pages the steps before `shards` will handle: those that the job has.
+        pages: how many pages the steps before `shards` will handle: all pages of the job.
     """
     written, latest = 0, 0.0
 
     def look() -> Status:
         nonlocal written, latest
-        # While the corpus is published, its files move away from where these two look.
+        # While the corpus is published, its files leave the folders that these two functions read.
         written = max(written, publisher(output).written(shards))
         share, words = share_done(read_tallies(spill), pages)
         files = f"{written:,} of {len(shards):,} files written"
@@ -81,11 +81,12 @@ def watch_dedup(
 
 
 def share_done(done: Mapping[str, int], pages: Mapping[str, int]) -> tuple[float, str]:
-    """Returns the share of the work that is done, and what the current step does; "" before the first one.
+    """Returns the finished share of the work, and the words of the current step; "" before the first step.
 
     Args:
-        done: the pages that each step has handled. Those that `finished` has are the pages of the shards.
-        pages: the pages that each of the other steps will handle. A step that is not there is none of the job's.
+        done: the pages that each step has handled. The step `shards` will handle as many pages as `finished` has
+            handled.
+        pages: the pages that each of the other steps will handle. A step that is not in this mapping is not in the job.
     """
     totals = {**pages, "shards": done.get("finished", 0)}
     steps = {step: _STEPS[step] for step in _STEPS if step in totals}

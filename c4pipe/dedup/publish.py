@@ -86,13 +86,13 @@ def _cut(text: str) -> str:
     return short(text, _SIZE)
 
 
-_CONTENT = ("bytes", "ends_sha256")  # of an input, and None where it is not known yet
+_CONTENT = ("bytes", "ends_sha256")  # of an input; None if it is not known yet
 
 
 def prepare(output: StoragePath, identity: Mapping[str, Any]) -> Manifest | None:
     """Returns the manifest of a corpus that is already complete in the output folder, or None.
 
-    If a run was stopped while it put finished files into place, this completes it.
+    If a run was stopped while it moved finished files into place, the call completes that.
 
     Raises UsageError if the folder holds another corpus, or anything else.
     """
@@ -106,7 +106,7 @@ def prepare(output: StoragePath, identity: Mapping[str, Any]) -> Manifest | None
 
 
 def has_all_inputs(manifest: Manifest, identity: Mapping[str, Any]) -> bool:
-    """Tells whether a corpus that passed `check_folder` has all the inputs of an identity: none is missing."""
+    """Tells whether a corpus that passed `check_folder` has all the inputs of an identity."""
     return bool(manifest["inputs"] == identity["inputs"])
 
 
@@ -163,7 +163,7 @@ def _complete(output: StoragePath, identity: Mapping[str, Any]) -> None:
 
 
 def begin(output: StoragePath, identity: Mapping[str, Any], expected: Sequence[str], **values: Any) -> str:
-    """Makes the output folder ready for shards, and writes down what `finish` needs besides the report of job 2.
+    """Prepares the output folder for shards, and writes the values that `finish` needs besides the report of job 2.
 
     Args:
         output: the folder of the corpus, which `prepare` has accepted.
@@ -171,13 +171,13 @@ def begin(output: StoragePath, identity: Mapping[str, Any], expected: Sequence[s
         expected: the paths of all shard files.
         values: the other arguments of `manifest.make_manifest`.
 
-    Returns the publication token: `finish` accepts no other, so it notices if another run has begun there since.
+    Returns the publication token. `finish` accepts only this token, so it notices if another run has begun there since.
     """
     return publisher(output).begin({"identity": dict(identity), "expected": list(expected), **values})
 
 
 def prepare_to_finish() -> None:
-    """Loads what `finish` needs, so that it takes less time in this process."""
+    """Loads the modules that `finish` needs, so that it takes less time in this process."""
     compile_templates()
     manifest_file.versions()
 
@@ -216,7 +216,7 @@ def finish(output: StoragePath, report: Report, publication_token: str, moved: S
 def _write_descriptions(
     folder: StoragePath, manifest: Manifest, report: Report, clean_counts: Mapping[str, int]
 ) -> None:
-    """Writes the dataset card and the report beside the shards, and what the report needs besides the shards."""
+    """Writes the dataset card, the report and its further files beside the shards."""
     write_text(folder / card.NAME, card.render_card(manifest))
     found = make_dedup_data(report, clean_counts)
     write_data(folder, DEDUP_DATA, found)
@@ -233,7 +233,7 @@ def _is_published(output: StoragePath, report: Report) -> bool:
 
 
 def _check_written(folder: StoragePath, shards: Sequence[ListedShard]) -> None:
-    """Raises LostDataError unless each folder holds exactly the shards that were written, in their sizes."""
+    """Raises LostDataError unless each folder holds exactly the shards that were written, with the same sizes."""
     planned: dict[str, dict[str, int]] = defaultdict(dict)
     for shard in shards:
         language, _, name = shard["path"].partition("/")

@@ -1,4 +1,4 @@
-"""How the shards of a corpus get to their place: by rename on this machine, by upload in an object store.
+"""Puts the shards of a corpus into their place: by rename on this machine, by upload in an object store.
 
 On this machine shards are written to a staging folder, and whole folders are renamed into place. An object store has no
 rename: shards are uploaded to their place at once, after the shards of an earlier corpus were deleted. Both write the
@@ -71,7 +71,8 @@ def publisher(output: StoragePath) -> Publisher:
 def read_draft(output: StoragePath) -> tuple[dict[str, Any], str]:
     """Returns (the draft in the staging folder, its digest).
 
-    Raises FileNotFoundError if there is none, UsageError for one with paths outside the output folder or other content.
+    Raises FileNotFoundError if there is no draft, UsageError for a draft with wrong content or paths outside the
+    output.
     """
     data = json_files.read_bytes(output / STAGING / DRAFT)
     try:
@@ -108,7 +109,7 @@ class LocalPublisher:
         return _count(self.shards_folder, shards) if self.shards_folder.exists() else len(shards)
 
     def publish(self, manifest: Manifest) -> None:
-        """Renames folders and files into place; a second call, after a crash, renames those that are left.
+        """Renames folders and files into place; a second call, after a crash, renames the rest.
 
         Each new name is on the disk before the next one: after a power cut, too, the manifest is there last.
         """
@@ -160,7 +161,7 @@ class StorePublisher:
         _write_manifest(self.output, manifest)
         languages = {shard["path"].partition("/")[0] for shard in manifest["shards"]}
         for folder in (self.output, *(self.output / language for language in languages)):
-            clear_abandoned(folder)  # in HDFS, a worker that was killed leaves some
+            clear_abandoned(folder)  # in HDFS, a killed worker leaves unfinished uploads
         remove_tree(self.output / STAGING)
 
     def _stale(self, expected: Sequence[str]) -> list[str]:

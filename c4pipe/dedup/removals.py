@@ -1,4 +1,4 @@
-"""What the pages of a group of files lose and keep of the repeated spans. No object for a span that is not removed."""
+"""The repeated spans that the pages of a group lose and keep. No object for a span that is not removed."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ MOVED_SPANS = "moved_spans.parquet"
 """The file's name in a corpus. Only corpora with `keep = "one"` and spans of several units have it."""
 
 MOVED = np.dtype([("hash", "<u8"), ("page", "<u8"), ("unit", "<u4")])
-"""The hash of a span, the key of the page that keeps it, and the index of its first unit there."""
+"""The hash of a span, the key of the page that keeps it, and the index of its first unit in that page."""
 
 
 def write_moved(folder: StoragePath, blocks: Iterable[bytes]) -> None:
@@ -39,7 +39,7 @@ def write_moved(folder: StoragePath, blocks: Iterable[bytes]) -> None:
 
 
 def read_moved(folder: StoragePath, hashes: U64) -> Rows:
-    """Returns the MOVED rows of a corpus for those spans whose hashes are given. Raises C4pipeError."""
+    """Returns the MOVED rows of a corpus for the spans with the given hashes. Raises C4pipeError."""
     try:
         table = pq.read_table(parquet_source(folder / MOVED_SPANS), page_checksum_verification=True)
     except (pa.ArrowException, OSError) as error:
@@ -51,7 +51,7 @@ def read_moved(folder: StoragePath, hashes: U64) -> Rows:
 
 
 JOINED = 2**32 - 1
-"""The `unit` of a REMOVED row that is a span which removal has joined: it has no place of its own."""
+"""The `unit` of a REMOVED row for a joined span, which appeared when removal joined its units: it has no index."""
 
 
 def _units_by_page(occurrences: Rows) -> dict[int, list[int]]:
@@ -93,16 +93,16 @@ class Removals:
         self._moved = LocatedOccurrences(occurrences.rows[occurrences.survives & (occurrences.rows["survives"] == 0)])
 
     def add(self, pages: pa.Table, file: int) -> None:
-        """Notes file, host and span hashes of pages of a file: `page_key`, `url` and `span_hashes`."""
+        """Notes file, host and span hashes of pages of a file. Columns: `page_key`, `url` and `span_hashes`."""
         self._repeats.add(pages, file)
         self._moved.add(pages, file)
 
     def add_kept(self, pages: pa.Table, page_keys: Any, whitespace: str) -> None:
-        """Counts the spans whose copy is on pages that are in the corpus, and notes spans that removal has joined.
+        """Counts the spans whose copy is on pages of the corpus, and notes spans that removal has joined.
 
         Args:
             pages: the pages before removal, with `page_key`, `text` and `unit_starts`.
-            page_keys: the keys of those that are in the corpus.
+            page_keys: the keys of the pages that are in the corpus.
             whitespace: how units are compared (see `unit_hashes`).
         """
         if self._size > 1:
@@ -116,7 +116,7 @@ class Removals:
             self.counts["spans.kept"] += int(last - first)
 
     def _joined_units(self, page: Mapping[str, Any]) -> list[str]:
-        """Returns the units of those spans of an edited page whose units did not follow each other before."""
+        """Returns the units of the joined spans of an edited page: these units were not consecutive before."""
         key, starts, last = page["page_key"], page["unit_starts"], self._size - 1
         removed = units_of(self.spans[key], self._size) - units_of(self.kept.get(key, ()), self._size)
         left = [unit for unit in range(len(starts)) if unit not in removed]
@@ -127,7 +127,7 @@ class Removals:
         return [page["text"][starts[unit] : starts[unit + 1]] for unit in units]
 
     def repeats(self) -> Rows:
-        """Returns, in the order of the hashes, a REMOVED row for each occurrence that goes, and each joined span."""
+        """Returns, in the order of the hashes, a REMOVED row for each removed occurrence and each joined span."""
         hashes = np.concatenate([np.empty(0, np.uint64), *self._joined])
         joined = np.zeros(len(hashes), REMOVED)
         joined["hash"], joined["unit"] = hashes, JOINED
@@ -152,7 +152,7 @@ class LocatedOccurrences:
         self._pages = np.ascontiguousarray(occurrences["page"])  # NumPy would copy a field for each search
 
     def add(self, pages: pa.Table, file: int) -> None:
-        """Notes file, host and hashes of those spans that are on these pages."""
+        """Notes file, host and hashes of the spans on these pages."""
         keys = pages["page_key"].to_numpy()
         starts, ends = (np.searchsorted(self._pages, keys, side) for side in ("left", "right"))
         here = np.flatnonzero(ends > starts)
@@ -180,10 +180,10 @@ MOST = 20
 """How many spans the report shows."""
 
 _ROWS_AT_ONCE = 512  # of a work file that are read at once
-_SIZE = 301  # characters of a span that are shown, with the mark at its cut
+_SIZE = 301  # shown characters of a span, including the mark where it is cut
 
 Repeat = dict[str, Any]
-"""A repeated span: `times` it occurs, `domains` of the pages it was removed from, its `hash`, and an occurrence."""
+"""A repeated span: `times` (occurrences), `domains` (of the pages that lost it), its `hash`, and one occurrence."""
 
 
 def most_repeated(rows: Rows) -> list[Repeat]:
@@ -206,15 +206,15 @@ def most_repeated(rows: Rows) -> list[Repeat]:
 
 
 def _occurrence(rows: Rows) -> dict[str, int]:
-    """Returns an occurrence of a span, in the first of its work files: so the texts of all spans are in a few files."""
+    """Returns an occurrence of a span in the first of its work files: so few files have the texts of all spans."""
     first = rows[np.argmin(rows["file"])]
     return {name: int(first[name]) for name in ("hash", "page", "file", "unit")}
 
 
 def joined_copies(rows: Rows) -> int:
-    """Returns how many spans removal has joined that are in the corpus already, given all REMOVED rows of their hashes.
+    """Returns how many joined spans are second copies in the corpus, given all REMOVED rows of their hashes.
 
-    A joined span is one more copy where the same span is repeated, so that a copy stays, or is joined elsewhere, too.
+    A joined span is a second copy if the same span is repeated (so a copy stays), or is joined elsewhere, too.
     """
     joined = rows["unit"] == JOINED
     hashes, times = np.unique(rows["hash"][joined], return_counts=True)

@@ -1,7 +1,7 @@
 """The shuffles of job 2: rows of fixed width, in NumPy. No Beam, no Python object for a row.
 
-A row says where a hash occurs. Rows are grouped by bucket: the first bits of their hash. So a bucket holds all rows of
-a hash. Work files are in groups; what is found in a bucket goes to the group of its file.
+A row is an occurrence of a hash. Rows are grouped by bucket: the first bits of their hash. So a bucket holds all rows
+of a hash. Work files are in groups; a bucket sends its results to the groups of their files.
 
 An *occurrence* of a span is the key of its page and the index of its first unit. Occurrences are ordered by page key,
 then unit.
@@ -20,10 +20,10 @@ from c4pipe.runners.control_totals import Totals
 BUCKET_BYTES = 64 * 1024 * 1024
 """Bytes of rows in a bucket, on average: the number of buckets follows from it."""
 
-FEWEST_BITS = 3  # eight buckets even for a small crawl, so that all workers get some
+FEWEST_BITS = 3  # eight buckets even for a small crawl, so that all workers have work
 
 TASKS = 4096
-"""The most groups of files that a job has: one group a file would give a crawl half a billion blocks of rows."""
+"""The most groups of files in a job: with one group for each file, a crawl would have half a billion blocks of rows."""
 
 _OCCURRENCE = [("page", "<u8"), ("unit", "<u4")]
 
@@ -33,10 +33,8 @@ STALE_ROW = np.dtype([("file", "<u4"), ("row", "<u4")])
 REPEATED = np.dtype(
     [*_OCCURRENCE, ("count", "<u4"), ("other_page", "<u8"), ("other_unit", "<u4"), ("other_group", "<u4")]
 )
-"""A run of `count` repeated spans, and another occurrence of them: where it begins, and its group of files.
-
-Each occurrence names one other occurrence of its span: the first one. The first names the second, as far as the sender
-knows it.
+"""A run of `count` repeated spans, and another occurrence of the same spans: its first unit, and its group of files.
+Each occurrence names the first occurrence of its span. The first names the second, as far as the sender knows it.
 """
 
 MARK = np.dtype([*_OCCURRENCE, ("count", "<u4"), ("survives", "<u4")])
@@ -44,7 +42,8 @@ MARK = np.dtype([*_OCCURRENCE, ("count", "<u4"), ("survives", "<u4")])
 
 REQUEST = np.dtype([("group", "<u4"), *_OCCURRENCE, ("from_group", "<u4"), ("from_page", "<u8"), ("from_unit", "<u4")])
 """Two occurrences of a span, each with its group of files: the survivor could move from one to the other. The row goes
-to the first one, and says where it is from."""
+to the group of the first occurrence, and names the second as its origin.
+"""
 
 OCCURRENCE = np.dtype(_OCCURRENCE)
 """An occurrence of a span."""
@@ -66,12 +65,13 @@ class Sent(NamedTuple):
 
 @dataclass(frozen=True)
 class Shuffle:
-    """A way of rows from the steps that send them to the steps that receive them.
+    """A channel of rows: some steps send them, other steps receive them.
 
     Attributes:
         name: its name in graphs, control totals and errors.
-        carries: its rows, and where they go, for errors.
-        dtype: the fields of its rows. Pages travel as Arrow streams instead, of which the keys are added up.
+        carries: its rows and their receivers in words, for errors.
+        dtype: the fields of its rows. Pages are sent as Arrow streams instead; their control totals are sums of the
+            page keys.
     """
 
     name: str
@@ -128,7 +128,7 @@ SHUFFLES = {
         PAGES,
     )
 }
-"""The shuffles of job 2, in the order in which they are checked: by name, what each carries and where to."""
+"""The shuffles of job 2 by name, in the order in which they are checked."""
 
 
 def group_size(files: int, rows: int) -> int:
@@ -184,7 +184,7 @@ def span_rows(page_keys: npt.NDArray[np.uint64], file: int, spans: Any) -> Rows:
 
 
 def with_fields(rows: Rows, dtype: np.dtype[Any]) -> Rows:
-    """Returns rows with the fields of `dtype` alone: a new array, unless the rows have these."""
+    """Returns rows with only the fields of `dtype`: a new array, unless the rows have exactly these fields."""
     if rows.dtype == dtype:
         return rows
     selected = np.empty(len(rows), dtype)

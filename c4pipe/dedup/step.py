@@ -1,4 +1,4 @@
-"""What the steps of job 2 share: their plan, and how blocks of rows are packed, sent, received and counted.
+"""The base of the steps of job 2: their plan, and how they pack, send, receive and count blocks of rows.
 
 Reports (counts and control totals) are data beside the rows, since the counters of runners count retried work twice.
 """
@@ -90,11 +90,11 @@ FILES = "files"
 
 
 class Received:
-    """What a step receives for a group of files or for a bucket.
+    """The input of a step for a group of files or for a bucket.
 
     Attributes:
         key: the number of the group or of the bucket.
-        totals: the control totals of what the step has taken.
+        totals: the control totals of the rows that the step has taken.
     """
 
     def __init__(self, element: tuple[int, Any], spill: Spill) -> None:
@@ -131,7 +131,7 @@ class Received:
 
 
 Made = Sent | Mapping[str, Any] | tuple[str, Any]
-"""What a step yields: rows that it sends, a report, or an element of another output with the name of that output."""
+"""One item that a step yields: rows to send, a report, or an element of another output with that output's name."""
 
 
 class RowStep(Step):
@@ -145,7 +145,7 @@ class RowStep(Step):
     """The shuffles that the step sends rows through: its outputs have their names."""
 
     tallied: tuple[str, ...] = ()
-    """What the step tallies for the progress of the job, by the names that `dedup_progress` knows."""
+    """The tallies of the step for the progress of the job (names of `dedup.progress`)."""
 
     sums = (REPORT,)
 
@@ -166,7 +166,7 @@ class RowStep(Step):
         self._spill.close()
 
     def process(self, element: tuple[int, Any]) -> Iterator[tuple[str, Any]]:
-        """Applies the step to what a group or a bucket has received."""
+        """Applies the step to the rows that a group or a bucket has received."""
         received = Received(element, self._spill)
         reports: list[Mapping[str, Any]] = []
         for made in self.run(received):
@@ -188,7 +188,7 @@ class RowStep(Step):
         raise NotImplementedError
 
     def _tally(self, name: str, pages: int) -> None:
-        """Notes that so many more pages are handled."""
+        """Adds a number of pages to the tally."""
         self._tallies[name].add(pages)
 
 
@@ -201,5 +201,5 @@ class DedupStep(RowStep):
 
 
 def rows_of(stale: Rows, file: int) -> Any:
-    """Returns the numbers of a file's rows among rows with `file` and `row`."""
+    """Returns the row numbers of one file, from rows with `file` and `row`."""
     return stale["row"][stale["file"] == file]

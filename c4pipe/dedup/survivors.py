@@ -10,12 +10,13 @@ removes a second copy:
 1. Each duplicate left *proposes* itself to the survivor of its span. The survivor moves to the smallest proposal,
    unless its own occurrence would stay as a whole without it.
 2. At each duplicate that is still left, the survivors that need one of its units are *requested* to move to the second
-   occurrence of their spans. There a survivor is accepted where it leaves no other duplicate. This is done twice.
+   occurrence of their spans. The group of that occurrence accepts a survivor only if this leaves no other duplicate.
+   This is done twice.
 
 A survivor is never without its units, and each move has one end and one beginning: so every span keeps a copy, always.
 A duplicate that is left in the end is counted.
 
-Occurrences are sent once, as marks; after that, only the pages on which something may change, and the changes.
+Occurrences are sent once, as marks. After that, only the changes are sent, and the pages that may change.
 docs/dedup_by_example.md has all rows of four pages.
 """
 
@@ -55,8 +56,7 @@ Index = npt.NDArray[np.intp]
 class Occurrences:
     """All occurrences of repeated spans in some pages, in their order; which of them survive, and the units they need.
 
-    A unit of a page has a coordinate. Units of two pages are so far apart that no window around an occurrence reaches
-    both pages.
+    Each unit has a coordinate. Between two pages is a gap, so that no window around an occurrence reaches both pages.
 
     Attributes:
         rows: the occurrences (MARK, each with `count` 1).
@@ -96,7 +96,7 @@ class Occurrences:
         return np.where(inside, self._row[np.where(inside, self._bases[page] + offset, 0)], -1)
 
     def change(self, occurrences: Rows) -> None:
-        """Makes survivors of occurrences that are none, and the other way round. Repeated occurrences count once."""
+        """Flips occurrences: survivors become others, and others become survivors. Repetitions count once."""
         changed = np.unique(self.find(occurrences))
         self.survives[changed[changed >= 0]] ^= True
         self.needed = needed_units(self.at[self.survives], self.size, len(self.needed))
@@ -111,36 +111,38 @@ class Occurrences:
         return slice(self.at[index], self.at[index] + self.size)
 
     def around(self, index: int, reach: int) -> Index:
-        """Returns the occurrences at most `reach` units before and behind an occurrence, itself among them."""
+        """Returns the occurrences at most `reach` units before or after an occurrence, including that occurrence."""
         rows = self._row[self.at[index] - reach : self.at[index] + reach + 1]
         return rows[rows >= 0]
 
     def at_unit(self, unit: int) -> Index:
-        """Returns the occurrences that have a unit, given its coordinate, in their order."""
+        """Returns the occurrences that contain the unit at a coordinate, in their order."""
         rows = self._row[unit - self.size + 1 : unit + 1]
         return rows[rows >= 0]
 
     def duplicates_left(self) -> Mask:
-        """Returns which occurrences are no survivors, but stay: survivors of other spans need all their units."""
+        """Returns the mask of duplicates left: they are no survivors, but survivors of other spans need all their
+        units.
+        """
         missing = np.r_[0, np.cumsum(self.needed == 0)]
         whole: Mask = missing[self.at + self.size] == missing[self.at]
         return whole & ~self.survives
 
     def of_pages(self, pages: npt.NDArray[np.uint64]) -> Rows:
-        """Returns the MARK rows of those pages whose keys are given."""
+        """Returns the MARK rows of the pages with the given keys."""
         rows = self.rows[np.isin(self.rows["page"], pages)]
         return marks_of(rows, rows["survives"])
 
 
 def needed_units(at: Index, size: int, width: int) -> npt.NDArray[np.int64]:
-    """Returns for each of `width` units how many of the spans that begin at the coordinates `at` have it."""
+    """Returns for each of `width` units the number of spans that contain it. `at` has the spans' coordinates."""
     begins = np.bincount(at, minlength=width).astype(np.int64)
     begins[size:] -= begins[:-size].copy()
     return np.cumsum(begins)
 
 
 def candidate_pages(requests: Rows) -> Rows:
-    """Returns the pages, with their group, to which survivors could move: each once."""
+    """Returns the pages to which survivors could move, with their groups; each page once."""
     pages = np.empty(len(requests), [("group", "<u4"), *PAGE.descr])
     pages["group"], pages["page"] = requests["group"], requests["page"]
     return np.unique(pages)
@@ -171,7 +173,7 @@ def request_moves(occurrences: Occurrences, options: Rows, requested: Rows) -> R
 
     Args:
         occurrences: the occurrences of the pages with duplicates left.
-        options: the REQUEST rows that are possible, for some of the survivors.
+        options: the possible REQUEST rows. Only some survivors have such rows.
         requested: the occurrences of the survivors whose move was requested before.
     """
     movable = occurrences.find(from_where(options))
@@ -183,7 +185,7 @@ def request_moves(occurrences: Occurrences, options: Rows, requested: Rows) -> R
     for duplicate in np.flatnonzero(occurrences.duplicates_left()).tolist():
         units = occurrences.units(duplicate)
         if (occurrences.needed[units] == 0).any():
-            continue  # a move for an earlier occurrence has freed it
+            continue  # a move for an earlier duplicate has freed this one, too
         best: tuple[tuple[int, int, int], list[int]] | None = None
         for unit in range(units.start, units.stop):
             survivors = [each for each in occurrences.at_unit(unit).tolist() if occurrences.survives[each]]
@@ -211,13 +213,13 @@ def to_where(requests: Rows) -> Rows:
 
 
 def accept_requests(occurrences: Occurrences, requests: Rows, leaving: Rows) -> Rows:
-    """Returns the requests that are accepted: at their occurrences, they leave no other occurrence as a duplicate.
+    """Returns the accepted requests: the moved survivor leaves no other occurrence as a duplicate.
 
     Args:
         occurrences: the occurrences of the pages to which survivors want to move.
-        requests: REQUEST rows of these survivors, whose other ends are here.
-        leaving: the occurrences of the group's own survivors that have requested to move. A request must be fine
-            whether these leave or stay.
+        requests: REQUEST rows of these survivors, whose new occurrences are on these pages.
+        leaving: the occurrences of the group's own survivors that have requested to move. A request must be acceptable
+            whether these survivors leave or stay.
     """
     requests = requests[np.lexsort((requests["unit"], requests["page"]))]
     left = occurrences.find(leaving)
@@ -238,7 +240,7 @@ def accept_requests(occurrences: Occurrences, requests: Rows, leaving: Rows) -> 
 
 
 def _makes_duplicate(needed: npt.NDArray[np.int64], units: slice, others: list[slice]) -> bool:
-    """Tells whether a new survivor makes one of the other occurrences stay as a whole; all are given by their units."""
+    """Tells whether a new survivor makes one of the `others` stay as a whole. All are given by their units."""
     for each in others:
         new = np.arange(each.start, each.stop)
         free = needed[each] == 0
@@ -268,14 +270,14 @@ class FirstSurvivors:
         self.occurrences = Occurrences(marks_of(occurrences, survivor), size)
         self._home = np.zeros(len(occurrences), _SOMEWHERE)
         self._home[number_of_row[is_repeat]] = _other_of(rows[is_repeat])
-        elsewhere = ~survivor[first_in_group]  # the group's first is not the first of all: theirs is the same
+        elsewhere = ~survivor[first_in_group]  # not the first of all: both name the same first
         self._home[number_of_row[inside][elsewhere]] = self._home[first_in_group[elsewhere]]
         self._second = self._seconds(rows, number_of_row, is_repeat, inside, first_in_group, len(occurrences))
 
     def _seconds(
         self, rows: Rows, number_of_row: Index, is_repeat: Mask, inside: Mask, first_in_group: Index, count: int
     ) -> Rows:
-        """Returns for each survivor the second occurrence of its span: the smallest that is here or named."""
+        """Returns for each survivor the second occurrence of its span: the smallest that is in this group or named."""
         of = np.r_[number_of_row[~is_repeat], first_in_group]
         here = np.zeros(int(inside.sum()), _SOMEWHERE)
         here["group"], here["page"], here["unit"] = self._group, rows["page"][inside], rows["unit"][inside]
@@ -292,7 +294,8 @@ class FirstSurvivors:
     def proposals(self) -> Rows:
         """Returns the smallest duplicate left of each span, as a REQUEST to its survivor.
 
-        An occurrence that would not stay as a whole without that very survivor proposes nothing: it would win nothing.
+        If only the survivor of its own span makes a duplicate stay as a whole, it makes no proposal: nothing would be
+        gained.
         """
         duplicates = np.flatnonzero(self.occurrences.duplicates_left())
         home, rows = self._home[duplicates], self.occurrences.rows[duplicates]
@@ -314,7 +317,9 @@ class FirstSurvivors:
         return bool((self.occurrences.needed[self.occurrences.units(duplicate)] <= own).any())
 
     def options(self) -> Rows:
-        """Returns REQUEST rows for the survivors near duplicates left: where each could move, and from where."""
+        """Returns REQUEST rows for the survivors near duplicates left: the occurrences to and from which each could
+        move.
+        """
         occurrences, reach = self.occurrences, 2 * (self._size - 1)
         near = [occurrences.around(each, reach) for each in np.flatnonzero(occurrences.duplicates_left()).tolist()]
         survivors = np.unique(np.concatenate([np.empty(0, np.intp), *near]))
@@ -356,8 +361,8 @@ def choose_survivors(graph: Graph, repeats: list[Output], spill: str, size: int)
         size: the number of units in a span.
 
     Returns:
-        (group, packed MARK rows), when each span's survivor is its first occurrence; and the outputs with
-        (group, packed OCCURRENCE rows) of all changes to that.
+        (group, packed MARK rows), in which each span's survivor is its first occurrence; and the outputs with (group,
+        packed OCCURRENCE rows) of all changes to these marks.
     """
     first = graph.add("Mark first copies", MarkFirst(spill, size), *repeats)
     near = [first["marks"], first["proposals"], first["candidate_pages"]]
@@ -387,7 +392,7 @@ class _SurvivorStep(RowStep):
 
 
 def _send_changes(group: int, moved: Rows) -> Iterator[Sent]:
-    """Sends the changes at occurrences of this group to which survivors move, and at those from which they come."""
+    """Sends the changes: the occurrences of this group to which survivors move, and the occurrences that they leave."""
     yield CHANGES.to_group(to_where(moved), group)
     yield CHANGES.to_groups(from_where(moved), moved["from_group"])
 
@@ -398,7 +403,7 @@ class MarkFirst(_SurvivorStep):
     sends = (MARKS, PROPOSALS, OPTIONS, CANDIDATE_PAGES)
 
     def run(self, received: Received) -> Iterator[Made]:
-        """Makes the first occurrence of each span its survivor, and finds the duplicates that are left by this."""
+        """Makes the first occurrence of each span its survivor, and finds the duplicates left."""
         first = FirstSurvivors(received.rows(REPEATED_SPANS), received.key, self._size)
         yield MARKS.to_group(first.marks(), received.key)
         proposals, options = first.proposals(), first.options()
@@ -423,7 +428,7 @@ class GrantProposals(_SurvivorStep):
 
 
 class RequestMoves(_SurvivorStep):
-    """The conflicts, changes, options and earlier requests of a group -> requests, and where they come from."""
+    """The conflicts, changes, options and earlier requests of a group -> requests, and the leaving occurrences."""
 
     sends = (REQUESTS, LEAVING)
 
@@ -441,7 +446,7 @@ class AcceptRequests(_SurvivorStep):
     sends = (CHANGES,)
 
     def run(self, received: Received) -> Iterator[Made]:
-        """Accepts survivors where they leave no other duplicate."""
+        """Accepts survivors that leave no other duplicate."""
         occurrences = self._current(received)
         yield from _send_changes(
             received.key, accept_requests(occurrences, received.rows(REQUESTS), received.rows(LEAVING))

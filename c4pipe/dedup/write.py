@@ -32,10 +32,10 @@ SHARD = "shard"
 
 _BATCH_SCHEMA = SCHEMA.insert(0, pa.field("page_key", pa.uint64(), nullable=False))
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
-_ROWS_AT_ONCE = 256  # of a batch: so many are uncompressed at a time
-_PART_BYTES = 2 * 1024 * 1024  # of compressed pages: what a shard holds uncompressed at a time
-_CHUNK_ROWS = 512  # rows that are written at once: only these are Python strings at a time
-_JOINED_BYTES = 8 * 1024 * 1024  # of uncompressed pages of short batches: so many become one run
+_ROWS_AT_ONCE = 256  # of a batch that are uncompressed at a time
+_PART_BYTES = 2 * 1024 * 1024  # of compressed pages that a shard uncompresses at a time
+_CHUNK_ROWS = 512  # rows that are written, and are Python strings, at a time
+_JOINED_BYTES = 8 * 1024 * 1024  # of uncompressed pages of short batches that become one run
 _END_BYTES = 8  # of an Arrow stream, after its last rows
 _LAST_KEY = 2**64 - 1
 
@@ -45,7 +45,7 @@ def encode(pages: pa.Table, rows: Any = None) -> bytes:
 
     Args:
         pages: the pages.
-        rows: the numbers of those to take, in the order of their keys; None for all, in any order.
+        rows: the numbers of the pages to take, in the order of their keys; None for all pages, in any order.
     """
     pages = pages.select(_BATCH_SCHEMA.names).cast(_BATCH_SCHEMA)
     if rows is None:
@@ -75,8 +75,8 @@ def in_order(batches: Iterable[bytes]) -> Iterator[pa.Table]:
 def _runs(batches: Iterable[bytes]) -> tuple[list["_Run"], int]:
     """Returns batches as runs, and the bytes of the batches.
 
-    In a large corpus a shard has thousands of short batches. All of their pages would be uncompressed from the first
-    part on, beside the compressed ones, and each batch costs time in each part. So short batches are joined.
+    In a large corpus a shard has thousands of short batches. From the first part on, all their pages would be in memory
+    twice, compressed and uncompressed, and each batch costs time in each part. So short batches are joined.
     """
     runs: list[_Run] = []
     short: list[_Run] = []
@@ -107,11 +107,11 @@ def _sorted(pages: pa.Table) -> pa.Table:
 
 
 class _Run:
-    """A batch, whose pages are in the order of their keys: it gives them piece by piece.
+    """A batch of pages in the order of their keys, which are taken piece by piece.
 
     Attributes:
         is_short: whether all pages are uncompressed now.
-        bytes: what those pages take that are uncompressed now.
+        bytes: the memory of the pages that are uncompressed now.
     """
 
     def __init__(self, batch: bytes) -> None:
@@ -173,7 +173,7 @@ def write_shard(
         shard: its language, its split, its number, and how many shards the split has.
         output: the folder of the corpus.
         formats: the formats to write.
-        on_pages: gets the number of pages that were written, each time that some are.
+        on_pages: gets the number of newly written pages after each write.
 
     Returns a report: control totals, the files, and the profile of the pages. Raises C4pipeError where the files can't
     be written.
@@ -218,7 +218,7 @@ class WriteShard(DedupStep):
 
 
 class ReadExamples(Step):
-    """The sum of the reports before the shards -> the same, with what the report shows of the work files' pages."""
+    """The sum of the reports before the shards -> the same with examples, span texts and hosts from the work files."""
 
     outputs = (REPORT,)
     sums = (REPORT,)
@@ -229,7 +229,7 @@ class ReadExamples(Step):
 
     def process(self, element: control_totals.Report) -> Iterable[tuple[str, Any]]:
         """Adds the examples of job 1, the texts of repeated spans, and the names of hosts."""
-        from c4pipe.dedup import publish  # it loads all that describes a corpus, which the other steps do not need
+        from c4pipe.dedup import publish  # it loads modules that the other steps do not need
 
         clean_examples = examples.gather_examples([storage_path(path) for path in self._shown])
         span = self._plan.span

@@ -11,10 +11,11 @@ from c4pipe.filters.rule import TFDS, LineRule, Texts
 from c4pipe.wet.page import Page, split_newlines, trimmed
 
 Separators = Literal["unicode", "newlines", "newlines, then unicode", "as crawled", "as crawled, then unicode"]
-r"""Where lines end. `unicode`: wherever `str.splitlines` cuts. `newlines`: at `\n`, `\r` and `\r\n` alone. TWICE: first
-as `newlines`, for the rules of the stage `readable`, then as `unicode`, for the later rules. AS_CRAWLED: at `\n` alone,
+r"""Where lines end. `unicode`: where `str.splitlines` cuts. `newlines`: at `\n`, `\r` and `\r\n` alone. TWICE: first as
+`newlines`, for the rules of the stage `readable`, then as `unicode`, for the later rules. AS_CRAWLED: at `\n` alone,
 untrimmed and with blank lines, so that the text is the body. CRAWLED_TWICE: first AS_CRAWLED, then as `unicode`, for
-the stage `lines` and the later ones."""
+the stage `lines` and the later ones.
+"""
 
 TWICE = "newlines, then unicode"
 AS_CRAWLED = "as crawled"
@@ -60,8 +61,7 @@ def cut(page: Page, line_separators: str) -> list[str]:
     """Returns the lines of a page, trimmed, without blank ones.
 
     Args:
-        page: the page as crawled.
-        line_separators: one of `Separators`; where there are two cuts, the first.
+        page: the page as crawled. line_separators: one of `Separators`; for two cuts, the first cut is made.
     """
     if line_separators in (AS_CRAWLED, CRAWLED_TWICE):
         return [] if not page.body or page.body.isspace() else page.body.split("\n")
@@ -69,7 +69,7 @@ def cut(page: Page, line_separators: str) -> list[str]:
 
 
 def resplit(lines: Sequence[str], line_separators: str) -> list[str]:
-    """Returns the lines that the line rules see: cut a second time, or as they are."""
+    """Returns the lines that the line rules see: cut a second time if the recipe says so, else unchanged."""
     if line_separators not in RESPLIT_STAGES:
         return list(lines)
     # One look at all lines together: most pages have no other line separator.

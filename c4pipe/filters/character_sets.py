@@ -112,7 +112,7 @@ OTHER_PUNCTUATION = (
     "0-8 b-1f 22-2d 2f 3a-3e 40 5b-60 7b-9f ab b4 bb 2013-2014 2019 201c-201e 2026 2236 2501 25ba 3001 "
     "3008-300d 3010-3011 ff05 ff08-ff09 ff0c ff11 ff1a-ff1b ff5e"
 )
-"""What datatrove takes for punctuation besides; control characters are among it."""
+"""Further characters that datatrove takes for punctuation, such as control characters."""
 
 
 PUNCTUATION_AND_SYMBOLS = (

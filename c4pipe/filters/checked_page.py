@@ -1,4 +1,4 @@
-"""A page while the rules of a recipe check it: the lines that are kept so far, and what rules look at.
+"""A page while the rules of a recipe check it: the lines that are kept so far, and the values that rules look at.
 
 Each value is computed when it is first needed.
 """
@@ -29,7 +29,7 @@ _VALUES_OF_LINES = ("text", "encoded", "text_lower", "sentence_starts", "unit_st
 class cached(Generic[Value]):
     """As `functools.cached_property`, for objects that one thread uses.
 
-    That one takes a lock before Python 3.12, which is a third of a microsecond more for each value of each page.
+    `cached_property` takes a lock before Python 3.12, which costs a third of a microsecond for each value of each page.
     """
 
     def __init__(self, compute: Callable[[Any], Value]) -> None:
@@ -39,7 +39,7 @@ class cached(Generic[Value]):
         self.__doc__ = compute.__doc__
 
     def __get__(self, instance: Any, owner: type | None = None) -> Value:
-        """Returns the value of an object that has not kept it yet."""
+        """Computes the value of an object and keeps it there."""
         value = instance.__dict__[self._name] = self._compute(instance)
         return value
 
@@ -85,7 +85,7 @@ class CheckedPage:
         self.forget()
 
     def forget(self) -> None:
-        """Forgets the values of lines that have changed since."""
+        """Forgets the values that were computed from lines that have changed."""
         known = self.__dict__
         for name in _VALUES_OF_LINES:
             if name in known:
@@ -100,7 +100,7 @@ class CheckedPage:
 
     @property
     def missing_fields(self) -> list[str]:
-        """Which of URL, text and timestamp the page lacks."""
+        """The names of the missing parts: URL, text, timestamp."""
         if self.page.url and self.captured is not None and self.line_count:  # as most pages: four times as fast
             return []
         fields = self.page.url, self.line_count, self.captured is not None
@@ -108,9 +108,9 @@ class CheckedPage:
 
     @cached
     def captured(self) -> int | None:
-        """The timestamp in microseconds since 1970 (UTC), or None where the recipe takes it for none.
+        """The timestamp in microseconds since 1970 (UTC), or None if the recipe does not accept it.
 
-        Where the recipe takes any text, a number by which pages sort as their timestamps do as texts.
+        If the recipe accepts any text, it is a number that sorts pages in the same order as the texts.
         """
         return text_order(self.page.timestamp) if self.tools.any_timestamp else self.page.captured
 
@@ -175,7 +175,7 @@ class CheckedPage:
     def guess(self) -> Guess | None:
         """The most probable language of the text; `und` where the recipe has no rule `language`.
 
-        Where the recipe has that rule only before the line rules, it is the language of the page as crawled.
+        If that rule stands only before the line rules, it is the language of the page as crawled.
         """
         detector = self.tools.detector
         return detector.guess(self.text) if detector else Guess(UNKNOWN, 0.0)
@@ -204,14 +204,14 @@ class CheckedPage:
         return self.sentence_starts if unit else ()
 
     def splitter(self, model: str) -> SentenceSplitter:
-        """Returns the sentence splitter for a model: that of the page's language, or `nltk english`."""
+        """Returns the sentence splitter for a model: the model of the page's language, or `nltk english`."""
         return (
             self.tools.splitter("en", as_nltk=True) if model == "nltk english" else self.tools.splitter(self.language)
         )
 
 
 def _line_starts(text: str) -> list[int]:
-    """Returns the start of each line of a text, in characters; twice as fast as to split it."""
+    """Returns the start of each line of a text, in characters. This is twice as fast as splitting the text."""
     starts, find = [0], text.find
     while start := find("\n", starts[-1]) + 1:
         starts.append(start)

@@ -1,4 +1,4 @@
-"""The rules that need all pages together. Job 2 applies them; `dedup` has the shuffles, here are their parameters."""
+"""The rules that need all pages together, with their parameters. Job 2 applies them (`dedup`)."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -7,7 +7,7 @@ from c4pipe.filters.rule import PAPER, TFDS, CorpusRule, Others, Positive, Share
 from c4pipe.filters.urls import is_validation
 
 MOST_MINIMA = 1024
-"""Bands times rows of the rule on near-duplicates: each page's signature has as many numbers."""
+"""The most numbers in a page's signature: bands times rows of the rule on near-duplicates."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class NearDuplicate(CorpusRule):
     within: Literal["corpus", "crawl"] = "corpus"
 
     def contradiction(self, others: Others, stage: str) -> str | None:
-        """Returns why a signature can't be as long."""
+        """Returns why a signature can't have this length."""
         if self.bands * self.rows <= MOST_MINIMA:
             return None
         return (
@@ -64,7 +64,7 @@ class NearDuplicate(CorpusRule):
 
 @dataclass(frozen=True)
 class RepeatedSpan(CorpusRule):
-    """Keeps one of each span of consecutive sentences or lines. See `spans` and `dedup`."""
+    """Keeps one copy of each span of consecutive sentences or lines. See `spans` and `dedup`."""
 
     name = "repeated_span"
     does = (

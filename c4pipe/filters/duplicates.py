@@ -34,7 +34,7 @@ def find_stale_captures(rows: Rows) -> tuple[Rows, Rows]:
     """Returns (the newest capture of each URL, all others), both sorted by hash.
 
     Of captures of the same moment, the one with the smallest `tie` counts as the newest (rule `stale_capture`).
-    Captures that share this, too, give the same page; then it is the first by file number and row.
+    Captures with equal `tie` give the same page; then the newest is the first by file number and row.
     """
 
     def order(same: Rows) -> npt.NDArray[np.intp]:
@@ -46,7 +46,7 @@ def find_stale_captures(rows: Rows) -> tuple[Rows, Rows]:
 
 def _sorted_by_hash(rows: Rows, order: Callable[[Rows], npt.NDArray[np.intp]]) -> tuple[Rows, npt.NDArray[np.bool_]]:
     """Returns rows by hash, and which are the first of their hash. `order` sorts rows by hash, then by preference."""
-    # A bucket is large: no array is held longer than it is needed, here and in those that call this.
+    # A bucket is large: no array is held longer than it is needed, here and in the callers.
     by_hash = np.argsort(np.ascontiguousarray(rows["hash"]))  # rows of one hash come in any order here
     rows = np.take(rows, by_hash)  # five times as fast as rows[by_hash]
     del by_hash

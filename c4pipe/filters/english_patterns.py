@@ -108,10 +108,10 @@ ENDS_SENTENCE = frozenset(characters(SENTENCE_ENDS))
 
 
 def plain_word(chunk: str) -> tuple[str, ...] | None:
-    """Returns the tokens of a chunk of ASCII letters and digits, with at most one mark behind it; None for another.
+    """Returns the tokens of a chunk of ASCII letters and digits and at most one mark at its end; None for other chunks.
 
-    They are right where neither the chunk nor its first token is a special case. Most chunks are of this kind, and
-    this takes less time than to look for prefixes, suffixes and infixes.
+    The tokens are right if neither the chunk nor its first token is a special case. Most chunks are of this kind, and
+    this function is faster than the search for prefixes, suffixes and infixes.
     """
     found = _PLAIN.match(chunk)
     if not found or not found[1]:
@@ -151,7 +151,7 @@ def has_affix(chunk: str) -> bool:
 
 
 def cut_at_infixes(chunk: str) -> list[str]:
-    """Returns the pieces of a chunk and the infixes between them. An infix at the start of the chunk is none."""
+    """Returns the pieces of a chunk and the infixes between them. The start of a chunk is never an infix."""
     pieces, start = [], 0
     for found in _PATTERNS.infix.finditer(chunk):
         if found.start() == 0:
@@ -177,7 +177,7 @@ def is_url(chunk: str) -> bool:
 
 
 def has_one_sentence(text: str) -> bool:
-    """Tells whether only punctuation is at and behind the first mark in a text that may end a sentence."""
+    """Tells whether a text has only punctuation from the first mark on that may end a sentence."""
     found = _PATTERNS.sentence_end.search(text)
     return not found or is_punctuation(text[found.start() :])
 

@@ -1,7 +1,7 @@
 """The English tokenizer's tables in the form that the C extension reads (`cut_words` in `native/text/english.c`).
 
-`english_words` and `english_patterns` are the reference: C cuts a chunk by what its characters are, and leaves to
-Python each chunk in which it may meet a special case, a unit behind a number, a run of tokens or a URL.
+`english_words` and `english_patterns` are the reference: C cuts a chunk by the kinds of its characters. It leaves a
+chunk to Python if the chunk may have a special case, a unit after a number, a run of tokens or a URL.
 """
 
 import sys
@@ -21,7 +21,7 @@ _CHARACTERS = (
     (_QUOTE, patterns.QUOTES),
     (_BEFORE_DOT, list(patterns.BEFORE_DOT)),
 )
-"""Of these texts only those of one character count here."""
+"""Only the texts of one character count here."""
 
 _KNOWN_BITS = 17
 _LONGEST_KNOWN = 12  # characters of a text that C looks up
@@ -30,7 +30,7 @@ _PRIME, _MIX, _WORD = 0x100000001B3, 0x9E3779B97F4A7C15, (1 << 64) - 1
 
 
 def character_kinds() -> bytes:
-    """Returns what each character is to the tokenizer, one byte of bits for each code point."""
+    """Returns the kinds of each character, as bits of one byte for each code point."""
     kinds = np.zeros(sys.maxunicode + 1, np.uint8)
     for bit, table in _TABLES:
         for codes in code_ranges(table):
@@ -41,13 +41,14 @@ def character_kinds() -> bytes:
 
 
 def known_texts(special: Iterable[str], runs: Iterable[tuple[str, ...]]) -> bytes:
-    """Returns a Bloom filter (two bits of _KNOWN_BITS for each text) of what Python has to cut.
+    """Returns a Bloom filter (two bits of _KNOWN_BITS for each text) of the texts that Python has to cut.
 
     Args:
         special: the chunks that are cut in a fixed way.
-        runs: the runs of tokens that are cut in another way. A chunk goes to Python where the first two are.
+        runs: the runs of tokens that are cut in another way. A chunk goes to Python if it has the first two tokens of a
+            run.
 
-    Raises ValueError where C would not look up a text or a unit, because it is longer than any today.
+    Raises ValueError if a text or a unit is too long for C to look it up. No text is today.
     """
     texts = [*special, *("".join(tokens[:2]) for tokens in runs), *patterns.UNITS]
     if max(map(len, texts)) > _LONGEST_KNOWN or max(map(len, patterns.UNITS)) > _LONGEST_UNIT:

@@ -1,8 +1,8 @@
 """English words as datatrove's filters count them: the tokens of spaCy's rule-based English tokenizer.
 
 A text is cut at white space. Each chunk loses prefixes and suffixes (punctuation, quotes, units), unless it is a
-special case. What is left is cut at infixes (hyphens, slashes), unless it is a URL. At last, runs of tokens that
-together are a special case are cut as that case says.
+special case. The rest is cut at infixes (hyphens, slashes), unless it is a URL. At last, runs of tokens that together
+are a special case are cut as that special case says.
 
 Source: spaCy 3.8 (MIT), `tokenizer.pyx` and the tables of `english_patterns`. The code here works on positions, so the
 time for a chunk of a million brackets is linear, and it cuts equal chunks once.
@@ -32,7 +32,7 @@ class EnglishWords:
         self._special = special_cases()
         self._longest_special = max(map(len, self._special))
         self._chunks = _Chunks(self._cut)
-        self._with_runs: dict[str, Tokens] = {}  # chunks in which a run of tokens is cut in another way: how
+        self._with_runs: dict[str, Tokens] = {}  # the tokens of chunks in which a run is cut in another way
         self._runs = _Runs(self._special, {each: self._affixes(each, False) for each in self._special})
 
     def words(self, text: str) -> list[str]:
@@ -48,7 +48,7 @@ class EnglishWords:
         return list(chain.from_iterable(found))
 
     def joined_words(self, text: str) -> tuple[str, memoryview]:
-        """Returns the words of a text with nothing between them, and where they begin and end: 0, and each end."""
+        """Returns the words of a text as one joined text, and the offsets between them: 0, and the end of each word."""
         if text_kernel:
             cut = text_kernel.cut_words(text, *self._tables, self._chunks, self._with_runs)
             if not cut[2] or not self._may_cross(text.split(), memoryview(cut[2]).cast("q")):
@@ -58,7 +58,7 @@ class EnglishWords:
 
     @cached_property
     def _tables(self) -> tuple[bytes, bytes]:
-        """What C needs: the kinds of all characters, and which texts it leaves to Python."""
+        """The tables for C: the kinds of all characters, and the texts that it leaves to Python."""
         return character_kinds(), known_texts(self._special, self._runs.changed())
 
     def tokens(self, text: str) -> list[str]:
@@ -67,7 +67,7 @@ class EnglishWords:
         return self._runs.replace(tokens, spaced) if self._has_runs(text.split()) else tokens
 
     def sentence_count(self, text: str) -> int:
-        """Returns the number of sentences of a text, as spaCy's sentencizer finds them: it goes by punctuation."""
+        """Returns the number of sentences of a text, which spaCy's sentencizer finds by punctuation."""
         if patterns.has_one_sentence(text):
             return min(1, len(text))
         tokens = self.tokens(text)
@@ -81,7 +81,7 @@ class EnglishWords:
         return sentences
 
     def _may_cross(self, chunks: Sequence[str], places: Iterable[int]) -> bool:
-        """Tells whether a run may begin or end in the chunk at one of the places and go on in another one."""
+        """Tells whether a run may begin or end in a chunk at one of the places and continue in a neighbouring chunk."""
         most = self._runs.longest
         for place in places:
             first = max(0, place - most)
@@ -112,7 +112,7 @@ class EnglishWords:
         return tokens
 
     def _with_spaces(self, text: str) -> tuple[list[str], set[int]]:
-        """Returns the tokens, with white space among them, and the places of those behind which a space belongs."""
+        """Returns the tokens, with white space among them, and the indices of the tokens that a space follows."""
         tokens: list[str] = []
         spaced: set[int] = set()
         for piece in _SPACES_OR_CHUNK.findall(text):
@@ -168,7 +168,7 @@ class EnglishWords:
 
 
 class _Chunks(dict[str, Tokens]):
-    """The tokens of chunks. Those of a new chunk come from a function, which may remember them here."""
+    """The tokens of chunks. A function computes the tokens of a new chunk, and may store them here."""
 
     def __init__(self, cut: Callable[[str], Tokens]) -> None:
         super().__init__()
@@ -186,7 +186,7 @@ class _Runs:
     """
 
     def __init__(self, special: Mapping[str, Tokens], cut: Mapping[str, Tokens]) -> None:
-        """Takes the special cases, and the tokens of each by its affixes alone."""
+        """Takes the special cases, and the tokens into which affixes alone would cut each of them."""
         self._special = special
         self._patterns: dict[str, set[Tokens]] = {}  # by first token
         for each, tokens in cut.items():
@@ -210,7 +210,9 @@ class _Runs:
         )
 
     def cross(self, chunks: Sequence[Tokens], place: int) -> bool:
-        """Tells whether a run may begin or end in the chunk at a place and go on in another one, given their tokens."""
+        """Tells whether a run may begin or end in the chunk at a place and continue in another chunk, given their
+        tokens.
+        """
         most = self.longest
         before = [*chain.from_iterable(each[-most:] for each in chunks[max(0, place - most) : place])][-most:]
         behind = [*chain.from_iterable(each[:most] for each in chunks[place + 1 : place + 1 + most])][:most]
@@ -221,7 +223,7 @@ class _Runs:
     def replace(self, tokens: list[str], spaced: set[int]) -> list[str]:
         """Returns tokens with the runs cut as the special cases say; a space follows those at the places `spaced`.
 
-        Of overlapping runs the longest counts, then the first. A run with a space inside stays as it is, but it counts.
+        Of overlapping runs the longest wins, then the first. A run with a space inside may win, but is not cut.
         """
         taken: set[int] = set()
         chosen: list[tuple[int, int]] = []

@@ -1,7 +1,7 @@
-"""The rule on overlap with evaluation sets, which are the user's. A recipe file switches it on.
+"""The rule on overlap with the user's evaluation sets. A recipe file switches it on.
 
-The examples are files in the folder `evaluation` of the lists folder, or in folders in it. A file of JSON Lines has an
-example on each line, and so has one of plain text; a Parquet file has one in each row. c4pipe ships none.
+The examples are files in the folder `evaluation` of the lists folder, or in folders in it. A file of JSON Lines or
+plain text has an example on each line; a Parquet file has an example in each row. c4pipe ships no examples.
 """
 
 import gzip
@@ -30,8 +30,8 @@ def read_examples(path: Path, fields: Sequence[str] = ()) -> Iterator[tuple[int,
     field.
 
     Args:
-        path: a Parquet file, if its name ends in .parquet; one of JSON Lines, if it ends in .jsonl, .ndjson or .json;
-            or else of plain text. Of the last two, `.gz` is unpacked.
+        path: a Parquet file (.parquet), a file of JSON Lines (.jsonl, .ndjson, .json), or else a file of plain text.
+            Text and JSON Lines may be gzipped (.gz).
         fields: the fields of JSON Lines, or the columns, to take; () for all texts of a line or row, also those inside
             of lists and objects.
 
@@ -111,7 +111,7 @@ class EvaluationOverlap(PageRule):
     min_share: Share = 0.0
 
     def value(self, page: CheckedPage) -> SharedNgrams | None:
-        """Returns what the kept lines share with an evaluation example, if it is enough."""
+        """Returns the n-grams that the kept lines share with an evaluation example, if they are enough."""
         known = page.tools.once(ExampleNgrams, lambda: self._ngrams(page.tools.lists.evaluation_examples))
         return known.most_shared(ngram_words(page.text), self.min_ngrams, self.min_share)
 

@@ -14,7 +14,7 @@ from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.language import LANGUAGE, Guess
 
 LABEL = "__label__"
-"""What each label of a model begins with."""
+"""The prefix of each label of a model."""
 
 
 _MAGIC = 793712314
@@ -22,7 +22,7 @@ _VERSIONS = (11, 12)
 _SUPERVISED = 3
 _LOSSES = (1, 2, 3, 4)  # hierarchical softmax, negative sampling, softmax, one vs all
 _MOST_NGRAMS = 100  # characters or words of an n-gram: models have 6 or fewer
-_MOST_COUNT = 10**15  # of all labels: what fastText counts as infinite when it builds its tree
+_MOST_COUNT = 10**15  # of all labels: fastText takes this number for infinite when it builds its tree
 _CENTROIDS = 256
 _CHUNK = 1 << 22
 _ENTRY = re.compile(rb"([^\0]*)\0(.{8})(.)", re.DOTALL)  # word, count, type
@@ -80,7 +80,7 @@ class _Reader:
         return dim, buckets, hashes
 
     def _dictionary(self, buckets: int) -> tuple[tuple[str, ...], int, int | None]:
-        """Returns the labels, the number of words and that of pruned n-grams; None where the model is not pruned."""
+        """Returns the labels, and the numbers of words and of pruned n-grams (None if the model is not pruned)."""
         size, words, labels, _, pruned = self._numbers("iiiqq")
         _expect(words >= 0 < labels and size == words + labels, "its numbers of words and labels contradict each other")
         _expect(-1 <= pruned <= buckets, "its number of n-grams is impossible")
@@ -105,7 +105,7 @@ class _Reader:
         return tuple(names), words, pruned
 
     def _matrix(self, rows: int, columns: int, is_quantised: bool, exact: bool) -> None:
-        """Checks a matrix of at least, or exactly, so many rows."""
+        """Checks that a matrix has at least, or exactly, this number of rows."""
         has_norms = self._numbers("?")[0] if is_quantised else False
         m, n = self._numbers("qq")
         fits = n == columns and (m == rows or (m > rows and not exact))
@@ -123,7 +123,7 @@ class _Reader:
             self._quantiser(1)
 
     def _quantiser(self, columns: int) -> int:
-        """Checks a product quantiser, and returns into how many parts it cuts a row."""
+        """Checks a product quantiser, and returns the number of parts into which it cuts a row."""
         dim, parts, width, last = self._numbers("iiii")
         fits = dim == columns and 0 < width <= dim and parts == math.ceil(dim / width)
         _expect(fits and last == dim - (parts - 1) * width, "the parts of a quantised matrix contradict each other")
@@ -197,13 +197,13 @@ class FastTextDetector:
         """Returns the most probable label, without `__label__`; None where the model has none for the text."""
         line = text.replace("\n", " ") + "\n"
         guesses = self._predict(line, 2)
-        if len(guesses) == 2 and guesses[0][0] == guesses[1][0]:  # which of equal ones is first depends on their number
+        if len(guesses) == 2 and guesses[0][0] == guesses[1][0]:  # among all labels, ties have a fixed order
             guesses = self._predict(line, -1)
         return Guess(guesses[0][1].removeprefix(LABEL), guesses[0][0]) if guesses else None
 
     def labels(self, text: str, most: int) -> list[Guess]:
         """Returns the most probable labels, without `__label__`, `most` at most, the best first."""
-        # of all: which of equal ones is first depends on the number that is asked for
+        # of all labels: the order of equally probable labels depends on the number that is asked for
         guesses = self._predict(text.replace("\n", " ") + "\n", -1)
         return [Guess(label.removeprefix(LABEL), probability) for probability, label in guesses[:most]]
 

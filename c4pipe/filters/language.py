@@ -20,7 +20,7 @@ from c4pipe.native import langdetect_kernel
 if TYPE_CHECKING:
     from c4pipe.filters.checked_page import CheckedPage
 
-# The libraries of detectors are imported when a detector is made: who reads a corpus needs the codes alone.
+# The libraries of detectors are imported when a detector is made: readers of a corpus need only the codes.
 
 # fmt: off
 LANGDETECT_LANGUAGES = (
@@ -33,8 +33,9 @@ LANGDETECT_LANGUAGES = (
 
 _SEED = 0
 _DRAWS = 1 << 15
-"""Random numbers for the compiled detector. A text needs fewer: seven trials of at most 1,001 draws, up to half of
-which are repeated. Where a text needs more, langdetect-rs decides."""
+"""How many random numbers the compiled detector has. A text usually needs fewer: seven trials of at most 1,001 draws,
+up to half of which are repeated. For a text that needs more, langdetect-rs decides.
+"""
 
 UNKNOWN = "und"
 """The language code of a page whose language is uncertain, or that no rule asked for."""
@@ -92,9 +93,9 @@ class Detector(Protocol):
 class LanguageDetector:
     """langdetect with a fixed seed and a fixed order of its language profiles.
 
-    langdetect itself takes a random seed, and loads the profiles in the order of the folder's entries, which
-    decides the last bits of a probability. With both fixed (seed 0, profiles by name) a text has one answer everywhere.
-    The C extension gives that answer; where it was not compiled, langdetect-rs does.
+    langdetect itself takes a random seed, and loads the profiles in the order of the folder's entries, which decides
+    the last bits of a probability. With both fixed (seed 0, profiles by name) a text has the same answer everywhere.
+    The C extension gives it, or langdetect-rs where the extension was not compiled.
     """
 
     def __init__(self) -> None:
@@ -148,7 +149,7 @@ def _compiled_detector() -> Any:
     folder = Path(spec.submodule_search_locations[0], "profiles")
     profiles = tuple((folder / name).read_bytes() for name in LANGDETECT_LANGUAGES)
     draws = random.Random(_SEED).randbytes(4 * _DRAWS)
-    compensated = sys.version_info >= (3, 12)  # sum(), by which the probabilities are normalised
+    compensated = sys.version_info >= (3, 12)  # the sum() that normalises the probabilities
     return langdetect_kernel.Detector(profiles, NGram.normalize, draws, compensated)
 
 
@@ -170,7 +171,8 @@ class Cld3Detector:
         return Guess(result.language if certain else UNKNOWN, result.probability)
 
     def labels(self, text: str, most: int) -> list[Guess]:
-        """Returns the languages of the parts of the text, `most` at most, the most frequent first, also uncertain ones.
+        """Returns the languages of the parts of the text, at most `most`, the most frequent first; uncertain languages
+        are included.
 
         Several scripts in a text make several parts.
         """
@@ -189,7 +191,9 @@ def _cld3() -> Any:
 
 
 def known_languages(detector: str) -> tuple[str, ...]:
-    """Returns the codes of the languages that a detector can return; none for `fasttext`, whose model has them."""
+    """Returns the codes of the languages that a detector can return; empty for `fasttext`, whose codes are in its
+    model.
+    """
     if detector == "fasttext":
         return ()
     return (*CLD3_LANGUAGES, UNKNOWN) if detector == "cld3" else LANGDETECT_LANGUAGES
@@ -230,7 +234,7 @@ def make_detector(detector: str, min_probability: float) -> Detector:
 
 @dataclass(frozen=True)
 class Language(PageRule):
-    """Drops pages in other languages. The guess is a fact of the page, which other rules use, too."""
+    """Drops pages in other languages. The guess is stored with the page, and other rules use it, too."""
 
     name = "language"
     does = (
@@ -270,7 +274,7 @@ class Language(PageRule):
         return value.language != UNKNOWN and value.probability < self.min_probability
 
     def says(self, value: Guess | None, dropped: bool, page: "CheckedPage") -> str:
-        """Returns the guess, and what is wanted where the page is dropped."""
+        """Returns the guess, and for a dropped page also the wanted languages."""
         if value is None:
             return "the text has nothing to tell its language by"
         guess = f"{value.language}, with a probability of {value.probability:.6f}"

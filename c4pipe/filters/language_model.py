@@ -49,7 +49,9 @@ class LanguageModel:
 
     @contextmanager
     def local(self) -> Iterator[Path]:
-        """Gives the file on this machine: itself, or a copy for as long as the `with` block lasts. Raises OSError."""
+        """Yields a path on this machine: the file itself, or a copy that lasts as long as the `with` block. Raises
+        OSError.
+        """
         path = storage_path(self.path)
         if isinstance(path, Path):
             yield path

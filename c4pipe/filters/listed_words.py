@@ -25,8 +25,8 @@ _UNSPACED = ("ja", "th", "zh")
 class BadWords(PageRule):
     """Drops a page that has a listed word or phrase of its language, as whole words, in any case (T5 paper, 2.2).
 
-    Where only a fraction of such pages is dropped, the MD5 of the normalised URL decides which: the same pages in each
-    run. The words are those of LDNOOBW, by language; `exempt` entries, such as `ja:sm`, are left out.
+    If only a fraction of these pages is dropped, the MD5 of the normalised URL decides, so each run drops the same
+    pages. The words come from LDNOOBW, by language; `exempt` entries, such as `ja:sm`, are left out.
     """
 
     name = "bad_words"
@@ -69,7 +69,7 @@ class BadWords(PageRule):
         return f"it has no listed word{some}"
 
     def contradiction(self, others: Others, stage: str) -> str | None:
-        """Returns why the recipe needs the language, and after dedup the cleaned text."""
+        """Returns an error if the recipe lacks what the rule needs: the language, and after dedup the cleaned text."""
         if not others.find(Language):
             return "bad_words needs the page's language: keep the rule language, or switch off both"
         if stage == "final" and self.searched_text == "crawled":
@@ -97,7 +97,7 @@ class BadWords(PageRule):
         return filter(None, map(pinned_lists.bad_words_file, names))
 
     def _list_names(self, languages: Sequence[str]) -> dict[str, list[str]]:
-        """Returns the names of lists by language; of a language that has none, its own name."""
+        """Returns the names of lists by language; for a language without a list, the name of the language."""
         codes = sorted({list_language(each) for each in languages})
         return {each: pinned_lists.regional(each) if self.regional_lists else [each] for each in codes}
 
@@ -144,12 +144,12 @@ class BadToken(PageRule):
 class WholeWords:
     r"""The listed words of one language.
 
-    An entry can only occur in a text that has all words of the entry, so these words are looked up.
-    Both entry and text are cut into words at every byte of UTF-8 that is no ASCII letter, digit or underscore. Some
-    of these words are only parts of words (between other letters), but the cuts are the same in both. An entry whose
-    words occur is then searched in the text: it must stand between non-word characters (`\W`) or the text's
-    ends. With `marks`, a combining mark, such as an accent as a character of its own, belongs to its word, though it is
-    `\W` to Python. The answer is the same as that of one regular expression of all entries, many times faster.
+    An entry can only occur in a text that has all words of the entry, so these words are looked up. Both entry and text
+    are cut into words at every byte of UTF-8 that is no ASCII letter, digit or underscore. Some of these pieces are
+    only parts of real words (between other letters), but text and entry are cut alike. An entry whose words occur is
+    then searched in the text: it must stand between non-word characters (`\W`) or the text's ends. With `marks`, a
+    combining mark, such as an accent as a character of its own, belongs to its word, though it is `\W` to Python. The
+    answer is the same as that of one regular expression of all entries, many times faster.
     """
 
     def __init__(self, words: Iterable[str], language: str, marks: bool = False) -> None:
@@ -183,7 +183,7 @@ class Tokens:
     """
 
     def __init__(self, entries: Iterable[str]) -> None:
-        """Takes the entries, in lower case. One with a blank is a phrase."""
+        """Takes the entries, in lower case. An entry with a blank is a phrase."""
         self._words = frozenset(entry for entry in entries if " " not in entry)
         self._phrases = sorted(entry for entry in entries if " " in entry)
 

@@ -52,7 +52,7 @@ def find_key(keys: U64, key: int) -> int | None:
 
 
 def first_listed(keys: U64, wanted: Sequence[int]) -> int | None:
-    """Returns the place, among some hashes, of the first one that is among sorted ones; None where none is."""
+    """Returns the index of the first of some hashes that is among sorted hashes; None if none of them is."""
     if not len(keys) or not wanted:
         return None
     values = np.array(wanted, dtype=np.uint64)  # searched together: 16 take little longer than one
@@ -83,7 +83,7 @@ def lines_of(path: Path) -> Iterator[str]:
 
 
 def _short_lines(file: TextIO) -> Iterator[str]:
-    """Yields the lines of a file, without those that are longer than any URL of a page: these are never in memory."""
+    """Yields the lines of a file. Lines longer than any page's URL are skipped, and are never in memory."""
     at_start = True  # of a line
     while line := file.readline(_LINE_CAP):
         if at_start and (line.endswith("\n") or len(line) < _LINE_CAP):
@@ -270,7 +270,7 @@ class ListFolder:
     links: U64 = field(default_factory=no_keys)
 
     def needed_by(self, rule: "Rule") -> str:
-        """Returns what needs a list, the first words of a message."""
+        """Returns the first words of a message: the recipe and the rule that need a list."""
         return f"recipe {self.recipe} has the rule {rule.name}, which needs a list of yours"
 
     def entries(self, rule: "Rule", name: str) -> Iterator[str]:

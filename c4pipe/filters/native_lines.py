@@ -20,8 +20,8 @@ NativeStep = tuple[object, ...]
 NativeProgram = Callable[["_text.Lines"], tuple[int, int, tuple[int, ...], bool]]
 """Applies steps to lines in C, up to the first that drops the page.
 
-Returns the place of that step, or -1; the number of lines that came to the step `count`, or -1 where that was not
-applied; how many lines each line rule that was applied dropped or edited; and whether the lines are others now.
+Returns the index of the step that drops the page, or -1; the number of lines at the step `count`, or -1 if that step
+was not applied; the number of lines that each applied line rule dropped or edited; and whether the lines have changed.
 """
 
 RESPLIT: NativeStep = ("resplit",)

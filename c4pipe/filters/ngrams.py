@@ -1,4 +1,6 @@
-"""n-grams of words: those of texts as rows of hashes, those of evaluation examples, and which of them both share."""
+"""n-grams of words: n-grams of texts as rows of hashes, n-grams of evaluation examples, and the n-grams that both
+share.
+"""
 
 import string
 import sys
@@ -41,7 +43,7 @@ def ngram_words(text: str) -> bytes:
 
 @cache
 def _in_words() -> npt.NDArray[np.bool_]:
-    """Returns for each character whether it stays: ten times as fast as a regular expression."""
+    """Returns a mask of the characters that stay. This is ten times as fast as a regular expression."""
     stays = np.ones(sys.maxunicode + 1, bool)
     stays[list(map(ord, _IGNORED))] = False
     return stays
@@ -58,7 +60,7 @@ class WordRows:
     """
 
     def __init__(self, texts: Sequence[bytes]) -> None:
-        """Takes texts, each as `ngram_words` returns it; one can be empty."""
+        """Takes texts, each as `ngram_words` returns it. A text can be empty."""
         self.data = b"\n".join(texts)
         self._bytes = np.frombuffer(self.data, np.uint8)
         breaks = np.flatnonzero(self._bytes <= ord(" "))  # nothing smaller is in a word
@@ -77,8 +79,8 @@ class WordRows:
     def ngrams(self, size: int) -> tuple[I64, U64]:
         """Returns all n-grams: the number of the first word of each, and a hash of its bytes.
 
-        The hash depends on the bytes of the n-gram alone. It is a polynomial modulo 2^64, for which texts of the same
-        hash can be made up: those who search must compare the bytes, too.
+        The hash depends on the bytes of the n-gram alone. It is a polynomial modulo 2^64, so someone can make up two
+        texts with the same hash: a search must compare the bytes, too.
         """
         count = max(0, len(self.starts) - size + 1)
         first = np.flatnonzero(self.texts[:count] == self.texts[size - 1 :])
@@ -114,7 +116,7 @@ def _make_powers(base: int, count: int) -> U64:
     return np.cumprod(factors, dtype=np.uint64)
 
 
-_MARKS_FOR_EACH = 16  # entries of the first table for each n-gram: one in 16 of all other n-grams passes it
+_MARKS_FOR_EACH = 16  # entries of the first table for each n-gram: the table lets 1 in 16 of all other n-grams pass
 _MOST_MARK_BITS = 26  # 64 MB
 
 
@@ -160,7 +162,7 @@ class ExampleNgrams:
         self.totals: I64 = np.bincount(self._owners, minlength=len(examples))
 
     def _sort(self, hashes: U64, places: I64, owners: I64) -> None:
-        """Sorts places by hash, and numbers the n-grams: places that follow each other with the same text have one."""
+        """Sorts places by hash, and numbers the n-grams: neighbouring places with the same text get the same number."""
         order = np.argsort(hashes, kind="stable")
         hashes, self._places, self._owners = hashes[order], places[order], owners[order]
         is_new = np.ones(len(hashes), bool)
@@ -211,7 +213,8 @@ class ExampleNgrams:
         return pairs[:, 0], pairs[:, 1]
 
     def places(self, ngrams: I64) -> tuple[I64, I64]:
-        """Returns where in the examples some n-grams are: the example of each place, and its number among all places.
+        """Returns the places of some n-grams in the examples: the example of each place, and its number among all
+        places.
 
         Numbers of places follow the order of the words: consecutive n-grams of a field have consecutive numbers. Both
         are sorted by the place.
@@ -233,14 +236,14 @@ class ExampleNgrams:
         return self._rows[chunk].text(first, self.size + ngrams - 1)
 
     def most_shared(self, page: bytes, min_ngrams: int, min_share: float) -> SharedNgrams | None:
-        """Returns what a page shares with the example of which it has the largest share.
+        """Returns the overlap of a page with the example that it contains the largest share of.
 
         Args:
             page: the page's text, as `ngram_words` returns it.
             min_ngrams: how many n-grams of one example the page must have.
-            min_share: which share of that example's n-grams they must be.
+            min_share: the share of that example's n-grams that the page must have.
 
-        Returns None where the page shares less with each example.
+        Returns None if the page shares less than this with every example.
         """
         _, ngrams = self.find(WordRows([page]))
         owners, places = self.places(np.unique(ngrams))

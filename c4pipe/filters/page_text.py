@@ -1,4 +1,4 @@
-"""A page's text with its words: what rules count."""
+"""A page's text with its words, and the numbers that rules count in it."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -16,12 +16,12 @@ PUNCTUATION = characters(f"{TERMINAL_PUNCTUATION} {OTHER_PUNCTUATION}")
 
 
 class WordCounts(NamedTuple):
-    """What words consist of.
+    """Counts about the words of a text.
 
     Attributes:
         with_letter: how many words have a letter.
-        with_more: how many have more than punctuation.
-        characters: of the words that have more than punctuation.
+        with_more: how many words have more than punctuation.
+        characters: the number of characters of the words that have more than punctuation.
     """
 
     with_letter: int
@@ -34,7 +34,7 @@ class JoinedWords(NamedTuple):
 
     Attributes:
         text: the words with nothing between them.
-        ends: where they begin and end in it: 0, and the end of each word, in characters.
+        ends: the offsets between the words: 0, and the end of each word, in characters.
     """
 
     text: str
@@ -89,12 +89,12 @@ class PageText:
 
     @cached_property
     def word_counts(self) -> WordCounts:
-        """What the words consist of."""
+        """Counts about the words."""
         return WordCounts(*_count_words(*self.joined_words, PUNCTUATION))
 
     @cached_property
     def shared_starts(self) -> bytes:
-        """Where n-grams may begin that occur twice, for the C extension; empty without it."""
+        """The places where repeated n-grams may begin, for the C extension; empty without the extension."""
         return text_kernel.shared_starts(*self.joined_words) if text_kernel else b""
 
     @cached_property
@@ -109,7 +109,7 @@ class PageText:
 
     @cached_property
     def lines(self) -> list[str]:
-        r"""The lines between runs of `\n`: an empty one at an end of the text where `\n` is there."""
+        r"""The lines between runs of `\n`. If the text begins or ends with `\n`, an empty line stands there."""
         filled = [line for line in self.text.split("\n") if line]
         if not filled:
             return ["", ""] if self.text else [""]

@@ -1,4 +1,4 @@
-"""The rows of a Parquet file of evaluation examples: those of its columns that have texts."""
+"""The rows of a Parquet file of evaluation examples, from its columns that have texts."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,7 +20,8 @@ def parquet_rows(path: Path, fields: Sequence[str]) -> Iterator[dict[str, Any]]:
 
     Args:
         path: the file.
-        fields: the columns to take, in this order; () for all that have texts, also inside of lists and structs.
+        fields: the columns to take, in this order; () for all columns that have texts, also inside of lists and
+            structs.
 
     Raises UsageError where the file can't be read, lacks a column, or has no text in its columns.
     """

@@ -89,7 +89,7 @@ class _LinePhrases(LineRule):
 
     @property
     def phrases_needed(self) -> Texts:
-        """The phrases: most pages have none."""
+        """The phrases. Most pages have no phrase, so the rule has nothing to do."""
         return self.phrases
 
     def native(self) -> NativeStep | None:

@@ -72,7 +72,7 @@ class PinnedList:
     Attributes:
         path: its path in a lists folder.
         url: its path on the host.
-        commit: the commit that it is from.
+        commit: the commit that the list comes from.
         sha256: the SHA-256 of its bytes, in hex.
     """
 
@@ -83,7 +83,7 @@ class PinnedList:
 
 
 DOLMA_ENGLISH = "en@5faf2ba4"
-"""What `load_bad_words` takes for the English list of Dolma, in place of a language."""
+"""Stands for the English list of Dolma where `load_bad_words` takes a language."""
 _DOLMA_ENGLISH_SHA256 = "af851ecef1d5f212caba17339b12ac39cc2fef7d78c74876f67237644fcee8bd"
 
 _BAD_WORDS = {
@@ -175,7 +175,7 @@ def fetch(
 
 
 def _download(url: str, sha256: str, report: Callable[[str], None]) -> bytes:
-    import http.client  # who only looks up a list needs none of them
+    import http.client  # only a download needs these imports
     import urllib.error
     import urllib.request
     from importlib.metadata import version
@@ -224,14 +224,14 @@ def bad_words_file(language: str) -> str | None:
 
 
 def regional(language: str) -> list[str]:
-    """Returns a language and its regions that have a list of their own, such as "fr" and "fr-CA-u-sd-caqc"."""
+    """Returns a language, and its regions with a list of their own, such as "fr" and "fr-CA-u-sd-caqc"."""
     return [language, *(each for each in _BAD_WORDS if each.startswith(f"{language}-"))]
 
 
 def load_domains(directory: Path) -> dict[str, list[str]]:
     """Returns the RealNews domains of a lists folder, each with its allowed subdomains (empty: all are allowed).
 
-    Raises UsageError if the file is missing, or has another form than the one that Grover publishes.
+    Raises UsageError if the file is missing, or is not in the form that Grover publishes.
     """
     path = directory / REALNEWS
     try:

@@ -78,9 +78,9 @@ class RepeatedLineText(AtMost):
 
 
 class _TopGram(AtMost):
-    """Drops a page of which the most frequent n-gram of words takes much.
+    """Drops a page if its most frequent n-gram of words takes a large share of the text.
 
-    Of equally frequent n-grams the first counts. Overlapping occurrences count each, so the share can be above 1.
+    Of equally frequent n-grams the first counts. Each overlapping occurrence counts, so the share can be above 1.
     """
 
     source = _SOURCE
@@ -92,7 +92,7 @@ class _TopGram(AtMost):
 
 
 class _RepeatedGrams(AtMost):
-    """Drops a page of which repeated n-grams of words take much. N-grams are compared without spaces."""
+    """Drops a page if repeated n-grams of words take a large share of the text. N-grams are compared without spaces."""
 
     source = _SOURCE
     size: ClassVar[int]
@@ -238,8 +238,8 @@ def count_top_ngram(joined: str, ends: memoryview, size: int) -> int:
 
     Args:
         joined: the words with nothing between them.
-        ends: where they begin and end, as in `JoinedWords`.
-        size: of an n-gram, in words.
+        ends: the offsets between the words, as in `JoinedWords`.
+        size: the number of words in an n-gram.
     """
     words = JoinedWords(joined, ends).words()
     ngrams = Counter(zip(*(words[start:] for start in range(size)), strict=False))

@@ -1,4 +1,4 @@
-"""robots.txt as RFC 9309 describes it, and opt-outs: which rule, or which entry of a list, decides about a URL."""
+"""robots.txt (RFC 9309) and opt-outs: finds the rule, or the entry of a list, that decides about a URL."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,7 +8,8 @@ from typing import NamedTuple
 from c4pipe.filters.urls import host_of
 
 SIZE_CAP = 500 * 1024
-"""Bytes of a robots.txt that count (RFC 9309, 2.5, asks for no fewer). A line that is cut there does not."""
+"""Bytes of a robots.txt that count (RFC 9309, 2.5, asks for no fewer). A line that is cut at this size does not count.
+"""
 
 _LINE_ENDS = re.compile("\r\n|\r|\n")
 _ESCAPE = re.compile("%[0-9A-Fa-f]{2}|[^!#$&'()*+,/:;=?@A-Za-z0-9._~%\\[\\]-]")
@@ -38,13 +39,13 @@ REFUSE_ALL = (RobotsRule(False, "/"),)
 
 
 def robots_url(url: str) -> str:
-    """Returns the URL of the robots.txt that decides about a URL: of its scheme, host and port; "" where none does."""
+    """Returns the URL of the robots.txt of a URL's scheme, host and port; "" if no robots.txt decides about the URL."""
     authority = _authority(url)
     return f"{authority}/robots.txt" if authority else ""
 
 
 def resource_url(url: str) -> str:
-    """Returns a URL in the form of `robots_url`, with its own path: for one that has or refers to a robots.txt."""
+    """Returns the URL of a robots.txt, or of a redirect to it, in the form of `robots_url`, with its own path."""
     authority = _authority(url)
     return f"{authority}{compared_path(url)}" if authority else ""
 
@@ -123,7 +124,7 @@ def parse_robots(body: bytes, agents: Sequence[str]) -> dict[str, tuple[RobotsRu
 
 
 def _groups(text: str) -> dict[str, list[RobotsRule]]:
-    """Returns the rules by the product token, in small letters, of the groups that have them."""
+    """Returns the rules of each product token (in small letters)."""
     groups: dict[str, list[RobotsRule]] = {}
     tokens: list[str] = []
     has_rules = False
@@ -173,7 +174,7 @@ def matches(pattern: str, path: str) -> bool:
     if not others:
         return not is_whole or path == first
     place = len(first)
-    for text in others[:-1] if is_whole else others:  # each as early as it can be: in linear time
+    for text in others[:-1] if is_whole else others:  # each part as early as possible: linear time
         place = path.find(text, place)
         if place < 0:
             return False
@@ -204,7 +205,7 @@ def decode_rules(text: str) -> dict[str, tuple[RobotsRule, ...]]:
 
 
 MOST_SEGMENTS = 16
-"""Segments of the path of an entry, at most: so many look-ups a URL needs for each label of its host."""
+"""The most path segments of an entry. A URL needs this number of look-ups for each label of its host."""
 
 _MOST_LABELS = 127  # of a host name: 253 characters, RFC 1035
 
@@ -215,7 +216,7 @@ def opt_out_entry(text: str) -> str:
     Args:
         text: such as `example.com` or `example.com/blog`, also with `http://` or `https://`.
 
-    Raises ValueError, with the reason, for a text that is no such entry.
+    Raises ValueError, with the reason, if the text is no valid entry.
     """
     url = text if "://" in text else f"https://{text}"
     host = ascii_host(host_of(url))

@@ -1,8 +1,8 @@
 """The list of the rule `robots_refused`: the rules of each robots.txt that refuses something, as one array of numbers.
 
 `c4pipe lists robots` writes it. An array is mapped into memory, so the processes of a machine share it, and it is
-stored and checked as the other lists are. It has three words of numbers, the keys of the robots.txt files (sorted),
-the place of the rules of each, the names of the crawlers, and the rules as text, each different text once.
+stored and checked as the other lists are. It consists of three numbers, the sorted keys of the robots.txt files, the
+place of each file's rules, the names of the crawlers, and the rules as text (equal texts are stored once).
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class RobotsList:
     """Finds the rules of a robots.txt."""
 
     def __init__(self, words: U64) -> None:
-        """Takes the array. Raises ValueError where it is none that `write_robots` wrote."""
+        """Takes the array. Raises ValueError if `RobotsWriter` did not write it."""
         words = np.asarray(words)  # a slice of a memmap takes ten times as long
         if len(words) < _HEAD or int(words[0]) != _MAGIC:
             raise ValueError("it is no list that `c4pipe lists robots` wrote")
@@ -39,7 +39,7 @@ class RobotsList:
         self.agents = tuple(words[names:texts].view(np.uint8)[:named].tobytes().decode().split(","))
 
     def text(self, url: str) -> str:
-        """Returns the rules of a robots.txt, given its URL, as `encode_rules` returned them; "" where it has none."""
+        """Returns the rules of the robots.txt at a URL, as `encode_rules` returned them; "" if not listed."""
         place = find_key(self._keys, url_key(url))
         if place is None:
             return ""
@@ -48,7 +48,7 @@ class RobotsList:
         return self._texts[start + _SIZE : start + _SIZE + length].tobytes().decode()
 
     def refusal(self, url: str, agents: Sequence[str]) -> tuple[str, RobotsRule] | None:
-        """Returns the first of some crawlers that a URL is refused to, and the rule; None where there is none."""
+        """Returns the first crawler that may not fetch a URL, and the rule that refuses; None if every crawler may."""
         text = self.text(robots_url(url))
         rules = decode_rules(text) if text else {}
         path = compared_path(url) if rules else ""
@@ -77,9 +77,9 @@ class RobotsWriter:
         Args:
             path: the new file.
             agents: the crawlers that were asked for.
-            keys: of the robots.txt files, sorted.
-            texts: the number of the text of each.
-            sizes: bytes of each text.
+            keys: the keys of the robots.txt files, sorted.
+            texts: the number of the text of each key.
+            sizes: the bytes of each text.
         """
         ends = np.cumsum(sizes + np.uint64(_SIZE), dtype=np.uint64)
         self._places = ends - sizes - np.uint64(_SIZE)

@@ -1,4 +1,5 @@
-"""What a rule is: a frozen dataclass whose fields are its parameters, and which knows everything about itself.
+"""The base classes of rules. A rule is a frozen dataclass: its fields are its parameters, and its class has all about
+it.
 
 A page rule says whether a page is dropped, a line rule edits or drops lines, a corpus rule needs all pages together.
 The rules of c4pipe are in the other modules of this room, one family a module; `rules` has all of them by name. A rule
@@ -105,7 +106,9 @@ class Rule:
         return self.does.format(**{name: parameter_text(value) for name, value in self.parameters.items()})
 
     def with_parameters(self: AnyRule, parameters: Mapping[str, Any]) -> AnyRule:
-        """Returns the rule with other values of some parameters. Raises UsageError for an unknown one, or a value."""
+        """Returns the rule with other values of some parameters. Raises UsageError for an unknown parameter or a wrong
+        value.
+        """
         for name in parameters:
             check_parameter(type(self), name)
         return replace(cast(Any, self), **parameters)  # type: ignore[no-any-return]
@@ -145,7 +148,7 @@ class PageRule(Rule):
     counts: ClassVar[Literal["int", "float"] | None] = None
 
     def value(self, page: CheckedPage) -> Any:
-        """Returns what the rule decides by: a number, a word, a guess; whatever `drops` is given."""
+        """Returns the value that the rule decides by: a number, a word, a guess. `drops` takes it."""
         raise NotImplementedError
 
     def drops(self, value: Any) -> bool:
@@ -157,7 +160,9 @@ class PageRule(Rule):
         return str(value)
 
     def number(self, value: Any, page: CheckedPage) -> float | None:
-        """Returns the number of the value, where the rule `counts`: the whole one, where it stops to count early."""
+        """Returns the number of the value, if the rule `counts`. If `value` stops counting early, this is the full
+        number.
+        """
         return cast(float, value) if self.counts else None
 
     def native(self, as_crawled: bool) -> NativeStep | None:
@@ -181,12 +186,14 @@ class LineRule(Rule):
     edits: ClassVar[bool] = False
 
     def edit(self, lines: list[str]) -> list[str]:
-        """Returns the lines that stay, in their order, or all lines edited. Equal lines have one fate."""
+        """Returns the lines that stay, in their order, or all lines edited. Equal lines are treated alike."""
         raise NotImplementedError
 
     @property
     def phrases_needed(self) -> Texts:
-        """Phrases of which a text has one, in lower case, if the rule does anything to it; () for any text."""
+        """Lower-case phrases. A text without any of them is not changed by the rule. () if the rule may change any
+        text.
+        """
         return ()
 
     def native(self) -> NativeStep | None:
@@ -201,7 +208,7 @@ class CorpusRule(Rule):
     drops_pages: ClassVar[bool] = False
 
     def says(self, normalised_url: str) -> str:
-        """Returns what is known about the rule from one page alone, in words."""
+        """Returns in words what a single page tells about the rule."""
         return "all pages together decide"
 
 
@@ -247,7 +254,7 @@ def parameter_names(rule: type[Rule]) -> tuple[str, ...]:
 
 
 def choices(rule: type[Rule], name: str) -> tuple[str, ...]:
-    """Returns the allowed values of a parameter, where they are few; else ()."""
+    """Returns the allowed values of a parameter if they are listed; else ()."""
     hint = dict(_hints(rule))[name]
     return get_args(hint) if get_origin(hint) is Literal else ()
 

@@ -28,9 +28,9 @@ class RuleTools:
         lists: the lists of the recipe, and its language model.
         scheme: how a URL's scheme is removed (see `filters.urls.normalise_url`).
         any_timestamp: whether any text counts as a timestamp, or only a WARC date.
-        sentence_model: which model splits sentences; "" for that of the page's language.
+        sentence_model: which model splits sentences; "" for the model of the page's language.
         unit: what repeated spans consist of, `sentence` or `line`; None without such a rule.
-        language_as_crawled: whether the language is that of the page as crawled, whatever the line rules do.
+        language_as_crawled: whether the language is detected in the page as crawled, before the line rules.
     """
 
     def __init__(self, rules: Sequence[tuple[str, Rule]], lists: Lists) -> None:
@@ -60,7 +60,7 @@ class RuleTools:
         return self.once((SentenceSplitter, language, as_nltk), lambda: SentenceSplitter(language, as_nltk))
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """Returns what `make` returned for this key when it was first asked for: a prepared list, a model."""
+        """Returns the tool of a key, such as a prepared list or a model. `make` makes it at the first call."""
         if key not in self._made:
             self._made[key] = make()
         return cast(Made, self._made[key])

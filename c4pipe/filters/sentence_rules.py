@@ -24,7 +24,9 @@ class FewSentences(PageRule):
     model: Literal["language", "nltk english", "spacy english"] = "language"
 
     def value(self, page: CheckedPage) -> int:
-        """Returns the number of sentences, or that of lines where it is enough: a line has at least one."""
+        """Returns the number of sentences. If the lines alone are enough, it is the number of lines: a line has a
+        sentence.
+        """
         lines = page.line_count
         return lines if lines >= self.min_sentences else self._count(page)
 

@@ -27,9 +27,9 @@ def punkt_model(language: str) -> str:
 class SentenceSplitter:
     """Splits the lines of pages of one language into sentences.
 
-    The library decides by the words around a mark (`.`, `?`, `!`) whether a sentence ends there. Where one blank and a
-    word follow the mark, perhaps behind closing quotation marks or brackets, that mark can be decided by itself; and
-    behind a word that is in no list of the model, the sentence always ends. Only lines with other marks go through the
+    The library decides by the words around a mark (`.`, `?`, `!`) whether a sentence ends there. If one blank and a
+    word follow the mark (or its closing quotation marks and brackets), this class can decide about the mark by itself:
+    after a word that is in no list of the model, the sentence always ends. Only lines with other marks go through the
     whole library. The sentences are the same as the library's (the tests compare them), many times faster. The C
     extension looks at the marks in the same way.
     """
@@ -75,7 +75,7 @@ class SentenceSplitter:
         if self._marks is None or not line or line.isspace():
             return self._library(line)
         starts = [0]
-        # Where the last sure sentence ends, the number of starts so far, whether a later mark needs the library.
+        # The end of the last sure sentence, the number of starts so far, whether a later mark needs the library.
         part, sure, by_library = 0, 1, False
         for match in self._marks.finditer(line):
             mark = match.start()
@@ -106,7 +106,7 @@ class SentenceSplitter:
         return [start + each for each in self._library(line[start:end])[1:]]
 
     def _ends_surely(self, text: str, mark: int) -> bool:
-        """Tells whether the sentence ends at a mark, whatever the model knows of the words around it."""
+        """Tells whether the sentence surely ends at a mark, independently of the model's lists of words."""
         is_inside = _next_start(text, mark, " \n") not in (None, len(text))
         return is_inside and self._is_sure(text[mark], _word_before(text, mark))
 
@@ -133,8 +133,7 @@ _BEHIND_MARK = re.compile(
 def _next_start(text: str, mark: int, blanks: str) -> int | None:
     """Returns where the next sentence begins if one ends at a mark: behind closing characters and one of the blanks.
 
-    That is the length of the text if nothing but closing characters is behind the mark, and None where only the library
-    can tell.
+    Returns the length of the text if only closing characters follow the mark, and None if only the library can tell.
     """
     match = _BEHIND_MARK.match(text, mark + 1)
     if match is None or text[mark - 1 : mark].isspace():
@@ -148,7 +147,7 @@ def _word_before(text: str, mark: int) -> str:
 
 
 def _end_of_context(line: str, mark: int, start: int) -> int:
-    """Returns the end of what decides about a mark: the word behind it, or else the character directly behind it."""
+    """Returns the end of the text that decides about a mark: the next word, or else the next character."""
     space = _OTHER_SPACE.search(line, start)
     end_of_word = space.start() if space else len(line)
     return end_of_word if line[mark + 1] == " " else mark + 2

@@ -86,9 +86,9 @@ def remove_spans(
         spans: index of the first unit of each span to remove; spans may overlap.
         size: units in a span.
         unit: `sentence` or `line`.
-        kept: index of the first unit of each span of which the text has the only copy: its units stay.
+        kept: index of the first unit of each span whose only copy is in this text: its units stay.
 
-    A line that loses sentences keeps its inner white space and is trimmed. A line that loses all of them is removed.
+    A line that loses sentences keeps its inner white space and is trimmed. A line that loses all sentences is removed.
     All other lines stay as they are, also blank ones.
     """
     removed = sorted(units_of(spans, size) - units_of(kept, size))

@@ -33,7 +33,7 @@ PUBLIC_SUFFIXES = "public_suffix_list.dat"
 """The file, in the folder of the lists, by which registered domains are found."""
 
 OPT_OUTS, ROBOTS = "opt_outs", "robots.npy"
-"""The lists of opt-outs in the folder: the user's own, and the one that `c4pipe lists robots` writes."""
+"""The lists of opt-outs in the folder: the user's own list, and the list that `c4pipe lists robots` writes."""
 
 _FINEWEB = "FineWeb (Penedo et al. 2024), 3.3; as in datatrove 0.10.1, url_filter.py"
 
@@ -104,7 +104,7 @@ class _Blocked(PageRule):
     """A rule that drops pages whose URL is found in a list."""
 
     looks_at_url = True
-    stage = "readable"  # before everything else, as in FineWeb; another capture of the URL can take the page's place
+    stage = "readable"  # first of all, as in FineWeb; another capture of the URL can still be kept
 
     def drops(self, value: Any) -> bool:
         """Tells whether something was found."""
@@ -285,7 +285,7 @@ class RobotsRefused(_Blocked):
     agents: Texts = ("CCBot",)
 
     def value(self, page: CheckedPage) -> tuple[str, RobotsRule] | None:
-        """Returns the first of the crawlers that the URL is refused to, and the rule; None where it is allowed."""
+        """Returns the first crawler that the URL is refused to, and the rule; None if the URL is allowed."""
         words = page.tools.lists.robots
         if not len(words):
             return None

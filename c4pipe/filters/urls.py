@@ -1,4 +1,4 @@
-"""What is in a URL: a page's identity (normalised URL, keys, split), its domain, its words."""
+"""The parts of a URL: a page's identity (normalised URL, keys, split), its domain, its words."""
 
 import hashlib
 import re
@@ -84,16 +84,16 @@ _MAX_LABELS = 127  # of a host name: 253 characters, RFC 1035
 
 
 def has_listed_domain(normalised_url: str, domains: Mapping[str, Sequence[str]], any_case: bool) -> bool:
-    """Tells whether the URL's registered domain is listed, and its subdomain too where the list names some.
+    """Tells whether the URL's registered domain is listed, and its subdomain, too, if the list names subdomains.
 
     The list has registered domains (`example.co.uk`, never `co.uk`). So if an end of the host name is in the list,
     that end is the host's registered domain, and no list of public suffixes is needed.
 
     Args:
-        normalised_url: a URL, without its scheme where that is known.
+        normalised_url: a URL; a known scheme is already removed.
         domains: the allowed subdomains of each domain; empty where all subdomains are allowed.
-        any_case: whether capitals of a host name count as small letters. TensorFlow Datasets leaves them, and the list
-            has none.
+        any_case: whether capitals of a host name count as small letters. TensorFlow Datasets does not change capitals,
+            and the list has no capitals.
     """
     host = host_of(normalised_url)
     labels = (host.lower() if any_case else host).split(".")
@@ -124,7 +124,7 @@ _END = None  # the key, in a node, that says that a rule ends there; no label is
 
 
 def suffix_rules(text: str) -> list[str]:
-    """Returns the rules of a list of public suffixes: those of registries, without the private domains behind them.
+    """Returns the rules of registries in a list of public suffixes, without the private domains at its end.
 
     Args:
         text: the list, in the form of public_suffix_list.dat.
@@ -156,7 +156,7 @@ class PublicSuffixes:
         return ".".join(labels[start - 1 :]) if 0 < start < len(labels) and labels[start - 1] else ""
 
     def _suffix_start(self, labels: list[str]) -> int:
-        """Returns the index of the first label of the public suffix; the number of labels where there is none."""
+        """Returns the index of the first label of the public suffix; without a suffix, the number of labels."""
         node, start = self._root, len(labels)
         for place in range(len(labels) - 1, -1, -1):
             label = labels[place].lower()

@@ -1,8 +1,8 @@
 """The quality rules of Gopher and FineWeb: each counts words or lines of a page, and compares the number with a limit.
 
 Sources: Gopher (Rae et al. 2021), A.1.1, and FineWeb (Penedo et al. 2024), 3.6, both as datatrove 0.10.1 counts
-(`gopher_quality_filter.py`, `fineweb_quality_filter.py`). A text without words or lines has the number 0, where
-datatrove never comes to the rule or divides by zero. The rules stand in datatrove's order.
+(`gopher_quality_filter.py`, `fineweb_quality_filter.py`). A text without words or lines has the number 0; datatrove
+never applies the rule to it, or divides by zero. The rules stand in datatrove's order.
 """
 
 from collections.abc import Callable

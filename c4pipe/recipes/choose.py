@@ -1,4 +1,4 @@
-"""Which recipe a user means: the name of one, a TOML file, or a recipe made in Python; and the lists that it needs."""
+"""Finds the recipe that a user names (by its name, a TOML file, or a recipe object) and the lists that it needs."""
 
 import os
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ def choose_recipe(
     Args:
         recipe: a recipe's name, the path of a TOML file, or a recipe.
         languages: the languages to keep; () for the recipe's own.
-        language_model: a fastText model that replaces the recipe's language detector; None to keep that.
+        language_model: a fastText model that replaces the recipe's language detector; None to keep the detector.
 
     Raises UsageError if there is no such recipe, if it can't have these languages or a model, or if its language
     detector is not installed.

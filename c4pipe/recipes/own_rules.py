@@ -1,8 +1,8 @@
 """Rules of a user's own: classes of the user's module, named as `my_rules:ShortTitle`.
 
 They are of the same kind as the rules of c4pipe (`filters.rule`), and stand in recipes beside them. A recipe's JSON
-says, beside the name, where such a rule is from: its module and class, and the SHA-256 of the module's file. So the
-fingerprint covers the source, and a worker or a later job that finds another file says so.
+has, beside the rule's name, its origin: module and class, and the SHA-256 of the module's file. So the fingerprint
+covers the source, and a worker or a later job reports it if the file differs.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ def find_rule(name: str, folder: Path | None = None) -> type[Rule]:
 
     Args:
         name: module and class, such as `my_rules:ShortTitle`.
-        folder: a folder in which the module may be, beside those that Python looks into; None for no other.
+        folder: a further folder in which to look for the module; None for no further folder.
 
     Raises UsageError where the module can't be imported, or has no such rule.
     """
@@ -55,7 +55,7 @@ def find_rule(name: str, folder: Path | None = None) -> type[Rule]:
 
 
 def _checked(rule: type[Rule], name: str) -> type[Rule]:
-    """Returns a rule of the user's own. Raises UsageError where it lacks something."""
+    """Returns a rule of the user's own. Raises UsageError if its class is incomplete."""
     for attribute in ("name", "does", "source"):
         if not isinstance(getattr(rule, attribute, None), str):
             raise UsageError(f"the rule {name} has no {attribute}: give it a text, {attribute} = '...'")
@@ -77,9 +77,9 @@ def _checked(rule: type[Rule], name: str) -> type[Rule]:
 
 
 def origin_of(rule: type[Rule]) -> str:
-    """Returns where a rule of the user's own is from: `MODULE:CLASS@SHA256`, the digest of the module's file.
+    """Returns the origin of a rule of the user's own: `MODULE:CLASS@SHA256`, with the digest of the module's file.
 
-    Raises UsageError for a class that is in no file, such as one of a notebook.
+    Raises UsageError for a class that is in no file, such as a class of a notebook.
     """
     file = None if rule.__module__ == "__main__" else getsourcefile(rule)
     if file is None:
@@ -91,7 +91,7 @@ def origin_of(rule: type[Rule]) -> str:
 
 
 def load_rule(origin: str) -> type[Rule]:
-    """Returns the rule of an origin that `origin_of` returned, of a recipe that may come from anyone.
+    """Returns the rule of an origin (see `origin_of`). The recipe that names it may come from anyone.
 
     Nothing is imported unless the module that is found here has the same digest, and defines the class.
 

@@ -61,7 +61,7 @@ class Recipe:
         for stage in STAGES:
             rules = [each.name for each in getattr(self, stage)]
             twice = next((each for each in rules if rules.count(each) > 1), None)
-            if twice:  # the second one could not be told from the first, neither in the counts nor by its parameters
+            if twice:  # counts and parameters could not tell the two rules apart
                 where = f"stands twice in the stage {stage}"
                 raise UsageError(f"recipe {self.name}: the rule {twice} {where}: name it once")
         for stage, rule in self.rules():
@@ -75,7 +75,7 @@ class Recipe:
                 yield stage, each
 
     def applied_rules(self) -> Iterator[tuple[str, Rule]]:
-        """Yields what `rules` does, and `empty` also where the recipe does not list it.
+        """Yields the items of `rules`, and the rule `empty` even if the recipe does not list it.
 
         A page without a line is dropped before the rules of the stages `cleaned` and `final`, by `few_sentences` or
         `few_sentences_left` where the recipe has them, else by `empty`.
@@ -92,7 +92,7 @@ class Recipe:
         return found if isinstance(found, rule) else None
 
     def need(self, rule: type[AnyRule]) -> AnyRule:
-        """Returns the first rule of a class, which the recipe has; else one with the default parameters."""
+        """Returns the first rule of a class in the recipe; without one, a rule of the class with default parameters."""
         return self.find(rule) or rule()
 
     @cached_property
@@ -150,7 +150,7 @@ class Recipe:
         return self.change(Language.name, languages=tuple(languages))
 
     def with_extraction(self, extraction: str) -> "Recipe":
-        """Returns the recipe for text that is made from HTML or read in this way, or for that of WET files ("")."""
+        """Returns the recipe for another extraction: text from HTML, text files, or the text of WET files ("")."""
         return replace(self, extraction=extraction)
 
     def change(self, rule: str, **parameters: Any) -> "Recipe":
@@ -168,11 +168,11 @@ class Recipe:
 
         Args:
             rule: the rule.
-            before: the name of the rule of the recipe before which it stands, where that one stands first.
-            after: the name of the rule behind which it stands.
-            stage: the stage at whose end it stands; for None, and without `before` and `after`, its class's stage.
+            before: the name of a rule of the recipe: the new rule stands directly before its first occurrence.
+            after: the name of a rule of the recipe: the new rule stands directly after its first occurrence.
+            stage: the stage at whose end the new rule stands. If all three are None, it is the stage of its class.
 
-        Raises UsageError for a rule or stage that is not there, and where the rule can't stand there.
+        Raises UsageError for a rule or stage that does not exist, and for a place that the rule can't have.
         """
         beside = before or after
         if beside is None:
@@ -245,7 +245,7 @@ class Recipe:
     def fingerprint(self, lists: Mapping[str, str]) -> str:
         """Returns a short hash of the rules, their parameters and order, and the digests of the lists they use.
 
-        For text from HTML or text files, of the extraction, too; for a rule of the user's own, of its source.
+        It also covers the extraction, for text from HTML or text files, and the source of the user's own rules.
         """
         rules = {stage: self.to_json()[stage] for stage in STAGES}
         if self.extraction:

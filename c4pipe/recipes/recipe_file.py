@@ -57,7 +57,7 @@ def read_recipe(path: Path, bases: Mapping[str, Recipe]) -> Recipe:
 
 
 def _meant(values: Mapping[str, Any], bases: Iterable[str]) -> str:
-    """Returns a suggestion for a base that is misspelt, or for the key of one."""
+    """Returns a suggestion for a misspelt base, or for a misspelt key of a base."""
     if "base" in values:
         return suggestion(str(values["base"]), bases)
     return "".join(f"; did you mean base instead of {key!r}?" for key in values if suggestion(key, ["base"]))
@@ -193,7 +193,7 @@ class _Reader:
         return changes
 
     def _value(self, rule: Rule, name: str, value: Any) -> Any:
-        """Returns the value of a parameter, checked alone: what it must be beside others is checked later."""
+        """Returns the value of a parameter, checked by itself. Later checks compare it with other parameters."""
         try:
             check_parameter(type(rule), name)
             checked_value(rule, name, value)

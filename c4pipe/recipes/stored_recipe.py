@@ -67,7 +67,7 @@ def check_recipe(value: Any, place: str) -> Recipe:
 
 
 def _check_rule(stage: str, values: Mapping[str, Any]) -> None:
-    """Checks a rule with its parameters: all of them, because a default of today may not be the default of then."""
+    """Checks a rule with its parameters. All must be given, because a default may have changed since."""
     name = values["rule"]
     if "from" in values:
         rule = load_rule(values["from"])
