@@ -21,8 +21,9 @@ def run(options: VocabCommandOptions) -> None:
     refuse_job_file(options, "vocab has two")
 
     from c4pipe.cli.progress import make_progress
-    from c4pipe.cli.vocab_report import measure, model_file
+    from c4pipe.cli.vocab_report import measure
     from c4pipe.vocab import job
+    from c4pipe.vocab.model import model_file
 
     started = time.monotonic()
     plan = job.plan_vocab(options)

@@ -61,15 +61,10 @@ class VocabReportOptions(QuietOptions, _ComparisonOptions, SourceOptions, _Vocab
 
 def run(options: VocabReportOptions) -> None:
     """Measures a vocabulary, and others beside it, and prints their figures."""
+    from c4pipe.vocab.model import model_file
+
     models = [model_file(path) for path in (options.vocabulary, *options.compare)]
     measure(options, options.weighted_sources, models, options.output)
-
-
-def model_file(path: "StoragePath") -> "StoragePath":
-    """Returns the file of a model, given that file or the folder of a vocabulary."""
-    from c4pipe.vocab.model import MODEL
-
-    return path / MODEL if path.is_dir() else path
 
 
 def measure(

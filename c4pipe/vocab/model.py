@@ -151,6 +151,11 @@ class SentencePieceModel:
         return sum(not (processor.is_control(n) or processor.is_unknown(n)) for n in range(self.size))
 
 
+def model_file(path: StoragePath) -> StoragePath:
+    """Returns the file of a model, given that file or the folder of a vocabulary."""
+    return path / MODEL if path.is_dir() else path
+
+
 def load_model(file: StoragePath) -> SentencePieceModel:
     """Returns the model of a file.
 
