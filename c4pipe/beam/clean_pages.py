@@ -12,7 +12,7 @@ from c4pipe.beam.stage_reports import CountingFn, PageTransform, upstream
 from c4pipe.clean import file_cleaner, text_cleaner
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.filters.language import Language
-from c4pipe.recipes.listed import ListedRecipe, PathArgument, RecipeArgument
+from c4pipe.recipes.choose import ListedRecipe, PathArgument, RecipeArgument
 from c4pipe.runners.control_totals import REPORT, Report
 
 _INPUT_COUNTS = ("pages.read", "bytes.read")

@@ -13,7 +13,7 @@ from c4pipe.errors import C4pipeError
 from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.streams import InputOpener
 from c4pipe.jobs.options import CRAWL_KINDS, check_input_kind
-from c4pipe.recipes.listed import PathArgument
+from c4pipe.recipes.choose import PathArgument
 from c4pipe.runners.control_totals import REPORT, Report
 from c4pipe.wet.damage import Damage
 from c4pipe.wet.extraction import choose_extraction

@@ -27,7 +27,7 @@ from c4pipe.filters.language import Guess
 from c4pipe.filters.lists import Lists
 from c4pipe.filters.rule import choices
 from c4pipe.filters.rule_tools import RuleTools
-from c4pipe.recipes.listed import ListedRecipe, PathArgument, RecipeArgument
+from c4pipe.recipes.choose import ListedRecipe, PathArgument, RecipeArgument
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.control_totals import REPORT

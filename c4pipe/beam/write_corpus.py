@@ -36,7 +36,7 @@ from c4pipe.filters.lists import Lists
 from c4pipe.filters.urls import is_validation, normalise_url, page_key
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.jobs import dedup
-from c4pipe.recipes.listed import ListedRecipe, PathArgument, RecipeArgument
+from c4pipe.recipes.choose import ListedRecipe, PathArgument, RecipeArgument
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import control_totals

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from c4pipe.clean import missing
+from c4pipe.clean import work_folder
 from c4pipe.clean.annotated_folder import Annotate
 from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.clean.file_cleaner import WetFileCleaner
@@ -25,7 +25,7 @@ from c4pipe.wet.extraction import is_parquet
 class CleanWetFile(Step):
     """(path or URL of a WET file, path of its work file) -> nothing; the results are in the work file.
 
-    The work file appears when it is complete. If a file can't be downloaded, a note is written instead (`missing`).
+    The work file appears when it is complete. If a file can't be downloaded, a note is written instead.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class CleanWetFile(Step):
             else:
                 self._clean_wet(source, name, target)
         except DownloadError as error:
-            missing.note_missing(target, source, str(error))
+            work_folder.note_missing(target, source, str(error))
         except OSError as error:
             raise C4pipeError(
                 f"{source} can't be cleaned into {target}: {error_reason(error, with_path=True)}"

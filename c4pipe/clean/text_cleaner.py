@@ -12,7 +12,7 @@ from c4pipe.clean.verdicts import PageVerdict
 from c4pipe.errors import UsageError
 from c4pipe.filters.language import Language
 from c4pipe.filters.rule import PageRule
-from c4pipe.recipes.listed import ListedRecipe
+from c4pipe.recipes.choose import ListedRecipe
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.page import Page
 

@@ -1,16 +1,46 @@
-"""Work folders: finds work files, and checks that they belong together."""
+"""Work folders: finds work files, checks that they belong together, and keeps notes of WET files that are missing."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypedDict
 
 from c4pipe.clean.examples import EXAMPLES_ENDING
-from c4pipe.clean.missing import MISSING_ENDING
 from c4pipe.clean.work_file import WorkHeader, read_header
 from c4pipe.errors import UsageError
+from c4pipe.io.json_files import FileName, read_checked_json, write_checked_json
 from c4pipe.io.paths import StoragePath, list_names
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.inputs import InputFile
+
+MISSING_ENDING = ".missing.json"
+"""The end of the name of a note; the name of its WET file is before it."""
+
+
+class Missing(TypedDict):
+    """A WET file that could not be read: its name, its path or URL, and the error that explains why."""
+
+    name: FileName
+    path: str
+    error: str
+
+
+def note_missing(target: StoragePath, path: str, error: str) -> None:
+    """Writes the note that the WET file of the work file `target` is missing, given its path or URL and the error."""
+    values: Missing = {"name": target.name.removesuffix(".parquet"), "path": path, "error": error}
+    write_checked_json(missing_note(target), values)
+
+
+def missing_note(target: StoragePath) -> StoragePath:
+    """Returns the path of the note about the WET file of the work file `target`."""
+    return target.with_name(target.name.removesuffix(".parquet") + MISSING_ENDING)
+
+
+def missing_files(folders: Sequence[StoragePath]) -> list[Missing]:
+    """Returns the missing WET files of some work folders, in the order of their names. Raises DamagedFileError."""
+    notes = [read_checked_json(path, Missing) for each in folders for path in each.glob(f"*{MISSING_ENDING}")]
+    return sorted(filter(None, notes), key=lambda values: values["name"])
+
 
 WORK_FOLDER = "_work"
 """The work folder that `build` makes inside its output, unless --work gives another one."""

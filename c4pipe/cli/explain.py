@@ -110,8 +110,7 @@ def _of_pages(options: ExplainOptions) -> Iterator[Explained]:
     from c4pipe.clean.evaluate import RecipeEvaluator
     from c4pipe.clean.trace import explain_page
     from c4pipe.inspect.page_input import find_pages
-    from c4pipe.recipes.choose import choose_recipe
-    from c4pipe.recipes.listed import ListedRecipe
+    from c4pipe.recipes.choose import ListedRecipe, choose_recipe
     from c4pipe.wet.extraction import choose_extraction
 
     if options.work:

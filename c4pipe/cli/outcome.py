@@ -11,7 +11,7 @@ from c4pipe.io.words import format_count
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from c4pipe.clean.missing import Missing
+    from c4pipe.clean.work_folder import Missing
     from c4pipe.corpus.manifest import Manifest
     from c4pipe.io.paths import StoragePath
     from c4pipe.recipes.recipe import Recipe

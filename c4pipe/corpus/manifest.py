@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
-from c4pipe.clean.missing import Missing
 from c4pipe.clean.verdicts import DROPPED_LANGUAGE
+from c4pipe.clean.work_folder import Missing
 from c4pipe.corpus.layout import MAX_SHARDS, Layout
 from c4pipe.corpus.writer import FORMATS, shard_name
 from c4pipe.errors import LostDataError, UsageError

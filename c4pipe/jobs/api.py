@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from c4pipe.clean import missing
+from c4pipe.clean import work_folder
 from c4pipe.clean.text_cleaner import Cleaner
 from c4pipe.clean.verdicts import PageVerdict
 from c4pipe.corpus.opened import Corpus, open_corpus
@@ -29,7 +29,7 @@ class CleanResult:
 
     path: StoragePath
     counts: Mapping[str, int]
-    missing: tuple["missing.Missing", ...]
+    missing: tuple["work_folder.Missing", ...]
 
 
 @takes_options(BuildOptions)
@@ -60,7 +60,7 @@ def clean_files(options: CleanOptions) -> CleanResult:
     The errors are those of `build_corpus`.
     """
     counts = clean(plan_clean(options), Progress(options.progress))
-    return CleanResult(options.folder, counts, tuple(missing.missing_files([options.folder])))
+    return CleanResult(options.folder, counts, tuple(work_folder.missing_files([options.folder])))
 
 
 @takes_options(DedupOptions)

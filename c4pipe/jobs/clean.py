@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 
-from c4pipe.clean import annotated_folder, dropped_pages, examples, missing
+from c4pipe.clean import annotated_folder, dropped_pages, examples, work_folder
 from c4pipe.clean.annotated_folder import check_annotated, check_annotated_file
 from c4pipe.clean.dropped_pages import KeepDropped, sources_without_dropped
 from c4pipe.clean.progress import watch_clean
@@ -25,8 +25,7 @@ from c4pipe.io.streams import InputOpener, digest_ends, is_url
 from c4pipe.jobs.import_text import find_text
 from c4pipe.jobs.logs import LOG, key_values, log_cost
 from c4pipe.jobs.options import BuildOptions, CleanOptions, ImportOptions, check_input_kind
-from c4pipe.recipes.choose import choose_recipe
-from c4pipe.recipes.listed import ListedRecipe
+from c4pipe.recipes.choose import ListedRecipe, choose_recipe
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import control_totals
 from c4pipe.runners.events import Progress
@@ -174,7 +173,7 @@ def work_state(plan: CleanPlan) -> WorkState:
         target = plan.target(file)
         if target.name in present and (annotate is None or annotate.path(file.name).name in annotated):
             done.append(file)
-        elif missing.missing_note(target).name in present:
+        elif work_folder.missing_note(target).name in present:
             absent.append(file)
         else:
             open_files.append(file)
@@ -184,8 +183,8 @@ def work_state(plan: CleanPlan) -> WorkState:
 def clean(plan: CleanPlan, progress: Progress, workers: Workers | None = None) -> dict[str, int]:
     """Writes a work file for each file of a plan that has none yet, and returns the counts over all files.
 
-    A file that can't be downloaded is recorded as missing in the work folder (`clean.missing`); the next run tries it
-    again. `workers` are processes that work for other jobs, too (see `runners.run_job`).
+    A file that can't be downloaded is recorded as missing in the work folder; the next run tries it again.
+    `workers` are processes that work for other jobs, too (see `runners.run_job`).
 
     Raises UsageError if an existing work file is of another recipe or input, or if another run works in the folder;
     C4pipeError if a file can't be read or written, if too many are missing, or if the inputs hold no page;
@@ -218,7 +217,7 @@ def _prepare(plan: CleanPlan, progress: Progress) -> WorkState:
     plan.lists.save(plan.work / LISTS_FOLDER)
     state = check_state(plan, progress)
     for file in state.missing:
-        missing.missing_note(plan.target(file)).unlink(missing_ok=True)
+        work_folder.missing_note(plan.target(file)).unlink(missing_ok=True)
     return state
 
 
@@ -241,7 +240,7 @@ def _finish_annotation(plan: CleanPlan) -> None:
     annotate, state = plan.options.annotation, work_state(plan)
     if annotate:
         names = {file.name for file in state.missing}
-        notes = [each for each in missing.missing_files([plan.work]) if each["name"] in names]
+        notes = [each for each in work_folder.missing_files([plan.work]) if each["name"] in names]
         sources = [file.name for file in state.done]
         annotated_folder.write_manifest(annotate, plan.recipe, plan.fingerprint, sources, notes)
 
@@ -319,7 +318,7 @@ def _check_missing_files(plan: CleanPlan, state: WorkState) -> None:
     """Logs the missing files. Raises C4pipeError if there are more than the options allow."""
     limit = plan.options.max_missing
     names = {file.name for file in state.missing}
-    errors = [values["error"] for values in missing.missing_files([plan.work]) if values["name"] in names]
+    errors = [values["error"] for values in work_folder.missing_files([plan.work]) if values["name"] in names]
     count = len(plan.files)
     if len(errors) > (count - 1 if limit is None else limit):
         raise C4pipeError(f"{len(errors)} of {count} files could not be downloaded: {errors[0]}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from c4pipe.clean import dropped_pages, examples, missing
+from c4pipe.clean import dropped_pages, examples, work_folder
 from c4pipe.clean.dropped_pages import KeepDropped
 from c4pipe.clean.work_file import WorkHeader
 from c4pipe.clean.work_folder import check_complete, find_work_files, read_headers
@@ -264,7 +264,7 @@ def _begin(plan: CorpusPlan) -> DedupPlan:
         plan.identity,
         plan.shard_files,
         clean_counts=plan.clean_counts,
-        missing=missing.missing_files(plan.options.work_folders),
+        missing=work_folder.missing_files(plan.options.work_folders),
     )
     return plan.parameters(token)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from c4pipe.clean import missing
+from c4pipe.clean import work_folder
 from c4pipe.errors import C4pipeError
 from c4pipe.io.downloads import DownloadError, NetworkOptions
 from c4pipe.io.http import Download, make_pool
@@ -60,7 +60,7 @@ def test_hostile_answers_cost_their_own_files(tmp_path: Path) -> None:
             )
         )
         counts = clean(plan, Progress())
-    assert [values["name"] for values in missing.missing_files([tmp_path / "work"])] == list(web.answers)
+    assert [values["name"] for values in work_folder.missing_files([tmp_path / "work"])] == list(web.answers)
     assert counts["pages.read"] == 71
     names = {path.name.removesuffix(".parquet") for path in (tmp_path / "work").glob("*.parquet")}
     assert names == set(web.files)

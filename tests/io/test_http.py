@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from c4pipe.clean import missing, work_folder
+from c4pipe.clean import work_folder
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import C4pipeError, UsageError
@@ -147,7 +147,7 @@ def test_missing_files_are_noted_and_tried_again(tmp_path: Path, capsys: pytest.
         assert set(web.asked) == {f"crawl-data/{CRAWL}/wet.paths.gz"}
         whole = ["build", CRAWL, "--source", web.url, "--lists", str(LISTS), "--workers", "1", "--quiet"]
         assert main.main([*whole, "--output", str(tmp_path / "whole")]) == 0
-    assert missing.missing_files([tmp_path / "corpus" / work_folder.WORK_FOLDER]) == []
+    assert work_folder.missing_files([tmp_path / "corpus" / work_folder.WORK_FOLDER]) == []
     ours, other = files_of(tmp_path / "corpus"), files_of(tmp_path / "whole")
     assert ours == other
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from c4pipe.clean import missing
+from c4pipe.clean import work_folder
 from c4pipe.errors import C4pipeError, LostDataError
 from c4pipe.io.atomic import write_bytes
 from c4pipe.jobs import clean
@@ -42,9 +42,9 @@ def test_each_file_is_done_missing_or_open(tmp_path: Path) -> None:
     first, second, third = plan.files
     assert state_names(work_state(plan)) == [[], [], ["0", "1", "2"]]
     write_bytes(plan.target(first), b"")
-    missing.note_missing(plan.target(third), third.path, "HTTP status 404")
+    work_folder.note_missing(plan.target(third), third.path, "HTTP status 404")
     assert state_names(work_state(plan)) == [["0"], ["2"], ["1"]]
-    missing.note_missing(plan.target(first), first.path, "a work file is there all the same")
+    work_folder.note_missing(plan.target(first), first.path, "a work file is there all the same")
     write_bytes(plan.target(second), b"")
     assert state_names(work_state(plan)) == [["0", "1"], ["2"], []]
 
@@ -62,7 +62,7 @@ def leave_out(monkeypatch: pytest.MonkeyPatch, plan: CleanPlan, error: str | Non
         run(shorter, runner, tasks)
         if error is not None:
             for file in work_state(plan).open:
-                missing.note_missing(plan.target(file), file.path, error)
+                work_folder.note_missing(plan.target(file), file.path, error)
 
     monkeypatch.setattr(clean, "run_job", lossy)
 
