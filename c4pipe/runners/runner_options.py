@@ -1,4 +1,4 @@
-"""What runs a job, as a user asks for it."""
+"""The runner of a job and its options, as a user gives them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from c4pipe.io.options import Option
 SPARK = "spark"
 """The runner that is Spark itself, without Beam, as `--runner` names it."""
 
-_LOCAL_NAMES = ("local", "localrunner")  # no runners: a user of another version or library may try them
+_LOCAL_NAMES = ("local", "localrunner")  # not runners
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,12 +52,12 @@ class _NamedRunner:
 
 @dataclass(frozen=True, kw_only=True)
 class RunnerOptions(WorkerOptions, _NamedRunner):
-    """What runs a job. To make it imports no runner; `check_runner` looks up what it names.
+    """The runner of a job and its options. Making the record imports no runner; `check_runner` looks the runner up.
 
     `runner` is None for the processes of this machine, `spark` (in any case) for Spark itself, or a runner of Apache
     Beam, such as `FlinkRunner` (in any case), or the path of a class, such as `package.module.MyRunner`.
 
-    Raises UsageError for an option that this runner has not.
+    Raises UsageError for an option that this runner does not have.
     """
 
     def __post_init__(self) -> None:
