@@ -59,15 +59,15 @@ Files = Sequence[Sequence[StoragePath]]
 
 @dataclass(frozen=True)
 class VocabOptions:
-    """Job 3: text to a vocabulary. `plan_vocab` checks it.
+    """The options of job 3, which makes a vocabulary of text. `plan_vocab` checks them.
 
     Attributes:
         sources: text, with weights.
         output: the folder for the vocabulary.
-        settings: what kind of vocabulary.
+        settings: the kind of vocabulary.
         sample_bytes: bytes of text to train on, at most.
         repeat: whether the text of a source is repeated if there is too little of it for its weight.
-        runner: what counts the text and takes the sample.
+        runner: the runner that counts the text and takes the sample.
     """
 
     sources: tuple[Source, ...]
@@ -80,12 +80,12 @@ class VocabOptions:
 
 @dataclass(frozen=True)
 class VocabPlan:
-    """What job 3 has to do.
+    """The plan of job 3.
 
     Attributes:
         options: what the user asked for.
         labels: a short name for each source.
-        readings: how the pages of each source are read, without those that are held out.
+        readings: how the pages of each source are read, without the held-out pages.
     """
 
     options: VocabOptions
@@ -111,7 +111,7 @@ class VocabPlan:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What makes the vocabulary this one, as JSON values."""
+        """The identity of the vocabulary, as JSON values."""
         return {
             "sources": [
                 {"name": label, "weight": weight, "content": reading.content}
@@ -221,14 +221,14 @@ def train_vocabulary(
 
 
 def vocab(plan: VocabPlan, progress: Progress) -> VocabDescription:
-    """Trains a vocabulary, and returns the content of its `vocab.json`. One that is complete is left as it is.
+    """Trains a vocabulary, and returns the content of its `vocab.json`. A complete vocabulary is not changed.
 
     Args:
-        plan: what to train, and on what.
+        plan: the vocabulary to train, and its text.
         progress: gets the progress of the jobs, and a note if there is too little text.
 
     Raises UsageError if a source has no page, if there is too little text for that many pieces, or if the output holds
-    another vocabulary; DamagedFileError if its files were changed; LostDataError if the sample is not what was counted.
+    another vocabulary; DamagedFileError if its files were changed; LostDataError if the sample differs from the counts.
     """
     output = plan.options.output
     with only_run(output):
@@ -267,7 +267,7 @@ def _difference(existing: Mapping[str, Any], identity: Mapping[str, Any]) -> str
 
 
 def _take_sample(plan: VocabPlan, progress: Progress) -> list[Portion]:
-    """Writes the files of the sample that are missing, and returns what is taken of each source."""
+    """Writes the missing files of the sample, and returns the portion of each source."""
     folder = plan.options.output.absolute() / SAMPLE  # a worker may run in any folder
     identity = {key: plan.identity[key] for key in ("sources", "sample_bytes", "repeat")}
     prepare_folder(folder, identity)
@@ -314,7 +314,7 @@ def _count(plan: VocabPlan, folder: StoragePath, progress: Progress) -> tuple[li
 
 
 def _count_files(plan: VocabPlan, files: Files, folder: StoragePath, progress: Progress) -> list[Counts]:
-    """Writes the counts of each file that has none yet, and returns the text of each source by bin."""
+    """Writes the missing counts of files, and returns the text of each source by bin."""
     items = {
         f"count-{source:03}-{number:05}.json": (source, str(file.absolute()))
         for source, files_of_source in enumerate(files)
@@ -335,7 +335,7 @@ def _count_files(plan: VocabPlan, files: Files, folder: StoragePath, progress: P
 
 
 def _portions(plan: VocabPlan, counts: Sequence[Counts], progress: Progress) -> list[Portion]:
-    """Returns what to take of each source. Raises UsageError for a source without text."""
+    """Returns the portion to take of each source. Raises UsageError for a source without text."""
     options = plan.options
     sizes = [int(each.sum()) for each in counts]
     for source, size in zip(options.sources, sizes, strict=True):
