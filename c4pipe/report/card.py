@@ -104,8 +104,9 @@ def _hub_codes(languages: Sequence[str]) -> list[str]:
 
 
 def _configurations(pages: Mapping[tuple[str, str], int], extension: str) -> Iterator[dict[str, Any]]:
-    """Yields the configurations of `datasets`: all languages together, then each language. A split without pages is
-    left out, because `datasets` refuses it.
+    """Yields the configurations of `datasets`: all languages together, then each language.
+
+    A split without pages is left out, because `datasets` refuses it.
     """
     languages = sorted({language for language, _ in pages})
     groups = {"default": languages, **{language: [language] for language in languages}} if languages else {}
