@@ -41,22 +41,6 @@ class TerminalOptions(LogOptions, QuietOptions):
         return self.quiet or self.json_progress
 
 
-@dataclass(frozen=True, kw_only=True)
-class SourceOptions:
-    """The text of a vocabulary."""
-
-    sources: Annotated[
-        Sequence[str],
-        Option(
-            "text with a weight, such as corpus/en:10: a language of a corpus, or a file or folder of Parquet, JSON "
-            "Lines or plain text",
-            "SOURCE",
-            positional=True,
-            nargs="+",
-        ),
-    ]
-
-
 class Shown(Protocol):
     """How a command shows its progress."""
 

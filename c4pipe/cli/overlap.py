@@ -1,17 +1,15 @@
 """The command `overlap`: what a corpus shares with examples of evaluation sets."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from c4pipe.cli.console import new_table, printer, styled
-from c4pipe.cli.options import TerminalOptions, path_or_url
-from c4pipe.cli.parser import Command, whole_number
-from c4pipe.io.options import Option
+from c4pipe.cli.options import TerminalOptions
+from c4pipe.cli.parser import Command
+from c4pipe.inspect.options import OverlapOptions
 from c4pipe.io.words import format_count
-from c4pipe.runners.runner_options import WorkerOptions
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -21,72 +19,20 @@ if TYPE_CHECKING:
     from c4pipe.io.paths import StoragePath
 
 
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(text.split(","))
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(map(whole_number, text.split(",")))
-
-
 @dataclass(frozen=True, kw_only=True)
-class _ExampleOptions:
-    corpus: Annotated[str, Option("folder of a finished corpus, or of one of its languages", "CORPUS", positional=True)]
-    against: Annotated[
-        Sequence[Path],
-        Option(
-            "examples to search for: JSON Lines (.jsonl, .ndjson, .json) or plain text, one on each line, gzipped or "
-            "not; or Parquet (.parquet), one in each row",
-            "FILE",
-            nargs="+",
-            parse=Path,
-        ),
-    ]
-    fields: Annotated[
-        tuple[str, ...],
-        Option(
-            "the fields of JSON Lines, or columns, to take",
-            "NAME,...",
-            otherwise="all texts of a line or row",
-            parse=_names,
-        ),
-    ] = ()
-    ngrams: Annotated[
-        tuple[int, ...],
-        Option("how many words an n-gram has; several sizes are counted apart", "N,...", parse=_numbers),
-    ] = (8, 13)
-    max_pages: Annotated[int, Option("ignore n-grams that are on more than N pages", "N")] = 10
-    output: Annotated[
-        "StoragePath | None",
-        Option("write all matches to this file: .parquet, .jsonl or .jsonl.gz", "FILE", parse=path_or_url),
-    ] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class OverlapCommandOptions(TerminalOptions, WorkerOptions, _ExampleOptions):
+class OverlapCommandOptions(TerminalOptions, OverlapOptions):
     """The options of the command."""
 
 
 def run(options: OverlapCommandOptions) -> None:
     """Searches a corpus for examples, and prints how many of them it has and on which pages."""
     from c4pipe.cli.progress import make_progress
-    from c4pipe.inspect.overlap import OverlapOptions, overlap
+    from c4pipe.inspect.overlap import overlap
 
-    found = overlap(
-        OverlapOptions(
-            corpus=options.corpus,
-            against=tuple(options.against),
-            ngrams=options.ngrams,
-            fields=options.fields,
-            max_pages=options.max_pages,
-            output=options.output,
-            workers=options.workers,
-        ),
-        make_progress(options),
-    )
+    found = overlap(options, make_progress(options))
     if not options.quiet:
         console = printer(sys.stdout)
-        for line in overlap_lines(found, options.max_pages, options.output):
+        for line in overlap_lines(found, options.max_pages, options.matches_file):
             console.print(line)
 
 

@@ -3,13 +3,13 @@
 import argparse
 import dataclasses
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NoReturn, TypeVar, get_args
+from typing import Any, Generic, NoReturn, TypeVar, get_args, get_origin
 
 from c4pipe.cli.console import endings_sentence
 from c4pipe.errors import UsageError
-from c4pipe.io.options import default_of, flag_of, help_of, options_of
+from c4pipe.io.options import Option, default_of, flag_of, help_of, options_of
 from c4pipe.io.words import suggestion
 from c4pipe.runners.runner_options import RunnerOptions
 
@@ -115,7 +115,7 @@ def add_options(parser: Parser, record: type) -> None:
         if field.default is False:
             keywords["action"] = "store_true"
         else:
-            keywords |= {"default": default_of(field), "type": option.parse or _parser_of(kind)}
+            keywords |= {"default": default_of(field), "type": option.parse or _parser_of(kind, option)}
             keywords |= {"choices": option.choices} if option.choices else {"metavar": option.metavar}
             if option.nargs:
                 keywords["nargs"] = option.nargs
@@ -130,10 +130,13 @@ def add_options(parser: Parser, record: type) -> None:
             action.completer = _completer(option.names)  # type: ignore[attr-defined]  # argcomplete looks for it
 
 
-def _parser_of(kind: Any) -> Callable[[str], Any]:
-    """Returns the function that makes a value of an option's type from a text."""
+def _parser_of(kind: Any, option: Option) -> Callable[[str], Any]:
+    """Returns what makes the value of an option of a text: of its type, or one of a sequence from `8,13`."""
     kinds = get_args(kind) or (kind,)
-    return whole_number if int in kinds else decimal_number if float in kinds else str
+    parse = whole_number if int in kinds else decimal_number if float in kinds else str
+    if get_origin(kind) is Sequence and not (option.nargs or option.repeated):
+        return lambda text: tuple(map(parse, text.split(",")))
+    return parse
 
 
 def _completer(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:

@@ -158,10 +158,9 @@ def _find(folder: str, number: int) -> None:
 def _model(vocab: str) -> "StoragePath":
     """Returns the file of the vocabulary's model."""
     from c4pipe.io.paths import storage_path
-    from c4pipe.vocab.model import MODEL
+    from c4pipe.vocab.model import model_file
 
-    model = storage_path(vocab)
-    return model / MODEL if model.is_dir() else model
+    return model_file(storage_path(vocab))
 
 
 def tokens_table(counts: Mapping[str, Any]) -> "Table":

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from c4pipe.cli.console import new_table, note, printer, styled
-from c4pipe.cli.options import QuietOptions, Shown, SourceOptions, path_or_url
+from c4pipe.cli.options import QuietOptions, Shown, path_or_url
 from c4pipe.cli.parser import Command
 from c4pipe.io.options import Option
+from c4pipe.vocab.request import SourceOptions
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -60,17 +61,10 @@ class VocabReportOptions(QuietOptions, _ComparisonOptions, SourceOptions, _Vocab
 
 def run(options: VocabReportOptions) -> None:
     """Measures a vocabulary, and others beside it, and prints their figures."""
-    from c4pipe.vocab.sources import parse_source
+    from c4pipe.vocab.model import model_file
 
     models = [model_file(path) for path in (options.vocabulary, *options.compare)]
-    measure(options, tuple(map(parse_source, options.sources)), models, options.output)
-
-
-def model_file(path: "StoragePath") -> "StoragePath":
-    """Returns the file of a model, given that file or the folder of a vocabulary."""
-    from c4pipe.vocab.model import MODEL
-
-    return path / MODEL if path.is_dir() else path
+    measure(options, options.weighted_sources, models, options.output)
 
 
 def measure(

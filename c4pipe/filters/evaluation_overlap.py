@@ -42,8 +42,6 @@ def read_examples(path: Path, fields: Sequence[str] = ()) -> Iterator[tuple[int,
     if path.name.endswith(_PARQUET):
         from c4pipe.filters.parquet_examples import parquet_rows  # needs Arrow, whose import takes a while
 
-        pass  # MOVED
-
         for number, row in enumerate(parquet_rows(path, fields), 1):
             yield number, tuple(filter(None, map(ngram_words, _texts(list(row.values())))))
         return

@@ -12,7 +12,7 @@ import json
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -28,19 +28,15 @@ from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.evaluation_overlap import read_examples
 from c4pipe.filters.ngrams import BATCH_BYTES, I64, ExampleNgrams, WordRows, ngram_words
+from c4pipe.inspect.options import OverlapOptions
 from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
+from c4pipe.io.options import takes_options
 from c4pipe.io.parquet_footer import sign_footer
-from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import error_reason
-from c4pipe.runners.events import Progress, ProgressEvent
+from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep
-
-NGRAMS = (8, 13)
-"""The sizes of n-grams, in words, of PaLM and of GPT-3."""
-
-MAX_PAGES = 10
-"""An n-gram on more pages is ignored, as in GPT-3."""
 
 CONTAMINATED = 0.7
 """An example is contaminated if the corpus has at least this share of its n-grams, as in PaLM."""
@@ -50,29 +46,6 @@ ENDINGS = (".parquet", ".jsonl", ".jsonl.gz")
 
 HITS = pa.schema({"size": pa.int64(), "ngram": pa.int64(), "row": pa.int64(), "url": pa.string()})
 """The columns of the hits of a shard: the words of an n-gram, its number, and the row and URL of a page that has it."""
-
-
-@dataclass(frozen=True)
-class OverlapOptions:
-    """The options of `overlap`.
-
-    Attributes:
-        corpus: the folder of a corpus, or of one of its languages.
-        against: files of examples: JSON Lines or plain text, gzipped or not, or Parquet.
-        ngrams: sizes of n-grams in words.
-        fields: the fields of JSON Lines, or columns, to take; () for all texts.
-        max_pages: the most pages on which an n-gram can be without being ignored.
-        output: a file for the matches: .parquet, .jsonl or .jsonl.gz; None to write none.
-        workers: processes on this machine; None for one a core.
-    """
-
-    corpus: str
-    against: tuple[Path, ...]
-    ngrams: tuple[int, ...] = NGRAMS
-    fields: tuple[str, ...] = ()
-    max_pages: int = MAX_PAGES
-    output: StoragePath | None = None
-    workers: int | None = None
 
 
 @dataclass(frozen=True)
@@ -148,45 +121,19 @@ class Overlap:
         return sorted(pages.items(), key=lambda page: (-page[1], page[0]))[:count]
 
 
-def find_overlap(
-    corpus: str | os.PathLike[str],
-    against: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    *,
-    ngrams: Sequence[int] = NGRAMS,
-    fields: Sequence[str] = (),
-    max_pages: int = MAX_PAGES,
-    output: str | os.PathLike[str] | None = None,
-    workers: int | None = None,
-    progress: Callable[[ProgressEvent], None] | None = None,
-) -> Overlap:
+@takes_options(OverlapOptions)
+def find_overlap(options: OverlapOptions) -> Overlap:
     """Finds the pages of a corpus that share word n-grams with examples of evaluation sets. The command
     `c4pipe overlap`.
 
-    Args:
-        corpus: the folder of a finished corpus, or of one of its languages; also a URL of a store or a web server.
-        against: a file of examples, or several: JSON Lines (.jsonl, .ndjson, .json) or plain text, gzipped or
-            not; or Parquet (.parquet).
-        ngrams: the sizes of n-grams, in words.
-        fields: the fields of JSON Lines, or columns, to take; () for all texts of a line or row. No n-gram is in two
-            fields.
-        max_pages: an n-gram that is on more pages than this is ignored.
-        output: a file for the matches, whose name ends in .parquet, .jsonl or .jsonl.gz; None to write none.
-        workers: processes on this machine; None for one a core.
-        progress: is called about once a second with a `ProgressEvent`, in a thread of its own.
+    {options}
+
+    The corpus can also be a URL of a store or a web server. No n-gram is in two fields.
 
     Raises UsageError for an argument that can't be met, before any page is read; C4pipeError if a shard can't be
     read, or the matches can't be written.
     """
-    options = OverlapOptions(
-        corpus=os.fspath(corpus),
-        against=tuple(map(Path, [against] if isinstance(against, str | os.PathLike) else against)),
-        ngrams=tuple(ngrams),
-        fields=tuple(fields),
-        max_pages=max_pages,
-        output=None if output is None else storage_path(os.fspath(output)),
-        workers=workers,
-    )
-    return overlap(options, Progress(progress))
+    return overlap(options, Progress(options.progress))
 
 
 def overlap(options: OverlapOptions, progress: Progress) -> Overlap:
@@ -195,21 +142,22 @@ def overlap(options: OverlapOptions, progress: Progress) -> Overlap:
     Errors are those of `find_overlap`.
     """
     _check(options)
-    corpus = open_language(options.corpus)
+    corpus = open_language(os.fspath(options.corpus))
     examples = _read(options)
     known = {size: ExampleNgrams(examples.texts, size) for size in options.ngrams}
     if not any(len(each) for each in known.values()):
         raise UsageError(
-            f"no text of {options.against[0]} has {min(options.ngrams)} words: give longer examples, "
+            f"no text of {options.example_files[0]} has {min(options.ngrams)} words: give longer examples, "
             "or a smaller number with --ngrams"
         )
-    if options.output is not None:
-        _make_output_folder(options.output)
+    output = options.matches_file
+    if output is not None:
+        _make_output_folder(output)
     with tempfile.TemporaryDirectory(prefix="c4pipe-overlap-") as folder:
         scan = _find(corpus, examples, options, progress, Path(folder))
         found = _overlap(options, examples, known, scan)
-    if options.output is not None:
-        _write_matches(found.matches, options.output)
+    if output is not None:
+        _write_matches(found.matches, output)
     return found
 
 
@@ -221,10 +169,10 @@ def _check(options: OverlapOptions) -> None:
         raise UsageError(f"--ngrams {numbers}: give numbers of words, each at least 1 and each once, such as 8,13")
     if options.max_pages < 1:
         raise UsageError(f"--max-pages {options.max_pages}: give a number of pages, at least 1")
-    if not options.against:
+    if not options.example_files:
         raise UsageError("no file of examples is given: name one or more with --against")
-    if options.output is not None:
-        _check_output(options.output)
+    if options.matches_file is not None:
+        _check_output(options.matches_file)
 
 
 def _check_output(path: StoragePath) -> None:
@@ -262,7 +210,7 @@ class _Examples:
 
 def _read(options: OverlapOptions) -> _Examples:
     examples = _Examples()
-    for path in options.against:
+    for path in options.example_files:
         for number, fields in read_examples(path, options.fields):
             examples.texts.append(fields)
             examples.files.append(str(path))
@@ -378,7 +326,7 @@ def _overlap(
     covered = {size: known[size].coverage((counts[size] > 0) & rare[size]) for size in known}
     files = [
         _file_overlap(file, size, examples, known[size], covered[size], matches)
-        for file in dict.fromkeys(map(str, options.against))
+        for file in dict.fromkeys(map(str, options.example_files))
         for size in options.ngrams
     ]
     return Overlap(tuple(files), tuple(matches), common)

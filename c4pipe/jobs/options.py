@@ -6,7 +6,7 @@ commands have is a class of its own; the help shows the groups of a record from 
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option, PathArgument, as_strings, comma_separated
 from c4pipe.io.words import suggestion
-from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.runners.runner_options import JobOptions
 
 if TYPE_CHECKING:
     from c4pipe.clean.annotated_folder import Annotate
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from c4pipe.io.downloads import NetworkOptions
     from c4pipe.io.paths import StoragePath
     from c4pipe.recipes.recipe import Recipe
-    from c4pipe.runners.events import ProgressEvent
     from c4pipe.wet.extraction import TextLayout
     from c4pipe.wet.inputs import Selection
 
@@ -306,16 +305,6 @@ class AnnotateOptions:
         if labels is not None and not 1 <= labels <= MOST_LABELS:
             raise UsageError(f"--language-labels {labels}: give 1 to {MOST_LABELS}")
         return Annotate(str(_storage_path(self.annotate).absolute()), labels or 0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class JobOptions(RunnerOptions):
-    """What runs a job, and what is told of it."""
-
-    progress: Annotated[
-        "Callable[[ProgressEvent], None] | None",
-        Option("is called about once a second with a `ProgressEvent`, in a thread of its own", in_python=True),
-    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,11 +1,14 @@
-"""The runner of a job and its options, as a user gives them."""
+"""What runs a job, as a user asks for it, and what is told of its progress."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from c4pipe.errors import UsageError
 from c4pipe.io.options import Option
+
+if TYPE_CHECKING:
+    from c4pipe.runners.events import ProgressEvent
 
 SPARK = "spark"
 """The runner that is Spark itself, without Beam, as `--runner` names it."""
@@ -99,3 +102,18 @@ class RunnerOptions(WorkerOptions, _NamedRunner):
     def is_spark(self) -> bool:
         """Whether the runner is Spark itself, without Beam."""
         return self.runner is not None and self.runner.lower() == SPARK
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgressOptions:
+    """What is told of a job."""
+
+    progress: Annotated[
+        "Callable[[ProgressEvent], None] | None",
+        Option("is called about once a second with a `ProgressEvent`, in a thread of its own", in_python=True),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobOptions(ProgressOptions, RunnerOptions):
+    """What runs a job, and what is told of it."""

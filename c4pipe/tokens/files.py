@@ -37,7 +37,7 @@ from c4pipe.tokens.folder import (
     read_token_manifest,
 )
 from c4pipe.tokens.parts import JoinParts, JoinTask, SetFigures, WriteParts
-from c4pipe.vocab.model import MODEL, load_model
+from c4pipe.vocab.model import load_model, model_file
 
 _PARTS = "_parts"  # the folder of the parts
 
@@ -282,10 +282,9 @@ def write_token_files(
 
     The other arguments and the errors are those of `build_corpus`.
     """
-    model = storage_path(os.fspath(vocabulary))
     options = TokenFileOptions(
         corpus=os.fspath(corpus),
-        model=model / MODEL if model.is_dir() else model,
+        model=model_file(storage_path(os.fspath(vocabulary))),
         output=storage_path(os.fspath(output)),
         layout=format,
         length=length,

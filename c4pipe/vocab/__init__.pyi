@@ -1,5 +1,3 @@
-from .job import SAMPLE_BYTES as SAMPLE_BYTES
-from .job import VocabOptions as VocabOptions
 from .job import plan_vocab as plan_vocab
 from .job import train_vocabulary as train_vocabulary
 from .model import MODEL as MODEL
@@ -10,8 +8,10 @@ from .quality import Vocabulary as Vocabulary
 from .quality import held_out as held_out
 from .quality import model_name as model_name
 from .quality import quality_picture as quality_picture
+from .request import SAMPLE_BYTES as SAMPLE_BYTES
+from .request import Settings as Settings
+from .request import VocabOptions as VocabOptions
 from .sources import Source as Source
 from .sources import find_pages as find_pages
 from .sources import parse_source as parse_source
 from .sources import source_labels as source_labels
-from .train import Settings as Settings

@@ -1,12 +1,11 @@
 """Job 3, `vocab`: the text of the sources is counted, a sample of it is taken, and SentencePiece is trained on that.
 
-Its options, its plan, its run, and the function for Python: `c4pipe.train_vocabulary`.
+Its plan, its run, and the function for Python: `c4pipe.train_vocabulary`.
 """
 
 import json
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from importlib.metadata import version
 from typing import Any, cast
@@ -18,12 +17,12 @@ from c4pipe.errors import LostDataError, UsageError
 from c4pipe.io.atomic import AtomicFile, clear_abandoned, write_bytes, write_text
 from c4pipe.io.json_files import read_checked_json, read_intact_json, read_json, write_checked_json
 from c4pipe.io.lock import only_run
-from c4pipe.io.paths import StoragePath, file_sizes, list_names, remove_tree, storage_path
+from c4pipe.io.options import takes_options
+from c4pipe.io.paths import StoragePath, file_sizes, list_names, remove_tree
 from c4pipe.io.words import safe_json
-from c4pipe.runners.events import Progress, ProgressEvent
+from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.runner import check_runner, run_job, spill_folder
-from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, prepare_folder
 from c4pipe.vocab import sample, train
 from c4pipe.vocab.model import (
@@ -31,19 +30,16 @@ from c4pipe.vocab.model import (
     MODEL,
     NAME,
     PIECES,
-    SENTINELS,
     VERSION,
     VocabDescription,
     check_file,
     read_description,
 )
+from c4pipe.vocab.request import Settings, VocabOptions
 from c4pipe.vocab.sample import BINS, Counts, CountText, write_sample
-from c4pipe.vocab.sources import Reading, Source, find_pages, first_files, parse_source, source_labels
+from c4pipe.vocab.sources import Reading, Source, find_pages, first_files, source_labels
 from c4pipe.vocab.tokenizer_files import tokenizer_files
-from c4pipe.vocab.train import Portion, Settings, part_name
-
-SAMPLE_BYTES = 300_000_000
-"""Bytes of text that SentencePiece can train on with 8 GB of memory, measured (docs/vocabulary.md)."""
+from c4pipe.vocab.train import Portion, part_name
 
 SAMPLE = "_sample"
 """The folder, inside the output, that holds the sample until the vocabulary is complete."""
@@ -58,56 +54,38 @@ Files = Sequence[Sequence[StoragePath]]
 
 
 @dataclass(frozen=True)
-class VocabOptions:
-    """The options of job 3, which makes a vocabulary of text. `plan_vocab` checks them.
-
-    Attributes:
-        sources: text, with weights.
-        output: the folder for the vocabulary.
-        settings: the kind of vocabulary.
-        sample_bytes: bytes of text to train on, at most.
-        repeat: whether the text of a source is repeated if there is too little of it for its weight.
-        runner: the runner that counts the text and takes the sample.
-    """
-
-    sources: tuple[Source, ...]
-    output: StoragePath
-    settings: Settings = field(default_factory=Settings)
-    sample_bytes: int = SAMPLE_BYTES
-    repeat: bool = False
-    runner: RunnerOptions = field(default_factory=RunnerOptions)
-
-
-@dataclass(frozen=True)
 class VocabPlan:
     """The plan of job 3.
 
     Attributes:
         options: what the user asked for.
+        settings: what kind of vocabulary.
+        sources: text, with weights.
         labels: a short name for each source.
         readings: how the pages of each source are read, without the held-out pages.
     """
 
     options: VocabOptions
+    settings: Settings
+    sources: tuple[Source, ...]
     labels: tuple[str, ...]
     readings: tuple[Reading, ...]
 
     @property
     def weights(self) -> list[float]:
         """The weight of each source."""
-        return [source.weight for source in self.options.sources]
+        return [source.weight for source in self.sources]
 
     @property
     def wanted_bytes(self) -> list[int]:
         """How many bytes of the sample each source has by its weight, if it has enough text."""
         weights = self.weights
-        return [int(self.options.sample_bytes * weight / sum(weights)) for weight in weights]
+        return [int(self.options.most_bytes * weight / sum(weights)) for weight in weights]
 
     @property
     def sentinels(self) -> int:
         """How many sentinels the model's file holds."""
-        settings = self.options.settings
-        return settings.sentinels if settings.bake_sentinels else 0
+        return self.settings.sentinels if self.settings.bake_sentinels else 0
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -117,9 +95,9 @@ class VocabPlan:
                 {"name": label, "weight": weight, "content": reading.content}
                 for label, weight, reading in zip(self.labels, self.weights, self.readings, strict=True)
             ],
-            "sample_bytes": self.options.sample_bytes,
+            "sample_bytes": self.options.most_bytes,
             "repeat": self.options.repeat,
-            "settings": asdict(self.options.settings),
+            "settings": asdict(self.settings),
         }
 
 
@@ -128,16 +106,17 @@ def plan_vocab(options: VocabOptions) -> VocabPlan:
 
     Raises UsageError for an option that can't be met; whether there is enough text is not known yet.
     """
-    check_runner(options.runner)
-    if options.sample_bytes < _LEAST_BYTES:
-        raise UsageError(f"--sample-bytes {options.sample_bytes}: give at least {_LEAST_BYTES} bytes of text")
-    if options.output.exists() and not options.output.is_dir():
-        raise UsageError(f"--output {options.output} is a file: give a folder")
-    if (options.output / MANIFEST).exists():
-        raise UsageError(f"--output {options.output} is a corpus: give another folder, such as {options.output}-vocab")
-    if not options.sources:
+    sources, settings, output = options.weighted_sources, options.settings, options.folder
+    check_runner(options)
+    if options.most_bytes < _LEAST_BYTES:
+        raise UsageError(f"--sample-bytes {options.most_bytes}: give at least {_LEAST_BYTES} bytes of text")
+    if output.exists() and not output.is_dir():
+        raise UsageError(f"--output {output} is a file: give a folder")
+    if (output / MANIFEST).exists():
+        raise UsageError(f"--output {output} is a corpus: give another folder, such as {output}-vocab")
+    if not sources:
         raise UsageError("no source is given: name text to train on, as in corpus/en:10 corpus/de:1")
-    return VocabPlan(options, tuple(source_labels(options.sources)), tuple(map(find_pages, options.sources)))
+    return VocabPlan(options, settings, sources, tuple(source_labels(sources)), tuple(map(find_pages, sources)))
 
 
 @dataclass(frozen=True)
@@ -158,66 +137,18 @@ class TrainedVocabulary:
         return self.path / MODEL
 
 
-def train_vocabulary(
-    sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
-    *,
-    output: str | os.PathLike[str],
-    size: int = 32_000,
-    model: str = "unigram",
-    byte_fallback: bool = False,
-    normalization: str = "nmt_nfkc",
-    coverage: float = 0.9995,
-    sentinels: int = SENTINELS,
-    bake_sentinels: bool = False,
-    sample_bytes: int = SAMPLE_BYTES,
-    repeat: bool = False,
-    runner: str | None = None,
-    workers: int | None = None,
-    spark_master: str | None = None,
-    spark_conf: Mapping[str, str] | None = None,
-    beam: Sequence[str] = (),
-    progress: Callable[[ProgressEvent], None] | None = None,
-) -> TrainedVocabulary:
+@takes_options(VocabOptions)
+def train_vocabulary(options: VocabOptions) -> TrainedVocabulary:
     """Trains a SentencePiece vocabulary. The command `c4pipe vocab`, without the figures that it measures at the end.
 
     The same call after an interruption goes on from there; after its end, it returns the finished vocabulary at once.
 
-    Args:
-        sources: text and its weight, as `"corpus/en:10"`: a language's folder of a corpus, or Parquet, JSON Lines or
-            plain text, a file or a folder. Without a weight, 1.
-        output: the folder for the vocabulary.
-        size: pieces, without sentinels.
-        model: `unigram` or `bpe`.
-        byte_fallback: whether a character without a piece becomes bytes instead of the unknown piece.
-        normalization: `nmt_nfkc`, `nfkc`, `nmt_nfkc_cf`, `nfkc_cf` or `identity`.
-        coverage: the share of the text's characters that get a piece, from 0.9 to 1.
-        sentinels: the number of sentinels behind the pieces, as in T5: `<extra_id_0>` is the last id.
-        bake_sentinels: whether the model's file has the sentinels as its last pieces.
-        sample_bytes: bytes of text to train on, at most.
-        repeat: whether the text of a source is repeated if there is too little of it for its weight.
-        runner: what reads the text: None for this machine, `spark`, or a runner of Apache Beam, such as `FlinkRunner`.
-        workers: processes on this machine that read the text; None for one a core.
-        spark_master: with `runner="spark"`: the master, such as `local[2]`; None for Spark's own setting.
-        spark_conf: with `runner="spark"`: settings of Spark, such as `{"spark.executor.memory": "2g"}`.
-        beam: with a runner of Beam: its options, such as `["--parallelism=8"]`.
-        progress: is called about once a second with a `ProgressEvent`, in a thread of its own.
+    {options}
 
     Raises UsageError for an argument that can't be met, or if there is too little text for that many pieces;
     C4pipeError if the training can't go on.
     """
-    folder = storage_path(os.fspath(output))
-    paths = [sources] if isinstance(sources, str | os.PathLike) else sources
-    options = VocabOptions(
-        sources=tuple(parse_source(os.fspath(path)) for path in paths),
-        output=folder,
-        settings=Settings(size, model, byte_fallback, normalization, coverage, sentinels, bake_sentinels),
-        sample_bytes=sample_bytes,
-        repeat=repeat,
-        runner=RunnerOptions(
-            runner=runner, workers=workers, spark_master=spark_master, spark_conf=spark_conf, beam=tuple(beam)
-        ),
-    )
-    return TrainedVocabulary(folder, vocab(plan_vocab(options), Progress(progress)))
+    return TrainedVocabulary(options.folder, vocab(plan_vocab(options), Progress(options.progress)))
 
 
 def vocab(plan: VocabPlan, progress: Progress) -> VocabDescription:
@@ -230,7 +161,7 @@ def vocab(plan: VocabPlan, progress: Progress) -> VocabDescription:
     Raises UsageError if a source has no page, if there is too little text for that many pieces, or if the output holds
     another vocabulary; DamagedFileError if its files were changed; LostDataError if the sample differs from the counts.
     """
-    output = plan.options.output
+    output = plan.options.folder
     with only_run(output):
         identity = plan.identity
         values = read_json(output / NAME, dict)
@@ -267,8 +198,8 @@ def _difference(existing: Mapping[str, Any], identity: Mapping[str, Any]) -> str
 
 
 def _take_sample(plan: VocabPlan, progress: Progress) -> list[Portion]:
-    """Writes the missing files of the sample, and returns the portion of each source."""
-    folder = plan.options.output.absolute() / SAMPLE  # a worker may run in any folder
+    """Writes the files of the sample that are missing, and returns what is taken of each source."""
+    folder = plan.options.folder.absolute() / SAMPLE  # a worker may run in any folder
     identity = {key: plan.identity[key] for key in ("sources", "sample_bytes", "repeat")}
     prepare_folder(folder, identity)
     counts, files = _count(plan, folder, progress)
@@ -327,7 +258,7 @@ def _count_files(plan: VocabPlan, files: Files, folder: StoragePath, progress: P
         items,
         lambda written, total: f"the runner ended without counting {total - written} of {total} files",
     )
-    scan.run(plan.options.runner, progress, "count")
+    scan.run(plan.options, progress, "count")
     counts: list[Counts] = [np.zeros(BINS, np.int64) for _ in files]
     for (source, _), counted in zip(items.values(), scan.parts(), strict=True):
         counts[source] += counted
@@ -338,10 +269,10 @@ def _portions(plan: VocabPlan, counts: Sequence[Counts], progress: Progress) -> 
     """Returns the portion to take of each source. Raises UsageError for a source without text."""
     options = plan.options
     sizes = [int(each.sum()) for each in counts]
-    for source, size in zip(options.sources, sizes, strict=True):
+    for source, size in zip(plan.sources, sizes, strict=True):
         if not size:
             raise UsageError(f"{source.path} has no page to train on: leave it out, or give other text for it")
-    total = sample.total_bytes(sizes, plan.weights, options.sample_bytes, options.repeat)
+    total = sample.total_bytes(sizes, plan.weights, options.most_bytes, options.repeat)
     taken = [int(total * weight / sum(plan.weights)) for weight in plan.weights]
     for note in _shortages(plan, sizes, taken):
         progress.note(note)
@@ -358,7 +289,7 @@ def _shortages(plan: VocabPlan, sizes: Sequence[int], taken: Sequence[int]) -> I
             more = "" if len(sizes) == 1 else f"; more text of {label}, a smaller weight or --repeat makes it larger"
             yield (
                 f"{label} has {size:,} bytes of text, its weight asks for {wanted:,}: "
-                f"the sample has {sum(taken):,} bytes instead of {plan.options.sample_bytes:,}{more}"
+                f"the sample has {sum(taken):,} bytes instead of {plan.options.most_bytes:,}{more}"
             )
 
 
@@ -374,13 +305,13 @@ def _write_parts(
     def written() -> int:
         return sum(name.startswith("part-") for name in list_names(folder))
 
-    with spill_folder(plan.options.runner, folder) as spill, progress.wait("sample", folder, total, written):
-        run_job(graph, plan.options.runner, len(tasks), progress.runs_as)
+    with spill_folder(plan.options, folder) as spill, progress.wait("sample", folder, total, written):
+        run_job(graph, plan.options, len(tasks), progress.runs_as)
 
 
 def _train(plan: VocabPlan, portions: Sequence[Portion], progress: Progress) -> VocabDescription:
     """Trains the model on the sample, and writes all files of the vocabulary, `vocab.json` last."""
-    output, settings = plan.options.output, plan.options.settings
+    output, settings = plan.options.folder, plan.settings
     model, log = AtomicFile(output / MODEL), AtomicFile(output / LOG)
     task = {
         "folder": str(output.absolute() / SAMPLE),
@@ -422,7 +353,7 @@ def _description(
             for portion, sentences in zip(portions, answer["sentences"], strict=True)
         ],
         "sample_sha256": answer["sha256"],
-        "parameters": plan.options.settings.parameters(),
+        "parameters": plan.settings.parameters(),
         "sentinels": plan.sentinels,
         "files": dict(files),
         "versions": {name: version(name) for name in ("c4pipe", "sentencepiece")},

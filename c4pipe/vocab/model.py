@@ -11,11 +11,10 @@ import numpy.typing as npt
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.io.json_files import Digest, choice, read_json
 from c4pipe.io.paths import StoragePath
+from c4pipe.vocab.request import SENTINELS
 
 MODEL, PIECES, NAME = "spm.model", "spm.vocab", "vocab.json"
 TOKENIZER, TOKENIZER_CONFIG = "tokenizer.json", "tokenizer_config.json"
-SENTINELS = 100
-"""The number of T5's sentinels (paper, section 3.1.4, and `extra_ids` of seqio and Transformers)."""
 FORMAT, VERSION = "c4pipe vocabulary", 2
 
 _Files = TypedDict(
@@ -150,6 +149,11 @@ class SentencePieceModel:
         """The number of pieces that can occur in text: all pieces except control pieces and the unknown piece."""
         processor = self._processor
         return sum(not (processor.is_control(n) or processor.is_unknown(n)) for n in range(self.size))
+
+
+def model_file(path: StoragePath) -> StoragePath:
+    """Returns the file of a model, given that file or the folder of a vocabulary."""
+    return path / MODEL if path.is_dir() else path
 
 
 def load_model(file: StoragePath) -> SentencePieceModel:

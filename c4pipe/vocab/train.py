@@ -22,73 +22,11 @@ from c4pipe.io.atomic import name_os_errors
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.runners.events import Status
 from c4pipe.runners.worker import end_with
-from c4pipe.vocab.model import SENTINELS, SentencePieceModel, sentinel_names
+from c4pipe.vocab.model import SentencePieceModel, sentinel_names
+from c4pipe.vocab.request import SENTENCE_BYTES
 
-MODELS = ("unigram", "bpe")
-NORMALIZATIONS = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")
-"""The normalization rules that are built into SentencePiece."""
-
-SENTENCE_BYTES = 4192
-"""The longest sentence that SentencePiece takes (its `max_sentence_length`); it ignores longer ones."""
-
-_THREADS = 16  # the default of SentencePiece; fixed, because the model depends on it
-_MOST_SENTINELS = 100_000
 _TOO_MANY = re.compile(r"Vocabulary size too high .*<= (\d+)")
 _TOO_FEW = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The kind of a vocabulary. Raises UsageError for impossible values.
-
-    Attributes:
-        size: the number of pieces, with special pieces and without sentinels (paper, section 3.1.3: 32,000).
-        model: `unigram`, as in the paper (it cites Kudo 2018), or `bpe`.
-        byte_fallback: whether characters without a piece become bytes, which take 256 pieces, instead of unknown.
-        normalization: SentencePiece's rule that normalizes characters first; by default SentencePiece's own default.
-        coverage: the share of the text's characters that get a piece; by default SentencePiece's own default.
-        sentinels: the number of sentinels behind the pieces (paper, section 3.1.4: 100).
-        bake_sentinels: whether the model's file also holds the sentinels.
-    """
-
-    size: int = 32_000
-    model: str = "unigram"
-    byte_fallback: bool = False
-    normalization: str = "nmt_nfkc"
-    coverage: float = 0.9995
-    sentinels: int = SENTINELS
-    bake_sentinels: bool = False
-
-    def __post_init__(self) -> None:
-        if self.size < 8:
-            raise UsageError(f"--size {self.size}: give at least 8 pieces; T5's vocabulary has 32000")
-        if self.model not in MODELS:
-            raise UsageError(f"--model {self.model}: give {' or '.join(MODELS)}")
-        if self.normalization not in NORMALIZATIONS:
-            raise UsageError(f"--normalization {self.normalization}: give one of {', '.join(NORMALIZATIONS)}")
-        if not 0.9 <= self.coverage <= 1:
-            raise UsageError(f"--coverage {self.coverage}: give a share from 0.9 to 1 of the text's characters")
-        if not 0 <= self.sentinels <= _MOST_SENTINELS:
-            raise UsageError(f"--sentinels {self.sentinels}: give 0 to {_MOST_SENTINELS:,}; T5 has {SENTINELS}")
-
-    def parameters(self) -> dict[str, Any]:
-        """Returns the parameters of SentencePiece's trainer that matter, including parameters with default values."""
-        return {
-            "model_type": self.model,
-            "vocab_size": self.size,
-            "byte_fallback": self.byte_fallback,
-            "normalization_rule_name": self.normalization,
-            "character_coverage": self.coverage,
-            # the ids of T5, which seqio and Transformers rely on
-            "pad_id": 0,
-            "eos_id": 1,
-            "unk_id": 2,
-            "bos_id": -1,
-            "max_sentence_length": SENTENCE_BYTES,
-            "input_sentence_size": 0,  # all of them
-            "shuffle_input_sentence": False,
-            "num_threads": _THREADS,
-        }
 
 
 @dataclass(frozen=True)

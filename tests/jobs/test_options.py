@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 
 from c4pipe.errors import UsageError
-from c4pipe.io.paths import RemotePath, storage_path
+from c4pipe.io.paths import RemotePath
 from c4pipe.jobs.build import plan_build
 from c4pipe.jobs.clean import plan_clean
 from c4pipe.jobs.dedup import plan_dedup
 from c4pipe.jobs.options import BuildOptions, CleanOptions, DedupOptions
-from c4pipe.vocab.job import VocabOptions, plan_vocab
-from c4pipe.vocab.sources import Source
-from c4pipe.vocab.train import Settings
+from c4pipe.vocab.job import plan_vocab
+from c4pipe.vocab.request import VocabOptions
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -78,8 +77,7 @@ def made(folder: str) -> list[Any]:
         beam=("--parallelism=8",),
     )
     build = BuildOptions("/nowhere/*.wet.gz", output=folder, format=("csv",), shards=0)
-    path = storage_path(folder)
-    vocab = VocabOptions((Source(path, 2.0),), path, Settings(size=100), 10, True)
+    vocab = VocabOptions((f"{folder}:2",), output=folder, size=100, sample_bytes=10, repeat=True)
     return [clean, build, DedupOptions(folder, output=folder), vocab]
 
 

@@ -7,7 +7,7 @@ import pytest
 import sentencepiece
 
 from c4pipe.objectives.tokenizer import Tokenizer
-from c4pipe.vocab.train import Settings
+from c4pipe.vocab.request import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,7 +23,7 @@ def texts() -> list[str]:
 def model_file(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     model = io.BytesIO()
     lines = [line for text in texts for line in text.split("\n")]
-    settings = {**Settings(400, coverage=0.99).parameters(), "minloglevel": 2}
+    settings = {**Settings(size=400, coverage=0.99).parameters(), "minloglevel": 2}
     sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(lines), model_writer=model, **settings)
     path = tmp_path_factory.mktemp("vocabulary") / "spm.model"
     path.write_bytes(model.getvalue())

@@ -22,7 +22,7 @@ from c4pipe.objectives.objective import Objective
 from c4pipe.objectives.packing import Batch, Bin, Packer, batch_of
 from c4pipe.objectives.rows import Features, Rng, Rows
 from c4pipe.objectives.tokenizer import Tokenizer
-from c4pipe.vocab.train import Settings
+from c4pipe.vocab.request import Settings
 from tests.helpers.batches import Texts, unpacked
 from tests.helpers.web_data import documents_file
 
@@ -264,7 +264,7 @@ def test_the_number_of_sentinels_is_a_choice(model_file: Path) -> None:
 @pytest.mark.parametrize("settings", [{}, {"unk_id": 0, "pad_id": 1, "eos_id": 2}, {"byte_fallback": True}])
 def test_the_first_ordinary_piece_is_text(settings: dict[str, Any], texts: list[str], tmp_path: Path) -> None:
     lines = [line for text in texts for line in text.split("\n")]
-    given = {**Settings(600, coverage=0.99).parameters(), "minloglevel": 2, **settings}
+    given = {**Settings(size=600, coverage=0.99).parameters(), "minloglevel": 2, **settings}
     sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(lines), model_prefix=str(tmp_path / "spm"), **given)
     model = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "spm.model"))
     first = Tokenizer(tmp_path / "spm.model").ids.first

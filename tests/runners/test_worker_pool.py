@@ -29,7 +29,7 @@ import c4pipe.runners.worker_pool  # the server has it, too
 
 before = set(sys.modules)
 from c4pipe.clean.steps import CleanWetFile
-from c4pipe.dedup.finish import Publish, WriteShard
+from c4pipe.dedup.write import Publish, WriteShard
 
 print(sorted(set(sys.modules) - before))
 """

@@ -19,10 +19,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from c4pipe.vocab.model import SENTINELS
+from c4pipe.vocab.request import SENTINELS, Settings
 from c4pipe.vocab.sample import BINS
 from c4pipe.vocab.tokenizer_files import tokenizer_files
-from c4pipe.vocab.train import Portion, Settings, part_name, train, with_sentinels
+from c4pipe.vocab.train import Portion, part_name, train, with_sentinels
 from tests.helpers.doc_examples import python_blocks
 from tests.helpers.documents import ROOT
 from tests.helpers.web_data import by_data
@@ -144,12 +144,12 @@ def models(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> dict[s
     def made(settings: Settings) -> bytes:
         return train(folder, [portion], settings.parameters(), 0)[0]
 
-    plain = made(Settings(SIZE))
+    plain = made(Settings(size=SIZE))
     return {
         "plain": plain,
-        "bytes": made(Settings(SIZE, byte_fallback=True)),
+        "bytes": made(Settings(size=SIZE, byte_fallback=True)),
         "baked": with_sentinels(plain, SENTINELS),
-        "bpe": made(Settings(SIZE, model="bpe", normalization="identity")),
+        "bpe": made(Settings(size=SIZE, model="bpe", normalization="identity")),
     }
 
 

@@ -21,9 +21,10 @@ from c4pipe.errors import UsageError
 from c4pipe.io.paths import RemotePath, StoragePath
 from c4pipe.vocab import quality
 from c4pipe.vocab.quality import Figures, Vocabulary, held_out, model_name, quality_picture
+from c4pipe.vocab.request import Settings
 from c4pipe.vocab.sample import BINS
 from c4pipe.vocab.sources import Reading, Source, encoded, find_pages, read
-from c4pipe.vocab.train import Portion, Settings, part_name, train, with_sentinels
+from c4pipe.vocab.train import Portion, part_name, train, with_sentinels
 
 SIZE, SMALLER = 160, 90
 SPECIAL = 3  # padding, end, unknown
@@ -41,7 +42,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[int, bytes]:
     data = "".join(f"{sentence}\n" for sentence in SENTENCES).encode()
     (folder / part_name(0, 0)).write_bytes(data)
     portion = Portion("sentences", len(data), ((BINS, len(data)),))
-    return {size: train(folder, [portion], Settings(size).parameters(), 0)[0] for size in (SIZE, SMALLER)}
+    return {size: train(folder, [portion], Settings(size=size).parameters(), 0)[0] for size in (SIZE, SMALLER)}
 
 
 @pytest.fixture(scope="module")

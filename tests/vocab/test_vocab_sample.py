@@ -20,6 +20,7 @@ from c4pipe.runners.runner import run_job
 from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan
 from c4pipe.vocab import sample, train
+from c4pipe.vocab.request import SENTENCE_BYTES
 from c4pipe.vocab.sample import (
     BINS,
     Counts,
@@ -34,7 +35,7 @@ from c4pipe.vocab.sample import (
     write_sample,
 )
 from c4pipe.vocab.sources import HELD_OUT_KEY, Reading, Source, encoded, find_pages, read
-from c4pipe.vocab.train import SENTENCE_BYTES, Portion, part_name, sentences
+from c4pipe.vocab.train import Portion, part_name, sentences
 
 M64 = 2**64 - 1
 

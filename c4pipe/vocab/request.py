@@ -1,0 +1,136 @@
+"""What a user asks of job 3, `vocab`: the text, and the kind of the vocabulary. To make it reads nothing."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Annotated, Any
+
+from c4pipe.errors import UsageError
+from c4pipe.io.options import Option, PathArgument, as_strings
+from c4pipe.runners.runner_options import JobOptions
+
+if TYPE_CHECKING:
+    from c4pipe.io.paths import StoragePath
+    from c4pipe.vocab.sources import Source
+
+MODELS = ("unigram", "bpe")
+NORMALIZATIONS = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")
+"""The normalization rules that are built into SentencePiece."""
+
+SENTINELS = 100
+"""The number of T5's sentinels (paper, section 3.1.4, and `extra_ids` of seqio and Transformers)."""
+
+SAMPLE_BYTES = 300_000_000
+"""Bytes of text that SentencePiece can train on with 8 GB of memory, measured (docs/vocabulary.md)."""
+
+SENTENCE_BYTES = 4192
+"""The longest sentence that SentencePiece takes (its `max_sentence_length`); it ignores longer ones."""
+
+_THREADS = 16  # the default of SentencePiece; fixed, because the model depends on it
+_MOST_SENTINELS = 100_000
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """The text of a vocabulary."""
+
+    sources: Annotated[
+        PathArgument | Sequence[PathArgument],
+        Option(
+            "text with a weight, such as corpus/en:10: a language of a corpus, or a file or folder of Parquet, JSON "
+            "Lines or plain text",
+            "SOURCE",
+            positional=True,
+            nargs="+",
+        ),
+    ]
+
+    @property
+    def weighted_sources(self) -> "tuple[Source, ...]":
+        """The text, with weights. Raises UsageError for an impossible weight."""
+        from c4pipe.vocab.sources import parse_source
+
+        return tuple(map(parse_source, as_strings(self.sources)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The kind of a vocabulary. Raises UsageError for impossible values.
+
+    By default that of the paper: 32,000 pieces (section 3.1.3) of a unigram model (it cites Kudo 2018), and 100
+    sentinels (section 3.1.4). Normalization and coverage have SentencePiece's own defaults.
+    """
+
+    size: Annotated[int, Option("number of pieces", "N")] = 32_000
+    model: Annotated[str, Option("unigram or bpe", "KIND")] = "unigram"
+    byte_fallback: Annotated[bool, Option("write characters that have no piece as pieces for their bytes")] = False
+    normalization: Annotated[str, Option("nmt_nfkc, nfkc, nmt_nfkc_cf, nfkc_cf or identity", "RULE")] = "nmt_nfkc"
+    coverage: Annotated[float, Option("share of the characters in the text that get a piece", "SHARE")] = 0.9995
+    sentinels: Annotated[int, Option("number of sentinels behind the pieces", "N")] = SENTINELS
+    bake_sentinels: Annotated[bool, Option("write the sentinels into spm.model, as its last pieces")] = False
+
+    def __post_init__(self) -> None:
+        if self.size < 8:
+            raise UsageError(f"--size {self.size}: give at least 8 pieces; T5's vocabulary has 32000")
+        if self.model not in MODELS:
+            raise UsageError(f"--model {self.model}: give {' or '.join(MODELS)}")
+        if self.normalization not in NORMALIZATIONS:
+            raise UsageError(f"--normalization {self.normalization}: give one of {', '.join(NORMALIZATIONS)}")
+        if not 0.9 <= self.coverage <= 1:
+            raise UsageError(f"--coverage {self.coverage}: give a share from 0.9 to 1 of the text's characters")
+        if not 0 <= self.sentinels <= _MOST_SENTINELS:
+            raise UsageError(f"--sentinels {self.sentinels}: give 0 to {_MOST_SENTINELS:,}; T5 has {SENTINELS}")
+
+    def parameters(self) -> dict[str, Any]:
+        """Returns the parameters of SentencePiece's trainer that matter, also those that have its defaults."""
+        return {
+            "model_type": self.model,
+            "vocab_size": self.size,
+            "byte_fallback": self.byte_fallback,
+            "normalization_rule_name": self.normalization,
+            "character_coverage": self.coverage,
+            # the ids of T5, which seqio and Transformers rely on
+            "pad_id": 0,
+            "eos_id": 1,
+            "unk_id": 2,
+            "bos_id": -1,
+            "max_sentence_length": SENTENCE_BYTES,
+            "input_sentence_size": 0,  # all of them
+            "shuffle_input_sentence": False,
+            "num_threads": _THREADS,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class _VocabularyFolder:
+    output: Annotated[PathArgument, Option("folder for the vocabulary", "DIR")]
+
+    @property
+    def folder(self) -> "StoragePath":
+        """The folder for the vocabulary."""
+        from c4pipe.io.paths import storage_path
+
+        return storage_path(os.fspath(self.output))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _SampleOptions:
+    sample_bytes: Annotated[
+        int | None, Option("train on at most N bytes of text", "N", otherwise="what fits in 8 GB of memory")
+    ] = None
+    repeat: Annotated[bool, Option("repeat the text of a source that is too small for its weight")] = False
+
+    @property
+    def most_bytes(self) -> int:
+        """Bytes of text to train on, at most."""
+        return SAMPLE_BYTES if self.sample_bytes is None else self.sample_bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class VocabOptions(JobOptions, _SampleOptions, Settings, _VocabularyFolder, SourceOptions):
+    """Job 3: text to a vocabulary. `plan_vocab` checks it."""
+
+    @property
+    def settings(self) -> Settings:
+        """The kind of the vocabulary. Raises UsageError for impossible values."""
+        return Settings(**{field.name: getattr(self, field.name) for field in fields(Settings)})
