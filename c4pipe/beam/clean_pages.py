@@ -21,8 +21,8 @@ _INPUT_COUNTS = ("pages.read", "bytes.read")
 class CleanPages(PageTransform):
     """Applies the rules of a recipe that come before the removal of duplicates, page by page.
 
-    The rules of the recipe's stage `final` come after that: `RemoveRepeatedSpans.by_recipe` applies them. In `c4` and
-    its variants the language is a rule of both; in the `tfds` recipes it is one of the stage `final` alone.
+    The rules of the recipe's stage `final` come after the removal: `RemoveRepeatedSpans.by_recipe` applies them. In
+    `c4` and its variants the rule `language` is in both parts; in the `tfds` recipes it is only in the stage `final`.
 
     Returns `CleanedPages`: `kept`, a PCollection of Page with the cleaned text, and `dropped`, a PCollection of
     DroppedPage with the rule that dropped each page.
@@ -92,7 +92,7 @@ class _CleanPage(CountingFn):
     """Page -> the cleaned page, or the output `dropped`."""
 
     def __init__(self, rules: ListedRecipe, counts_input: bool) -> None:
-        """Takes the recipe, and whether the pages that come in count as read: `ReadPages` counts its own."""
+        """Takes the recipe, and whether incoming pages count as read: `ReadPages` counts its own pages."""
         super().__init__()
         self._rules = rules
         self._ignored = () if counts_input else _INPUT_COUNTS

@@ -27,8 +27,8 @@ class KeepNewest(PageTransform):
     """Keeps the newest page of each URL. URLs are compared without scheme, `www.`, tracking query and trailing slash.
 
     Input: a PCollection of Page, or the `CleanedPages` that `CleanPages` returns. With the latter, dropped pages count
-    as captures, too: where the newest capture of a URL was dropped, no older one takes its place. `c4pipe build` does
-    the same. Of pages of one moment, a hash of the page as it was crawled decides.
+    as captures, too: if the newest capture of a URL was dropped, no older capture takes its place. `c4pipe build` does
+    the same. Between pages of one moment, a hash of the page as crawled decides.
 
     Returns a PCollection of Page.
 
@@ -104,7 +104,7 @@ class _SendCaptures(RowStep):
         self._order, self._bits = order, bits
 
     def _send(self, pages: Iterable[Page]) -> tuple[Rows, Sent]:
-        """Returns the rows of captures, in their order, and what sends them to the buckets of their URLs."""
+        """Returns the rows of captures, in their order, and the items that send them to the buckets of their URLs."""
         rows = np.array([_row(page, self._order) for page in pages], URL_ROW)
         return rows, CAPTURES.to_buckets(rows[np.argsort(rows["hash"], kind="stable")], self._bits)
 
@@ -136,7 +136,7 @@ class SendPages(_SendCaptures):
 
 
 class FindNewest(RowStep):
-    """The captures and pages of a bucket -> the pages that are the newest of their URL."""
+    """The captures and pages of a bucket -> the newest page of each URL."""
 
     def __init__(self) -> None:
         super().__init__("")

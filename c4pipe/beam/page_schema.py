@@ -1,4 +1,4 @@
-"""The elements that travel between the transforms: pages, as rows with a schema. The import registers their coders."""
+"""The elements between the transforms: pages, as rows with a schema. Importing this module registers their coders."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -81,7 +81,7 @@ _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
 
 
 def capture_of(page: Page) -> int:
-    """Returns the `capture` of a page; where it has none, that of the page as it is."""
+    """Returns the `capture` of a page; if it has none, computes it from the page in its present form."""
     if page.capture is not None:
         return page.capture
     unsigned = capture_hash(page.url, page.timestamp, page.text.encode("utf-8", "replace"))

@@ -51,7 +51,7 @@ class ReadPages(PageTransform):
 
         Args:
             patterns: crawls (`CC-MAIN-2019-18`) or WET files, gzipped or not: URLs, paths, globs, folders, `@list` of
-                these. One, or a list of them. The workers must be able to read what they name.
+                these. One pattern, or a list of patterns. The workers must be able to read the files.
             files: a slice of a crawl's files, such as `"0:100"`; None for all.
             input_kind: `wet` for WET files, `warc` for WARC files.
             extract: with `input_kind="warc"`: what the text of a page is: `all` (also None), `main` or `trafilatura`.

@@ -1,4 +1,4 @@
-"""`RemoveRepeatedSpans`: of all pages, one of each span of sentences or lines stays."""
+"""`RemoveRepeatedSpans`: one copy of each span of sentences or lines stays in all pages."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -35,11 +35,11 @@ from c4pipe.runners.graph import Graph
 
 
 class RemoveRepeatedSpans(PageTransform):
-    """Removes repeated spans from pages: of equal spans in all pages, one stays, the others lose their units.
+    """Removes repeated spans from pages: one of all equal spans stays, and the other spans lose their units.
 
     A span is `size` consecutive sentences, or lines, of one page. Spans are compared in any case and with any white
-    space. The first one by page key (a hash of the page's URL) stays, unless another one can only stay instead; so the
-    result depends on no order. A page of which nothing is left is dropped.
+    space. The first copy of a span by page key (a hash of the URL) stays; another copy stays instead if otherwise two
+    would stay. So the result does not depend on the order of pages. A page without any text left is dropped.
 
     Input and output: a PCollection of Page. Two pages of one URL are an error: put `KeepNewest` before this transform.
     Sentences are split by the page's `language`; where it is None, by the rules for no language.
@@ -60,7 +60,7 @@ class RemoveRepeatedSpans(PageTransform):
     """
 
     def __init__(self, size: int = 3, unit: str = "sentence", *, buckets: int = 1024) -> None:
-        """Takes what a span is.
+        """Takes the definition of a span.
 
         Args:
             size: units in a span.
@@ -119,7 +119,7 @@ class RemoveRepeatedSpans(PageTransform):
         return kept
 
     def display_data(self) -> dict[str, Any]:
-        """Returns what a span is, the recipe, and the number of buckets."""
+        """Returns the definition of a span, the recipe, and the number of buckets."""
         shown = beam.transforms.display.DisplayDataItem
         span = self._rules.recipe.find(RepeatedSpan)
         return {
@@ -171,7 +171,7 @@ class SendSpans(RowStep):
         yield Sent(SPAN_PAGES, shuffle.totals(keys), page_schema.to_buckets(table, keys, self._bits))
 
     def _hash_spans(self, element: Page) -> tuple[Page, Any]:
-        """Returns a page with its language, and what is known of its spans."""
+        """Returns a page with its language and its spans."""
         page = text_cleaner.page_of_text(element.text, element.url, element.timestamp)
         lines = page.body.split("\n") if page.body else []
         checked = CheckedPage(page, self._tools, lines)
@@ -227,9 +227,9 @@ class FinishPages(RowStep):
         yield from group.end(self._bits)
 
     def _judge(self, pages: pa.Table, removed: Mapping[int, Sequence[int]]) -> pa.Table:
-        """Returns the pages with a column `dropped`: the last rules' decision about those that lose no span.
+        """Returns the pages with a column `dropped`: the decision of the last rules about pages that lose no span.
 
-        The language of such a page is set, too, where a last rule detects it.
+        If a last rule detects the language of such a page, the language is set, too.
         """
         rows = pages.select(["page_key", "url", "text", "language", "language_probability"]).to_pylist()
         for row, starts in zip(rows, pages["unit_starts"], strict=True):

@@ -1,8 +1,8 @@
-"""What the transforms share: how steps become DoFns, their shuffles, and what they count.
+"""The base of the transforms: steps as DoFns, their shuffles, and their counters.
 
 Counters are metrics for the user, and reports in the pipeline, with the totals of each shuffle.
 
-Metrics count retried work twice, so no decision is made by them. Reports are elements: a runner commits them together
+Metrics count retried work twice, so no decision depends on them. Reports are elements: a runner commits them together
 with the pages of the same bundle.
 """
 
@@ -39,8 +39,9 @@ SHUFFLES = {
     **{each.name: each.carries for each in (CAPTURES, CAPTURED_PAGES, SPANS, SPAN_PAGES)},
     **{name: carried for name, carried in shuffle.SHUFFLES.items() if name not in ("spans", "pages")},
 }
-"""The shuffles of the transforms: by name, what each carries and where to. They are checked in this order: where pages
-are lost, their marks are left over."""
+"""The shuffles of the transforms, by name. They are checked in this order: if pages are lost, their marks are left
+over.
+"""
 
 
 class PageTransform(beam.PTransform):
@@ -93,7 +94,7 @@ class BatchFn(CountingStepFn):
             yield from self._apply()
 
     def finish_bundle(self) -> Iterator[Any]:
-        """Applies the step to what is left."""
+        """Applies the step to the rest of the batch."""
         for output in self._apply():
             yield beam.pvalue.TaggedOutput(output.tag, _global(output.value))
 
@@ -126,7 +127,7 @@ def _typed(par_do: beam.ParDo, step: Step) -> beam.ParDo:
 def count_metrics(report: Report) -> None:
     """Adds the counters of a report to the metrics of the pipeline."""
     for name, number in report.items():
-        if is_count(name) and not name.startswith(DROPPED_LANGUAGE):  # which are in report.json
+        if is_count(name) and not name.startswith(DROPPED_LANGUAGE):  # these are in report.json
             Metrics.counter("c4pipe", metric_name(name)).inc(number)
 
 
@@ -168,7 +169,7 @@ def check_batch(pages: beam.PCollection, transform: beam.PTransform) -> None:
 
 
 class Upstream(NamedTuple):
-    """What a PCollection comes from.
+    """The origin of a PCollection.
 
     Attributes:
         reports: the PCollections of reports of the transforms of this room before it.
@@ -182,7 +183,7 @@ class Upstream(NamedTuple):
 
 
 def upstream(pages: beam.PCollection) -> Upstream:
-    """Returns what a PCollection comes from: the graph is followed up to its roots."""
+    """Returns the origin of a PCollection, from the graph up to its roots."""
     found: dict[int, Any] = {}
     waiting = [pages]
     while waiting:

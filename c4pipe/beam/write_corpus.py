@@ -78,7 +78,7 @@ class WriteCorpus(PageTransform):
         links: Sequence[PathArgument] = (),
         language_model: PathArgument | None = None,
     ) -> None:
-        """Checks what is written where. Nothing is written yet.
+        """Checks the folder and the options of the corpus. Nothing is written yet.
 
         Args:
             path: the folder of the corpus, which the workers can write to: a path, or a URL that begins with s3://,
@@ -143,7 +143,7 @@ class WriteCorpus(PageTransform):
         publish.check_folder(self._folder, {})
 
     def display_data(self) -> dict[str, Any]:
-        """Returns where the corpus is written to, and how."""
+        """Returns the folder of the corpus, and the options with which it is written."""
         shown = beam.transforms.display.DisplayDataItem
         return {
             **recipe_display(self._rules),
@@ -169,7 +169,7 @@ BATCHES = "batches"
 """The name of the output that carries packed pages."""
 
 _TEXT_BYTES = "text_bytes/"
-"""Begins the names of reports that count the bytes of text of a language. They plan the shards, and are no counters."""
+"""The prefix of reports that count the bytes of text of a language. They only plan the shards; they are no counters."""
 
 
 _ALWAYS = ("pages.kept", "pages.validation", "bytes.kept")
@@ -178,14 +178,14 @@ _ALWAYS = ("pages.kept", "pages.validation", "bytes.kept")
 
 @dataclass(frozen=True)
 class CorpusOptions:
-    """How a corpus is written.
+    """The options with which a corpus is written.
 
     Attributes:
         folder: the folder of the corpus, absolute.
         formats: the formats of its shards.
         shards: train shards for each language; None for one for each 128 MiB of text.
-        languages: the languages that have a folder; () for those of the pages.
-        is_exact: whether all pages came from the transforms of this room alone: then their counts must add up.
+        languages: the languages that have a folder; () for the languages of the pages.
+        is_exact: whether all pages came only from the transforms of this room: then their counts must add up.
     """
 
     folder: str
@@ -196,7 +196,7 @@ class CorpusOptions:
 
 
 class ShardPlan(NamedTuple):
-    """What is known before the first shard is written.
+    """The values that are known before the first shard is written.
 
     Attributes:
         layout: the shards of the corpus.
@@ -253,7 +253,7 @@ class BeginCorpus(beam.DoFn):
         self._rules, self._options = rules, options
 
     def process(self, element: Report) -> Iterator[ShardPlan]:
-        """Plans the shards, and writes down what is known of the manifest."""
+        """Plans the shards, and writes the known parts of the manifest."""
         options, recipe = self._options, self._rules.recipe
         counts = dict.fromkeys(_ALWAYS, 0) | {name: n for name, n in element.items() if is_count(name)}
         counts = balanced(counts, options.is_exact)
@@ -296,7 +296,7 @@ def _begin_once(
 
 
 def balanced(counts: Mapping[str, int], is_exact: bool) -> dict[str, int]:
-    """Returns counters in which the pages read are the sum of those dropped and kept.
+    """Returns counters in which the pages read are the sum of the dropped and the kept pages.
 
     Args:
         counts: the counters of all transforms.

@@ -12,7 +12,7 @@ from c4pipe.runners.runner_options import SPARK
 
 
 def parse_command_line(parser: Parser, given: Sequence[str]) -> tuple[Command[Any], dict[str, Any]]:
-    """Returns a command and its options; `beam` and `spark_conf` among them are those for the runner.
+    """Returns a command and its options; the options `beam` and `spark_conf` are for the runner.
 
     Raises UsageError, with similar names, for an option that neither c4pipe nor the runner knows.
     """
@@ -34,7 +34,7 @@ def parse_command_line(parser: Parser, given: Sequence[str]) -> tuple[Command[An
 def split_command_line(parser: Parser, given: Sequence[str]) -> tuple[list[str], list[str]]:
     """Splits a command line into c4pipe's arguments and the options for the runner, with their values.
 
-    The options for the runner are those after `--`, and those before it that Beam knows and the command does not.
+    The options for the runner are all options after `--`, and the options before it that only Beam knows.
     Raises UsageError for an option that neither knows.
     """
     command = next((parser.commands[each] for each in given if each in parser.commands), None)

@@ -1,4 +1,4 @@
-"""What is printed, and where: errors and progress to standard error, results to standard output."""
+"""Prints errors and progress to standard error, and results to standard output."""
 
 import json
 import sys
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-# Rich is imported where something is printed: `c4pipe --help` answers at once.
+# Rich is imported when something is printed: `c4pipe --help` answers at once.
 
 
 class Ending(NamedTuple):
@@ -36,7 +36,7 @@ ENDINGS = {
     NOTHING_KEPT: Ending("nothing kept", "done, and the corpus has no page"),
     STOPPED: Ending("stopped", "stopped (the same command continues from there)"),
 }
-"""What each exit status says."""
+"""The meaning of each exit status."""
 
 
 def endings_sentence() -> str:
@@ -54,7 +54,7 @@ def printer(file: IO[str] | None = None, width: int = 0) -> "Console":
 
 
 def say(console: "Console", text: str) -> None:
-    """Prints a line of text. Nothing in it is a command: not to Rich, not to the terminal."""
+    """Prints a line of text. Neither Rich nor the terminal takes any part of it for a command."""
     console.print(visible(text), highlight=False, markup=False, soft_wrap=True)
 
 

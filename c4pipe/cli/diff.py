@@ -94,13 +94,13 @@ _LABELS = {
     "bytes.kept": "bytes of text kept",
     "damage": "damage: {}",
 }
-"""The rows of the table, by what a counter counts; counters between the two jobs have none."""
+"""The rows of the table, by the subject of a counter; counters between the two jobs have no row."""
 
 _WIDTH = 80
 
 
 def heads(diff: "Diff") -> Iterator["Text"]:
-    """Yields a line for each corpus: where it is, its recipe, and how its text was made of HTML."""
+    """Yields a line for each corpus: its folder, its recipe, and the extractor of its text from HTML."""
     for side, corpus in zip(("first", "second"), diff.corpora, strict=True):
         languages = corpus.recipe.languages
         words = ", ".join(languages) if len(languages) <= 8 else f"{len(languages)} languages"

@@ -200,7 +200,7 @@ def _texts(noun: str, rows: Iterable[tuple[str, str, str]]) -> "Table":
     table = new_table(padding=(0, 2, 0, 0))
     table.add_column(noun, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
-    table.add_column("text")  # as the only column that may be wrapped it gives way; its texts are cut instead
+    table.add_column("text")  # the only column that may be wrapped becomes narrower; its texts are cut instead
     for number, (verdict, colour, text) in enumerate(rows, 1):
         style = "" if colour == "green" else "dim"
         cut = styled(text[:_WIDEST], style, no_wrap=True, overflow="ellipsis")

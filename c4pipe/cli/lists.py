@@ -64,7 +64,7 @@ class ListsOptions(TerminalOptions, WorkerOptions, _ActionOptions):
 
 
 def run(options: ListsOptions) -> None:
-    """Downloads the lists, prints which are downloaded, or makes the list of robots.txt files."""
+    """Downloads the lists, prints their status, or makes the list of robots.txt files."""
     from c4pipe.filters import pinned_lists
 
     _check(options)

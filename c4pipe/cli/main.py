@@ -36,7 +36,7 @@ COMMANDS = {
 }
 """All commands, in the order of the help, and what each does in a few words."""
 
-# The module of a command is imported where the command is named, and Beam, NumPy, Arrow or Rich when it runs, so that
+# The module of a command is imported when the command is named, and Beam, NumPy, Arrow or Rich when it runs, so that
 # `c4pipe --help` answers at once.
 
 
@@ -50,7 +50,7 @@ def run() -> int:
     """Runs the command of this process: `main` in a process of its own, which can do little else after that."""
     lighten()
     ended: list[int] = []
-    atexit.register(_exit_at_once, ended)  # before others do: so it is called after them
+    atexit.register(_exit_at_once, ended)  # registered before all others, so it is called after them
     ended.append(main())
     return ended[0]
 
@@ -58,7 +58,7 @@ def run() -> int:
 def _exit_at_once(ended: Sequence[int]) -> None:
     """Ends the process without freeing all objects one by one, which would take 0.02 seconds after a build.
 
-    Does nothing where no command has ended, or where the rest of its output can't be written: Python says so then.
+    Does nothing if no command has ended, or if the rest of its output can't be written: then Python reports the error.
     """
     with contextlib.suppress(OSError, ValueError):
         for stream in filter(None, (sys.stdout, sys.stderr)):
@@ -77,7 +77,7 @@ def main(given: Sequence[str] | None = None) -> int:
     where no page was kept, 130 where it was stopped.
     """
     given = list(sys.argv[1:] if given is None else given)
-    # Messages of libraries are not printed: what a user needs to know is printed by c4pipe, errors are raised.
+    # Messages of libraries are not printed: c4pipe prints the important messages itself, and errors are raised.
     logging.getLogger().addHandler(logging.NullHandler())
     try:
         _complete()
@@ -88,7 +88,7 @@ def main(given: Sequence[str] | None = None) -> int:
             status, error = int(command.run(command.options(**options)) or 0), ""
     except C4pipeError as raised:
         status, error = raised.exit_status, str(raised)
-    except BrokenPipeError:  # the reader of our output has ended
+    except BrokenPipeError:  # the reader of the output has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status, error = 1, ""
     except OSError as raised:

@@ -1,4 +1,4 @@
-"""What commands have beside the options of their jobs: what is printed, the log, and worker processes."""
+"""Options of commands besides the options of their jobs: output, log, and worker processes."""
 
 import os
 from collections.abc import Sequence
@@ -61,7 +61,7 @@ def path_or_url(text: str) -> "StoragePath":
 
 
 def start_workers(workers: int | None, runner: str | None, inputs: Sequence[str] = ()) -> None:
-    """Starts the server of a command's worker processes: it imports what they need while this process makes the plan.
+    """Starts the server of a command's worker processes. It imports their modules while this process makes the plan.
 
     Does nothing where the command starts no worker: with another runner, for one worker, or for one file.
     """

@@ -1,4 +1,4 @@
-"""What the commands that make a corpus print at their end."""
+"""The output at the end of the commands that make a corpus."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -53,7 +53,7 @@ def report_nothing_kept(options: TerminalOptions, recipe: "Recipe", counts: Mapp
 
 
 def report_missing(options: TerminalOptions, missing: Sequence["Missing"], allowed: int | None) -> int:
-    """Prints which files are missing, and returns the exit status: 3, or 0 where none is or `--max-missing` is given.
+    """Prints the missing files, and returns the exit status: 3, or 0 if no file is missing or `--max-missing` is given.
 
     Args:
         options: of the command.

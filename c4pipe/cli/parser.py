@@ -20,7 +20,7 @@ class Parser(argparse.ArgumentParser):
     Attributes:
         name: the command, such as `build`; `c4pipe` for the parser of all commands.
         arguments: its arguments and options, in their order.
-        commands: the parsers of the commands, by name; empty in these themselves.
+        commands: the parsers of the commands, by name; empty in the parser of a command.
         command: the command; None in the parser of all commands.
     """
 
@@ -60,7 +60,7 @@ class Parser(argparse.ArgumentParser):
         return [name for action in self.arguments for name in action.option_strings]
 
     def takes_value(self, name: str) -> bool | None:
-        """Tells whether an option takes a value; None for a name that is none of its options."""
+        """Tells whether an option takes a value; None for an unknown option."""
         for action in self.arguments:
             if name in action.option_strings:
                 return action.nargs != 0

@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar on a terminal, a line every 15 seconds elsewhere, JSON lines for programs."""
+"""Progress on standard error: a bar on a terminal, else a line every 15 seconds, or JSON lines for programs."""
 
 import json
 import re
@@ -41,7 +41,7 @@ def make_progress(options: Shown) -> Progress:
 class ProgressBar:
     """Shows a bar for each job on a terminal: the bar, the time left, and as many words as fit behind them.
 
-    What the job waits for has a line of its own where it does not fit.
+    A wait for a server has a line of its own if it does not fit.
     """
 
     def __init__(self, console: "Console") -> None:
@@ -93,13 +93,13 @@ def fitted(words: str, room: int) -> str:
 
 
 def without_wait(words: str) -> tuple[str, str]:
-    """Returns words without what they say of waits for a server, and that alone; "" where there is none."""
+    """Splits words: returns the words without waits for a server, and the words about waits ("" without waits)."""
     match = _WAIT.search(words)
     return (words[: match.start()] + words[match.end() :], match[1]) if match else (words, "")
 
 
 def _clock(event: ProgressEvent) -> str:
-    """Returns the time left, or the time since the start where that is not known or the job has ended."""
+    """Returns the time left. If it is not known, or if the job has ended, returns the time since the start."""
     if event.phase == "end":
         return format_clock(event.seconds)
     left = event.seconds_left

@@ -63,7 +63,7 @@ def rules_table(recipe: "Recipe") -> "Table":
 
 
 def names_table(recipes: Iterable["Recipe"]) -> "Table":
-    """Returns the recipes with what they are, a line each."""
+    """Returns a table with a line for each recipe and its description."""
     table = new_table(show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
@@ -75,8 +75,8 @@ def names_table(recipes: Iterable["Recipe"]) -> "Table":
 def comparison_tables(recipes: Sequence["Recipe"], width: int) -> Iterator["Table"]:
     """Yields recipes side by side, in as many tables as it takes on a terminal of `width` columns.
 
-    For each rule they have the stage at which a recipe applies it, under it the parameters. A parameter that is the
-    same in all recipes that have its rule is not shown: `rules_table` has it.
+    For each rule, the tables show the stage at which a recipe applies it, and the parameters below. A parameter with
+    the same value in all recipes that have the rule is not shown: `rules_table` shows it.
     """
     fitting = max(1, (width - _RULE_WIDTH) // (_RECIPE_WIDTH + 2))
     count = -(-len(recipes) // fitting)

@@ -38,7 +38,7 @@ class ReportOptions(TerminalOptions, WorkerOptions, _CorpusOptions):
 
 
 def run(options: ReportOptions) -> None:
-    """Writes `report.html` of a corpus; where it has no `report.json`, also that, from its shards.
+    """Writes `report.html` of a corpus. If it has no `report.json`, this file is made from the shards, too.
 
     With `--opt-outs`, also `opt_outs.json` and the dataset card.
 

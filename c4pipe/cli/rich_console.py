@@ -1,4 +1,4 @@
-"""What c4pipe adds to Rich: a console on which no text is a command, and a bar with a line below it."""
+"""Extensions of Rich: a console on which no text is a command, and a bar with a line below it."""
 
 from collections.abc import Iterable
 

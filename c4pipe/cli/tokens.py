@@ -82,7 +82,7 @@ def run(options: TokensOptions) -> None:
 
 
 def _refuse(options: TokensOptions, what: str, *names: str) -> None:
-    """Raises UsageError where one of these options is given: it means nothing for what is asked."""
+    """Raises UsageError if one of these options is given: the chosen action does not use it."""
     for name in names:
         if getattr(options, name) is not None:
             option = f"--{name.replace('_', '-')}"

@@ -1,6 +1,6 @@
-"""Which shard a page goes to: the folders of a corpus, their shards, and the numbers of both.
+"""The shard of each page: the folders of a corpus, their shards, and the numbers of both.
 
-Here a folder is the shards of one language and split. Folders and shards are numbered from 0.
+Here a folder means the shards of one language and split. Folders and shards are numbered from 0.
 """
 
 import re
@@ -27,7 +27,7 @@ MAX_SHARDS = 100_000
 
 
 class ShardId(NamedTuple):
-    """What identifies a shard of a corpus, in each of its formats.
+    """The identity of a shard of a corpus, which is the same in each format.
 
     Attributes:
         language: the code of its language, which is also the name of its folder.
@@ -50,7 +50,7 @@ class Layout:
         languages: the codes of the languages.
         train_shards: the number of train shards of each language.
 
-    Raises UsageError for a language whose name can't be that of a folder: pages and files of others can contain any.
+    Raises UsageError for a language that can't be the name of a folder: foreign pages and files can contain any text.
     """
 
     languages: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The manifest: what a corpus contains and how it was made. It is written last: a folder without it is no corpus."""
+"""The manifest: the content and the making of a corpus. It is written last: a folder without it is no corpus."""
 
 import platform
 import re
@@ -61,7 +61,7 @@ class ListedShard(TypedDict):
 
 
 class _LanguageModel(TypedDict, total=False):
-    language_model: str  # the digest of the language model, where the recipe has one
+    language_model: str  # the digest of the language model, if the recipe has a model
 
 
 class Manifest(_LanguageModel):
@@ -188,7 +188,9 @@ def _version(package: str) -> str:
 
 
 def _is_count(name: str) -> bool:
-    """Tells counters of pages, lines and the like from control totals, and from those that are in `report.json`."""
+    """Tells whether a name is a counter of pages, lines and so on; not control totals, nor the counters of
+    `report.json`.
+    """
     return "." in name and not name.startswith((TOTALS_PREFIX, DROPPED_LANGUAGE))
 
 

@@ -33,7 +33,7 @@ class Corpus:
     Attributes:
         path: its folder: a `pathlib.Path`, or the path of a folder in a store or of a web server.
         manifest: what its manifest.json holds, as JSON values.
-        digest: the SHA-256 of that file in hex, which identifies the corpus wherever its folder is.
+        digest: the SHA-256 of manifest.json in hex, which identifies the corpus wherever its folder is.
         languages: the codes of the languages that were opened, in alphabetical order; all of them by default.
     """
 
@@ -44,7 +44,7 @@ class Corpus:
 
     @cached_property
     def recipe(self) -> Recipe:
-        """The recipe that it was built by."""
+        """The recipe of the corpus."""
         return Recipe.from_json(self.manifest["recipe"])
 
     @property
@@ -159,7 +159,7 @@ def _opened(folder: CorpusPath, data: bytes, languages: Sequence[str] | None) ->
         raise UsageError(f"{folder} has no language {unknown[0]!r}, but {', '.join(known)}")
     chosen = tuple(name for name in known if languages is None or name in languages)
     corpus = Corpus(folder, manifest, hashlib.sha256(data).hexdigest(), chosen)
-    if not isinstance(folder, WebPath):  # which has no listings: each file would be a request
+    if not isinstance(folder, WebPath):  # a web server has no listings: each file would be a request
         _check_sizes(folder, corpus.shards())
     return corpus
 

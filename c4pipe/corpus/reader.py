@@ -65,7 +65,7 @@ class Shard:
     Attributes:
         file: where it is.
         format: a key of `FORMATS`, or TEXT.
-        id: its language, split, index and count; of plain text, those of a single train shard without a language.
+        id: its language, split, index and count. Plain text counts as a single train shard without a language.
         rows: the number of its documents, by the manifest.
         bytes: its size, by the manifest.
         sha256: the SHA-256 of its bytes in hex, by the manifest.
@@ -97,7 +97,9 @@ def check_size(shard: Shard, size: int | None) -> None:
 
 
 class Document(TypedDict):
-    """A row of a corpus; docs/formats.md describes the columns. Of a line of plain text, all but `text` is empty."""
+    """A row of a corpus; docs/formats.md describes the columns. For a line of plain text, all columns but `text` are
+    empty.
+    """
 
     url: str
     text: str
@@ -162,7 +164,7 @@ def read_tables(shard: Shard, columns: Sequence[str]) -> Iterator[pa.Table]:
 
 
 def tables_of(file: CorpusPath, file_format: str, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Yields what `read_tables` yields, of a file of a corpus whose manifest is not at hand. Raises UNREADABLE."""
+    """Works as `read_tables`, for a file of a corpus without its manifest. Raises UNREADABLE."""
     if file_format == "parquet":
         yield from parquet_tables(file, columns)
         return
@@ -189,7 +191,7 @@ def parquet_tables(file: CorpusPath, columns: Sequence[str], rows: int = TABLE_R
 
 
 def unreadable(shard: Shard, error: Exception) -> C4pipeError:
-    """Returns the error for a user, given what reading a shard raised."""
+    """Returns the error for a user, given the error that the reading of a shard raised."""
     return C4pipeError(f"{shard.file} can't be read: {error_reason(error)}")
 
 
@@ -224,7 +226,7 @@ def format_of(name: str) -> str:
 def parquet_file(file: CorpusPath, footer: Any = None) -> pq.ParquetFile:
     """Opens a Parquet file and reads its footer, unless that is given. Raises UNREADABLE.
 
-    What has a checksum, as c4pipe writes it, is compared: the footer at once, and pages when they are read.
+    Checksums, which files of c4pipe have, are compared: of the footer at once, of pages when they are read.
     """
     return open_parquet(file, footer)[0]
 

@@ -30,20 +30,20 @@ STRINGS = ("url", "text", "timestamp", "language")
 PROBABILITY = "language_probability"
 _FIELDS: "list[pa.Field[Any]]" = [pa.field(name, pa.string(), nullable=False) for name in STRINGS]
 SCHEMA = pa.schema([*_FIELDS, pa.field(PROBABILITY, pa.float64(), nullable=False)])
-ROW_GROUP_BYTES = 16_000_000  # of rows; what is held back for a group is what a writer adds to memory
+ROW_GROUP_BYTES = 16_000_000  # of rows that wait for a full group: a writer needs this memory
 _ROWS_AT_ONCE = 512  # rows turned into Python objects at a time, about 1 MB of text
 
 
 class TableWriter(ABC):
     """Writes one file of one format. Rows wait in memory until they fill a group."""
 
-    # The end of a group depends on the rows alone. So Parquet's row groups, and what zlib is given at a time, do not
+    # The end of a group depends only on the rows. So Parquet's row groups, and the pieces that zlib gets, do not
     # depend on the calls of write(): zlib does not promise the same output for the same input in other pieces.
 
     def __init__(self, path: Path) -> None:
         self._waiting: list[pa.Table] = []
         self._waiting_bytes = 0
-        self._resources = contextlib.ExitStack()  # what close() closes, last opened first
+        self._resources = contextlib.ExitStack()  # close() closes these, last opened first
 
     @abstractmethod
     def _write_group(self, group: pa.Table) -> None:
@@ -55,7 +55,7 @@ class TableWriter(ABC):
             raise ValueError(f"A shard's columns are\n{SCHEMA}\nand not\n{table.schema}")
         table = table.cast(SCHEMA)  # copies nothing; ValueError for other names and for nulls
         lengths = [pc.binary_length(table[name]).to_numpy() for name in STRINGS]
-        # in plain encoding a string takes 4 bytes more than its UTF-8, the float 8
+        # in plain encoding a string takes 4 bytes more than its UTF-8, and the float takes 8
         ends = np.cumsum(np.sum(lengths, axis=0, dtype=np.int64) + (4 * len(STRINGS) + 8))
         while table.num_rows:
             fit = int(np.searchsorted(ends, ROW_GROUP_BYTES - self._waiting_bytes, side="right"))
@@ -78,7 +78,7 @@ class TableWriter(ABC):
             self._flush()
 
     def abandon(self) -> None:
-        """Closes a file that will be removed. Raises nothing: another error is already on its way."""
+        """Closes a file that will be removed. Raises nothing, because another error is being raised already."""
         with contextlib.suppress(Exception):
             self._resources.close()
 
@@ -152,7 +152,7 @@ class ShardFormat:
     """A file format.
 
     Attributes:
-        name: what users call it.
+        name: its name for users.
         extension: the end of its files' names, without the first dot.
         writer: opens a file to be written.
     """

@@ -77,8 +77,9 @@ class NearDuplicates:
         return rows
 
     def pages(self, path: StoragePath, rows: npt.NDArray[np.uint32]) -> Iterator[pa.Table]:
-        """Yields pages to drop, some at a time, given their rows in a work file. Columns: `page_key`, `url`,
-        `timestamp`, `text` and `fact`, which names the page that stays.
+        """Yields pages to drop, some at a time, given their rows in a work file.
+
+        Columns: `page_key`, `url`, `timestamp`, `text` and `fact`, which names the page that stays.
         """
         for pages in read_stale(path, _COLUMNS, rows) if len(rows) else ():
             if len(pages):

@@ -61,7 +61,8 @@ def cut(page: Page, line_separators: str) -> list[str]:
     """Returns the lines of a page, trimmed, without blank ones.
 
     Args:
-        page: the page as crawled. line_separators: one of `Separators`; for two cuts, the first cut is made.
+        page: the page as crawled.
+        line_separators: one of `Separators`; for two cuts, the first cut is made.
     """
     if line_separators in (AS_CRAWLED, CRAWLED_TWICE):
         return [] if not page.body or page.body.isspace() else page.body.split("\n")

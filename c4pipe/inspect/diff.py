@@ -1,7 +1,7 @@
 """Compares two corpora: their counters side by side, and their pages.
 
 A page is identified by its normalised URL, which no two pages of a corpus share. Its key is the 64-bit hash of that
-URL. Corpora of `c4` and its variants, except `mc4`, are in the order of these keys; others are in another order.
+URL. Corpora of `c4` and its variants, except `mc4`, are in the order of these keys; other corpora are not.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -39,8 +39,9 @@ class Example:
     Attributes:
         url: the URL as it was crawled; where both corpora have the page, the URL in the first.
         line: the number of the first line that differs, from 1; 1 for a page of one corpus only.
-        first: this line in the first corpus; None if the page is shorter, or the second corpus has the line elsewhere.
-        second: the same for the second corpus.
+        first: this line in the first corpus; None if the page is shorter, or if the second corpus has the line
+            elsewhere.
+        second: this line in the second corpus, or None in the same cases.
     """
 
     url: str
@@ -67,8 +68,8 @@ class Diff:
     def counts(self) -> dict[str, tuple[int | None, int | None]]:
         """The counters of both by name; None if a recipe lacks the rule of a counter, or its input is not WARC.
 
-        Rules are in the order of the first recipe. Rules of the second recipe alone come last, and behind them `empty`
-        if no recipe lists it.
+        Rules are in the order of the first recipe. Rules that only the second recipe has come last, and after them
+        `empty` if no recipe lists it.
         """
         first, second = self.corpora
         rules = list(dict.fromkeys(rule.name for corpus in self.corpora for _, rule in corpus.recipe.rules()))
@@ -109,7 +110,7 @@ def _count(corpus: Corpus, name: str) -> int | None:
     if what == "records.skipped" and corpus.recipe.input_format != "WARC":
         return None
     if what.endswith((".dropped", ".edited")) and not corpus.recipe.has(rest):
-        return corpus.counts.get(name)  # a page without a line is dropped by `empty` also where no recipe lists it
+        return corpus.counts.get(name)  # `empty` drops a page without a line even if no recipe lists it
     return int(corpus.counts.get(name, 0))
 
 
@@ -192,8 +193,8 @@ def _example(first: tuple[str, str] | None, second: tuple[str, str] | None) -> E
 def first_difference(first: Sequence[str], second: Sequence[str]) -> tuple[int, str | None, str | None]:
     """Returns the number of the first line that differs, from 1, and this line on both sides.
 
-    A line is None if it does not exist, or if the other side has it elsewhere, so that it was not dropped. If both
-    sides have the other's line elsewhere (the order differs), both lines are returned.
+    A line is None if it does not exist, or if the other side has it elsewhere (so it was not dropped). If each side has
+    the line of the other side elsewhere (the order differs), both lines are returned.
 
     Raises StopIteration if no line differs.
     """
@@ -206,7 +207,7 @@ def first_difference(first: Sequence[str], second: Sequence[str]) -> tuple[int, 
 
 @dataclass(frozen=True)
 class KeyedShard:
-    """A shard and the keys that its pages can have: from `first` up to `end`, which is not among them."""
+    """A shard and the keys that its pages can have: from `first` up to `end` (excluded)."""
 
     shard: Shard
     first: int

@@ -66,7 +66,7 @@ class CaptureVerdict:
         units: the units of its text when deduplication began.
         losses: the repeated spans that it loses.
         rules: the verdicts of the rules of job 2.
-        note: a sentence about what is not known, or "".
+        note: a sentence about missing knowledge, or "".
     """
 
     url: str
@@ -173,7 +173,9 @@ class _WorkExplainer:
         self._files = WorkFiles([work_files[name] for name in self._names])
 
     def _next_step(self, source: str = "") -> str:
-        """Returns how a user finds the rule that dropped a page; `source` is the input with the page, "" if unknown."""
+        """Returns advice on how to find the rule that dropped a page; `source` is the input with the page, "" if
+        unknown.
+        """
         if self._recipe.input_format == "text":
             what = (
                 f"write its text from {source} to a file"
@@ -196,7 +198,7 @@ class _WorkExplainer:
         newest, stale = self._files.captures({key})
         if not len(newest):
             missing = len(self._corpus.manifest["missing"])
-            rules = ", ".join(rule.name for rule in self._recipe.readable)  # pages that they drop have no row
+            rules = ", ".join(rule.name for rule in self._recipe.readable)  # pages that these rules drop have no row
             raise UsageError(
                 f"the work files of {self._corpus.path} have no page of {url}: it was in none of the "
                 f"{number_of(len(self._names), f'{self._recipe.input_format} file')}"

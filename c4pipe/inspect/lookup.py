@@ -30,7 +30,7 @@ class NearPage:
     Attributes:
         page_key: its key.
         url: its URL, as crawled.
-        similarity: the estimated similarity of the page that was asked for to it.
+        similarity: its estimated similarity to the requested page.
     """
 
     page_key: int
@@ -41,10 +41,10 @@ class NearPage:
 def staying_pages(
     files: Sequence[StoragePath], stale: Sequence[Any], page_keys: U64, near: NearDuplicate
 ) -> dict[int, NearPage]:
-    """Returns the page that stays of the cluster of each page, by its key; without pages that have no n-grams.
+    """Returns for each page, by key, the page of its cluster that stays. Pages without n-grams are left out.
 
-    Pages are compared as the build compares them. All work files are read once for each page that lies between a page
-    and the one that stays, and twice more.
+    Pages are compared as the build compares them. All work files are read twice, and once more for each page on the
+    chain from a page to the page that stays.
 
     Args:
         files: the work files.
@@ -59,7 +59,7 @@ def staying_pages(
         bands = new["band_hashes"].combine_chunks().flatten().to_numpy()
         more = _pages(files, crawls, stale, lambda pages, bands=bands: _rows_with(pages["band_hashes"], bands))
         sharing = pa.concat_tables([sharing, more.filter(pa.array(~_is_in(more, sharing)))])
-        # All pages that share a band with a reached page are there: so the pairs of these pages are those of the build.
+        # All pages that share a band with a reached page are included, so these pairs are the same as in the build.
         pairs = _similar_pairs(sharing, near.min_similarity)
         keys = reached["page_key"].to_numpy()
         pairs = pairs[np.isin(pairs["page"], keys) | np.isin(pairs["first_page"], keys)]
@@ -78,7 +78,9 @@ def _near_page(pages: pa.Table, own: int, first: int) -> NearPage:
 
 
 def _similar_pairs(pages: pa.Table, least: float) -> Rows:
-    """Returns the PAIRs of pages that the build compares and that are similar; `row` is the number of a page here."""
+    """Returns the PAIRs of similar pages among the pairs that the build compares; `row` is the index of a page in
+    `pages`.
+    """
     rows = near_pages.page_rows(pages, 0, np.arange(len(pages)))
     bands = pages["band_hashes"].combine_chunks().flatten().to_numpy().reshape(len(pages), -1)
     minima = near_pages.minima_of(pages["minima"])
@@ -91,7 +93,7 @@ def _is_in(pages: pa.Table, others: pa.Table) -> npt.NDArray[np.bool_]:
 
 
 def _pages(files: Sequence[StoragePath], crawls: Sequence[int], stale: Sequence[Any], choose: Any) -> pa.Table:
-    """Returns those pages of all work files, without stale captures, whose rows `choose` returns for each table.
+    """Returns the pages of all work files, without stale captures, whose rows `choose` selects from each table.
 
     The key of the crawl of each file is a further column.
     """
@@ -159,7 +161,7 @@ class WorkFiles:
         Args:
             page_key: the key of a page that is the newest capture of its URL.
             span_hashes: the hashes of its spans.
-            moved: the spans of which not the first occurrence survives (MOVED).
+            moved: the spans whose survivor is not their first occurrence (MOVED).
             near: the rule on pages that are nearly the same; None without it.
 
         Returns:

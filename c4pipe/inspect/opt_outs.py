@@ -32,8 +32,8 @@ from c4pipe.runners.scan import Scan, ScanStep
 NAME = "opt_outs.json"
 FORMAT = "c4pipe opt-outs"
 
-_HOSTS = 30  # with the most refused pages: so many are in the report
-_HOSTS_OF_SHARD = 1_000  # so many are counted of each shard
+_HOSTS = 30  # hosts with the most refused pages that are in the report
+_HOSTS_OF_SHARD = 1_000  # hosts that are counted in each shard
 
 Sums = dict[str, tuple[int, int]]
 """Pages and bytes by name."""

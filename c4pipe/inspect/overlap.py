@@ -39,7 +39,7 @@ from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import Scan, ScanStep
 
 CONTAMINATED = 0.7
-"""An example of whose n-grams at least this share is in the corpus is contaminated, as in PaLM."""
+"""An example is contaminated if the corpus has at least this share of its n-grams, as in PaLM."""
 
 ENDINGS = (".parquet", ".jsonl", ".jsonl.gz")
 """How the name of a file of matches can end."""
@@ -50,7 +50,7 @@ HITS = pa.schema({"size": pa.int64(), "ngram": pa.int64(), "row": pa.int64(), "u
 
 @dataclass(frozen=True)
 class FileOverlap:
-    """What a corpus shares with the examples of one file, by n-grams of one size.
+    """The overlap of a corpus with the examples of one file, by n-grams of one size.
 
     Attributes:
         file: the file, as it was given.
@@ -102,7 +102,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Overlap:
-    """What a corpus shares with evaluation examples.
+    """The overlap of a corpus with evaluation examples.
 
     Attributes:
         files: the counts of each file and each size of n-grams, in the order in which they were given.
@@ -137,7 +137,7 @@ def find_overlap(options: OverlapOptions) -> Overlap:
 
 
 def overlap(options: OverlapOptions, progress: Progress) -> Overlap:
-    """Finds what a corpus shares with examples, and writes the matches if a file is named for them.
+    """Finds the overlap of a corpus with examples, and writes the matches if the options name a file.
 
     Errors are those of `find_overlap`.
     """
@@ -238,12 +238,14 @@ def _find(
 class FindSharedNgrams(ScanStep[Shard, pa.Table]):
     """(shard, path of its hits) -> nothing; the pages that share n-grams with examples are written there.
 
-    An n-gram that is on more than `max_pages` pages of the shard has some more hits than that, not all: so hits take
-    little room, however common an n-gram is.
+    For an n-gram on more than `max_pages` pages of the shard, only some hits beyond `max_pages` are written. So hits
+    take little room, even for very common n-grams.
     """
 
     def __init__(self, examples: str, sizes: Sequence[int], max_pages: int) -> None:
-        """Takes the file of the examples, the sizes of n-grams in words, and from how many pages on one is common."""
+        """Takes the file of the examples, the sizes of n-grams in words, and the most pages of an n-gram that is not
+        common.
+        """
         self._examples, self._sizes, self._max_pages = examples, tuple(sizes), max_pages
 
     def setup(self) -> None:
@@ -254,7 +256,7 @@ class FindSharedNgrams(ScanStep[Shard, pa.Table]):
 
     def scan(self, item: Shard) -> bytes:
         """Returns the hits in a shard."""
-        pages = [np.zeros(len(known), np.int64) for known in self._known]  # that have each n-gram, so far
+        pages = [np.zeros(len(known), np.int64) for known in self._known]  # pages so far that have each n-gram
         tables = [HITS.empty_table()]
         for batch in _batches(item):
             rows = WordRows([page.words for page in batch])
@@ -312,7 +314,7 @@ def _hits(size: int, batch: Sequence[_Page], numbers: I64, ngrams: I64) -> pa.Ta
 def _overlap(
     options: OverlapOptions, examples: _Examples, known: Mapping[int, ExampleNgrams], scan: Scan[Shard, pa.Table]
 ) -> Overlap:
-    """Returns what all shards share with the examples, whose n-grams are `known` by size."""
+    """Returns the overlap of all shards with the examples, whose n-grams are `known` by size."""
     counts = _page_counts(known, scan.parts())
     rare = {size: some <= options.max_pages for size, some in counts.items()}
     matches = [
@@ -350,7 +352,7 @@ def _shard_matches(
         hits: the hits that `FindSharedNgrams` found in it.
         known: the n-grams of the examples, by size.
         rare: for each size, whether each n-gram is on few enough pages.
-        examples: says where the examples are from.
+        examples: the examples with their files and lines.
     """
     columns = (hits["row"].to_pylist(), hits["size"].to_pylist(), hits["ngram"].to_pylist(), hits["url"].to_pylist())
     counted = sorted(each for each in zip(*columns, strict=True) if rare[each[1]][each[2]])

@@ -76,7 +76,7 @@ def _may_have_records(start: bytes) -> bool:
 
 
 def _refuse_binary(path: str, data: bytes) -> None:
-    """Raises UsageError for bytes that are no text: the rules would judge them as one."""
+    """Raises UsageError for bytes that are no text: the rules would judge them like a text."""
     kind = next((words for magic, words in _BINARY.items() if data.startswith(magic)), "")
     if not kind and b"\0" in data[:_START]:
         kind = "a binary file, or text in UTF-16"

@@ -50,7 +50,7 @@ class RobotsSummary:
     Attributes:
         path: the list.
         counts: the WARC files, the URLs that were asked for, the robots.txt files that refuse something; responses by
-            status, those for other URLs than a robots.txt (where redirects lead to), skipped responses, and damage.
+            status, responses for other URLs than a robots.txt (targets of redirects), skipped responses, and damage.
     """
 
     path: Path
@@ -66,9 +66,9 @@ def list_robots(
 
     Args:
         inputs: `robotstxt` WARC files: crawls, paths, globs, folders, URLs, and `@file` with one of these a line.
-        agents: the crawlers whose rules count, by their product tokens; `*` for those that no file names.
+        agents: the crawlers whose rules count, by their product tokens; `*` for crawlers that no file names.
         lists: the lists folder.
-        runner: what reads the files on this machine.
+        runner: the runner that reads the files, on this machine.
         progress: shows how many files are read.
 
     Raises UsageError for agents or inputs that can't be used, C4pipeError if a file can't be read or written.
@@ -101,7 +101,7 @@ def _checked(agent: str) -> str:
 def _read(
     files: Sequence[InputFile], agents: Sequence[str], folder: Path, runner: RunnerOptions, progress: Progress
 ) -> list[Path]:
-    """Writes the part of each file that has none yet, and returns the paths of all."""
+    """Writes the missing parts of files, and returns the paths of all parts."""
     scan = Scan(
         "Read robots.txt",
         ReadRobots(agents, NetworkOptions()),
@@ -139,7 +139,7 @@ class ReadRobots(ScanStep[str, Path]):
             ) from error
 
     def read(self, part: StoragePath, item: str) -> Path:
-        """Returns the path of a part: its name says what was read, and `read_part` finds damage."""
+        """Returns the path of a part. Its name identifies the file and the request; `read_part` finds damage."""
         return Path(str(part))
 
 
@@ -147,7 +147,7 @@ def _encode_part(items: Iterable[Any], agents: Sequence[str]) -> bytes:
     """Returns the part of a file, given the items of `read_robots`, and crawlers in small letters: an archive.
 
     It has the newest answer of each URL (ROW, sorted by key); the different rules, by hash (`numbers`, `sizes`,
-    `texts`); and as JSON the numbers of responses by what became of them, and of damage.
+    `texts`); and as JSON the numbers of responses by outcome, and the numbers of damage.
     """
     rows: list[tuple[int, int, int, int]] = []
     texts: dict[int, bytes] = {}
@@ -182,7 +182,9 @@ def _encode_part(items: Iterable[Any], agents: Sequence[str]) -> bytes:
 
 
 def _rules(record: RobotsRecord, agents: Sequence[str]) -> str:
-    """Returns what a response refuses to the crawlers (RFC 9309, 2.3.1); "" for nothing, and for a redirect."""
+    """Returns the rules of a response that refuse something to the crawlers (RFC 9309, 2.3.1); "" for none, or a
+    redirect.
+    """
     if record.status >= 500:  # unreachable: complete disallow
         return encode_rules(dict.fromkeys(agents, REFUSE_ALL))
     return encode_rules(parse_robots(record.body, agents)) if record.status < 300 else ""  # 4xx: unavailable, allowed

@@ -1,4 +1,4 @@
-"""Files that appear complete or not at all, also when the power goes, and small files of JSON and text."""
+"""Files that appear complete or not at all, even after a power cut, and small files of JSON and text."""
 
 import contextlib
 import errno
@@ -21,7 +21,7 @@ class AtomicFile:
     def __init__(self, target: StoragePath, label: str = "") -> None:
         """Takes the path of the complete file, and the beginning of the temporary file's name, behind its dot."""
         self._target = target
-        # Random: two machines that share a drive can have processes with the same id, and nobody can put a link in the
+        # Random: two machines that share a drive can have processes with the same id. And nobody can put a link in the
         # way. With a part of the target's name only, which may have 255 bytes itself.
         start = os.fsencode(target.name)[:100].decode("utf-8", "ignore")
         name = f".{label}{start}.{os.getpid()}-{secrets.token_hex(16)}.tmp"
@@ -69,7 +69,7 @@ def make_folder(folder: StoragePath) -> None:
 
 
 def move(path: Path, target: Path) -> None:
-    """Renames a file or folder that is on the disk; its new name is there, too, when this returns. Raises OSError."""
+    """Renames a file or folder that is on the disk. On return, the new name is on the disk, too. Raises OSError."""
     path.rename(target)
     for folder in {path.parent, target.parent}:
         sync(folder)
@@ -77,7 +77,7 @@ def move(path: Path, target: Path) -> None:
 
 @contextlib.contextmanager
 def name_os_errors(path: StoragePath) -> Iterator[None]:
-    """Gives the errors of the system, such as a full disk, the name of the file that they are about."""
+    """Adds the name of the file to errors of the system, such as a full disk."""
     try:
         yield
     except OSError as error:

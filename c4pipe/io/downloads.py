@@ -17,7 +17,7 @@ _MAX_PAUSE = 60.0  # seconds, unless the server asks for more
 
 
 class DownloadError(OSError):
-    """A file could not be downloaded. The message says why; words of the server in it are safe to show."""
+    """A file could not be downloaded. The message gives the reason; words of the server in it are safe to show."""
 
     def __init__(self, message: str) -> None:
         super().__init__(visible(message))
@@ -28,7 +28,7 @@ class NetworkOptions:
     """How files are read from the network, and where they are kept.
 
     Attributes:
-        tries: the number of tries in a row without a new byte after which a file is given up.
+        tries: a file is given up after this number of tries in a row without a new byte.
         file_seconds: the longest time for a file, pauses included.
         stall_seconds: the longest wait for the next byte.
         first_pause: seconds before the second try; the pause doubles before each further one.
@@ -77,7 +77,7 @@ def _log_wait(wait: Wait) -> None:
 
 
 class RetryPolicy:
-    """Counts the tries and the time of one download, waits between tries, and ends it when either is used up."""
+    """Counts tries and time of one download, waits between tries, and ends the download at either limit."""
 
     def __init__(self, url: str, network: NetworkOptions, on_wait: OnWait | None = None) -> None:
         """Takes the URL, the options, and a function that gets each wait; without it, waits are logged."""
@@ -139,7 +139,7 @@ class DownloadStream:
     """The bytes of a file on a server or in an object store, or of a part of it, in order.
 
     Attributes:
-        length: the bytes of the whole file; None before the first read, and where the server does not say.
+        length: the bytes of the whole file; None before the first read, and if the server does not tell it.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class DownloadStream:
         size: int | None = None,
         on_wait: OnWait | None = None,
     ) -> None:
-        """Takes a URL and, for a part of the file, the offset of its first byte and its size in bytes."""
+        """Takes a URL, and for a part of the file the offset of the part's first byte and its size in bytes."""
         self.length: int | None = None
         self._url = url
         self._network = network

@@ -5,8 +5,8 @@ server is busy (429, 5xx, or 403, which Common Crawl's front end sends to client
 waits: as long as Retry-After says, else twice as long each time, with some jitter so that workers don't return
 together. An error that will not change (404, a file that was replaced meanwhile) ends the download at once.
 
-A server can send anything, as slowly as it likes. Whatever it sends, the download ends in time, with the bytes
-of the file or with a DownloadError.
+A server can send anything, as slowly as it likes. In every case the download ends in time, with the bytes of the file
+or with a DownloadError.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ from c4pipe.io.downloads import DownloadError, DownloadStream, NetworkOptions, O
 
 _USER_AGENT = f"c4pipe/{version('c4pipe')}"
 _BUSY = (403, 408, 425, 429, 500, 502, 503, 504)
-# urllib3 and http.client pass ValueError on for some numbers in headers and chunks.
+# For some numbers in headers and chunks, urllib3 and http.client raise ValueError.
 _BROKEN = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError, OverflowError)
 _CONNECT_SECONDS = 30.0
 
@@ -43,7 +43,7 @@ class Download(DownloadStream):
         size: int | None = None,
         on_wait: OnWait | None = None,
     ) -> None:
-        """Takes a URL, the pool of its connection, and what `DownloadStream` takes."""
+        """Takes a URL, the pool of its connection, and the arguments of `DownloadStream`."""
         super().__init__(url, network, first, size, on_wait)
         self._pool = pool
         self._skip = 0  # bytes that a server without ranges sends again
@@ -156,7 +156,7 @@ def _seconds(retry_after: str | None) -> float:
         return float(retry_after[:9])
     try:
         return max(0.0, email.utils.parsedate_to_datetime(retry_after).timestamp() - time.time())
-    except (ValueError, TypeError, IndexError, OverflowError, OSError):  # whatever the parser makes of a wrong date
+    except (ValueError, TypeError, IndexError, OverflowError, OSError):  # the parser's errors for a wrong date vary
         return 0.0
 
 
@@ -172,7 +172,7 @@ _DEADLINE: ContextVar[float] = ContextVar("_DEADLINE", default=float("inf"))
 
 @contextlib.contextmanager
 def deadline(moment: float) -> Iterator[None]:
-    """Lets all reads of this thread from a pool's connections end at a moment of `time.monotonic`, by TimeoutError."""
+    """Ends all reads of this thread from a pool's connections with TimeoutError at a moment of `time.monotonic`."""
     token = _DEADLINE.set(moment)
     try:
         yield

@@ -21,7 +21,7 @@ _MOST_TEXT = 1 << 16  # characters of a text
 _MOST_NUMBER = 2**63 - 1
 
 Check = Callable[[Any, str], Any]
-"""Takes a value of JSON and its place, and returns what the record has of it: mostly the value itself.
+"""Takes a value of JSON and its place, and returns the value for the record, which is mostly the same value.
 
 Raises ValueError, with the place, for a value of another type or out of range.
 """
@@ -30,7 +30,7 @@ Record = TypeVar("Record")
 
 
 def parse_json(data: bytes) -> Any:
-    """Returns the value of a JSON file, given its bytes. Raises ValueError, with the reason, where it is none."""
+    """Returns the value of a JSON file, given its bytes. Raises ValueError, with the reason, for invalid JSON."""
     try:
         return json.loads(data.decode("utf-8"))
     except RecursionError:
@@ -38,7 +38,7 @@ def parse_json(data: bytes) -> Any:
 
 
 def from_json(kind: type[Record], value: Any, place: str = "") -> Record:
-    """Returns a record of a class, given a value of JSON and its place. Raises ValueError for a value that is none."""
+    """Returns a record of a class, given a value of JSON and its place. Raises ValueError for any other value."""
     check: Check = check_of(cast(Any, kind))
     record: Record = check(value, place)
     return record
@@ -52,7 +52,7 @@ def to_json(record: Any) -> dict[str, Any]:
 
 @cache
 def check_of(hint: Any) -> Check:
-    """Returns the check of what has a type hint: a class of records, or the type of a member."""
+    """Returns the check for a type hint: a class of records, or the type of a member."""
     origin, inside = get_origin(hint), get_args(hint)
     if origin is Annotated:
         check: Check = inside[1]
@@ -130,14 +130,14 @@ def text(pattern: str = "(?s).*", wanted: str = "a text") -> Check:
 
     def check(value: Any, place: str) -> Any:
         holds = isinstance(value, str) and len(value) <= _MOST_TEXT and compiled.fullmatch(value) is not None
-        # half of a surrogate pair, which JSON can have, is in no file that c4pipe writes
+        # JSON can have half of a surrogate pair, but no file of c4pipe does
         return _expect(holds and value == value.encode("utf-8", "replace").decode(), value, place, wanted)
 
     return check
 
 
 def choice(*values: str | int) -> Check:
-    """Returns the check of a value that is one of some."""
+    """Returns the check of a value that must be one of the given values."""
 
     def check(value: Any, place: str) -> Any:
         holds = any(type(value) is type(each) and value == each for each in values)
@@ -170,7 +170,7 @@ _PLAIN: dict[Any, Check] = {
 
 
 class Versioned(TypedDict):
-    """What is read of a record first: which kind it is."""
+    """The members that are read first: they tell the kind of a record."""
 
     format: Any
     version: Any
@@ -239,7 +239,7 @@ _DIGEST = "sha256"  # the member that has the digest of all others
 def encode_checked_json(values: Mapping[str, Any]) -> bytes:
     """Returns an object with its digest as JSON, in ASCII, so that it is safe to show on a terminal.
 
-    Each value is on a line of its own; of a list of objects, each object.
+    Each value is on a line of its own; in a list of objects, each object is.
     """
     members = {_DIGEST: _digest(values), **values}
     lines = ",\n".join(f"{json.dumps(name)}: {_dump(value)}" for name, value in members.items())
@@ -247,7 +247,7 @@ def encode_checked_json(values: Mapping[str, Any]) -> bytes:
 
 
 def decode_checked_json(data: bytes, name: object, kind: type[Record]) -> Record:
-    """Returns the record that `encode_checked_json` took; of the class `dict`, any object.
+    """Returns the record that `encode_checked_json` took; for the class `dict`, any object.
 
     Raises DamagedFileError, with the name, for other content.
     """
@@ -279,7 +279,7 @@ def read_checked_json(path: StoragePath, kind: type[Record]) -> Record | None:
 
 
 def read_intact_json(path: StoragePath, kind: type[Record]) -> Record | None:
-    """Returns what `read_checked_json` returns, and None also for a damaged file: one that will be made anew."""
+    """Works as `read_checked_json`, but also returns None for a damaged file, which will be made again."""
     try:
         return read_checked_json(path, kind)
     except DamagedFileError:

@@ -75,7 +75,7 @@ def file_lock(path: Path, wait: bool = False) -> Iterator[None]:
 
 
 def _open(path: Path) -> int:
-    """Opens a lock file, but nothing else that bears its name: who made the folder may have put a link there."""
+    """Opens a lock file, and nothing else of that name: the owner of the folder may have put a link there."""
     # without O_NONBLOCK, a pipe would wait for its other end
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:

@@ -26,7 +26,7 @@ _BLOCK = 8 * 1024 * 1024  # bytes of a request
 _CONNECT_SECONDS = 30.0
 _GCS_RETRY_TIME = timedelta(seconds=20)  # of Google's own library; its default waits 15 minutes for credentials
 _LISTING_TRIES = 5  # few, because a person waits for the answer
-# Messages of the stores' libraries for errors that another try does not change.
+# Messages of the stores' libraries for errors that another try can't fix.
 _FINAL = re.compile(
     r"ACCESS_DENIED|NO_SUCH_BUCKET|INVALID_ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH|HTTP status (?:30[0-9]|401|403|404)"
     r"|Bucket '.*' not found|Not a regular file|CLASSPATH|libjvm|libhdfs|HDFS connection failed"
@@ -110,7 +110,7 @@ def list_objects(url: str, network: NetworkOptions) -> Iterator[tuple[str, int]]
 def retried(url: str, network: NetworkOptions, operation: Callable[[fs.FileSystem, str], T], tries: int = 1) -> T:
     """Calls a function with the file system and the path of a URL until it succeeds, and returns its result.
 
-    Raises FileNotFoundError as the function does, DownloadError where another try is useless or none is left.
+    Raises FileNotFoundError as the function does, DownloadError if another try is useless or no try is left.
     """
     retry = RetryPolicy(url, network)
     while True:
@@ -124,7 +124,7 @@ def retried(url: str, network: NetworkOptions, operation: Callable[[fs.FileSyste
 
 
 def transient_reason(error: Exception, url: str) -> str:
-    """Returns the message of an error that another try may not meet. Raises DownloadError for any other error."""
+    """Returns the message of an error if another try may succeed. Raises DownloadError for any other error."""
     if isinstance(error, DownloadError):
         raise error
     if isinstance(error, FileNotFoundError):
@@ -213,7 +213,7 @@ class Hdfs:
 
     def open_input_file(self, path: str) -> Any:
         """Opens a file for reading."""
-        self._check(path)  # else Java prints its stack
+        self._check(path)  # otherwise Java prints its stack
         return self._fs.open_input_file(path)
 
     def open_output_stream(self, path: str, compression: str | None) -> Any:

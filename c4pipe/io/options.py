@@ -1,7 +1,7 @@
-"""The options of a job or command: the fields of a frozen dataclass, each annotated with what a user is told about it.
+"""The options of a job or command: the fields of a frozen dataclass, each annotated with its help for the user.
 
-Name, type, default and help of an option stand there, once. The command line (`cli.parser`), the functions of the
-Python API (`takes_options`) and docs/options.md are made of them.
+Name, type, default and help of an option are written once, in its field. The command line (`cli.parser`), the functions
+of the Python API (`takes_options`) and docs/options.md are made from these fields.
 """
 
 import dataclasses
@@ -22,20 +22,20 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Option:
-    """What the command line and its help need of an option besides its name, type and default.
+    """The properties of an option that the command line and its help need besides name, type and default.
 
     Attributes:
         help: what it means.
         metavar: how the help names its value.
-        otherwise: what applies where it is not given, in words; "" where the default is a value that says so.
-        flag: its name on the command line, where that is not the name of the field.
+        otherwise: what happens without the option, in words; "" if the default value says it.
+        flag: its name on the command line, if it differs from the name of the field.
         positional: whether it is an argument without a name.
         nargs: how many values it has, as argparse says it; "" for one.
         repeated: whether it can be given several times; the value is a sequence.
         choices: the only values; () for any.
-        parse: what makes the value of a text, where the type does not say it.
+        parse: the function that makes the value from a text, if the type is not enough.
         names: returns the values that a shell offers.
-        in_python: whether it is of the Python API alone.
+        in_python: whether only the Python API has it.
     """
 
     help: str
@@ -52,7 +52,7 @@ class Option:
 
 
 def options_of(record: Any) -> list[tuple["dataclasses.Field[Any]", Any, Option]]:
-    """Returns the fields of a record that are options, each with its type and what a user is told about it."""
+    """Returns the fields of a record that are options, each with its type and its `Option`."""
     found = []
     for field in dataclasses.fields(record):
         for option in getattr(field.type, "__metadata__", ()):
@@ -66,14 +66,14 @@ def flag_of(field: "dataclasses.Field[Any]", option: Option) -> str:
 
 
 def default_of(field: "dataclasses.Field[Any]") -> Any:
-    """Returns the default of an option as a user gives it; None for none that is a value."""
+    """Returns the default of an option as a user would write it; None if the default is not such a value."""
     if field.default in (dataclasses.MISSING, None, False, (), ""):
         return None
     return ",".join(map(str, field.default)) if isinstance(field.default, tuple) else field.default
 
 
 def help_of(field: "dataclasses.Field[Any]", option: Option) -> str:
-    """Returns the help of an option: what it means, and what applies where it is not given."""
+    """Returns the help of an option: its meaning, and what happens without it."""
     default = default_of(field)
     otherwise = option.otherwise if default is None else default
     return f"{option.help} (default: {otherwise})" if otherwise != "" else option.help
@@ -108,7 +108,7 @@ def takes_options(record: Callable[P, Record]) -> Callable[[Callable[[Record], R
 
 
 def _docstring(record: Any) -> str:
-    """Returns the section of a docstring about the fields; names of the command line are those of fields there."""
+    """Returns the section of a docstring about the fields. Option names in it become names of fields."""
     options = options_of(record)
     names = {flag_of(field, option): f"`{field.name}`" for field, _, option in options}
 

@@ -1,4 +1,4 @@
-"""Parquet files in which nothing can change unnoticed: Parquet has checksums for its pages, and none for the footer.
+"""Parquet files in which every change is noticed. Parquet has checksums for its pages, but not for the footer.
 
 So c4pipe puts a digest of the footer between the last page and the footer, where readers of Parquet do not look.
 """
@@ -17,7 +17,7 @@ from c4pipe.io.streams import WebPath
 
 _MARK = b"SHA-256 of the footer:"
 _SIGN_BYTES = len(_MARK) + 32
-_TAIL_BYTES = 64 * 1024  # that one request reads; most footers are smaller
+_TAIL_BYTES = 64 * 1024  # bytes that one request reads; most footers are smaller
 _BUFFER_BYTES = 256 * 1024  # of each column of a file: whole columns would take other memory each time
 _END_BYTES = 8  # after the footer: its length and the letters PAR1
 
@@ -33,7 +33,7 @@ def sign_footer(path: Path) -> None:
 
 
 def read_footer(file: Any) -> tuple[pq.FileMetaData, bool]:
-    """Returns the footer of an open Parquet file, and whether it has a digest, which was compared then.
+    """Returns the footer of an open Parquet file, and whether it has a digest. A digest has been compared.
 
     Raises ValueError if the digest does not fit; OSError or ArrowException where the file can't be read.
     """
@@ -56,7 +56,7 @@ def open_parquet(path: StoragePath | WebPath, footer: pq.FileMetaData | None = N
 
     Args:
         path: the file.
-        footer: its footer, if that was read before.
+        footer: its footer, if the caller has read it before.
 
     Returns the file, and whether its footer has a digest (or was given).
 

@@ -20,10 +20,10 @@ from c4pipe.io.downloads import DownloadError, NetworkOptions, RangedFile
 if TYPE_CHECKING:
     from pyarrow import fs
 
-# Arrow is imported where a store is used: a command line is read without it.
+# Arrow is imported when a store is used: the command line is read without Arrow.
 
 _NETWORK = NetworkOptions(tries=6)  # about half a minute, because a person may be waiting
-_TRIES = 3  # of the store's own library, within each try of ours
+_TRIES = 3  # tries of the store's own library within each of our tries
 
 T = TypeVar("T")
 U = TypeVar("U", bound="UrlPath")
@@ -133,7 +133,7 @@ class RemotePath(UrlPath):
             self._do(lambda store, path: store.move(path_of(target.url), path))
 
     def replace(self, target: "RemotePath") -> None:
-        """Gives a file another path in the same bucket, and replaces a file that has it."""
+        """Gives a file another path in the same bucket. Replaces an existing file of that path."""
         from c4pipe.io.object_store import path_of
 
         self._do(lambda store, path: store.move(path, path_of(target.url)))
@@ -250,7 +250,7 @@ def remove_tree(folder: StoragePath) -> None:
     """Removes a folder and everything in it, if it exists."""
     if not isinstance(folder, Path):
         folder.rmtree()
-    elif folder.is_symlink():  # what it points to is none of ours
+    elif folder.is_symlink():  # the target of a link is not ours
         folder.unlink()
     elif folder.exists():
         shutil.rmtree(folder)

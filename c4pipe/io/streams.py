@@ -29,7 +29,7 @@ _LONGEST = 240  # characters of a cached file's name, with room for ".sha256": f
 _END_BYTES = 512 * 1024  # of a digest of ends
 
 OnFetched = Callable[[int, int | None], None]
-"""Gets the number of bytes of a file that have arrived, and the bytes of the whole file where the server says it."""
+"""Gets the number of bytes of a file that have arrived, and the size of the whole file if the server says it."""
 
 
 def is_url(path: str) -> bool:
@@ -38,7 +38,7 @@ def is_url(path: str) -> bool:
 
 
 def stream_length(stream: ByteStream) -> int | None:
-    """Returns the bytes of a file that is being read, as it is stored; None where nothing says it (yet)."""
+    """Returns the stored size of a file that is being read; None if it is not known (yet)."""
     if isinstance(stream, DownloadStream):
         return stream.length
     try:
@@ -48,7 +48,7 @@ def stream_length(stream: ByteStream) -> int | None:
 
 
 class InputOpener:
-    """Opens inputs. A worker has one, which keeps its connections."""
+    """Opens inputs. A worker has a single `InputOpener`, which keeps its connections."""
 
     def __init__(self, network: NetworkOptions, on_wait: OnWait | None = None) -> None:
         """Takes the options of downloads, and a function that gets each wait; without it, waits are logged."""
@@ -68,7 +68,7 @@ class InputOpener:
         Args:
             path: the path or URL.
             max_size: the largest number of bytes that is downloaded; None for no limit. A larger file can't be read.
-            on_fetched: gets how far a download into the cache is, each time that bytes arrive.
+            on_fetched: gets the progress of a download into the cache each time that bytes arrive.
         """
         cache = self._network.cache
         if is_url(path) and cache is None:
@@ -82,7 +82,7 @@ class InputOpener:
             yield file
 
     def size(self, path: str) -> int | None:
-        """Returns the size of an input in bytes; None where its server does not say it. Raises OSError."""
+        """Returns the size of an input in bytes; None if its server does not tell it. Raises OSError."""
         if not is_url(path):
             return Path(path).stat().st_size
         with self._download(path, 0, 1) as download:
@@ -113,7 +113,7 @@ class InputOpener:
 
 
 class _WatchedStream:
-    """A download that tells how far it is, and ends by DownloadError where it has more bytes than a limit."""
+    """A download that reports its progress, and ends with DownloadError if it has more bytes than a limit."""
 
     def __init__(self, stream: DownloadStream, url: str, limit: int | None, on_fetched: OnFetched | None) -> None:
         self._stream, self._url, self._limit, self._on_fetched, self._size = stream, url, limit, on_fetched, 0
@@ -155,7 +155,7 @@ def cached(folder: Path, url: str, download: Callable[[], AbstractContextManager
 
 
 def _save(download: Callable[[], AbstractContextManager[ByteStream]], path: Path, digest: Path, label: str) -> None:
-    """Writes a download into a file, and its SHA-256 into another one that gets its name first."""
+    """Writes a download into a file, and its SHA-256 into a second file, which gets its final name first."""
     sha256 = hashlib.sha256()
     file, line = AtomicFile(path, f"{label}."), AtomicFile(digest, f"{label}.")
     try:
@@ -188,7 +188,7 @@ def _file_name(part: str) -> str:
     quoted = quote(part, safe=" @+=,") or "%"
     if len(quoted) > _LONGEST:  # "%-" is in no other name
         quoted = f"{quoted[: _LONGEST - 66]}%-{hashlib.sha256(part.encode()).hexdigest()}"
-    if quoted.startswith("."):  # as do `..`, lock files and temporary files
+    if quoted.startswith("."):  # `..`, lock files and temporary files begin with a dot, too
         quoted = f"%2E{quoted[1:]}"
     return quoted.replace(".", "%2E") if quoted.endswith(".sha256") else quoted
 
@@ -248,12 +248,12 @@ class EndsDigest:
             del self._tail[:-_END_BYTES]
 
     def hexdigest(self) -> str:
-        """Returns the digest of what was taken so far, in hex."""
+        """Returns the digest of the bytes that were taken so far, in hex."""
         return hashlib.sha256(self._head + self._tail[-_END_BYTES:]).hexdigest()
 
 
 def digest_ends(read: Callable[[int, int], bytes], size: int) -> str:
-    """Returns what EndsDigest returns for a file, given its size and a function that reads (offset, size)."""
+    """Returns the `EndsDigest` of a file, given its size and a function that reads (offset, size)."""
     digest = EndsDigest()
     digest.update(read(0, min(size, _END_BYTES)))
     if (rest := min(size - _END_BYTES, _END_BYTES)) > 0:

@@ -18,7 +18,7 @@ JOINERS = "\u200c\u200d"
 
 
 def visible(text: str, keep: str = "") -> str:
-    """Returns a text with every character that can be shown, and none that a terminal would obey.
+    """Returns a text that keeps every printable character, and has no character that a terminal would obey.
 
     White space other than the space becomes a space. Any other character that Python does not call printable (control
     and format characters, surrogates, unassigned code points) becomes U+FFFD. The length stays the same.
@@ -46,7 +46,7 @@ def _escape_line(line: str) -> str:
 
 
 def _escape(character: str) -> str:
-    """Returns a character as escapes of JSON: as two beyond U+FFFF."""
+    """Returns a character as an escape of JSON: beyond U+FFFF, as two escapes."""
     units = character.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
 
@@ -59,7 +59,7 @@ SIZE = 400
 """The number of characters in an excerpt, about."""
 
 URL_SIZE = 200
-"""The number of characters that are shown of a URL, at most."""
+"""The largest number of characters of a URL that are shown."""
 
 _BEFORE = 120  # characters before the marked part, at most
 _MARKED = 200  # characters of the marked part, at most
@@ -150,7 +150,7 @@ def error_reason(error: BaseException, with_path: bool = False) -> str:
     """Returns why something failed, in a few words: `no such file or directory`, `it is not UTF-8 (byte 12)`.
 
     Args:
-        error: an error of the system, of Arrow, or of a decoder; of any other, its own words are returned.
+        error: an error of the system, of Arrow, or of a decoder. For any other error, its own words are returned.
         with_path: whether to show the file that an error of the system names, because the sentence names another file.
     """
     if isinstance(error, UnicodeDecodeError):
@@ -169,7 +169,7 @@ def error_reason(error: BaseException, with_path: bool = False) -> str:
 
 
 def plain_reason(message: str) -> str:
-    """Returns the message of an error of the system as `PATH: reason`; any other as it is."""
+    """Returns the message of an error of the system as `PATH: reason`; the message of any other error unchanged."""
     match = _ERRNO.match(message)
     if match is None:
         return message
@@ -181,7 +181,7 @@ def _lower(words: str) -> str:
 
 
 def suggestion(given: object, known: Iterable[str]) -> str:
-    """Returns `; did you mean 'c4'?` where a name is like a known one, else ""."""
+    """Returns `; did you mean 'c4'?` if a name is similar to a known name, else ""."""
     by_lower = {name.lower(): name for name in known}
     lower = str(given).strip().lower()
     near = [name for name in by_lower if name == lower] or [name for name in by_lower if name.startswith(f"{lower}-")]

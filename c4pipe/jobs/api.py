@@ -19,7 +19,7 @@ from c4pipe.runners.events import Progress
 
 @dataclass(frozen=True)
 class CleanResult:
-    """What `clean_files` did.
+    """The result of `clean_files`.
 
     Attributes:
         path: the work folder.
@@ -53,7 +53,7 @@ def build_corpus(options: BuildOptions) -> Corpus:
 def clean_files(options: CleanOptions) -> CleanResult:
     """Cleans WET files, each to a work file of the pages that passed. Job 1 alone, the command `c4pipe clean`.
 
-    Files that have a work file already are not cleaned again.
+    A file that already has a work file is not cleaned again.
 
     {options}
 
@@ -103,7 +103,7 @@ def explain_text(
 
     Args:
         text: the text of a page.
-        url: where it is from; recipes that look at URLs need it.
+        url: the URL of the text; recipes that look at URLs need it.
 
     The other arguments are those of `build_corpus`. To explain many texts, use the method `explain` of one `Cleaner`.
 

@@ -16,7 +16,7 @@ from c4pipe.runners.local_flow import Workers
 
 @dataclass(frozen=True)
 class BuildPlan:
-    """What `build` has to do; the plan of job 2 is made when its work files are there.
+    """The plan of `build`: it has the plan of job 1. The plan of job 2 is made when the work files exist.
 
     Attributes:
         options: what the user asked for.
@@ -28,9 +28,9 @@ class BuildPlan:
 
 
 def plan_build(options: BuildOptions | ImportOptions, progress: Progress | None = None) -> BuildPlan:
-    """Checks the options of both jobs, and looks up what they name. Changes nothing. `progress` is as in `plan_clean`.
+    """Checks the options of both jobs, and looks up their recipe, lists and files. `progress` is as in `plan_clean`.
 
-    Raises UsageError for an option that can't be met, and if the folders hold something else: before any work is done.
+    Changes nothing. Raises UsageError for an option that can't be met, and if the folders hold something else.
     """
     check_output(options.folder, options.formats, options.shards)
     check_annotate_folder(options, options.folder)
@@ -42,7 +42,9 @@ def plan_build(options: BuildOptions | ImportOptions, progress: Progress | None 
 
 
 def build(plan: BuildPlan, progress: Progress) -> Manifest:
-    """Cleans the files of a plan, writes their corpus, and returns its manifest. Raises what `clean` and `dedup` do."""
+    """Cleans the files of a plan, writes their corpus, and returns its manifest. Raises the errors of `clean` and
+    `dedup`.
+    """
     with Workers() as workers:
         clean(plan.clean, progress, workers)
         manifest = dedup(plan_dedup(plan.options), progress, workers)

@@ -39,7 +39,7 @@ from c4pipe.wet.inputs import WARC_ENDINGS, WET_ENDINGS, InputFile, find_inputs
 
 @dataclass(frozen=True)
 class CleanPlan:
-    """What job 1 has to do.
+    """The plan of job 1.
 
     Attributes:
         options: what the user asked for.
@@ -81,11 +81,11 @@ class CleanPlan:
 
 
 def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: Progress | None = None) -> CleanPlan:
-    """Checks the options of job 1, and looks up what they name. Changes nothing.
+    """Checks the options of job 1, and looks up their recipe, lists and files. Changes nothing.
 
     Args:
         options: what the user asked for.
-        progress: gets a note for each wait, where a server refuses the list of a crawl.
+        progress: gets a note for each wait when a server refuses the list of a crawl.
 
     Raises UsageError for an option that can't be met, C4pipeError if the list of a crawl's files can't be downloaded.
     """
@@ -144,18 +144,18 @@ def check_annotate_folder(
 
 
 def note_wait(progress: Progress | None) -> OnWait | None:
-    """Returns what tells the user of each wait for a server; None without progress."""
+    """Returns a function that tells the user of each wait for a server; None without progress."""
     return (lambda wait: progress.note(f"waits: {wait}")) if progress else None
 
 
 @dataclass(frozen=True)
 class WorkState:
-    """How far a work folder is: each file of a plan is in one of these.
+    """The state of a work folder: each file of a plan is in one of these three groups.
 
     Attributes:
-        done: files that have a work file, and an annotated file where that is asked for.
-        missing: files without one that are recorded as missing: they could not be downloaded.
-        open: files that have neither.
+        done: files that have a work file, and an annotated file if the options ask for it.
+        missing: files that are recorded as missing: they could not be downloaded.
+        open: all other files.
     """
 
     done: tuple[InputFile, ...]
@@ -164,7 +164,7 @@ class WorkState:
 
 
 def work_state(plan: CleanPlan) -> WorkState:
-    """Returns how far the folders of a plan are, by one look at the names in them."""
+    """Returns the state of the folders of a plan, from one listing of the names in them."""
     present = list_names(plan.work)
     annotate = plan.options.annotation
     annotated = list_names(storage_path(annotate.folder)) if annotate else set()
@@ -181,7 +181,7 @@ def work_state(plan: CleanPlan) -> WorkState:
 
 
 def clean(plan: CleanPlan, progress: Progress, workers: Workers | None = None) -> dict[str, int]:
-    """Writes a work file for each file of a plan that has none yet, and returns the counts over all files.
+    """Writes a work file for each open file of a plan, and returns the counts over all files.
 
     A file that can't be downloaded is recorded as missing in the work folder; the next run tries it again.
     `workers` are processes that work for other jobs, too (see `runners.run_job`).
@@ -203,13 +203,15 @@ def clean(plan: CleanPlan, progress: Progress, workers: Workers | None = None) -
         counts = _verify(plan)
         _finish_annotation(plan)
         LOG.info("clean: %s", key_values(counts))
-        if tasks and not state.done and plan.options.runner is None:  # all of it was done here, and now
+        if tasks and not state.done and plan.options.runner is None:  # the whole job ran in this call
             log_cost("clean", spent, counts.get("bytes.read", 0))
         return counts
 
 
 def _prepare(plan: CleanPlan, progress: Progress) -> WorkState:
-    """Makes the work folder ready, and returns how far it is: records of missing files are removed for a new try."""
+    """Prepares the work folder and returns its state. Records of missing files are removed: these files are tried
+    again.
+    """
     clear_abandoned(plan.work)
     clear_abandoned(plan.work / LISTS_FOLDER)
     if plan.options.annotation:
@@ -275,7 +277,7 @@ def _run(plan: CleanPlan, files: list[InputFile], progress: Progress, workers: W
 
 
 def _verify(plan: CleanPlan) -> dict[str, int]:
-    """Checks what the runner left in the work folder, and returns the counts over all work files."""
+    """Checks the work files that the runner wrote, and returns the counts over all work files."""
     state = work_state(plan)
     count = len(plan.files)
     if state.open:
@@ -297,7 +299,7 @@ def _verify(plan: CleanPlan) -> dict[str, int]:
 
 
 def _other_kind(plan: CleanPlan) -> str:
-    """Returns what to do about WARC files that were read as WET files, or the other way round; "" for none."""
+    """Returns advice for WARC files that were read as WET files, or the other way round; "" if there are none."""
     is_warc = plan.options.input_kind == "warc"
     other = WET_ENDINGS if is_warc else WARC_ENDINGS
     if not any(file.name.endswith(other) for file in plan.files):
@@ -337,10 +339,10 @@ _REQUESTS = 16  # to a store, at the same time
 
 
 def check_state(plan: CleanPlan, progress: Progress) -> WorkState:
-    """Returns how far the work folder of a plan is, after its done files were checked.
+    """Checks the done files of a plan, and returns the state of its work folder.
 
-    A damaged work file is set aside, with a note, and counts as not done. Of a store, only headers are read: it checks
-    its objects itself.
+    A damaged work file is set aside, with a note, and counts as not done. In an object store only the headers are read,
+    because the store checks its objects itself.
 
     Raises UsageError where another recipe, other lists or another input were used; C4pipeError where an input can't be
     read.
@@ -359,7 +361,7 @@ def check_state(plan: CleanPlan, progress: Progress) -> WorkState:
 
 
 def _damage(plan: CleanPlan, inputs: InputOpener, file: InputFile) -> tuple[StoragePath, DamagedFileError] | None:
-    """Returns which file of a done input is damaged, and the error about it; None for no file."""
+    """Returns the damaged file of a done input, and the error about it; None if no file is damaged."""
     target = plan.target(file)
     suspect = target
     try:
@@ -398,7 +400,7 @@ def _set_aside(target: StoragePath, path: StoragePath, error: DamagedFileError, 
 
 
 def note_unaudited(keep: KeepDropped, sources: Sequence[str], job: str, progress: Progress) -> None:
-    """Notes for how many files, already done by a job, the dropped pages were not kept."""
+    """Notes the number of finished files whose dropped pages were not kept."""
     if lacking := sources_without_dropped(keep, sources, job):
         progress.note(
             f"{job} was done before for {len(lacking)} of {len(sources)} files, without --keep-dropped, and is not "

@@ -48,7 +48,7 @@ MAX_SHARD_BYTES = 8 * SHARD_BYTES
 
 @dataclass(frozen=True)
 class CorpusPlan:
-    """What job 2 has to do.
+    """The plan of job 2.
 
     Attributes:
         options: what the user asked for.
@@ -76,7 +76,7 @@ class CorpusPlan:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What makes the corpus this one, as JSON values: two corpora of one identity have the same bytes."""
+        """The identity of the corpus, as JSON values: two corpora with the same identity have the same bytes."""
         inputs = [(header.source, header.source_bytes, header.ends_sha256) for header in self.headers]
         identity = corpus_identity(self.recipe, self.headers[0].lists, inputs, self.options.formats)
         return {
@@ -99,7 +99,7 @@ class CorpusPlan:
 
     @property
     def page_counts(self) -> dict[str, int]:
-        """How many pages the first steps handle, by the names that `watch_dedup` knows."""
+        """How many pages each of the first steps handles, by the step names of `watch_dedup`."""
         kept = sum(header.counts.get("pages.cleaned", 0) for header in self.headers)
         rows = sum(header.rows for header in self.headers)
         bands = {"bands": rows} if self.recipe.find(NearDuplicate) else {}
@@ -166,7 +166,7 @@ def corpus_identity(
     Args:
         recipe: the recipe.
         lists: the digests of the recipe's lists, by name.
-        inputs: name and bytes of each WET file, and the digest of its ends; None for what is not known yet.
+        inputs: name and bytes of each WET file, and the digest of its ends; None for values that are not known yet.
         formats: names of shard formats.
     """
     values: dict[str, Any] = json.loads(json.dumps({"recipe": recipe.to_json(), "formats": list(formats)}))
@@ -209,8 +209,8 @@ def check_shards(layout: Layout, text_bytes: Mapping[str, int]) -> None:
 def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None) -> Manifest:
     """Writes the corpus of a plan, and returns its manifest.
 
-    A complete corpus of the same inputs and options is left as it is. A corpus with missing files is written again once
-    more of them are there. `workers` are processes that work for other jobs, too (see `runners.run_job`).
+    A complete corpus of the same inputs and options is left as it is. A corpus with missing files is written again when
+    more of these files are there. `workers` are processes that work for other jobs, too (see `runners.run_job`).
 
     Raises UsageError if the output folder holds something else, or if another run works there; LostDataError if the
     runner lost or repeated data.
@@ -223,7 +223,7 @@ def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None) 
             before = cpu_seconds()
             _run(plan, _begin(plan), progress, workers)
             manifest = _verify(plan)
-            if plan.options.runner is None:  # its processes are those of this machine
+            if plan.options.runner is None:  # it uses the processes of this machine
                 log_cost("dedup", cpu_seconds() - before, manifest["counts"].get("bytes.read", 0))
         LOG.info("dedup: %s", key_values(manifest["counts"]))
         if warning := nothing_kept(plan.recipe, manifest["counts"]):
@@ -232,7 +232,7 @@ def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None) 
 
 
 def _note_dropped(plan: CorpusPlan, done: bool, progress: Progress) -> None:
-    """Removes dropped pages that an earlier run kept; of a corpus that is done, notes that there are none."""
+    """Removes dropped pages of an earlier run; if the corpus is done, notes its inputs without any."""
     keep = plan.dropped
     if keep and done:
         note_unaudited(keep, plan.sources, "dedup", progress)
@@ -241,7 +241,7 @@ def _note_dropped(plan: CorpusPlan, done: bool, progress: Progress) -> None:
 
 
 def _note_crawls(plan: CorpusPlan, progress: Progress) -> None:
-    """Logs the crawls whose pages are compared each alone; notes that files without a crawl count as one."""
+    """Logs the crawls whose pages are compared separately; notes that all files without a crawl count as one crawl."""
     near = plan.recipe.find(NearDuplicate)
     if near is None or near.within != "crawl":
         return

@@ -25,16 +25,16 @@ _TEXT_TYPE = re.compile(r"(large_)?string|dictionary<values=(large_)?string")
 _ADDRESS_TYPE = re.compile(rf"{_TEXT_TYPE.pattern}|u?int(8|16|32|64)$")
 _CORPUS_MANIFEST = "manifest.json"
 _FILES_AT_ONCE = 16
-_FIRST_LINES = 20  # of a file, in which one row must have the column of the text
+_FIRST_LINES = 20  # of a file: one row in them must have the column of the text
 _TRIES = 4  # few: a user is waiting
 
 
 def find_text(options: ImportOptions) -> tuple[InputFile, ...]:
-    """Returns the files of text that the options name, by name, after a look at the start of each.
+    """Returns the files of text that the options name, by name. Reads the start of each file.
 
-    Each Parquet file must have the needed columns, and one of the first rows of each file of JSON Lines.
+    Each Parquet file must have the needed columns. In each file of JSON Lines, one of the first rows must have them.
 
-    Raises UsageError where there is no file of text, and for a file that lacks a column, or is not what its name says.
+    Raises UsageError if there is no file of text, and for a file that lacks a column, or whose name has a wrong ending.
     """
     _refuse_corpora(options.input_names)
     files = find_inputs(options.input_names, Selection(), kind=options.input_kind)
@@ -64,7 +64,7 @@ def _refuse_corpora(inputs: Sequence[str]) -> None:
 
 
 def _check(opener: InputOpener, layout: TextLayout, needed: Sequence[str], file: InputFile) -> None:
-    """Raises UsageError where a file lacks a column; nothing is known of one that is damaged at its start."""
+    """Raises UsageError if a file lacks a column. A file that is damaged at its start can't be checked."""
     columns = tuple(dict.fromkeys((layout.text, *needed)))
     if is_parquet(file.name):
         is_web = is_url(file.path) and not file.path.startswith(SCHEMES)

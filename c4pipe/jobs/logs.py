@@ -1,4 +1,4 @@
-"""The log file of a command: its versions, what it did and when, and how it ended."""
+"""The log file of a command: versions, the steps with their times, and the end."""
 
 import contextlib
 import logging
@@ -57,7 +57,7 @@ def log_to(path: Path | None, command: Sequence[str], on_error: Callable[[str], 
 
 
 class _LogFile(logging.FileHandler):
-    """A log file whose errors do not end the run: it was not asked for the log alone."""
+    """A log file whose errors do not end the run: the log is not the result of the run."""
 
     def __init__(self, path: Path, on_error: Callable[[str], None] | None) -> None:
         super().__init__(path, encoding="utf-8", errors="replace")
@@ -71,13 +71,13 @@ class _LogFile(logging.FileHandler):
             on_error(f"--log {self._path} can't be written, and the run goes on without it: {error}")
 
     def close(self) -> None:
-        """Closes the file, also where what it still holds can't be written."""
+        """Closes the file, even if its last records can't be written."""
         with contextlib.suppress(OSError):
             super().close()
 
 
 class _SafeFormatter(logging.Formatter):
-    """Writes a record so that a terminal that shows the log obeys nothing in it."""
+    """Writes a record without control characters: a terminal that shows the log obeys none."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Returns the lines of a record."""
@@ -90,13 +90,13 @@ def key_values(values: Mapping[str, object]) -> str:
 
 
 def log_cost(job: str, seconds: float, text_bytes: int) -> None:
-    """Logs the CPU seconds of a job, and what they are for a terabyte of the text that it was given, as crawled."""
+    """Logs the CPU seconds of a job, also for a terabyte of its input text as crawled."""
     cost = f", {format_cost(seconds, text_bytes)} of text" if text_bytes else ""
     LOG.info("%s: %.1f CPU s%s", job, seconds, cost)
 
 
 def _is_wanted(record: logging.LogRecord) -> bool:
-    """Tells whether a record belongs in the log: not what Beam's workers in this process log below a warning."""
+    """Tells whether a record belongs in the log: records of Beam's workers in this process below a warning do not."""
     return not record.name.startswith("apache_beam.runners.worker") or record.levelno >= logging.WARNING
 
 

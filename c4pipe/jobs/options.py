@@ -1,8 +1,8 @@
-"""What a user asks of a job: one plain record for each. To make one reads nothing and opens nothing.
+"""The options of the jobs: one plain record for each job. Making a record reads and opens no file.
 
 A record has the values that the user gave, as on the command line or in Python. `plan_clean`, `plan_dedup` and
-`plan_build` check them, and look up what they name. A group of options that several commands have is a class of its
-own; the help shows the groups of a record from its last base class to its first.
+`plan_build` check the values, and look up the recipes and files that they name. A group of options that several
+commands have is a class of its own; the help shows the groups of a record from its last base class to its first.
 """
 
 import os
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from c4pipe.wet.extraction import TextLayout
     from c4pipe.wet.inputs import Selection
 
-# What needs NumPy or Arrow is imported when it is used: `c4pipe --help` answers at once.
+# Modules that need NumPy or Arrow are imported at their first use: `c4pipe --help` answers at once.
 
 CRAWL_KINDS = ("wet", "warc")
 """What the files of a crawl can be: WET files, which have the text of pages; WARC files, which have their HTML."""

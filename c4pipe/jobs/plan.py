@@ -1,4 +1,4 @@
-"""What a build will take: estimates from the sizes of its files, and from the measured cost of a few slices."""
+"""Time and space of a build: estimates from the sizes of its files, and from the measured cost of a few slices."""
 
 import io
 import tempfile
@@ -30,7 +30,7 @@ PART = 8 * 1000 * 1000
 """Bytes of a slice, as they are stored."""
 
 SIZED = 32
-"""Files whose size is asked for, at most, where sizes are not known."""
+"""The most files whose size is requested if sizes are not known."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Sizes:
 
     Attributes:
         files: how many files there are in all.
-        known: the sizes that are known, in bytes as they are stored: of all files, or of some, evenly spread.
+        known: the known sizes, in stored bytes: the sizes of all files, or of some evenly spread files.
     """
 
     files: int
@@ -47,7 +47,7 @@ class Sizes:
 
     @property
     def total(self) -> int:
-        """Bytes of all files: if not all sizes are known, as if the others were like those."""
+        """The bytes of all files. Unknown sizes count as the mean of the known sizes."""
         return sum(self.known) * self.files // len(self.known)
 
     @property
@@ -62,7 +62,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Cost:
-    """What the slices cost, and what they contained.
+    """The cost and the content of the slices.
 
     Attributes:
         parts: the number of slices.
@@ -104,7 +104,7 @@ def spread(files: Sequence[InputFile], count: int) -> list[InputFile]:
 def measure_sizes(files: Sequence[InputFile], sources: InputOpener) -> Sizes:
     """Returns the sizes of files, in bytes as they are stored.
 
-    If some sizes are not known, the server is asked for those of some files, evenly spread.
+    If some sizes are not known, the server is asked for the sizes of some evenly spread files.
 
     Raises OSError if no size can be found out.
     """
@@ -118,7 +118,7 @@ def measure_sizes(files: Sequence[InputFile], sources: InputOpener) -> Sizes:
 
 
 def measure_cost(plan: CleanPlan, formats: Sequence[str], count: int, sources: InputOpener, progress: Progress) -> Cost:
-    """Cleans and deduplicates a slice of each of `count` files, in this process, and returns what that cost.
+    """Cleans and deduplicates a slice of each of `count` files, in this process, and returns the cost.
 
     The slices are at evenly spread places in their files: in a WET file, pages are sorted by URL, and the first pages
     differ from the others. `progress` gets how many slices are cleaned.
@@ -215,7 +215,7 @@ class Plan:
         sizes: their sizes, or None where they can't be read.
         cost: the cost of some slices, or None where none could be measured.
         bytes_per_second: the limit for reading from the network, or None for no limit.
-        problem: why sizes or cost are None; empty where they are not.
+        problem: why sizes or cost are None; empty if both are known.
     """
 
     cores: int
@@ -251,7 +251,7 @@ class Plan:
         return self.cost.dedup_seconds * self.scale / self.cores
 
     def wall_seconds(self) -> tuple[float, bool]:
-        """Returns the wall time in seconds, and whether the network sets that of clean. Needs sizes and cost."""
+        """Returns the wall time in seconds, and whether the network limits `clean`. Needs sizes and cost."""
         seconds = self.clean_seconds
         return seconds + self.dedup_seconds, seconds == self.download_seconds
 
@@ -274,7 +274,7 @@ class Plan:
 
 
 def make_plan(build: CleanPlan, formats: Sequence[str], slices: int, cores: int, progress: Progress) -> Plan:
-    """Measures slices of some of the files, and returns the estimates; those that can't be measured are missing.
+    """Measures slices of some of the files, and returns the estimates. Values that can't be measured are None.
 
     Args:
         build: the files and the recipe of the build.

@@ -1,4 +1,4 @@
-"""Imported by the server that forks the workers of a command, and by nothing else: it loads once what each would load.
+"""Only the server that forks the workers of a command imports this module: it loads the workers' modules once.
 
 The server has it imported while the command itself makes its plan (see `runners.start_server`).
 """
@@ -16,8 +16,8 @@ from c4pipe.clean import steps as clean_steps  # noqa: E402
 from c4pipe.dedup import graph as dedup_steps  # noqa: E402
 from c4pipe.filters.language import make_detector  # noqa: E402
 
-make_detector("langdetect", 0.0)  # kept for all that ask for it later
+make_detector("langdetect", 0.0)  # later callers get this object
 
-gc.freeze()  # workers share this memory as long as nobody writes to it, as a search for cycles would
+gc.freeze()  # workers share this memory as long as nobody writes to it; a search for cycles would write
 
 __all__ = ["clean_steps", "dedup_steps", "numpy"]

@@ -44,10 +44,12 @@ class Documents(Protocol):
 
 @runtime_checkable
 class Resharding(Protocol):
-    """Documents or examples that can go on where processes of another number were, such as a `Reader`."""
+    """Documents or examples that can continue the work of another number of processes, such as a `Reader`."""
 
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
-        """Continues where all processes were together that returned these states, which are by their number."""
+        """Continues where all processes that returned these states were together. The states are in the order of the
+        processes.
+        """
         ...
 
 
@@ -86,8 +88,7 @@ class TextExamples:
     def __next__(self) -> Features:
         """Returns the next examples, at least one.
 
-        Raises C4pipeError where documents can't be read, UsageError where they begin again at their end, and none in a
-        whole pass over them has a token.
+        Raises C4pipeError if documents can't be read, UsageError if endless documents have no token in a whole pass.
         """
         begun: list[int] | None = None
         while True:
@@ -106,7 +107,8 @@ class TextExamples:
     def _check_pass(self, begun: list[int] | None) -> list[int] | None:
         """Raises UsageError where a whole pass over endless documents had no token.
 
-        Takes and returns what these had returned when the first ones without a token came; None for other documents.
+        Takes and returns the number of documents that were returned before the first document without a token; None for
+        other documents.
         """
         documents = self._documents
         if not isinstance(documents, Mixture):
@@ -130,7 +132,7 @@ class TextExamples:
         except C4pipeError:
             if not texts:
                 raise
-            # the documents before the damage are not lost; the next call comes to it
+            # the documents before the damage are not lost; the next call meets the damage
         return texts, False
 
     def _pieces(self, rows: Rows, last: bool) -> Rows:
@@ -148,7 +150,7 @@ class TextExamples:
         return Rows(text[: starts[-1]], starts)
 
     def state(self) -> dict[str, Any]:
-        """Returns the state for `restore`, as JSON values: that of the documents, and the text that waits."""
+        """Returns the state for `restore`, as JSON values: the state of the documents, and the waiting text."""
         return {"documents": self._documents.state(), "examples": self._examples, "rest": self._rest.tolist()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -161,12 +163,12 @@ class TextExamples:
         self._rest = np.array(state["rest"], np.int32)
 
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
-        """Continues where any number of processes were together; what they have left is divided anew.
+        """Continues where any number of processes were together; their unread documents are divided again.
 
         Args:
             states: the state of each of those processes, by their number, of iterators with the same identity.
 
-        Raises UsageError where they had other documents, or these documents can't be divided anew.
+        Raises UsageError where they had other documents, or these documents can't be divided again.
         """
         if not self.stream or not isinstance(self._documents, Resharding):
             raise UsageError("these documents can't be divided anew: use documents of read.documents or read.mix")
@@ -222,7 +224,8 @@ class ExampleBatches:
             lengths: the number of tokens of each feature of a row.
             size: the number of rows of a batch.
             seed: the seed of the order in which examples leave the buffer.
-            shuffle: the number of examples in the buffer, from which a random one leaves when one comes; 0 for none.
+            shuffle: the number of examples in the buffer. A random example leaves it when a new one comes. 0 for no
+                buffer.
 
         Raises UsageError for a size below 1 or a buffer below 0.
         """
@@ -254,7 +257,7 @@ class ExampleBatches:
         return batch
 
     def state(self) -> dict[str, Any]:
-        """Returns the state for `restore`, as JSON values: that of the source, and all examples that wait."""
+        """Returns the state for `restore`, as JSON values: the state of the source, and all waiting examples."""
         stream = list(self._source.stream)
         return {**self._identity, "stream": stream, **self._source.state(), **self._assembler.state()}
 
@@ -270,8 +273,8 @@ class ExampleBatches:
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
         """Continues where any number of processes were together; what they have left is divided anew.
 
-        Each document of an epoch and each example that waits comes once, in the batches of those processes or of
-        these. The number of rows may change, too. With as many processes as before, each process continues with its
+        Each document of an epoch and each waiting example comes once, in the batches of the old or of the new
+        processes. The number of rows may change, too. With as many processes as before, each process continues with its
         own state, as `restore` does.
 
         Args:

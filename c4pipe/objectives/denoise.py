@@ -1,10 +1,10 @@
-"""Inputs and targets, given which tokens are corrupted: the objectives of T5, BERT, ALBERT and ELECTRA.
+"""Inputs and targets from a mask of corrupted tokens: the objectives of T5, BERT, ALBERT and ELECTRA.
 
-Those of the T5 paper return `inputs` and `targets`, with an end of sequence after every row (Raffel et al. 2020,
-section 3.3 and table 3). Those for encoders return features that all have the length of `inputs`: `targets` are the
-tokens before corruption, `masked` is 1 for the tokens that the model predicts (BERT: Devlin et al. 2019; ALBERT: Lan et
-al. 2020; ELECTRA: Clark et al. 2020). All functions are pure: what is random comes in as an argument, as a mask (from
-`masks.py`) or as random numbers.
+The objectives of the T5 paper return `inputs` and `targets`, with an end of sequence after every row (Raffel et al.
+2020, section 3.3 and table 3). The objectives for encoders return features that all have the length of `inputs`:
+`targets` are the tokens before corruption, `masked` is 1 for the tokens that the model predicts (BERT: Devlin et al.
+2019; ALBERT: Lan et al. 2020; ELECTRA: Clark et al. 2020). All functions are pure: randomness is an argument, a mask
+(from `masks.py`) or random numbers.
 """
 
 from dataclasses import dataclass
@@ -316,7 +316,7 @@ def next_sentence_pairs(
         documents: the number of the document of each row, ascending, of shape [rows].
         word_starts: True for the first token of each word, of shape [tokens].
         sentence_starts: True for the first token of each sentence, of shape [tokens].
-        longest: the largest number of tokens of both segments; what is longer loses its end.
+        longest: the largest number of tokens of both segments; longer pairs lose their end.
         ids: the special ids.
         rng: random numbers.
         rate: the share of tokens that are masked.

@@ -1,4 +1,4 @@
-"""Which tokens are corrupted: masks of shape [tokens], True for a corrupted token, for rows of given sizes.
+"""Masks of corrupted tokens, of shape [tokens], True for a corrupted token, for rows of given sizes.
 
 Sources: Raffel et al. 2020 (T5), sections 3.1.4 and 3.3; Clark et al. 2020 (ELECTRA), section 2; Lan et al. 2020
 (ALBERT), section 4.1.
@@ -129,7 +129,7 @@ def each_token(sizes: Counts, rng: Rng, rate: float = RATE) -> Mask:
 
 
 class TokenLengths(NamedTuple):
-    """What rows need in which tokens are corrupted independently.
+    """The lengths that rows need if tokens are corrupted independently.
 
     Attributes:
         targets: the number of tokens of the targets, with an end of sequence.
@@ -141,7 +141,7 @@ class TokenLengths(NamedTuple):
 
 
 def token_lengths(raw: int, rate: float = RATE) -> TokenLengths:
-    """Returns what rows of text need in which `each_token` corrupts tokens, so that all of these can be replaced.
+    """Returns the lengths that rows need if `each_token` corrupts them, so that all corrupted tokens can be replaced.
 
     Both are 3.4 standard deviations above their mean, so one row in 3,000 has a few corrupted tokens less. Targets are
     rounded up to a multiple of 16. For 511 tokens of text at 15 %, they are the 192 of T5's `iid_15_u_u.gin`.
@@ -157,7 +157,7 @@ def token_lengths(raw: int, rate: float = RATE) -> TokenLengths:
     each = rate * (1 - rate)  # the probability that a span begins at a token, but the first
     noise, spans = rate * raw, rate + each * (raw - 1)
     spread = each * (1 - 3 * each) * raw  # the variance of the number of spans
-    both = each * raw + spread + 2 * each * (1 - 2 * rate) * raw  # that of spans and corrupted tokens together
+    both = each * raw + spread + 2 * each * (1 - 2 * rate) * raw  # the variance of spans and corrupted tokens together
     targets = noise + spans + 2 + _DEVIATIONS * both**0.5
     sentinels = min(spans + _DEVIATIONS * spread**0.5, (raw + 1) // 2) + 1
     return TokenLengths(min(-(-math.ceil(targets) // 16) * 16, raw + 3), math.ceil(sentinels))

@@ -4,8 +4,8 @@ It knows nothing of text: examples of any origin can be given, with features of 
 
 A bin becomes a row of the arrays. An example goes into the open bin where it leaves the least room (best fit). The
 number of open bins is limited: where none has room, the fullest one is closed. The limit grows slowly: otherwise, short
-examples would wait in 64 bins, while the first batches had only examples that fill a row, which are those of long
-documents. The bins depend on the order of the examples only, and not on how the examples are divided among calls.
+examples would wait in 64 bins, and the first batches would have only examples of long documents, which fill a row. The
+bins depend on the order of the examples only, and not on how the examples are divided among calls.
 """
 
 import base64
@@ -195,8 +195,8 @@ def _spread(values: npt.NDArray[Any], places: npt.NDArray[np.int64], size: int, 
 class Assembler:
     """Makes batches of examples.
 
-    A buffer holds a number of examples. When one more comes, a random one leaves, and is packed. After the last
-    example, those in the buffer leave in random order. Each example is in one batch.
+    A buffer holds a number of examples. When a new example comes, a random example leaves and is packed. After the last
+    example, the examples in the buffer leave in random order. Each example is in one batch.
 
     Attributes:
         ended: whether all examples were added.
@@ -234,7 +234,7 @@ class Assembler:
         self._ready += self._packer.add(self._shuffled(examples_of(examples)))
 
     def end(self) -> None:
-        """Packs what is in the buffer: no more examples come."""
+        """Packs the examples in the buffer, because no more examples come."""
         self._ready += self._packer.add(self._leave(len(self._buffer))) + self._packer.flush()
         self.ended = True
 

@@ -1,7 +1,7 @@
 """Mixtures of examples, as the T5 paper mixes its tasks (Raffel et al. 2020, sections 3.5.2 and 3.7).
 
 Objectives on documents and supervised tasks are mixed example by example, before they are shuffled and packed. So the
-rates are those of examples, whatever the number of pieces of a document.
+rates are rates of examples; the number of pieces of a document does not matter.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,11 +34,11 @@ class Unsupervised:
 
     Attributes:
         name: its name in the mixture.
-        path: what `read.documents` reads; a language of a corpus is its folder, `corpus/en`.
+        path: a path for `read.documents`; for one language of a corpus, its folder, such as `corpus/en`.
         objective: how text becomes examples; made with the ids of the mixture's tokenizer.
         examples: the number of examples that it counts for, such as one of `tasks.UNSUPERVISED_SIZES`; None for the
             number of its documents.
-        limit: K, the largest number of examples that it counts for; None for that of the mixture.
+        limit: K, the largest number of examples that it counts for; None for the limit of the mixture.
         split: the split of the corpus.
         merge: whether pieces go across documents, as in T5's code.
     """
@@ -145,12 +145,12 @@ class PartExamples:
 
     @property
     def kind(self) -> list[Any]:
-        """What makes its examples, as JSON values; a state of the files is compared, too."""
+        """The identity of its examples, as JSON values; a state of the files is compared, too."""
         return [type(self._part).__name__, self._source.identity]
 
     @property
     def counts(self) -> dict[str, int]:
-        """What came of it, as `ExampleMixture.counts` says."""
+        """The counts of the part, as in `ExampleMixture.counts`."""
         own = self._source.counts if isinstance(self._source, TaskExamples) else {}
         epoch = self._reader.epoch if isinstance(self._reader, TaskReader) else self._reader.epochs[0]
         return {"examples": self.examples, "epoch": epoch, **own}
@@ -204,7 +204,7 @@ class ExampleMixture:
         rates: the rate of each part by its name: the share of the examples that come from it. The sum is 1.
         step: the number of examples that were drawn so far.
         stream: 0, the process and the number of processes.
-        identity: what another mixture needs to have the same examples, as JSON values.
+        identity: JSON values; mixtures with the same identity have the same examples.
     """
 
     def __init__(
@@ -260,7 +260,7 @@ class ExampleMixture:
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:
-        """What came of each part, by its name.
+        """The counts of each part, by its name.
 
         `examples` that were drawn, and the `epoch` of what is read next, from 0; of supervised parts also `records`
         that were read, `empty_records` that gave no example, `trimmed_inputs` and `trimmed_targets` that were too long.
@@ -282,7 +282,7 @@ class ExampleMixture:
         except C4pipeError:
             if not examples:
                 raise
-            # the examples before the damage are not lost; the next call comes to it
+            # the examples before the damage are not lost; the next call meets the damage
         self.step += len(examples)
         return {name: Rows.of([example[name] for example in examples]) for name in examples[0]}
 

@@ -1,6 +1,6 @@
 """Given inputs and targets: records of files to examples of text, in the order of an epoch, with a state.
 
-What comes in are files with the columns `inputs` and `targets`, or of raw records with a preprocessor. The examples
+The input is files with the columns `inputs` and `targets`, or files of raw records with a preprocessor. The examples
 come in an order that depends on a seed and the epoch, and are divided among processes, as `read.documents` does it.
 """
 
@@ -33,7 +33,7 @@ FEATURES = ("inputs", "targets")
 _PAIRS = 32  # examples that are tokenized together; no example depends on it
 _ROWS_AT_ONCE = 512  # rows of Parquet that become Python objects at a time
 _MARK_ROWS = 1000  # lines between two positions that are remembered
-_END_BYTES = 1 << 19  # what EndsDigest takes of each end
+_END_BYTES = 1 << 19  # the bytes that EndsDigest takes of each end
 
 _FORMATS = {".parquet": "parquet", ".jsonl": "json", ".json": "json", ".tsv": "tsv"}
 
@@ -46,7 +46,7 @@ class RecordFile:
         file: where it is.
         format: `parquet`, `json` or `tsv`.
         rows: the number of its records.
-        digest: the SHA-256 of its bytes in hex; of Parquet, that of its two ends, where the footer is.
+        digest: the SHA-256 of its bytes in hex; for Parquet, the SHA-256 of its two ends (the footer is at the end).
         names: the columns of TSV, which its first line names.
         marks: the positions of the records 0, 1000, 2000, ... in a file of lines, after decompression.
     """
@@ -75,7 +75,7 @@ class RecordSource(Source):
         return [file.rows for file in self.files]
 
     def read(self, file: int, first: int, end: int, verify: bool) -> Any:
-        """Yields records of a file, as `read_records` does; there is no manifest by which to verify them."""
+        """Yields records of a file, as `read_records` does. Without a manifest, they can't be verified."""
         return read_records(self.files[file], first, end)
 
 
@@ -218,7 +218,7 @@ class TaskReader:
     """An iterator over the examples of records that one process reads, as dicts with `inputs` and `targets`.
 
     Attributes:
-        order: which records are read, and in which order.
+        order: the choice and the order of the records.
         records: the number of records that were read so far.
         empty: the number of these that gave no example, such as records of WSC with a wrong noun.
     """
@@ -340,8 +340,8 @@ def _name(function: Any) -> str:
 class TaskExamples:
     """An iterator over examples of a task, some at a time: a source for `ExampleBatches`.
 
-    Inputs and targets end with an end of sequence. What is too long loses its last tokens, and still ends with it, as
-    with `append_eos_after_trim` of seqio (seqio/preprocessors.py).
+    Inputs and targets end with an end of sequence. Longer inputs and targets lose their last tokens, and still end with
+    an end of sequence, as with `append_eos_after_trim` of seqio (seqio/preprocessors.py).
 
     Attributes:
         stream: the epoch, the process and the number of processes of the reader.
@@ -370,7 +370,7 @@ class TaskExamples:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many records were read, how many of them gave no example, and how many examples were trimmed."""
+        """The numbers of records that were read, of records without an example, and of trimmed examples."""
         trimmed = {f"trimmed_{name}": count for name, count in self.trimmed.items()}
         return {"records": self._reader.records, "empty_records": self._reader.empty, **trimmed}
 

@@ -304,7 +304,7 @@ def dpr(record: Record) -> list[TextPair]:
 
 
 class _Match(NamedTuple):
-    """A pronoun of a premise, and what the hypothesis has in its place."""
+    """A pronoun of a premise, and the words of the hypothesis in its place."""
 
     words_around: int
     place: int
@@ -314,8 +314,8 @@ class _Match(NamedTuple):
 def wnli_as_wsc(record: Record) -> list[TextPair]:
     """WNLI in the form of WSC, for evaluation: the noun that the second sentence has in the place of a pronoun.
 
-    The pronoun is the one whose neighbours the second sentence has, too; of several, the one with the most words. What
-    stands between these neighbours, from its last article on, is the targets. This is the rule of T5's code, whose
+    The pronoun is the one whose neighbours the second sentence has, too; of several, the one with the most words. The
+    targets are the words between these neighbours, from the last article on. This is the rule of T5's code, whose
     authors checked it by hand for the validation and test sets of WNLI.
 
     Args:

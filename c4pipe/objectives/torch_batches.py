@@ -61,7 +61,7 @@ class PackedBatches(IterableDataset):
             "shuffle": shuffle,
         }
         self._rows = size is None
-        self._states: list[dict[str, Any]] = []  # of the processes before, for the next iterator
+        self._states: list[dict[str, Any]] = []  # states of the earlier processes, for the next iterator
         self._running: Batches | None = None  # the batches of the last iterator in this process
         self._in_workers = torch.zeros(()).share_memory_()  # becomes 1 where a worker iterates
         self._make(0, 1)
@@ -76,7 +76,7 @@ class PackedBatches(IterableDataset):
         if info:
             self._in_workers.fill_(1)
         if len(self._states) == 1 and self._states[0].get("stream") == batches.state()["stream"]:
-            batches.restore(self._states[0])  # a loader gives each worker its own state alone
+            batches.restore(self._states[0])  # a loader gives each worker only its own state
         elif self._states:
             batches.reshard(self._states)
         self._states = []
@@ -126,7 +126,7 @@ def merged(states: Sequence[Any]) -> dict[str, Any]:
     """Returns one state for `PackedBatches.load_state_dict` from the states of all hosts, each with all of its workers.
 
     So a training continues with another number of hosts or workers: each host loads the same merged state. Each
-    document of the epoch is read once, by those processes or by these.
+    document of the epoch is read once, by the old or by the new processes.
 
     Args:
         states: of each host, the `state_dict` of its `PackedBatches` or of its StatefulDataLoader, in any order, all of

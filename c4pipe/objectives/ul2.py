@@ -73,7 +73,7 @@ def ul2(
     Args:
         ids: the special ids of the vocabulary, such as `Tokenizer.ids`.
         length: the number of tokens of the inputs.
-        prefixes: the ids that begin the inputs of each mode, by R, S and X; for UL2's model those of the texts
+        prefixes: the ids that begin the inputs of each mode, by R, S and X; for UL2's model the ids of the texts
             `[NLU]`, `[S2S]` and `[NLG]` (section 3.1.3). None for inputs without a prefix.
         denoisers: the denoisers of the mixture.
 
@@ -123,7 +123,7 @@ def _denoised(rows: Rows, which: Counts, denoisers: Sequence[Denoiser], ids: Ids
     mask = random_spans(rows.sizes, rng, rates, means)
     mask = np.where(sequential[rows.row], _ends(rows, rates, rng), mask)
     made = replace_spans(rows, mask, ids)
-    # an end has one sentinel, the last token of the inputs and the first one of the targets; it goes
+    # for S, the only sentinel is the last token of the inputs and the first token of the targets: it is removed
     inputs, targets = made["inputs"], made["targets"]
     last = inputs.place == inputs.sizes[inputs.row] - 2
     return {

@@ -22,8 +22,8 @@ _KEPT = 8
 class RandomAccess:
     """A sequence of the documents of a source, in the order of the corpus. `read.random_access` returns one.
 
-    To return a document, the row group that contains it (16 MB) is read, unless it was used recently. So it is fast to
-    ask for documents that are near each other, one soon after the other: shuffle in windows.
+    To return a document, the row group that contains it (16 MB) is read, unless it was used recently. So neighbouring
+    documents that are requested soon after each other are fast: shuffle in windows.
     """
 
     def __init__(self, source: Source) -> None:
@@ -34,7 +34,7 @@ class RandomAccess:
             )
         self._source = source
         self._ends = list(accumulate(source.rows))
-        self._footers: dict[int, tuple[Any, list[int]]] = {}  # of a shard: its footer, and the ends of its row groups
+        self._footers: dict[int, tuple[Any, list[int]]] = {}  # by shard: its footer, and the ends of its row groups
         self._groups: OrderedDict[tuple[int, int], pa.Table] = OrderedDict()  # the last used comes last
         self._lock = threading.Lock()
 
@@ -42,7 +42,7 @@ class RandomAccess:
         """The number of documents."""
         return self._ends[-1] if self._ends else 0
 
-    def __repr__(self) -> str:  # Grain compares it with the one in a checkpoint
+    def __repr__(self) -> str:  # Grain compares it with the text in a checkpoint
         return f"RandomAccess({self._source.identity})"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -58,7 +58,7 @@ class RandomAccess:
         shard = bisect_right(self._ends, index)
         row = index - (self._ends[shard - 1] if shard else 0)
         try:
-            with self._lock:  # otherwise threads that need the same row group would each read it
+            with self._lock:  # otherwise several threads would read the same row group
                 group, row = self._group(shard, row)
         except UNREADABLE as error:
             raise unreadable(self._source.shards[shard], error) from error

@@ -40,7 +40,7 @@ class Endless(PartReader):
     In each epoch, the processes divide the documents among themselves. Where there are fewer documents than processes,
     each process reads all of them, in epochs of its own: of H processes, process h reads the epochs h, h + H, ...
 
-    What processes of another number have left comes first, epoch by epoch. Then the regular epochs begin.
+    The documents that another number of processes has left come first, epoch by epoch. Then the regular epochs begin.
 
     Attributes:
         source: the documents.
@@ -84,7 +84,7 @@ class Endless(PartReader):
         return {"given": self.position, "left": [list(part) for part in self._left], "first_epoch": self._first_epoch}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continues where another one with the same source and order was when it returned this state."""
+        """Continues where another iterator with the same source and order was when it returned this state."""
         self._left, self._first_epoch = parts_from(state["left"]), state["first_epoch"]
         self._go_to(state["given"])
 
@@ -114,14 +114,14 @@ class Endless(PartReader):
         return max(0, -(-documents // self._regular(0).size))
 
     def _rest(self, begun: int) -> list[Part]:
-        """Returns what was not read: of parts that were begun, and of epochs that another process has begun."""
+        """Returns the unread rest of begun parts, and of epochs that another process has begun."""
         own = self._begun
         rest = cut(self._left, self.position)
         if own:
             part = self._at(self.position)
-            if part.first:  # else it is the next part
+            if part.first:  # otherwise it is the next part
                 rest.append(part)
-        # an epoch of its own that was not begun need not be read: it is not missing in any other
+        # an own epoch that was not begun need not be read: no other epoch lacks its documents
         return rest + [self._regular(number) for number in range(own, begun) if self._shared]
 
 
@@ -199,7 +199,7 @@ class Mixture:
 
     @property
     def position(self) -> int:
-        """The number of documents that this process has returned since its number of processes is the same."""
+        """The number of documents that this process has returned since the number of processes last changed."""
         return sum(self.given)
 
     @property
@@ -215,9 +215,9 @@ class Mixture:
     def has_passed(self, given: Sequence[int]) -> bool:
         """Tells whether this process has read a whole epoch of each source since it had returned `given`.
 
-        Of a source that is divided among processes, these are as many documents as a whole epoch has.
+        For a source that is divided among processes, it must have returned as many documents as a whole epoch has.
         """
-        return all(  # an epoch may have begun before: two times its documents have a whole one among them
+        return all(  # an epoch may have begun before: twice its documents contain a whole epoch
             reader.position - before >= 2 * sum(reader.source.rows)
             for reader, before in zip(self._readers, given, strict=True)
         )

@@ -1,8 +1,8 @@
-"""Which documents a process reads, and in which order. The order depends on numbers only, not on the files.
+"""The documents that a process reads, and their order. The order depends on numbers only, not on the files.
 
-The files of a corpus are put in an order; where there are few, so are blocks of each file. All rows, one after the
-other, are divided into `num_shards` ranges of equal length, one for each process. Each range is divided into windows,
-and the rows of a window are shuffled.
+The files of a corpus are put in a random order; if there are few files, blocks of each file are, too. All rows, one
+after the other, are divided into `num_shards` ranges of equal length, one for each process. Each range is divided into
+windows, and the rows of a window are shuffled.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ decompressed each time."""
 
 
 class Span(NamedTuple):
-    """Rows of one file, by its number: from row `first` up to row `end`, which is not among them."""
+    """Rows of one file, by its number: from row `first` up to row `end` (excluded)."""
 
     file: int
     first: int
@@ -92,7 +92,7 @@ class Order:
             if count == 1 or not size:
                 yield Span(file, 0, size)
                 continue
-            # blocks begin at other rows each epoch, so other rows are in a window together
+            # blocks begin at other rows in each epoch, so a window has other rows
             offset, *keys = random_numbers(count + 2, self.seed, self.epoch, file).tolist()
             cuts = sorted({0, size, *((offset + size * number // count) % size for number in range(count))})
             blocks = [Span(file, first, end) for first, end in pairwise(cuts)]
@@ -106,7 +106,7 @@ class Order:
 
 
 def after(spans: Sequence[Span], skipped: int) -> Iterator[Span]:
-    """Yields what is left of spans when their first `skipped` rows are skipped."""
+    """Yields the rest of spans without their first `skipped` rows."""
     for file, first, end in spans:
         if skipped < end - first:
             yield Span(file, first + skipped, end)

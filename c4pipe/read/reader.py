@@ -1,6 +1,6 @@
-"""An iterator over the documents of an epoch that one process reads, with a state: another one can continue from it.
+"""An iterator over the documents of an epoch that one process reads, with a state for another iterator to continue.
 
-What is left when processes stop can be divided among any number of other ones: it is a list of parts of epochs.
+When processes stop, the unread documents can be divided among any number of processes: a list of parts of epochs.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ STATE_VERSION = 2
 
 
 class Part(NamedTuple):
-    """Documents that one process reads in one epoch, from a position up to another one, which is not among them."""
+    """Documents that one process reads in one epoch, from a position up to a second position (excluded)."""
 
     epoch: int
     shard_index: int
@@ -77,10 +77,10 @@ class PartReader:
         self.order = order
         self.position = 0
         self._stream: Documents | None = None
-        self._verified: set[int] = set()  # the files that need not be verified again
+        self._verified: set[int] = set()  # files that need not be verified again
 
     def _at(self, position: int) -> Part | None:
-        """Returns what is left of the part that has the document of a position; None where there is no such part."""
+        """Returns the rest of the part that has the document of a position; None if there is no such part."""
         raise NotImplementedError
 
     def __next__(self) -> Document:
@@ -139,7 +139,7 @@ def checked(state: Mapping[str, Any], ours: Mapping[str, Any], *progress: str) -
 
     Args:
         state: the state.
-        ours: the own state of what is restored.
+        ours: the present state of the object that is restored.
         progress: the names whose values may differ.
 
     Returns:

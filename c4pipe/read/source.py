@@ -1,4 +1,4 @@
-"""What is read: shards of a corpus, a token-budget subset of them, or a file of plain text."""
+"""The source of documents: shards of a corpus, a token-budget subset of them, or a file of plain text."""
 
 import hashlib
 from collections.abc import Sequence
@@ -67,7 +67,7 @@ class Source:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What identifies these documents, wherever they are, as JSON values."""
+        """The identity of these documents, as JSON values; it does not depend on their place."""
         return {"digest": self.digest, "split": self.split, "languages": list(self.languages)}
 
 
@@ -78,7 +78,8 @@ def find(
 
     Arguments are those of `read.documents`.
 
-    Raises UsageError where there are none, C4pipeError where a shard is missing or has another size than the manifest.
+    Raises UsageError if there are no documents, C4pipeError if a shard is missing or its size differs from the
+    manifest.
     """
     if split not in SPLITS:
         raise UsageError(f"split={split!r}: a corpus has {' and '.join(SPLITS)}")

@@ -31,7 +31,7 @@ class Documents(IterableDataset):
             )
         if self._documents.position:
             return WorkerReader(self._documents.copy())
-        # A new loader begins with worker 0, whoever's turn it was: so worker 0 takes the part whose turn it is.
+        # A new loader always begins with worker 0, so worker 0 takes the part whose turn it is.
         part = (self._turn + index) % count
         documents = self._documents.split(part, count)
         documents.skip(self._given[part] if any(self._given) else 0)
@@ -80,7 +80,7 @@ class WorkerReader:
 
 
 def given_after(sizes: Sequence[int | None], batches: int, batch_size: int, drop_last: bool) -> tuple[list[int], int]:
-    """Returns the number of documents of each part that were returned after a number of batches, and whose turn it is.
+    """Returns the number of returned documents of each part after a number of batches, and the part whose turn it is.
 
     The workers return one batch each in turn, each from its part. A worker that has no batch left is skipped.
 
@@ -92,7 +92,7 @@ def given_after(sizes: Sequence[int | None], batches: int, batch_size: int, drop
 
     Raises UsageError where an epoch has fewer batches.
     """
-    endless = batches * batch_size  # as good as no end
+    endless = batches * batch_size  # practically endless
     ends = [endless if size is None else size for size in sizes]
     counts = [size // batch_size if drop_last else -(-size // batch_size) for size in ends]
     if not 0 <= batches <= sum(counts):

@@ -26,7 +26,7 @@ _LOADED = ("parquet", "json")
 
 _SPLITS = ("train", "validation")
 _CRAWLED = re.compile(r"CC-MAIN-(\d{4})(\d{2})\d{8}-")  # a segment's time, in the names of Common Crawl's files
-_OLD_CODES = {"iw": "he", "jw": "jv"}  # codes that ISO 639-1 has replaced, and CLD3 still uses
+_OLD_CODES = {"iw": "he", "jw": "jv"}  # old codes of ISO 639-1, which CLD3 still uses
 _FIELDS = {
     "url": "as it was crawled",
     "text": "the lines that the rules kept, joined by newlines",
@@ -98,15 +98,15 @@ def _title(recipe: Recipe, languages: Sequence[str]) -> str:
 
 
 def _hub_codes(languages: Sequence[str]) -> list[str]:
-    """Returns the codes that the Hub has for languages: without regions, and without unknown ones."""
+    """Returns the Hub's codes of languages, without regions. Languages without such a code are left out."""
     codes = {re.split("[-_]", two_letter_code(language))[0] for language in languages if language != UNKNOWN}
     return sorted(_OLD_CODES.get(code, code) for code in codes)
 
 
 def _configurations(pages: Mapping[tuple[str, str], int], extension: str) -> Iterator[dict[str, Any]]:
-    """Yields the configurations of `datasets`: all languages, then each one. A split without pages is left out.
+    """Yields the configurations of `datasets`: all languages together, then each language.
 
-    `datasets` refuses a split that has none.
+    A split without pages is left out, because `datasets` refuses it.
     """
     languages = sorted({language for language, _ in pages})
     groups = {"default": languages, **{language: [language] for language in languages}} if languages else {}
@@ -123,7 +123,7 @@ def _files(language: str, split: str, extension: str) -> str:
 
 
 def _example(pages: Mapping[tuple[str, str], int], extension: str) -> dict[str, str] | None:
-    """Returns the language and split with most pages, and its files as a glob; None where no page was kept."""
+    """Returns the language and split with the most pages, and their files as a glob; None if no page was kept."""
     if not pages:
         return None
     language, split = max(pages, key=lambda place: (pages[place], place))

@@ -27,7 +27,7 @@ def limits(recipe: Recipe, languages: Sequence[str], missing: int) -> Iterator[s
     """Yields the known limits of a corpus, each in one or more sentences of Markdown.
 
     Args:
-        recipe: the recipe of the corpus. A limit that comes from a rule is named where the recipe has that rule.
+        recipe: the recipe of the corpus. A limit that comes from a rule is named only if the recipe has that rule.
         languages: codes of the languages that have pages.
         missing: how many of the input files could not be fetched.
     """

@@ -1,7 +1,7 @@
-"""What a report shows, besides the manifest: `report.json`, `dedup.json` and `opt_outs.json`.
+"""The data of a report besides the manifest: `report.json`, `dedup.json` and `opt_outs.json`.
 
-`report.json` has a profile of the pages, examples for each rule, and the most repeated spans. `dedup.json` has what
-job 2 found: a report that is made later reads it, because the shards do not have it.
+`report.json` has a profile of the pages, examples for each rule, and the most repeated spans. `dedup.json` has the
+findings of job 2, which the shards do not have: a report that is made later reads this file.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ REPORT_VERSION, DEDUP_VERSION, OPT_OUTS_VERSION = 2, 1, 1
 _OF_BOTH = ("dropped_languages", "repeats", "near_duplicates", "copied_hosts")  # of `dedup.json` and `report.json`
 
 TOGETHER = "together"
-"""The name of the pages that any list refuses, among the reasons in `opt_outs.json`."""
+"""The reason in `opt_outs.json` that counts the pages that any list refuses."""
 
 
 class Example(TypedDict):
@@ -50,14 +50,14 @@ class Repeat(TypedDict):
 
 
 class Cluster(TypedDict):
-    """Pages that are nearly the same: how many they are, and the URL of the page that stays."""
+    """A cluster of near-duplicates: the number of pages, and the URL of the page that stays."""
 
     pages: Annotated[int, whole(2)]
     url: str
 
 
 class CopiedHost(TypedDict):
-    """Pages of a host that are nearly the same as pages `of` another host, which stay."""
+    """Near-duplicates on a host, counted by the host `of` the pages that stay."""
 
     host: str
     of: str
@@ -65,8 +65,8 @@ class CopiedHost(TypedDict):
 
 
 class _Near(TypedDict, total=False):
-    near_duplicates: Sequence[Cluster]  # the largest ones
-    copied_hosts: Sequence[CopiedHost]  # those with most pages
+    near_duplicates: Sequence[Cluster]  # the largest clusters
+    copied_hosts: Sequence[CopiedHost]  # the pairs of hosts with the most pages
 
 
 class _Found(_Near):
@@ -90,14 +90,14 @@ class ReportData(_Found):
 
 
 class Refused(TypedDict):
-    """What a list of opt-outs refuses of a corpus."""
+    """The pages of a corpus that a list of opt-outs refuses."""
 
     pages: int
     bytes: int
 
 
 class RefusedHost(Refused):
-    """What lists of opt-outs refuse of the pages of a host."""
+    """The pages of a host that lists of opt-outs refuse."""
 
     host: str
 
@@ -119,7 +119,7 @@ def make_dedup_data(report: Report, clean_counts: Mapping[str, int] = MappingPro
 
     Args:
         report: the report of job 2: `examples`, `repeats`, the most repeated spans, `near_clusters`, the largest
-            clusters of pages that are nearly the same, and `near_hosts`, the pairs of hosts with most such pages.
+            clusters of near-duplicates, and `near_hosts`, the pairs of hosts with the most near-duplicates.
         clean_counts: the counters of job 1.
     """
     values = {

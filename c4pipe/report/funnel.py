@@ -1,6 +1,6 @@
-"""The funnel of a corpus: how much was read, how much each rule dropped or changed, how much was kept.
+"""The funnel of a corpus: the numbers of things read, dropped or changed by each rule, and kept.
 
-Pure rows, made from a recipe and counts alone. The terminal, the dataset card and the report each show them.
+Pure rows, made only from a recipe and counts. The terminal, the dataset card and the report each show them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,14 +24,14 @@ class FunnelRow:
     """One row of a funnel.
 
     Attributes:
-        section: what is counted. `records` are those of WARC files. `units` are those of repeated spans: sentences or
-            lines; `spans` are repeated spans.
+        section: the things that are counted. `records`: the records of WARC files. `units`: the units of repeated spans
+            (sentences or lines). `spans`: repeated spans.
         kind: `read` (the first row of a section), `skipped` (records that are no page), `dropped` or `changed` (by one
-            rule), `kept` (what a section ends with), `part` (a part of the row above, such as the pages of one
+            rule), `kept` (the last row of a section), `part` (a part of the row above, such as the pages of one
             language), `damage`.
         name: the rule, or the words for any other row.
         number: how many; never negative.
-        whole: the number of the section's first row, of which `number` is a share; 0 for damage.
+        whole: the number of the section's first row, for the share of `number`; 0 for damage.
     """
 
     section: Section
@@ -52,7 +52,7 @@ class FunnelRow:
 
     @property
     def signed(self) -> str:
-        """The number with thousands separators, negative where it was dropped."""
+        """The number with thousands separators; negative for dropped things."""
         return f"{-self.number if self.kind in ('dropped', 'skipped') else self.number:,}"
 
     @property
@@ -64,8 +64,8 @@ class FunnelRow:
 def funnel_rows(recipe: Recipe, counts: Mapping[str, int]) -> list[FunnelRow]:
     """Returns the rows of a funnel, section by section, in the recipe's order.
 
-    Each rule has a row, also where its count is zero. Damage has a row only if its count is above 0. So has `empty`
-    where the recipe does not list it.
+    Each rule has a row, even if its count is 0. Two kinds of rows need a count above 0: damage, and `empty` if the
+    recipe does not list it.
 
     Args:
         recipe: the recipe of the job.
@@ -93,12 +93,12 @@ def percent(part: int, whole: int) -> str:
 
 
 def unit_name(recipe: Recipe) -> str:
-    """Returns what repeated spans consist of, in the plural: `sentences` or `lines`."""
+    """Returns the units of repeated spans in the plural: `sentences` or `lines`."""
     return f"{recipe.need(RepeatedSpan).unit}s"
 
 
 def _records(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
-    """Yields the rows of the records of WARC files. The number of each kind that is no page is there if it is not 0."""
+    """Yields the rows of the records of WARC files. Kinds that are no page have a row if their count is above 0."""
     if recipe.input_format != "WARC":
         return
     pages = counts.get("pages.read", 0)
@@ -161,7 +161,9 @@ def _units(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
 
 
 def _spans(counts: Mapping[str, int]) -> Iterator[FunnelRow]:
-    """Yields the rows of repeated spans, where the recipe keeps exactly one copy of each: all, and the exceptions."""
+    """Yields the rows of repeated spans, if the recipe keeps exactly one copy of each span: all spans, and the
+    exceptions.
+    """
     repeated = counts.get("spans.repeated", 0)
     if not repeated:
         return
@@ -188,7 +190,8 @@ def _damage(counts: Mapping[str, int]) -> Iterator[FunnelRow]:
 
 
 def nothing_kept(recipe: Recipe, counts: Mapping[str, int]) -> str:
-    """Returns a warning that names the rule that dropped most pages, and the one that dropped the last; "" if any stay.
+    """Returns a warning that names the rule that dropped the most pages and the rule that dropped the last; "" if any
+    stay.
 
     Args:
         recipe: the recipe of the job.

@@ -38,7 +38,7 @@ from c4pipe.wet.warc import SKIPPED
 
 NAME = "report.html"
 
-# Web pages decide how long these lists are. With at most so many rows of each, a report stays below 2 MB.
+# Web pages decide how long these lists are. With these limits of rows, a report stays below 2 MB.
 _DOMAINS, _MONTHS, _MISSING, _LANGUAGES, _PAGES, _INPUTS_SIZE = 30, 60, 20, 110, 30, 300_000
 _WORDING_SIZE = 600  # characters of a recipe's description, and of a rule's
 _NAME_SIZE = 40  # characters of a language's code
@@ -56,7 +56,7 @@ Pages = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class _Report:
-    """What a report is made of: the arguments of `render_report`, and the recipe of the corpus."""
+    """The input of a report: the arguments of `render_report`, and the recipe of the corpus."""
 
     manifest: Manifest
     data: ReportData
@@ -70,7 +70,7 @@ class _Report:
         return self.data["profile"]
 
     def count(self, name: str) -> int:
-        """Returns a counter of the manifest; 0 where it has none of this name."""
+        """Returns a counter of the manifest; 0 if it has no counter of this name."""
         return self.manifest["counts"].get(name, 0)
 
 
@@ -85,7 +85,7 @@ def render_report(
     Args:
         manifest: the corpus' manifest.
         data: the content of its `report.json`.
-        tokens: the `totals` of its `tokens.json`, by language and split; empty where its tokens are not counted.
+        tokens: the `totals` of its `tokens.json`, by language and split; empty if its tokens are not counted.
         opt_outs: the content of its `opt_outs.json`; None where its opt-outs are not counted.
     """
     recipe = Recipe.from_json(manifest["recipe"])
@@ -171,7 +171,7 @@ def _byte_funnel(funnel: Iterable[FunnelRow]) -> Table:
 
 
 def _rule_notes(report: _Report) -> dict[str, tuple[str, str]]:
-    """Returns what each rule does, and the link to its examples, if it has some."""
+    """Returns for each rule a sentence about it, and the link to its examples (if it has examples)."""
     return {
         rule.name: (
             short(rule.sentence, _WORDING_SIZE),
@@ -269,7 +269,7 @@ def _clusters(report: _Report) -> Iterator[TextTable]:
 
 def _months(report: _Report) -> Iterator[Table]:
     of_report = report.profile["months"]
-    if report.recipe.input_format == "text":  # a document without a timestamp has the first one that there is
+    if report.recipe.input_format == "text":  # a document without a timestamp has the earliest possible timestamp
         of_report = {"none or 1970-01" if name == "1970-01" else name: pages for name, pages in of_report.items()}
     months = sorted(of_report.items())
     shown = months[-_MONTHS:]
@@ -305,7 +305,7 @@ def _inputs(report: _Report) -> Iterator[Block]:
 
 
 def _input_list(inputs: Sequence[Input], kind: str) -> Iterator[Lines]:
-    """Yields the names of the inputs with their bytes: all of them, unless they are more than a page can have."""
+    """Yields the names of the inputs with their bytes: all inputs, unless there are too many for the page."""
     lines, size = [], 0
     for file in inputs:
         lines.append(f"{file['bytes']:>14,}  {file['name']}")
@@ -333,7 +333,7 @@ def _examples_id(rule: str) -> str:
 
 
 def _examples_by_rule(report: _Report) -> Iterator[Block]:
-    """Yields the pages that each rule dropped or changed, in the recipe's order; nothing where there are none."""
+    """Yields example pages that each rule dropped or changed, in the recipe's order; nothing if there are none."""
     examples = report.data["examples"]
     rules = dict.fromkeys(rule.name for _, rule in report.recipe.applied_rules() if examples.get(rule.name))
     if rules:
@@ -496,7 +496,9 @@ def _tokens(report: _Report) -> Iterator[Block]:
 
 
 def _opt_outs(report: _Report) -> Iterator[Block]:
-    """Yields the pages and bytes that are refused, and the hosts with most of them; nothing where none are counted."""
+    """Yields the refused pages and bytes, and the hosts with the most refused pages; nothing if opt-outs are not
+    counted.
+    """
     if not (found := report.opt_outs):
         return
     refused, hosts = found["refused"], found["hosts"]

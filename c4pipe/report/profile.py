@@ -17,14 +17,14 @@ from c4pipe.io.json_files import text, whole
 from c4pipe.io.words import URL_SIZE, excerpt, short
 
 Power = Annotated[str, text("0|[1-9][0-9]{0,17}", "a power of two")]
-"""The largest power of two that is not above the numbers that are counted."""
+"""A power of two as a text. It stands for all numbers from it up to the next power."""
 
 Length = Annotated[str, text("[^/]{1,60}/(?:0|[1-9][0-9]{0,17})", "a language and a number of characters")]
 """A language and the first number of characters of a range (see `count_lengths`)."""
 
 
 class PageExcerpt(TypedDict):
-    """The beginning of a page; every second piece of its text is marked."""
+    """The beginning of a page. Every second piece of its text is marked."""
 
     url: str
     timestamp: str
@@ -55,13 +55,13 @@ BY_LANGUAGE = ("lengths", "language_bytes")
 COUNTS = ("pages", "characters", "lines", "line_characters", "months", "domain_pages", "domain_bytes")
 
 DOMAINS = 200
-"""Domains of a shard that a profile names: those with most pages."""
+"""How many domains of a shard a profile names: the domains with the most pages."""
 
 SAMPLE = 5
-"""Pages of each language in `sample`: those whose URLs have the smallest hashes, which nothing else depends on."""
+"""How many pages of each language `sample` has: the pages with the smallest hashes. Nothing else uses these hashes."""
 
 UNSURE = 5
-"""Pages in `unsure`: those whose language is least certain."""
+"""How many pages `unsure` has: the pages with the least certain language."""
 
 _HOST = r"(?i)^(?:[a-z][a-z0-9+.-]*://)?(?:[^/?#]*@)?(?:www\.)?(?P<host>\[[^\]/?#]*\]|[^:/?#]*)"
 
@@ -130,8 +130,7 @@ class Profiler:
 def add_profiles(profiles: Iterable[Profile]) -> Profile:
     """Returns the sum of profiles, which does not depend on their order.
 
-    Where a shard had more than DOMAINS domains, the numbers of domains, and of the pages and bytes of each, are lower
-    bounds.
+    If a shard had more than DOMAINS domains, the number of domains and each domain's pages and bytes are lower bounds.
     """
     counts: dict[str, Counter[str]] = {name: Counter() for name in (*COUNTS, *BY_LANGUAGE)}
     domain_count, cut = 0, False
@@ -149,7 +148,7 @@ def add_profiles(profiles: Iterable[Profile]) -> Profile:
 
 
 def largest_domains(profile: Profile, size: int = DOMAINS) -> Profile:
-    """Returns a profile that names only the `size` domains with most pages; `domains` still counts all of them."""
+    """Returns a profile that names only the `size` domains with the most pages; `domains` still counts all domains."""
     order = sorted(profile["domain_pages"].items(), key=lambda item: (-item[1], item[0]))[:size]
     sizes = profile["domain_bytes"]
     return {**profile, "domain_pages": dict(order), "domain_bytes": {host: sizes[host] for host, _ in order}}
@@ -186,7 +185,7 @@ def _sums(table: pa.Table) -> pa.Table:
 
 
 def _powers(numbers: pa.Array) -> dict[str, int]:
-    """Counts numbers by the largest power of two that is not above them; 0 by itself."""
+    """Counts numbers by the largest power of two that is not above the number; 0 has a count of its own."""
     values = numbers.to_numpy(zero_copy_only=False) if isinstance(numbers, pa.Array) else numbers.to_numpy()
     bits = np.bincount(np.frexp(values.astype(np.float64))[1])
     return {str(1 << number >> 1): int(count) for number, count in enumerate(bits) if count}
@@ -199,7 +198,7 @@ def _excerpt(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sample_key(url: str) -> str:
-    # No hash that decides which page keeps a repeated span: the pages that keep theirs would be a biased sample.
+    # Not the hash that decides which page keeps a repeated span: the pages that keep spans would be a biased sample.
     return hashlib.blake2b(url.encode("utf-8", "surrogateescape"), digest_size=8, person=b"c4pipe sample").hexdigest()
 
 
@@ -215,11 +214,11 @@ def _identity(page: Mapping[str, Any]) -> tuple[Any, ...]:
     return page["url"], page["timestamp"], page[PROBABILITY], *page["text"]
 
 
-_STEPS = 16  # ranges from a power of two to the next; below it, each number is a range
+_STEPS = 16  # ranges from a power of two to the next; each smaller number is a range of its own
 
 
 def count_lengths(lengths: Any) -> dict[int, int]:
-    """Returns how many of some lengths (an array of whole numbers) are in each range, by its first number."""
+    """Returns how many lengths (an array of whole numbers) are in each range, by the first number of the range."""
     mantissas, exponents = np.frexp(np.maximum(lengths, 1).astype(np.float64))
     numbers, counts = np.unique(exponents * _STEPS + ((2 * mantissas - 1) * _STEPS).astype(int), return_counts=True)
     firsts = [_first(int(number)) for number in numbers]
@@ -241,7 +240,7 @@ def _end(first: int) -> int:
 
 
 def quantiles(counts: Mapping[int, int], shares: Sequence[float]) -> list[int]:
-    """Returns, for each share, the length that this share of all lengths is below, interpolated in its range.
+    """Returns the quantile of all lengths for each share, interpolated in its range.
 
     Args:
         counts: what `count_lengths` returns, or a sum of it; not empty.

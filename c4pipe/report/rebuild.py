@@ -30,13 +30,13 @@ from c4pipe.runners.runner_options import RunnerOptions
 def rebuild_data(corpus: Corpus, folder: StoragePath, runner: RunnerOptions, progress: Progress) -> None:
     """Writes the `report.json` of a corpus.
 
-    What job 2 found comes from its `dedup.json`, examples of the rules of job 1 from its work files, where these are
-    there.
+    The findings of job 2 come from `dedup.json`; the examples of the rules of job 1 come from the work files, if these
+    are there.
 
     Args:
         corpus: the corpus; its shards are read.
         folder: the folder of the corpus, absolute: a worker may run in any folder.
-        runner: what reads the shards.
+        runner: the runner that reads the shards.
         progress: shows that the job runs, and its end.
 
     Raises C4pipeError where a shard can't be read, UsageError where `dedup.json` can't be used.
@@ -67,7 +67,7 @@ def _work_files(work: StoragePath) -> list[str]:
 
 
 def _clean_counts(folder: StoragePath) -> Mapping[str, int]:
-    """Returns the counters of job 1, from the work files in a corpus; none where they are of another version."""
+    """Returns the counters of job 1 from the work files in a corpus; none if the files have another version."""
     work = folder / WORK_FOLDER
     with contextlib.suppress(UsageError):
         counts: dict[str, int] = control_totals.add_reports(

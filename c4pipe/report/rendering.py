@@ -1,7 +1,7 @@
-"""What a report shows, as data, and the templates in templates/ that Jinja2 renders, in HTML and Markdown.
+"""The blocks of a report as data, and the templates in templates/, which Jinja2 renders as HTML and Markdown.
 
-A section has paragraphs, tables and examples; templates/blocks.html renders each kind. Every text of
-them is plain text: Jinja2 escapes it when the page is rendered.
+A section has paragraphs, tables and examples; templates/blocks.html renders each kind. All texts in them are plain
+text: Jinja2 escapes them when the page is rendered.
 """
 
 import json
@@ -134,12 +134,13 @@ class Section:
 
 
 def funnel_chart(caption: str, what: str, rows: Iterable[FunnelRow], notes: Mapping[str, tuple[str, str]]) -> Table:
-    """Returns one section of a funnel as a table, with a bar for what was left and what each rule dropped of it.
+    """Returns one section of a funnel as a table. The bar of a row shows what was left, and what the rule dropped of
+    that.
 
     Args:
         caption: of the table.
         what: the things that are counted, in the plural.
-        rows: rows of one section, the first of which is what was read.
+        rows: the rows of one section. The first row is the number of things read.
         notes: a note and a link (either may be empty) for the rows that have them, by the row's name.
     """
     table_rows, left = [], 0
@@ -205,7 +206,7 @@ def _environment() -> "Environment":
         loader=PackageLoader("c4pipe.report"),
         autoescape=lambda name: name is not None and name.endswith(".html"),
         undefined=StrictUndefined,
-        optimized=False,  # a template is rendered once: to fold its constants takes longer than it saves
+        optimized=False,  # a template is rendered once: folding its constants takes longer than it saves
         finalize=lambda value: value if isinstance(value, Markup) else visible(str(value), keep=f"\n{JOINERS}"),
         trim_blocks=True,
         lstrip_blocks=True,

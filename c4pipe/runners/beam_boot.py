@@ -21,7 +21,7 @@ def main(given: Sequence[str] | None = None) -> None:
         parser.add_argument(name, default="")
     options, _ = parser.parse_known_args(given)
 
-    os.environ["WORKER_ID"] = options.id  # the runner knows the worker by it
+    os.environ["WORKER_ID"] = options.id  # the runner's name of this worker
     import grpc
     from apache_beam.portability.api import beam_provision_api_pb2, beam_provision_api_pb2_grpc
     from apache_beam.runners.worker.worker_id_interceptor import WorkerIdInterceptor

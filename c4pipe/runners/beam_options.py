@@ -1,4 +1,4 @@
-"""Beam's own options, as its parser knows them, and which runners heed them."""
+"""Beam's own options, as its parser knows them, and the runners that read each option."""
 
 import argparse
 import contextlib
@@ -38,7 +38,7 @@ _HEEDED_BY: Mapping[str, tuple[str, ...]] = {
     "TestDataflowOptions": (),
     "TestOptions": (),
     "WorkerOptions": ("DataflowRunner", "PortableRunner"),
-    # One option of a class, where other runners heed it than the rest of the class:
+    # Single options that are read by other runners than the rest of their class:
     "--dataflow_job_file": ("DataflowRunner",),
     "--default_sdk_harness_log_level": _REMOTE,
     "--element_processing_timeout_minutes": _REMOTE,
@@ -49,8 +49,9 @@ _HEEDED_BY: Mapping[str, tuple[str, ...]] = {
     "--sdk_harness_log_level_overrides": _REMOTE,
     "--streaming": _REMOTE,
 }
-"""Which runners heed the options of each of Beam's option classes (2.77); for a class that is not here, all do.
-`PortableRunner` passes the options of several runners on to its job server."""
+"""The runners that read the options of each of Beam's option classes (2.77). All runners read the other classes.
+`PortableRunner` passes the options of several runners on to its job server.
+"""
 
 
 class BeamOptions:
@@ -81,10 +82,11 @@ class BeamOptions:
         return self._parse(arguments)[1]
 
     def check(self, runner: str, arguments: Sequence[str]) -> None:
-        """Raises UsageError for an argument that is unknown, that the runner does not heed, or that loses data.
+        """Raises UsageError for an argument that is unknown, that the runner ignores, or that loses data.
 
         Args:
-            runner: the name of a runner as Beam writes it; of another class, all known options are taken.
+            runner: the name of a runner as Beam writes it. For the class of another runner, all known options are
+                accepted.
             arguments: the options for the runner.
         """
         values, unknown = self._parse(arguments)
@@ -146,10 +148,10 @@ class BeamRunner:
 
     @property
     def runs(self) -> str:
-        """The runner to name to Beam.
+        """The runner that Beam is told.
 
-        It is another one for `DirectRunner`: Beam's first tries to download Prism, by a request without a time limit,
-        and then runs a pipeline of Python on `FnApiRunner` (2.77). Here it is `FnApiRunner` from the start.
+        For `DirectRunner` it is `FnApiRunner`: Beam's `DirectRunner` first tries to download Prism, by a request
+        without a time limit, and then runs a pipeline of Python on `FnApiRunner` anyway (2.77).
         """
         return _FN_API_RUNNER if self.name in IN_MEMORY else self.name
 
@@ -167,8 +169,8 @@ class BeamRunner:
 def find_runner(options: RunnerOptions) -> BeamRunner:
     """Returns the runner of Beam that the options name. Starts nothing.
 
-    Raises UsageError, with similar names, if there is none; if its class can't be imported; if `options.beam` has an
-    option that is unknown, belongs to another runner or makes Beam lose data; and if one is missing.
+    Raises UsageError, with similar names, if there is no such runner; if its class can't be imported; if `options.beam`
+    has an option that is unknown, belongs to another runner or makes Beam lose data; and if an option is missing.
     """
     return _find_runner(options.runner or "", tuple(options.beam))
 

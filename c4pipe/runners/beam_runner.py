@@ -17,7 +17,9 @@ from c4pipe.runners.runner_options import RunnerOptions
 
 
 class Groups(NamedTuple):
-    """Groups of several collections: pairs (key, values), each value with the number of its collection; their names."""
+    """Groups of several collections: pairs (key, values), each value with its collection's number; the collections'
+    names.
+    """
 
     groups: beam.PCollection
     names: tuple[str, ...]
@@ -30,7 +32,7 @@ class BeamFlow:
         self._pipeline = pipeline
 
     def create(self, name: str, elements: Sequence[Any]) -> beam.PCollection:
-        """Returns these elements, reshuffled: else one worker would get them all."""
+        """Returns these elements, reshuffled: otherwise a single worker would get all of them."""
         return self._pipeline | name >> beam.Create(elements) | f"Spread: {name}" >> beam.Reshuffle()
 
     def map(self, name: str, elements: beam.PCollection | Groups, step: Step) -> Mapping[str, beam.PCollection]:
@@ -40,7 +42,9 @@ class BeamFlow:
         return {output: outputs[output] for output in step.outputs}
 
     def par_do(self, step: Step, names: tuple[str, ...]) -> beam.ParDo:
-        """Returns the transform of a step, whose elements are groups of collections with these names, if there are."""
+        """Returns the transform of a step. If `names` is given, its elements are groups of collections with these
+        names.
+        """
         return beam.ParDo(StepFn(step, names))
 
     def group_by_key(self, name: str, pairs: beam.PCollection) -> beam.PCollection:
@@ -50,7 +54,7 @@ class BeamFlow:
     def co_group_by_key(self, name: str, **pairs: beam.PCollection) -> Groups:
         """Groups several collections of pairs (key, value): returns pairs (key, values by the collection's name).
 
-        A step goes through the values of one collection after the other. `CoGroupByKey` would hold all in memory.
+        A step reads the values of one collection after the other. `CoGroupByKey` would hold all values in memory.
         """
         tagged = [
             some | f"{name}: {each}" >> beam.MapTuple(_Tagging(number))
@@ -91,7 +95,7 @@ class StepFn(beam.DoFn):
     """A step as a function of Beam's."""
 
     def __init__(self, step: Step, names: tuple[str, ...] = ()) -> None:
-        """Takes the step, and the names of the collections of which its elements are groups."""
+        """Takes the step, and the names of the collections whose groups are its elements."""
         super().__init__()
         self._step, self._names = step, names
 
@@ -122,10 +126,9 @@ def run_on_beam(graph: Callable[[Flow], None], options: RunnerOptions, runs_as: 
     Args:
         graph: puts the steps together.
         options: what runs the job: a runner of Beam, and its options.
-        runs_as: called with the id by which the runner knows the job, where it gives one.
+        runs_as: called with the runner's id of the job, if it has one.
 
-    Raises UsageError where `find_runner` does, JobWritten where the job is written to a file instead, and what Beam
-    raises.
+    Raises UsageError as `find_runner`, JobWritten if the job is written to a file instead, and the errors of Beam.
     """
     runner = find_runner(options)
     LOG.info("runner: %s, Apache Beam %s", runner, beam.__version__)
@@ -144,7 +147,7 @@ def run_on_beam(graph: Callable[[Flow], None], options: RunnerOptions, runs_as: 
 
 @contextlib.contextmanager
 def _limited_downloads(limited: bool) -> Iterator[None]:
-    """Limits how long Beam waits for a server: it downloads what a runner needs by requests without a time limit."""
+    """Limits how long Beam waits for a server: Beam downloads parts of a runner by requests without a time limit."""
     before = socket.getdefaulttimeout()
     if limited:
         socket.setdefaulttimeout(DOWNLOAD_SECONDS)
@@ -168,7 +171,7 @@ def _job_id(result: object) -> str | None:
 
 @contextlib.contextmanager
 def _logs(shown: bool) -> Iterator[None]:
-    """Lets Beam's client of another runner log job ids, links and states; prints them, except those of workers here."""
+    """Lets Beam's client of another runner log job ids, links and states. Prints them, except for local workers."""
     logger, handler = logging.getLogger("apache_beam.runners"), logging.StreamHandler()
     handler.addFilter(lambda record: not record.name.startswith("apache_beam.runners.worker"))
     before = logger.level

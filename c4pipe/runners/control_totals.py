@@ -1,4 +1,4 @@
-"""Control totals: how much was sent through a shuffle and received from it. A runner can lose data without an error."""
+"""Control totals of the rows that were sent and received in a shuffle: a runner can lose data without an error."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 from c4pipe.errors import LostDataError
 
 Report = dict[str, Any]
-"""What a step reports about one element: numbers by name, which are added up, and lists, which are joined."""
+"""A step's report about one element: numbers by name, which are added up, and lists, which are joined."""
 
 REPORT = "report"
 """The name of the output of a step that carries reports."""
 
 TOTALS_PREFIX = "shuffle."
-"""Begins the names of all control totals in a report. No other name in a report begins with it."""
+"""The prefix of all names of control totals in a report, and of no other names."""
 
 
 class Totals(NamedTuple):
@@ -50,7 +50,7 @@ def add_reports(reports: Iterable[Mapping[str, Any]]) -> Report:
 
 
 def check_totals(report: Mapping[str, Any], shuffles: Mapping[str, str]) -> None:
-    """Checks that each shuffle delivered what was sent.
+    """Checks that each shuffle delivered all rows that were sent.
 
     Args:
         report: the sum of all reports of a job.

@@ -1,10 +1,10 @@
-"""The one channel by which a job tells how it is going: from its workers to the run, and from the run to who asks.
+"""The one channel for the progress of a job: from its workers to the run, and from the run to its listeners.
 
-The run publishes by `Progress`: that a job begins and ends, how far it is, the runner's id of it, and notes. A bar,
-lines of JSON, a user's own function and the log take what comes out; what shows it is not here. A worker may be another
-process or another machine, so it tells by small files in a folder that the run can read: numbers that it writes again
-and again (`Gauge`), and messages that are read once (`send_message`). Progress looks at what a job has written, so it
-is the same on every runner. The clock is read here and in the log alone.
+The run publishes by `Progress`: the begin and end of a job, its share, its id at the runner, and notes. Listeners are a
+bar, lines of JSON, a user's own function and the log; the code that shows progress is not here. A worker may be another
+process or another machine, so it writes small files into a folder that the run can read: numbers that it overwrites
+again and again (`Gauge`), and messages that are read once (`send_message`). Progress looks at the files that a job has
+written, so it works alike on every runner. The clock is read here and in the log alone.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ from c4pipe.io.paths import StoragePath
 
 LOG = logging.getLogger("c4pipe")
 
-_STORE_SECONDS = 10.0  # between two looks at an object store, which charges for each
+_STORE_SECONDS = 10.0  # between two looks at an object store, which charges for each look
 _MESSAGE = ".note.tmp"  # the names begin with a dot: what a killed run leaves is removed like its other temporary files
 
 Facts = Mapping[str, Any]
@@ -57,10 +57,10 @@ class ProgressEvent:
         phase: `begin` for the first event of a job, `end` for the last one (also where it failed), else `running`.
         share: the share of the work that is done, from 0 to 1.
         words: what is done, in a few words: `3 of 8 files, 71 pages, 12 pages/s`.
-        facts: the same and more as JSON values; which ones depends on the job.
+        facts: these and further figures as JSON values; the names depend on the job.
         seconds: the time since the job began.
-        seconds_left: an estimate of the time to its end, or None as long as there is none.
-        runner_job_id: the id by which the runner knows the job, or None where there is none (yet).
+        seconds_left: an estimate of the time to its end, or None if there is no estimate yet.
+        runner_job_id: the runner's id of the job, or None if there is no id (yet).
     """
 
     job: str
@@ -127,9 +127,10 @@ class Progress:
 
         Args:
             job: its name.
-            folder: where it writes: an object store is not looked at as often as a folder of this machine.
+            folder: the folder that it writes. A folder in an object store is read less often than a folder of this
+                machine.
             look: returns how far the job is. It is called in another thread; if it raises OSError, the event repeats
-                what was known before.
+                the last known values.
         """
         LOG.info("%s: begins", job)
         started = time.monotonic()
@@ -144,7 +145,7 @@ class Progress:
 
     @contextlib.contextmanager
     def _watched(self, job: str, folder: StoragePath, look: Callable[[], Status]) -> Iterator[None]:
-        if self._callback is None and not LOG.isEnabledFor(logging.INFO):  # nobody sees what a look would find
+        if self._callback is None and not LOG.isEnabledFor(logging.INFO):  # nobody would see the result of a look
             yield
             return
         stop = threading.Event()
@@ -168,7 +169,7 @@ class Progress:
 
         def safe_look() -> Status:
             nonlocal latest
-            with contextlib.suppress(OSError):  # the next look may succeed; an error that lasts also meets the job
+            with contextlib.suppress(OSError):  # the next look may succeed; the job itself reports a lasting error
                 latest = look()
             return latest
 
@@ -198,7 +199,7 @@ def _send(events: Iterator[ProgressEvent], callback: Callable[[ProgressEvent], N
 
 
 def _counted_down(left: float | None, seconds: float) -> float | None:
-    """Returns an estimate of the time left that was made some seconds ago; None where it was too low.
+    """Returns the time left by an estimate that is some seconds old; None if the estimate was too low.
 
     A job whose share grows in steps is not slower between them.
     """
@@ -206,7 +207,7 @@ def _counted_down(left: float | None, seconds: float) -> float | None:
 
 
 def seconds_left(first: float, share: float, seconds: float) -> float | None:
-    """Returns the time that the rest of a job takes at the pace so far; None where nothing was done yet.
+    """Returns the time that the rest of a job takes at the pace so far; None if no work is done yet.
 
     Args:
         first: the share of the work that was done at the start, by an earlier run.
@@ -219,16 +220,16 @@ def seconds_left(first: float, share: float, seconds: float) -> float | None:
 class Gauge:
     """Numbers that a worker writes again and again into a small file, where the run reads them (`read_gauge`).
 
-    They are for the eye alone: where the file can't be written, as on a full disk, there are none.
+    The numbers are only shown to people: if the file can't be written, as on a full disk, there are no numbers.
     """
 
     def __init__(self, path: Path | None) -> None:
-        """Takes the path of the file, or None where the run can't read it, or each write would be a request."""
+        """Takes the path of the file, or None if the run can't read it, or if each write would be a request."""
         self._path = path
         self._file: int | None = None
 
     def set(self, *numbers: int) -> None:
-        """Writes numbers over those before."""
+        """Overwrites the numbers in the file."""
         if self._path is None:
             return
         with contextlib.suppress(OSError):
@@ -247,7 +248,7 @@ class Gauge:
 
 
 def read_gauge(path: StoragePath, count: int) -> tuple[int, ...] | None:
-    """Returns the `count` numbers of a gauge; None where there are none: it begins just now, or was removed."""
+    """Returns the `count` numbers of a gauge; None if it has not begun, or was removed."""
     try:
         return struct.unpack(f"<{count}Q", path.read_bytes())
     except (FileNotFoundError, struct.error):
@@ -255,7 +256,7 @@ def read_gauge(path: StoragePath, count: int) -> tuple[int, ...] | None:
 
 
 def send_message(folder: StoragePath, values: Mapping[str, Any]) -> None:
-    """Leaves a message for the run, as JSON values. One that can't be written is left out: it is for the eye alone."""
+    """Leaves a message for the run, as JSON values. It is only shown to people, so no error is raised."""
     with contextlib.suppress(OSError):
         write_text(folder / f".{time.time_ns()}-{secrets.token_hex(4)}{_MESSAGE}", json.dumps(values))
 
@@ -270,6 +271,6 @@ def take_messages(folder: StoragePath, names: Iterable[str]) -> Iterator[dict[st
 
 
 def remove_messages(folder: StoragePath) -> None:
-    """Removes the messages that nobody has read: without a callback and a log, there is no reader."""
+    """Removes unread messages: without a callback and a log, nobody reads them."""
     for path in folder.glob(f".*{_MESSAGE}"):
         path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""How steps make up a job. The graph of a job is written once, against `Flow`; each runner implements `Flow`.
+"""Connects steps to a job. The graph of a job is written once, against `Flow`; each runner implements `Flow`.
 
 `local_flow` runs the steps in processes of this machine, `spark_flow` on Spark;
 `beam_flow` adds them to a Beam pipeline.
@@ -12,16 +12,16 @@ Collection = Any
 
 
 class Step:
-    """A function of one element that gives elements. It is pickled, sent to the workers, and set up there."""
+    """A function from one element to elements. It is pickled, sent to the workers, and set up there."""
 
     outputs: tuple[str, ...] = ()
     """The names of its outputs."""
 
     sums: tuple[str, ...] = ()
-    """Those of its outputs whose elements are only added up (`Flow.combine`). All others give pairs (key, value)."""
+    """The outputs whose elements are only added up (`Flow.combine`). All other outputs have pairs (key, value)."""
 
     readers: Mapping[str, int] = {}
-    """How many steps read each of its outputs, where a `Graph` adds it."""
+    """How many steps read each output; a `Graph` sets it."""
 
     def setup(self) -> None:
         """Opens what the step needs, once in a worker."""
@@ -35,7 +35,7 @@ class Step:
 
 
 class Flow(Protocol):
-    """Connects steps. Elements have no order, nor have the values of a group."""
+    """Connects steps. Neither elements nor the values of a group have an order."""
 
     def create(self, name: str, elements: Sequence[Any]) -> Collection:
         """Returns these elements, spread over the workers."""

@@ -1,6 +1,6 @@
-"""A graph of steps, put together before it runs: so it knows how many steps read each output.
+"""A graph of steps. It is complete before it runs, so it knows how many steps read each output.
 
-The inputs of a step that have one name are put together; those of several names meet by their key.
+Inputs of a step with the same name are flattened into one; inputs of several names are grouped by key.
 """
 
 from collections import Counter
@@ -58,7 +58,7 @@ class Graph:
         return self._add((), None, lambda *_: {output: collection}, [output])[output]
 
     def add(self, name: str, step: Step, *inputs: Output) -> Outputs:
-        """Adds a step, whose elements are what `create` or `total` returned, or groups of all its inputs."""
+        """Adds a step. Its elements are the elements of `create` or `total`, or groups of all its inputs."""
         outputs = self._add(inputs, step, partial(self._map, name, step, inputs), step.outputs)
         self.reports += [outputs[REPORT]] if REPORT in step.outputs else []
         return outputs
@@ -74,7 +74,7 @@ class Graph:
         return total
 
     def run(self, flow: Flow, wanted: Sequence[Output] = ()) -> list[Collection]:
-        """Adds all steps to a flow, and returns the outputs that are wanted of them: that counts as one more reader.
+        """Adds all steps to a flow, and returns the wanted outputs; returning an output counts as one more reader.
 
         No collection is held longer than it is needed.
         """

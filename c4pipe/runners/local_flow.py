@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PackedValues:
-    """Bytes objects in the memory of one. It can be read more than once."""
+    """Many bytes objects, stored in a single block of memory. They can be read more than once."""
 
     def __init__(self) -> None:
         self._data = bytearray()
@@ -51,7 +51,7 @@ class Pairs:
             self.append(pair)
 
     def append(self, pair: tuple[Any, Any]) -> None:
-        """Adds a pair. Raises TypeError if its value is not bytes, and the first value of its key is."""
+        """Adds a pair. Raises TypeError if the first value of its key is bytes, and this value is not."""
         key, value = pair
         if key not in self.groups:
             self.groups[key] = PackedValues() if isinstance(value, bytes) else []
@@ -64,7 +64,7 @@ class Pairs:
 
 
 Collection = list[Any] | Pairs
-"""Elements, or what a step gives: pairs, or numbers to add up."""
+"""Elements, or the output of a step: pairs, or reports to add up."""
 
 
 class _Sum(list[Any]):
@@ -72,9 +72,9 @@ class _Sum(list[Any]):
 
 
 class Workers:
-    """The worker processes of jobs that follow each other: a context manager, at whose end they end.
+    """The worker processes of consecutive jobs: a context manager, which ends the processes at its end.
 
-    They start when a job first needs them. The next job has the same ones, unless it needs another number of them.
+    They start when a job first needs them. The next job uses the same processes, unless it needs another number.
     """
 
     def __init__(self) -> None:
@@ -89,10 +89,10 @@ class Workers:
         self.end(failed=kind is not None)
 
     def pool(self, count: int, module: str) -> "WorkerPool":
-        """Returns this number of processes; `module` is what they import where they have to be started."""
+        """Returns this number of processes. Processes that have to be started import `module`."""
         if self._pool is None or self._count != count:
             self.end()
-            from c4pipe.runners.worker_pool import WorkerPool  # one worker alone needs no multiprocessing
+            from c4pipe.runners.worker_pool import WorkerPool  # a single worker needs no multiprocessing
 
             self._pool, self._count = WorkerPool(count, module), count
         return self._pool
@@ -121,7 +121,7 @@ class LocalFlow:
     """
 
     def __init__(self, count: int, workers: Workers | None = None) -> None:
-        """Takes the number of workers, and those of the jobs before and after this one; None for its own."""
+        """Takes the number of workers, and the shared workers of several jobs; None for workers of this job alone."""
         self._count = count
         self._workers = workers or Workers()
         self._has_own = workers is None
@@ -148,7 +148,7 @@ class LocalFlow:
     def map(self, name: str, elements: list[Any], step: Step) -> Mapping[str, Collection]:
         """Applies a step to each element and returns its outputs, by name."""
         if isinstance(elements, _Sum) and not any(each.runs for each in self._running):
-            self._workers.end_meanwhile()  # what follows is the end of the job
+            self._workers.end_meanwhile()  # the next steps are the end of the job
         if self._count == 1 or isinstance(elements, _Sum):
             return _by_name(step, self._results(elements, step))
         pool = self._workers.pool(self._count, type(step).__module__)
@@ -190,7 +190,7 @@ def _by_key(pairs: Collection) -> dict[Any, Any]:
 
 
 class _Outputs(Mapping[str, Collection]):
-    """The outputs of a step that may still run: whoever asks for one waits for its end."""
+    """The outputs of a step that may still run: access to an output waits for the end of the step."""
 
     def __init__(self, step: Step, results: Callable[[], Iterator[list[tuple[str, Any]]]]) -> None:
         self._step = step
@@ -206,7 +206,7 @@ class _Outputs(Mapping[str, Collection]):
         """Waits for the end of the step. Raises its first failure."""
         if self._results is not None:
             self._outputs = _by_name(self._step, _lightened(self._results()))
-            self._results = None  # which holds the elements, too
+            self._results = None  # the function holds the elements, too
 
     def __getitem__(self, name: str) -> Collection:
         self.wait()

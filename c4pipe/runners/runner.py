@@ -23,7 +23,7 @@ _ERROR_LINE = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Error|Exception|Interrupt)): (.+
 
 @contextlib.contextmanager
 def spill_folder(options: RunnerOptions, near: StoragePath) -> Iterator[str]:
-    """Gives the folder for bytes between two steps on this machine (see `Spill`), or "" for another runner.
+    """Yields the folder for bytes between two steps on this machine (see `Spill`), or "" for another runner.
 
     It is inside the folder `near`, whose owner removes it. If `near` is in an object store, it is a temporary folder.
     """
@@ -39,7 +39,7 @@ def spill_folder(options: RunnerOptions, near: StoragePath) -> Iterator[str]:
 def check_runner(options: RunnerOptions) -> None:
     """Looks up the runner that the options name, and checks its options. Starts nothing.
 
-    Raises UsageError for a runner that there is not, that is not installed, or an option that this runner has not.
+    Raises UsageError for a runner that does not exist or is not installed, or for an option that it does not have.
     """
     master = options.spark_master
     if master is not None and not _SPARK_MASTER.fullmatch(master):
@@ -70,14 +70,14 @@ def run_job(
 
     Args:
         graph: connects the steps of the job.
-        options: what runs it.
-        tasks: the number of independent tasks; on this machine no more processes than that are started.
-        runs_as: called with the id by which another runner knows the job, where it gives one.
-        workers: the processes of this machine that work for several jobs, one after the other; None for those of this
-            job alone.
+        options: the runner and its options.
+        tasks: the number of independent tasks; on this machine it limits the number of processes.
+        runs_as: called with another runner's id of the job, if it has one.
+        workers: the processes of this machine that work for several jobs, one after the other; None to start them for
+            this job alone.
 
-    Raises UsageError where `check_runner` does, C4pipeError with the cause in one sentence where a step fails,
-    JobWritten where the job is written to a file instead.
+    Raises UsageError as `check_runner`, C4pipeError with the cause in one sentence if a step fails, JobWritten if the
+    job is written to a file instead.
     """
     try:
         if options.runner is None:
@@ -110,7 +110,7 @@ def run_job(
 
 
 def was_stopped(error: BaseException) -> bool:
-    """Tells whether an error was raised while Ctrl-C was handled, as by a runner that was told to end its work."""
+    """Tells whether an error was raised while Ctrl-C was handled, for example by a runner that was told to stop."""
     context = error.__context__
     return isinstance(error, KeyboardInterrupt) or (context is not None and was_stopped(context))
 

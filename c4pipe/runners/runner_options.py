@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 SPARK = "spark"
 """The runner that is Spark itself, without Beam, as `--runner` names it."""
 
-_LOCAL_NAMES = ("local", "localrunner")  # no runners: a user of another version or library may try them
+_LOCAL_NAMES = ("local", "localrunner")  # not runners
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,12 +55,12 @@ class _NamedRunner:
 
 @dataclass(frozen=True, kw_only=True)
 class RunnerOptions(WorkerOptions, _NamedRunner):
-    """What runs a job. To make it imports no runner; `check_runner` looks up what it names.
+    """The runner of a job and its options. Making the record imports no runner; `check_runner` looks the runner up.
 
     `runner` is None for the processes of this machine, `spark` (in any case) for Spark itself, or a runner of Apache
     Beam, such as `FlinkRunner` (in any case), or the path of a class, such as `package.module.MyRunner`.
 
-    Raises UsageError for an option that this runner has not.
+    Raises UsageError for an option that this runner does not have.
     """
 
     def __post_init__(self) -> None:

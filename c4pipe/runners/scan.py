@@ -21,7 +21,7 @@ from c4pipe.runners.runner import run_job
 from c4pipe.runners.runner_options import RunnerOptions
 
 IDENTITY = "of.json"
-"""The file in a folder of parts that describes the request: parts of another request are of no use."""
+"""The file in a folder of parts that describes the request: parts of another request can't be used."""
 
 Item = TypeVar("Item")
 Content = TypeVar("Content")
@@ -34,10 +34,10 @@ def prepare_folder(folder: StoragePath, identity: Mapping[str, Any]) -> None:
 
     Args:
         folder: the folder of the parts.
-        identity: what the request reads and how, as JSON values.
+        identity: the inputs and options of the request, as JSON values.
     """
     wanted = json.loads(json.dumps(identity))
-    is_link = isinstance(folder, Path) and folder.is_symlink()  # to a folder that is none of ours
+    is_link = isinstance(folder, Path) and folder.is_symlink()  # to a folder of somebody else
     if is_link or read_intact_json(folder / IDENTITY, dict) != wanted:
         remove_tree(folder)
         make_folder(folder)
@@ -46,10 +46,10 @@ def prepare_folder(folder: StoragePath, identity: Mapping[str, Any]) -> None:
 
 
 class ScanStep(Step, Generic[Item, Content]):
-    """(what is scanned, path of its part) -> nothing: the part appears complete or not at all."""
+    """(item to scan, path of its part) -> nothing. The part appears complete or not at all."""
 
     advice = ""
-    """The end of the error for a part that can't be written: what the user can do."""
+    """The end of the error for a part that can't be written: advice to the user."""
 
     def scan(self, item: Item) -> bytes:
         """Returns the bytes of the part of an item, in a worker."""
@@ -82,7 +82,7 @@ class Scan(Generic[Item, Content]):
         step: makes the parts and reads them.
         folder: the folder of the parts.
         items: the files to scan, by the name of the part, in the order of the join.
-        lost: returns the error of a runner that ended too early, given the number of parts written, and of all.
+        lost: returns the error of a runner that ended too early, given the numbers of written parts and of all parts.
     """
 
     name: str
@@ -99,7 +99,7 @@ class Scan(Generic[Item, Content]):
         """Writes the parts that are missing or damaged.
 
         Args:
-            runner: what runs the scan.
+            runner: the runner of the scan.
             progress: shows how many parts are written.
             job: the name of the job in progress events; "" if the caller shows the progress.
 
@@ -119,7 +119,7 @@ class Scan(Generic[Item, Content]):
             raise LostDataError(self.lost(written, len(self.items)))
 
     def parts(self) -> Iterator[Content]:
-        """Yields the content of all parts, in order. Raises DamagedFileError if one was changed since."""
+        """Yields the content of all parts, in order. Raises DamagedFileError if a part was changed since."""
         return (self.step.read(self.folder / name, item) for name, item in self.items.items())
 
     def _missing(self) -> dict[str, Item]:

@@ -1,4 +1,4 @@
-"""Runs a job's graph on Spark itself, through PySpark, in the session that is there or in a new one."""
+"""Runs a job's graph on Spark itself, through PySpark, in the active session or in a new session."""
 
 import gc
 import logging
@@ -27,7 +27,7 @@ _SUMS = 0
 """The partition of elements that are only added up. The pairs (key, value) are in the others."""
 
 Shuffled: TypeAlias = "RDD[tuple[int, tuple[str, Any]]]"
-"""(number of a partition, (label, element)): the label says which output of which step an element is of."""
+"""(number of a partition, (label, element)). The label names the step and its output that the element comes from."""
 
 
 class Output(NamedTuple):
@@ -45,17 +45,21 @@ class Created(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """Groups: the outputs they consist of, each with its name there, and what makes an element of a group's values."""
+    """Groups: their outputs, each with its name in the group, and the function that makes an element of a group's
+    values.
+    """
 
     outputs: Sequence[tuple[str, Output]]
     element: Callable[[Any, dict[str, list[Any]]], Any]
 
 
 class SparkFlow:
-    """Runs each step as it is added: a job of Spark's for each. See `flow.Flow`."""
+    """Runs each step when it is added, as a Spark job of its own. See `flow.Flow`."""
 
     def __init__(self, context: SparkContext, tasks: int) -> None:
-        """Takes Spark's context, and how many independent tasks the job has: as many partitions has each shuffle."""
+        """Takes Spark's context, and the number of independent tasks of the job, which is each shuffle's number of
+        partitions.
+        """
         self._context = context
         self._partitions = max(context.defaultParallelism, tasks)
 
@@ -78,7 +82,7 @@ class SparkFlow:
             self._context.runJob(results, _exhaust)
             return {}
         shuffled = self._shuffle(results.mapPartitions(partial(_placed, labels, step.sums, self._partitions)))
-        # This job is the whole shuffle and a look at one of its partitions: Spark has no job for a shuffle alone.
+        # This Spark job does the whole shuffle and reads one partition: Spark has no job that only shuffles.
         self._context.runJob(shuffled, _exhaust, [_SUMS])
         return {output: [Output(shuffled, label)] for output, label in labels.items()}
 
@@ -130,7 +134,7 @@ class SparkFlow:
 
 
 _current: tuple[bytes, Step] | None = None
-"""The pickled step that this worker process has set up, and the step itself. Spark uses a process for many tasks."""
+"""The step that this worker process has set up, pickled and as an object. Spark uses a process for many tasks."""
 
 
 def _work(packed: bytes, elements: Iterable[Any]) -> Iterator[tuple[str, Any]]:
@@ -145,7 +149,7 @@ def _work(packed: bytes, elements: Iterable[Any]) -> Iterator[tuple[str, Any]]:
         step.setup()
         pa.set_memory_pool(pa.system_memory_pool())  # see `lighten`, which is for processes of c4pipe's own
         gc.collect()
-        gc.freeze()  # Spark collects garbage after each task: it would look at all that the step has loaded
+        gc.freeze()  # Spark collects garbage after each task: it would visit all objects that the step has loaded
         _current = packed, step
     for element in elements:
         yield from _current[1].process(element)
@@ -153,7 +157,7 @@ def _work(packed: bytes, elements: Iterable[Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _forget_archives() -> None:
-    """Spark 3 has all importers look at their files again before each task: those of its own archive take 60 ms."""
+    """Before each task, Spark 3 lets all importers check their files: 60 ms for Spark's own archive."""
     for path, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimport.zipimporter):
             del sys.path_importer_cache[path]
@@ -181,7 +185,7 @@ def _groups(
     make_element: Callable[[Any, dict[str, list[Any]]], Any],
     placed: Iterable[tuple[int, tuple[str, Any]]],
 ) -> Iterator[Any]:
-    """Yields an element for each key of a partition, given the names that the outputs have in a group, by label."""
+    """Yields an element for each key of a partition, given the names of the outputs in a group, by label."""
     groups: dict[Any, dict[str, list[Any]]] = {}
     for _, (label, element) in placed:
         for name in names.get(label, ()):
@@ -201,7 +205,7 @@ def _join(names: Sequence[str], key: Any, values: dict[str, list[Any]]) -> tuple
 
 
 def _consumed(values: list[Any]) -> Iterator[Any]:
-    """Yields values that are freed one by one: a step may hold what it makes of them, not them as well."""
+    """Yields values and frees each after use: memory may hold the results of a step, but not all values as well."""
     while values:
         yield values.pop()
 
@@ -213,7 +217,7 @@ def _sum(
 
 
 def _exhaust(results: Iterable[Any]) -> Iterable[Any]:
-    """Returns nothing. Spark ends a worker process that has not read all its input, and the next one starts cold."""
+    """Reads all results, because Spark ends a worker process that leaves input unread, and the next one starts cold."""
     for _ in results:
         pass
     return ()
@@ -237,17 +241,17 @@ def run_on_spark(
 ) -> None:
     """Runs a job to its end on Spark.
 
-    A session that is there is used, as in a notebook. Else one is started, which lives as long as this process, for the
-    next job.
+    An active session, as in a notebook, is used. Otherwise a session is started. It lives as long as this process, so
+    the next job can use it.
 
     Args:
         graph: connects the steps of the job.
-        options: what runs the job; `spark_master` and `spark_conf` are for a new session.
+        options: the options of the runner; `spark_master` and `spark_conf` are for a new session.
         tasks: the number of independent tasks.
         runs_as: called with Spark's application id.
 
-    Raises UsageError where the session that is there is of another master, or cannot run RDDs; C4pipeError where Spark
-    can't start or a worker process is killed; and what Spark raises.
+    Raises UsageError if the active session has another master, or cannot run RDDs; C4pipeError if Spark can't start or
+    a worker process is killed; and the errors of Spark.
     """
     context = _context(options)
     runs_as(context.applicationId)
@@ -280,7 +284,7 @@ def _context(options: RunnerOptions) -> SparkContext:
 
 
 def _new_session(options: RunnerOptions) -> SparkSession:
-    """Starts Spark, or connects to the one that `spark-submit` has started. Raises C4pipeError where it can't."""
+    """Starts Spark, or connects to the Spark that `spark-submit` has started. Raises C4pipeError if that fails."""
     given = SparkConf(loadDefaults=False).set("spark.ui.showConsoleProgress", "false")
     if options.spark_master:
         given.setMaster(options.spark_master)
@@ -303,7 +307,7 @@ def _new_session(options: RunnerOptions) -> SparkSession:
         why = next((line for line in reversed(last_lines) if line), str(error))
         raise C4pipeError(f"Spark can't start: {why} (Spark 4 needs Java 17 or newer)") from error
     os.close(writing)
-    conf = SparkConf(_jvm=gateway.jvm)  # with what the files of Spark and spark-submit say
+    conf = SparkConf(_jvm=gateway.jvm)  # with the settings of Spark's files and of spark-submit
     for name, value in _DEFAULTS.items():
         conf.setIfMissing(name, value)
     if conf.get("spark.app.name", "pyspark-shell") == "pyspark-shell":

@@ -1,6 +1,6 @@
-"""Bytes between the steps of job 2, on this machine: in a file, with a short reference to them in the shuffle.
+"""Bytes between the steps of job 2, on this machine: they are in a file, and the shuffle has only short references.
 
-A local shuffle is in memory; a reference takes 21 bytes there, and 8 more where it ends (see `PackedValues`).
+A local shuffle is in memory: a reference takes 21 bytes there, and its end 8 more (see `PackedValues`).
 """
 
 import contextlib
@@ -12,13 +12,13 @@ from typing import BinaryIO
 
 from c4pipe.io.atomic import name_os_errors
 
-_INLINE, _REFERENCE = b"\0", b"\1"  # the first byte of a message says which kind it is
+_INLINE, _REFERENCE = b"\0", b"\1"  # the first byte of a message: its kind
 _PLACE = struct.Struct("<QQI")  # offset and length in a file, and the file's number
-_MIN_SIZE = 64  # bytes; smaller data are sent themselves
+_MIN_SIZE = 64  # bytes; smaller data are sent directly
 
 
 class Spill:
-    """Sends and receives the data of one worker. Without a folder (another runner) data are sent as they are."""
+    """Sends and receives the data of one worker. Without a folder (on another runner) data are sent directly."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -41,7 +41,7 @@ class Spill:
         return reference
 
     def _create(self) -> BinaryIO:
-        """Creates a file of a new number. Only references name it: nobody reads what a failed attempt wrote."""
+        """Creates a file with a new number. Only references lead to it: files of failed attempts are not read."""
         Path(self._folder).mkdir(parents=True, exist_ok=True)
         while True:
             self._number = int.from_bytes(os.urandom(4), "little")

@@ -17,7 +17,7 @@ _TRIM_BYTES = 16 * 1024 * 1024
 _RELEASE_SECONDS = 1.0  # between two releases of memory, at least
 _next_release = time.monotonic() + _RELEASE_SECONDS
 _DOCSTRINGS = "pyarrow.vendored.docscrape"
-_COLLECTED_AT = 100_000  # objects more than before: pages are in no cycles, and what is imported stays
+_COLLECTED_AT = 100_000  # further objects before a search: pages are in no cycles, and imported objects stay
 
 
 class _WithoutPandas:
@@ -37,12 +37,12 @@ class _WithoutParameters(ModuleType):
 
 
 def lighten() -> None:
-    """Hides pandas, which Arrow imports wherever it is installed, and starts no threads for NumPy.
+    """Hides pandas, which Arrow imports if it is installed, and keeps NumPy from starting threads.
 
-    Nothing here uses them; they take a quarter of a second and some 40 MB in every process. Nor does anything read the
-    docstrings of pyarrow.compute, which take another 0.02 seconds: they have no parameters. Arrow takes its memory from
-    the C library, which gives it back to the system (see `release_memory`). Only for processes of c4pipe's own, at
-    their start. Cycles are searched less often.
+    Nothing here uses pandas or these threads; they take a quarter of a second and some 40 MB in every process. The
+    docstrings of pyarrow.compute take another 0.02 seconds and are not needed: they get no parameters. Arrow takes its
+    memory from the C library, which gives it back to the system (see `release_memory`). Only for processes of c4pipe's
+    own, at their start. Cycles are searched less often.
     """
     sys.meta_path.insert(0, _WithoutPandas())
     sys.modules.setdefault(_DOCSTRINGS, _WithoutParameters(_DOCSTRINGS))
@@ -55,9 +55,9 @@ def lighten() -> None:
 def _return_large_blocks() -> None:
     """Makes glibc give each freed block of 4 MB or more back at once; other C libraries have no such call.
 
-    By itself, it keeps blocks of up to 32 MB once one of that size was freed (mallopt(3)). Those in use lie between
-    free ones, so a worker held 100 MB more than it used. The end of the heap is given back from 16 MB on: by 128 KB,
-    the default with that call, each page would take the same memory from the system again.
+    By default, glibc keeps blocks of up to 32 MB after the first block of that size was freed (mallopt(3)). Used blocks
+    lie between free blocks, so a worker held 100 MB more than it used. The end of the heap is given back when it has 16
+    MB: with 128 KB, the default after that call, each page would take the same memory from the system again.
     """
     with contextlib.suppress(AttributeError, OSError, TypeError):
         library = ctypes.CDLL(None)
@@ -66,7 +66,7 @@ def _return_large_blocks() -> None:
 
 
 def release_memory() -> None:
-    """Gives memory that is free now back to the system: otherwise a worker keeps the most that any step has needed.
+    """Gives free memory back to the system: otherwise a worker keeps the largest amount that any step has needed.
 
     Once a second at most: small elements would take the same memory from the system again and again.
     """
@@ -92,7 +92,7 @@ def cpu_seconds() -> float:
 
 
 def end_with(parent: int) -> None:
-    """Ends this process when its parent, of this process id, has ended: else it would work on for a killed run."""
+    """Ends this process when its parent (of this id) has ended: otherwise it would work for a killed run."""
     while os.getppid() == parent:
         time.sleep(1)
     os._exit(1)
@@ -100,17 +100,17 @@ def end_with(parent: int) -> None:
 
 def initialise_worker(environment: dict[str, str]) -> None:
     """Prepares this process to work for a run, given the environment variables of the run."""
-    os.environ.clear()  # those of the server, if it forked this process, can be of an earlier run
+    os.environ.clear()  # the server that forked this process can have the variables of an earlier run
     os.environ.update(environment)
     lighten()
-    if arrow := sys.modules.get("pyarrow"):  # too late for the variable that `lighten` sets
+    if arrow := sys.modules.get("pyarrow"):  # `lighten` sets a variable, but it is too late for that
         arrow.set_memory_pool(arrow.system_memory_pool())
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the run ends its workers itself
     threading.Thread(target=_end_with_parent, name="end with parent", daemon=True).start()
 
 
 def _end_with_parent() -> None:
-    """Ends this process when the run's has ended: else it would wait for ever for work from a killed run."""
+    """Ends this process when the run's process has ended: otherwise it would wait for ever for work."""
     from multiprocessing import connection, parent_process
 
     parent = parent_process()

@@ -1,4 +1,4 @@
-"""Worker processes of this machine. On Linux, they are forks of one server that has imported what they need."""
+"""Worker processes of this machine. On Linux, they are forks of a server that has imported their modules."""
 
 import os
 import pickle
@@ -16,18 +16,18 @@ from c4pipe.runners.worker import add_cpu_seconds, cpu_seconds, initialise_worke
 
 
 def start_server(*modules: str) -> None:
-    """Starts the server that forks workers, on Linux, unless one runs already. It imports these modules meanwhile.
+    """On Linux, starts the server that forks workers, unless it runs already. The server imports these modules.
 
-    What it imports for other forks of this program, by `multiprocessing.set_forkserver_preload`, stays as it was for
-    the next server.
+    The modules that the program itself has set by `multiprocessing.set_forkserver_preload` are restored for the next
+    server.
     """
     if sys.platform != "linux":
         return
     server: Any = forkserver._forkserver
     others = server._preload_modules
     server.set_forkserver_preload(["c4pipe.runners.worker_pool", *modules])
-    # Ctrl-C reaches all processes. The server leaves it to this one, also while it still imports: it keeps the mask.
-    resource_tracker.ensure_running()  # first: it ends with SIGINT unblocked
+    # Ctrl-C reaches all processes. The server must ignore it, also while it still imports: it inherits this mask.
+    resource_tracker.ensure_running()  # first: starting it unblocks SIGINT
     unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         if server._forkserver_pid is None:
@@ -61,7 +61,9 @@ class WorkerPool:
     """Processes that apply steps to elements."""
 
     def __init__(self, workers: int, module: str) -> None:
-        """Starts none yet. Their server, unless it runs already, imports a module for all: that of the first step."""
+        """Starts no process yet. Starts their server, unless it runs already, which imports the module of the first
+        step.
+        """
         start_server(module)
         self._processes: list[WorkerProcess] = []
         context = _RecordingContext(self._processes)
@@ -72,8 +74,8 @@ class WorkerPool:
     def apply(self, step: Step, elements: Sequence[Any]) -> Callable[[], Iterator[list[tuple[str, Any]]]]:
         """Begins to apply a step to each element, and returns at once.
 
-        The returned function waits and yields what the step makes of each: its outputs, each with its name. It raises
-        the first failure. It is called once.
+        The returned function waits, and yields the named outputs of each element. It raises the first failure. Call it
+        once.
         """
         packed = pickle.dumps(step)
         futures = deque(self._executor.submit(_process, packed, element) for element in elements)
@@ -93,7 +95,7 @@ class WorkerPool:
         return results
 
     def close(self, failed: bool) -> None:
-        """Ends the processes; after a failure at once: what they are doing is of no use any more."""
+        """Ends the processes. After a failure it ends them at once, because their results are not needed any more."""
         if failed:
             for process in self._processes:
                 process.terminate()
@@ -101,7 +103,7 @@ class WorkerPool:
 
 
 class _RecordingContext(Context):
-    """Starts processes as `multiprocessing` does, and records them: the pool keeps its own to itself."""
+    """Starts processes as `multiprocessing` does, and records them: the pool has no public list of its processes."""
 
     def __init__(self, processes: list[WorkerProcess]) -> None:
         self._recorded = processes
@@ -113,10 +115,10 @@ class _RecordingContext(Context):
 
 
 class _LightProcess(WorkerProcess):
-    """A process that does not import the main module of the run, as `multiprocessing` otherwise makes it do.
+    """A process that does not import the main module of the run; processes of `multiprocessing` usually do.
 
-    Steps are never defined there. So a script that calls `c4pipe.build_corpus` needs no `if __name__ == "__main__"`,
-    and no worker imports what the script imports.
+    Steps are never defined in the main module. So a script that calls `c4pipe.build_corpus` needs no `if __name__ ==
+    "__main__"`, and no worker imports the modules of the script.
     """
 
     def start(self) -> None:
@@ -130,7 +132,7 @@ class _LightProcess(WorkerProcess):
 
 
 _current: tuple[bytes, Step] | None = None
-"""The pickled step that this worker process has set up, and the step itself."""
+"""The step that this worker process has set up, pickled and as an object."""
 
 
 def _nothing() -> None:
@@ -140,8 +142,8 @@ def _nothing() -> None:
 def _process(packed: bytes, element: Any) -> tuple[bytes, float]:
     """Applies a step to one element, in a worker process: sets the step up unless it was the last one.
 
-    Returns the outputs pickled, since until all elements are done, they wait as bytes, which take much less than the
-    objects; and the CPU seconds that it took.
+    Returns the pickled outputs and the CPU seconds of the step. The outputs wait until all elements are done, and take
+    much less memory as bytes than as objects.
     """
     global _current
     before = cpu_seconds()

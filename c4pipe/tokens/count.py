@@ -52,12 +52,12 @@ class _Shards(TypedDict):
 
 
 def count(corpus: StoragePath, model: StoragePath, runner: RunnerOptions, progress: Progress) -> dict[str, Any]:
-    """Counts the tokens of each shard that was not counted before, and writes `tokens.json`.
+    """Counts the tokens of the shards that are not counted yet, and writes `tokens.json`.
 
     Args:
         corpus: the folder of a corpus, or of one of its languages, if only that language is to be counted.
         model: the file of a SentencePiece model; all workers must be able to read it.
-        runner: what runs the counting.
+        runner: the runner that counts.
         progress: shows how many shards were counted.
 
     Returns:
@@ -100,7 +100,7 @@ def folder_of(corpus: Corpus) -> StoragePath:
 
 
 def sizes(documents: Iterable[Mapping[str, Any]], tokenizer: Tokenizer) -> Iterable[Counts]:
-    """Yields the number of tokens of each document, some documents at a time; each has one for the end of sequence."""
+    """Yields the number of tokens of each document, with its end of sequence, some documents at a time."""
     waiting = iter(documents)
     while texts := [document["text"] for document in islice(waiting, _AT_ONCE)]:
         yield tokenizer.encode(texts).sizes + 1
@@ -156,7 +156,7 @@ def _count(
     runner: RunnerOptions,
     progress: Progress,
 ) -> dict[str, ShardTokens]:
-    """Writes a file with the counts of each shard, where there is none, and returns all counts by path."""
+    """Writes the missing files of counts, one for each shard, and returns all counts by path."""
     counts = folder.absolute() / _COUNTS  # a worker may run in any folder
     prepare_folder(counts, identity)
     scan = Scan(

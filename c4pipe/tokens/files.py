@@ -52,7 +52,7 @@ class TokenFileOptions:
         output: the folder for the files, on this machine or mounted there.
         layout: `megatron` or `npy`.
         length: the tokens of a row; for `npy` only.
-        runner: what runs the job.
+        runner: the runner of the job.
 
     Raises UsageError for values that can't be used.
     """
@@ -96,7 +96,7 @@ class _Job:
 
     @cached_property
     def tasks(self) -> list[JoinTask]:
-        """What is joined: the documents of each language and split. A shard without documents has no part."""
+        """The sets to join: the documents of each language and split. A shard without documents has no part."""
         options, shards = self.options, dict[TokenSet, list[Shard]]()
         for shard in self.corpus.shards():
             shards.setdefault(TokenSet.of_shard(shard), []).extend([shard] if shard.rows else [])
@@ -108,7 +108,7 @@ class _Job:
 
     @property
     def file_names(self) -> set[str]:
-        """The names of all files that the finished folder can have, but the manifest."""
+        """The names of all files that the finished folder can have, except the manifest."""
         return {name for task in self.tasks for name in task.name.files(task.layout)}
 
 
@@ -117,7 +117,7 @@ def write(options: TokenFileOptions, progress: Progress) -> TokenManifest:
 
     Args:
         options: the options.
-        progress: shows how many parts and sets of files are written; gets a note about what is left out.
+        progress: shows how many parts and sets of files are written; gets a note about tokens that are left out.
 
     Raises UsageError if the corpus, the vocabulary or the folder can't be used, before any work is done; C4pipeError
     where a shard can't be read or a file can't be written; LostDataError if the runner left out some of the work.

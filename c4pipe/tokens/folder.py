@@ -49,7 +49,7 @@ class _RowTotals(TypedDict, total=False):
 
 
 class TokenTotals(_RowTotals):
-    """The numbers of a language and split; of layout `npy` also `rows`, and the tokens that fill none: `left_out`."""
+    """The numbers of a language and split. Layout `npy` has also `rows` and `left_out` (tokens that fill no row)."""
 
     documents: int
     tokens: int
@@ -65,7 +65,7 @@ class _Length(TypedDict, total=False):
 
 
 class TokenManifest(_Length):
-    """What the manifest of token files holds, as far as it is read; docs/formats.md describes each member."""
+    """The members of the manifest of token files that are read; docs/formats.md describes each member."""
 
     format: str
     version: Annotated[int, choice(VERSION)]
@@ -186,7 +186,7 @@ class DocumentPlace:
 
 
 def find_pages(path: str | os.PathLike[str], number: int) -> list[DocumentPlace]:
-    """Returns the page of a document of Megatron's files, or the pages of which a row of NumPy's file has tokens.
+    """Returns the page of a document of Megatron's files, or the pages whose tokens are in a row of NumPy's file.
 
     It reads the footer and one or a few row groups of the documents' file, however large that is. The corpus is not
     needed.
@@ -242,7 +242,7 @@ def _sets(language: str, splits: Iterable[str]) -> Iterator[TokenSet]:
 def _between(path: Path, column: str, first: int, end: int) -> Iterator[DocumentPlace]:
     """Yields the documents that have a number of a column from `first` up to `end`, which is excluded.
 
-    Of `start`, that means tokens: a document also counts where it starts before `first` and ends behind it.
+    For the column `start`, the numbers are tokens: a document that starts before `first` and ends after it counts, too.
     """
     try:
         file, is_signed = open_parquet(path)
@@ -265,7 +265,7 @@ def _firsts(footer: pq.FileMetaData, column: str) -> list[int]:
     firsts = []
     for number in range(footer.num_row_groups):
         group = footer.row_group(number)
-        chunk = group.column(index)  # held until its statistics are read: they do not keep it alive
+        chunk = group.column(index)  # held until its statistics are read: the statistics do not keep the footer alive
         statistics = chunk.statistics
         if statistics is None:
             raise ValueError(f"it has no smallest {column} of each row group")

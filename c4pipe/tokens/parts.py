@@ -32,7 +32,7 @@ from c4pipe.tokens.folder import NPY, TokenFile, TokenSet, TokenTotals
 from c4pipe.vocab.model import load_model
 
 DOCUMENT_ROWS = 1 << 16
-"""The documents of a row group of the documents' file: what is read to find one, about 3 MB."""
+"""The documents in a row group of the documents' file. To find a document, one group is read: about 3 MB."""
 
 DOCUMENTS = pa.schema(
     [
@@ -60,7 +60,7 @@ class SetFigures(TokenTotals):
 
 
 class PartFigures(TypedDict):
-    """What the note of a part has: its shard with the documents, and the tokens, bytes and CRC-32 of the ids."""
+    """The note of a part: its shard with the documents, and the tokens, bytes and CRC-32 of the ids."""
 
     path: str
     documents: int
@@ -117,7 +117,7 @@ class Part:
         return np.concatenate(arrays) if arrays else np.zeros(0, np.int32)
 
     def blocks(self, size: int = 1 << 22) -> Iterator[bytes]:
-        """Yields the bytes of its ids. Raises C4pipeError, after the last one, where they are not those of the note."""
+        """Yields the bytes of its ids. Raises C4pipeError after the last bytes if they differ from the note."""
         checksum = count = 0
         try:
             with self.ids.open("rb") as file:
@@ -260,7 +260,7 @@ def _join(task: JoinTask) -> dict[str, Any]:
     if task.layout == NPY:
         result |= {"rows": tokens // length, "left_out": tokens % length}
     writers: list[Callable[[Path], str]] = []
-    if tokens >= length:  # nobody can map an empty file
+    if tokens >= length:  # an empty file can't be mapped
         writers.append(lambda path: _write_ids(path, task, tokens - tokens % length))
         if task.layout != NPY:
             writers.append(lambda path: _write_index(path, task))

@@ -55,14 +55,14 @@ Files = Sequence[Sequence[StoragePath]]
 
 @dataclass(frozen=True)
 class VocabPlan:
-    """What job 3 has to do.
+    """The plan of job 3.
 
     Attributes:
         options: what the user asked for.
         settings: what kind of vocabulary.
         sources: text, with weights.
         labels: a short name for each source.
-        readings: how the pages of each source are read, without those that are held out.
+        readings: how the pages of each source are read, without the held-out pages.
     """
 
     options: VocabOptions
@@ -89,7 +89,7 @@ class VocabPlan:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What makes the vocabulary this one, as JSON values."""
+        """The identity of the vocabulary, as JSON values."""
         return {
             "sources": [
                 {"name": label, "weight": weight, "content": reading.content}
@@ -152,14 +152,14 @@ def train_vocabulary(options: VocabOptions) -> TrainedVocabulary:
 
 
 def vocab(plan: VocabPlan, progress: Progress) -> VocabDescription:
-    """Trains a vocabulary, and returns the content of its `vocab.json`. One that is complete is left as it is.
+    """Trains a vocabulary, and returns the content of its `vocab.json`. A complete vocabulary is not changed.
 
     Args:
-        plan: what to train, and on what.
+        plan: the vocabulary to train, and its text.
         progress: gets the progress of the jobs, and a note if there is too little text.
 
     Raises UsageError if a source has no page, if there is too little text for that many pieces, or if the output holds
-    another vocabulary; DamagedFileError if its files were changed; LostDataError if the sample is not what was counted.
+    another vocabulary; DamagedFileError if its files were changed; LostDataError if the sample differs from the counts.
     """
     output = plan.options.folder
     with only_run(output):
@@ -245,7 +245,7 @@ def _count(plan: VocabPlan, folder: StoragePath, progress: Progress) -> tuple[li
 
 
 def _count_files(plan: VocabPlan, files: Files, folder: StoragePath, progress: Progress) -> list[Counts]:
-    """Writes the counts of each file that has none yet, and returns the text of each source by bin."""
+    """Writes the missing counts of files, and returns the text of each source by bin."""
     items = {
         f"count-{source:03}-{number:05}.json": (source, str(file.absolute()))
         for source, files_of_source in enumerate(files)
@@ -266,7 +266,7 @@ def _count_files(plan: VocabPlan, files: Files, folder: StoragePath, progress: P
 
 
 def _portions(plan: VocabPlan, counts: Sequence[Counts], progress: Progress) -> list[Portion]:
-    """Returns what to take of each source. Raises UsageError for a source without text."""
+    """Returns the portion to take of each source. Raises UsageError for a source without text."""
     options = plan.options
     sizes = [int(each.sum()) for each in counts]
     for source, size in zip(plan.sources, sizes, strict=True):

@@ -27,7 +27,7 @@ class _Source(TypedDict):
 
 
 class TrainingData(TypedDict):
-    """How much of a source a model was trained on."""
+    """The amount of a source that a model was trained on."""
 
     name: str
     bytes: int
@@ -39,7 +39,7 @@ class _Settings(TypedDict, total=False):
 
 
 class VocabDescription(TypedDict):
-    """What `vocab.json` holds, as far as it is read; docs/formats.md describes each member."""
+    """The members of `vocab.json` that are read; docs/formats.md describes each member."""
 
     format: Annotated[str, choice(FORMAT)]
     version: Annotated[int, choice(VERSION)]
@@ -63,7 +63,7 @@ def read_description(folder: StoragePath) -> VocabDescription | None:
 
 
 def sentinels_of(file: StoragePath) -> int:
-    """Returns the number of sentinels that belong to a model: that in the `vocab.json` beside it, or else T5's 100."""
+    """Returns the number of sentinels of a model, from the `vocab.json` beside it; without that file, T5's 100."""
     description = read_description(file.parent)
     return description["settings"].get("sentinels", SENTINELS) if description else SENTINELS
 
@@ -106,7 +106,7 @@ class SentencePieceModel:
     """
 
     def __init__(self, data: bytes) -> None:
-        """Takes the bytes of a model's file. Raises RuntimeError, in SentencePiece's words, where they are none."""
+        """Takes the bytes of a model's file. Raises RuntimeError, in SentencePiece's words, if they are no model."""
         import sentencepiece
 
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=data)
@@ -146,7 +146,7 @@ class SentencePieceModel:
 
     @property
     def text_pieces(self) -> int:
-        """The number of pieces that can occur in text: all but control pieces and the unknown piece."""
+        """The number of pieces that can occur in text: all pieces except control pieces and the unknown piece."""
         processor = self._processor
         return sum(not (processor.is_control(n) or processor.is_unknown(n)) for n in range(self.size))
 

@@ -13,7 +13,7 @@ from c4pipe.vocab.model import load_model
 from c4pipe.vocab.sources import Reading, encoded, read
 
 HELD_OUT_BYTES = 8_000_000
-"""The bytes of text that are measured of each source: the pages with the smallest keys, the last one as a whole."""
+"""The bytes of text of each source that are measured: the pages with the smallest keys. The last page is whole."""
 
 _LINES_AT_ONCE = 4096
 # Colour-blind readers can tell these apart, too (Okabe and Ito's palette).
@@ -134,7 +134,7 @@ class Vocabulary:
 
 
 def model_name(file: StoragePath) -> str:
-    """Returns the name of a model: that of its file, or of its folder where the file has a usual name."""
+    """Returns the name of a model: the name of its file, or of its folder if the file has a usual name."""
     file = file.absolute()
     usual = ("spm.model", "spiece.model", "sentencepiece.model")
     return file.parent.name if file.name in usual else file.name.removesuffix(".model")

@@ -28,7 +28,7 @@ BINS = 1 << 16
 """Ranges of page keys in which text is counted."""
 
 _BIN_SHIFT = np.uint64(64 - 16)
-_PART_BYTES = 16 * 1024 * 1024  # of text, which one worker holds and sorts
+_PART_BYTES = 16 * 1024 * 1024  # bytes of text that one worker holds and sorts
 _SCHEMA = pa.schema([pa.field("key", pa.uint64(), nullable=False), pa.field("text", pa.large_binary(), nullable=False)])
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
 _HELD_BYTES = 64 * 1024 * 1024  # of chosen pages, before they are sent to their parts
@@ -112,7 +112,9 @@ def write_sample(
 
 
 def _without_files(readings: Sequence[Reading]) -> tuple[Reading, ...]:
-    """Returns what a step needs of readings. Their files are elements of the graph, and not part of its steps."""
+    """Returns the parts of readings that a step needs. Their files are elements of the graph, and not part of its
+    steps.
+    """
     return tuple(replace(reading, files=(), content=None) for reading in readings)
 
 
@@ -120,7 +122,7 @@ class CountText(ScanStep[tuple[int, str], Counts]):
     """((number of the source, path), path of the counts): writes the bytes of text of a file, by bin."""
 
     def __init__(self, readings: Sequence[Reading]) -> None:
-        """Takes how the files of each source are read."""
+        """Takes the readings of the sources."""
         self._readings = _without_files(readings)
 
     def scan(self, item: tuple[int, str]) -> bytes:
@@ -191,7 +193,7 @@ class _WritePart(_Spilling):
     def process(self, element: tuple[str, Iterable[bytes]]) -> Iterable[tuple[str, Any]]:
         name, blocks = element
         pages = pa.concat_tables(pa.ipc.open_stream(block).read_all() for block in self._spill.receive(blocks))
-        pages = pages.sort_by([("key", "ascending"), ("text", "ascending")])  # by text, where keys are equal
+        pages = pages.sort_by([("key", "ascending"), ("text", "ascending")])  # by text if keys are equal
         _write(f"{self._folder}/{name}", b"".join(text.as_py() + b"\n" for text in pages["text"]))
         return ()
 

@@ -61,7 +61,7 @@ class Reading:
         page_keys: how a corpus makes the key of a page from its URL (see `Recipe.page_keys`); None for other text,
             where the key is a hash of the text.
         keys: the first key that is read, and the key after the last.
-        content: what identifies the files, as JSON values: the digest of a corpus' manifest, or names and bytes.
+        content: the identity of the files, as JSON values: the digest of a corpus' manifest, or names and bytes.
     """
 
     files: tuple[StoragePath, ...]
@@ -85,7 +85,7 @@ def parse_source(text: str) -> Source:
 
 
 def source_labels(sources: Sequence[Source]) -> list[str]:
-    """Returns a short name for each source: the end of its path, as long as needed to tell it from the others."""
+    """Returns a short name for each source: the end of its path, long enough to tell the sources apart."""
     paths = [str(source.path).rstrip("/") for source in sources]
     if twice := [path for path in paths if paths.count(path) > 1]:
         raise UsageError(f"{twice[0]} is given twice: give it once, with the sum of its weights")
@@ -104,9 +104,9 @@ def _without_ending(path: str) -> str:
 
 
 def find_pages(source: Source, held_out: bool = False) -> Reading:
-    """Returns how to read the pages of a source to train on, or those that are held out.
+    """Returns the reading of a source's training pages, or of its held-out pages.
 
-    The validation split of a corpus is held out. Where there is none, the pages with the largest keys are.
+    The validation split of a corpus is held out. Without such a split, the pages with the largest keys are held out.
 
     Raises UsageError where there is nothing that can be read, C4pipeError where a shard of a corpus is missing.
     """

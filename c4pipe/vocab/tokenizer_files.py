@@ -21,7 +21,7 @@ _BPE = 2  # TrainerSpec.ModelType
 
 @dataclass(frozen=True)
 class _Model:
-    """What a model's file says: the messages of sentencepiece_model.proto that matter here."""
+    """The content of a model's file: the messages of sentencepiece_model.proto that matter here."""
 
     pieces: list[tuple[str, float, int]]  # piece, score, type
     is_bpe: bool
@@ -40,7 +40,7 @@ def tokenizer_files(model: bytes, sentinels: int) -> dict[str, bytes]:
 
     Args:
         model: the bytes of a model that `train` made.
-        sentinels: the number of sentinels: behind the last piece or, where the model has some of its own, there.
+        sentinels: the number of sentinels. They follow the last piece, unless the model itself has sentinels.
     """
     read = _read(model)
     pieces = [piece for piece, *_ in read.pieces]
@@ -85,7 +85,9 @@ def _added(number: int, piece: str) -> dict[str, Any]:
 
 
 def _normalizer(charsmap: bytes) -> dict[str, Any]:
-    """Returns SentencePiece's normalization: its rules, one space between words and before the text, none behind it."""
+    """Returns SentencePiece's normalization: its rules, one space between words and before the text, no space at the
+    end.
+    """
     rules = {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap).decode()}
     replacements = (  # Oniguruma's \A and \z are the ends of the text; its ^ and $ those of a line
         ({"Regex": r"\A +"}, ""),
@@ -102,7 +104,9 @@ def _normalizer(charsmap: bytes) -> dict[str, Any]:
 
 
 def _pre_tokenizer(pieces: Sequence[str]) -> dict[str, Any]:
-    """Returns what splits a text before each space, which no piece of ours has behind its first character."""
+    """Returns the pre-tokenizer that splits a text before each space: pieces have a space only as their first
+    character.
+    """
 
     def split(pattern: dict[str, str], behavior: str) -> dict[str, Any]:
         return {"type": "Split", "pattern": pattern, "behavior": behavior, "invert": False}
@@ -134,8 +138,8 @@ def _decoder(has_bytes: bool) -> dict[str, Any]:
 def _unigram(read: _Model, pieces: Sequence[str], unknown_id: int) -> dict[str, Any]:
     """Returns the pieces with their scores.
 
-    SentencePiece never takes a special piece for text; tokenizers does where its score is good. So those get a score
-    that is worse than that of their characters.
+    SentencePiece never takes a special piece for text, but tokenizers does if the score is good. So special pieces get
+    a worse score than their characters have.
     """
     special = {number for kind in _SPECIAL for number, _ in read.of_type(kind)}
     scores = [score for _, score, _ in read.pieces]
@@ -147,7 +151,9 @@ def _unigram(read: _Model, pieces: Sequence[str], unknown_id: int) -> dict[str, 
 
 
 def _bpe(read: _Model, pieces: Sequence[str], unknown: str) -> dict[str, Any]:
-    """Returns the pieces, and all pairs of them that are a piece together, in the order of the scores of these."""
+    """Returns the pieces, and all pairs of pieces that together form a piece, in the order of the scores of these
+    pieces.
+    """
     ordinary = {piece: -score for piece, score, type_ in read.pieces if type_ not in _SPECIAL}
     merges = [
         [piece[:cut], piece[cut:]]
@@ -169,7 +175,7 @@ def _bpe(read: _Model, pieces: Sequence[str], unknown: str) -> dict[str, Any]:
 
 
 def _read(model: bytes) -> _Model:
-    """Reads a model's file, without sentencepiece's module for its messages: that one depends on protobuf's version."""
+    """Reads a model's file without sentencepiece's module for messages, which depends on the version of protobuf."""
     pieces, is_bpe, charsmap = [], False, b""
     for number, value in _fields(model):
         if number == 1:

@@ -218,8 +218,9 @@ _STAGES = [
     ("Initialized", 0.41),
     ("for EM training", 0.44),
 ]
-"""What is in the log when a stage of the unigram trainer ends, and the share of the time until then, as measured for
-26 MB of text and 8,000 pieces. `_SEEDED` is the share until pieces are dropped."""
+"""A text in the log at the end of each stage of the unigram trainer, and the share of the time until then (measured
+with 26 MB of text and 8,000 pieces). `_SEEDED` is the share until pieces are dropped.
+"""
 
 
 def status(log: Path, size: int) -> Status:
@@ -230,7 +231,7 @@ def status(log: Path, size: int) -> Status:
         return Status(0.0, "")
     if pieces := re.findall(r"EM sub_iter=\d+ size=(\d+)", text):  # of unigram, which drops pieces
         first, now = (int(each) for each in (pieces[0], pieces[-1]))
-        last = 1.1 * size  # so many are left when it stops
+        last = 1.1 * size  # this share of pieces is left at the end
         done = math.log(first / now) / max(1e-9, math.log(max(first, 2 * last) / last))
         return Status(_SEEDED + (1 - _SEEDED) * min(1.0, done), f"{now:,} pieces left of {first:,}")
     if pieces := re.findall(r"Added: .*size=(\d+)", text):  # of BPE, which adds pieces

@@ -52,8 +52,8 @@ class Damage(NamedTuple):
         offset: inflated bytes of the file before the damage, or before its record if it is in a record. The bytes that
             a gap lost (see `gzip_members.Gap`) are not counted. Of a text file: the number of the row or line, from 1;
             0 for the whole file.
-        length: bytes lost or skipped from the offset on; 0 if all was read. For header lines that are skipped:
-            their bytes without line ends, which come later in the record.
+        length: bytes lost or skipped from the offset on; 0 if nothing was lost. For skipped header lines, which come
+            later in the record: their bytes without line ends.
         first: the first of these bytes, FIRST_BYTES at most.
     """
 

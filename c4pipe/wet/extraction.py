@@ -1,6 +1,6 @@
-"""Where the text of pages comes from: the extractors of HTML in WARC files, and the layout of text files.
+"""The origin of the text of pages: the extractors of HTML in WARC files, and the layout of text files.
 
-An extraction is a text that says it, such as `main: resiliparse 2.0.1`; "" for WET files, which have text.
+An extraction is a text that names the origin, such as `main: resiliparse 2.0.1`; "" for WET files, which have text.
 """
 
 import re
@@ -45,8 +45,8 @@ class TextLayout:
 
     Attributes:
         text: the column, or the key of JSON objects, that has the text.
-        url: the column that has the document's address; NO_COLUMN for addresses that are made.
-        timestamp: the column that has its timestamp; NO_COLUMN for none.
+        url: the column that has the document's address; NO_COLUMN to make addresses from file names and rows.
+        timestamp: the column that has the document's timestamp; NO_COLUMN for no timestamps.
         split: how plain text is split into documents: a value of SPLITS.
 
     Raises UsageError for values that can't be used.
@@ -72,7 +72,9 @@ class TextLayout:
 
     @property
     def extraction(self) -> str:
-        """The layout as `Recipe.extraction` has it: corpora with equal layouts have their text from the same column."""
+        """The layout in the form of `Recipe.extraction`: corpora with equal layouts have their text from the same
+        column.
+        """
         names = [quote(each, safe="", errors="surrogateescape") for each in (self.text, self.url, self.timestamp)]
         return f"{KIND}: column {names[0]}, url {names[1]}, timestamp {names[2]}, split {self.split}"
 
@@ -101,7 +103,7 @@ def is_json(name: str) -> bool:
 
 
 def choose_extraction(input_kind: str, extractor: str | None) -> str:
-    """Returns how the text of pages is made: "" for WET files, as `find_extraction` for WARC files.
+    """Returns the extraction: "" for WET files; for WARC files, the result of `find_extraction`.
 
     Args:
         input_kind: `warc`, or another kind, which has text.

@@ -21,7 +21,7 @@ _KEPT = 256 * 1024  # compressed bytes kept of the current member, to search for
 _AGAIN = 256  # bytes that may be inflated or searched again, in members that fail, for each byte of the file
 _RESCUED = 2 * INFLATE  # inflated bytes to rescue: isal drops one piece, and the content of its own buffer (64 KiB)
 _MAGIC = b"\x1f\x8b\x08"
-_VERSIONS = (b"WARC/1.", b"WARC/0.")  # how a record begins, in capitals; in a file, the name can be in any case
+_VERSIONS = (b"WARC/1.", b"WARC/0.")  # the start of a record, in capitals; a file can have the name in any case
 _ERROR: type[Exception] = isal_zlib.error  # type: ignore[assignment]  # a class, not an instance as its stub has it
 
 
@@ -47,9 +47,9 @@ def inflate(stream: ByteStream) -> Iterator[bytes | Gap]:
     """Yields the inflated bytes of `stream` in pieces of at most INFLATE bytes, and a Gap for each damaged place.
 
     A file that starts with a gzip member is inflated, member by member; any other passes unchanged. If the start is
-    damaged, the first member or the first record that follows decides which it is.
-    After a damaged member, reading continues at the next member that inflates. It may start in the last _KEPT bytes
-    of the damaged one, unless so many starts have failed there that the rest of these bytes is skipped.
+    damaged, the next member or record decides: a member means that the file is gzipped. After a damaged member, reading
+    continues at the next member that inflates. It may start in the last _KEPT bytes of the damaged one, unless so many
+    starts have failed there that the rest of these bytes is skipped.
     Raises what `stream.read` raises (OSError), nothing else.
     """
     raw, plain = _Raw(stream), False
@@ -67,7 +67,7 @@ def inflate(stream: ByteStream) -> Iterator[bytes | Gap]:
 class _Raw:
     """The compressed file, and a budget of bytes that may be read again after damage.
 
-    A hostile file can have thousands of member starts that lead through the same bytes to the same damage. To try all
+    A hostile file can have thousands of member starts that lead through the same bytes to the same damage. Trying all
     of them would take quadratic time.
     """
 
@@ -76,7 +76,7 @@ class _Raw:
         self.budget = _AGAIN * _KEPT
 
     def read(self) -> bytes:
-        """Reads READ bytes, or the rest of the file. The stream may return less at a time than it is asked for."""
+        """Reads READ bytes, or the rest of the file. The stream may return fewer bytes at a time than requested."""
         pieces, size = [], 0
         while size < READ and (data := self.stream.read(READ - size)):
             pieces.append(data)
@@ -92,7 +92,7 @@ class _Raw:
 
 
 def _members(raw: _Raw, data: bytes) -> Iterator[bytes | Gap]:
-    at, lost = 0, False  # where to search on; whether there was damage since the last whole member
+    at, lost = 0, False  # where the search continues; whether there was damage since the last whole member
     while True:
         data, at, junk = _next_member(raw, data, at)
         if junk and not lost:
@@ -111,7 +111,7 @@ def _members(raw: _Raw, data: bytes) -> Iterator[bytes | Gap]:
         lost = member.gap is not None
         data, at = member.rest, member.at
         if lost and not raw.pay(member.cost):
-            at = max(at, len(data) - 2)  # skipped, except for what may be the start of a magic
+            at = max(at, len(data) - 2)  # skipped, except for a possible start of a magic
 
 
 class _Member:
@@ -121,7 +121,7 @@ class _Member:
         rest: after reading, bytes of the file in which the next member is searched.
         at: where this search begins in `rest`.
         gap: the damage, if the member has any.
-        cost: how many bytes that were read before were inflated or searched, perhaps not for the first time.
+        cost: the number of bytes, read before, that were inflated or searched, perhaps repeatedly.
     """
 
     def __init__(self, raw: _Raw, data: bytes, at: int) -> None:

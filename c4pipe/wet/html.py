@@ -1,7 +1,7 @@
 """Extracts text in a process of its own, so that no page can take too long, fill the memory or end the worker.
 
-The libraries parse HTML in C or Rust, which nothing in their own process can stop. A made page of 1 MB can keep
-resiliparse busy for 15 seconds, one of 10 MB for an hour.
+The libraries parse HTML in C or Rust, and nothing in the same process can stop them. A hostile page of 1 MB can keep
+resiliparse busy for 15 seconds, a page of 10 MB for an hour.
 """
 
 import codecs
@@ -156,7 +156,7 @@ def main() -> None:
     """Answers the requests on standard input. The arguments are an extraction, two limits and a file."""
     wanted, cpu_seconds = sys.argv[1], float(sys.argv[2])
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # so that the output of a library is no answer
+    os.dup2(2, 1)  # so that no output of a library is taken for an answer
     try:
         name = wanted.partition(":")[0]
         if (installed := find_extraction(name)) != wanted:
@@ -176,7 +176,7 @@ def main() -> None:
         try:
             html, is_valid = decode_html(data, label)
             text = extract(html).encode("utf-8", "replace")
-        except Exception:  # of a library, for this page: the next one may be read
+        except Exception:  # an error of a library on this page: the next page may work
             status, text = _FAILED, b""
         else:
             status = _DONE if is_valid else _REPLACED
@@ -205,7 +205,7 @@ def load_extractor(name: str) -> Callable[[str], str]:
     is_main = name == "main"
 
     def extract(html: str) -> str:
-        # Neither list marks nor alternative texts: WET files have none, and rules on lines would see them as text.
+        # No list marks and no alternative texts: WET files have none, and rules on lines would take them for text.
         return str(extract_plain_text(html, main_content=is_main, list_bullets=False, alt_texts=False))
 
     return extract
@@ -228,8 +228,8 @@ def _trafilatura() -> Callable[[str], str]:
 def decode_html(data: bytes, charset: str) -> tuple[str, bool]:
     """Returns a page's HTML, and whether all bytes are of its character encoding; others become U+FFFD.
 
-    The byte order mark decides, then `charset`, then the page's `meta` element; without these, or where they name no
-    encoding that browsers know, resiliparse guesses.
+    The encoding is named by the byte order mark, else by `charset`, else by the page's `meta` element. If none of them
+    names an encoding that browsers know, resiliparse guesses.
 
     Args:
         data: the bytes of the page.
@@ -242,7 +242,7 @@ def decode_html(data: bytes, charset: str) -> tuple[str, bool]:
 
 
 def _declared(data: bytes) -> str | None:
-    """Returns the encoding of the `meta` element. Who can read it in ASCII does not read UTF-16."""
+    """Returns the encoding of the `meta` element. As the element is read as ASCII, the encoding can't be UTF-16."""
     start = data[:_META_BYTES]
     match = _META.search(_COMMENT.sub(b"", start) if b"<!--" in start else start)
     encoding = _known(match[1].decode("ascii", "replace")) if match else None

@@ -45,7 +45,7 @@ class InputFile(NamedTuple):
 
     Attributes:
         path: a path or a URL.
-        name: its name without folders: it names the work file, and decides ties.
+        name: its name without folders, from which the work file gets its name; it also decides ties.
         size: in bytes as it is stored; None for a URL, whose size is not known before it is read.
     """
 
@@ -122,8 +122,8 @@ def find_inputs(
         on_wait: gets each wait of the download of a crawl's list; without it, waits are logged.
         on_note: is called with a sentence where a crawl has fewer files than are selected.
         kind: `wet`, `warc`, `robotstxt` (WARC files of robots.txt files) or `text` (Parquet, JSON Lines, plain text):
-            what is searched in crawls and folders. Of text, hidden files and those that begin with `_` are left out,
-            and a file is named after its path in the folder that is searched, with `-` instead of `/`.
+            what is searched in crawls and folders. For `text`, hidden files and files that begin with `_` are left out,
+            and a file is named after its path in the searched folder, with `-` instead of `/`.
 
     Raises UsageError if an input names no file, or if two files have one name; C4pipeError if a crawl's list can't be
     downloaded.
@@ -148,7 +148,7 @@ def find_inputs(
 def _name(path: str, given: str | None = None) -> str:
     """Returns the last part of a path or URL, or the name that it was given, which names the work file.
 
-    Raises UsageError if it is no file name, or none that files beside the work file can have.
+    Raises UsageError if it is no valid file name, also with the endings of the files beside the work file.
     """
     name = given or path.rpartition("/")[2]
     if is_url(path) and not _NAME.fullmatch(name):
@@ -248,7 +248,8 @@ class _Finder:
 def _is_input(path: str, endings: tuple[str, ...], kind: str = "wet") -> bool:
     """Tells whether a path in a folder is that of an input; `._*` are macOS' notes on other files.
 
-    Folders of text also have files that describe it. Their names, or those of their folders, begin with `.` or `_`.
+    Folders of text also have files that describe the text. Their names, or the names of their folders, begin with `.`
+    or `_`.
     """
     *folders, name = path.split("/")
     if kind == "text" and any(each.startswith((".", "_")) for each in (*folders, name)):
@@ -257,7 +258,7 @@ def _is_input(path: str, endings: tuple[str, ...], kind: str = "wet") -> bool:
 
 
 def _meant(pattern: str) -> str:
-    """Returns words for an input that is nearly the name of a crawl; none for any other."""
+    """Returns a hint for an input that is similar to the name of a crawl; "" for any other input."""
     if _CRAWL.fullmatch(pattern.upper()):
         return f"; did you mean the crawl {pattern.upper()}?"
     if re.match("(?i)CC[-_ ]?MAIN", pattern):

@@ -86,7 +86,7 @@ def microseconds(warc_date: str) -> int | None:
     fraction of a second. Parts that a date leaves out have their smallest value. A leap second (`:60`) counts as the
     second after it.
     """
-    if _USUAL_DATE.fullmatch(warc_date):  # nearly all are: three times as fast
+    if _USUAL_DATE.fullmatch(warc_date):  # nearly all timestamps have this form: three times as fast
         try:
             return (datetime.datetime.fromisoformat(warc_date[:-1]) - _EPOCH) // _MICROSECOND
         except ValueError:  # 2019-02-30
@@ -110,13 +110,13 @@ def microseconds(warc_date: str) -> int | None:
 def text_order(timestamp: str) -> int | None:
     """Returns a number by which timestamps sort as their texts do, or None for an empty timestamp.
 
-    TensorFlow Datasets takes any text for a timestamp, and the greatest text for the newest. Of a WARC date in whole
-    seconds the number is `microseconds`. A fraction sorts before its whole second, and a minute after its last second.
-    Any other text sorts as the date that it begins with.
+    TensorFlow Datasets takes any text for a timestamp, and the greatest text for the newest. For a WARC date in whole
+    seconds, the number is `microseconds`. A date with a fraction sorts before its whole second, and a date in whole
+    minutes after the last second of the minute. Any other text sorts as the date that it begins with.
     """
     if not timestamp:
         return None
-    if len(timestamp) == _SECOND_DATE and (second := microseconds(timestamp)) is not None:  # as nearly all are
+    if len(timestamp) == _SECOND_DATE and (second := microseconds(timestamp)) is not None:  # nearly all timestamps
         return second
     end = len(timestamp[:_LONGEST_DATE])
     while end and (moment := microseconds(timestamp[:end])) is None:

@@ -20,13 +20,13 @@ from c4pipe.wet.page import Page
 _VERSION = rb"[Ww][Aa][Rr][Cc]/(?:1\.[0-9]|0\.1[78])[ \t]{0,9}\r?\n"  # 0.17, 0.18: drafts of 1.0 with the same records
 _START = _VERSION + rb"(?=(?i:WARC|Content)-[A-Za-z-]{1,99}[ \t]{0,9}:)"
 _VERSION_LINE = re.compile(_VERSION)
-_RECORD_START = re.compile(_START)  # anywhere: after a record that was cut, the next one begins in the middle of a line
+_RECORD_START = re.compile(_START)  # anywhere: after a cut record, the next record begins in the middle of a line
 # A blank line, or the start of a record at the start of a line: a URL may end in WARC/1.0.
 _HEADER_END = re.compile(rb"\n(?:(\r?\n)|(?=" + _START + rb"))")
 _START_LENGTH = 256  # no match of _RECORD_START is longer
 _NEWLINES = re.compile(rb"[\r\n]*")
 _END_OF_RECORD = re.compile(rb"(?:\r\n\r\n|\n\n)")
-_BATCH = 64 * 1024  # inflated bytes whose records C splits at once; more than that is not faster
+_BATCH = 64 * 1024  # inflated bytes whose records C splits at once; a larger number is not faster
 _FOLD = re.compile(rb"\r?\n[ \t]+")
 _LINE_END = re.compile(rb"\n(?![ \t])")  # of a header with its continuation lines
 _SEPARATOR = b"\r\n\r\n"
@@ -37,7 +37,7 @@ FIRST_PIECE = 64 * 1024
 """Bytes of a file, as it is stored, that have its first record. Common Crawl's `warcinfo` has less than 1,000."""
 
 NO_BYTES = 0, b""
-"""Length and first bytes of damage by which nothing was lost."""
+"""Length and first bytes of damage that lost no bytes."""
 
 Record = tuple[dict[str, str], bytes, int]
 """The header fields of a record by lower-case name, its body, and its offset in inflated bytes."""
@@ -159,13 +159,13 @@ def is_whole(header: Header, rest: bytearray, gap: Gap | None) -> bool:
     """Tells whether the bytes up to the end are a whole body, though Content-Length is unknown or wrong.
 
     A file can end in the middle of a record. But some writers leave out the newlines behind the last record, and some
-    change texts without their Content-Length, as in the test files of TensorFlow Datasets.
-    Where there are fewer bytes than Content-Length says, the digest or the end of a sentence tells that all are there.
+    change texts without their Content-Length, as in the test files of TensorFlow Datasets. If there are fewer bytes
+    than Content-Length says, the digest or the end of a sentence shows that the body is whole.
 
     Args:
         header: of the record.
         rest: the bytes behind the header block.
-        gap: the gap behind them; None at the end of the file.
+        gap: the gap after `rest`; None at the end of the file.
     """
     if gap and gap.kind != "gzip_junk":  # the rest of the body may be lost in it
         return False
@@ -258,7 +258,7 @@ class _RecordReader:
             yield from self.read_record()
 
     def plain_records(self) -> list[Record]:
-        """Consumes records at the cursor that have no damage and are as usual, and returns them; none without C."""
+        """Consumes usual records without damage at the cursor, and returns them; without C, returns none."""
         if text_kernel is None:
             return []
         self.fill(_BATCH)
@@ -289,7 +289,7 @@ class _RecordReader:
         if problem:
             damage[problem] = NO_BYTES
         cause = problem if body is None else None if "warc-type" in header.fields else "missing_header"
-        if cause:  # the whole record is lost or skipped: its bytes count once, for the cause
+        if cause:  # the whole record is lost or skipped: its bytes count once, for the first damage
             damage = {kind: self.since(offset, first) if kind == cause else NO_BYTES for kind in damage}
         for kind, extent in damage.items():
             yield Damage(kind, offset, *extent)
@@ -369,23 +369,23 @@ class _RecordReader:
     def can_end_at(self, length: int) -> bool:
         """Tells whether the body can have `length` bytes: a record, the end of the file or a separator comes then.
 
-        A separator alone is weak evidence: a wrong length can lead to the separator of a later record. So the body must
-        have no start of a record in it then. The same holds for long runs of newlines. They are not read to their end,
-        since the wrong lengths of many records can lead to the same run.
+        A separator alone is weak evidence: a wrong length can lead to the separator of a later record. So in this case
+        the body must not contain the start of a record. The same holds for long runs of newlines: they are not read to
+        their end, because the wrong lengths of many records can lead to the same run.
         """
         # Newlines are searched up to here. `buffer` has the start of a version line after it.
         limit = length + _START_LENGTH - 7
         newlines = _NEWLINES.match(self.buffer, length, limit)
         after = newlines.end() if newlines else length
         if after < limit:
-            if is_version(self.buffer[after : after + 7]):  # or the end, or a version line that is cut
+            if is_version(self.buffer[after : after + 7]):  # or the end of the file, or a cut version line
                 return True
             if not _END_OF_RECORD.match(self.buffer, length):
                 return False
         return not _RECORD_START.search(self.buffer, 0, length)
 
     def take_to_next_record(self, header: Header, kind: str | None) -> tuple[bytes | None, str | None]:
-        """Does as `take_body` for an unknown length. Returns `kind` with a body that is not lost."""
+        """Works as `take_body`, for an unknown length. If the body is not lost, returns `kind` with it."""
         searched = 0
         while True:
             match = _RECORD_START.search(self.buffer, searched)

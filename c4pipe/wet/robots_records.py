@@ -27,7 +27,7 @@ class RobotsRecord(NamedTuple):
 
     Attributes:
         url: the URL that was asked for.
-        captured: when, in microseconds since 1970 (UTC).
+        captured: the time of the answer, in microseconds since 1970 (UTC).
         status: the HTTP status.
         location: the target of a redirect as an absolute URL; "" for no redirect.
         body: the first part of the file, decoded.
@@ -81,8 +81,8 @@ def _joined(url: str, location: str) -> str:
 def _decoded(fields: dict[str, str], body: bytes) -> bytes | None:
     """Returns a body without chunks and compression, _MOST bytes of it at most; None where that fails.
 
-    Crawlers may store a body that they have decoded beside the headers as they came. Such a body stays as it is. Unlike
-    HTML, it is any text, so its first byte does not tell. brotli is not needed for this list.
+    Crawlers may store a decoded body with the original headers. Such a body is returned unchanged. Unlike HTML, it can
+    be any text, so its first byte does not show whether it is decoded. brotli is not needed for this list.
     """
     if "chunked" in fields.get("transfer-encoding", "").lower():
         body, _ = join_chunks(body)

@@ -34,7 +34,7 @@ _ISO_DATE = re.compile(
 _BATCH_BYTES = 8 * 1024 * 1024  # of text that are Python objects at a time, about
 _BATCH_ROWS = 1024
 _READ = 256 * 1024
-_ZSTD_READ = 32 * 1024  # small, because a read that comes to damage gives nothing
+_ZSTD_READ = 32 * 1024  # small, because a read that meets damage returns nothing
 _BOM = b"\xef\xbb\xbf"
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
@@ -131,7 +131,7 @@ def _whole_file(stream: ByteStream, maker: "_PageMaker") -> Items:
     for piece in read_pieces(stream, maker.name):
         if isinstance(piece, Damage):
             yield piece
-            is_cut = True  # what follows does not continue the text
+            is_cut = True  # the next bytes do not continue the text
         elif not is_cut:
             size += len(piece)
             if size <= RECORD_CAP:
@@ -147,7 +147,7 @@ def read_parquet_pages(
 ) -> Iterator[tuple[Page | Damage, float]]:
     """Yields the documents of a Parquet file in their order, and the damage, as `read_text_pages` does.
 
-    With each comes the share of the rows that were read before it, from 0 to 1.
+    Each document comes with the share of the rows that were read before it, from 0 to 1.
 
     Raises OSError where the file can't be opened or read; ValueError, ArrowException or LookupError where it is no
     Parquet, or lacks the column of the text.
@@ -201,7 +201,7 @@ def _of_batch(batch: pa.RecordBatch, before: int, maker: "_PageMaker") -> Items:
 
 
 def _values(column: pa.Array) -> Sequence[Any]:
-    """Returns the values of a column of addresses or timestamps; of a kind that is neither, nothing for each row."""
+    """Returns the values of a column of addresses or timestamps, as Python has them."""
     if pa.types.is_timestamp(column.type):  # Python has no nanoseconds
         column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
     try:
@@ -317,7 +317,7 @@ def read_pieces(stream: ByteStream, name: str) -> Iterator[bytes | Damage]:
 
     Args:
         stream: the file, at its start: plain, gzip or Zstandard, by its first bytes.
-        name: its name. A file whose name says that it is compressed must be.
+        name: its name. A file whose name has the ending of a compressed file must be compressed.
 
     Raises OSError where the stream can't be read.
     """
@@ -360,7 +360,7 @@ class _Again:
     def readable(self) -> bool:
         return True
 
-    def close(self) -> None:  # it is not ours to close
+    def close(self) -> None:  # the caller closes the stream
         self.closed = True
 
 

@@ -22,8 +22,8 @@ _FOLD = re.compile(r"\r?\n[ \t]+")
 _CHARSET = re.compile(r"""charset\s*=\s*["']?([^\s"';,]{1,40})""", re.IGNORECASE)
 _CHUNK = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\n]{0,999})?\r?\n")  # RFC 9112, 7.1
 _CHUNK_END = re.compile(rb"\r?\n")
-_MOST_CODINGS = 4  # some archives inflate to themselves
-_READ = 16 * 1024  # bytes that are inflated at once: each of many small members copies the bytes behind it
+_MOST_CODINGS = 4  # some archives inflate to themselves, again and again
+_READ = 16 * 1024  # bytes that are inflated at once: each of many small members copies the bytes after it
 _PIECE = 1 << 20  # bytes that are decoded at once
 _UNREADABLE = ("zstd", "compress", "x-compress", "dcb", "dcz", "exi")  # of the registry, without a decoder here
 
@@ -92,7 +92,7 @@ def parse_head(record: bytes | bytearray) -> Head | None:
 def decode_body(fields: dict[str, str], body: bytes) -> tuple[bytes, bool]:
     """Returns a body without chunks and compression, and whether it is whole. A damaged body ends at the damage.
 
-    Some crawlers store a body that they decoded, and keep the headers. Such a body stays as it is.
+    Some crawlers store a decoded body with the original headers. Such a body is returned unchanged.
 
     Args:
         fields: the header fields of the response by lower-case name.
@@ -118,7 +118,7 @@ def decode_body(fields: dict[str, str], body: bytes) -> tuple[bytes, bool]:
 
 
 def join_chunks(body: bytes) -> tuple[bytes, bool]:
-    """Returns a body without the sizes of its chunks, and whether it is whole; a body that has no chunks as it is."""
+    """Returns a body without the sizes of its chunks, and whether it is whole. A body without chunks is unchanged."""
     chunks: list[bytes] = []
     place = 0
     while size := _CHUNK.match(body, place):
@@ -158,7 +158,9 @@ def _gzip(body: bytes) -> Iterator[bytes]:
 
 
 def _deflate(body: bytes) -> Iterator[bytes]:
-    """Yields the pieces of a body in zlib's format, as the standard has it, or without its header, as some send it."""
+    """Yields the inflated pieces of a body in zlib's format (the standard), or without zlib's header (as some servers
+    send).
+    """
     has_header = len(body) > 1 and body[0] & 15 == 8 and (body[0] << 8 | body[1]) % 31 == 0  # RFC 1950, 2.2
     yield from _inflated(zlib.decompressobj(15 if has_header else -15), body, 0)
 
@@ -261,9 +263,10 @@ def _classified(fields: dict[str, str], record: bytes) -> Head | str:
 
 
 def _is_html(fields: dict[str, str], head: Head, record: bytes) -> bool:
-    """Tells whether a response is HTML: by what the crawler found in it, what the server says, or how it starts.
+    """Tells whether a response is HTML, by the type that the crawler found, the type that the server names, or its
+    start.
 
-    Crawlers take HTML without `html` and `head` for plain text, so there the server decides.
+    Crawlers take HTML without `html` and `head` for plain text. For plain text, the server's type decides.
     """
     identified = fields.get("warc-identified-payload-type", "").partition(";")[0].strip().lower()
     if identified and identified != "text/plain":
