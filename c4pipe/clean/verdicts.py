@@ -1,4 +1,4 @@
-"""What a recipe decides about a page, its rules and its lines."""
+"""Verdicts: the decisions of a recipe about a page, with each rule and each line."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ DROPPED_LANGUAGE = "language.dropped."
 
 @dataclass  # not frozen: that would take four times as long
 class Verdict:
-    """What job 1 decides about a page.
+    """The decision of job 1 about a page.
 
     Attributes:
         reason: the rule that drops the page, or None for a page that goes on to job 2.
@@ -37,7 +37,7 @@ class Verdict:
 
 @dataclass  # not frozen: that would take four times as long
 class LineVerdict:
-    """What the line rules do to a line.
+    """The decision of the line rules about a line.
 
     Attributes:
         line: the line as cut from the page, trimmed.
@@ -57,7 +57,7 @@ class LineVerdict:
 
 @dataclass(frozen=True)
 class RuleVerdict:
-    """What a page rule or a corpus rule decides about a page.
+    """The decision of a page rule or a corpus rule about a page.
 
     Attributes:
         stage: the stage of the recipe (`recipe.STAGES`).

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 # Modules that need NumPy or Arrow are imported at their first use: `c4pipe --help` answers at once.
 
 CRAWL_KINDS = ("wet", "warc")
-"""What the files of a crawl can be: WET files, which have the text of pages; WARC files, which have their HTML."""
+"""The kinds of the files of a crawl: WET files, which have the text of pages; WARC files, which have their HTML."""
 
 TEXT_KIND = "text"
-"""What the inputs of `import` are: files of text."""
+"""The kind of the inputs of `import`: files of text."""
 
 
 def recipe_names() -> Iterable[str]:
@@ -56,7 +56,7 @@ def recipe_option(otherwise: str = "") -> Option:
 
 @dataclass(frozen=True, kw_only=True)
 class KindOptions:
-    """What the inputs are, and how text is made of them."""
+    """The kind of the inputs, and how text is made of them."""
 
     input_kind: Annotated[
         str,
@@ -245,7 +245,7 @@ class CorpusOptions(ShardOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class MissingOptions:
-    """What to do about files that can't be downloaded."""
+    """How files that can't be downloaded are treated."""
 
     max_missing: Annotated[
         int | None,
@@ -397,7 +397,7 @@ class TextOptions:
 
     @property
     def needed_columns(self) -> tuple[str, ...]:
-        """The columns that each file must have besides that of the text: those that are named."""
+        """The columns that each file must have besides the column of the text: the columns that are named."""
         from c4pipe.wet.extraction import NO_COLUMN
 
         named = (self.url_column, self.timestamp_column)
@@ -405,7 +405,7 @@ class TextOptions:
 
     @property
     def input_kind(self) -> str:
-        """What the inputs are."""
+        """The kind of the inputs."""
         return TEXT_KIND
 
     @property

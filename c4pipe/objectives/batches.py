@@ -271,7 +271,7 @@ class ExampleBatches:
         self._assembler.restore(state)
 
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
-        """Continues where any number of processes were together; what they have left is divided anew.
+        """Continues where any number of processes were together; the rest of their data is divided anew.
 
         Each document of an epoch and each waiting example comes once, in the batches of the old or of the new
         processes. The number of rows may change, too. With as many processes as before, each process continues with its

@@ -180,7 +180,7 @@ class PartExamples:
         self.examples, self._ahead = state["examples"], from_json(state["ahead"])
 
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
-        """Continues where any number of processes were together; what they have left is divided anew.
+        """Continues where any number of processes were together; the rest of their data is divided anew.
 
         Args:
             states: the state of each of those processes, by their number.
@@ -305,7 +305,7 @@ class ExampleMixture:
         self.step = state["steps"]
 
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
-        """Continues where any number of processes were together; what they have left of epochs is divided anew.
+        """Continues where any number of processes were together; the rest of their epochs is divided anew.
 
         Args:
             states: the state of each of those processes, by their number, of mixtures with the same identity.

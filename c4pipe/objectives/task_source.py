@@ -301,7 +301,7 @@ class TaskReader:
         self._continue([state])
 
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
-        """Continues where any number of processes were together; what they have left is divided anew.
+        """Continues where any number of processes were together; the rest of their data is divided anew.
 
         Args:
             states: the state of each of those processes, by their number.
@@ -412,7 +412,7 @@ class TaskExamples:
         self.trimmed = dict(state["trimmed"])
 
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
-        """Continues where any number of processes were together; what they have left is divided anew.
+        """Continues where any number of processes were together; the rest of their data is divided anew.
 
         Args:
             states: the state of each of those processes, by their number, of iterators with the same identity.
