@@ -309,7 +309,7 @@ def _operations(recipe: Recipe, stage: str) -> Iterator[Operation]:
         left = next((each for each in recipe.final if isinstance(each, (FewSentencesLeft, Empty))), Empty())
         yield _need_lines(left, stage, compiled)
     for rule in getattr(recipe, stage):
-        if not isinstance(rule, BodyLines):  # that one cuts the body before all others
+        if not isinstance(rule, BodyLines):  # `body_lines` cuts the body before all other rules
             operation = _rule_operation(rule, stage, separators, compiled)
             yield _OwnRule(operation) if is_own(type(rule)) else operation
 

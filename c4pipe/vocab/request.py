@@ -1,4 +1,4 @@
-"""What a user asks of job 3, `vocab`: the text, and the kind of the vocabulary. To make it reads nothing."""
+"""The request of a user to job 3, `vocab`: the text, and the kind of the vocabulary. To make one reads no file."""
 
 import os
 from collections.abc import Sequence
