@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 
 from c4pipe.clean.evaluate import operations_of
 from c4pipe.clean.work_file import CrawlName, ListDigests, StoredRecipe, check_fingerprint, utf8_size
-from c4pipe.clean.work_folder import Missing
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.filters.language import Language
 from c4pipe.filters.rule import PageRule
@@ -32,6 +31,7 @@ from c4pipe.io.parquet_footer import open_parquet, sign_footer
 from c4pipe.io.paths import StoragePath, list_names, storage_path
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.wet.inputs import Missing
 
 PAGE_FIELDS = (
     pa.field("url", pa.string(), nullable=False),

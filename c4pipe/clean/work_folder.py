@@ -3,26 +3,17 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypedDict
 
 from c4pipe.clean.examples import EXAMPLES_ENDING
 from c4pipe.clean.work_file import WorkHeader, read_header
 from c4pipe.errors import UsageError
-from c4pipe.io.json_files import FileName, read_checked_json, write_checked_json
+from c4pipe.io.json_files import read_checked_json, write_checked_json
 from c4pipe.io.paths import StoragePath, list_names
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.wet.inputs import InputFile
+from c4pipe.wet.inputs import InputFile, Missing
 
 MISSING_ENDING = ".missing.json"
 """The end of the name of a note; the name of its WET file is before it."""
-
-
-class Missing(TypedDict):
-    """A WET file that could not be read: its name, its path or URL, and the error that explains why."""
-
-    name: FileName
-    path: str
-    error: str
 
 
 def note_missing(target: StoragePath, path: str, error: str) -> None:

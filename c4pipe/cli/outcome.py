@@ -11,10 +11,10 @@ from c4pipe.io.words import format_count
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from c4pipe.clean.work_folder import Missing
     from c4pipe.corpus.manifest import Manifest
     from c4pipe.io.paths import StoragePath
     from c4pipe.recipes.recipe import Recipe
+    from c4pipe.wet.inputs import Missing
 
 
 def print_corpus(folder: "StoragePath", manifest: "Manifest", seconds: float) -> None:

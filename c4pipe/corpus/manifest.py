@@ -8,7 +8,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
 from c4pipe.clean.verdicts import DROPPED_LANGUAGE
-from c4pipe.clean.work_folder import Missing
 from c4pipe.corpus.layout import MAX_SHARDS, Layout
 from c4pipe.corpus.writer import FORMATS, shard_name
 from c4pipe.errors import LostDataError, UsageError
@@ -18,6 +17,7 @@ from c4pipe.io.json_files import Digest, FileName, choice, from_json, parse_json
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.stored_recipe import check_recipe
 from c4pipe.runners.control_totals import TOTALS_PREFIX, Report, add_reports
+from c4pipe.wet.inputs import Missing
 
 if TYPE_CHECKING:
     from c4pipe.corpus.reader import CorpusPath

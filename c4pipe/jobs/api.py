@@ -15,6 +15,7 @@ from c4pipe.jobs.dedup import dedup, plan_dedup
 from c4pipe.jobs.options import BuildOptions, CleanOptions, DedupOptions, ImportOptions
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.events import Progress
+from c4pipe.wet.inputs import Missing
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class CleanResult:
 
     path: StoragePath
     counts: Mapping[str, int]
-    missing: tuple["work_folder.Missing", ...]
+    missing: tuple[Missing, ...]
 
 
 @takes_options(BuildOptions)

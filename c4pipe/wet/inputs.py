@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from glob import glob, has_magic
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.downloads import ByteStream, NetworkOptions, OnWait
+from c4pipe.io.json_files import FileName
 from c4pipe.io.object_store import SCHEMES, list_objects
 from c4pipe.io.streams import InputOpener, is_url
 from c4pipe.io.words import error_reason, format_count
@@ -52,6 +53,14 @@ class InputFile(NamedTuple):
     path: str
     name: str
     size: int | None
+
+
+class Missing(TypedDict):
+    """A WET file that could not be read: its name, its path or URL, and the error that explains why."""
+
+    name: FileName
+    path: str
+    error: str
 
 
 @dataclass(frozen=True)
