@@ -14,7 +14,7 @@ from c4pipe.clean.work_folder import check_complete, find_work_files, read_heade
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus.layout import MAX_SHARDS, SHARD_BYTES, Layout
 from c4pipe.corpus.manifest import Manifest
-from c4pipe.corpus.writer import FORMATS, shard_name
+from c4pipe.corpus.writer import FORMATS, shard_files
 from c4pipe.dedup import publish
 from c4pipe.dedup.graph import dedup_work_files
 from c4pipe.dedup.near_pages import BAND_ROW
@@ -78,17 +78,12 @@ class CorpusPlan:
     def identity(self) -> dict[str, Any]:
         """The identity of the corpus, as JSON values: two corpora with the same identity have the same bytes."""
         inputs = [(header.source, header.source_bytes, header.ends_sha256) for header in self.headers]
-        identity = corpus_identity(self.recipe, self.headers[0].lists, inputs, self.options.formats)
-        return {
-            **identity,
-            "train_shards": dict(zip(self.layout.languages, self.layout.train_shards, strict=True)),
-        }
+        return corpus_identity(self.recipe, self.headers[0].lists, inputs, self.options.formats, self.layout)
 
     @cached_property
     def shard_files(self) -> list[str]:
         """The paths of all shard files, inside the corpus."""
-        extensions = [FORMATS[name].extension for name in self.options.formats]
-        return [shard_name(*shard, extension) for shard in self.layout.shards() for extension in extensions]
+        return shard_files(self.layout, self.options.formats)
 
     @cached_property
     def clean_counts(self) -> dict[str, int]:
@@ -160,14 +155,16 @@ def corpus_identity(
     lists: Mapping[str, str],
     inputs: Sequence[tuple[str, int | None, str | None]],
     formats: Sequence[str],
+    layout: Layout | None = None,
 ) -> dict[str, Any]:
-    """Returns the part of a corpus' identity that is known before job 1.
+    """Returns the identity of a corpus, as JSON values.
 
     Args:
         recipe: the recipe.
         lists: the digests of the recipe's lists, by name.
         inputs: name and bytes of each WET file, and the digest of its ends; None for values that are not known yet.
         formats: names of shard formats.
+        layout: the shards; None where they are not known yet.
     """
     values: dict[str, Any] = json.loads(json.dumps({"recipe": recipe.to_json(), "formats": list(formats)}))
     files = [{"name": name, "bytes": size, "ends_sha256": digest} for name, size, digest in inputs]
@@ -178,6 +175,7 @@ def corpus_identity(
         **model,
         "inputs": files,
         "formats": values["formats"],
+        **({"train_shards": dict(zip(layout.languages, layout.train_shards, strict=True))} if layout else {}),
     }
 
 
