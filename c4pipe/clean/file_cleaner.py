@@ -11,21 +11,20 @@ import numpy as np
 from c4pipe.clean.annotated_folder import Annotate
 from c4pipe.clean.annotator import annotation_writer
 from c4pipe.clean.dropped_pages import KeepDropped, dropped_writer
-from c4pipe.clean.evaluate import RecipeEvaluator
-from c4pipe.clean.examples import CleanExamples
+from c4pipe.clean.evaluate import RecipeEvaluator, Verdict
+from c4pipe.clean.examples import SmallestKeys, write_examples
 from c4pipe.clean.progress import NoteWriter, PositionWriter, SlowLimits, SlowWatch
-from c4pipe.clean.verdicts import DROPPED_LANGUAGE, Verdict
 from c4pipe.clean.work_file import KeptPage, WorkWriter, work_schema
 from c4pipe.errors import C4pipeError
 from c4pipe.filters import minhash
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan, Validation
-from c4pipe.filters.language import Language
+from c4pipe.filters.hashes import U64, capture_hash, is_validation, page_hashes, page_key, span_hashes
+from c4pipe.filters.language import DROPPED_LANGUAGE, Language
 from c4pipe.filters.lists import Lists
 from c4pipe.filters.minhash import U16
-from c4pipe.filters.spans import U64, page_hashes, span_hashes
-from c4pipe.filters.urls import capture_hash, is_validation, page_key
 from c4pipe.io.downloads import ByteStream
+from c4pipe.io.parquet_footer import UNREADABLE
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import EndsDigest, WebPath
 from c4pipe.io.words import error_reason
@@ -34,7 +33,7 @@ from c4pipe.wet.damage import Damage, QuarantineWriter
 from c4pipe.wet.extraction import TextLayout, is_text
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import FIRST_PIECE, crawl_name
-from c4pipe.wet.text_files import PARQUET_UNREADABLE, read_parquet_pages, read_text_pages
+from c4pipe.wet.text_files import read_parquet_pages, read_text_pages
 from c4pipe.wet.warc import PageReader, SkippedRecord, page_reader
 
 
@@ -140,7 +139,7 @@ class ParquetSource:
                 yield item
         except OSError:
             raise
-        except PARQUET_UNREADABLE as error:
+        except UNREADABLE as error:
             raise C4pipeError(f"{self._path} can't be read: {error_reason(error)}") from error
         self.size = self._bytes
 
@@ -237,7 +236,7 @@ class WetFileCleaner:
         counts: Counter[str] = Counter()
         audit = dropped_writer(self._keep_dropped, source.name, "clean", self._evaluator)
         annotations = annotation_writer(self._annotate, source.name, self._evaluator, self._lists.digests)
-        examples = CleanExamples(self._evaluator)
+        examples = SmallestKeys()
         watch = SlowWatch(source.name, source, NoteWriter(target, source.name).slow, self._slow_limits)
         with (
             contextlib.closing(position),
@@ -258,7 +257,7 @@ class WetFileCleaner:
                         watch.page = item
                         verdict, page = annotated.clean(item) if annotated else self._evaluator.clean(item)
                         self._add(verdict, page, writer, counts)
-                        examples.add(item, verdict, page)
+                        keep_examples(page, verdict, examples)
                         if dropped:
                             dropped.add_cleaned(verdict, page)
                         if annotated:
@@ -267,7 +266,7 @@ class WetFileCleaner:
                     if source.size >= position.next:
                         source.note(position, counts["pages.read"])
                 quarantine.finish()
-                examples.write(target)
+                write_examples(examples, self._evaluator, target)
                 if dropped:
                     dropped.finish()
                 ends = source.ends_sha256()
@@ -334,6 +333,16 @@ class PageKeeper:
         assert near
         signature = minhash.minima(text, near.ngram, near.bands, near.rows)
         return minhash.band_hashes(signature, near.bands), minhash.short_minima(signature)
+
+
+def keep_examples(page: CheckedPage, verdict: Verdict, examples: SmallestKeys) -> None:
+    """Keeps a page as an example of each rule that drops it or changes its lines, if its key is small enough."""
+    key, limits = page.url_key, examples.limits
+    if verdict.reason and key < limits[verdict.reason]:
+        examples.add(verdict.reason, key, page.page.position, page.page)
+    for rule, changed in verdict.lines.items():
+        if changed and key < limits[rule]:
+            examples.add(rule, key, page.page.position, page.page)
 
 
 def count_page(page: CheckedPage, verdict: Verdict, line_counters: Mapping[str, str], counts: Counter[str]) -> None:

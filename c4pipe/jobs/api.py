@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from c4pipe.clean import work_folder
 from c4pipe.clean.text_cleaner import Cleaner
-from c4pipe.clean.verdicts import PageVerdict
+from c4pipe.clean.trace import PageVerdict
 from c4pipe.corpus.opened import Corpus, open_corpus
 from c4pipe.io.options import PathArgument, comma_separated, takes_options
 from c4pipe.io.paths import StoragePath

@@ -7,13 +7,11 @@ from c4pipe.filters.evaluation_overlap import EvaluationOverlap
 from c4pipe.filters.language import Language, two_letter_code
 from c4pipe.filters.lines import FewWords, NoTerminalPunctuation
 from c4pipe.filters.listed_words import BadToken, BadWords
+from c4pipe.filters.page_size import FewLongLines, FewSentences, FewSentencesLeft, punkt_model
 from c4pipe.filters.personal_data import EmailAddress, PublicIpAddress
 from c4pipe.filters.phrases import CurlyBracket
 from c4pipe.filters.rules import BLOCKED_URL_RULES, OPT_OUT_RULES
-from c4pipe.filters.sentence_rules import FewSentences, FewSentencesLeft
-from c4pipe.filters.sentences import punkt_model
 from c4pipe.filters.url_rules import DomainNotListed, UrlNotListed
-from c4pipe.filters.whole_page import FewLongLines
 from c4pipe.filters.word_rules import CountRule
 from c4pipe.recipes.recipe import Recipe
 

@@ -24,9 +24,9 @@ from c4pipe.clean.trace import explain_page
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import UsageError
+from c4pipe.filters.hashes import normalise_url, url_key
 from c4pipe.filters.lists import Lists
 from c4pipe.filters.pinned_lists import load_bad_words
-from c4pipe.filters.urls import normalise_url, url_key
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.page import Page

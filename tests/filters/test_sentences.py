@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from c4pipe.filters import sentences
-from c4pipe.filters.sentences import SentenceSplitter
+from c4pipe.filters.page_size import SentenceSplitter
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
 from tests.helpers.web_data import by_data
