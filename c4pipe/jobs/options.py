@@ -7,13 +7,13 @@ commands have is a class of its own; the help shows the groups of a record from 
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from c4pipe.errors import UsageError
-from c4pipe.io.options import Option, PathArgument, as_strings, comma_separated
+from c4pipe.io.options import Option, PathArgument, as_strings, comma_separated, shared_fields
 from c4pipe.io.words import suggestion
 from c4pipe.runners.runner_options import JobOptions
 
@@ -459,9 +459,7 @@ class PlanOptions(RecipeOptions, FormatOptions, KindOptions, CrawlOptions):
     @property
     def clean(self) -> CleanOptions:
         """The options of job 1 in one process, without a work folder."""
-        own = {field.name for field in fields(CleanOptions)}
-        shared = {field.name: getattr(self, field.name) for field in fields(self) if field.name in own}
-        return CleanOptions(**shared, work="", workers=1)
+        return CleanOptions(**shared_fields(self, CleanOptions), work="", workers=1)
 
 
 def _storage_path(path: PathArgument) -> "StoragePath":
