@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 import numpy as np
@@ -26,11 +26,14 @@ from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.language import Guess
 from c4pipe.filters.lists import Lists
 from c4pipe.filters.rule import choices
-from c4pipe.recipes.choose import ListedRecipe, PathArgument, RecipeArgument
+from c4pipe.recipes.choose import ListedRecipe, RecipeArgument, RecipeKeywords
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.control_totals import REPORT
 from c4pipe.runners.graph import Graph
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class RemoveRepeatedSpans(PageTransform):
@@ -78,11 +81,8 @@ class RemoveRepeatedSpans(PageTransform):
         cls,
         recipe: RecipeArgument,
         *,
-        languages: Sequence[str] = (),
-        lists: PathArgument | None = None,
-        links: Sequence[PathArgument] = (),
-        language_model: PathArgument | None = None,
         buckets: int = 1024,
+        **lists: "Unpack[RecipeKeywords]",
     ) -> "RemoveRepeatedSpans":
         """Returns the transform that removes spans as a recipe says, then applies the rules of its stage `final`.
 
@@ -94,7 +94,7 @@ class RemoveRepeatedSpans(PageTransform):
         The other arguments and the errors are those of `CleanPages`.
         """
         transform = cls(buckets=buckets)
-        transform._rules = ListedRecipe.choose(recipe, languages, lists, links, language_model)
+        transform._rules = ListedRecipe.choose(recipe, **lists)
         return transform
 
     def expand(self, pages: beam.PCollection) -> beam.PCollection:

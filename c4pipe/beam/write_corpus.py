@@ -4,7 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apache_beam as beam
 import numpy as np
@@ -36,11 +36,14 @@ from c4pipe.filters.language import UNKNOWN
 from c4pipe.filters.lists import Lists
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.jobs import dedup
-from c4pipe.recipes.choose import ListedRecipe, PathArgument, RecipeArgument
+from c4pipe.recipes.choose import ListedRecipe, PathArgument, RecipeArgument, RecipeKeywords
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import control_totals
 from c4pipe.runners.control_totals import REPORT, Report, add_reports
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class WriteCorpus(PageTransform):
@@ -73,10 +76,7 @@ class WriteCorpus(PageTransform):
         *,
         shards: int | None = None,
         recipe: RecipeArgument | None = None,
-        languages: Sequence[str] = (),
-        lists: PathArgument | None = None,
-        links: Sequence[PathArgument] = (),
-        language_model: PathArgument | None = None,
+        **lists: "Unpack[RecipeKeywords]",
     ) -> None:
         """Checks the folder and the options of the corpus. Nothing is written yet.
 
@@ -87,10 +87,7 @@ class WriteCorpus(PageTransform):
             shards: train shards for each language; None for one for each 128 MiB of text.
             recipe: the recipe that the manifest names. It decides the order of the pages, their split and the folders
                 of languages. None for pages that were made by no recipe: one of 1,000 is set aside for validation.
-            languages: as in `CleanPages`, for the recipe.
-            lists: as in `CleanPages`.
-            links: as in `CleanPages`.
-            language_model: as in `CleanPages`.
+            lists: as in `CleanPages`, for the recipe.
 
         Raises UsageError for an argument that can't be met.
         """
@@ -100,10 +97,10 @@ class WriteCorpus(PageTransform):
         self._shards = shards
         dedup.check_output(self._folder, self._formats, shards)
         named = recipe is not None
+        if lists and not named:
+            raise UsageError(f"{min(lists)}= belongs to a recipe: give recipe=, too, or leave it out")
         self._rules = (
-            ListedRecipe.choose(recipe, languages, lists, links, language_model)
-            if recipe is not None
-            else ListedRecipe(_own_pipeline(), Lists())
+            ListedRecipe.choose(recipe, **lists) if recipe is not None else ListedRecipe(_own_pipeline(), Lists())
         )
         self._languages = self._rules.recipe.languages if named else ()
 

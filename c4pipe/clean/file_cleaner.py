@@ -29,10 +29,10 @@ from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import EndsDigest, WebPath
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.wet.damage import Damage, QuarantineWriter
+from c4pipe.wet.damage import HAS_NO, Damage, NoRecordError, QuarantineWriter, describe_content
 from c4pipe.wet.extraction import TextLayout, is_text
 from c4pipe.wet.page import Page
-from c4pipe.wet.records import FIRST_PIECE, crawl_name
+from c4pipe.wet.records import FIRST_PIECE, crawl_name, has_record
 from c4pipe.wet.text_files import read_parquet_pages, read_text_pages
 from c4pipe.wet.warc import PageReader, SkippedRecord, page_reader
 
@@ -61,6 +61,9 @@ class PageSource(Protocol):
 
     def crawl(self) -> str:
         """Returns the crawl that the WET file names, "" where it names none; at the end of `items`."""
+
+    def first_bytes(self) -> bytes:
+        """Returns the first bytes of the file; at the end of `items`."""
 
     def note(self, position: PositionWriter, pages: int) -> None:
         """Notes the position in the file, given the number of pages so far."""
@@ -112,6 +115,10 @@ class CrawlSource:
         """Returns the crawl that the file names; "" where it names none."""
         return crawl_name(self._counted.first)
 
+    def first_bytes(self) -> bytes:
+        """Returns the first bytes that were read."""
+        return self._counted.first
+
     def note(self, position: PositionWriter, pages: int) -> None:
         """Notes the position in the file, given the number of pages so far."""
         position.note(self._stream, self.size, pages)
@@ -150,6 +157,10 @@ class ParquetSource:
     def crawl(self) -> str:
         """Returns "": text is of no crawl."""
         return ""
+
+    def first_bytes(self) -> bytes:
+        """Returns nothing: a file of another format has been refused."""
+        return b""
 
     def note(self, position: PositionWriter, pages: int) -> None:
         """Notes the position in the file, given the number of pages so far."""
@@ -203,7 +214,8 @@ class WetFileCleaner:
             target: the path of the work file.
             position: notes how far the file is; closed at the end. None for a new `PositionWriter`.
 
-        Raises OSError where the WET file can't be read or the work file can't be written; `target` does not exist then.
+        Raises OSError where the WET file can't be read or the work file can't be written, and NoRecordError where it
+        has no record; `target` and the files beside it do not exist then.
         """
         self._clean(CrawlSource(stream, source, self._reader(source)), target, position or PositionWriter(target))
 
@@ -216,7 +228,7 @@ class WetFileCleaner:
             ends_sha256: the digest of its ends.
             target: the path of the work file, which has the name of the input.
 
-        Raises C4pipeError where the file is no Parquet or lacks the column of the text, and OSError as `clean`.
+        Raises C4pipeError where the file is no Parquet or lacks the column of the text, and the errors of `clean`.
         """
         assert self._layout
         name = target.name.removesuffix(".parquet")
@@ -265,6 +277,7 @@ class WetFileCleaner:
                         watch.page = None
                     if source.size >= position.next:
                         source.note(position, counts["pages.read"])
+                _check_records(source, counts)
                 quarantine.finish()
                 write_examples(examples, self._evaluator, target)
                 if dropped:
@@ -286,6 +299,17 @@ class WetFileCleaner:
             body = crawled.body.encode("utf-8", "replace") if crawled.encoded is None else crawled.encoded
             tie = capture_hash(crawled.url, crawled.timestamp, body)
             writer.add(page.url_key, page.captured, tie, kept)
+
+
+_RECORDS = ("pages.read", "records.", "damage.no_text", "damage.record_too_large")
+
+
+def _check_records(source: PageSource, counts: Mapping[str, int]) -> None:
+    """Raises NoRecordError for a file without any record, given its counts."""
+    first = source.first_bytes()
+    if not any(name.startswith(_RECORDS) for name in counts) and not has_record(first):
+        damage = {name.removeprefix("damage."): number for name, number in counts.items()}
+        raise NoRecordError(f"{HAS_NO}: {describe_content(first, damage)}")
 
 
 class PageKeeper:

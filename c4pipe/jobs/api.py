@@ -25,7 +25,7 @@ class CleanResult:
     Attributes:
         path: the work folder.
         counts: the counters over all files, such as `pages.read` and `pages.dropped.<rule>`.
-        missing: `name`, `path` and `error` of each file that could not be downloaded.
+        missing: `name`, `path` and `error` of each file that could not be downloaded or has no record.
     """
 
     path: StoragePath
@@ -41,7 +41,8 @@ def build_corpus(options: BuildOptions) -> Corpus:
 
     {options}
 
-    Returns the finished corpus; its `manifest["missing"]` lists the files that could not be downloaded.
+    Returns the finished corpus; its `manifest["missing"]` lists the files that could not be downloaded or
+    have no record.
 
     Raises UsageError for an argument that can't be met, before any work is done; C4pipeError if the job can't go on,
     and its subclass LostDataError if the runner lost data.

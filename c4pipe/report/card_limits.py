@@ -27,10 +27,10 @@ def limits(recipe: Recipe, languages: Sequence[str], missing: int) -> Iterator[s
     Args:
         recipe: the recipe of the corpus. A limit that comes from a rule is named only if the recipe has that rule.
         languages: codes of the languages that have pages.
-        missing: how many of the input files could not be fetched.
+        missing: how many of the input files could not be fetched, or have no record.
     """
     if missing:
-        yield f"{missing:,} of the requested {recipe.input_format} files could not be fetched."
+        yield f"{missing:,} of the requested {recipe.input_format} files could not be fetched, or have no record."
     if recipe.find(BadWords) or recipe.find(BadToken):
         yield (
             "The list of bad words removes more than it is meant to: text by and about minorities is dropped more "

@@ -177,6 +177,7 @@ def test_arguments_that_can_not_be_met(tmp_path: Path) -> None:
         lambda: KeepNewest(buckets=1000),
         lambda: WriteCorpus(tmp_path, "csv"),
         lambda: WriteCorpus(tmp_path, shards=0),
+        lambda: WriteCorpus(tmp_path, lists=tmp_path),
     ):
         with pytest.raises(UsageError):
             make()

@@ -137,6 +137,19 @@ def test_the_face_of_a_room_can_be_imported(room: Path) -> None:
             assert alias.name in face.__all__
 
 
+def test_no_function_has_more_than_eight_parameters() -> None:
+    """A function with more options takes them as a record: `takes_options(Record)` or `**options: Unpack[Record]`."""
+    found = {}
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                named = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+                other = [each for each in (node.args.vararg, node.args.kwarg) if each]
+                names = {each.arg for each in [*named, *other]} - {"self", "cls"}
+                found[f"{relative(path)}:{node.lineno}: {node.name}"] = len(names)
+    assert {function: count for function, count in found.items() if count > 8} == {}
+
+
 def test_tests_mirror_the_rooms() -> None:
     folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert folders - NOT_ROOMS == {room.name for room in ROOMS}
