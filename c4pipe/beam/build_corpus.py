@@ -12,7 +12,7 @@ from c4pipe.beam.read_pages import ReadPages
 from c4pipe.beam.remove_repeated_spans import RemoveRepeatedSpans
 from c4pipe.beam.stage_reports import PageTransform
 from c4pipe.beam.write_corpus import WriteCorpus
-from c4pipe.filters.whole_page import Incomplete
+from c4pipe.filters.page_size import Incomplete
 from c4pipe.recipes.choose import PathArgument, RecipeArgument, RecipeKeywords, choose_recipe
 from c4pipe.wet.extraction import choose_extraction
 

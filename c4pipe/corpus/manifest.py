@@ -7,11 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
-from c4pipe.clean.verdicts import DROPPED_LANGUAGE
 from c4pipe.corpus.layout import MAX_SHARDS, Layout
 from c4pipe.corpus.writer import FORMATS, shard_files
 from c4pipe.errors import LostDataError, UsageError
-from c4pipe.filters.language import LANGUAGE
+from c4pipe.filters.language import DROPPED_LANGUAGE, LANGUAGE
 from c4pipe.io import json_files
 from c4pipe.io.json_files import Digest, FileName, choice, from_json, parse_json, shown, text, whole
 from c4pipe.io.words import error_reason

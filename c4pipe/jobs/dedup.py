@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -41,6 +41,7 @@ from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import Workers
 from c4pipe.runners.runner import check_runner, run_job, spill_folder
 from c4pipe.runners.worker import cpu_seconds
+from c4pipe.wet.inputs import Missing
 
 MAX_SHARD_BYTES = 8 * SHARD_BYTES
 """Bytes of text that a shard may have at most, on average: a worker holds a shard in memory."""
@@ -55,6 +56,7 @@ class CorpusPlan:
         files: the work files, by name.
         headers: their headers, in the same order; all of one recipe.
         layout: the shards of the corpus.
+        missing: the input files that job 1 recorded as missing.
         dropped: which dropped pages are kept, and where; None to keep none.
     """
 
@@ -62,6 +64,7 @@ class CorpusPlan:
     files: Mapping[str, StoragePath]
     headers: tuple[WorkHeader, ...]
     layout: Layout
+    missing: tuple[Missing, ...] = ()
     dropped: KeepDropped | None = None
 
     @property
@@ -127,8 +130,15 @@ class CorpusPlan:
         )
 
 
-def plan_dedup(options: DedupOptions | BuildOptions | ImportOptions) -> CorpusPlan:
+def plan_dedup(
+    options: DedupOptions | BuildOptions | ImportOptions, inputs: Collection[str] | None = None
+) -> CorpusPlan:
     """Checks the options of job 2, and reads the headers of the work files. Changes nothing.
+
+    Args:
+        options: what the user asked for.
+        inputs: the names of the input files; what the work folders have about other inputs does not matter. None for
+            all input files that the work folders know.
 
     Raises UsageError for an option that can't be met, or for work files that do not go together.
     """
@@ -136,8 +146,9 @@ def plan_dedup(options: DedupOptions | BuildOptions | ImportOptions) -> CorpusPl
     dropped = options.dropped
     check_output(options.folder, options.formats, options.shards)
     files = find_work_files(options.work_folders)
-    for folder in options.work_folders:
-        check_complete(folder)
+    if inputs is None:
+        for folder in options.work_folders:
+            check_complete(folder)
     headers = tuple(read_headers(files).values())
     shown = examples.choose_files(map(str, files.values()))
     examples.gather_examples([storage_path(path) for path in shown])  # a damaged file is an error now, not at the end
@@ -147,7 +158,9 @@ def plan_dedup(options: DedupOptions | BuildOptions | ImportOptions) -> CorpusPl
     text_bytes = control_totals.add_reports(header.text_bytes for header in headers)
     layout = Layout.plan(recipe.languages, text_bytes, options.shards)
     check_shards(layout, text_bytes)
-    return CorpusPlan(options, files, headers, layout, dropped)
+    missing = work_folder.missing_files(options.work_folders)
+    known = tuple(each for each in missing if inputs is None or each["name"] in inputs)
+    return CorpusPlan(options, files, headers, layout, known, dropped)
 
 
 def corpus_identity(
@@ -214,7 +227,7 @@ def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None) 
     runner lost or repeated data.
     """
     with only_run(plan.options.folder):
-        manifest = publish.prepare(plan.options.folder, plan.identity)
+        manifest = publish.prepare(plan.options.folder, plan.identity, plan.missing)
         _note_dropped(plan, manifest is not None, progress)
         if manifest is None:
             _note_crawls(plan, progress)
@@ -262,7 +275,7 @@ def _begin(plan: CorpusPlan) -> DedupPlan:
         plan.identity,
         plan.shard_files,
         clean_counts=plan.clean_counts,
-        missing=work_folder.missing_files(plan.options.work_folders),
+        missing=plan.missing,
     )
     return plan.parameters(token)
 
@@ -285,6 +298,6 @@ def _run(plan: CorpusPlan, parameters: DedupPlan, progress: Progress, workers: W
 def _verify(plan: CorpusPlan) -> Manifest:
     """Returns the manifest of the corpus. Raises LostDataError if the last step has not published it."""
     manifest = manifest_file.read_manifest(plan.options.folder)
-    if manifest is None or not publish.has_all_inputs(manifest, plan.identity):
+    if manifest is None or not publish.has_inputs(manifest, plan.identity, plan.missing):
         raise LostDataError("the runner ended without the last of its steps; no corpus was written")
     return manifest

@@ -245,12 +245,12 @@ class CorpusOptions(ShardOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class MissingOptions:
-    """How files that can't be downloaded are treated."""
+    """How files that can't be downloaded, or have no record, are treated."""
 
     max_missing: Annotated[
         int | None,
         Option(
-            "accept up to N files that can't be downloaded; stop with an error if there are more",
+            "accept up to N files that can't be downloaded or have no record; stop with an error if there are more",
             "N",
             otherwise="accept any number, with exit status 3",
         ),

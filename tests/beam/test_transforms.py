@@ -28,7 +28,7 @@ from c4pipe.beam import (
     stage_reports,
 )
 from c4pipe.errors import UsageError
-from c4pipe.filters.urls import normalise_url
+from c4pipe.filters.hashes import normalise_url
 from tests.helpers.beam_pipelines import IN_MEMORY, collect, run
 from tests.helpers.crawls import LISTS, ROOT, sample_pages
 from tests.helpers.language_models import SHA256, lid176
