@@ -21,7 +21,7 @@ from c4pipe.dedup.shuffle import CHANGES, MARKS, REMOVED_SPANS, SPANS, Sent
 from c4pipe.dedup.step import Made, Received, RowStep, moves_survivors
 from c4pipe.dedup.survivors import choose_survivors
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters.checked_page import CheckedPage, RuleTools
+from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.language import Guess
 from c4pipe.filters.lists import Lists
