@@ -21,7 +21,6 @@ from c4pipe.io.words import error_reason, short
 _JSON_LINES = (".jsonl", ".ndjson", ".json")
 _PARQUET = ".parquet"
 KNOWN_ENDINGS = (*_JSON_LINES, ".txt", _PARQUET)
-_UNREADABLE = (OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)  # and ArrowException
 _PARQUET_ROWS = 1024  # that are in memory at the same time
 
 
@@ -101,8 +100,9 @@ def _parquet_rows(path: Path, fields: Sequence[str]) -> Iterator[dict[str, Any]]
 
     Raises UsageError where the file can't be read, lacks a column, or has no text in its columns.
     """
-    import pyarrow as pa  # takes a while
-    import pyarrow.parquet as pq
+    import pyarrow.parquet as pq  # takes a while
+
+    from c4pipe.io.parquet_footer import UNREADABLE
 
     try:
         with pq.ParquetFile(path) as file:
@@ -111,7 +111,7 @@ def _parquet_rows(path: Path, fields: Sequence[str]) -> Iterator[dict[str, Any]]
                 yield from batch.select(columns).to_pylist()
     except UsageError:
         raise
-    except (pa.ArrowException, *_UNREADABLE) as error:
+    except UNREADABLE as error:
         raise UsageError(
             f"the examples {path} can't be read: {error_reason(error)}; give a Parquet file, or JSON Lines"
         ) from error
