@@ -43,7 +43,7 @@ def find_pages(path: str, url: str | None, scheme: str, extraction: str = "") ->
         raise UsageError(f"{path} has more than {RECORD_CAP:,} bytes, which no page of a WET file has")
     _refuse_binary(path, data)
     url = PLACEHOLDER_URL if url is None else url
-    return [Page(url, PLACEHOLDER_TIMESTAMP, data.decode("utf-8", "replace"), size=len(data))]
+    return [Page(url, PLACEHOLDER_TIMESTAMP, data.decode("utf-8-sig", "replace"), size=len(data))]
 
 
 def _is_wet(path: str) -> bool:
