@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from c4pipe.errors import UsageError
+from c4pipe.io.parquet_footer import open_parquet
 from c4pipe.io.words import error_reason, short
 
 _ROWS = 1024  # that are in memory at the same time
@@ -26,7 +26,7 @@ def parquet_rows(path: Path, fields: Sequence[str]) -> Iterator[dict[str, Any]]:
     Raises UsageError where the file can't be read, lacks a column, or has no text in its columns.
     """
     try:
-        with pq.ParquetFile(path) as file:
+        with open_parquet(path)[0] as file:
             columns = _columns(path, file.schema_arrow, fields)
             for batch in file.iter_batches(_ROWS, columns=columns):
                 yield from batch.select(columns).to_pylist()

@@ -6,11 +6,9 @@ Grover's (Apache-2.0). All are pinned by commit and SHA-256, so they are the sam
 them: `fetch` downloads them into a folder.
 """
 
-import errno
 import hashlib
 import json
 import os
-import stat
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ from typing import Any
 
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.atomic import make_folder, write_bytes
+from c4pipe.io.paths import read_file
 from c4pipe.io.words import error_reason
 
 SOURCE = "https://raw.githubusercontent.com"
@@ -137,14 +136,6 @@ def _status(path: Path, sha256: str) -> str:
         return "missing"
     except OSError:  # a folder in its place, or unreadable
         return "other content"
-
-
-def read_file(path: Path, most: int = -1) -> bytes:
-    """Returns the bytes of a file, at most `most`. Raises OSError for a pipe or device, which could block for ever."""
-    if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
-        raise OSError(errno.EINVAL, "not a regular file")
-    with path.open("rb") as file:
-        return file.read(most)
 
 
 def fetch(

@@ -18,7 +18,7 @@ from c4pipe.io.atomic import AtomicFile, clear_abandoned, write_bytes, write_tex
 from c4pipe.io.json_files import read_checked_json, read_intact_json, read_json, write_checked_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.options import takes_options
-from c4pipe.io.paths import StoragePath, file_sizes, list_names, remove_tree
+from c4pipe.io.paths import StoragePath, file_sizes, list_names, read_file, remove_tree
 from c4pipe.io.words import safe_json
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
@@ -223,7 +223,7 @@ def _take_sample(plan: VocabPlan, progress: Progress) -> list[Portion]:
 
 def _digests(folder: StoragePath) -> dict[str, str]:
     """Returns the SHA-256 of each part of the sample, by name."""
-    return {name: sha256((folder / name).read_bytes()).hexdigest() for name in sorted(file_sizes(folder, "part-*"))}
+    return {name: sha256(read_file(folder / name)).hexdigest() for name in sorted(file_sizes(folder, "part-*"))}
 
 
 def _count(plan: VocabPlan, folder: StoragePath, progress: Progress) -> tuple[list[Counts], Files]:
