@@ -7,6 +7,7 @@ import contextlib
 import errno
 import fnmatch
 import io
+import os
 import shutil
 import stat
 import sys
@@ -249,10 +250,9 @@ def read_file(path: Path | UrlPath, most: int = MOST_BYTES) -> bytes:
     if isinstance(path, UrlPath):
         return path.read_bytes(most)
     with open_file(path) as file:
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
-    return data
+        if os.fstat(file.fileno()).st_size <= most:
+            return file.read()
+    raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
 
 
 def list_names(folder: StoragePath) -> set[str]:
