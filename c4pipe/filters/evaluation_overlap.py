@@ -100,12 +100,10 @@ def _parquet_rows(path: Path, fields: Sequence[str]) -> Iterator[dict[str, Any]]
 
     Raises UsageError where the file can't be read, lacks a column, or has no text in its columns.
     """
-    import pyarrow.parquet as pq  # takes a while
-
-    from c4pipe.io.parquet_footer import UNREADABLE
+    from c4pipe.io.parquet_footer import UNREADABLE, open_parquet  # Arrow takes a while
 
     try:
-        with pq.ParquetFile(path) as file:
+        with open_parquet(path)[0] as file:
             columns = _columns(path, file.schema_arrow, fields)
             for batch in file.iter_batches(_PARQUET_ROWS, columns=columns):
                 yield from batch.select(columns).to_pylist()

@@ -21,7 +21,7 @@ from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.hashes import normalise_url, url_key
 from c4pipe.filters.language_model import LanguageModel
 from c4pipe.io.atomic import AtomicFile, make_folder
-from c4pipe.io.paths import StoragePath
+from c4pipe.io.paths import StoragePath, check_regular, read_file
 from c4pipe.io.text import entries, lines_of
 from c4pipe.io.words import error_reason
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 
 U64 = npt.NDArray[np.uint64]
+
+_MOST_BYTES = 1 << 32  # of a saved list: half a billion URLs
 
 
 def no_keys() -> U64:
@@ -192,12 +194,16 @@ def _load(path: StoragePath, name: str, digest: str) -> Any:
         model.check()
         return model
     if name in _HASHED:
-        data = np.load(path, mmap_mode="r") if isinstance(path, Path) else np.load(io.BytesIO(path.read_bytes()))
+        if isinstance(path, Path):
+            check_regular(path)
+            data = np.load(path, mmap_mode="r")
+        else:
+            data = np.load(io.BytesIO(read_file(path, _MOST_BYTES)))
         if data.dtype != np.uint64:
             raise ValueError("it holds other numbers")
         values = data
     else:
-        data = path.read_bytes()
+        data = read_file(path, _MOST_BYTES)
         values = json.loads(data)
     if hashlib.sha256(data).hexdigest() != digest:
         raise ValueError("its content was changed")

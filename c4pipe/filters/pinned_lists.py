@@ -17,7 +17,8 @@ from typing import Any
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.atomic import make_folder, write_bytes
 from c4pipe.io.json_files import parse_json
-from c4pipe.io.text import open_regular, read_text
+from c4pipe.io.paths import MOST_BYTES, open_file
+from c4pipe.io.text import read_text
 from c4pipe.io.words import error_reason
 
 SOURCE = "https://raw.githubusercontent.com"
@@ -60,9 +61,6 @@ _BAD_WORDS_SHA256 = {
 }
 
 _HOW_TO_GET = "run `c4pipe lists fetch`, or name a folder that has it with `--lists DIR` (in Python `lists=DIR`)"
-MOST_BYTES = 64 * 1024 * 1024
-"""The size of the largest list that is read as a whole; the pinned lists have at most 100 KB."""
-
 _TIMEOUT = 30.0  # seconds without a byte
 _PAUSES = (0.25, 1.0)  # seconds before each retry
 
@@ -134,7 +132,7 @@ def status_of_lists(directory: Path, lists: Sequence[PinnedList] = PINNED) -> li
 
 def _status(path: Path, sha256: str) -> str:
     try:
-        with open_regular(path) as file:
+        with open_file(path) as file:
             return "ok" if hashlib.sha256(file.read()).hexdigest() == sha256 else "other content"
     except (FileNotFoundError, NotADirectoryError):
         return "missing"

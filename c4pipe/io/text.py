@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 
 from c4pipe.io.downloads import ByteStream
 from c4pipe.io.gzip_members import FIRST_BYTES, Gap, inflate
+from c4pipe.io.paths import open_file
 
 _READ = 256 * 1024
 _ZSTD_READ = 32 * 1024  # small, because a read that meets damage returns nothing
@@ -161,22 +162,15 @@ def decode_text(data: bytes) -> str:
 
 def read_text(path: Path, most: int) -> str:
     """Returns the text of a file that a user wrote, of at most `most` bytes. Raises OSError, ValueError."""
-    with open_regular(path) as file:
+    with open_file(path) as file:
         return decode_text(read_content(file, path.name, most))
-
-
-def open_regular(path: Path) -> BinaryIO:
-    """Opens a file. Raises OSError for a pipe or device, which could block for ever."""
-    if not path.is_dir() and not path.is_file() and path.exists():
-        raise OSError(f"{path} is not a regular file")
-    return path.open("rb")
 
 
 class _Content(io.RawIOBase):
     """The content of a file that a user wrote, as a stream."""
 
     def __init__(self, path: Path) -> None:
-        self._file = open_regular(path)
+        self._file = open_file(path)
         self._pieces = decompress(self._file, path.name)
         self._left = memoryview(b"")
 

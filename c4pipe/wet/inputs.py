@@ -170,8 +170,8 @@ def _name(path: str, given: str | None = None) -> str:
             f"input {path[:400]!r}: its name has {len(os.fsencode(name))} bytes, and c4pipe makes file names from it, "
             f"which allows {_LONGEST}: rename it"
         )
-    if not path.isprintable():  # not UTF-8, or with a newline in it
-        raise UsageError(f"input {path[:200]!r}: its path has characters that can't be printed: rename it")
+    if re.search(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", path):  # bytes that are not UTF-8 are surrogates here
+        raise UsageError(f"input {path[:200]!r}: its path has a control character, or is not UTF-8: rename it")
     return name
 
 
