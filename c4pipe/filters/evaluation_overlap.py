@@ -5,7 +5,6 @@ plain text has an example on each line; a Parquet file has an example in each ro
 """
 
 import gzip
-import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.lists import ListFolder
 from c4pipe.filters.ngrams import ExampleNgrams, SharedNgrams, ngram_words
 from c4pipe.filters.rule import PageRule, Positive, Share, number_of, parameter_text
+from c4pipe.io.json_files import parse_json
 from c4pipe.io.words import error_reason, short
 
 _JSON_LINES = (".jsonl", ".ndjson", ".json")
@@ -62,8 +62,8 @@ def read_examples(path: Path, fields: Sequence[str] = ()) -> Iterator[tuple[int,
 def _texts_of_line(where: str, line: str, fields: Sequence[str]) -> list[str]:
     """Returns the texts of a line of JSON. Raises UsageError, with the place, where it lacks a field."""
     try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
+        row = parse_json(line)
+    except ValueError:
         row = None
     if not isinstance(row, dict):
         raise UsageError(f"{where} is no JSON object: give JSON Lines, with one example on each line")

@@ -7,7 +7,6 @@ them: `fetch` downloads them into a folder.
 """
 
 import hashlib
-import json
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -17,6 +16,7 @@ from typing import Any
 
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.atomic import make_folder, write_bytes
+from c4pipe.io.json_files import parse_json
 from c4pipe.io.paths import read_file
 from c4pipe.io.words import error_reason
 
@@ -226,8 +226,8 @@ def load_domains(directory: Path) -> dict[str, list[str]]:
     """
     path = directory / REALNEWS
     try:
-        return _domains(json.loads(read_file(path).decode()))
-    except (OSError, ValueError, RecursionError) as error:
+        return _domains(parse_json(read_file(path)))
+    except (OSError, ValueError) as error:
         why = error_reason(error)
         raise UsageError(f"The list of news domains {path} can't be used ({why}): {_HOW_TO_GET}.") from None
 
