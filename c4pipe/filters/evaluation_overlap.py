@@ -14,8 +14,7 @@ from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.lists import ListFolder
 from c4pipe.filters.ngrams import ExampleNgrams, SharedNgrams, ngram_words
 from c4pipe.filters.rule import PageRule, Positive, Share, number_of, parameter_text
-from c4pipe.io.paths import open_file
-from c4pipe.io.text import open_content, parse_row
+from c4pipe.io.text import open_content, open_list, parse_row
 from c4pipe.io.words import error_reason, short
 
 _JSON_LINES = (".jsonl", ".ndjson", ".json")
@@ -44,7 +43,7 @@ def read_examples(path: Path, fields: Sequence[str] = ()) -> Iterator[tuple[int,
         return
     is_json, number = _bare_name(path).endswith(_JSON_LINES), 0
     try:
-        with open_content(open_file(path), path.name) as file:
+        with open_content(open_list(path), path.name) as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
                     texts = _texts_of_line(f"{path}, line {number:,}", line, fields) if is_json else [line.decode()]

@@ -182,8 +182,13 @@ def decode_text(data: bytes) -> str:
 
 def read_text(path: Path, most: int) -> str:
     """Returns the text of a file that a user wrote, of at most `most` bytes. Raises OSError, ValueError."""
-    with open_file(path) as file:
+    with open_list(path) as file:
         return decode_text(read_content(file, path.name, most))
+
+
+def open_list(path: Path) -> BinaryIO:
+    """Opens a file that a user names, also an open pipe, such as /dev/stdin or `<(zcat a)`. Raises as `open_file`."""
+    return path.open("rb") if str(path) == "/dev/stdin" or str(path).startswith("/dev/fd/") else open_file(path)
 
 
 class _Content(io.RawIOBase):
@@ -227,7 +232,7 @@ def lines_of(path: Path) -> Iterator[str]:
     Lines that are longer than any page's URL are skipped, and are never in memory. Raises as `open_content`.
     """
     at_start = True  # of a line
-    with io.TextIOWrapper(open_content(open_file(path), path.name), "utf-8", "replace") as file:
+    with io.TextIOWrapper(open_content(open_list(path), path.name), "utf-8", "replace") as file:
         while line := file.readline(_LINE_CAP):
             if at_start and (line.endswith("\n") or len(line) < _LINE_CAP):
                 yield line

@@ -166,7 +166,9 @@ def test_text_in_another_encoding_has_a_place() -> None:
         decode_text(b"Fl\xfcche")
 
 
-@pytest.mark.parametrize("data", ["a text\n".encode("utf-16"), "a text\n".encode("utf-16-le"), b"PAR1\x15" + bytes(9)])
+@pytest.mark.parametrize(
+    "data", ["a text\n".encode("utf-16"), "a text, and more\n".encode("utf-16-le"), b"PAR1\x15" + bytes(9)]
+)
 @pytest.mark.parametrize("name", ["a.txt", "a.jsonl", "a.txt.gz", "a.txt.zst"])
 def test_documents_in_another_format_are_one_damage(data: bytes, name: str) -> None:
     stored = gzip.compress(data) if name.endswith(".gz") else frame(data, True) if name.endswith(".zst") else data

@@ -34,7 +34,7 @@ from c4pipe.vocab.sample import (
     total_bytes,
     write_sample,
 )
-from c4pipe.vocab.sources import HELD_OUT_KEY, Reading, Source, encoded, find_pages, read
+from c4pipe.vocab.sources import HELD_OUT_KEY, Reading, Source, find_pages, read
 from c4pipe.vocab.train import Portion, part_name, sentences
 
 M64 = 2**64 - 1
@@ -352,7 +352,7 @@ def pages_by_key(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[int, by
     ]
     assert 0.85 * len(PAGES) < len(found) < len(PAGES)
     assert max(key for key, _ in found) < HELD_OUT_KEY
-    return sorted((int(key), encoded(text)) for key, text in found)
+    return sorted((int(key), text.encode()) for key, text in found)
 
 
 @pytest.mark.parametrize("name", SPLITS)
