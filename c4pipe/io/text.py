@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 
 from c4pipe.io.downloads import ByteStream
 from c4pipe.io.gzip_members import FIRST_BYTES, Gap, inflate
+from c4pipe.io.json_files import parse_json
 from c4pipe.io.paths import open_file
 
 _READ = 256 * 1024
@@ -180,15 +181,15 @@ def decode_text(data: bytes) -> str:
     return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
 
 
+def open_list(path: Path) -> BinaryIO:
+    """Opens a file that a user names, also an open pipe, such as /dev/stdin or `<(zcat a)`. Raises as `open_file`."""
+    return path.open("rb") if str(path) == "/dev/stdin" or str(path).startswith("/dev/fd/") else open_file(path)
+
+
 def read_text(path: Path, most: int) -> str:
     """Returns the text of a file that a user wrote, of at most `most` bytes. Raises OSError, ValueError."""
     with open_list(path) as file:
         return decode_text(read_content(file, path.name, most))
-
-
-def open_list(path: Path) -> BinaryIO:
-    """Opens a file that a user names, also an open pipe, such as /dev/stdin or `<(zcat a)`. Raises as `open_file`."""
-    return path.open("rb") if str(path) == "/dev/stdin" or str(path).startswith("/dev/fd/") else open_file(path)
 
 
 class _Content(io.RawIOBase):
@@ -256,10 +257,10 @@ def parse_row(line: bytes) -> dict[str, Any] | None:
     """
     text = line.decode()
     try:
-        row = json.loads(text)
+        row = parse_json(text)
         if _SURROGATE.search(line):
             whole = json.dumps(row, ensure_ascii=False).encode("utf-16", "surrogatepass")
-            row = json.loads(whole.decode("utf-16", "replace"))
-    except (ValueError, RecursionError):
+            row = parse_json(whole.decode("utf-16", "replace"))
+    except (ValueError, RecursionError):  # the second for `dumps`
         return None
     return row if isinstance(row, dict) else None
