@@ -50,7 +50,7 @@ def read_examples(path: Path, fields: Sequence[str] = ()) -> Iterator[tuple[int,
                     texts = _texts_of_line(f"{path}, line {number:,}", line, fields) if is_json else [line.decode()]
                     yield number, tuple(filter(None, map(ngram_words, texts)))
     except (OSError, ValueError) as error:
-        where = f"line {number + 1:,}: " if isinstance(error, UnicodeDecodeError) else ""
+        where = f"line {number:,}: " if isinstance(error, UnicodeDecodeError) else ""
         raise UsageError(
             f"the examples {path} can't be read: {where}{error_reason(error)}; "
             "give Parquet, or text or JSON Lines in UTF-8"
