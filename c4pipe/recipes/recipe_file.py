@@ -20,7 +20,7 @@ from c4pipe.filters.corpus_rules import NormalisedUrl, StaleCapture
 from c4pipe.filters.page_size import Empty, Incomplete
 from c4pipe.filters.rule import Rule, check_parameter, checked_value, parameter_names
 from c4pipe.filters.rules import RULES
-from c4pipe.io.paths import read_file
+from c4pipe.io.text import read_text
 from c4pipe.io.words import error_reason, suggestion
 from c4pipe.recipes.own_rules import find_rule
 from c4pipe.recipes.recipe import STAGES, Recipe
@@ -45,8 +45,7 @@ def read_recipe(path: Path, bases: Mapping[str, Recipe]) -> Recipe:
     Raises UsageError, with the file, the key and the allowed values, for anything else.
     """
     try:
-        data = read_file(path, _MOST_BYTES)
-        return _Reader(path, bases).recipe(tomllib.loads(data.decode()))
+        return _Reader(path, bases).recipe(tomllib.loads(read_text(path, _MOST_BYTES)))
     except RecursionError:
         raise UsageError(f"recipe file {path} can't be read: its values are nested too deeply") from None
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""A folder from others, with a link in place of a folder that c4pipe makes inside: nothing is written behind the link."""
+"""A folder from others with a link in place of a folder that c4pipe makes inside: nothing is written behind it."""
 
 import contextlib
 import io
