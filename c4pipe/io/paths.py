@@ -238,7 +238,7 @@ def check_regular(path: Path) -> None:
 
 
 def check_inner(folder: StoragePath, *names: str) -> None:
-    """Raises UsageError where a link, or another file, is in place of a folder that c4pipe makes inside of a folder.
+    """Raises UsageError where a link is in place of a folder that c4pipe makes inside of a folder.
 
     It would lead out of the folder: c4pipe would write there, and delete files.
 
@@ -250,8 +250,8 @@ def check_inner(folder: StoragePath, *names: str) -> None:
         path = folder
         for part in name.split("/"):
             path = path / part
-            if isinstance(path, Path) and (path.is_symlink() or (path.exists() and not path.is_dir())):
-                raise UsageError(f"{path} is no folder of c4pipe, but a link or something else: remove it")
+            if isinstance(path, Path) and path.is_symlink():
+                raise UsageError(f"{path} is a link, and no folder that c4pipe has made: remove the link")
 
 
 def open_file(path: Path | UrlPath) -> BinaryIO:

@@ -125,7 +125,7 @@ def test_no_list_is_written_behind_a_link(tmp_path: Path) -> None:
     (tmp_path / "victim").mkdir()
     (tmp_path / "lists").mkdir()
     (tmp_path / "lists" / "ldnoobw").symlink_to(tmp_path / "victim")
-    with pytest.raises(UsageError, match="lists/ldnoobw is no folder of c4pipe, but a link or something else: remove"):
+    with pytest.raises(UsageError, match="lists/ldnoobw is a link, and no folder that c4pipe has made: remove"):
         pinned_lists.fetch(tmp_path / "lists", "http://127.0.0.1:9")
 
 
@@ -135,6 +135,6 @@ def test_no_download_is_written_behind_a_link(name: str, tmp_path: Path) -> None
     inside = tmp_path / "cache" / name
     inside.parent.mkdir(parents=True)
     inside.symlink_to(tmp_path / "victim")
-    with pytest.raises(UsageError, match=f"cache/{name} is no folder of c4pipe"):
+    with pytest.raises(UsageError, match=f"cache/{name} is a link"):
         cached(tmp_path / "cache", "http://h/f/a.wet", lambda: contextlib.closing(io.BytesIO(b"a page")))
     assert state(tmp_path / "victim") == {str(tmp_path / "victim" / "h"): None, str(tmp_path / "victim/h/f"): None}
