@@ -8,6 +8,7 @@ import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args, get_origin, get_type_hints, is_typeddict
 
@@ -259,10 +260,14 @@ def unchanged(
     if check:
         check(record)
     if _DIGEST in values and values[_DIGEST] != _digest(values):
-        if compare:
-            compare(record)
+        difference = ""
+        try:
+            if compare:
+                compare(record)
+        except ValueError as error:
+            difference = f"{error}; "
         raise ValueError(
-            f"it was changed after c4pipe wrote it, as its {_DIGEST} shows "
+            f"{difference}it was changed after c4pipe wrote it, as its {_DIGEST} shows "
             f'(delete the line "{_DIGEST}" there to accept the change)'
         )
     return record
@@ -271,19 +276,19 @@ def unchanged(
 def check_sum(name: str, number: int, right: int, source: str) -> None:
     """Raises ValueError where a number of a file is not the one that other numbers, the source, make it."""
     if number != right:
-        raise ValueError(f"{name} is {number:,}, and by {source} {right:,}")
+        raise ValueError(f"{name} is {number:,}, but by {source} it is {right:,}")
 
 
 def check_equal(first: Any, second: Any, source: str, place: str) -> None:
     """Raises ValueError, with the place, where a value of JSON differs from that of another file, the source."""
-    if isinstance(first, dict) and isinstance(second, dict) and first.keys() == second.keys():
-        for name in first:
-            check_equal(first[name], second[name], source, _inside(place, name))
-    elif isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
-        for number, (one, other) in enumerate(zip(first, second, strict=True)):
+    if isinstance(first, dict) and isinstance(second, dict):
+        for name in {**first, **second}:
+            check_equal(first.get(name), second.get(name), source, _inside(place, name))
+    elif isinstance(first, list) and isinstance(second, list):
+        for number, (one, other) in enumerate(zip_longest(first, second)):
             check_equal(one, other, source, f"{place}[{number}]")
     elif first != second:
-        raise ValueError(f"{place} is {shown(first)}, and by {source} {shown(second)}")
+        raise ValueError(f"{place} is {shown(first)}, but by {source} it is {shown(second)}")
 
 
 def write_json(target: StoragePath, values: Mapping[str, Any]) -> None:

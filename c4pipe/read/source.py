@@ -112,7 +112,7 @@ def _subset(file: CorpusPath, verify: bool) -> Source:
         language, digest = subset["language"], subset["manifest"]
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"{file} is no token-budget subset, as this c4pipe writes it: {error!r}; "
+            f"{file} is no token-budget subset, as this c4pipe writes it: {error_reason(error)}; "
             "make one with c4pipe tokens --budget-subset"
         ) from error
     corpus = open_corpus(file.parent, [language])

@@ -35,10 +35,15 @@ def read_manifest(corpus: Path) -> dict[str, Any]:
 
 
 def edit_manifest(corpus: Path, change: Change) -> None:
-    """Changes the manifest of a corpus."""
+    """Changes the manifest of a corpus, as a person does: the digest is taken out."""
     manifest = read_manifest(corpus)
     change(manifest)
-    (corpus / "manifest.json").write_text(json.dumps(manifest))
+    write_edited(corpus / "manifest.json", manifest)
+
+
+def write_edited(file: Path, values: dict[str, Any]) -> None:
+    """Writes the changed values of a JSON file without the digest of what they were."""
+    file.write_text(json.dumps({name: value for name, value in values.items() if name != "sha256"}))
 
 
 def largest_shard(corpus: Path) -> Path:
