@@ -24,7 +24,7 @@ from c4pipe.corpus.layout import ShardId
 from c4pipe.corpus.writer import FORMATS, SCHEMA
 from c4pipe.errors import C4pipeError
 from c4pipe.io.parquet_footer import open_parquet
-from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.paths import StoragePath, open_file, storage_path
 from c4pipe.io.streams import WebPath
 from c4pipe.io.words import error_reason
 
@@ -42,7 +42,7 @@ def corpus_path(path: str | Path | CorpusPath) -> CorpusPath:
 
 def open_binary(file: CorpusPath) -> BinaryIO:
     """Opens a file to be read from its beginning. Raises OSError where that fails."""
-    return file.open("rb") if isinstance(file, Path) else io.BufferedReader(file.open(), _REQUEST_BYTES)
+    return open_file(file) if isinstance(file, Path) else io.BufferedReader(file.open(), _REQUEST_BYTES)
 
 
 TEXT_FORMAT = "text"

@@ -7,12 +7,14 @@ import contextlib
 import errno
 import fnmatch
 import io
+import os
 import shutil
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
 from c4pipe.errors import UsageError
 from c4pipe.io.downloads import DownloadError, NetworkOptions, RangedFile
@@ -50,6 +52,14 @@ class UrlPath:
     def parent(self: U) -> U:
         """The folder that contains this one."""
         return type(self)(self.url.rpartition("/")[0])
+
+    def open(self) -> RangedFile:
+        """Opens a file for reading. Raises OSError."""
+        raise NotImplementedError
+
+    def read_bytes(self, most: int = sys.maxsize) -> bytes:
+        """Returns the content of a file. Raises OSError, also where it has more than `most` bytes."""
+        raise NotImplementedError
 
 
 class RemotePath(UrlPath):
@@ -216,9 +226,33 @@ def storage_path(text: str | Path) -> StoragePath:
     return RemotePath(text.rstrip("/"))
 
 
-def parquet_source(file: StoragePath) -> str | RemoteFile:
-    """Returns a file in the form that Arrow's Parquet readers take. Raises OSError where a store can't be read."""
-    return str(file) if isinstance(file, Path) else file.open()
+MOST_BYTES = 1 << 28
+"""The size of the largest file that is read at once: the manifest of 100,000 inputs and a million shards is smaller."""
+
+
+def check_regular(path: Path) -> None:
+    """Raises OSError for a file that is a pipe, a device or a socket: reading could block, or never end."""
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # to open a folder is an error of its own
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+
+
+def open_file(path: Path | UrlPath) -> BinaryIO:
+    """Opens a file for reading. Raises OSError, also where it is no regular file (see `check_regular`)."""
+    if isinstance(path, UrlPath):
+        return cast(BinaryIO, path.open())
+    check_regular(path)
+    return path.open("rb")
+
+
+def read_file(path: Path | UrlPath, most: int = MOST_BYTES) -> bytes:
+    """Returns the bytes of a file. Raises OSError as `open_file`, also where it has more than `most` bytes."""
+    if isinstance(path, UrlPath):
+        return path.read_bytes(most)
+    with open_file(path) as file:
+        if os.fstat(file.fileno()).st_size <= most:
+            return file.read()
+    raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
 
 
 def list_names(folder: StoragePath) -> set[str]:

@@ -240,7 +240,7 @@ class Gauge:
         with contextlib.suppress(OSError):
             if self._file is None:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
-                self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o666)
+                self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o666)
             os.pwrite(self._file, struct.pack(f"<{len(numbers)}Q", *numbers), 0)
 
     def close(self, remove: bool = False) -> None:

@@ -24,7 +24,7 @@ from c4pipe.io.json_files import (
     write_json,
 )
 from c4pipe.io.lock import only_run
-from c4pipe.io.paths import StoragePath, remove_tree, storage_path
+from c4pipe.io.paths import StoragePath, read_file, remove_tree, storage_path
 from c4pipe.objectives.rows import Counts
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.runners.events import Progress
@@ -92,7 +92,7 @@ def counted_totals(folder: StoragePath) -> dict[str, Any]:
     Raises UsageError if the file can't be read.
     """
     content = _read(folder)
-    digest = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
+    digest = hashlib.sha256(read_file(folder / MANIFEST)).hexdigest()
     return dict(content["totals"]) if content and content["manifest"] == digest else {}
 
 
@@ -205,7 +205,7 @@ class _CountTokens(ScanStep[Shard, ShardTokens]):
         return encode_checked_json({"path": item.path, "documents": item.rows, "tokens": tokens})
 
     def read(self, part: StoragePath, item: Shard) -> ShardTokens:
-        counts = decode_checked_json(part.read_bytes(), part, ShardTokens)
+        counts = decode_checked_json(read_file(part), part, ShardTokens)
         if (counts["path"], counts["documents"]) != (item.path, item.rows):
             raise DamagedFileError(f"{part} has the tokens of another shard: delete it, and run that job again")
         return counts

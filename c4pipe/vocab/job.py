@@ -4,6 +4,7 @@ Its plan, its run, and the function for Python: `c4pipe.train_vocabulary`.
 """
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -18,7 +19,7 @@ from c4pipe.io.atomic import AtomicFile, clear_abandoned, write_bytes
 from c4pipe.io.json_files import read_checked_json, read_intact_json, read_json, write_checked_json, write_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.options import takes_options
-from c4pipe.io.paths import StoragePath, file_sizes, list_names, remove_tree
+from c4pipe.io.paths import StoragePath, file_sizes, list_names, read_file, remove_tree
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.runner import check_runner, run_job, spill_folder
@@ -210,7 +211,7 @@ def _take_sample(plan: VocabPlan, progress: Progress) -> list[Portion]:
         if size
     }
     digests = read_intact_json(folder / _PARTS, dict)
-    if digests is None or digests != _digests(folder) or file_sizes(folder, "part-*") != sizes:
+    if digests is None or file_sizes(folder, "part-*") != sizes or digests != _digests(folder):
         _write_parts(plan, portions, files, folder, progress, len(sizes))
         wrong = sizes.items() ^ file_sizes(folder, "part-*").items()
         if wrong:
@@ -222,7 +223,8 @@ def _take_sample(plan: VocabPlan, progress: Progress) -> list[Portion]:
 
 def _digests(folder: StoragePath) -> dict[str, str]:
     """Returns the SHA-256 of each part of the sample, by name."""
-    return {name: sha256((folder / name).read_bytes()).hexdigest() for name in sorted(file_sizes(folder, "part-*"))}
+    names = sorted(file_sizes(folder, "part-*"))
+    return {name: sha256(read_file(folder / name, sys.maxsize)).hexdigest() for name in names}
 
 
 def _count(plan: VocabPlan, folder: StoragePath, progress: Progress) -> tuple[list[Counts], Files]:

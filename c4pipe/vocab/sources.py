@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import Any, cast
 
 import mmh3
@@ -83,9 +84,12 @@ class Reading:
 
 
 def parse_source(text: str) -> Source:
-    """Returns the source that `PATH` or `PATH:WEIGHT` names. Raises UsageError for an impossible weight."""
+    """Returns the source that `PATH` or `PATH:WEIGHT` names. Raises UsageError for an impossible weight.
+
+    A text that is the path of a folder or file of this machine has no weight.
+    """
     path, colon, weight = text.rpartition(":")
-    if not colon or "/" in weight:  # the colon of a URL, if any
+    if not colon or "/" in weight or Path(text).exists():  # the colon of a URL, if any
         return Source(storage_path(text))
     try:
         value = float(weight)

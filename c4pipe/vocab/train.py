@@ -19,7 +19,7 @@ from typing import Any
 
 from c4pipe.errors import C4pipeError, DamagedFileError, UsageError
 from c4pipe.io.atomic import name_os_errors
-from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.paths import StoragePath, read_file, storage_path
 from c4pipe.runners.events import Status
 from c4pipe.runners.worker import end_with
 from c4pipe.vocab.model import SentencePieceModel, sentinel_names
@@ -84,7 +84,7 @@ def sentences(
 
 
 def _lines(file: StoragePath, digests: Mapping[str, str] | None) -> list[bytes]:
-    data = file.read_bytes()
+    data = read_file(file, sys.maxsize)  # a part has a page whole, however long that is
     if digests is not None and hashlib.sha256(data).hexdigest() != digests.get(file.name):
         raise DamagedFileError(f"{file} is damaged: it was changed since it was written; run the same command again")
     return data.split(b"\n")[:-1]

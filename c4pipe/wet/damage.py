@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TextIO
 
 from c4pipe.errors import C4pipeError
 from c4pipe.io.atomic import AtomicFile, name_os_errors
-from c4pipe.io.paths import StoragePath
+from c4pipe.io.paths import StoragePath, read_file
 from c4pipe.io.words import short, visible
 
 RECORD_CAP = 16 * 1024 * 1024
@@ -158,7 +158,7 @@ def read_quarantine(folder: StoragePath, most: int) -> list[dict[str, Any]]:
     lines: list[dict[str, Any]] = []
     paths: list[Any] = sorted(folder.glob(f"*{_ENDING}"), key=str)
     for path in paths:
-        for line in path.read_bytes().splitlines():
+        for line in read_file(path).splitlines():
             if len(lines) == most:
                 return lines
             lines.append(json.loads(line))

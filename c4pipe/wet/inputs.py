@@ -2,7 +2,6 @@
 
 import os
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from glob import glob, has_magic
@@ -10,10 +9,11 @@ from pathlib import Path
 from typing import NamedTuple, TypedDict
 
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.io.downloads import ByteStream, NetworkOptions, OnWait
+from c4pipe.io.downloads import NetworkOptions, OnWait
 from c4pipe.io.json_files import FileName
 from c4pipe.io.object_store import SCHEMES, list_objects
 from c4pipe.io.streams import InputOpener, is_url
+from c4pipe.io.text import decode_text, entries, read_content, read_text
 from c4pipe.io.words import error_reason, format_count
 from c4pipe.wet.extraction import TEXT_ENDINGS
 
@@ -36,8 +36,7 @@ _SAME_NAME = {
 }
 _CRAWL = re.compile(r"CC-MAIN-[0-9]{4}(?:-[0-9]{2,4})?(?:-[0-9]{2})?")
 _NAME = re.compile(r"[\w][\w.@+=, -]{0,254}")
-_LISTING_CAP = 64 * 1024 * 1024  # bytes of the list of a crawl's files, packed or unpacked: most have 10 MB
-_READ_SIZE = 1 << 20  # bytes
+_LISTING_CAP = 64 * 1024 * 1024  # bytes of a list of files, packed or unpacked: most lists of crawls have 10 MB
 _LONGEST = 230  # bytes of a name: file systems allow 255, and ".quarantine.jsonl" and the like are added
 
 
@@ -171,8 +170,8 @@ def _name(path: str, given: str | None = None) -> str:
             f"input {path[:400]!r}: its name has {len(os.fsencode(name))} bytes, and c4pipe makes file names from it, "
             f"which allows {_LONGEST}: rename it"
         )
-    if not path.isprintable():  # not UTF-8, or with a newline in it
-        raise UsageError(f"input {path[:200]!r}: its path has characters that can't be printed: rename it")
+    if re.search(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", path):  # bytes that are not UTF-8 are surrogates here
+        raise UsageError(f"input {path[:200]!r}: its path has a control character, or is not UTF-8: rename it")
     return name
 
 
@@ -218,15 +217,15 @@ class _Finder:
 
     def _list(self, name: str) -> Iterator[str]:
         try:
-            lines = Path(name).read_text(encoding="utf-8").splitlines()
+            lines = read_text(Path(name), _LISTING_CAP).split("\n")
         except (OSError, ValueError) as error:
             raise UsageError(
                 f"input @{name} can't be read: {error_reason(error)}; give a text file with one input a line"
             ) from None
-        entries = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-        if not entries:
+        named = list(entries(lines))
+        if not named:
             raise UsageError(f"input @{name} names no file: give one path, URL or crawl a line")
-        for entry in entries:
+        for entry in named:
             yield from self.expand(entry, listed_in=name)
 
     def _objects(self, folder: str) -> Iterator[str]:
@@ -323,8 +322,8 @@ def _crawl_paths(listing: str, endings: tuple[str, ...], network: NetworkOptions
         # Few tries, since the user waits: a wrong address is reported within half a minute.
         opener = InputOpener(replace(network, tries=min(5, network.tries)), on_wait)
         with opener.open(listing, _LISTING_CAP) as stream:
-            text = _unpack(stream).decode("utf-8", "replace")
-    except (OSError, ValueError, zlib.error) as error:
+            text = decode_text(read_content(stream, listing, _LISTING_CAP))
+    except (OSError, ValueError) as error:
         reason = error_reason(error, with_path=True).removeprefix(f"{listing}: ")
         if "HTTP status 404" in reason or isinstance(error, FileNotFoundError):
             raise UsageError(
@@ -332,22 +331,9 @@ def _crawl_paths(listing: str, endings: tuple[str, ...], network: NetworkOptions
                 "the crawls are listed at https://commoncrawl.org/get-started"
             ) from error
         raise C4pipeError(f"the list of the crawl's files {listing} can't be downloaded: {reason}") from error
-    paths = [line.strip() for line in text.splitlines() if line.strip()]
+    paths = list(entries(text.split("\n")))
     for path in paths:
         if ".." in path.split("/") or path.startswith("/") or not path.endswith(endings):
             kind = endings[0].removeprefix(".").upper()
             raise C4pipeError(f"{listing} is no list of {kind} files: it has {path[:200]!r}")
     return paths
-
-
-def _unpack(stream: ByteStream) -> bytes:
-    """Returns the content of a gzipped list. Raises ValueError where it is too large or cut, zlib.error if damaged."""
-    unpacker, unpacked = zlib.decompressobj(31), bytearray()
-    while not unpacker.eof:
-        data = stream.read(_READ_SIZE)
-        unpacked += unpacker.decompress(data, _LISTING_CAP + 1 - len(unpacked))
-        if len(unpacked) > _LISTING_CAP:
-            raise ValueError(f"it is larger than {_LISTING_CAP:,} bytes, and a crawl's list has about ten million")
-        if not data and not unpacker.eof:
-            raise ValueError("it is cut off")
-    return bytes(unpacked)

@@ -202,10 +202,6 @@ def calls_of(cleaner: WetFileCleaner, stream: io.BytesIO, target: Path) -> Count
     return calls
 
 
-IMPORTED_LATE = {"filters/parquet_examples.py"}
-"""Small modules of one user that are on their own because they need Arrow, which that user imports late."""
-
-
 def test_no_small_module_has_one_user() -> None:
     """A module of under 60 lines that only one other module imports is a part of that module."""
     graph = grimp.build_graph("c4pipe", cache_dir=None)
@@ -215,4 +211,4 @@ def test_no_small_module_has_one_user() -> None:
         name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
         if len(graph.find_modules_that_directly_import(name)) == 1:
             found.append(str(path.relative_to(PACKAGE)))
-    assert set(found) <= IMPORTED_LATE
+    assert found == []

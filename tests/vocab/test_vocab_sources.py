@@ -116,6 +116,12 @@ def test_sources_by_example(text: str, path: StoragePath, weight: float) -> None
     assert parse_source(text) == Source(path, weight)
 
 
+def test_a_path_that_ends_like_a_weight(tmp_path: Path) -> None:
+    (tmp_path / "run-10:00").mkdir()
+    assert parse_source(f"{tmp_path}/run-10:00") == Source(tmp_path / "run-10:00", 1)
+    assert parse_source(f"{tmp_path}/run-10:00:2") == Source(tmp_path / "run-10:00", 2)
+
+
 @given(st.floats(0, exclude_min=True, allow_infinity=False))
 def test_any_number_above_0_is_a_weight(weight: float) -> None:
     assert parse_source(f"corpus/en:{weight!r}") == Source(Path("corpus/en"), weight)
