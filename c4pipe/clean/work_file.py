@@ -79,12 +79,12 @@ def _check_stored_recipe(value: Any, place: str) -> Recipe:
 @functools.lru_cache(maxsize=8)
 def _recipe(recipe: str) -> Recipe:
     """Returns the recipe of a JSON text. Equal texts give the same object, because a crawl has 72,000 headers."""
-    return check_recipe(json.loads(recipe), "recipe")
+    return check_recipe(parse_json(recipe), "recipe")
 
 
 @functools.lru_cache(maxsize=8)
 def _fingerprint(recipe: str, lists: str) -> str:
-    return _recipe(recipe).fingerprint(json.loads(lists))
+    return _recipe(recipe).fingerprint(parse_json(lists))
 
 
 def check_fingerprint(header: Mapping[str, Any]) -> None:

@@ -4,7 +4,6 @@ The examples are files in the folder `evaluation` of the lists folder, or in fol
 plain text has an example on each line; a Parquet file has an example in each row. c4pipe ships no examples.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.lists import ListFolder
 from c4pipe.filters.ngrams import ExampleNgrams, SharedNgrams, ngram_words
 from c4pipe.filters.rule import PageRule, Positive, Share, number_of, parameter_text
+from c4pipe.io.json_files import parse_json
 from c4pipe.io.text import open_content
 from c4pipe.io.words import error_reason, short
 
@@ -64,8 +64,8 @@ def _bare_name(path: Path) -> str:
 def _texts_of_line(where: str, line: str, fields: Sequence[str]) -> list[str]:
     """Returns the texts of a line of JSON. Raises UsageError, with the place, where it lacks a field."""
     try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
+        row = parse_json(line)
+    except ValueError:
         row = None
     if not isinstance(row, dict):
         raise UsageError(f"{where} is no JSON object: give JSON Lines, with one example on each line")

@@ -21,6 +21,7 @@ from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.hashes import normalise_url, url_key
 from c4pipe.filters.language_model import LanguageModel
 from c4pipe.io.atomic import AtomicFile, make_folder
+from c4pipe.io.json_files import parse_json
 from c4pipe.io.paths import StoragePath, check_regular, read_file
 from c4pipe.io.text import entries, lines_of
 from c4pipe.io.words import error_reason
@@ -204,7 +205,7 @@ def _load(path: StoragePath, name: str, digest: str) -> Any:
         values = data
     else:
         data = read_file(path, _MOST_BYTES)
-        values = json.loads(data)
+        values = parse_json(data)
     if hashlib.sha256(data).hexdigest() != digest:
         raise ValueError("its content was changed")
     return values

@@ -228,7 +228,7 @@ def load_domains(directory: Path) -> dict[str, list[str]]:
     """
     path = directory / REALNEWS
     try:
-        return _domains(parse_json(read_text(path, MOST_BYTES).encode()))
+        return _domains(parse_json(read_text(path, MOST_BYTES)))
     except (OSError, ValueError) as error:
         why = error_reason(error)
         raise UsageError(f"The list of news domains {path} can't be used ({why}): {_HOW_TO_GET}.") from None

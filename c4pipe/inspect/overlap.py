@@ -29,6 +29,7 @@ from c4pipe.filters.evaluation_overlap import read_examples
 from c4pipe.filters.ngrams import BATCH_BYTES, I64, ExampleNgrams, WordRows, ngram_words
 from c4pipe.inspect.options import OverlapOptions
 from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
+from c4pipe.io.json_files import parse_json
 from c4pipe.io.options import takes_options
 from c4pipe.io.parquet_footer import parquet_writer, sign_footer
 from c4pipe.io.paths import StoragePath, open_file
@@ -249,7 +250,7 @@ class FindSharedNgrams(ScanStep[Shard, pa.Table]):
 
     def setup(self) -> None:
         """Sorts the n-grams of the examples."""
-        rows = json.loads(Path(self._examples).read_text("utf-8"))
+        rows = parse_json(Path(self._examples).read_bytes())
         examples = [[field.encode() for field in fields] for fields in rows]
         self._known = [ExampleNgrams(examples, size) for size in self._sizes]
 

@@ -26,10 +26,10 @@ Raises ValueError, with the place, for a value of another type or out of range.
 Record = TypeVar("Record")
 
 
-def parse_json(data: bytes) -> Any:
-    """Returns the value of a JSON file, given its bytes. Raises ValueError, with the reason, for invalid JSON."""
+def parse_json(data: bytes | str) -> Any:
+    """Returns the value of a text of JSON. Raises ValueError, with the reason, for invalid JSON."""
     try:
-        return json.loads(data.decode("utf-8"))
+        return json.loads(data if isinstance(data, str) else data.decode("utf-8"))
     except RecursionError:
         raise ValueError("its values are nested too deeply") from None
 

@@ -1,7 +1,6 @@
 """Reads the documents of text files as pages: JSON Lines and plain text, as they are or compressed, and Parquet."""
 
 import datetime
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ import pyarrow as pa
 
 from c4pipe.io.downloads import ByteStream, DownloadError
 from c4pipe.io.gzip_members import FIRST_BYTES, Gap
+from c4pipe.io.json_files import parse_json
 from c4pipe.io.parquet_footer import UNREADABLE, open_parquet
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import WebPath
@@ -60,8 +60,8 @@ def parse_row(line: bytes) -> dict[str, Any] | None:
     """Returns the JSON object of a line; None for another line. Raises UnicodeDecodeError."""
     text = line.decode()
     try:
-        row = json.loads(text)
-    except (ValueError, RecursionError):
+        row = parse_json(text)
+    except ValueError:
         return None
     return row if isinstance(row, dict) else None
 

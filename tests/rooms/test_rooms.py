@@ -124,6 +124,11 @@ def test_an_import_inside_the_package_names_the_module() -> None:
     assert hidden == []
 
 
+def test_one_module_parses_json() -> None:
+    """Only there, values that are nested too deeply are an error like any other."""
+    assert {relative(path) for path in MODULES if "json.load" in path.read_text()} == {"c4pipe/io/json_files.py"}
+
+
 @pytest.mark.parametrize(
     "room", [room for room in ROOMS if (room / "__init__.pyi").exists()], ids=lambda room: room.name
 )
