@@ -270,14 +270,16 @@ def check_equal(first: Any, second: Any, source: str, place: str) -> None:
         raise ValueError(f"{place} is {shown(first)}, but by {source} it is {shown(second)}")
 
 
-def write_json(target: StoragePath, values: Mapping[str, Any]) -> None:
+def write_json(target: StoragePath, values: Record) -> Record:
     """Writes an object with its digest to a JSON file that people read: each value is on a line of its own.
 
-    Raises OSError.
+    Returns the content of the file. Raises OSError.
     """
-    stored = json.loads(json.dumps(values))  # names are texts
-    stored.pop(_DIGEST, None)  # of a record that was read
-    write_bytes(target, f"{safe_json({_DIGEST: _digest(stored), **stored}, indent=1)}\n".encode())
+    others = json.loads(json.dumps(values))  # names are texts
+    others.pop(_DIGEST, None)  # of a record that was read
+    stored = {_DIGEST: _digest(others), **others}
+    write_bytes(target, f"{safe_json(stored, indent=1)}\n".encode())
+    return cast(Record, stored)
 
 
 def encode_checked_json(values: Mapping[str, Any]) -> bytes:

@@ -97,7 +97,7 @@ def write(options: TokenFileOptions, progress: Progress) -> TokenManifest:
                         f"{name.name}: the last {figures['left_out']:,} of {figures['tokens']:,} tokens fill no row of "
                         f"{options.length:,}, and are left out"
                     )
-            write_json(job.output / MANIFEST, manifest)
+            manifest = write_json(job.output / MANIFEST, manifest)
         remove_tree(job.parts)
         return manifest
 

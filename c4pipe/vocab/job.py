@@ -336,7 +336,7 @@ def _train(plan: VocabPlan, portions: Sequence[Portion], progress: Progress) -> 
         write_bytes(output / name, content)
     files = {name: sha256(content).hexdigest() for name, content in {MODEL: data, **others}.items()}
     description = _description(plan, portions, answer, files)
-    write_json(output / NAME, description)
+    description = write_json(output / NAME, description)
     remove_tree(output / SAMPLE)
     return description
 
