@@ -15,6 +15,7 @@ from c4pipe.filters.lists import ListFolder
 from c4pipe.filters.ngrams import ExampleNgrams, SharedNgrams, ngram_words
 from c4pipe.filters.rule import PageRule, Positive, Share, number_of, parameter_text
 from c4pipe.io.json_files import parse_json
+from c4pipe.io.paths import walk_folders
 from c4pipe.io.text import open_content
 from c4pipe.io.words import error_reason, short
 
@@ -183,7 +184,8 @@ class EvaluationOverlap(PageRule):
         """
         needs = f"recipe {lists.recipe} has the rule {self.name}, which needs evaluation examples of yours"
         folder = lists.path / FOLDER
-        paths = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+        tree = walk_folders(folder) if folder.is_dir() else ()
+        paths = sorted(path for _, files in tree for path in files if not path.name.startswith("."))
         if not paths:
             raise UsageError(
                 f"{needs}: put files of JSON Lines, plain text or Parquet, one example a line, into {folder}, "

@@ -77,7 +77,7 @@ def list_robots(
     names = sorted({_checked(agent) for agent in agents})
     if not names:
         raise UsageError("no crawler is named: give product tokens with --agents, such as CCBot,GPTBot")
-    files = find_inputs(inputs, Selection(), kind="robotstxt")
+    files = find_inputs(inputs, Selection(), on_note=progress.note, kind="robotstxt")
     folder = lists / BLOCKED_FOLDER
     try:
         make_folder(folder / _PARTS)

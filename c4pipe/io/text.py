@@ -160,9 +160,14 @@ def decode_text(data: bytes) -> str:
     return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
 
 
+def open_list(path: Path) -> BinaryIO:
+    """Opens a file that a user names, also an open pipe, such as /dev/stdin or `<(zcat a)`. Raises as `open_file`."""
+    return path.open("rb") if str(path) == "/dev/stdin" or str(path).startswith("/dev/fd/") else open_file(path)
+
+
 def read_text(path: Path, most: int) -> str:
     """Returns the text of a file that a user wrote, of at most `most` bytes. Raises OSError, ValueError."""
-    with open_file(path) as file:
+    with open_list(path) as file:
         return decode_text(read_content(file, path.name, most))
 
 
@@ -170,7 +175,7 @@ class _Content(io.RawIOBase):
     """The content of a file that a user wrote, as a stream."""
 
     def __init__(self, path: Path) -> None:
-        self._file = open_file(path)
+        self._file = open_list(path)
         self._pieces = decompress(self._file, path.name)
         self._left = memoryview(b"")
 

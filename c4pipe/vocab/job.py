@@ -101,8 +101,8 @@ class VocabPlan:
         }
 
 
-def plan_vocab(options: VocabOptions) -> VocabPlan:
-    """Checks the options of job 3, and looks up the files of the sources. Changes nothing.
+def plan_vocab(options: VocabOptions, progress: Progress | None = None) -> VocabPlan:
+    """Checks the options of job 3, and looks up the files of the sources, with notes about them. Changes nothing.
 
     Raises UsageError for an option that can't be met; whether there is enough text is not known yet.
     """
@@ -116,7 +116,8 @@ def plan_vocab(options: VocabOptions) -> VocabPlan:
         raise UsageError(f"--output {output} is a corpus: give another folder, such as {output}-vocab")
     if not sources:
         raise UsageError("no source is given: name text to train on, as in corpus/en:10 corpus/de:1")
-    return VocabPlan(options, settings, sources, tuple(source_labels(sources)), tuple(map(find_pages, sources)))
+    readings = tuple(find_pages(source, on_note=(progress or Progress()).note) for source in sources)
+    return VocabPlan(options, settings, sources, tuple(source_labels(sources)), readings)
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,8 @@ def train_vocabulary(options: VocabOptions) -> TrainedVocabulary:
     Raises UsageError for an argument that can't be met, or if there is too little text for that many pieces;
     C4pipeError if the training can't go on.
     """
-    return TrainedVocabulary(options.folder, vocab(plan_vocab(options), Progress(options.progress)))
+    progress = Progress(options.progress)
+    return TrainedVocabulary(options.folder, vocab(plan_vocab(options, progress), progress))
 
 
 def vocab(plan: VocabPlan, progress: Progress) -> VocabDescription:
