@@ -205,7 +205,7 @@ def languages_with_pages(counts: Mapping[str, int]) -> dict[str, int]:
 def empty_languages(recipe: Recipe, filled: Container[str]) -> list[str]:
     """Returns the wanted languages that are not in `filled`, in the order of the recipe.
 
-    The languages of a preset, such as the 107 of `mc4`, were not asked for one by one: none of them is missed.
+    The languages of a preset, such as all that `mc4` has, were not asked for one by one: none of them is missed.
     """
     if any(recipe.languages == preset.languages for preset in RECIPES.values()):
         return []
