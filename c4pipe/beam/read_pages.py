@@ -42,7 +42,8 @@ class ReadPages(PageTransform):
         ...     _ = pages | beam.combiners.Count.Globally() | beam.Map(print)
         71
 
-        Metrics: `pages_read`, `bytes_read`, `files_missing`, `damage/<kind>`; of WARC files also `records_skipped/<kind>`.
+        Metrics: `pages_read`, `bytes_read`, `files_missing`, `damage/<kind>`, and of WARC files
+    `records_skipped/<kind>`.
     """
 
     def __init__(
