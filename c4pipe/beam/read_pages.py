@@ -35,7 +35,6 @@ class ReadPages(PageTransform):
         Returns a PCollection of Page; `language` is None.
 
         >>> import apache_beam as beam
-    from apache_beam.metrics import Metrics
         >>> from c4pipe.beam import ReadPages
         >>> with beam.Pipeline(options=IN_MEMORY) as pipeline:
         ...     pages = pipeline | ReadPages("samples/crawl")
