@@ -27,21 +27,21 @@ from c4pipe.wet.warc import SkippedRecord, page_reader
 class ReadPages(PageTransform):
     """Reads the pages of WET or WARC files, gzipped or not: the root of a pipeline.
 
-        The files are listed when the transform is applied. Damage in a file never ends it: it is counted
-        (`damage/<kind>`), and reading continues after it. A file that can't be downloaded or has no record is missing:
-        the log of the worker and the manifest of `WriteCorpus` name it. A file that can't be read to its end fails the
-        pipeline with C4pipeError.
+    The files are listed when the transform is applied. Damage in a file never ends it: it is counted
+    (`damage/<kind>`), and reading continues after it. A file that can't be downloaded or has no record is missing:
+    the log of the worker and the manifest of `WriteCorpus` name it. A file that can't be read to its end fails the
+    pipeline with C4pipeError.
 
-        Returns a PCollection of Page; `language` is None.
+    Returns a PCollection of Page; `language` is None.
 
-        >>> import apache_beam as beam
-        >>> from c4pipe.beam import ReadPages
-        >>> with beam.Pipeline(options=IN_MEMORY) as pipeline:
-        ...     pages = pipeline | ReadPages("samples/crawl")
-        ...     _ = pages | beam.combiners.Count.Globally() | beam.Map(print)
-        71
+    >>> import apache_beam as beam
+    >>> from c4pipe.beam import ReadPages
+    >>> with beam.Pipeline(options=IN_MEMORY) as pipeline:
+    ...     pages = pipeline | ReadPages("samples/crawl")
+    ...     _ = pages | beam.combiners.Count.Globally() | beam.Map(print)
+    71
 
-        Metrics: `pages_read`, `bytes_read`, `files_missing`, `damage/<kind>`, and of WARC files
+    Metrics: `pages_read`, `bytes_read`, `files_missing`, `damage/<kind>`, and of WARC files
     `records_skipped/<kind>`.
     """
 

@@ -272,7 +272,7 @@ def _begin_once(
     identity: Mapping[str, Any],
     files: Sequence[str],
     counts: Mapping[str, int],
-    missing: Sequence[Missing],
+    missing: Sequence[Missing] = (),
 ) -> str:
     """Makes the output folder ready, and returns the publication token.
 
