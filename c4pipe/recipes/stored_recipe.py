@@ -47,9 +47,6 @@ def check_recipe(value: Any, place: str) -> Recipe:
     """Returns a recipe, given as JSON values. Raises ValueError for one that `Recipe.to_json` would not return."""
     from_json(_StoredRecipe, value, place)
     try:
-        for name in ("name", "description"):
-            if not value[name].isprintable() or not value[name].strip():
-                raise ValueError(f"{name} = {shown(value[name])}: give a text of one line, without control characters")
         for stage in STAGES:
             if len(value[stage]) > _MOST_RULES:
                 raise ValueError(f"the stage {stage} has {len(value[stage]):,} rules")
