@@ -3,6 +3,8 @@
 It imports nothing of c4pipe: the memory of the process that measures is a floor for that of what it starts.
 """
 
+import contextlib
+import ctypes
 import json
 import os
 import platform
@@ -51,11 +53,29 @@ def measure(command: Sequence[str]) -> Cost:
 
 
 def _measure(command: Sequence[str]) -> Cost:
+    adopt_orphans()
     started = time.monotonic()
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
     wall = time.monotonic() - started
-    return Cost(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, done.stdout, done.returncode)
+    wait_for_all()
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    return Cost(wall, _cpu_of_children(), peak, done.stdout, done.returncode)
+
+
+def adopt_orphans() -> None:
+    """Makes this process the parent of what a measured command leaves behind, as a server of workers that still ends.
+
+    On Linux only (prctl(2), PR_SET_CHILD_SUBREAPER): elsewhere, the CPU seconds of such processes are not known.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+
+
+def wait_for_all() -> None:
+    """Waits for all child processes, so that their CPU seconds count."""
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.wait()
 
 
 class Scale(NamedTuple):
@@ -69,16 +89,22 @@ class Scale(NamedTuple):
 
 def watch(command: Sequence[str], folder: Path) -> Scale:
     """Runs a command, and looks once a second at the memory of all its processes and at the size of a folder."""
-    started, memory, disk = time.monotonic(), 0, 0
+    adopt_orphans()
+    before, started, memory, disk = _cpu_of_children(), time.monotonic(), 0, 0
     process = subprocess.Popen(command, env=ENVIRON)
-    while not (done := os.wait4(process.pid, os.WNOHANG))[0]:
+    while process.poll() is None:
         memory, disk = max(memory, tree_bytes(process.pid)), max(disk, folder_bytes(folder))
         time.sleep(1.0)
-    process.returncode = os.waitstatus_to_exitcode(done[1])
     if process.returncode:
         sys.exit(f"{' '.join(command)} ended with status {process.returncode}")
-    used = done[2]
-    return Scale(time.monotonic() - started, used.ru_utime + used.ru_stime, memory, max(disk, folder_bytes(folder)))
+    wall = time.monotonic() - started
+    wait_for_all()
+    return Scale(wall, _cpu_of_children() - before, memory, max(disk, folder_bytes(folder)))
+
+
+def _cpu_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def tree_bytes(root: int) -> int:

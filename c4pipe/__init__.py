@@ -26,8 +26,9 @@ TYPE_CHECKING = False  # true for type checkers; the module `typing` takes longe
 if TYPE_CHECKING:
     from typing import Any
 
+    from c4pipe.clean.evaluate import RuleVerdict
     from c4pipe.clean.text_cleaner import Cleaner
-    from c4pipe.clean.verdicts import LineVerdict, PageVerdict, RuleVerdict
+    from c4pipe.clean.trace import LineVerdict, PageVerdict
     from c4pipe.corpus.opened import Corpus, open_corpus
     from c4pipe.filters.checked_page import CheckedPage
     from c4pipe.filters.rule import Between, LineRule, PageRule
@@ -78,14 +79,14 @@ _MODULES = {
     "Corpus": "c4pipe.corpus.opened",
     "FileOverlap": "c4pipe.inspect.overlap",
     "LineRule": "c4pipe.filters.rule",
-    "LineVerdict": "c4pipe.clean.verdicts",
+    "LineVerdict": "c4pipe.clean.trace",
     "Match": "c4pipe.inspect.overlap",
     "Overlap": "c4pipe.inspect.overlap",
     "PageRule": "c4pipe.filters.rule",
-    "PageVerdict": "c4pipe.clean.verdicts",
+    "PageVerdict": "c4pipe.clean.trace",
     "ProgressEvent": "c4pipe.runners.events",
     "Recipe": "c4pipe.recipes.recipe",
-    "RuleVerdict": "c4pipe.clean.verdicts",
+    "RuleVerdict": "c4pipe.clean.evaluate",
     "build_corpus": "c4pipe.jobs.api",
     "clean_files": "c4pipe.jobs.api",
     "dedup_files": "c4pipe.jobs.api",

@@ -6,8 +6,8 @@ C4pipeError            the run can't go on (exit status 1)
 │   └── DamagedFileError   a file that an earlier job wrote was changed since (exit status 2)
 └── JobWritten         the job was written to a file instead of run, as the options ask (exit status 0)
 
-A corpus that lacks WET files which could not be downloaded is no error: exit status 3. Nor is a corpus
-without a page: exit status 4.
+A corpus that lacks WET files which could not be downloaded, or have no record, is no error: exit status 3. Nor is a
+corpus without a page: exit status 4.
 """
 
 

@@ -17,18 +17,18 @@ from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.clean.file_cleaner import count_page
 from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.english_words import english_words
+from c4pipe.filters.hashes import is_validation, span_hashes, unit_hashes, url_key, url_md5
 from c4pipe.filters.lines import NoTerminalPunctuation
 from c4pipe.filters.lists import Lists
 from c4pipe.filters.page_text import PUNCTUATION, count_words
 from c4pipe.filters.pinned_lists import load_bad_words
-from c4pipe.filters.spans import cut, span_hashes, unit_hashes
-from c4pipe.filters.urls import is_validation, url_key, url_md5
+from c4pipe.filters.spans import cut
 from c4pipe.native import text_kernel
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet import gzip_members, records
 from c4pipe.wet.damage import DAMAGE, Damage
-from c4pipe.wet.page import Page
+from c4pipe.wet.page import Page, microseconds
 from c4pipe.wet.records import read_pages
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples"
@@ -120,7 +120,7 @@ def _check_page(page: Page, name: str, evaluator: RecipeEvaluator) -> None:
     if verdict.reason:
         return
     assert verdict.readable
-    assert page.captured is not None or name == "tfds"  # where any text is a timestamp
+    assert microseconds(page.timestamp) is not None or name == "tfds"  # where any text is a timestamp
     _check_kept(facts.lines, facts.text, recipe)
     starts = facts.unit_starts
     units = cut(facts.text, starts)

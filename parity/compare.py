@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 import pyarrow.parquet as pq
 
+from c4pipe.filters.hashes import capture_hash, normalise_url
 from c4pipe.filters.pinned_lists import PINNED, REALNEWS
-from c4pipe.filters.urls import capture_hash, normalise_url
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
 from tests.helpers.wet_writer import write_wet
@@ -127,7 +127,7 @@ def write_file(path: Path, captures: Iterable[tuple[Page, str]]) -> Path:
 def untied(given: Inputs, folder: Path) -> Inputs:
     """Returns the inputs with one capture for each URL and timestamp, among the pages that are not too long.
 
-    It is the one that c4pipe takes for the newest: that with the smallest hash (`filters.urls.capture_hash`).
+    It is the one that c4pipe takes for the newest: that with the smallest hash (`filters.hashes.capture_hash`).
     """
     smallest: dict[tuple[str, str], int] = {}
     for page in pages(given.files):

@@ -34,7 +34,7 @@ from c4pipe.filters.lists import BLOCKED_FOLDER
 from c4pipe.filters.pinned_lists import DOLMA_ENGLISH, bad_words_file, status_of_lists
 from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import find_recipe
-from c4pipe.wet.page import Page
+from c4pipe.wet.page import Page, microseconds
 
 MADE = 1500  # pages for the quality rules
 MADE_CRAWL = 4000  # pages made of lines of the others
@@ -216,7 +216,7 @@ def main() -> int:
         lists = make_lists(folder / "lists")
         listed = add_dolma_list(lists, pythons["dolma"]) if "dolma" in pythons else []
         made = all_pages(arguments.data, listed)
-        readable = [page for page in made if page.url and page.body.strip() and page.captured]
+        readable = [page for page in made if page.url and page.body.strip() and microseconds(page.timestamp)]
         given = readable[:: SHORT if arguments.short else 1]
         blocked_pages.write_lists(lists, [page.url for page in given])
         rows = (json.dumps({"url": page.url, "text": page.body}) for page in given)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import apache_beam as beam
 
@@ -12,9 +12,17 @@ from c4pipe.beam.read_pages import ReadPages
 from c4pipe.beam.remove_repeated_spans import RemoveRepeatedSpans
 from c4pipe.beam.stage_reports import PageTransform
 from c4pipe.beam.write_corpus import WriteCorpus
-from c4pipe.filters.whole_page import Incomplete
-from c4pipe.recipes.choose import PathArgument, RecipeArgument, choose_recipe
+from c4pipe.filters.page_size import Incomplete
+from c4pipe.recipes.choose import PathArgument, RecipeArgument, RecipeKeywords, choose_recipe
 from c4pipe.wet.extraction import choose_extraction
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class _BuildKeywords(RecipeKeywords, total=False):
+    input_kind: str
+    extract: str | None
 
 
 class BuildCorpus(PageTransform):
@@ -39,47 +47,39 @@ class BuildCorpus(PageTransform):
         path: PathArgument,
         *,
         recipe: RecipeArgument = "c4",
-        languages: Sequence[str] = (),
-        lists: PathArgument | None = None,
-        links: Sequence[PathArgument] = (),
-        language_model: PathArgument | None = None,
         files: str | None = None,
         formats: str | Sequence[str] = "parquet",
         shards: int | None = None,
         buckets: int = 1024,
-        input_kind: str = "wet",
-        extract: str | None = None,
+        **given: "Unpack[_BuildKeywords]",
     ) -> None:
         """Takes the arguments of the transforms that it is made of.
 
         Args:
             patterns: as in `ReadPages`.
             path: the folder of the corpus, as in `WriteCorpus`.
-            recipe: as in `CleanPages`, like `languages`, `lists`, `links` and `language_model`.
-            languages: the languages to keep.
-            lists: the folder with the lists.
-            links: files of URLs.
-            language_model: the fastText model.
+            recipe: as in `CleanPages`.
             files: a slice of a crawl's files, as in `ReadPages`.
             formats: as in `WriteCorpus`.
             shards: as in `WriteCorpus`.
             buckets: as in `RemoveRepeatedSpans`.
-            input_kind: as in `ReadPages`, like `extract`.
-            extract: what the text of a page in a WARC file is.
+            given: `input_kind` and `extract`, as in `ReadPages`; `languages`, `lists`, `links` and `language_model`, as
+                in `CleanPages`.
 
         Raises UsageError for an argument that can't be met.
         """
         super().__init__()
-        chosen = choose_recipe(recipe, languages, language_model)
-        chosen = chosen.with_extraction(choose_extraction(input_kind, extract))
+        kind, extract = given.pop("input_kind", "wet"), given.pop("extract", None)
+        chosen = choose_recipe(recipe, given.pop("languages", ()), given.get("language_model"))
+        chosen = chosen.with_extraction(choose_extraction(kind, extract))
         scheme, _ = chosen.page_keys
-        given: dict[str, Any] = {"lists": lists, "links": links, "language_model": language_model}
-        self._read = ReadPages(patterns, files=files, input_kind=input_kind, extract=extract)
-        self._clean = CleanPages(chosen, **given)
+        lists = cast(RecipeKeywords, given)
+        self._read = ReadPages(patterns, files=files, input_kind=kind, extract=extract)
+        self._clean = CleanPages(chosen, **lists)
         timestamps = chosen.need(Incomplete).timestamps
         self._newest = KeepNewest(scheme, timestamps=timestamps, buckets=buckets)
-        self._spans = RemoveRepeatedSpans.by_recipe(chosen, buckets=buckets, **given)
-        self._write = WriteCorpus(os.fspath(path), formats, shards=shards, recipe=chosen, **given)
+        self._spans = RemoveRepeatedSpans.by_recipe(chosen, buckets=buckets, **lists)
+        self._write = WriteCorpus(os.fspath(path), formats, shards=shards, recipe=chosen, **lists)
 
     def expand(self, root: Any) -> beam.PCollection:
         """Puts the transforms together."""

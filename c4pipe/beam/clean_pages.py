@@ -1,8 +1,8 @@
 """`CleanPages`: the rules of a recipe that look at one page."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 
@@ -12,8 +12,11 @@ from c4pipe.beam.stage_reports import CountingFn, PageTransform, upstream
 from c4pipe.clean import file_cleaner, text_cleaner
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.filters.language import Language
-from c4pipe.recipes.choose import ListedRecipe, PathArgument, RecipeArgument
+from c4pipe.recipes.choose import ListedRecipe, RecipeArgument, RecipeKeywords
 from c4pipe.runners.control_totals import REPORT, Report
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _INPUT_COUNTS = ("pages.read", "bytes.read")
 
@@ -43,26 +46,19 @@ class CleanPages(PageTransform):
     def __init__(
         self,
         recipe: RecipeArgument = "c4",
-        *,
-        languages: Sequence[str] = (),
-        lists: PathArgument | None = None,
-        links: Sequence[PathArgument] = (),
-        language_model: PathArgument | None = None,
+        **lists: "Unpack[RecipeKeywords]",
     ) -> None:
         """Reads the lists that the recipe needs, on this machine. They go to the workers inside the pipeline.
 
         Args:
             recipe: a recipe's name, the path of a TOML file, or a recipe.
-            languages: the languages to keep; () for the recipe's own.
-            lists: a folder with the word, domain and URL lists; None for the cache that `c4pipe lists fetch` fills.
-            links: files of URLs, one a line, for a recipe that keeps the pages of a list of links.
-            language_model: a fastText model that detects the language; None for the recipe's own detector. It is not
-                inside the pipeline: each worker reads it at the same path, or at the same URL of an object store.
+            lists: `languages`, `lists`, `links` and `language_model`, as in `c4pipe.build_corpus`. The model alone is
+                not inside the pipeline: each worker reads it.
 
         Raises UsageError if the recipe is unknown, or if a list that it needs is not there.
         """
         super().__init__()
-        self._rules = ListedRecipe.choose(recipe, languages, lists, links, language_model)
+        self._rules = ListedRecipe.choose(recipe, **lists)
 
     def expand(self, pages: beam.PCollection) -> Any:
         """Cleans each page."""

@@ -9,16 +9,15 @@ import numpy as np
 from c4pipe.beam import page_schema
 from c4pipe.beam.page_schema import DroppedPage, Page, bucket_bits, capture_of
 from c4pipe.beam.stage_reports import CAPTURED_PAGES, CAPTURES, KEPT, CheckTotals, PageFlow, PageTransform, check_batch
-from c4pipe.clean import text_cleaner
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.shuffle import Sent
 from c4pipe.dedup.step import Made, Received, RowStep
 from c4pipe.filters.corpus_rules import StaleCapture
 from c4pipe.filters.duplicates import URL_ROW, Rows, find_stale_captures
-from c4pipe.filters.urls import normalise_url, url_key
+from c4pipe.filters.hashes import normalise_url, url_key
 from c4pipe.runners.control_totals import REPORT
 from c4pipe.runners.graph import Graph
-from c4pipe.wet.page import text_order
+from c4pipe.wet.page import microseconds, text_order
 
 _NO_TIME = -(1 << 62)  # of a page whose timestamp is no WARC date: older than all others
 
@@ -89,10 +88,7 @@ class KeepNewest(PageTransform):
 def _row(page: Page, order: tuple[str, str]) -> tuple[int, int, int, int, int]:
     """Returns the URL_ROW of a page, without a file."""
     scheme, timestamps = order
-    if timestamps == "any text":
-        captured = text_order(page.timestamp)
-    else:
-        captured = text_cleaner.page_of_text("", page.url, page.timestamp).captured
+    captured = (text_order if timestamps == "any text" else microseconds)(page.timestamp)
     moment = _NO_TIME if captured is None else captured
     return url_key(normalise_url(page.url, scheme)), moment, capture_of(page) % (1 << 64), 0, 0
 

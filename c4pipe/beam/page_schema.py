@@ -1,15 +1,15 @@
 """The elements between the transforms: pages, as rows with a schema. Importing this module registers their coders."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
+from c4pipe.dedup import shuffle
 from c4pipe.errors import UsageError
-from c4pipe.filters.urls import capture_hash
+from c4pipe.filters.hashes import capture_hash
 
 
 class Page(NamedTuple):
@@ -124,8 +124,5 @@ def bucket_bits(buckets: int) -> int:
 def to_buckets(table: pa.Table, hashes: Any, bits: int) -> Iterator[tuple[int, bytes]]:
     """Yields (bucket, its packed rows) for each bucket that has rows, given the hash of each row."""
     buckets = hashes >> np.uint64(64 - bits)
-    order = np.argsort(buckets, kind="stable")
-    ordered = buckets[order]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else ()
-    for start, end in pairwise([*starts, len(ordered)]):
-        yield int(ordered[start]), to_ipc_bytes(table.take(pa.array(order[start:end])))
+    for bucket, rows in shuffle.by_number(np.arange(len(table)), buckets):
+        yield bucket, to_ipc_bytes(table.take(pa.array(rows)))

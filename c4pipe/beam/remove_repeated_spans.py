@@ -1,8 +1,8 @@
 """`RemoveRepeatedSpans`: one copy of each span of sentences or lines stays in all pages."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 import numpy as np
@@ -26,12 +26,14 @@ from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.language import Guess
 from c4pipe.filters.lists import Lists
 from c4pipe.filters.rule import choices
-from c4pipe.filters.rule_tools import RuleTools
-from c4pipe.recipes.choose import ListedRecipe, PathArgument, RecipeArgument
+from c4pipe.recipes.choose import ListedRecipe, RecipeArgument, RecipeKeywords
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.control_totals import REPORT
 from c4pipe.runners.graph import Graph
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class RemoveRepeatedSpans(PageTransform):
@@ -79,11 +81,8 @@ class RemoveRepeatedSpans(PageTransform):
         cls,
         recipe: RecipeArgument,
         *,
-        languages: Sequence[str] = (),
-        lists: PathArgument | None = None,
-        links: Sequence[PathArgument] = (),
-        language_model: PathArgument | None = None,
         buckets: int = 1024,
+        **lists: "Unpack[RecipeKeywords]",
     ) -> "RemoveRepeatedSpans":
         """Returns the transform that removes spans as a recipe says, then applies the rules of its stage `final`.
 
@@ -95,7 +94,7 @@ class RemoveRepeatedSpans(PageTransform):
         The other arguments and the errors are those of `CleanPages`.
         """
         transform = cls(buckets=buckets)
-        transform._rules = ListedRecipe.choose(recipe, languages, lists, links, language_model)
+        transform._rules = ListedRecipe.choose(recipe, **lists)
         return transform
 
     def expand(self, pages: beam.PCollection) -> beam.PCollection:
@@ -156,9 +155,10 @@ class SendSpans(RowStep):
         """Prepares the resources of the recipe; each is loaded when it is first used."""
         super().setup()
         recipe = self._rules.recipe
-        self._tools = RuleTools(list(recipe.rules()), self._rules.lists)
+        self._evaluator = RecipeEvaluator(recipe, self._rules.lists)
         self._keeper = file_cleaner.PageKeeper(recipe)
-        self._needs_language = self._tools.sentence_model != "nltk english" and self._tools.unit == "sentence"
+        tools = self._evaluator.tools
+        self._needs_language = tools.sentence_model != "nltk english" and tools.unit == "sentence"
 
     def run(self, received: Received) -> Iterator[Made]:
         """Sends a batch."""
@@ -171,16 +171,20 @@ class SendSpans(RowStep):
         yield Sent(SPAN_PAGES, shuffle.totals(keys), page_schema.to_buckets(table, keys, self._bits))
 
     def _hash_spans(self, element: Page) -> tuple[Page, Any]:
-        """Returns a page with its language and its spans."""
+        """Returns a page with its language, its spans, and what the last rules decide if it loses no span."""
         page = text_cleaner.page_of_text(element.text, element.url, element.timestamp)
         lines = page.body.split("\n") if page.body else []
-        checked = CheckedPage(page, self._tools, lines)
+        checked = CheckedPage(page, self._evaluator.tools, lines)
         if element.language is not None:
             checked.guess = Guess(element.language, element.language_probability or 0.0)
         elif not self._needs_language:
             checked.guess = None
-        kept = self._keeper.keep(checked, None)
-        return element._replace(text=kept.text, language=kept.language), kept
+        final = self._evaluator.finish(page.url, checked.text, len(checked.unit_starts))
+        if final.guess and element.language is None:
+            checked.guess = final.guess
+        kept = self._keeper.keep(checked, final.reason)
+        probability = kept.language_probability if element.language is None else element.language_probability
+        return element._replace(text=kept.text, language=kept.language, language_probability=probability), kept
 
 
 def _table(pages: Sequence[tuple[Page, Any]], keys: Any) -> pa.Table:
@@ -188,6 +192,7 @@ def _table(pages: Sequence[tuple[Page, Any]], keys: Any) -> pa.Table:
     table = page_schema.table_of([page for page, _ in pages])
     table = table.append_column("page_key", [keys])
     table = table.append_column("validation", [[kept.validation for _, kept in pages]])
+    table = table.append_column("dropped", pa.array([kept.dropped for _, kept in pages], pa.string()))
     starts = pa.array([kept.unit_starts for _, kept in pages], pa.list_(pa.uint32()))
     hashes = pa.array([kept.span_hashes for _, kept in pages], pa.list_(pa.uint64()))
     return table.append_column("unit_starts", starts).append_column("span_hashes", hashes)
@@ -207,7 +212,6 @@ class FinishPages(RowStep):
     def setup(self) -> None:
         """Prepares the resources of the recipe."""
         super().setup()
-        self._evaluator = RecipeEvaluator(self._rules.recipe, self._rules.lists)
         self._finisher = PageFinisher(self._rules.recipe, self._rules.lists)
 
     def run(self, received: Received) -> Iterator[Made]:
@@ -219,31 +223,12 @@ class FinishPages(RowStep):
             table = page_schema.from_ipc_bytes(packed)
             keys.append(table["page_key"].to_numpy())
             received.count(SPAN_PAGES, keys[-1])
-            finished = group.finish(self._judge(table, group.removals.spans), 0)
+            finished = group.finish(table, 0)
             yield from ((KEPT, page) for page in page_schema.pages_of(finished))
         _check_keys(keys, received)
         for name in [name for name in group.counts if name.startswith(_COUNTED_LATER)]:
             del group.counts[name]
         yield from group.end(self._bits)
-
-    def _judge(self, pages: pa.Table, removed: Mapping[int, Sequence[int]]) -> pa.Table:
-        """Returns the pages with a column `dropped`: the decision of the last rules about pages that lose no span.
-
-        If a last rule detects the language of such a page, the language is set, too.
-        """
-        rows = pages.select(["page_key", "url", "text", "language", "language_probability"]).to_pylist()
-        for row, starts in zip(rows, pages["unit_starts"], strict=True):
-            row["dropped"] = None
-            if row["page_key"] not in removed:
-                final = self._evaluator.finish(row["url"], row["text"], len(starts))
-                row["dropped"] = final.reason
-                if final.guess and row["language"] is None:
-                    row["language"] = final.guess.language
-                    row["language_probability"] = round(final.guess.probability, 6)
-        for name in ("language", "language_probability"):
-            number, field = pages.schema.get_field_index(name), pages.schema.field(name)
-            pages = pages.set_column(number, field, [pa.array([row[name] for row in rows], field.type)])
-        return pages.append_column("dropped", pa.array([row["dropped"] for row in rows], pa.string()))
 
 
 def _check_keys(keys: Sequence[Any], received: Received) -> None:

@@ -4,7 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apache_beam as beam
 import numpy as np
@@ -26,21 +26,24 @@ from c4pipe.clean import work_file
 from c4pipe.corpus import manifest
 from c4pipe.corpus.layout import Layout
 from c4pipe.corpus.manifest import MANIFEST
-from c4pipe.corpus.writer import FORMATS, parse_formats, shard_name
+from c4pipe.corpus.writer import parse_formats, shard_files
 from c4pipe.dedup import publish, publishers, write
 from c4pipe.dedup.step import Made, Received, RowStep
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
 from c4pipe.filters.corpus_rules import StaleCapture, Validation
+from c4pipe.filters.hashes import is_validation, normalise_url, page_key
 from c4pipe.filters.language import UNKNOWN
 from c4pipe.filters.lists import Lists
-from c4pipe.filters.urls import is_validation, normalise_url, page_key
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.jobs import dedup
-from c4pipe.recipes.choose import ListedRecipe, PathArgument, RecipeArgument
+from c4pipe.recipes.choose import ListedRecipe, PathArgument, RecipeArgument, RecipeKeywords
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import control_totals
 from c4pipe.runners.control_totals import REPORT, Report, add_reports
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class WriteCorpus(PageTransform):
@@ -73,10 +76,7 @@ class WriteCorpus(PageTransform):
         *,
         shards: int | None = None,
         recipe: RecipeArgument | None = None,
-        languages: Sequence[str] = (),
-        lists: PathArgument | None = None,
-        links: Sequence[PathArgument] = (),
-        language_model: PathArgument | None = None,
+        **lists: "Unpack[RecipeKeywords]",
     ) -> None:
         """Checks the folder and the options of the corpus. Nothing is written yet.
 
@@ -87,10 +87,7 @@ class WriteCorpus(PageTransform):
             shards: train shards for each language; None for one for each 128 MiB of text.
             recipe: the recipe that the manifest names. It decides the order of the pages, their split and the folders
                 of languages. None for pages that were made by no recipe: one of 1,000 is set aside for validation.
-            languages: as in `CleanPages`, for the recipe.
-            lists: as in `CleanPages`.
-            links: as in `CleanPages`.
-            language_model: as in `CleanPages`.
+            lists: as in `CleanPages`, for the recipe.
 
         Raises UsageError for an argument that can't be met.
         """
@@ -100,10 +97,10 @@ class WriteCorpus(PageTransform):
         self._shards = shards
         dedup.check_output(self._folder, self._formats, shards)
         named = recipe is not None
+        if lists and not named:
+            raise UsageError(f"{min(lists)}= belongs to a recipe: give recipe=, too, or leave it out")
         self._rules = (
-            ListedRecipe.choose(recipe, languages, lists, links, language_model)
-            if recipe is not None
-            else ListedRecipe(_own_pipeline(), Lists())
+            ListedRecipe.choose(recipe, **lists) if recipe is not None else ListedRecipe(_own_pipeline(), Lists())
         )
         self._languages = self._rules.recipe.languages if named else ()
 
@@ -120,7 +117,7 @@ class WriteCorpus(PageTransform):
         types: dict[str, Any] = {REPORT: Report}
         packed = PageFlow(pages.pipeline).map_pages("Pack pages", pages, PackPages(self._rules))
         checked = (*before.reports, packed[REPORT]) | "Check shuffles" >> CheckTotals()
-        begun = checked | "Begin" >> beam.ParDo(BeginCorpus(self._rules, options))
+        begun = checked | "Begin" >> beam.Map(begin_corpus, self._rules, options)
         plan = beam.pvalue.AsSingleton(begun | "Begin once" >> beam.Reshuffle())  # else a runner may begin for each use
         send = (
             beam.ParDo(SendToShards(), plan)
@@ -131,10 +128,10 @@ class WriteCorpus(PageTransform):
         each_shard = beam.FlatMap(_each_shard, plan).with_output_types(tuple[int, bytes])
         empty = pages.pipeline | "One" >> beam.Create([None]) | "Each shard" >> each_shard
         shards = (sent.blocks, empty) | "All shards" >> beam.Flatten() | "Group by shard" >> beam.GroupByKey()
-        written = shards | "Write shard" >> beam.ParDo(WriteShard(options), plan).with_output_types(Report)
+        written = shards | "Write shard" >> beam.Map(write_shard, plan, options).with_output_types(Report)
         reports = (sent[REPORT], written) | "All reports" >> beam.Flatten()
         total = reports | "Add up reports" >> beam.CombineGlobally(add_reports)
-        return total | "Publish" >> beam.ParDo(PublishCorpus(options), plan).with_output_types(str)
+        return total | "Publish" >> beam.Map(publish_corpus, plan, options).with_output_types(str)
 
     def _check_folder(self) -> None:
         """Raises UsageError unless a corpus can be written to the folder."""
@@ -244,38 +241,26 @@ class PackPages(RowStep):
         yield counts
 
 
-class BeginCorpus(beam.DoFn):
-    """The sum of the reports of all transforms before -> ShardPlan. Makes the output folder ready for shards."""
-
-    def __init__(self, rules: ListedRecipe, options: CorpusOptions) -> None:
-        """Takes the recipe and the options."""
-        super().__init__()
-        self._rules, self._options = rules, options
-
-    def process(self, element: Report) -> Iterator[ShardPlan]:
-        """Plans the shards, and writes the known parts of the manifest."""
-        options, recipe = self._options, self._rules.recipe
-        counts = dict.fromkeys(_ALWAYS, 0) | {name: n for name, n in element.items() if is_count(name)}
-        counts = balanced(counts, options.is_exact)
-        counts.pop("pages.cleaned", None)
-        prefix = len(_TEXT_BYTES)
-        text_bytes = {name[prefix:]: size for name, size in element.items() if name.startswith(_TEXT_BYTES)}
-        languages = options.languages or tuple(sorted(text_bytes)) or (UNKNOWN,)
-        if unknown := sorted(text_bytes.keys() - languages):
-            raise C4pipeError(
-                f"WriteCorpus was given pages of the language {unknown[0]!r}, which recipe {recipe.name} does not "
-                "keep: drop these pages before, or give languages=[...]"
-            )
-        layout = Layout.plan(languages, text_bytes, options.shards)
-        dedup.check_shards(layout, text_bytes)
-        inputs = sorted((file["name"], file["bytes"], file["ends_sha256"]) for file in element.get("inputs", ()))
-        identity = {
-            **dedup.corpus_identity(recipe, self._rules.lists.digests, inputs, options.formats),
-            "train_shards": dict(zip(layout.languages, layout.train_shards, strict=True)),
-        }
-        extensions = [FORMATS[name].extension for name in options.formats]
-        files = [shard_name(*shard, extension) for shard in layout.shards() for extension in extensions]
-        yield ShardPlan(layout, _begin_once(storage_path(options.folder), identity, files, counts))
+def begin_corpus(report: Report, rules: ListedRecipe, options: CorpusOptions) -> ShardPlan:
+    """Makes the output folder ready for shards, given the sum of the reports of all transforms before."""
+    recipe = rules.recipe
+    counts = dict.fromkeys(_ALWAYS, 0) | {name: n for name, n in report.items() if is_count(name)}
+    counts = balanced(counts, options.is_exact)
+    counts.pop("pages.cleaned", None)
+    prefix = len(_TEXT_BYTES)
+    text_bytes = {name[prefix:]: size for name, size in report.items() if name.startswith(_TEXT_BYTES)}
+    languages = options.languages or tuple(sorted(text_bytes)) or (UNKNOWN,)
+    if unknown := sorted(text_bytes.keys() - languages):
+        raise C4pipeError(
+            f"WriteCorpus was given pages of the language {unknown[0]!r}, which recipe {recipe.name} does not "
+            "keep: drop these pages before, or give languages=[...]"
+        )
+    layout = Layout.plan(languages, text_bytes, options.shards)
+    dedup.check_shards(layout, text_bytes)
+    inputs = sorted((file["name"], file["bytes"], file["ends_sha256"]) for file in report.get("inputs", ()))
+    identity = dedup.corpus_identity(recipe, rules.lists.digests, inputs, options.formats, layout)
+    files = shard_files(layout, options.formats)
+    return ShardPlan(layout, _begin_once(storage_path(options.folder), identity, files, counts))
 
 
 def _begin_once(
@@ -329,31 +314,15 @@ class SendToShards(CountingFn):
         yield from sent.blocks
 
 
-class WriteShard(beam.DoFn):
-    """(number of a shard, its pages) -> a report. Writes the files of the shard into the publisher's folder."""
-
-    def __init__(self, options: CorpusOptions) -> None:
-        """Takes the options."""
-        super().__init__()
-        self._options = options
-
-    def process(self, element: tuple[int, Iterable[bytes]], plan: ShardPlan) -> Iterator[Report]:
-        """Writes the files of one shard."""
-        shard = plan.layout.shards()[element[0]]
-        batches = filter(None, element[1])
-        yield write.write_shard(batches, shard, storage_path(self._options.folder), self._options.formats)
+def write_shard(element: tuple[int, Iterable[bytes]], plan: ShardPlan, options: CorpusOptions) -> Report:
+    """Writes the files of a shard, given its number and its pages, into the publisher's folder. Returns a report."""
+    number, blocks = element
+    shard, folder = plan.layout.shards()[number], storage_path(options.folder)
+    return write.write_shard(filter(None, blocks), shard, folder, options.formats)
 
 
-class PublishCorpus(beam.DoFn):
-    """The sum of the reports of all shards -> the path of the manifest. Publishes the corpus."""
-
-    def __init__(self, options: CorpusOptions) -> None:
-        """Takes the options."""
-        super().__init__()
-        self._options = options
-
-    def process(self, element: Report, plan: ShardPlan) -> Iterator[str]:
-        """Checks the shards, and makes them a corpus."""
-        folder = storage_path(self._options.folder)
-        publish.finish(folder, element, plan.token)
-        yield str(folder / MANIFEST)
+def publish_corpus(report: Report, plan: ShardPlan, options: CorpusOptions) -> str:
+    """Checks the shards, given the sum of their reports, and makes them a corpus. Returns the path of the manifest."""
+    folder = storage_path(options.folder)
+    publish.finish(folder, report, plan.token)
+    return str(folder / MANIFEST)

@@ -1,11 +1,9 @@
 """Annotated folders: a file for each WET file, and a manifest that is written when all of them are there."""
 
-import contextlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pyarrow as pa
@@ -27,9 +25,8 @@ from c4pipe.io.json_files import (
     to_json,
     write_checked_json,
 )
-from c4pipe.io.parquet_footer import open_parquet, sign_footer
+from c4pipe.io.parquet_footer import open_parquet, reading, sign_footer
 from c4pipe.io.paths import StoragePath, list_names, storage_path
-from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.inputs import Missing
 
@@ -100,8 +97,7 @@ _GROUP_BYTES = 32 * 1024 * 1024  # text of a row group, which limits the memory 
 _GROUP_ROWS = 64 * 1024
 _DICTIONARIES = ["reason", "language"]
 _OF_FILE = ("damage.", "records.skipped.")  # counters of a file, which its pages do not tell
-_UNREADABLE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
-"""What Arrow raises for a file that is missing or damaged."""
+_ADVICE = "delete it, and run the same c4pipe command with --annotate again"
 
 
 @dataclass(frozen=True)
@@ -206,11 +202,11 @@ def read_annotated_header(path: StoragePath) -> AnnotatedHeader:
     Raises UsageError where the file can't be read or is of another version, DamagedFileError where it is no annotated
     file, or was changed since it was written.
     """
-    with _reading(path, "can't be read as an annotated file"):
+    with reading(path, "can't be read as an annotated file", _ADVICE):
         file, is_signed = open_parquet(path)
         metadata = file.metadata.metadata or {}
         if HEADER_KEY not in metadata or not is_signed:
-            raise _damaged(f"{path} is no annotated file: c4pipe clean --annotate did not write it")
+            raise DamagedFileError(f"{path} is no annotated file: c4pipe clean --annotate did not write it; {_ADVICE}")
         values = from_json(dict, parse_json(metadata[HEADER_KEY]))
         if values.get("version") != VERSION:
             raise UsageError(
@@ -224,23 +220,6 @@ def read_annotated_header(path: StoragePath) -> AnnotatedHeader:
         if not file.schema_arrow.equals(annotated_schema(header.recipe, header.language_labels)):
             raise ValueError("its columns are not those of its header")
     return header
-
-
-@contextlib.contextmanager
-def _reading(path: StoragePath, what: str) -> Iterator[None]:
-    """Turns what Arrow raises into DamagedFileError; UsageError where the system or a store does not let us read."""
-    try:
-        yield
-    except UsageError:
-        raise
-    except _UNREADABLE as error:
-        message = f"{path} {what}: {error_reason(error)}"
-        refused = isinstance(error, OSError) and (error.errno is not None or not isinstance(path, Path))
-        raise UsageError(message) if refused else _damaged(message) from error
-
-
-def _damaged(message: str) -> DamagedFileError:
-    return DamagedFileError(f"{message}; delete it, and run the same c4pipe command with --annotate again")
 
 
 MANIFEST = "_annotated.json"

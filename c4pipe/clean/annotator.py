@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from c4pipe.clean.annotated_folder import Annotate, AnnotatedWriter, fired_column, lines_column, number_column
-from c4pipe.clean.evaluate import LineCounts, Operation, RecipeEvaluator, evaluate
+from c4pipe.clean.evaluate import LineCounts, Operation, RecipeEvaluator, Verdict, evaluate
 from c4pipe.clean.trace import MOST_CHARACTERS
-from c4pipe.clean.verdicts import Verdict
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.language import Language
 from c4pipe.filters.rule import PageRule

@@ -12,14 +12,13 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from c4pipe.clean.evaluate import RecipeEvaluator
+from c4pipe.clean.evaluate import RecipeEvaluator, Verdict
 from c4pipe.clean.trace import explain_final
-from c4pipe.clean.verdicts import Verdict
 from c4pipe.clean.work_file import utf8_size
 from c4pipe.errors import UsageError
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.corpus_rules import NearDuplicate, StaleCapture
-from c4pipe.filters.urls import normalise_url, url_key
+from c4pipe.filters.hashes import normalise_url, url_key
 from c4pipe.io.atomic import AtomicFile, clear_abandoned, make_folder, name_os_errors
 from c4pipe.io.paths import StoragePath, list_names, storage_path
 
@@ -75,7 +74,7 @@ class KeepDropped:
     folder: str
 
     def takes(self, key: int) -> bool:
-        """Tells whether a dropped page is kept, by the key of its URL (`filters.urls.url_key`)."""
+        """Tells whether a dropped page is kept, by the key of its URL (`filters.hashes.url_key`)."""
         return key < self.share * 2**64
 
     def path(self, source: str, job: str) -> StoragePath:

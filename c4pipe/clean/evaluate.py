@@ -1,44 +1,111 @@
-"""The evaluation of a recipe on one page: a loop over its operations, with one observer.
+"""The evaluation of a recipe on one page: a loop over its operations, with one observer, and the verdict.
 
 Neighbouring rules that the C extension knows are one call (`NativeRun`). An observer sees each operation by itself:
 `explain` traces a page with it, and annotated files get all decisions.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
-from operator import ne
-from typing import Any, Literal, Protocol
+from operator import methodcaller, ne
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
-from c4pipe.clean.verdicts import FinalVerdict, Verdict
 from c4pipe.errors import C4pipeError
 from c4pipe.filters import body_lines
 from c4pipe.filters.body_lines import BodyLines
-from c4pipe.filters.checked_page import CheckedPage
-from c4pipe.filters.language import Language
+from c4pipe.filters.checked_page import BEFORE_LINE_RULES, CheckedPage, RuleTools, cuts_in_c, lines_in_c
+from c4pipe.filters.language import Guess, Language
 from c4pipe.filters.lists import Lists
-from c4pipe.filters.native_lines import (
-    COUNT,
-    IS_EMPTY,
-    MOST_STEPS,
-    RESPLIT,
-    TRIM_START,
-    NativeStep,
-    cuts_in_c,
-    lines_in_c,
-    native_program,
-)
+from c4pipe.filters.page_size import Empty, FewSentences, FewSentencesLeft
 from c4pipe.filters.phrases import contains
-from c4pipe.filters.rule import CorpusRule, LineRule, PageRule, Rule
-from c4pipe.filters.rule_tools import BEFORE_LINE_RULES, RuleTools
-from c4pipe.filters.sentence_rules import FewSentences, FewSentencesLeft
-from c4pipe.filters.whole_page import Empty
+from c4pipe.filters.rule import CorpusRule, LineRule, NativeStep, PageRule, Rule
+from c4pipe.native import text_kernel
 from c4pipe.recipes.own_rules import is_own
 from c4pipe.recipes.recipe import STAGES, Recipe
 from c4pipe.wet.page import Page
 
+if TYPE_CHECKING:
+    from c4pipe.native import _text
+
 NOTHING_LEFT = "no text is left"
 """The reason in words for a page that has no line left before the rules of a stage."""
+
+
+NativeProgram = Callable[["_text.Lines"], tuple[int, int, tuple[int, ...], bool]]
+"""Applies steps to lines in C, up to the first that drops the page.
+
+Returns the index of the step that drops the page, or -1; the number of lines at the step `count`, or -1 if that step
+was not applied; the number of lines that each applied line rule dropped or edited; and whether the lines have changed.
+"""
+
+
+RESPLIT: NativeStep = ("resplit",)
+COUNT: NativeStep = ("count",)
+TRIM_START: NativeStep = ("trim_start",)
+IS_EMPTY: NativeStep = ("is_empty",)
+
+
+MOST_STEPS = 64
+"""The steps that a program in C can have."""
+
+
+@dataclass  # not frozen: that would take four times as long
+class Verdict:
+    """The decision of job 1 about a page.
+
+    Attributes:
+        reason: the rule that drops the page, or None for a page that goes on to job 2.
+        stage: the stage of the rule that drops the page (`recipe.STAGES`); None for a kept page. It may be `final`.
+        lines_read: the number of lines that came to the line rules; None where the page was dropped before.
+        lines: the number of lines that each line rule dropped or changed, by rule.
+        final: the rule of the stage `final` that drops the page, unless job 2 removes some of its text.
+    """
+
+    reason: str | None
+    stage: str | None = None
+    lines_read: int | None = None
+    lines: Mapping[str, int] = field(default_factory=dict)
+    final: str | None = None
+
+    @property
+    def readable(self) -> bool:
+        """Whether the page counts as a capture of its URL: no rule of the stage `readable` drops it."""
+        return self.stage != "readable"
+
+
+@dataclass(frozen=True)
+class RuleVerdict:
+    """The decision of a page rule or a corpus rule about a page.
+
+    Attributes:
+        stage: the stage of the recipe (`recipe.STAGES`).
+        rule: its name.
+        dropped: whether it drops the page; None if the decision needs other pages, or if the rule was not applied.
+        fact: the value that decides, in a few words.
+        asked: False where the pipeline had dropped the page before, so that it never asks this rule.
+    """
+
+    stage: str
+    rule: str
+    dropped: bool | None
+    fact: str
+    asked: bool = True
+
+
+class FinalVerdict(NamedTuple):
+    """What the stage `final` decides about a page that job 2 removed text from.
+
+    Attributes:
+        reason: the rule that drops the page, or None.
+        guess: the guessed language, if the stage has the rule `language` and no other rule drops the page; otherwise
+            None.
+        rules: what each rule of the stage decides, in the order of evaluation; empty without a trace.
+    """
+
+    reason: str | None
+    guess: Guess | None
+    rules: tuple[RuleVerdict, ...] = ()
 
 
 class LineCounts:
@@ -202,6 +269,12 @@ class _NeedLines(Operation):
 
     def judge(self, page: CheckedPage, counts: LineCounts) -> tuple[Any, bool]:
         return None, not page.line_count
+
+
+def native_program(steps: Sequence[NativeStep]) -> NativeProgram:
+    """Returns the function that applies steps, at most MOST_STEPS, one after the other."""
+    assert text_kernel is not None
+    return methodcaller("run", text_kernel.program(tuple(steps)))
 
 
 class NativeRun:

@@ -13,13 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from c4pipe.clean.evaluate import RecipeEvaluator
-from c4pipe.clean.trace import explain_page
-from c4pipe.clean.verdicts import LineVerdict, PageVerdict, Verdict
-from c4pipe.filters.checked_page import CheckedPage
+from c4pipe.clean.trace import LineVerdict, PageVerdict, explain_page
 from c4pipe.io.json_files import read_checked_json, write_checked_json
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import URL_SIZE, Excerpt, excerpt, short
-from c4pipe.wet.page import Page
 
 FILES = 64
 """The number of work files whose examples go into a report, at most."""
@@ -37,6 +34,7 @@ PASSED = "passed."
 """The prefix of a rule's name for examples of pages that the rule nearly dropped."""
 
 _PARALLEL_READS = 16  # requests to an object store
+_ABOVE_KEYS = 1 << 64
 _FACT_SIZE = 200  # characters
 
 Example = dict[str, Any]
@@ -50,15 +48,15 @@ def make_example(rule: str, key: int, url: str, timestamp: str, fact: str, text:
 
 
 class SmallestKeys:
-    """Keeps, for each rule, the A_FILE values of the smallest keys."""
+    """Keeps, for each rule, the EXAMPLES_PER_FILE values of the smallest keys.
+
+    Attributes:
+        limits: for each rule, the number that the key of a further value must be below.
+    """
 
     def __init__(self) -> None:
         self._kept: dict[str, list[tuple[int, int, Any]]] = defaultdict(list)
-
-    def wants(self, rule: str, key: int) -> bool:
-        """Tells whether a value with this key would be kept."""
-        kept = self._kept[rule]
-        return len(kept) < EXAMPLES_PER_FILE or key < kept[-1][0]
+        self.limits: dict[str, int] = defaultdict(lambda: _ABOVE_KEYS)
 
     def add(self, rule: str, key: int, place: int, value: Any) -> None:
         """Keeps a value, unless there are enough values with smaller keys.
@@ -68,6 +66,8 @@ class SmallestKeys:
         kept = self._kept[rule]
         insort(kept, (key, place, value), key=lambda each: each[:2])
         del kept[EXAMPLES_PER_FILE:]
+        if len(kept) == EXAMPLES_PER_FILE:
+            self.limits[rule] = kept[-1][0]
 
     def values(self) -> list[Any]:
         """Returns the kept values, by rule and key."""
@@ -80,32 +80,15 @@ class SmallestKeys:
                 yield rule, key, value
 
 
-class CleanExamples:
-    """Examples of what the rules of job 1 drop or change in the pages of a WET file."""
-
-    def __init__(self, evaluator: RecipeEvaluator) -> None:
-        """Takes the evaluator of the recipe."""
-        self._evaluator = evaluator
-        self._pages = SmallestKeys()
-
-    def add(self, page: Page, verdict: Verdict, checked: CheckedPage) -> None:
-        """Keeps a cleaned page, if its key is among the smallest keys of a rule."""
-        key = checked.url_key
-        if verdict.reason and self._pages.wants(verdict.reason, key):
-            self._pages.add(verdict.reason, key, page.position, page)
-        for rule, changed in verdict.lines.items():
-            if changed and self._pages.wants(rule, key):
-                self._pages.add(rule, key, page.position, page)
-
-    def write(self, work_file: StoragePath) -> None:
-        """Writes the file of examples beside a work file, atomically. Raises OSError."""
-        explained: dict[int, PageVerdict] = {}  # a page can be an example of several rules
-        examples = []
-        for rule, key, page in self._pages.items():
-            if page.position not in explained:
-                explained[page.position] = explain_page(self._evaluator, page, to_the_end=False)
-            examples.append(_of_clean(rule, key, explained[page.position]))
-        write_checked_json(examples_file(work_file), {"examples": examples})
+def write_examples(pages: SmallestKeys, evaluator: RecipeEvaluator, work_file: StoragePath) -> None:
+    """Writes pages (`wet.Page`) as examples beside a work file, atomically. Raises OSError."""
+    explained: dict[int, PageVerdict] = {}  # a page can be an example of several rules
+    examples = []
+    for rule, key, page in pages.items():
+        if page.position not in explained:
+            explained[page.position] = explain_page(evaluator, page, to_the_end=False)
+        examples.append(_of_clean(rule, key, explained[page.position]))
+    write_checked_json(examples_file(work_file), {"examples": examples})
 
 
 def examples_file(work_file: StoragePath) -> StoragePath:

@@ -11,30 +11,29 @@ import numpy as np
 from c4pipe.clean.annotated_folder import Annotate
 from c4pipe.clean.annotator import annotation_writer
 from c4pipe.clean.dropped_pages import KeepDropped, dropped_writer
-from c4pipe.clean.evaluate import RecipeEvaluator
-from c4pipe.clean.examples import CleanExamples
+from c4pipe.clean.evaluate import RecipeEvaluator, Verdict
+from c4pipe.clean.examples import SmallestKeys, write_examples
 from c4pipe.clean.progress import NoteWriter, PositionWriter, SlowLimits, SlowWatch
-from c4pipe.clean.verdicts import DROPPED_LANGUAGE, Verdict
 from c4pipe.clean.work_file import KeptPage, WorkWriter, work_schema
 from c4pipe.errors import C4pipeError
 from c4pipe.filters import minhash
 from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan, Validation
-from c4pipe.filters.language import Language
+from c4pipe.filters.hashes import U64, capture_hash, is_validation, page_hashes, page_key, span_hashes
+from c4pipe.filters.language import DROPPED_LANGUAGE, Language
 from c4pipe.filters.lists import Lists
 from c4pipe.filters.minhash import U16
-from c4pipe.filters.spans import U64, page_hashes, span_hashes
-from c4pipe.filters.urls import capture_hash, is_validation, page_key
 from c4pipe.io.downloads import ByteStream
+from c4pipe.io.parquet_footer import UNREADABLE
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import EndsDigest, WebPath
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.wet.damage import Damage, QuarantineWriter
+from c4pipe.wet.damage import HAS_NO, Damage, NoRecordError, QuarantineWriter, describe_content
 from c4pipe.wet.extraction import TextLayout, is_text
 from c4pipe.wet.page import Page
-from c4pipe.wet.records import FIRST_PIECE, crawl_name
-from c4pipe.wet.text_files import PARQUET_UNREADABLE, read_parquet_pages, read_text_pages
+from c4pipe.wet.records import FIRST_PIECE, crawl_name, has_record
+from c4pipe.wet.text_files import read_parquet_pages, read_text_pages
 from c4pipe.wet.warc import PageReader, SkippedRecord, page_reader
 
 
@@ -62,6 +61,9 @@ class PageSource(Protocol):
 
     def crawl(self) -> str:
         """Returns the crawl that the WET file names, "" where it names none; at the end of `items`."""
+
+    def first_bytes(self) -> bytes:
+        """Returns the first bytes of the file; at the end of `items`."""
 
     def note(self, position: PositionWriter, pages: int) -> None:
         """Notes the position in the file, given the number of pages so far."""
@@ -113,6 +115,10 @@ class CrawlSource:
         """Returns the crawl that the file names; "" where it names none."""
         return crawl_name(self._counted.first)
 
+    def first_bytes(self) -> bytes:
+        """Returns the first bytes that were read."""
+        return self._counted.first
+
     def note(self, position: PositionWriter, pages: int) -> None:
         """Notes the position in the file, given the number of pages so far."""
         position.note(self._stream, self.size, pages)
@@ -140,7 +146,7 @@ class ParquetSource:
                 yield item
         except OSError:
             raise
-        except PARQUET_UNREADABLE as error:
+        except UNREADABLE as error:
             raise C4pipeError(f"{self._path} can't be read: {error_reason(error)}") from error
         self.size = self._bytes
 
@@ -151,6 +157,10 @@ class ParquetSource:
     def crawl(self) -> str:
         """Returns "": text is of no crawl."""
         return ""
+
+    def first_bytes(self) -> bytes:
+        """Returns nothing: a file of another format has been refused."""
+        return b""
 
     def note(self, position: PositionWriter, pages: int) -> None:
         """Notes the position in the file, given the number of pages so far."""
@@ -204,7 +214,8 @@ class WetFileCleaner:
             target: the path of the work file.
             position: notes how far the file is; closed at the end. None for a new `PositionWriter`.
 
-        Raises OSError where the WET file can't be read or the work file can't be written; `target` does not exist then.
+        Raises OSError where the WET file can't be read or the work file can't be written, and NoRecordError where it
+        has no record; `target` and the files beside it do not exist then.
         """
         self._clean(CrawlSource(stream, source, self._reader(source)), target, position or PositionWriter(target))
 
@@ -217,7 +228,7 @@ class WetFileCleaner:
             ends_sha256: the digest of its ends.
             target: the path of the work file, which has the name of the input.
 
-        Raises C4pipeError where the file is no Parquet or lacks the column of the text, and OSError as `clean`.
+        Raises C4pipeError where the file is no Parquet or lacks the column of the text, and the errors of `clean`.
         """
         assert self._layout
         name = target.name.removesuffix(".parquet")
@@ -237,7 +248,7 @@ class WetFileCleaner:
         counts: Counter[str] = Counter()
         audit = dropped_writer(self._keep_dropped, source.name, "clean", self._evaluator)
         annotations = annotation_writer(self._annotate, source.name, self._evaluator, self._lists.digests)
-        examples = CleanExamples(self._evaluator)
+        examples = SmallestKeys()
         watch = SlowWatch(source.name, source, NoteWriter(target, source.name).slow, self._slow_limits)
         with (
             contextlib.closing(position),
@@ -258,7 +269,7 @@ class WetFileCleaner:
                         watch.page = item
                         verdict, page = annotated.clean(item) if annotated else self._evaluator.clean(item)
                         self._add(verdict, page, writer, counts)
-                        examples.add(item, verdict, page)
+                        keep_examples(page, verdict, examples)
                         if dropped:
                             dropped.add_cleaned(verdict, page)
                         if annotated:
@@ -266,8 +277,9 @@ class WetFileCleaner:
                         watch.page = None
                     if source.size >= position.next:
                         source.note(position, counts["pages.read"])
+                _check_records(source, counts)
                 quarantine.finish()
-                examples.write(target)
+                write_examples(examples, self._evaluator, target)
                 if dropped:
                     dropped.finish()
                 ends = source.ends_sha256()
@@ -287,6 +299,17 @@ class WetFileCleaner:
             body = crawled.body.encode("utf-8", "replace") if crawled.encoded is None else crawled.encoded
             tie = capture_hash(crawled.url, crawled.timestamp, body)
             writer.add(page.url_key, page.captured, tie, kept)
+
+
+_RECORDS = ("pages.read", "records.", "damage.no_text", "damage.record_too_large")
+
+
+def _check_records(source: PageSource, counts: Mapping[str, int]) -> None:
+    """Raises NoRecordError for a file without any record, given its counts."""
+    first = source.first_bytes()
+    if not any(name.startswith(_RECORDS) for name in counts) and not has_record(first):
+        damage = {name.removeprefix("damage."): number for name, number in counts.items()}
+        raise NoRecordError(f"{HAS_NO}: {describe_content(first, damage)}")
 
 
 class PageKeeper:
@@ -334,6 +357,16 @@ class PageKeeper:
         assert near
         signature = minhash.minima(text, near.ngram, near.bands, near.rows)
         return minhash.band_hashes(signature, near.bands), minhash.short_minima(signature)
+
+
+def keep_examples(page: CheckedPage, verdict: Verdict, examples: SmallestKeys) -> None:
+    """Keeps a page as an example of each rule that drops it or changes its lines, if its key is small enough."""
+    key, limits = page.url_key, examples.limits
+    if verdict.reason and key < limits[verdict.reason]:
+        examples.add(verdict.reason, key, page.page.position, page.page)
+    for rule, changed in verdict.lines.items():
+        if changed and key < limits[rule]:
+            examples.add(rule, key, page.page.position, page.page)
 
 
 def count_page(page: CheckedPage, verdict: Verdict, line_counters: Mapping[str, str], counts: Counter[str]) -> None:

@@ -263,11 +263,11 @@ def watch_clean(progress: Progress, folder: StoragePath, sizes: Mapping[str, int
         done = sum(sizes[name] for name in seen) + sum(each.share * sizes[name] for name, each in positions)
         return done, counts["pages.read"] + sum(each.pages for _, each in positions)
 
-    before, started = count()[1], time.monotonic()
+    before = count()[1]
 
     def look() -> Status:
         done, pages = count()
-        speed = max(0, pages - before) / max(0.001, time.monotonic() - started)
+        speed = max(0, pages - before) / max(0.001, progress.seconds)
         files = f"{len(seen):,} of {len(sizes):,} files{notes.words()}"
         facts = {
             "files": len(seen),

@@ -19,13 +19,15 @@ from c4pipe.io.streams import InputOpener, WebPath, digest_ends, is_url
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners.flow import Step
+from c4pipe.wet.damage import NoRecordError
 from c4pipe.wet.extraction import is_parquet
 
 
 class CleanWetFile(Step):
     """(path or URL of a WET file, path of its work file) -> nothing; the results are in the work file.
 
-    The work file appears when it is complete. If a file can't be downloaded, a note is written instead.
+    The work file appears when it is complete. For a file that can't be downloaded, or has no record, a note is written
+    instead.
     """
 
     def __init__(
@@ -82,6 +84,8 @@ class CleanWetFile(Step):
                 self._clean_wet(source, name, target)
         except DownloadError as error:
             work_folder.note_missing(target, source, str(error))
+        except NoRecordError as error:
+            work_folder.note_missing(target, source, f"{source} {error}")
         except OSError as error:
             raise C4pipeError(
                 f"{source} can't be cleaned into {target}: {error_reason(error, with_path=True)}"

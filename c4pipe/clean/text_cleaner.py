@@ -7,8 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from c4pipe.clean.evaluate import RecipeEvaluator
-from c4pipe.clean.trace import explain_page
-from c4pipe.clean.verdicts import PageVerdict
+from c4pipe.clean.trace import PageVerdict, explain_page
 from c4pipe.errors import UsageError
 from c4pipe.filters.language import Language
 from c4pipe.filters.rule import PageRule

@@ -5,11 +5,20 @@ not asked by the pipeline.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from c4pipe.clean.evaluate import NOTHING_LEFT, LineCounts, Operation, RecipeEvaluator, evaluate, value_in_words
-from c4pipe.clean.verdicts import FinalVerdict, LineVerdict, PageVerdict, RuleVerdict
+from c4pipe.clean.evaluate import (
+    NOTHING_LEFT,
+    FinalVerdict,
+    LineCounts,
+    Operation,
+    RecipeEvaluator,
+    RuleVerdict,
+    Verdict,
+    evaluate,
+    value_in_words,
+)
 from c4pipe.filters import body_lines
 from c4pipe.filters.body_lines import BodyLines
 from c4pipe.filters.checked_page import CheckedPage
@@ -20,6 +29,52 @@ MOST_CHARACTERS = 1_000_000
 """On a longer page, evaluation ends at the drop: for 16 MB some rules take minutes."""
 
 TOO_LONG = "not applied: the page is too long"
+
+
+@dataclass  # not frozen: that would take four times as long
+class LineVerdict:
+    """The decision of the line rules about a line.
+
+    Attributes:
+        line: the line as cut from the page, trimmed.
+        left: the line as the rules leave it; None where one dropped it.
+        rule: the line rule that dropped it, or None.
+        edits: the line rules that changed it, in their order.
+        asked: False if the pipeline had dropped the page before the last of these rules, or if the page is too long for
+            the other line rules.
+    """
+
+    line: str
+    left: str | None
+    rule: str | None = None
+    edits: tuple[str, ...] = ()
+    asked: bool = True
+
+
+@dataclass(frozen=True)
+class PageVerdict:
+    """What each rule of a recipe decides about a page by itself.
+
+    Attributes:
+        page: the page as crawled.
+        recipe: the recipe's name.
+        verdict: the verdict, equal to the verdict without a trace.
+        lines: the page's lines, in their order.
+        rules: the page rules and corpus rules, in the order of evaluation.
+        text: the lines that were kept up to the rule that drops the page, or up to the end.
+    """
+
+    page: Page
+    recipe: str
+    verdict: Verdict
+    lines: tuple[LineVerdict, ...]
+    rules: tuple[RuleVerdict, ...]
+    text: str
+
+    @property
+    def reason(self) -> str | None:
+        """The rule that drops the page if none of its text repeats in other pages; or None."""
+        return self.verdict.reason or self.verdict.final
 
 
 def explain_page(evaluator: RecipeEvaluator, page: Page, to_the_end: bool = True) -> PageVerdict:

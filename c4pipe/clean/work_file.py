@@ -5,7 +5,6 @@ other page is a tombstone: it has only the key of the URL, the time of capture a
 capture of a URL is the newest in the crawl, even if a rule dropped it.
 """
 
-import contextlib
 import functools
 import json
 from array import array
@@ -22,14 +21,13 @@ import pyarrow.parquet as pq
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.filters.duplicates import URL_ROW, Rows
+from c4pipe.filters.hashes import U64
 from c4pipe.filters.lists import LIST_NAMES
 from c4pipe.filters.minhash import U16
-from c4pipe.filters.spans import U64
 from c4pipe.io.atomic import AtomicFile
 from c4pipe.io.json_files import Digest, FileName, choice, from_json, parse_json, shown, text, to_json
-from c4pipe.io.parquet_footer import open_parquet, read_footer, sign_footer
+from c4pipe.io.parquet_footer import open_parquet, read_footer, reading, sign_footer
 from c4pipe.io.paths import StoragePath
-from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.stored_recipe import check_recipe
 
@@ -72,9 +70,6 @@ _GROUP_ROWS = 64 * 1024
 _SMALL_COLUMNS = ("page_key", "url", "timestamp", "language", "language_probability", "validation", "dropped")
 _small_values = attrgetter(*_SMALL_COLUMNS)
 _TOMBSTONE = (None,) * len(_SMALL_COLUMNS)
-
-_UNREADABLE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
-"""What Arrow raises for a file that is missing or damaged."""
 
 
 def _check_stored_recipe(value: Any, place: str) -> Recipe:
@@ -201,7 +196,7 @@ class WorkWriter:
         Args:
             url_key: the key of its URL.
             captured: the microsecond of its capture.
-            tie: decides between captures of one microsecond (`filters.capture_hash`).
+            tie: decides between captures of one microsecond (`filters.hashes.capture_hash`).
             page: None makes a tombstone.
         """
         group = self._group
@@ -345,7 +340,7 @@ def read_header(path: StoragePath) -> WorkHeader:
     or was changed since it was written.
     """
     with (
-        _reading(path, "can't be read as a work file"),
+        reading(path, "can't be read as a work file", _advice(path)),
         path.open("rb") if isinstance(path, Path) else path.open() as file,
     ):
         return _header(path, *read_footer(file))
@@ -374,22 +369,13 @@ def _header(path: StoragePath, footer: pq.FileMetaData, is_signed: bool) -> Work
     return header
 
 
-@contextlib.contextmanager
-def _reading(path: StoragePath, what: str) -> Iterator[None]:
-    """Turns what Arrow raises into DamagedFileError; UsageError where the system or a store does not let us read."""
-    try:
-        yield
-    except UsageError:
-        raise
-    except _UNREADABLE as error:
-        message = f"{path} {what}: {error_reason(error)}"
-        refused = isinstance(error, OSError) and (error.errno is not None or not isinstance(path, Path))
-        raise UsageError(message) if refused else _damaged(path, message) from error
-
-
 def _damaged(path: StoragePath, message: str) -> DamagedFileError:
+    return DamagedFileError(f"{message}; {_advice(path)}")
+
+
+def _advice(path: StoragePath) -> str:
     clean = "run clean again" if isinstance(path, Path) else "delete it, and run clean again"
-    return DamagedFileError(f"{message}; {clean} with this work folder, to make the file anew")
+    return f"{clean} with this work folder, to make the file anew"
 
 
 def row_groups(
@@ -399,7 +385,7 @@ def row_groups(
 
     Raises as `read_header`, DamagedFileError also where a page is damaged.
     """
-    with _reading(path, "can't be read as a work file"):
+    with reading(path, "can't be read as a work file", _advice(path)):
         file, is_signed = open_parquet(path)
         _header(path, file.metadata, is_signed)
     rows = 0
@@ -407,7 +393,7 @@ def row_groups(
         # one thread: a job has a process for each core already
         batches = file.iter_batches(most_rows, [group], list(columns), use_threads=False)
         while True:
-            with _reading(path, "is damaged"):
+            with reading(path, "is damaged", _advice(path)):
                 batch = next(batches, None)
             if batch is None:
                 break

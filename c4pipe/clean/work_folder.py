@@ -4,12 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from c4pipe.clean.examples import EXAMPLES_ENDING
+from c4pipe.clean.examples import EXAMPLES_ENDING, examples_file
 from c4pipe.clean.work_file import WorkHeader, read_header
 from c4pipe.errors import UsageError
 from c4pipe.io.json_files import read_checked_json, write_checked_json
 from c4pipe.io.paths import StoragePath, list_names
 from c4pipe.recipes.recipe import Recipe
+from c4pipe.wet.damage import quarantine_file
 from c4pipe.wet.inputs import InputFile, Missing
 
 MISSING_ENDING = ".missing.json"
@@ -99,6 +100,12 @@ def find_work_files(folders: Sequence[StoragePath]) -> dict[str, StoragePath]:
             files[name] = folder / name
     # by the names of the WET files: a.wet is before a-b.wet, although a.wet.parquet is not before a-b.wet.parquet
     return dict(sorted(files.items(), key=lambda item: item[0].removesuffix(".parquet")))
+
+
+def forget_input(target: StoragePath) -> None:
+    """Deletes the work file `target` and all files about its input beside it. Raises OSError."""
+    for path in (target, examples_file(target), quarantine_file(target), missing_note(target)):
+        path.unlink(missing_ok=True)
 
 
 def check_complete(folder: StoragePath) -> None:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from c4pipe.clean.verdicts import LineVerdict, PageVerdict, RuleVerdict
+    from c4pipe.clean.evaluate import RuleVerdict
+    from c4pipe.clean.trace import LineVerdict, PageVerdict
     from c4pipe.inspect.explain import CaptureVerdict, Loss, UnitVerdict
     from c4pipe.io.paths import StoragePath
     from c4pipe.recipes.recipe import Recipe

@@ -60,7 +60,7 @@ def report_missing(options: TerminalOptions, missing: Sequence["Missing"], allow
         missing: the missing files, each with its `error`.
         allowed: the value of `--max-missing`, or None.
     """
-    for values in missing[:3]:
+    for values in missing[:5]:
         note(f"missing: {values['error']}", options.json_progress)
     if not missing or allowed is not None:
         return 0

@@ -4,15 +4,17 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from c4pipe.cli.console import new_table, printer, say, styled
 from c4pipe.cli.options import TerminalOptions, refuse_job_file
 from c4pipe.cli.parser import Command
 from c4pipe.errors import UsageError
-from c4pipe.io.options import Option
+from c4pipe.io.options import shared_fields
 from c4pipe.io.words import format_count
 from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.tokens.options import TokenFileOptions, TokenOptions
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -21,71 +23,33 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _TokenOptions:
-    corpus: Annotated[
-        str,
-        Option(
-            "folder of a finished corpus, or of one of its languages; for --find, files that --format wrote",
-            "CORPUS",
-            positional=True,
-        ),
-    ]
-    vocab: Annotated[
-        str | None,
-        Option("the vocabulary, for all but --find: its folder, or the file of a SentencePiece model", "MODEL"),
-    ] = None
-    budget_subset: Annotated[
-        str | None,
-        Option("also write a list of the first documents that have this many tokens together, such as 2^29", "TOKENS"),
-    ] = None
-    training_tokens: Annotated[
-        str,
-        Option("tokens of the planned training; the command says how often it reads the subset", "TOKENS"),
-    ] = "2^35"
-    format: Annotated[
-        str | None,
-        Option(
-            "write all token ids: megatron (.bin and .idx for Megatron-LM and NeMo) or npy (an array of packed rows)",
-            "F",
-        ),
-    ] = None
-    output: Annotated[str | None, Option("for --format: folder for the files", "DIR")] = None
-    length: Annotated[int | None, Option("for --format npy: tokens of a row", "N")] = None
-    find: Annotated[
-        int | None,
-        Option(
-            "print the page of document N of files that --format megatron wrote, or the pages in row N of an npy file",
-            "N",
-        ),
-    ] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class TokensOptions(TerminalOptions, RunnerOptions, _TokenOptions):
+class TokensOptions(TerminalOptions, RunnerOptions, TokenOptions):
     """The options of the command."""
 
 
 def run(options: TokensOptions) -> None:
     """Counts the tokens of a corpus, or writes its token files, or finds a page in them; prints the outcome."""
     if options.find is not None:
-        _refuse(options, "--find", "vocab", "budget_subset", "format", "output", "length", "runner")
+        _refuse(options, "--find", "vocabulary", "budget_subset", "format", "output", "length", "runner")
         _find(options.corpus, options.find)
         return
-    if options.vocab is None:
+    if options.vocabulary is None:
         raise UsageError("tokens needs a vocabulary: name its folder with --vocab (see c4pipe tokens --help)")
     if options.format is None:
         _refuse(options, "a count of tokens", "output", "length")
-        _count(options, _model(options.vocab))
+        _count(options, _model(options.vocabulary))
         return
     _refuse(options, "--format", "budget_subset")
-    _write_files(options, options.format, _model(options.vocab))
+    if options.output is None:
+        raise UsageError("--format needs a folder for the files: name it with --output")
+    _write_files(options, TokenFileOptions(**shared_fields(options, TokenFileOptions)))
 
 
 def _refuse(options: TokensOptions, what: str, *names: str) -> None:
     """Raises UsageError if one of these options is given: the chosen action does not use it."""
     for name in names:
         if getattr(options, name) is not None:
-            option = f"--{name.replace('_', '-')}"
+            option = "--vocab" if name == "vocabulary" else f"--{name.replace('_', '-')}"
             raise UsageError(f"{option} is not for {what}: leave out one of them (see c4pipe tokens --help)")
 
 
@@ -113,27 +77,15 @@ def _count(options: TokensOptions, model: "StoragePath") -> None:
         say(console, f"a training of {training:,} tokens reads it {times}, the last time perhaps in part")
 
 
-def _write_files(options: TokensOptions, layout: str, model: "StoragePath") -> None:
+def _write_files(options: TokensOptions, file_options: TokenFileOptions) -> None:
     """Writes the token files of a corpus, and prints their totals."""
     refuse_job_file(options, "tokens --format has two")
 
     from c4pipe.cli.progress import make_progress
     from c4pipe.corpus.manifest import MANIFEST
-    from c4pipe.io.paths import storage_path
     from c4pipe.tokens import files
 
-    if options.output is None:
-        raise UsageError("--format needs a folder for the files: name it with --output")
-    started = time.monotonic()
-    output = storage_path(options.output)
-    file_options = files.TokenFileOptions(
-        corpus=options.corpus,
-        model=model,
-        output=output,
-        layout=layout,
-        length=options.length,
-        runner=options,
-    )
+    started, output = time.monotonic(), Path(file_options.output)
     complete = (output / MANIFEST).exists()
     manifest = files.write(file_options, make_progress(options))
     if options.quiet:

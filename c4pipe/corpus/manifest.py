@@ -7,11 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
-from c4pipe.clean.verdicts import DROPPED_LANGUAGE
 from c4pipe.corpus.layout import MAX_SHARDS, Layout
-from c4pipe.corpus.writer import FORMATS, shard_name
+from c4pipe.corpus.writer import FORMATS, shard_files
 from c4pipe.errors import LostDataError, UsageError
-from c4pipe.filters.language import LANGUAGE
+from c4pipe.filters.language import DROPPED_LANGUAGE, LANGUAGE
 from c4pipe.io import json_files
 from c4pipe.io.json_files import Digest, FileName, choice, from_json, parse_json, shown, text, whole
 from c4pipe.io.words import error_reason
@@ -161,8 +160,7 @@ def _check_shards(manifest: Manifest) -> None:
     layout = Layout(tuple(train_shards), tuple(train_shards.values()))
     paths = [shard["path"] for shard in manifest["shards"]]
     count = sum(layout.counts) * len(formats)  # before the names are made: a false number would make too many
-    extensions = [FORMATS[name].extension for name in formats]
-    if len(paths) != count or set(paths) != {shard_name(*s, each) for s in layout.shards() for each in extensions}:
+    if len(paths) != count or set(paths) != set(shard_files(layout, formats)):
         raise ValueError(f"shards lists other files than the {count:,} of train_shards and formats")
 
 

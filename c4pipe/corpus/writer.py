@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from c4pipe.corpus import tfrecord
+from c4pipe.corpus.layout import Layout
 from c4pipe.errors import UsageError
 from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
 from c4pipe.io.parquet_footer import sign_footer
@@ -186,6 +187,12 @@ def parse_formats(text: str) -> tuple[str, ...]:
 def shard_name(language: str, split: str, index: int, count: int, extension: str) -> str:
     """Returns the path of a shard in its corpus: en/c4-train-00000-of-00016.parquet. The index counts from 0."""
     return f"{language}/c4-{split}-{index:05d}-of-{count:05d}.{extension}"
+
+
+def shard_files(layout: Layout, formats: Sequence[str]) -> list[str]:
+    """Returns the paths of all shards in their corpus."""
+    extensions = [FORMATS[name].extension for name in formats]
+    return [shard_name(*shard, extension) for shard in layout.shards() for extension in extensions]
 
 
 @dataclass(frozen=True)

@@ -253,7 +253,8 @@ class BidForSpans(_JudgeStep):
             for each, unit in offered.items() if rank else ():
                 best[each] = min(best.get(each, (9,)), (*rank, page.key, unit, len(offered)))
         rows = [
-            (each, page, unit, received.key, rank, extra, bids) for each, (rank, extra, page, unit, bids) in best.items()
+            (each, page, unit, received.key, rank, extra, bids)
+            for each, (rank, extra, page, unit, bids) in best.items()
         ]
         yield BIDS.to_buckets(np.array(sorted(rows), BID), self._bits)
 

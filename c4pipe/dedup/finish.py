@@ -13,10 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from c4pipe.clean.dropped_pages import DroppedWriter, KeepDropped, dropped_writer
-from c4pipe.clean.evaluate import RecipeEvaluator
+from c4pipe.clean.evaluate import FinalVerdict, RecipeEvaluator
 from c4pipe.clean.examples import EXAMPLES_PER_FILE, PASSED, Example, SmallestKeys, make_example
 from c4pipe.clean.trace import explain_final
-from c4pipe.clean.verdicts import DROPPED_LANGUAGE, FinalVerdict
 from c4pipe.clean.work_file import PAGE_COLUMNS, read_kept, read_stale
 from c4pipe.dedup import near_duplicates, write
 from c4pipe.dedup.near_duplicates import NearDuplicates
@@ -26,10 +25,10 @@ from c4pipe.dedup.shuffle import CHANGES, MARKS, PAGES, REMOVED_SPANS, STALE_CAP
 from c4pipe.dedup.step import DedupPlan, DedupStep, Made, Received, RowStep, rows_of
 from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan, StaleCapture
 from c4pipe.filters.duplicates import Rows
-from c4pipe.filters.language import UNKNOWN, Language
+from c4pipe.filters.language import DROPPED_LANGUAGE, UNKNOWN, Language
 from c4pipe.filters.lists import Lists, find_lists
+from c4pipe.filters.page_size import FewSentencesLeft
 from c4pipe.filters.rule import PageRule
-from c4pipe.filters.sentence_rules import FewSentencesLeft
 from c4pipe.filters.spans import remove_spans, units_of
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import excerpt
@@ -125,7 +124,7 @@ class PageFinisher:
         keys = pages["page_key"].to_numpy()[rows]
         columns = pages.select(["page_key", "url", "timestamp", "text", "units_left"])
         for each in np.argsort(keys)[:EXAMPLES_PER_FILE].tolist():
-            if not shown.wants(label, int(keys[each])):
+            if int(keys[each]) >= shown.limits[label]:
                 return
             (page,) = columns.slice(rows[each], 1).to_pylist()
             shown.add(label, page["page_key"], 0, partial(self._final_example, rule, label, page))
@@ -149,7 +148,7 @@ class PageFinisher:
         rows = pages.drop_columns(["unit_starts"]).to_pylist()  # it makes an object for each number in a list
         for page, first, end in zip(rows, offsets, offsets[1:], strict=False):
             key, page["unit_starts"] = page["page_key"], values[first:end].tolist()
-            if shown is not None and shown.wants(RepeatedSpan.name, key):
+            if shown is not None and key < shown.limits[RepeatedSpan.name]:
                 example = partial(self._repeat, page.copy(), removals[key], kept.get(key, ()))
                 shown.add(RepeatedSpan.name, key, 0, example)
             self._edit_page(page, removals[key], kept.get(key, ()), counts)

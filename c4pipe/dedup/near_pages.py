@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from c4pipe.dedup.shuffle import Shuffle
 from c4pipe.filters.duplicates import Rows
+from c4pipe.filters.hashes import U64
 from c4pipe.filters.minhash import U16
-from c4pipe.filters.spans import U64
 
 _PAGE = [("rank", "<u4"), ("page", "<u8"), ("file", "<u4"), ("row", "<u4")]
 

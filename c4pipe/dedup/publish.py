@@ -23,6 +23,7 @@ from c4pipe.report import card, html_page
 from c4pipe.report.data import DEDUP_DATA, REPORT_DATA, make_dedup_data, make_report_data, write_data
 from c4pipe.report.rendering import compile_templates
 from c4pipe.runners.control_totals import Report, check_totals
+from c4pipe.wet.inputs import Missing
 
 _SIZE = 60  # characters of a name in an error
 
@@ -89,25 +90,27 @@ def _cut(text: str) -> str:
 _CONTENT = ("bytes", "ends_sha256")  # of an input; None if it is not known yet
 
 
-def prepare(output: StoragePath, identity: Mapping[str, Any]) -> Manifest | None:
+def prepare(output: StoragePath, identity: Mapping[str, Any], missing: Sequence[Missing] = ()) -> Manifest | None:
     """Returns the manifest of a corpus that is already complete in the output folder, or None.
 
-    If a run was stopped while it moved finished files into place, the call completes that.
+    A corpus is complete if it has all inputs but the missing ones, and names these. If a run was stopped while it moved
+    finished files into place, the call completes that.
 
     Raises UsageError if the folder holds another corpus, or anything else.
     """
     _complete(output, identity)
     check_folder(output, identity)
     manifest = manifest_file.read_manifest(output)
-    if not manifest or not has_all_inputs(manifest, identity):
+    if not manifest or not has_inputs(manifest, identity, missing):
         return None
     remove_tree(output / STAGING)  # left by a run that was stopped at its very end
     return manifest
 
 
-def has_all_inputs(manifest: Manifest, identity: Mapping[str, Any]) -> bool:
-    """Tells whether a corpus that passed `check_folder` has all the inputs of an identity."""
-    return bool(manifest["inputs"] == identity["inputs"])
+def has_inputs(manifest: Manifest, identity: Mapping[str, Any], missing: Sequence[Missing]) -> bool:
+    """Tells whether a corpus that passed `check_folder` has the inputs of an identity, and names the missing ones."""
+    names = [[each["name"] for each in notes] for notes in (manifest["missing"], missing)]
+    return bool(manifest["inputs"] == identity["inputs"] and names[0] == names[1])
 
 
 def check_folder(output: StoragePath, identity: Mapping[str, Any]) -> None:

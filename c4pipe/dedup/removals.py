@@ -15,7 +15,8 @@ from c4pipe.dedup.shuffle import REMOVED
 from c4pipe.dedup.survivors import Occurrences
 from c4pipe.errors import C4pipeError
 from c4pipe.filters.duplicates import Rows
-from c4pipe.filters.spans import U64, cut, span_hashes, unit_hashes, units_of
+from c4pipe.filters.hashes import U64, span_hashes, unit_hashes
+from c4pipe.filters.spans import cut, units_of
 from c4pipe.io.atomic import write_bytes
 from c4pipe.io.paths import StoragePath, parquet_source
 from c4pipe.io.words import short

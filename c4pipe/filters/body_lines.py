@@ -6,8 +6,7 @@ from itertools import compress, repeat
 from operator import not_
 from typing import Literal
 
-from c4pipe.filters.native_lines import NativeStep, native_step
-from c4pipe.filters.rule import TFDS, LineRule, Texts
+from c4pipe.filters.rule import TFDS, LineRule, NativeStep, Texts, native_step
 from c4pipe.wet.page import Page, split_newlines, trimmed
 
 Separators = Literal["unicode", "newlines", "newlines, then unicode", "as crawled", "as crawled, then unicode"]

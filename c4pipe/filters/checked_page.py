@@ -1,27 +1,34 @@
-"""A page while the rules of a recipe check it: the lines that are kept so far, and the values that rules look at.
+"""A page while the rules of a recipe check it: the lines that are kept so far, in Python or in C, the values that rules
+look at, and the tools of the recipe.
 
-Each value is computed when it is first needed.
+Each value is computed, and each tool loaded, when it is first needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from c4pipe.filters.language import UNKNOWN, Guess
+from c4pipe.filters.corpus_rules import NormalisedUrl, RepeatedSpan
+from c4pipe.filters.hashes import normalise_url, url_key
+from c4pipe.filters.language import UNKNOWN, Detector, Guess, Language, make_detector
+from c4pipe.filters.page_size import FewSentences, Incomplete, SentenceSplitter
 from c4pipe.filters.page_text import PageText
-from c4pipe.filters.urls import normalise_url, url_key
-from c4pipe.native import lower
-from c4pipe.wet.page import Page, text_order
+from c4pipe.filters.rule import AnyRule, Rule
+from c4pipe.native import lower, text_kernel
+from c4pipe.wet.page import Page, microseconds, text_order
 
 if TYPE_CHECKING:
-    from c4pipe.filters.rule_tools import RuleTools
-    from c4pipe.filters.sentences import SentenceSplitter
+    from c4pipe.filters.lists import Lists
     from c4pipe.native import _text
 
 Value = TypeVar("Value")
+Made = TypeVar("Made")
 
-_FIELDS = ("url", "text", "timestamp")
+BEFORE_LINE_RULES = ("readable", "crawled")
+"""The stages whose rules see the page as crawled."""
+
 _VALUES_OF_LINES = ("text", "encoded", "text_lower", "sentence_starts", "unit_starts", "words")
 """The values that are forgotten when the lines change."""
 
@@ -42,6 +49,70 @@ class cached(Generic[Value]):
         """Computes the value of an object and keeps it there."""
         value = instance.__dict__[self._name] = self._compute(instance)
         return value
+
+
+_CUT_IN_C = ("unicode", "newlines", "newlines, then unicode")  # line separators
+
+
+def lines_in_c(page: Page, line_separators: str) -> _text.Lines | None:
+    """Returns the lines of a page as `body_lines.cut` cuts them, or None where the C extension can't hold them."""
+    if text_kernel is None or line_separators not in _CUT_IN_C:
+        return None
+    try:
+        body = page.body if page.encoded is None else page.encoded
+        lines: _text.Lines = text_kernel.Lines(body, line_separators == "unicode")
+    except UnicodeEncodeError:  # half of a surrogate pair, which no decoded page has
+        return None
+    return lines
+
+
+def cuts_in_c(line_separators: str) -> bool:
+    """Tells whether the C extension is there and cuts lines in this way."""
+    return text_kernel is not None and line_separators in _CUT_IN_C
+
+
+class RuleTools:
+    """The tools of the rules of one recipe.
+
+    Attributes:
+        lists: the lists of the recipe, and its language model.
+        scheme: how a URL's scheme is removed (see `filters.hashes.normalise_url`).
+        any_timestamp: whether any text counts as a timestamp, or only a WARC date.
+        sentence_model: which model splits sentences; "" for the model of the page's language.
+        unit: what repeated spans consist of, `sentence` or `line`; None without such a rule.
+        language_as_crawled: whether the language is detected in the page as crawled, before the line rules.
+    """
+
+    def __init__(self, rules: Sequence[tuple[str, Rule]], lists: Lists) -> None:
+        """Takes the rules with their stages, in the order of evaluation. Loads nothing yet."""
+        self.lists = lists
+        self._rules = rules
+        self._made: dict[Hashable, Any] = {}
+        url, incomplete = self._find(NormalisedUrl), self._find(Incomplete)
+        sentences, repeated = self._find(FewSentences), self._find(RepeatedSpan)
+        self.scheme = url.scheme if url else "start"
+        self.any_timestamp = incomplete is not None and incomplete.timestamps == "any text"
+        self.sentence_model = sentences.model if sentences else ""
+        self.unit = repeated.unit if repeated else None
+        stages = {stage for stage, rule in rules if isinstance(rule, Language)}
+        self.language_as_crawled = bool(stages) and stages <= {*BEFORE_LINE_RULES}
+
+    @cached_property
+    def detector(self) -> Detector | None:
+        """The language detector, or None where no rule asks for the language."""
+        if self.lists.language_model:
+            return self.lists.language_model.detector()
+        language = self._find(Language)
+        return make_detector(language.detector, language.min_probability) if language else None
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """Returns the tool of a key, such as a prepared list or a model. `make` makes it at the first call."""
+        if key not in self._made:
+            self._made[key] = make()
+        return cast(Made, self._made[key])
+
+    def _find(self, rule: type[AnyRule]) -> AnyRule | None:
+        return next((each for _, each in self._rules if isinstance(each, rule)), None)
 
 
 class CheckedPage:
@@ -98,21 +169,14 @@ class CheckedPage:
         """The number of kept lines."""
         return len(self._lines if self.lines_in_c is None else self.lines_in_c)
 
-    @property
-    def missing_fields(self) -> list[str]:
-        """The names of the missing parts: URL, text, timestamp."""
-        if self.page.url and self.captured is not None and self.line_count:  # as most pages: four times as fast
-            return []
-        fields = self.page.url, self.line_count, self.captured is not None
-        return [name for name, value in zip(_FIELDS, fields, strict=True) if not value]
-
     @cached
     def captured(self) -> int | None:
         """The timestamp in microseconds since 1970 (UTC), or None if the recipe does not accept it.
 
         If the recipe accepts any text, it is a number that sorts pages in the same order as the texts.
         """
-        return text_order(self.page.timestamp) if self.tools.any_timestamp else self.page.captured
+        order = text_order if self.tools.any_timestamp else microseconds
+        return order(self.page.timestamp)
 
     @property
     def length(self) -> int:
@@ -205,9 +269,9 @@ class CheckedPage:
 
     def splitter(self, model: str) -> SentenceSplitter:
         """Returns the sentence splitter for a model: the model of the page's language, or `nltk english`."""
-        return (
-            self.tools.splitter("en", as_nltk=True) if model == "nltk english" else self.tools.splitter(self.language)
-        )
+        as_nltk = model == "nltk english"
+        language = "en" if as_nltk else self.language
+        return self.tools.once((SentenceSplitter, language, as_nltk), lambda: SentenceSplitter(language, as_nltk))
 
 
 def _line_starts(text: str) -> list[int]:

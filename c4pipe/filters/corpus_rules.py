@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from c4pipe.filters.hashes import is_validation
 from c4pipe.filters.rule import PAPER, TFDS, CorpusRule, Others, Positive, Share
-from c4pipe.filters.urls import is_validation
 
 MOST_MINIMA = 1024
 """The most numbers in a page's signature: bands times rows of the rule on near-duplicates."""
@@ -12,7 +12,7 @@ MOST_MINIMA = 1024
 
 @dataclass(frozen=True)
 class NormalisedUrl(CorpusRule):
-    """Says which URLs are the same. Each recipe has it. See `urls.normalise_url`."""
+    """Says which URLs are the same. Each recipe has it. See `hashes.normalise_url`."""
 
     name = "normalised_url"
     does = "compares URLs without scheme (removed at: {scheme}), www., tracking query and trailing slash"

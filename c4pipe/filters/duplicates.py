@@ -15,7 +15,7 @@ SPAN_ROW = np.dtype([("hash", "<u8"), ("page", "<u8"), ("file", "<u4"), ("unit",
 
 URL_ROW = np.dtype([("hash", "<u8"), ("captured", "<i8"), ("tie", "<u8"), ("file", "<u4"), ("row", "<u4")])
 """A capture of a URL: the URL's key, its time in microseconds since 1970, the hash that decides between captures of the
-same time (`urls.capture_hash`), its file number and its row. 32 bytes."""
+same time (`hashes.capture_hash`), its file number and its row. 32 bytes."""
 
 
 def find_repeats(rows: Rows) -> tuple[Rows, Rows]:

@@ -282,3 +282,7 @@ class Language(PageRule):
             return guess
         wanted = f"{len(self.languages)} languages" if len(self.languages) > 5 else ", ".join(self.languages)
         return f"{guess}; wanted: {wanted}, with at least {self.min_probability}"
+
+
+DROPPED_LANGUAGE = "language.dropped."
+"""The prefix of counters of the pages that the rule `language` drops, by the guessed language; for `report.json`."""

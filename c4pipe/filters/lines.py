@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import compress, repeat
 
-from c4pipe.filters.native_lines import NativeStep, native_step
-from c4pipe.filters.rule import PAPER, TFDS, LineRule, Texts, Whole
+from c4pipe.filters.rule import PAPER, TFDS, LineRule, NativeStep, Texts, Whole, native_step
 
 # Raffel et al. 2020 removed citation markers from Wikipedia pages; the pattern is TensorFlow Datasets'.
 _CITATION = re.compile(r"\[\d*\]|\[edit\]|\[citation needed\]")

@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from c4pipe.filters import pinned_lists
 from c4pipe.filters.checked_page import CheckedPage
+from c4pipe.filters.hashes import url_md5
 from c4pipe.filters.language import Language, two_letter_code
 from c4pipe.filters.lists import ListFolder
 from c4pipe.filters.rule import DOLMA, PAPER, TFDS, Others, PageRule, Share, Texts, parameter_text
-from c4pipe.filters.urls import url_md5
 from c4pipe.native import text_kernel
 
 _WORD = re.compile(r"\w+", re.ASCII)

@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.filters.hashes import normalise_url, url_key
 from c4pipe.filters.language_model import LanguageModel
-from c4pipe.filters.urls import normalise_url, url_key
 from c4pipe.io.atomic import AtomicFile, make_folder
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import error_reason

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from c4pipe.filters.character_sets import OTHER_PUNCTUATION, characters
-from c4pipe.filters.spans import U64
+from c4pipe.filters.hashes import U64
 
 U16 = npt.NDArray[np.uint16]
 

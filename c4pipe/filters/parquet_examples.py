@@ -8,11 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from c4pipe.errors import UsageError
+from c4pipe.io.parquet_footer import UNREADABLE
 from c4pipe.io.words import error_reason, short
 
 _ROWS = 1024  # that are in memory at the same time
-_UNREADABLE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
-"""What Arrow raises for a file that is missing or damaged."""
 
 
 def parquet_rows(path: Path, fields: Sequence[str]) -> Iterator[dict[str, Any]]:
@@ -32,7 +31,7 @@ def parquet_rows(path: Path, fields: Sequence[str]) -> Iterator[dict[str, Any]]:
                 yield from batch.select(columns).to_pylist()
     except UsageError:
         raise
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise UsageError(
             f"the examples {path} can't be read: {error_reason(error)}; give a Parquet file, or JSON Lines"
         ) from error

@@ -5,8 +5,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from c4pipe.filters.checked_page import CheckedPage
-from c4pipe.filters.native_lines import NativeStep, native_step
-from c4pipe.filters.rule import DOLMA, PAPER, LineRule, LowerTexts, PageRule, Texts, parameter_text
+from c4pipe.filters.rule import (
+    DOLMA,
+    PAPER,
+    LineRule,
+    LowerTexts,
+    NativeStep,
+    PageRule,
+    Texts,
+    native_step,
+    parameter_text,
+)
 
 
 def contains(text: str, phrases: Sequence[str]) -> bool:

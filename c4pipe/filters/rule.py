@@ -31,7 +31,6 @@ from c4pipe.io.words import suggestion
 if TYPE_CHECKING:
     from c4pipe.filters.checked_page import CheckedPage
     from c4pipe.filters.lists import ListFolder
-    from c4pipe.filters.native_lines import NativeStep
 
 
 Scope = Literal["page", "line", "corpus"]
@@ -314,3 +313,21 @@ def _sure(value: Any, holds: bool, message: str) -> Any:
     if not holds:
         raise UsageError(message)
     return value
+
+
+NativeStep = tuple[object, ...]
+"""A step of a program in C: its name and its arguments."""
+
+
+_MOST_TEXTS = 64  # phrases or endings that the C extension supports
+
+
+def native_step(name: str, *arguments: int | tuple[str, ...]) -> NativeStep | None:
+    """Returns a step with the parameters of a rule; None where the C extension does not support them."""
+    return (name, *arguments) if all(map(_is_supported, arguments)) else None
+
+
+def _is_supported(value: int | tuple[str, ...]) -> bool:
+    if isinstance(value, tuple):
+        return len(value) <= _MOST_TEXTS and all(text and text.isprintable() for text in value)
+    return 0 <= value <= _MOST

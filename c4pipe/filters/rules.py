@@ -8,11 +8,11 @@ from c4pipe.filters.evaluation_overlap import EvaluationOverlap
 from c4pipe.filters.language import Language
 from c4pipe.filters.lines import Citation, FewWords, LongWord, NoTerminalPunctuation
 from c4pipe.filters.listed_words import BadToken, BadWords
+from c4pipe.filters.page_size import Empty, FewLongLines, FewSentences, FewSentencesLeft, Incomplete, TooLong
 from c4pipe.filters.personal_data import EmailAddress, PublicIpAddress
 from c4pipe.filters.phrases import CurlyBracket, Javascript, JavascriptPage, LoremIpsum, Policy
 from c4pipe.filters.repetition_rules import REPETITION_RULES, RepeatedCharacters
 from c4pipe.filters.rule import Rule
-from c4pipe.filters.sentence_rules import FewSentences, FewSentencesLeft
 from c4pipe.filters.url_rules import (
     BannedUrlSubword,
     BannedUrlWord,
@@ -24,7 +24,6 @@ from c4pipe.filters.url_rules import (
     SoftBannedUrlWords,
     UrlNotListed,
 )
-from c4pipe.filters.whole_page import Empty, FewLongLines, Incomplete, TooLong
 from c4pipe.filters.word_rules import GOPHER_RULES, FewPunctuatedLines, ManyNewlines, ManyShortLines
 
 FINEWEB_RULES: tuple[type[Rule], ...] = (FewPunctuatedLines, ManyShortLines, RepeatedCharacters, ManyNewlines)

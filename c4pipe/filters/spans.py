@@ -4,70 +4,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence, Set
 from itertools import pairwise
 
-import mmh3
-import numpy as np
-import numpy.typing as npt
-
-from c4pipe.native import lower, text_kernel
-
-U64 = npt.NDArray[np.uint64]
-
 
 def cut(text: str, starts: Sequence[int]) -> list[str]:
     """Returns the units of `text`: each reaches from its start (in characters) to the start of the next."""
     return [text[start:end] for start, end in pairwise([*starts, len(text)])]
-
-
-def unit_hashes(units: Iterable[str], whitespace: str) -> U64:
-    """Returns the 64-bit hash of each unit, lower-cased: the lower half of its MurmurHash3 (x64, 128 bits).
-
-    White space is `collapsed` (each run of it counts as one blank) or `stripped` (only around the unit).
-    """
-    if whitespace == "collapsed":
-        texts = (" ".join(lower(unit).split()) for unit in units)
-    else:
-        texts = (lower(unit.strip()) for unit in units)
-    halves = np.frombuffer(b"".join(mmh3.hash_bytes(text.encode()) for text in texts), dtype="<u8")
-    return halves[::2].astype(np.uint64)
-
-
-def page_hashes(encoded: bytes, starts: Sequence[int], whitespace: str) -> U64:
-    """Returns the hash of each unit of a page: see `unit_hashes`.
-
-    Args:
-        encoded: the page's text in UTF-8.
-        starts: where each unit starts, in characters of the text.
-        whitespace: as in `unit_hashes`.
-    """
-    hashes = text_kernel.unit_hashes(encoded, list(starts), whitespace == "collapsed") if text_kernel else None
-    if hashes is None:
-        return unit_hashes(cut(encoded.decode(), starts), whitespace)
-    return np.frombuffer(hashes, dtype=np.uint64)
-
-
-def span_hashes(hashes: U64, size: int) -> U64:
-    """Returns the hash of every span of `size` consecutive units, from the units' hashes; in their order.
-
-    n units have n - size + 1 spans, or none. Equal spans have equal hashes. Two different spans have the same hash with
-    a probability of 2^-64; among C4's 7 billion spans that is expected about once.
-    """
-    count = len(hashes) - size + 1
-    if count < 1:
-        return np.empty(0, dtype=np.uint64)
-    if text_kernel:
-        return np.frombuffer(text_kernel.span_hashes(hashes.tobytes(), size), dtype=np.uint64)
-    mixed = np.zeros(count, dtype=np.uint64)
-    for offset in range(size):
-        mixed = _mix(mixed * np.uint64(0x9E3779B97F4A7C15) + hashes[offset : offset + count])
-    return mixed
-
-
-def _mix(values: U64) -> U64:
-    """The finaliser of SplitMix64 (Steele et al. 2014): a bijection in which every bit depends on all others."""
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    values ^= values >> np.uint64(31)
-    return values
 
 
 def units_of(spans: Iterable[int], size: int) -> set[int]:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from c4pipe.errors import UsageError
 from c4pipe.filters import pinned_lists, urls
 from c4pipe.filters.checked_page import CheckedPage
+from c4pipe.filters.hashes import url_key
 from c4pipe.filters.lists import (
     BLOCKED_FOLDER,
     U64,
@@ -26,7 +27,7 @@ from c4pipe.filters.lists import (
 from c4pipe.filters.robots import RobotsRule, covering_entries, opt_out_entry, robots_url
 from c4pipe.filters.robots_list import RobotsList, read_robots_list
 from c4pipe.filters.rule import PAPER_VARIANTS, PageRule, Texts, Whole, number_of, parameter_text
-from c4pipe.filters.urls import PublicSuffixes, find_subword, find_words, host_of, suffix_rules, url_key, word_form
+from c4pipe.filters.urls import PublicSuffixes, find_subword, find_words, host_of, suffix_rules, word_form
 from c4pipe.io.words import error_reason
 
 PUBLIC_SUFFIXES = "public_suffix_list.dat"

@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from c4pipe.corpus.opened import Corpus
 from c4pipe.corpus.reader import Shard, read_tables
-from c4pipe.filters.spans import U64
-from c4pipe.filters.urls import normalise_url, url_key
+from c4pipe.filters.hashes import U64, normalise_url, url_key
 
 KINDS = ("only_first", "only_second", "other_text")
 """How a page can differ: it is only in one of the corpora, or it is in both with different texts."""

@@ -7,19 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from c4pipe.clean.evaluate import RecipeEvaluator
+from c4pipe.clean.evaluate import RecipeEvaluator, RuleVerdict
 from c4pipe.clean.trace import explain_final
-from c4pipe.clean.verdicts import RuleVerdict
 from c4pipe.clean.work_folder import WORK_FOLDER, find_work_files, read_headers
 from c4pipe.corpus.opened import Corpus, open_corpus
 from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.dedup import removals
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.corpus_rules import NearDuplicate, RepeatedSpan, StaleCapture, Validation
+from c4pipe.filters.hashes import is_validation, normalise_url, page_key, url_key
 from c4pipe.filters.lists import find_lists
 from c4pipe.filters.rule import number_of
 from c4pipe.filters.spans import cut, remove_spans, units_of
-from c4pipe.filters.urls import is_validation, normalise_url, page_key, url_key
 from c4pipe.inspect.lookup import WorkFiles
 from c4pipe.io.paths import StoragePath
 from c4pipe.recipes.recipe import Recipe

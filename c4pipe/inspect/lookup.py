@@ -17,7 +17,7 @@ from c4pipe.clean.work_file import read_kept, row_groups, url_rows
 from c4pipe.dedup import near_duplicates, near_pages, shuffle
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.filters.duplicates import Rows, find_repeats, find_stale_captures
-from c4pipe.filters.spans import U64
+from c4pipe.filters.hashes import U64
 from c4pipe.io.paths import StoragePath
 
 _COLUMNS = ["page_key", "url", "band_hashes", "minima", "characters"]

@@ -15,9 +15,9 @@ from c4pipe.corpus.opened import Corpus
 from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.errors import UsageError
 from c4pipe.filters import url_rules
+from c4pipe.filters.hashes import U64
 from c4pipe.filters.lists import BLOCKED_FOLDER, Lists
 from c4pipe.filters.robots_list import RobotsList
-from c4pipe.filters.spans import U64
 from c4pipe.filters.url_rules import OptedOut
 from c4pipe.filters.urls import host_of
 from c4pipe.io.atomic import write_text

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from c4pipe.clean.text_cleaner import PLACEHOLDER_TIMESTAMP, PLACEHOLDER_URL
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters.urls import normalise_url
+from c4pipe.filters.hashes import normalise_url
 from c4pipe.io.downloads import DownloadError, NetworkOptions
 from c4pipe.io.streams import InputOpener, is_url
 from c4pipe.wet.damage import RECORD_CAP, Damage

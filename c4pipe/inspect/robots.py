@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters import url_rules
+from c4pipe.filters.hashes import url_key
 from c4pipe.filters.lists import BLOCKED_FOLDER
 from c4pipe.filters.robots import REFUSE_ALL, encode_rules, parse_robots, resource_url
 from c4pipe.filters.robots_list import RobotsWriter
-from c4pipe.filters.urls import url_key
 from c4pipe.io.atomic import AtomicFile, make_folder
 from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.lock import only_run

@@ -89,6 +89,12 @@ def comma_separated(names: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(name.strip() for name in (names.split(",") if isinstance(names, str) else names))
 
 
+def shared_fields(options: Any, record: Any) -> dict[str, Any]:
+    """Returns the fields of options that another record has, too, by name."""
+    names = {field.name for field in dataclasses.fields(record)}
+    return {each.name: getattr(options, each.name) for each in dataclasses.fields(options) if each.name in names}
+
+
 def takes_options(record: Callable[P, Record]) -> Callable[[Callable[[Record], Result]], Callable[P, Result]]:
     """Makes a function of a record a function of the record's fields, with their types, defaults and help.
 

@@ -6,14 +6,20 @@ So c4pipe puts a digest of the footer between the last page and the footer, wher
 import contextlib
 import hashlib
 import io
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import WebPath
+from c4pipe.io.words import error_reason
+
+UNREADABLE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
+"""What Arrow raises for a file that is missing or damaged."""
 
 _MARK = b"SHA-256 of the footer:"
 _SIGN_BYTES = len(_MARK) + 32
@@ -72,3 +78,23 @@ def open_parquet(path: StoragePath | WebPath, footer: pq.FileMetaData | None = N
         undo.pop_all()
         # a buffer before all pages makes fewer requests
         return pq.ParquetFile(source, pre_buffer=True, **options), is_signed
+
+
+@contextlib.contextmanager
+def reading(path: StoragePath, what: str, advice: str) -> Iterator[None]:
+    """Turns what Arrow raises into DamagedFileError; UsageError where the system or a store does not let us read.
+
+    Args:
+        path: the file that is read.
+        what: the start of the message behind the path, such as `is damaged`.
+        advice: how the user gets a whole file; the end of the message of DamagedFileError.
+    """
+    try:
+        yield
+    except UsageError:
+        raise
+    except UNREADABLE as error:
+        message = f"{path} {what}: {error_reason(error)}"
+        if isinstance(error, OSError) and (error.errno is not None or not isinstance(path, Path)):
+            raise UsageError(message) from error
+        raise DamagedFileError(f"{message}; {advice}") from error

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from c4pipe.clean import work_folder
 from c4pipe.clean.text_cleaner import Cleaner
-from c4pipe.clean.verdicts import PageVerdict
+from c4pipe.clean.trace import PageVerdict
 from c4pipe.corpus.opened import Corpus, open_corpus
 from c4pipe.io.options import PathArgument, comma_separated, takes_options
 from c4pipe.io.paths import StoragePath
@@ -25,7 +25,7 @@ class CleanResult:
     Attributes:
         path: the work folder.
         counts: the counters over all files, such as `pages.read` and `pages.dropped.<rule>`.
-        missing: `name`, `path` and `error` of each file that could not be downloaded.
+        missing: `name`, `path` and `error` of each file that could not be downloaded or has no record.
     """
 
     path: StoragePath
@@ -41,7 +41,8 @@ def build_corpus(options: BuildOptions) -> Corpus:
 
     {options}
 
-    Returns the finished corpus; its `manifest["missing"]` lists the files that could not be downloaded.
+    Returns the finished corpus; its `manifest["missing"]` lists the files that could not be downloaded or
+    have no record.
 
     Raises UsageError for an argument that can't be met, before any work is done; C4pipeError if the job can't go on,
     and its subclass LostDataError if the runner lost data.

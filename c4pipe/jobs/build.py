@@ -47,7 +47,7 @@ def build(plan: BuildPlan, progress: Progress) -> Manifest:
     """
     with Workers() as workers:
         clean(plan.clean, progress, workers)
-        manifest = dedup(plan_dedup(plan.options), progress, workers)
+        manifest = dedup(plan_dedup(plan.options, {file.name for file in plan.clean.files}), progress, workers)
     known = {file["name"] for file in (*manifest["inputs"], *manifest["missing"])}
     if lost := [file.name for file in plan.clean.files if file.name not in known]:
         files = f"{len(plan.clean.files)} {plan.clean.recipe.input_format} files"

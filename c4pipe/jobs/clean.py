@@ -33,8 +33,9 @@ from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import Workers
 from c4pipe.runners.runner import check_runner, run_job
 from c4pipe.runners.worker import cpu_seconds
+from c4pipe.wet.damage import HAS_NO
 from c4pipe.wet.extraction import choose_extraction
-from c4pipe.wet.inputs import WARC_ENDINGS, WET_ENDINGS, InputFile, find_inputs
+from c4pipe.wet.inputs import InputFile, find_inputs
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ class WorkState:
 
     Attributes:
         done: files that have a work file, and an annotated file if the options ask for it.
-        missing: files that are recorded as missing: they could not be downloaded.
+        missing: files that are recorded as missing: they could not be downloaded, or have no record.
         open: all other files.
     """
 
@@ -183,7 +184,8 @@ def work_state(plan: CleanPlan) -> WorkState:
 def clean(plan: CleanPlan, progress: Progress, workers: Workers | None = None) -> dict[str, int]:
     """Writes a work file for each open file of a plan, and returns the counts over all files.
 
-    A file that can't be downloaded is recorded as missing in the work folder; the next run tries it again.
+    A file that can't be downloaded, or has no record, is recorded as missing in the work folder; the next run tries it
+    again. Files with records but without a page are named in a note.
     `workers` are processes that work for other jobs, too (see `runners.run_job`).
 
     Raises UsageError if an existing work file is of another recipe or input, or if another run works in the folder;
@@ -200,7 +202,7 @@ def clean(plan: CleanPlan, progress: Progress, workers: Workers | None = None) -
         if tasks:
             _run(plan, tasks, progress, workers)
         spent = cpu_seconds() - before
-        counts = _verify(plan)
+        counts = _verify(plan, progress)
         _finish_annotation(plan)
         LOG.info("clean: %s", key_values(counts))
         if tasks and not state.done and plan.options.runner is None:  # the whole job ran in this call
@@ -276,63 +278,82 @@ def _run(plan: CleanPlan, files: list[InputFile], progress: Progress, workers: W
         run_job(graph, options, len(tasks), progress.runs_as, workers)
 
 
-def _verify(plan: CleanPlan) -> dict[str, int]:
-    """Checks the work files that the runner wrote, and returns the counts over all work files."""
+_MOST_NAMED = 5  # files that a message names
+
+
+def _verify(plan: CleanPlan, progress: Progress) -> dict[str, int]:
+    """Checks the work files that the runner wrote, and returns the counts over all work files.
+
+    If no file has a page, everything about the files is deleted.
+    """
     state = work_state(plan)
     count = len(plan.files)
     if state.open:
         raise LostDataError(
             f"the runner ended without cleaning {len(state.open)} of {count} files: {state.open[0].name}, ..."
         )
-    _check_missing_files(plan, state)
-    work_files = [plan.target(file) for file in state.done]
-    counts = control_totals.add_reports(map(_logged_counts, read_headers_of(work_files)))
+    names = {file.name for file in state.missing}
+    errors = [note["error"] for note in work_folder.missing_files([plan.work]) if note["name"] in names]
+    problems: list[str] = []
+    counts = control_totals.add_reports(
+        map(partial(_logged_counts, problems), read_headers_of(map(plan.target, state.done)))
+    )
     if not counts.get("pages.read"):
-        for path in work_files:  # otherwise they would block a run with the right inputs
-            path.unlink()
-        files = "the input file" if count == 1 else f"the {count:,} input files"
-        question = f"are these {plan.recipe.input_format} files?"
-        raise C4pipeError(
-            f"no page was found in {files}: {_other_kind(plan) or _text_damage(plan, counts) or question}"
-        )
+        for file in plan.files:  # a run with the right inputs must find nothing of these
+            work_folder.forget_input(plan.target(file))
+    _check_missing_files(plan, errors)
+    if not counts.get("pages.read"):
+        raise _no_page(plan, problems + errors)
+    for error in errors:
+        LOG.warning("missing: %s", error)
+    if problems:
+        progress.note(f"no page is in {_named(problems)}")
     return counts
 
 
-def _other_kind(plan: CleanPlan) -> str:
-    """Returns advice for WARC files that were read as WET files, or the other way round; "" if there are none."""
-    is_warc = plan.options.input_kind == "warc"
-    other = WET_ENDINGS if is_warc else WARC_ENDINGS
-    if not any(file.name.endswith(other) for file in plan.files):
-        return ""
-    return "leave out --from warc, for these are WET files" if is_warc else "give --from warc, for these are WARC files"
+def _no_page(plan: CleanPlan, reasons: Sequence[str]) -> C4pipeError:
+    files = "the input file" if len(plan.files) == 1 else f"the {len(plan.files):,} input files"
+    return C4pipeError(f"no page was found in {files}: {_named(reasons)}; give {plan.recipe.input_format} files")
 
 
-def _text_damage(plan: CleanPlan, counts: Mapping[str, int]) -> str:
-    """Returns why no document was found in files of text; "" for other files."""
-    kinds = [f"{name.removeprefix('damage.')} {n:,}" for name, n in counts.items() if name.startswith("damage.")]
-    if not isinstance(plan.options, ImportOptions) or not kinds:
-        return ""
-    notes = f"{plan.options.work_folder}/*.quarantine.jsonl"
-    return f"they have damage alone ({', '.join(kinds)}); see {notes}, and give other files"
+def _named(files: Sequence[str]) -> str:
+    """Joins sentences about files; the first _MOST_NAMED are enough."""
+    more = len(files) - _MOST_NAMED
+    return "; ".join([*files[:_MOST_NAMED], *([f"and {more:,} more"] if more > 0 else [])])
 
 
-def _check_missing_files(plan: CleanPlan, state: WorkState) -> None:
-    """Logs the missing files. Raises C4pipeError if there are more than the options allow."""
-    limit = plan.options.max_missing
-    names = {file.name for file in state.missing}
-    errors = [values["error"] for values in work_folder.missing_files([plan.work]) if values["name"] in names]
-    count = len(plan.files)
-    if len(errors) > (count - 1 if limit is None else limit):
-        raise C4pipeError(f"{len(errors)} of {count} files could not be downloaded: {errors[0]}")
-    for error in errors:
-        LOG.warning("missing: %s", error)
+def _check_missing_files(plan: CleanPlan, errors: Sequence[str]) -> None:
+    """Raises C4pipeError if more files are missing than the options allow, given the errors of all of them."""
+    limit, count = plan.options.max_missing, len(plan.files)
+    if len(errors) <= (count - 1 if limit is None else limit):
+        return
+    unread = [error for error in errors if HAS_NO in error]
+    if unread and len(errors) == count:
+        raise _no_page(plan, unread)
+    what = "have no record or could not be downloaded" if unread else "could not be downloaded"
+    raise C4pipeError(f"{len(errors)} of {count} files {what}: {_named(unread or errors)}")
 
 
-def _logged_counts(header: WorkHeader) -> Mapping[str, int]:
-    """Returns the counts of a work file, and logs the damage among them."""
+def _logged_counts(problems: list[str], header: WorkHeader) -> Mapping[str, int]:
+    """Returns the counts of a work file, and logs the damage among them. Adds to `problems` a file without a page."""
     if damage := {name: number for name, number in header.counts.items() if name.startswith("damage.")}:
         LOG.warning("%s is damaged: %s", header.source, key_values(damage))
+    if not header.counts.get("pages.read"):
+        problems.append(f"{header.source}: {_why_no_page(header)}")
     return header.counts
+
+
+def _why_no_page(header: WorkHeader) -> str:
+    """Returns why a file has records, but no page."""
+    kind = header.recipe.input_format
+    if kind == "WET":
+        return "none of its records has text (conversion): give --from warc if it is a WARC file"
+    counts = {name.rpartition(".")[2]: number for name, number in header.counts.items()}
+    found = ", ".join(f"{name} {number:,}" for name, number in counts.items())
+    if kind == "text":
+        return f"it has no text that can be read ({found})"
+    advice = "; leave out --from warc if it is a WET file" if "other_type" in counts else ""
+    return f"none of its records is an HTML response ({found}){advice}"
 
 
 _REQUESTS = 16  # to a store, at the same time

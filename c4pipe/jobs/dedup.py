@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from c4pipe.clean.work_folder import check_complete, find_work_files, read_heade
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus.layout import MAX_SHARDS, SHARD_BYTES, Layout
 from c4pipe.corpus.manifest import Manifest
-from c4pipe.corpus.writer import FORMATS, shard_name
+from c4pipe.corpus.writer import FORMATS, shard_files
 from c4pipe.dedup import publish
 from c4pipe.dedup.graph import dedup_work_files
 from c4pipe.dedup.near_pages import BAND_ROW
@@ -41,6 +41,7 @@ from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import Workers
 from c4pipe.runners.runner import check_runner, run_job, spill_folder
 from c4pipe.runners.worker import cpu_seconds
+from c4pipe.wet.inputs import Missing
 
 MAX_SHARD_BYTES = 8 * SHARD_BYTES
 """Bytes of text that a shard may have at most, on average: a worker holds a shard in memory."""
@@ -55,6 +56,7 @@ class CorpusPlan:
         files: the work files, by name.
         headers: their headers, in the same order; all of one recipe.
         layout: the shards of the corpus.
+        missing: the input files that job 1 recorded as missing.
         dropped: which dropped pages are kept, and where; None to keep none.
     """
 
@@ -62,6 +64,7 @@ class CorpusPlan:
     files: Mapping[str, StoragePath]
     headers: tuple[WorkHeader, ...]
     layout: Layout
+    missing: tuple[Missing, ...] = ()
     dropped: KeepDropped | None = None
 
     @property
@@ -78,17 +81,12 @@ class CorpusPlan:
     def identity(self) -> dict[str, Any]:
         """The identity of the corpus, as JSON values: two corpora with the same identity have the same bytes."""
         inputs = [(header.source, header.source_bytes, header.ends_sha256) for header in self.headers]
-        identity = corpus_identity(self.recipe, self.headers[0].lists, inputs, self.options.formats)
-        return {
-            **identity,
-            "train_shards": dict(zip(self.layout.languages, self.layout.train_shards, strict=True)),
-        }
+        return corpus_identity(self.recipe, self.headers[0].lists, inputs, self.options.formats, self.layout)
 
     @cached_property
     def shard_files(self) -> list[str]:
         """The paths of all shard files, inside the corpus."""
-        extensions = [FORMATS[name].extension for name in self.options.formats]
-        return [shard_name(*shard, extension) for shard in self.layout.shards() for extension in extensions]
+        return shard_files(self.layout, self.options.formats)
 
     @cached_property
     def clean_counts(self) -> dict[str, int]:
@@ -132,8 +130,15 @@ class CorpusPlan:
         )
 
 
-def plan_dedup(options: DedupOptions | BuildOptions | ImportOptions) -> CorpusPlan:
+def plan_dedup(
+    options: DedupOptions | BuildOptions | ImportOptions, inputs: Collection[str] | None = None
+) -> CorpusPlan:
     """Checks the options of job 2, and reads the headers of the work files. Changes nothing.
+
+    Args:
+        options: what the user asked for.
+        inputs: the names of the input files; what the work folders have about other inputs does not matter. None for
+            all input files that the work folders know.
 
     Raises UsageError for an option that can't be met, or for work files that do not go together.
     """
@@ -141,8 +146,9 @@ def plan_dedup(options: DedupOptions | BuildOptions | ImportOptions) -> CorpusPl
     dropped = options.dropped
     check_output(options.folder, options.formats, options.shards)
     files = find_work_files(options.work_folders)
-    for folder in options.work_folders:
-        check_complete(folder)
+    if inputs is None:
+        for folder in options.work_folders:
+            check_complete(folder)
     headers = tuple(read_headers(files).values())
     shown = examples.choose_files(map(str, files.values()))
     examples.gather_examples([storage_path(path) for path in shown])  # a damaged file is an error now, not at the end
@@ -152,7 +158,9 @@ def plan_dedup(options: DedupOptions | BuildOptions | ImportOptions) -> CorpusPl
     text_bytes = control_totals.add_reports(header.text_bytes for header in headers)
     layout = Layout.plan(recipe.languages, text_bytes, options.shards)
     check_shards(layout, text_bytes)
-    return CorpusPlan(options, files, headers, layout, dropped)
+    missing = work_folder.missing_files(options.work_folders)
+    known = tuple(each for each in missing if inputs is None or each["name"] in inputs)
+    return CorpusPlan(options, files, headers, layout, known, dropped)
 
 
 def corpus_identity(
@@ -160,14 +168,16 @@ def corpus_identity(
     lists: Mapping[str, str],
     inputs: Sequence[tuple[str, int | None, str | None]],
     formats: Sequence[str],
+    layout: Layout | None = None,
 ) -> dict[str, Any]:
-    """Returns the part of a corpus' identity that is known before job 1.
+    """Returns the identity of a corpus, as JSON values.
 
     Args:
         recipe: the recipe.
         lists: the digests of the recipe's lists, by name.
         inputs: name and bytes of each WET file, and the digest of its ends; None for values that are not known yet.
         formats: names of shard formats.
+        layout: the shards; None where they are not known yet.
     """
     values: dict[str, Any] = json.loads(json.dumps({"recipe": recipe.to_json(), "formats": list(formats)}))
     files = [{"name": name, "bytes": size, "ends_sha256": digest} for name, size, digest in inputs]
@@ -178,6 +188,7 @@ def corpus_identity(
         **model,
         "inputs": files,
         "formats": values["formats"],
+        **({"train_shards": dict(zip(layout.languages, layout.train_shards, strict=True))} if layout else {}),
     }
 
 
@@ -216,7 +227,7 @@ def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None) 
     runner lost or repeated data.
     """
     with only_run(plan.options.folder):
-        manifest = publish.prepare(plan.options.folder, plan.identity)
+        manifest = publish.prepare(plan.options.folder, plan.identity, plan.missing)
         _note_dropped(plan, manifest is not None, progress)
         if manifest is None:
             _note_crawls(plan, progress)
@@ -264,7 +275,7 @@ def _begin(plan: CorpusPlan) -> DedupPlan:
         plan.identity,
         plan.shard_files,
         clean_counts=plan.clean_counts,
-        missing=work_folder.missing_files(plan.options.work_folders),
+        missing=plan.missing,
     )
     return plan.parameters(token)
 
@@ -287,6 +298,6 @@ def _run(plan: CorpusPlan, parameters: DedupPlan, progress: Progress, workers: W
 def _verify(plan: CorpusPlan) -> Manifest:
     """Returns the manifest of the corpus. Raises LostDataError if the last step has not published it."""
     manifest = manifest_file.read_manifest(plan.options.folder)
-    if manifest is None or not publish.has_all_inputs(manifest, plan.identity):
+    if manifest is None or not publish.has_inputs(manifest, plan.identity, plan.missing):
         raise LostDataError("the runner ended without the last of its steps; no corpus was written")
     return manifest

@@ -11,7 +11,7 @@ from typing import Any
 from c4pipe.errors import UsageError
 from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.object_store import SCHEMES
-from c4pipe.io.parquet_footer import open_parquet
+from c4pipe.io.parquet_footer import UNREADABLE, open_parquet
 from c4pipe.io.paths import list_names, storage_path
 from c4pipe.io.streams import InputOpener, WebPath, is_url
 from c4pipe.io.words import error_reason, suggestion
@@ -19,7 +19,7 @@ from c4pipe.jobs.options import ImportOptions
 from c4pipe.wet.damage import Damage
 from c4pipe.wet.extraction import NO_COLUMN, TEXT_ENDINGS, TextLayout, is_json, is_parquet
 from c4pipe.wet.inputs import InputFile, Selection, find_inputs
-from c4pipe.wet.text_files import PARQUET_UNREADABLE, parse_row, read_lines
+from c4pipe.wet.text_files import parse_row, read_lines
 
 _TEXT_TYPE = re.compile(r"(large_)?string|dictionary<values=(large_)?string")
 _ADDRESS_TYPE = re.compile(rf"{_TEXT_TYPE.pattern}|u?int(8|16|32|64)$")
@@ -72,7 +72,7 @@ def _check(opener: InputOpener, layout: TextLayout, needed: Sequence[str], file:
             parquet, _ = open_parquet(WebPath(file.path) if is_web else storage_path(file.path))
             with parquet:
                 schema = parquet.schema_arrow
-        except PARQUET_UNREADABLE as error:
+        except UNREADABLE as error:
             raise UsageError(
                 f"{file.path} can't be read: {error_reason(error)}; copy it again, or leave it out"
             ) from error

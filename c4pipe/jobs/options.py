@@ -7,13 +7,13 @@ commands have is a class of its own; the help shows the groups of a record from 
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from c4pipe.errors import UsageError
-from c4pipe.io.options import Option, PathArgument, as_strings, comma_separated
+from c4pipe.io.options import Option, PathArgument, as_strings, comma_separated, shared_fields
 from c4pipe.io.words import suggestion
 from c4pipe.runners.runner_options import JobOptions
 
@@ -245,12 +245,12 @@ class CorpusOptions(ShardOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class MissingOptions:
-    """How files that can't be downloaded are treated."""
+    """How files that can't be downloaded, or have no record, are treated."""
 
     max_missing: Annotated[
         int | None,
         Option(
-            "accept up to N files that can't be downloaded; stop with an error if there are more",
+            "accept up to N files that can't be downloaded or have no record; stop with an error if there are more",
             "N",
             otherwise="accept any number, with exit status 3",
         ),
@@ -459,9 +459,7 @@ class PlanOptions(RecipeOptions, FormatOptions, KindOptions, CrawlOptions):
     @property
     def clean(self) -> CleanOptions:
         """The options of job 1 in one process, without a work folder."""
-        own = {field.name for field in fields(CleanOptions)}
-        shared = {field.name: getattr(self, field.name) for field in fields(self) if field.name in own}
-        return CleanOptions(**shared, work="", workers=1)
+        return CleanOptions(**shared_fields(self, CleanOptions), work="", workers=1)
 
 
 def _storage_path(path: PathArgument) -> "StoragePath":

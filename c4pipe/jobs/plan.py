@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_file import read_header
-from c4pipe.clean.work_folder import work_path
+from c4pipe.clean.work_folder import find_work_files, read_headers_of, work_path
 from c4pipe.corpus.writer import FORMATS
 from c4pipe.dedup.near_pages import BAND_ROW
 from c4pipe.errors import C4pipeError
@@ -24,6 +24,7 @@ from c4pipe.jobs.clean import CleanPlan, note_wait
 from c4pipe.jobs.dedup import dedup, plan_dedup
 from c4pipe.jobs.options import DedupOptions
 from c4pipe.runners.events import Progress, Status
+from c4pipe.wet.damage import NoRecordError
 from c4pipe.wet.inputs import InputFile
 
 PART = 8 * 1000 * 1000
@@ -130,7 +131,7 @@ def measure_cost(plan: CleanPlan, formats: Sequence[str], count: int, sources: I
         plan.lists.save(work / LISTS_FOLDER)
         cleaner = WetFileCleaner(plan.recipe, lists.load_lists(work / LISTS_FOLDER, plan.lists.digests))
         files = spread(plan.files, count)
-        slices: list[_Slice] = []
+        slices, unread = list[_Slice](), list[str]()
 
         def look() -> Status:
             words = f"{len(slices)} of {format_count(len(files), 'slice')} cleaned"
@@ -138,17 +139,23 @@ def measure_cost(plan: CleanPlan, formats: Sequence[str], count: int, sources: I
 
         with progress.show("measure", Path(folder), look):
             for number, file in enumerate(files):
-                slices.append(_clean_slice(file, (number + 0.5) / len(files), sources, cleaner, work_path(work, file)))
-        headers = [read_header(work_path(work, file)) for file in files]
+                place = (number + 0.5) / len(files)
+                try:
+                    slices.append(_clean_slice(file, place, sources, cleaner, work_path(work, file)))
+                except NoRecordError as error:
+                    unread.append(f"{file.path} {error}")
+                    progress.note(unread[-1])
+        headers = list(read_headers_of(find_work_files([work]).values())) if slices else []
         pages = sum(header.counts.get("pages.read", 0) for header in headers)
         if not pages:
-            raise C4pipeError(f"no page was found in {len(files)} slices: are these {plan.recipe.input_format} files?")
+            why = unread[0] if unread else f"are these {plan.recipe.input_format} files?"
+            raise C4pipeError(f"no page was found in {len(files)} slices: {why}")
         before = time.process_time()
         options = DedupOptions(work, output=output, format=formats, workers=1)
         corpus = plan_dedup(options)
         manifest = dedup(corpus, progress)
         return Cost(
-            parts=len(files),
+            parts=len(slices),
             stored=sum(each.stored for each in slices),
             pages=pages,
             text_bytes=sum(header.counts.get("bytes.read", 0) for header in headers),
@@ -181,10 +188,13 @@ def _clean_slice(
         part = sources.read_range(file.path, first, PART)
         fetched = time.monotonic() - started
         before = time.process_time()
-        cleaner.clean(io.BytesIO(part), file.name, target)
-        took = _Slice(len(part), fetched, time.process_time() - before)
-        if read_header(target).counts.get("pages.read") or not first:
-            return took
+        try:
+            cleaner.clean(io.BytesIO(part), file.name, target)
+            if read_header(target).counts.get("pages.read") or not first:
+                return _Slice(len(part), fetched, time.process_time() - before)
+        except NoRecordError:
+            if not first:
+                raise
         first = 0
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from c4pipe.objectives.tasks import Preprocessor
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.read.mixture import Mixture
 from c4pipe.read.order import Order
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _STEPS = 256  # examples that are drawn together; no example depends on it
 _SOURCE = 80  # a purpose of random numbers
@@ -317,6 +320,15 @@ class ExampleMixture:
         self.step = max(state["steps"] for state in states)  # so no random number comes twice
 
 
+class MixtureOptions(TypedDict, total=False):
+    """Arguments of `ExampleMixture` that have a default."""
+
+    limit: float | None
+    temperature: float
+    shard_index: int
+    num_shards: int
+
+
 class MixedBatches(ExampleBatches):
     """An endless iterator over packed batches of a mixture, as `packing.batch_of` returns them, with a state.
 
@@ -331,19 +343,18 @@ class MixedBatches(ExampleBatches):
         lengths: Mapping[str, int],
         size: int,
         seed: int = 0,
-        limit: float | None = None,
-        temperature: float = 1.0,
-        shard_index: int = 0,
-        num_shards: int = 1,
+        *,
         shuffle: int = SHUFFLE,
+        **options: "Unpack[MixtureOptions]",
     ) -> None:
         """Opens the parts. Arguments are those of `ExampleMixture`, and:
 
         Args:
             size: the number of rows of a batch.
             shuffle: the number of examples that are shuffled together, as for `Batches`.
+            options: `limit`, `temperature`, `shard_index` and `num_shards` of `ExampleMixture`.
 
         Raises the errors of `ExampleMixture`.
         """
-        self.mixture = ExampleMixture(parts, tokenizer, lengths, seed, limit, temperature, shard_index, num_shards)
+        self.mixture = ExampleMixture(parts, tokenizer, lengths, seed, **options)
         super().__init__(self.mixture, lengths, size, seed, shuffle)

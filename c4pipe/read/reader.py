@@ -5,13 +5,14 @@ When processes stop, the unread documents can be divided among any number of pro
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import KW_ONLY, asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from c4pipe.corpus.reader import Document, Documents
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.io.options import Option, shared_fields, takes_options
 from c4pipe.read.order import WINDOW, Order, after
 from c4pipe.read.source import Source, find
 
@@ -288,35 +289,50 @@ class Reader(PartReader):
         self._read(divided(left, index, count))
 
 
-def documents(
-    path: str | Path,
-    split: str = "train",
-    languages: Sequence[str] | None = None,
-    *,
-    seed: int | None = None,
-    epoch: int = 0,
-    shard_index: int = 0,
-    num_shards: int = 1,
-    window: int = WINDOW,
-    verify: bool = False,
-) -> Reader:
+@dataclass(frozen=True)
+class DocumentOptions:
+    """The documents that a process reads, and their order. To make a record reads no file."""
+
+    path: Annotated[
+        str | Path,
+        Option(
+            "the folder of a corpus or of one of its languages, on this machine or behind s3://, gs://, hdfs:// or "
+            "https://; or a token-budget subset, which is a file that c4pipe tokens --budget-subset wrote; or a file "
+            "whose name ends in .txt, with one document on each line"
+        ),
+    ]
+    split: Annotated[str, Option("train or validation")] = "train"
+    languages: Annotated[
+        Sequence[str] | None, Option('the languages to read, such as ["en", "de"]', otherwise="all")
+    ] = None
+    _: KW_ONLY
+    seed: Annotated[
+        int | None,
+        Option("a number from which the order is drawn, together with the epoch", otherwise="the order of the corpus"),
+    ] = None
+    epoch: Annotated[
+        int, Option("the number of times that the corpus was read before; each epoch has another order")
+    ] = 0
+    shard_index: Annotated[
+        int, Option("the number of this process among those that read, from 0, such as host * workers + worker")
+    ] = 0
+    num_shards: Annotated[int, Option("the number of processes that read; together they read each document once")] = 1
+    window: Annotated[
+        int, Option("the number of documents that are shuffled together, after the files were shuffled")
+    ] = WINDOW
+    verify: Annotated[
+        bool, Option("whether the SHA-256 of each file is compared with the manifest before the file is read")
+    ] = False
+
+
+@takes_options(DocumentOptions)
+def documents(options: DocumentOptions) -> Reader:
     """Returns an iterator over the documents of a corpus. It yields each document once, as a dict.
 
     The documents can be divided among processes that read at the same time, such as hosts and their data loader
     workers: each gives its own `shard_index`. The divisions do not depend on the files: `num_shards` can be any number.
 
-    Args:
-        path: the folder of a corpus or of one of its languages, on this machine or behind `s3://`, `gs://`, `hdfs://`
-            or `https://`; or a token-budget subset, which is a file that `c4pipe tokens --budget-subset` wrote; or a
-            file whose name ends in `.txt`, with one document on each line.
-        split: `train` or `validation`.
-        languages: the languages to read, such as `["en", "de"]`; None reads all of them.
-        seed: a number from which the order is drawn, together with the epoch; None keeps the order of the corpus.
-        epoch: the number of times that the corpus was read before. Each epoch has another order.
-        shard_index: the number of this process among those that read, from 0, such as `host * workers + worker`.
-        num_shards: the number of processes that read. Together they read each document once.
-        window: the number of documents that are shuffled together, after the files were shuffled.
-        verify: whether the SHA-256 of each file is compared with the manifest before the file is read.
+    {options}
 
     Returns:
         a `Reader`: an iterator with a length, a position, and a state from which another reader goes on.
@@ -324,4 +340,5 @@ def documents(
     Raises UsageError for impossible arguments or a path that is no corpus; C4pipeError, here or while reading, where a
     file is missing, damaged or different from the manifest.
     """
-    return Reader(find(path, split, languages, verify), Order(seed, epoch, shard_index, num_shards, window))
+    source = find(options.path, options.split, options.languages, options.verify)
+    return Reader(source, Order(**shared_fields(options, Order)))

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from c4pipe.errors import UsageError
 from c4pipe.filters import pinned_lists
@@ -103,6 +103,23 @@ PathArgument = str | os.PathLike[str]
 RecipeArgument = PathArgument | Recipe
 
 
+class RecipeKeywords(TypedDict, total=False):
+    """What belongs to a recipe besides its name.
+
+    Attributes:
+        languages: the languages to keep; () for the recipe's own.
+        lists: a folder with the word, domain and URL lists; None for the cache that `c4pipe lists fetch` fills.
+        links: files of URLs, one a line, for a recipe that keeps the pages of a list of links.
+        language_model: a fastText model that detects the language; None for the recipe's own detector. Each worker
+            reads it at the same path, or at the same URL of an object store.
+    """
+
+    languages: Sequence[str]
+    lists: PathArgument | None
+    links: Sequence[PathArgument]
+    language_model: PathArgument | None
+
+
 @dataclass(frozen=True)
 class ListedRecipe:
     """A recipe with its lists. It can be pickled.
@@ -128,11 +145,8 @@ class ListedRecipe:
 
         Args:
             recipe: a recipe's name, the path of a TOML file, or a recipe.
-            languages: the languages to keep; () for the recipe's own.
-            lists: a folder with the word, domain and URL lists; None for the cache that `c4pipe lists fetch` fills.
-            links: files of URLs, one a line, for a recipe that keeps the pages of a list of links.
-            language_model: a fastText model that detects the language; None for the recipe's own detector. Each worker
-                reads it at the same path, or at the same URL.
+
+        The other arguments are those of `RecipeKeywords`.
 
         Raises UsageError if the recipe is unknown, or if a list that it needs is not there.
         """

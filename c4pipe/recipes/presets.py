@@ -12,14 +12,13 @@ from c4pipe.filters.corpus_rules import NearDuplicate, NormalisedUrl, RepeatedSp
 from c4pipe.filters.language import CLD3_LANGUAGES, UNKNOWN, Language
 from c4pipe.filters.lines import Citation, FewWords, LongWord, NoTerminalPunctuation
 from c4pipe.filters.listed_words import BadToken, BadWords
+from c4pipe.filters.page_size import Empty, FewLongLines, FewSentences, FewSentencesLeft, Incomplete, TooLong
 from c4pipe.filters.personal_data import EmailAddress, PublicIpAddress
 from c4pipe.filters.phrases import CurlyBracket, Javascript, JavascriptPage, LoremIpsum, Policy
 from c4pipe.filters.repetition_rules import REPETITION_RULES
 from c4pipe.filters.rule import Rule
 from c4pipe.filters.rules import FINEWEB_RULES
-from c4pipe.filters.sentence_rules import FewSentences, FewSentencesLeft
 from c4pipe.filters.url_rules import DomainNotListed, UrlNotListed
-from c4pipe.filters.whole_page import Empty, FewLongLines, Incomplete, TooLong
 from c4pipe.filters.word_rules import GOPHER_RULES
 from c4pipe.io.words import suggestion
 from c4pipe.recipes.recipe import Recipe

@@ -10,10 +10,9 @@ from typing import Any
 from c4pipe.errors import UsageError
 from c4pipe.filters.corpus_rules import NormalisedUrl, RepeatedSpan, Validation
 from c4pipe.filters.language import UNKNOWN, Language
+from c4pipe.filters.page_size import Empty, FewSentences, FewSentencesLeft
 from c4pipe.filters.rule import AnyRule, Rule
 from c4pipe.filters.rules import RULES
-from c4pipe.filters.sentence_rules import FewSentences, FewSentencesLeft
-from c4pipe.filters.whole_page import Empty
 from c4pipe.io.words import suggestion
 from c4pipe.recipes.own_rules import check_place, is_own, load_rule, origin_of
 from c4pipe.wet.extraction import is_text
@@ -120,7 +119,7 @@ class Recipe:
     def page_keys(self) -> tuple[str, bool]:
         """How a page's key is computed: how the scheme of its URL is removed, and whether the key is an MD5.
 
-        See `filters.urls.page_key`.
+        See `filters.hashes.page_key`.
         """
         repeated = self.find(RepeatedSpan)
         return self.need(NormalisedUrl).scheme, repeated is not None and repeated.keep_smallest == "url md5"

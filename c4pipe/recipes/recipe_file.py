@@ -17,10 +17,10 @@ from typing import Any
 from c4pipe.errors import UsageError
 from c4pipe.filters.body_lines import BodyLines
 from c4pipe.filters.corpus_rules import NormalisedUrl, StaleCapture
+from c4pipe.filters.page_size import Empty, Incomplete
 from c4pipe.filters.pinned_lists import read_file
 from c4pipe.filters.rule import Rule, check_parameter, checked_value, parameter_names
 from c4pipe.filters.rules import RULES
-from c4pipe.filters.whole_page import Empty, Incomplete
 from c4pipe.io.words import error_reason, suggestion
 from c4pipe.recipes.own_rules import find_rule
 from c4pipe.recipes.recipe import STAGES, Recipe

@@ -7,13 +7,11 @@ from c4pipe.filters.evaluation_overlap import EvaluationOverlap
 from c4pipe.filters.language import Language, two_letter_code
 from c4pipe.filters.lines import FewWords, NoTerminalPunctuation
 from c4pipe.filters.listed_words import BadToken, BadWords
+from c4pipe.filters.page_size import FewLongLines, FewSentences, FewSentencesLeft, punkt_model
 from c4pipe.filters.personal_data import EmailAddress, PublicIpAddress
 from c4pipe.filters.phrases import CurlyBracket
 from c4pipe.filters.rules import BLOCKED_URL_RULES, OPT_OUT_RULES
-from c4pipe.filters.sentence_rules import FewSentences, FewSentencesLeft
-from c4pipe.filters.sentences import punkt_model
 from c4pipe.filters.url_rules import DomainNotListed, UrlNotListed
-from c4pipe.filters.whole_page import FewLongLines
 from c4pipe.filters.word_rules import CountRule
 from c4pipe.recipes.recipe import Recipe
 
@@ -29,10 +27,10 @@ def limits(recipe: Recipe, languages: Sequence[str], missing: int) -> Iterator[s
     Args:
         recipe: the recipe of the corpus. A limit that comes from a rule is named only if the recipe has that rule.
         languages: codes of the languages that have pages.
-        missing: how many of the input files could not be fetched.
+        missing: how many of the input files could not be fetched, or have no record.
     """
     if missing:
-        yield f"{missing:,} of the requested {recipe.input_format} files could not be fetched."
+        yield f"{missing:,} of the requested {recipe.input_format} files could not be fetched, or have no record."
     if recipe.find(BadWords) or recipe.find(BadToken):
         yield (
             "The list of bad words removes more than it is meant to: text by and about minorities is dropped more "

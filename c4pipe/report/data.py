@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Annotated, Any, TypedDict, cast
 
 from c4pipe.clean import examples
-from c4pipe.clean.verdicts import DROPPED_LANGUAGE
 from c4pipe.errors import UsageError
+from c4pipe.filters.language import DROPPED_LANGUAGE
 from c4pipe.io.atomic import write_text
 from c4pipe.io.json_files import Digest, from_json, read_json, whole
 from c4pipe.io.paths import StoragePath

@@ -298,7 +298,7 @@ def _inputs(report: _Report) -> Iterator[Block]:
     if missing:
         first = f"; the first {_MISSING}" if len(missing) > _MISSING else ""
         yield TextTable(
-            f"{len(missing):,} more {kind} files could not be fetched{first}",
+            f"{len(missing):,} more {kind} files could not be fetched, or have no record{first}",
             ("file", "error"),
             [(short(file["name"], 200), short(file["error"], 300)) for file in missing[:_MISSING]],
         )

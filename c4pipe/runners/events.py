@@ -77,6 +77,9 @@ class Progress:
     """Watches jobs, one after the other: calls a function with the progress of each, and logs when it began and ended.
 
     Without a function it only logs.
+
+    Attributes:
+        seconds: the time from the begin of the job to the latest look at it: that of the event. For speeds.
     """
 
     def __init__(
@@ -97,6 +100,7 @@ class Progress:
         self._on_note = on_note
         self._interval = interval
         self._runner_job_id: str | None = None
+        self.seconds = 0.0
 
     def note(self, text: str) -> None:
         """Logs a sentence about the run that the user should know, and passes it on."""
@@ -174,14 +178,15 @@ class Progress:
             return latest
 
         left, moment = None, 0.0  # the last estimate, and when it was made
-        started, first = time.monotonic(), safe_look()
+        started, self.seconds = time.monotonic(), 0.0
+        first = safe_look()
         known = first.share
         yield ProgressEvent(job, "begin", first.share, first.words, dict(first.facts), 0.0, None, self._runner_job_id)
         ended = False
         while not ended:
             ended = wait(interval)
+            self.seconds = seconds = time.monotonic() - started  # the clock is read once for an event
             status = safe_look()
-            seconds = time.monotonic() - started
             if status.share != known or ended:
                 left, moment, known = seconds_left(first.share, status.share, seconds), seconds, status.share
             estimate = None if ended and status.share < 1 else _counted_down(left, seconds - moment)

@@ -7,7 +7,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
-from multiprocessing import forkserver, resource_tracker, util
+from multiprocessing import forkserver, resource_tracker, set_forkserver_preload
 from types import ModuleType
 from typing import Any
 
@@ -18,35 +18,19 @@ from c4pipe.runners.worker import add_cpu_seconds, cpu_seconds, initialise_worke
 def start_server(*modules: str) -> None:
     """On Linux, starts the server that forks workers, unless it runs already. The server imports these modules.
 
-    The modules that the program itself has set by `multiprocessing.set_forkserver_preload` are restored for the next
-    server.
+    It is the server of `multiprocessing`, of which a program has one. It ends when the program and all workers have
+    ended, and no earlier than its imports.
     """
     if sys.platform != "linux":
         return
-    server: Any = forkserver._forkserver
-    others = server._preload_modules
-    server.set_forkserver_preload(["c4pipe.runners.worker_pool", *modules])
+    set_forkserver_preload(["c4pipe.runners.worker_pool", *modules])
     # Ctrl-C reaches all processes. The server must ignore it, also while it still imports: it inherits this mask.
     resource_tracker.ensure_running()  # first: starting it unblocks SIGINT
     unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
-        if server._forkserver_pid is None:
-            # Before `multiprocessing` removes the server's address (priority -100).
-            util.Finalize(None, _end, (server,), exitpriority=-50)
-        server.ensure_running()
+        forkserver.ensure_running()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
-        server.set_forkserver_preload(others)
-
-
-def _end(server: Any) -> None:
-    """Ends the server at the end of the program, also while it still imports. The workers have ended before.
-
-    Waits for it, so that the processor time of the server and of its workers counts as this program's.
-    """
-    if server._forkserver_pid is not None:
-        os.kill(server._forkserver_pid, signal.SIGTERM)
-    server._stop()
 
 
 if sys.platform == "linux":

@@ -5,7 +5,7 @@ Two steps: each shard becomes a part, in parallel; then the parts of each langua
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
@@ -19,11 +19,11 @@ from c4pipe.errors import UsageError
 from c4pipe.io.atomic import clear_abandoned, write_text
 from c4pipe.io.json_files import read_intact_json, shown
 from c4pipe.io.lock import only_run
+from c4pipe.io.options import takes_options
 from c4pipe.io.paths import StoragePath, list_names, remove_tree, storage_path
 from c4pipe.io.words import suggestion
-from c4pipe.runners.events import Progress, ProgressEvent
+from c4pipe.runners.events import Progress
 from c4pipe.runners.runner import check_runner
-from c4pipe.runners.runner_options import RunnerOptions
 from c4pipe.runners.scan import IDENTITY, Scan, prepare_folder
 from c4pipe.tokens.folder import (
     FORMAT,
@@ -36,6 +36,7 @@ from c4pipe.tokens.folder import (
     dtype_of,
     read_token_manifest,
 )
+from c4pipe.tokens.options import TokenFileOptions
 from c4pipe.tokens.parts import JoinParts, JoinTask, SetFigures, WriteParts
 from c4pipe.vocab.model import load_model, model_file
 
@@ -43,48 +44,11 @@ _PARTS = "_parts"  # the folder of the parts
 
 
 @dataclass(frozen=True)
-class TokenFileOptions:
-    """The options of token files.
-
-    Attributes:
-        corpus: the folder of a corpus, or of one of its languages; also a URL of a store or a web server.
-        model: the file of a SentencePiece model; all workers must be able to read it.
-        output: the folder for the files, on this machine or mounted there.
-        layout: `megatron` or `npy`.
-        length: the tokens of a row; for `npy` only.
-        runner: the runner of the job.
-
-    Raises UsageError for values that can't be used.
-    """
-
-    corpus: str
-    model: StoragePath
-    output: StoragePath
-    layout: str
-    length: int | None
-    runner: RunnerOptions
-
-    def __post_init__(self) -> None:
-        if self.layout not in LAYOUTS:
-            known = ", ".join(LAYOUTS)
-            raise UsageError(f"--format {self.layout}: it is none of {known}{suggestion(self.layout, LAYOUTS)}")
-        if self.layout == NPY and self.length is None:
-            raise UsageError("--format npy has rows of one length: give it with --length, such as --length 2048")
-        if self.layout != NPY and self.length is not None:
-            raise UsageError(f"--length {self.length} is only for --format npy: leave it out")
-        if self.length is not None and self.length < 1:
-            raise UsageError(f"--length {self.length}: give a number of tokens, at least 1")
-        if not isinstance(self.output, Path):
-            raise UsageError(
-                f"--output {self.output}: trainers map token files into memory, so give a folder of this machine"
-            )
-
-
-@dataclass(frozen=True)
 class _Job:
     """A job whose options were checked: the corpus is open, and the vocabulary is known."""
 
     options: TokenFileOptions
+    model: StoragePath
     corpus: Corpus
     identity: Mapping[str, Any]
     output: Path
@@ -102,7 +66,7 @@ class _Job:
             shards.setdefault(TokenSet.of_shard(shard), []).extend([shard] if shard.rows else [])
         dtype = self.identity["dtype"]
         return [
-            JoinTask(name, tuple(some), options.layout, dtype, options.length, self.output, self.parts)
+            JoinTask(name, tuple(some), options.format, dtype, options.length, self.output, self.parts)
             for name, some in shards.items()
         ]
 
@@ -140,27 +104,36 @@ def write(options: TokenFileOptions, progress: Progress) -> TokenManifest:
 
 
 def _checked(options: TokenFileOptions) -> _Job:
-    """Opens the corpus and the vocabulary that the options name."""
-    check_runner(options.runner)
-    model = load_model(options.model)
+    """Checks the options, and opens the corpus and the vocabulary that they name."""
+    layout, length, output = options.format, options.length, storage_path(os.fspath(options.output)).absolute()
+    if layout not in LAYOUTS:
+        raise UsageError(f"--format {layout}: it is none of {', '.join(LAYOUTS)}{suggestion(layout, LAYOUTS)}")
+    if layout == NPY and length is None:
+        raise UsageError("--format npy has rows of one length: give it with --length, such as --length 2048")
+    if layout != NPY and length is not None:
+        raise UsageError(f"--length {length} is only for --format npy: leave it out")
+    if length is not None and length < 1:
+        raise UsageError(f"--length {length}: give a number of tokens, at least 1")
+    if not isinstance(output, Path):
+        raise UsageError(f"--output {output}: trainers map token files into memory, so give a folder of this machine")
+    check_runner(options)
+    file = model_file(storage_path(os.fspath(options.vocabulary))).absolute()  # a worker may run in any folder
+    model = load_model(file)
     if model.eos_id < 0:
         raise UsageError(
-            f"{options.model} has no piece for the end of a sequence, which separates documents: "
-            "train a model with c4pipe vocab"
+            f"{file} has no piece for the end of a sequence, which separates documents: train a model with c4pipe vocab"
         )
-    corpus = open_language(options.corpus)
+    corpus = open_language(os.fspath(options.corpus))
     identity = {
-        "layout": options.layout,
+        "layout": layout,
         "manifest": corpus.digest,
         "vocabulary": model.sha256,
         "languages": list(corpus.languages),
-        "dtype": dtype_of(options.layout, model.size),
+        "dtype": dtype_of(layout, model.size),
         "eos": model.eos_id,
-        **({"length": options.length} if options.length is not None else {}),
+        **({"length": length} if length is not None else {}),
     }
-    output = options.output.absolute()  # a worker may run in any folder
-    assert isinstance(output, Path)
-    return _Job(options, corpus, identity, output)
+    return _Job(options, file, corpus, identity, output)
 
 
 def _finished(job: _Job) -> TokenManifest | None:
@@ -200,7 +173,7 @@ def _run(job: _Job, progress: Progress) -> dict[TokenSet, SetFigures]:
     clear_abandoned(job.output)
     parts = Scan(
         "Write parts",
-        WriteParts(str(job.options.model.absolute()), job.identity["dtype"], job.parts),
+        WriteParts(str(job.model), job.identity["dtype"], job.parts),
         job.parts,
         {part.note.name: part.shard for task in job.tasks for part in task.parts},
         lambda written, total: f"the runner ended with {written} of {total} parts: do all workers have {job.output}?",
@@ -216,8 +189,8 @@ def _run(job: _Job, progress: Progress) -> dict[TokenSet, SetFigures]:
     )
     total = len(parts.items) + len(sets.items)
     with progress.wait("tokens", job.output, total, lambda: parts.written() + sets.written()):
-        parts.run(job.options.runner, progress)
-        sets.run(job.options.runner, progress)
+        parts.run(job.options, progress)
+        sets.run(job.options, progress)
     return dict(zip((task.name for task in job.tasks), sets.parts(), strict=True))
 
 
@@ -254,42 +227,15 @@ class TokenFiles:
     manifest: TokenManifest
 
 
-def write_token_files(
-    corpus: str | os.PathLike[str],
-    vocabulary: str | os.PathLike[str],
-    *,
-    output: str | os.PathLike[str],
-    format: str = "megatron",
-    length: int | None = None,
-    runner: str | None = None,
-    workers: int | None = None,
-    spark_master: str | None = None,
-    spark_conf: Mapping[str, str] | None = None,
-    beam: Sequence[str] = (),
-    progress: Callable[[ProgressEvent], None] | None = None,
-) -> TokenFiles:
+@takes_options(TokenFileOptions)
+def write_token_files(options: TokenFileOptions) -> TokenFiles:
     """Writes the ids of all documents of a corpus for trainers that map them into memory. The command
     `c4pipe tokens --format`.
 
     The same call after an interruption goes on from there; after its end, it returns the finished files at once.
 
-    Args:
-        corpus: the folder of a finished corpus, or of one of its languages; also a URL of a store or a web server.
-        vocabulary: the folder of a vocabulary, or the file of a SentencePiece model.
-        output: the folder for the files, on this machine or mounted there. With another runner, all workers need it.
-        format: `megatron` for Megatron-LM and NeMo (`.bin` and `.idx`), `npy` for an array of packed rows.
-        length: with `npy`, the tokens of a row.
+    {options}
 
-    The other arguments and the errors are those of `build_corpus`.
+    The errors are those of `build_corpus`.
     """
-    options = TokenFileOptions(
-        corpus=os.fspath(corpus),
-        model=model_file(storage_path(os.fspath(vocabulary))),
-        output=storage_path(os.fspath(output)),
-        layout=format,
-        length=length,
-        runner=RunnerOptions(
-            runner=runner, workers=workers, spark_master=spark_master, spark_conf=spark_conf, beam=tuple(beam)
-        ),
-    )
-    return TokenFiles(Path(output), write(options, Progress(progress)))
+    return TokenFiles(Path(options.output), write(options, Progress(options.progress)))

@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from c4pipe.errors import UsageError
-from c4pipe.io.options import Option, PathArgument, as_strings
+from c4pipe.io.options import Option, PathArgument, as_strings, shared_fields
 from c4pipe.runners.runner_options import JobOptions
 
 if TYPE_CHECKING:
@@ -133,4 +133,4 @@ class VocabOptions(JobOptions, _SampleOptions, Settings, _VocabularyFolder, Sour
     @property
     def settings(self) -> Settings:
         """The kind of the vocabulary. Raises UsageError for impossible values."""
-        return Settings(**{field.name: getattr(self, field.name) for field in fields(Settings)})
+        return Settings(**shared_fields(self, Settings))

@@ -19,7 +19,7 @@ from c4pipe.corpus import manifest
 from c4pipe.corpus.opened import open_language
 from c4pipe.corpus.reader import UNREADABLE, format_of, open_binary, parquet_file, parquet_tables, tables_of
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.filters.urls import normalise_url, page_key
+from c4pipe.filters.hashes import normalise_url, page_key
 from c4pipe.io.paths import StoragePath, file_size, file_sizes, list_names, storage_path
 from c4pipe.io.words import error_reason
 from c4pipe.wet.damage import DAMAGE, Damage

@@ -1,10 +1,19 @@
-"""Damage in WET, WARC and text files: its kinds, the largest sizes that are read, and the files that list damage."""
+"""Damage in WET, WARC and text files: its kinds, the largest sizes that are read, and the files that list damage.
 
+Also what a file is, in a few words, where it is not what it should be.
+"""
+
+import contextlib
 import json
+import re
+import zlib
+from collections.abc import Mapping
 from typing import Any, NamedTuple, TextIO
 
+from c4pipe.errors import C4pipeError
 from c4pipe.io.atomic import AtomicFile, name_os_errors
 from c4pipe.io.paths import StoragePath
+from c4pipe.io.words import short, visible
 
 RECORD_CAP = 16 * 1024 * 1024
 """Bytes of the largest body that is read: more than eighty times the characters that rule `too_long` lets pass."""
@@ -61,6 +70,75 @@ class Damage(NamedTuple):
     offset: int
     length: int = 0
     first: bytes = b""
+
+
+class NoRecordError(C4pipeError):
+    """An input has no record (a WET or WARC file) or no document (text). The message says what the input is."""
+
+
+HAS_NO = "has no record"
+"""Words in the error of an input without any record; the error of a file that can't be downloaded has them not."""
+
+_UNPACK = "unpack it first"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_MAGIC = (
+    (b"PAR1", "a Parquet file: c4pipe import reads Parquet"),
+    (b"PK\x03\x04", f"a zip archive: {_UNPACK}"),
+    (b"7z\xbc\xaf", f"a 7z archive: {_UNPACK}"),
+    (b"BZh", f"compressed by bzip2: {_UNPACK}"),
+    (b"\xfd7zXZ\0", f"compressed by xz: {_UNPACK}"),
+    (_ZSTD, f"compressed by Zstandard: {_UNPACK}"),
+    (b"%PDF-", "a PDF file"),
+    (b"version https://git-lfs", "a pointer of Git LFS instead of the file: fetch the file with git lfs pull"),
+)
+_TAR = 257, b"ustar"  # POSIX 1003.1, header of pax and ustar
+_HTML = re.compile(r"<!doctype html|<html|<head|<body", re.IGNORECASE)
+_TITLE = re.compile(r"<title[^>]*>([^<]*)|<h1[^>]*>([^<]*)", re.IGNORECASE)
+_CODE = re.compile(r"<Code>([^<]*)</Code>")
+_SHOWN = 60  # characters of a file's content in a sentence
+
+
+def describe_content(first: bytes, damage: Mapping[str, int]) -> str:
+    """Returns what a file without any record is, as the end of a sentence: `it is an HTML page (404 Not Found)`.
+
+    Args:
+        first: its first bytes, as it is stored; a few KiB are enough.
+        damage: how often the reader met each kind of damage in it.
+    """
+    content, is_damaged = first, "parquet_corrupt" in damage or ("zstd_corrupt" in damage and first.startswith(_ZSTD))
+    if first.startswith(b"\x1f\x8b"):
+        content = b""
+        with contextlib.suppress(zlib.error):
+            content = zlib.decompressobj(31).decompress(first, 4096)
+        is_damaged = not content and "empty_file" not in damage
+    if is_damaged or content[:5].upper() == b"WARC/":
+        kinds = ", ".join(f"{kind} {number:,}" for kind, number in damage.items())
+        return f"its data are damaged ({kinds}): copy it again"
+    return f"it is {_describe(content)}" + (", in gzip" if content is not first and content else "")
+
+
+def _describe(first: bytes) -> str:
+    if not first.strip(b"\0 \t\r\n"):
+        return "a file of zeros" if b"\0" in first else "a file of blank lines" if first else "empty"
+    for magic, words in _MAGIC:
+        if first.startswith(magic):
+            return words
+    if first.startswith(_TAR[1], _TAR[0]):
+        return f"a tar archive: {_UNPACK}"
+    text = first[:4096].decode("utf-8", "replace").lstrip("\ufeff").strip()
+    if _HTML.search(text[:1000]):
+        title = _TITLE.search(text)
+        return f"an HTML page ({_shown(title[1] or title[2] or '')})" if title else "an HTML page"
+    if text.startswith("<"):
+        code = _CODE.search(text)
+        return f"an XML document ({_shown(code[1] if code else text)})"
+    if "\0" in text or text[:200].count("\ufffd") > len(text[:200]) // 10:
+        return "binary data of another kind"
+    return f"{'JSON' if text.startswith(('{', '[')) else 'plain text'} ({_shown(text)})"
+
+
+def _shown(text: str) -> str:
+    return short(visible(" ".join(text[:1000].split())), _SHOWN)
 
 
 MOST = 10_000

@@ -60,11 +60,6 @@ class Page:
         """The lines of the body as `str.splitlines` separates them, trimmed, without blank ones."""
         return trimmed(self.body.splitlines())
 
-    @property
-    def captured(self) -> int | None:
-        """The timestamp in microseconds since 1970 (UTC), or None if it is no WARC date."""
-        return microseconds(self.timestamp)
-
 
 def trimmed(lines: Iterable[str]) -> list[str]:
     """Returns the lines without white space around them, and without blank ones."""

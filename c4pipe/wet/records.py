@@ -87,6 +87,11 @@ def _decoded(body: bytes) -> tuple[str | None, bytes | None]:
         return body.decode("utf-8", "replace"), None
 
 
+def has_record(first: bytes) -> bool:
+    """Tells whether a file has a record of any type in its first FIRST_PIECE bytes, gzipped or not."""
+    return any(not isinstance(item, Damage) for item in read_records(io.BytesIO(first)))
+
+
 def crawl_name(first: bytes) -> str:
     """Returns the name of the crawl that a file is part of, such as `CC-MAIN-2024-10`.
 

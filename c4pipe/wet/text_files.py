@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from c4pipe.io.downloads import ByteStream, DownloadError
-from c4pipe.io.parquet_footer import open_parquet
+from c4pipe.io.parquet_footer import UNREADABLE, open_parquet
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import WebPath
 from c4pipe.wet.damage import RECORD_CAP, Damage
@@ -21,8 +21,6 @@ from c4pipe.wet.page import Page, microseconds
 NO_TIMESTAMP = "1970-01-01T00:00:00Z"
 """The timestamp of a document without a timestamp: a page needs one, and no page was captured in 1970."""
 
-PARQUET_UNREADABLE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
-"""The errors of Arrow for a file that is missing or damaged."""
 
 LINE_CAP = 6 * RECORD_CAP
 """Bytes of the longest line that is read: JSON can write one byte of text as six (`\\u0009`)."""
@@ -167,7 +165,7 @@ def read_parquet_pages(
                     for item in _of_batch(batch, seen + done, maker):
                         yield item, share
                     done += len(batch)
-            except PARQUET_UNREADABLE as error:
+            except UNREADABLE as error:
                 if isinstance(error, DownloadError) or (isinstance(error, OSError) and error.errno is not None):
                     raise
                 damage = Damage("parquet_corrupt", seen + done + 1, 0, f"{rows - done} rows".encode())

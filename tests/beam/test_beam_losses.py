@@ -8,7 +8,7 @@ import pytest
 
 import c4pipe
 from c4pipe.beam import BuildCorpus, write_corpus
-from c4pipe.beam.write_corpus import WriteShard, balanced
+from c4pipe.beam.write_corpus import balanced
 from c4pipe.dedup import write
 from c4pipe.dedup.step import Received
 from c4pipe.errors import LostDataError
@@ -45,7 +45,7 @@ def repeat(blocks: list[bytes], index: int) -> list[bytes]:
 )
 def test_nothing_is_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, damage: Damage) -> None:
     spoiled: list[str] = []
-    given, process = Received.given, WriteShard.process
+    given, in_order = Received.given, write.in_order
 
     def damaged(blocks: Iterable[bytes]) -> list[bytes]:
         found = list(blocks)
@@ -57,11 +57,8 @@ def test_nothing_is_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n
     def given_damaged(self: Received, of: str) -> Iterable[Any]:
         return damaged(given(self, of)) if of == name else given(self, of)
 
-    def process_damaged(self: Any, element: tuple[int, Iterable[bytes]], *more: Any) -> Any:
-        return process(self, (element[0], damaged(element[1])), *more)
-
     if name == "pages":
-        monkeypatch.setattr(WriteShard, "process", process_damaged)
+        monkeypatch.setattr(write, "in_order", lambda blocks: in_order(damaged(blocks)))
     else:
         monkeypatch.setattr(Received, "given", given_damaged)
     with pytest.raises(Exception, match=rf"the runner did not deliver the shuffle {name} \(") as failure:

@@ -28,7 +28,7 @@ from c4pipe.beam import (
     stage_reports,
 )
 from c4pipe.errors import UsageError
-from c4pipe.filters.urls import normalise_url
+from c4pipe.filters.hashes import normalise_url
 from tests.helpers.beam_pipelines import IN_MEMORY, collect, run
 from tests.helpers.crawls import LISTS, ROOT, sample_pages
 from tests.helpers.language_models import SHA256, lid176
@@ -177,6 +177,7 @@ def test_arguments_that_can_not_be_met(tmp_path: Path) -> None:
         lambda: KeepNewest(buckets=1000),
         lambda: WriteCorpus(tmp_path, "csv"),
         lambda: WriteCorpus(tmp_path, shards=0),
+        lambda: WriteCorpus(tmp_path, lists=tmp_path),
     ):
         with pytest.raises(UsageError):
             make()

@@ -16,8 +16,8 @@ from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.trace import explain_page
 from c4pipe.filters.language import Language, LanguageDetector
 from c4pipe.filters.lists import Lists
+from c4pipe.filters.page_size import TooLong
 from c4pipe.filters.pinned_lists import load_bad_words
-from c4pipe.filters.whole_page import TooLong
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.page import Page

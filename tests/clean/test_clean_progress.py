@@ -1,7 +1,10 @@
 """How far `clean` is, and what the rules have dropped so far."""
 
 import time
+from itertools import count
 from pathlib import Path
+
+import pytest
 
 from c4pipe.clean.progress import drop_words, drops, watch_clean
 from c4pipe.cli import main
@@ -18,7 +21,7 @@ def test_drops_by_rule_the_most_first() -> None:
     assert drop_words({}) == ""
 
 
-def test_work_files_that_appear_are_counted(tmp_path: Path) -> None:
+def test_work_files_that_appear_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     work, watched = tmp_path / "work", tmp_path / "watched"
     watched.mkdir()
     lists = ["--lists", str(ROOT / "samples" / "lists")]
@@ -26,6 +29,8 @@ def test_work_files_that_appear_are_counted(tmp_path: Path) -> None:
     files = sorted(work.glob("*.parquet"))
     sizes = {file.name: size for file, size in zip(files, (10, 20, 70), strict=True)}
     events: list[ProgressEvent] = []
+    ticks = count()
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(ticks)))  # each reading of the clock is another time
     with watch_clean(Progress(events.append), watched, sizes):
         while not events:
             time.sleep(0.01)
@@ -39,3 +44,4 @@ def test_work_files_that_appear_are_counted(tmp_path: Path) -> None:
     assert (end.facts["files"], end.facts["files_total"]) == (2, 3)
     assert 0 < end.facts["pages"] < 71
     assert sum(end.facts["drops"].values()) > 0
+    assert end.facts["pages_per_second"] == round(end.facts["pages"] / end.seconds, 1)

@@ -24,9 +24,9 @@ from c4pipe.clean.trace import explain_page
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import UsageError
+from c4pipe.filters.hashes import normalise_url, url_key
 from c4pipe.filters.lists import Lists
 from c4pipe.filters.pinned_lists import load_bad_words
-from c4pipe.filters.urls import normalise_url, url_key
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.page import Page
@@ -34,6 +34,7 @@ from c4pipe.wet.records import read_pages
 from tests.helpers.s3 import store_of
 from tests.helpers.web_data import by_data
 from tests.helpers.wet import record
+from tests.helpers.wet_reading import INFO
 
 ROOT = Path(__file__).resolve().parents[2]
 CRAWL = ROOT / "samples" / "crawl"
@@ -197,7 +198,7 @@ def test_a_file_without_dropped_pages_has_an_empty_audit(tmp_path: Path) -> None
     made = WetFileCleaner(
         C4, Lists(bad_words={"en": load_bad_words(ROOT / "samples" / "lists", "en")}), keep_all(tmp_path)
     )
-    made.clean(io.BytesIO(b""), "a.wet", tmp_path / "a.parquet")
+    made.clean(io.BytesIO(INFO), "a.wet", tmp_path / "a.parquet")
     assert pq.read_table(tmp_path / "a.wet.clean.parquet").num_rows == 0
 
 

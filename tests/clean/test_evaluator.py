@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from c4pipe.clean.evaluate import Verdict
 from c4pipe.clean.file_cleaner import count_page
-from c4pipe.clean.verdicts import DROPPED_LANGUAGE, Verdict
 from c4pipe.filters import spans
-from c4pipe.filters.checked_page import CheckedPage
+from c4pipe.filters.checked_page import CheckedPage, RuleTools
+from c4pipe.filters.language import DROPPED_LANGUAGE
 from c4pipe.filters.lines import NoTerminalPunctuation
 from c4pipe.filters.listed_words import BadWords
 from c4pipe.filters.lists import Lists
+from c4pipe.filters.page_size import FewSentences
 from c4pipe.filters.rule import LineRule
-from c4pipe.filters.rule_tools import RuleTools
 from c4pipe.filters.rules import RULES
-from c4pipe.filters.sentence_rules import FewSentences
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.page import Page

@@ -13,7 +13,7 @@ import pytest
 from c4pipe.clean.examples import EXAMPLES_PER_FILE
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_file import read_header
-from c4pipe.filters import language, listed_words, phrases, sentences
+from c4pipe.filters import language, listed_words, page_size, phrases
 from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import find_recipe
 from tests.helpers.web_data import by_data
@@ -43,7 +43,7 @@ class Calls:
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     found = Calls(monkeypatch)
     found.of(language.LanguageDetector, "guess")
-    found.of(sentences.SentenceSplitter, "_library")
+    found.of(page_size.SentenceSplitter, "_library")
     found.of(punkt.PunktSentenceTokenizer, "_context_has_sentbreak")
     found.of(listed_words, "_has")
     found.of(phrases, "contains")

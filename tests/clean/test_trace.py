@@ -12,13 +12,11 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from c4pipe.clean.evaluate import RecipeEvaluator
-from c4pipe.clean.trace import explain_final, explain_page
-from c4pipe.clean.verdicts import PageVerdict
+from c4pipe.clean.trace import PageVerdict, explain_final, explain_page
 from c4pipe.cli.explain import page_json, page_view
-from c4pipe.filters.checked_page import CheckedPage
+from c4pipe.filters.checked_page import CheckedPage, RuleTools
 from c4pipe.filters.lists import Lists
 from c4pipe.filters.rule import CorpusRule, PageRule
-from c4pipe.filters.rule_tools import RuleTools
 from c4pipe.filters.rules import RULES
 from c4pipe.filters.url_rules import UrlNotListed
 from c4pipe.recipes.choose import gather_lists

@@ -18,9 +18,8 @@ from c4pipe.clean.work_file import SCHEMA, KeptPage, WorkHeader, WorkWriter, rea
 from c4pipe.clean.work_folder import check_done, find_work_files, read_headers
 from c4pipe.errors import UsageError
 from c4pipe.filters.duplicates import URL_ROW
+from c4pipe.filters.hashes import span_hashes, unit_hashes, url_key
 from c4pipe.filters.lists import Lists
-from c4pipe.filters.spans import span_hashes, unit_hashes
-from c4pipe.filters.urls import url_key
 from c4pipe.recipes.presets import C4, TFDS, UNFILTERED
 from c4pipe.recipes.recipe import Recipe
 from tests.helpers.wet import record

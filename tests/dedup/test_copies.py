@@ -18,7 +18,8 @@ def build(web_data: Path, output: Path, *options: str) -> dict[str, int]:
     """Builds a corpus of all pages; gives its counts."""
     inputs = [str(web_data / name) for name in ("wet", "pages", "broken")]
     languages = ["--languages", "en,de,fr,ro,es", "--lists", str(web_data / "lists")]
-    assert main(["build", *inputs, "--output", str(output), *languages, "--quiet", "--workers", "1", *options]) == 0
+    options = (*languages, "--quiet", "--workers", "1", *options)
+    assert main(["build", *inputs, "--output", str(output), *options]) in (0, 3)  # 3: two files have no record
     counts: dict[str, int] = json.loads((output / "manifest.json").read_text())["counts"]
     return counts
 

@@ -16,7 +16,7 @@ from c4pipe.dedup.step import Received
 from c4pipe.dedup.write import encode, in_order
 from c4pipe.errors import LostDataError
 from c4pipe.filters.duplicates import Rows
-from c4pipe.filters.urls import normalise_url
+from c4pipe.filters.hashes import normalise_url
 from c4pipe.jobs import dedup
 from tests.helpers.dedup_oracle import Crawl, conflicting_captures, oracle, random_crawl, read, run, write_work
 

@@ -12,8 +12,9 @@ from c4pipe.dedup.shuffle import CHANGES, MARK, OCCURRENCE, OPTIONS, PROPOSALS, 
 from c4pipe.dedup.survivors import Occurrences, choose_survivors
 from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.duplicates import SPAN_ROW
-from c4pipe.filters.sentences import SentenceSplitter
-from c4pipe.filters.spans import cut, remove_spans, span_hashes, unit_hashes
+from c4pipe.filters.hashes import span_hashes, unit_hashes
+from c4pipe.filters.page_size import SentenceSplitter
+from c4pipe.filters.spans import cut, remove_spans
 from c4pipe.recipes.presets import C4
 from c4pipe.runners.flow import Step
 from c4pipe.runners.graph import Graph

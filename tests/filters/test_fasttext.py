@@ -12,7 +12,7 @@ import pytest
 from c4pipe.errors import UsageError
 from c4pipe.filters.fasttext import FastTextDetector, read_labels
 from c4pipe.filters.language import check_detector, knows_language, two_letter_code
-from c4pipe.filters.sentences import punkt_model
+from c4pipe.filters.page_size import punkt_model
 from tests.helpers.crawls import sample_pages
 from tests.helpers.language_models import LABELS, WORDS, lid176, model_bytes
 

@@ -43,19 +43,18 @@ from c4pipe.dedup.removals import Removals
 from c4pipe.dedup.survivors import choose_survivors
 from c4pipe.filters import body_lines, minhash, spans
 from c4pipe.filters.body_lines import BodyLines
-from c4pipe.filters.checked_page import CheckedPage
+from c4pipe.filters.checked_page import CheckedPage, RuleTools
 from c4pipe.filters.corpus_rules import NearDuplicate, NormalisedUrl, RepeatedSpan, Validation
 from c4pipe.filters.duplicates import URL_ROW, find_repeats, find_stale_captures
 from c4pipe.filters.evaluation_overlap import EvaluationOverlap
+from c4pipe.filters.hashes import capture_hash, is_validation, normalise_url, span_hashes, unit_hashes, url_key, url_md5
 from c4pipe.filters.language import Guess
 from c4pipe.filters.lists import LIST_NAMES, Lists, sorted_keys
 from c4pipe.filters.ngrams import ngram_words
 from c4pipe.filters.page_text import PageText
 from c4pipe.filters.robots import opt_out_entry
 from c4pipe.filters.rule import CorpusRule, LineRule, PageRule, Rule, choices, parameter_names
-from c4pipe.filters.rule_tools import RuleTools
 from c4pipe.filters.rules import RULES
-from c4pipe.filters.urls import capture_hash, is_validation, normalise_url, url_key, url_md5
 from c4pipe.filters.word_rules import CountRule
 from c4pipe.recipes.presets import C4, RECIPES, TFDS
 from c4pipe.recipes.recipe import Recipe
@@ -260,10 +259,9 @@ def spans_to_remove(recipe: Recipe, facts_by_key: dict[int, CheckedPage]) -> tup
     span = recipe.need(RepeatedSpan)
     keys = sorted(facts_by_key)  # its place stands for a page's key: one of 128 bits does not fit
     hashes = [
-        spans.unit_hashes(spans.cut(facts_by_key[key].text, facts_by_key[key].unit_starts), span.whitespace)
-        for key in keys
+        unit_hashes(spans.cut(facts_by_key[key].text, facts_by_key[key].unit_starts), span.whitespace) for key in keys
     ]
-    listed = pa.array([spans.span_hashes(each, span.size).tolist() for each in hashes], pa.list_(pa.uint64()))
+    listed = pa.array([span_hashes(each, span.size).tolist() for each in hashes], pa.list_(pa.uint64()))
     first, repeats = find_repeats(shuffle.span_rows(np.arange(len(keys), dtype=np.uint64), 0, listed))
     if span.size == 1:
         removals = Removals(occurrences.marks_of(repeats, 0), np.empty(0, shuffle.OCCURRENCE), 1)

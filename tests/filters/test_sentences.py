@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from c4pipe.filters import sentences
-from c4pipe.filters.sentences import SentenceSplitter
+from c4pipe.filters import page_size
+from c4pipe.filters.page_size import SentenceSplitter
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
 from tests.helpers.web_data import by_data
@@ -81,8 +81,8 @@ prose = st.lists(
 
 def library(language: str, as_nltk: bool) -> Callable[[str], list[int]]:
     """Returns what finds where sentences start by the library alone."""
-    model = punkt.load_model(sentences.punkt_model(language))
-    tokenizer = sentences._NltkPunkt(model) if as_nltk else punkt.tokenizer_for(sentences.punkt_model(language))
+    model = punkt.load_model(page_size.punkt_model(language))
+    tokenizer = page_size._NltkPunkt(model) if as_nltk else punkt.tokenizer_for(page_size.punkt_model(language))
     return lambda line: [start for start, _ in tokenizer.span_tokenize(line)]
 
 

@@ -16,9 +16,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 from c4pipe.clean.work_file import KeptPage, WorkWriter
-from c4pipe.filters.sentences import SentenceSplitter
-from c4pipe.filters.spans import span_hashes, unit_hashes
-from c4pipe.filters.urls import capture_hash, is_validation, normalise_url, url_key, url_md5
+from c4pipe.filters.hashes import capture_hash, is_validation, normalise_url, span_hashes, unit_hashes, url_key, url_md5
+from c4pipe.filters.page_size import SentenceSplitter
 from c4pipe.jobs.dedup import dedup, plan_dedup
 from c4pipe.jobs.options import DedupOptions
 from c4pipe.recipes.presets import C4, TFDS

@@ -24,8 +24,8 @@ from c4pipe.cli.explain import capture_view, page_json, page_view
 from c4pipe.corpus import manifest
 from c4pipe.errors import C4pipeError
 from c4pipe.filters import lists
+from c4pipe.filters.hashes import normalise_url
 from c4pipe.filters.lists import Lists
-from c4pipe.filters.urls import normalise_url
 from c4pipe.inspect.explain import JOB_1, CorpusExplainer
 from c4pipe.inspect.page_input import find_pages
 from c4pipe.recipes.presets import C4

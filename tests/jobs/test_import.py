@@ -133,12 +133,13 @@ def test_text_in_a_store_and_behind_a_web_server(
 def test_damage_is_told_with_file_and_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "One."}\nno JSON\n{"text": null}\n{"text": " "}\n')
     (tmp_path / "b.txt").write_bytes(b"")
-    assert run("import", tmp_path / "a.jsonl", tmp_path / "b.txt", "--output", tmp_path / "out", "--workers", 1) == 0
+    assert run("import", tmp_path / "a.jsonl", tmp_path / "b.txt", "--output", tmp_path / "out", "--workers", 1) == 3
     printed = capsys.readouterr()
+    assert f"c4pipe: missing: {tmp_path / 'b.txt'} has no record: it is empty\n" in printed.err
     assert "c4pipe: damaged: a.jsonl, row 2: a line of JSON Lines is no JSON object; it is skipped\n" in printed.err
-    assert "3 places of the files could not be read as they are (empty_file 1, bad_json 1, no_text 1)" in printed.err
+    assert "2 places of the files could not be read as they are (bad_json 1, no_text 1)" in printed.err
     counts = c4pipe.open_corpus(tmp_path / "out").manifest["counts"]
-    assert (counts["damage.bad_json"], counts["damage.no_text"], counts["damage.empty_file"]) == (1, 1, 1)
+    assert (counts["damage.bad_json"], counts["damage.no_text"]) == (1, 1)
     assert (counts["pages.read"], counts["pages.dropped.incomplete"], counts["pages.kept"]) == (2, 1, 1)
     lines = (tmp_path / "out" / "_work" / "a.jsonl.quarantine.jsonl").read_text().splitlines()
     assert [json.loads(line)["row"] for line in lines] == [2, 3]

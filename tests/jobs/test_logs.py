@@ -57,10 +57,12 @@ def test_the_log_of_an_error_has_its_traceback(tmp_path: Path, capsys: pytest.Ca
     log = tmp_path / "log"
     command = ["clean", str(ROOT / "LICENSE"), *LISTS, "--work", str(tmp_path / "w"), "--quiet", "--log", str(log)]
     assert main.main(command) == 1
-    assert capsys.readouterr().err == "c4pipe: no page was found in the input file: are these WET files?\n"
+    said = f"no page was found in the input file: {ROOT / 'LICENSE'} has no record: it is plain text ("
+    assert capsys.readouterr().err.startswith(f"c4pipe: {said}")
     level, message = log_records(log)[-1]
     assert level == "ERROR"
-    assert message.startswith("C4pipeError: no page was found in the input file: are these WET files?\nTraceback")
+    assert message.startswith(f"C4pipeError: {said}")
+    assert "; give WET files\nTraceback" in message
     assert 'jobs/clean.py"' in message
 
 

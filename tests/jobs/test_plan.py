@@ -220,7 +220,10 @@ def test_files_that_cannot_be_had_are_not_measured(capsys: pytest.CaptureFixture
 def test_input_without_a_page_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.wet").write_bytes(b"no page at all\n" * 100)
     assert plan(str(tmp_path)) == 3
-    assert "no page was found in 1 slices: are these WET files?" in capsys.readouterr().err
+    assert (
+        f"no page was found in 1 slices: {tmp_path}/a.wet has no record: it is plain text (no page at all"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("option", ["--cores", "--measure"])

@@ -12,20 +12,29 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from c4pipe.clean.evaluate import Operation, RecipeEvaluator, evaluate, native_runs, operations_of
+from c4pipe.clean.evaluate import (
+    COUNT,
+    IS_EMPTY,
+    RESPLIT,
+    TRIM_START,
+    Operation,
+    RecipeEvaluator,
+    evaluate,
+    native_program,
+    native_runs,
+    operations_of,
+)
 from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_file import read_header
-from c4pipe.filters import body_lines, checked_page, listed_words, native_lines, sentences, spans
+from c4pipe.filters import body_lines, checked_page, hashes, listed_words, page_size, spans
 from c4pipe.filters.body_lines import BodyLines, MetadataLine
-from c4pipe.filters.checked_page import CheckedPage
+from c4pipe.filters.checked_page import CheckedPage, RuleTools
 from c4pipe.filters.lines import Citation, FewWords, LongWord, NoTerminalPunctuation
 from c4pipe.filters.listed_words import WholeWords
 from c4pipe.filters.lists import Lists
-from c4pipe.filters.native_lines import NativeStep
+from c4pipe.filters.page_size import TooLong
 from c4pipe.filters.phrases import CurlyBracket, Javascript, JavascriptPage, LoremIpsum, Policy, contains
-from c4pipe.filters.rule import LineRule, PageRule
-from c4pipe.filters.rule_tools import RuleTools
-from c4pipe.filters.whole_page import TooLong
+from c4pipe.filters.rule import LineRule, NativeStep, PageRule, native_step
 from c4pipe.filters.word_rules import ManyHashes
 from c4pipe.native import text_kernel
 from c4pipe.recipes.choose import gather_lists
@@ -66,13 +75,13 @@ texts = st.one_of(
 
 
 def packed_of(text: str, cut: str) -> Any:
-    made = native_lines.lines_in_c(Page("", "", text), cut)
+    made = checked_page.lines_in_c(Page("", "", text), cut)
     assert made is not None
     return made
 
 
 def run(made: Any, *steps: NativeStep) -> tuple[int, int, tuple[int, ...], bool]:
-    return native_lines.native_program(steps)(made)
+    return native_program(steps)(made)
 
 
 @given(texts, st.sampled_from(CUTS))
@@ -88,14 +97,14 @@ def test_lines_are_cut_alike(text: str, cut: str) -> None:
     assert made.starts() == [sum(len(line) + 1 for line in expected[:number]) for number in range(len(expected))]
     assert made.length() == len("\n".join(expected))
     again = body_lines.resplit(expected, body_lines.TWICE)
-    assert run(made, native_lines.RESPLIT) == (-1, -1, (), again != expected)
+    assert run(made, RESPLIT) == (-1, -1, (), again != expected)
     assert made.unpacked() == again
 
 
 @given(texts, st.sampled_from(CUTS))
 def test_lines_of_bytes(text: str, cut: str) -> None:
     encoded = bytearray(text.encode())
-    made = native_lines.lines_in_c(Page("", "", text, encoded=encoded), cut)
+    made = checked_page.lines_in_c(Page("", "", text, encoded=encoded), cut)
     assert made is not None
     assert made.unpacked() == packed_of(text, cut).unpacked()
     with pytest.raises(BufferError):  # the lines point into it
@@ -131,12 +140,12 @@ def test_rules_take_the_same_lines(text: str, rules: Sequence[LineRule]) -> None
         before, left = left, rule.edit(left)
         taken.append(sum(map(str.__ne__, before, left)) if rule.edits else len(before) - len(left))
     expected = -1 if left else len(program) + 1, len(left) + sum(taken), tuple(taken), any(taken)
-    assert run(made, *program, native_lines.COUNT, native_lines.IS_EMPTY) == expected
+    assert run(made, *program, COUNT, IS_EMPTY) == expected
     assert count - len(left) == sum(number for number, rule in zip(taken, rules, strict=True) if not rule.edits)
     assert made.unpacked() == left
     assert made.length() == len("\n".join(left))
     trimmed = "\n".join([*(line.lstrip() for line in left[:1]), *left[1:]])
-    assert run(made, native_lines.TRIM_START) == (-1, -1, (), trimmed != "\n".join(left))
+    assert run(made, TRIM_START) == (-1, -1, (), trimmed != "\n".join(left))
     assert made.encoded().decode() == trimmed
 
 
@@ -235,11 +244,11 @@ def test_page_rules_that_are_left_to_python(rule: PageRule) -> None:
 
 @pytest.mark.parametrize("given", [2**31, -1, ("",), ("a\n",), ("a",) * 65])
 def test_arguments_that_the_compiled_part_does_not_support(given: int | tuple[str, ...]) -> None:
-    assert native_lines.native_step("drop_phrases", given) is None
+    assert native_step("drop_phrases", given) is None
 
 
 def test_half_of_a_surrogate_pair_is_left_to_python() -> None:
-    assert native_lines.lines_in_c(Page("", "", "a\ud800"), "newlines") is None
+    assert checked_page.lines_in_c(Page("", "", "a\ud800"), "newlines") is None
     assert text_kernel is not None
     assert text_kernel.lower("A\ud800İ") == "A\ud800İ".lower()
     assert WholeWords(["bad word"], "en").find("\ud800 bad word") == "bad word"
@@ -273,8 +282,8 @@ def test_lower_case_of_texts(text: str) -> None:
 @example("", [], "stripped")
 def test_hashes_of_units(text: str, cuts: list[int], whitespace: str) -> None:
     starts = [0, *sorted(cut for cut in cuts if cut < len(text))]
-    expected = spans.unit_hashes(spans.cut(text, starts), whitespace)
-    assert spans.page_hashes(text.encode(), starts, whitespace).tolist() == expected.tolist()
+    expected = hashes.unit_hashes(spans.cut(text, starts), whitespace)
+    assert hashes.page_hashes(text.encode(), starts, whitespace).tolist() == expected.tolist()
 
 
 def test_units_with_a_letter_whose_lower_case_is_longer_are_left_to_python() -> None:
@@ -293,12 +302,12 @@ def test_units_are_hashed_as_mmh3_does(units: list[str]) -> None:
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), max_size=12), st.integers(1, 5))
-def test_hashes_of_spans(hashes: list[int], size: int) -> None:
-    given = np.array(hashes, dtype=np.uint64)
+def test_hashes_of_spans(values: list[int], size: int) -> None:
+    given = np.array(values, dtype=np.uint64)
     with pytest.MonkeyPatch.context() as patch:
-        compiled = spans.span_hashes(given, size)
-        patch.setattr(spans, "text_kernel", None)
-        assert spans.span_hashes(given, size).tolist() == compiled.tolist()
+        compiled = hashes.span_hashes(given, size)
+        patch.setattr(hashes, "text_kernel", None)
+        assert hashes.span_hashes(given, size).tolist() == compiled.tolist()
 
 
 @given(st.lists(st.sampled_from(["bad", "bad word", "x_1", "Bad", "é", "éx y", "b"]), max_size=5), texts)
@@ -324,10 +333,10 @@ def test_the_same_work_files(name: str, web_data: Path, tmp_path: Path, monkeypa
     made = {}
     for kind in ("compiled", "python"):
         if kind == "python":
-            for module in (native_lines, spans, listed_words, sentences):
+            for module in (checked_page, hashes, listed_words, page_size):
                 monkeypatch.setattr(module, "text_kernel", None)
             monkeypatch.setattr("c4pipe.filters.language.langdetect_kernel", None)
-            for module in (spans, checked_page):
+            for module in (hashes, checked_page):
                 monkeypatch.setattr(module, "lower", str.lower)
         cleaner = WetFileCleaner(recipe, gathered)
         for file in files:

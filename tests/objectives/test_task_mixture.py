@@ -288,7 +288,7 @@ def test_processes_of_another_number_go_on(before: int, after: int, tokenizer: T
 def test_batches_of_another_number_of_processes(tokenizer: Tokenizer, folder: Path, spans: Objective) -> None:
     def made(shard: int, shards: int, size: int = 2) -> MixedBatches:
         parts = all_parts(folder, spans)
-        return MixedBatches(parts, tokenizer, LENGTHS, size, 5, None, 1.0, shard, shards, shuffle=20)
+        return MixedBatches(parts, tokenizer, LENGTHS, size, 5, shard_index=shard, num_shards=shards, shuffle=20)
 
     earlier, states = [made(shard, 2) for shard in range(2)], []
     for batches in earlier:

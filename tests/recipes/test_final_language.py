@@ -16,7 +16,10 @@ from tests.helpers.web_data import by_data
 def test_every_page_is_in_its_language_as_it_is_written(languages: str, web_data: Path, tmp_path: Path) -> None:
     files = [str(path) for name in ("wet", "pages", "broken") for path in sorted((web_data / name).glob("*.w*"))]
     options = ["--lists", str(web_data / "lists"), "--languages", languages, "--workers", "1", "--quiet"]
-    assert main.main(["build", *files, *options, "--output", str(tmp_path / "corpus")]) == 0
+    assert main.main(["build", *files, *options, "--output", str(tmp_path / "corpus")]) in (
+        0,
+        3,
+    )  # 3: some have no record
     detector = LanguageDetector()
     pages: Counter[str] = Counter()
     for shard in (tmp_path / "corpus").glob("[!_]*/*.parquet"):

@@ -20,10 +20,10 @@ import tldextract
 from c4pipe.clean.evaluate import RecipeEvaluator
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
+from c4pipe.filters.checked_page import RuleTools
+from c4pipe.filters.hashes import capture_hash, normalise_url
 from c4pipe.filters.lists import Lists
-from c4pipe.filters.rule_tools import RuleTools
-from c4pipe.filters.sentences import SentenceSplitter
-from c4pipe.filters.urls import capture_hash, normalise_url
+from c4pipe.filters.page_size import SentenceSplitter
 from c4pipe.recipes.choose import gather_lists
 from c4pipe.recipes.presets import C4, RECIPES, TFDS
 from c4pipe.recipes.recipe import Recipe

@@ -22,13 +22,12 @@ from c4pipe.filters.evaluation_overlap import EvaluationOverlap
 from c4pipe.filters.language import CLD3_LANGUAGES, LANGDETECT_LANGUAGES, UNKNOWN, Language, known_languages
 from c4pipe.filters.lines import FewWords, NoTerminalPunctuation
 from c4pipe.filters.listed_words import BadWords
+from c4pipe.filters.page_size import FewLongLines, FewSentencesLeft
 from c4pipe.filters.personal_data import EmailAddress, PublicIpAddress
 from c4pipe.filters.phrases import Policy
 from c4pipe.filters.repetition_rules import REPETITION_RULES
 from c4pipe.filters.rule import Rule, choices, parameter_text
 from c4pipe.filters.rules import BLOCKED_URL_RULES, FINEWEB_RULES, OPT_OUT_RULES, RULES
-from c4pipe.filters.sentence_rules import FewSentencesLeft
-from c4pipe.filters.whole_page import FewLongLines
 from c4pipe.filters.word_rules import GOPHER_RULES
 from c4pipe.recipes.presets import C4, MC4, NOBLOCKLIST, RECIPES, TFDS, UNFILTERED, find_recipe
 from c4pipe.recipes.recipe import STAGES, Recipe

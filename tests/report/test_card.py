@@ -296,8 +296,8 @@ def test_sources_are_told_by_month_and_licence(corpus_in: Callable[[str], Path])
     text = render_card(made)
     assert head_of(text)["license"] == "unknown"
     assert tables(text)[3][-1] == ["other names", "1"]
-    assert "1 of the requested WET files could not be fetched" in text
-    assert "the 1 that could not be fetched in `missing`" in text
+    assert "1 of the requested WET files could not be fetched, or have no record" in text
+    assert "the 1 that could not be fetched or have no record in `missing`" in text
 
 
 @pytest.mark.parametrize("name", RECIPES)

@@ -1,4 +1,4 @@
-/* Where sentences start, mark by mark: SentenceSplitter in filters/sentences.py is the reference. What only the library
+/* Where sentences start, mark by mark: SentenceSplitter in filters/page_size.py is the reference. What only the library
  * Punkt can decide, functions of Python are asked. */
 
 #include "text.h"

@@ -1,15 +1,219 @@
-"""Sentences, as Punkt splits them (Kiss and Strunk 2006), each line by itself."""
+"""The rules on how much a page must have: its parts, characters, long lines and sentences; and what a sentence is.
+
+Sentences are as Punkt splits them (Kiss and Strunk 2006), each line by itself. T5 paper, 2.2; mT5 paper, 3.1.
+"""
+
+from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import punkt
 
+from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.language import two_letter_code
+from c4pipe.filters.rule import MC4, PAPER, TFDS, NativeStep, Others, PageRule, Whole, native_step, number_of
 from c4pipe.native import text_kernel
+
+if TYPE_CHECKING:
+    from c4pipe.filters.checked_page import CheckedPage
+
+
+@dataclass(frozen=True)
+class Incomplete(PageRule):
+    """Drops pages that lack their URL, their text, or a timestamp that can be read."""
+
+    name = "incomplete"
+    does = "drops a page without URL, text or timestamp (what counts as a timestamp: {timestamps})"
+    source = TFDS + "; dates: WARC 1.1 (ISO 28500)"
+    timestamps: Literal["WARC dates", "any text"] = "WARC dates"
+
+    def value(self, page: CheckedPage) -> list[str]:
+        """Returns which of URL, text and timestamp the page lacks."""
+        if page.page.url and page.captured is not None and page.line_count:  # as most pages: four times as fast
+            return []
+        parts = {"url": page.page.url, "text": page.line_count, "timestamp": page.captured is not None}
+        return [name for name, part in parts.items() if not part]
+
+    def drops(self, value: list[str]) -> bool:
+        """Tells whether one is missing."""
+        return bool(value)
+
+    def says(self, value: list[str], dropped: bool, page: CheckedPage) -> str:
+        """Returns what is missing."""
+        return f"it has no {' and no '.join(value)}" if dropped else "it has a URL, text and a timestamp"
+
+
+@dataclass(frozen=True)
+class TooLong(PageRule):
+    """Drops very long pages: TensorFlow Datasets can't process them."""
+
+    name = "too_long"
+    does = "drops a page of more than {max_characters} characters"
+    source = TFDS
+    counts = "int"
+    max_characters: Whole = 190_000
+
+    def value(self, page: CheckedPage) -> int:
+        """Returns the number of characters."""
+        return page.length
+
+    def drops(self, value: int) -> bool:
+        """Tells whether there are too many."""
+        return value > self.max_characters
+
+    def says(self, value: int, dropped: bool, page: CheckedPage) -> str:
+        """Returns the number of characters and the limit."""
+        return f"{number_of(value, 'character')}; at most {self.max_characters:,}"
+
+    def native(self, as_crawled: bool) -> NativeStep | None:
+        """Returns the step in C."""
+        return native_step("exceeds", self.max_characters)
+
+
+@dataclass(frozen=True)
+class Empty(PageRule):
+    """Drops pages of which no line is left."""
+
+    name = "empty"
+    does = "drops a page that has no line left"
+    source = TFDS
+
+    def value(self, page: CheckedPage) -> Sequence[str]:
+        """Returns the lines."""
+        return page.lines
+
+    def drops(self, value: Sequence[str]) -> bool:
+        """Tells whether there is none."""
+        return not value
+
+    def says(self, value: Sequence[str], dropped: bool, page: CheckedPage) -> str:
+        """Returns the number of lines."""
+        return number_of(len(value), "line")
+
+
+@dataclass(frozen=True)
+class FewLongLines(PageRule):
+    """Drops pages with few long lines (mT5 paper, 3.1)."""
+
+    name = "few_long_lines"
+    does = "keeps a page of at least {min_lines} lines of {min_characters} characters"
+    source = MC4
+    counts = "int"
+    min_lines: Whole = 3
+    min_characters: Whole = 200
+
+    def value(self, page: CheckedPage) -> int:
+        """Returns the number of long lines."""
+        least = self.min_characters
+        return sum(len(line) >= least for line in page.lines)
+
+    def drops(self, value: int) -> bool:
+        """Tells whether there are too few."""
+        return value < self.min_lines
+
+    def says(self, value: int, dropped: bool, page: CheckedPage) -> str:
+        """Returns the number of long lines and the limit."""
+        return f"{number_of(value, 'line')} of {self.min_characters} characters; at least {self.min_lines}"
+
+
+SPACY = "spacy english"
+
+
+NLTK = "nltk english"
+
+
+@dataclass(frozen=True)
+class FewSentences(PageRule):
+    """Drops pages of few sentences. Each line is split by itself."""
+
+    name = "few_sentences"
+    does = "drops a page of fewer than {min_sentences} sentences, counted line by line (model: {model})"
+    source = PAPER
+    counts = "int"
+    min_sentences: Whole = 3
+    model: Literal["language", "nltk english", "spacy english"] = "language"
+
+    def value(self, page: CheckedPage) -> int:
+        """Returns the number of sentences. If the lines alone are enough, it is the number of lines: a line has a
+        sentence.
+        """
+        lines = page.line_count
+        return lines if lines >= self.min_sentences else self._count(page)
+
+    def drops(self, value: int) -> bool:
+        """Tells whether there are too few."""
+        return value < self.min_sentences
+
+    def says(self, value: int, dropped: bool, page: CheckedPage) -> str:
+        """Returns the number of all sentences and the limit."""
+        return f"{number_of(self._count(page), 'sentence')}; at least {self.min_sentences}"
+
+    def number(self, value: int, page: CheckedPage) -> int:
+        """Returns the number of all sentences."""
+        return self._count(page)
+
+    def _count(self, page: CheckedPage) -> int:
+        if self.model == SPACY:
+            from c4pipe.filters.english_words import english_words  # large patterns, which few recipes need
+
+            return sum(map(english_words().sentence_count, page.lines))
+        return len(page.sentence_starts)
+
+
+@dataclass(frozen=True)
+class FewSentencesLeft(PageRule):
+    """Drops pages of which few sentences are left after the removal of repeated spans."""
+
+    name = "few_sentences_left"
+    does = (
+        "drops a page of fewer than {min_sentences} sentences after the removal of repeated spans "
+        "(counted: {count}; Punkt model: {model})"
+    )
+    source = PAPER
+    counts = "int"
+    min_sentences: Whole = 3
+    count: Literal["remaining sentences", "punkt on the whole text"] = "remaining sentences"
+    model: Literal["language", "nltk english"] = "language"
+
+    def value(self, page: CheckedPage) -> int:
+        """Returns the number of sentences; counted up to the minimum where Punkt counts them."""
+        return self._count(page, self.min_sentences)
+
+    def drops(self, value: int) -> bool:
+        """Tells whether there are too few."""
+        return value < self.min_sentences
+
+    def says(self, value: int, dropped: bool, page: CheckedPage) -> str:
+        """Returns the number of sentences and the limit."""
+        if not dropped and self._by_punkt:  # counted no further
+            return f"{number_of(self.min_sentences, 'sentence')} or more"
+        return f"{number_of(value, 'sentence')}; at least {self.min_sentences}"
+
+    def number(self, value: int, page: CheckedPage) -> int:
+        """Returns the number of all sentences."""
+        return self._count(page, sys.maxsize)
+
+    def contradiction(self, others: Others, stage: str) -> str | None:
+        """Returns why sentences can't be counted beside the rule that removes lines."""
+        repeated = others.find(RepeatedSpan)
+        if repeated and repeated.unit != "sentence" and not self._by_punkt:
+            return "repeated_span removes lines, so few_sentences_left needs count = 'punkt on the whole text'"
+        return None
+
+    @property
+    def _by_punkt(self) -> bool:
+        return self.count == "punkt on the whole text"
+
+    def _count(self, page: CheckedPage, enough: int) -> int:
+        if self._by_punkt:
+            return page.splitter(self.model).count(page.text, enough)
+        return len(page.sentence_starts) if page.units_left is None else page.units_left
+
 
 _MODELS = {
     "cs": "czech", "da": "danish", "de": "german", "el": "greek", "en": "english", "es": "spanish",
@@ -120,6 +324,8 @@ class SentenceSplitter:
 
 
 _OTHER_SPACE = re.compile(r"\s")
+
+
 _BEHIND_MARK = re.compile(
     r"""
     ["')\]}’”«»]*(?:\Z|[ \n](?=  # what the library joins to the sentence before; the end, or white space and

@@ -1,0 +1,56 @@
+"""The options of the command `tokens` and of the function `write_token_files`. To make a record reads no file."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Annotated
+
+from c4pipe.io.options import Option, PathArgument
+from c4pipe.runners.runner_options import JobOptions
+
+_CORPUS = "folder of a finished corpus, or of one of its languages"
+_VOCABULARY = Option("the vocabulary: its folder, or the file of a SentencePiece model", "MODEL", flag="--vocab")
+_FORMAT = Option(
+    "write all token ids: megatron (.bin and .idx for Megatron-LM and NeMo) or npy (an array of packed rows)", "F"
+)
+_OUTPUT = Option("for --format: folder for the files, on this machine or mounted here; all workers need it", "DIR")
+_LENGTH = Option("for --format npy: tokens of a row", "N")
+
+
+@dataclass(frozen=True)
+class _TokenFiles:
+    corpus: Annotated[PathArgument, Option(f"{_CORPUS}; also a URL of a store or a web server", positional=True)]
+    vocabulary: Annotated[PathArgument, _VOCABULARY]
+    _: KW_ONLY
+    output: Annotated[PathArgument, _OUTPUT]
+    format: Annotated[str, _FORMAT] = "megatron"
+    length: Annotated[int | None, _LENGTH] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenFileOptions(JobOptions, _TokenFiles):
+    """Token files: a corpus to files of ids. `files.write` checks it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenOptions:
+    """A count of tokens, a subset, token files, or a search in token files: the command `tokens`."""
+
+    corpus: Annotated[str, Option(f"{_CORPUS}; for --find, files that --format wrote", "CORPUS", positional=True)]
+    vocabulary: Annotated[str | None, _VOCABULARY] = None
+    budget_subset: Annotated[
+        str | None,
+        Option("also write a list of the first documents that have this many tokens together, such as 2^29", "TOKENS"),
+    ] = None
+    training_tokens: Annotated[
+        str,
+        Option("tokens of the planned training; the command says how often it reads the subset", "TOKENS"),
+    ] = "2^35"
+    format: Annotated[str | None, _FORMAT] = None
+    output: Annotated[str | None, _OUTPUT] = None
+    length: Annotated[int | None, _LENGTH] = None
+    find: Annotated[
+        int | None,
+        Option(
+            "print the page of document N of files that --format megatron wrote, or the pages in row N of an npy file",
+            "N",
+        ),
+    ] = None
