@@ -1,18 +1,20 @@
 """Pages that fall give the copies of spans that they keep to other pages.
 
-A page that lost some repeated spans can be the only page with the copies of others. If the stage `final` drops it, it
-*falls*, and its copies would vanish with it. So after the survivors are chosen (`survivors`), one more round asks:
+A page that lost some repeated spans can be the only page with the copies of others. If a rule of the stage `final` on
+texts drops it, it *falls*, and its copies would vanish with it. So after the survivors are chosen (`survivors`), seven
+steps follow, whatever the input:
 
-1. Each edited page that has survivors is judged. The survivors of pages that fall are *free*: they are offered to all
-   groups that have occurrences of their spans.
-2. Each page with a free span is judged as if it kept all free spans that it has, and *bids* for them if it stays then.
-   The smallest page gets the span. If none stays, a page bids that passes the rules as a whole.
-3. A page that got other spans than it has bid for is judged again. If it falls, it keeps more of its spans: those that
-   it has bid for, or all, but no span without which it stays, too. The other copies of these spans are *taken*: their
-   pages release them if they stay without them. Otherwise a second copy stays, and is counted.
+1. Each page that has survivors and lost other spans is judged. The survivors of pages that fall are *free*. They are
+   offered to all groups that have their spans.
+2. Each page with free spans is judged as if it kept all of them, and *bids* for them if it stays then; else for some;
+   else for all, if it stays as a whole. The best bid gets the span: the page with the smallest key, of those that need
+   no second copies.
+3. A page that got other spans than it has bid for is judged again. If it falls, it *takes* spans from other pages, but
+   no span without which it stays, too. The groups with these spans are told. Their pages *release* the spans as far as
+   they stay without them. Otherwise a second copy stays, and is counted: each of the two pages falls without its copy.
 
-No page falls in step 3, so every repeated span keeps a copy, unless the rules drop all of its pages as a whole. There
-is no further round: on real pages nothing is left for it. Pages that keep and lose what they did are not judged again.
+A page that got a span stays. So a repeated span keeps a copy, unless all of its pages fall, also as a whole and with the
+free spans. A page that a rule on URLs drops does not fall: `realnewslike` is the part of `c4` that is on some domains.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -20,15 +22,15 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from c4pipe.clean.work_file import PAGE_COLUMNS, read_kept
-from c4pipe.dedup.finish import PageFinisher
+from c4pipe.dedup.finish import PageFinisher, finisher_of
 from c4pipe.dedup.near_pages import NEAR_DUPLICATES
 from c4pipe.dedup.removals import MOVED
 from c4pipe.dedup.shuffle import (
-    BID,
     BIDS,
     CHANGES,
     FREE,
@@ -41,36 +43,47 @@ from c4pipe.dedup.shuffle import (
     OFFERS,
     RELEASES,
     STALE_CAPTURES,
-    TAKEN,
     TAKEN_SPANS,
+    Shuffle,
     with_fields,
 )
 from c4pipe.dedup.step import DedupPlan, Made, Received, RowStep, rows_of
-from c4pipe.dedup.survivors import Occurrences
-from c4pipe.filters.duplicates import Rows
-from c4pipe.filters.lists import find_lists
+from c4pipe.dedup.survivors import Mask, Occurrences
 from c4pipe.filters.spans import units_of
 from c4pipe.io.paths import storage_path
 from c4pipe.runners.graph import Graph, Output
 
 _ROWS_AT_ONCE = 512  # of a work file
-_MOST_TRIES = 64
-"""How many spans that a page keeps only so that it stays are tried to be given up, one by one."""
+_MOST_TRIES = 64  # how many spans of a page are given up, or bid for, one by one
 
-_WHOLE = 2  # rank of a bid: the page stays only if it keeps all of its repeated spans
-
-Pages = Callable[[], Iterator[pa.Table]]
-"""Reads the pages of a group, with `page_key`, `url`, `text`, `language`, `unit_starts`, `span_hashes`."""
+_SOME, _WHOLE = 2, 3
+"""The costs of bids: 0 for all offered spans; 1 where a second copy of another span stays then; `_SOME` for some of the
+spans; more where the page also needs other spans: `_WHOLE` and their number.
+"""
 
 
 class PageSource(Protocol):
-    """Where the steps read the pages of a group. It is sent to the workers."""
+    """Where the steps find the pages of a group, and what the steps need to know. It is sent to the workers."""
+
+    @property
+    def spill(self) -> str:
+        """A folder of this machine for blocks of rows between two steps; empty if the workers share no disk."""
+
+    @property
+    def size(self) -> int:
+        """The number of units in a span."""
+
+    @property
+    def bits(self) -> int:
+        """The number of hash bits that make a bucket of spans."""
 
     def finisher(self) -> PageFinisher:
         """Returns what judges the pages."""
 
-    def open(self, received: Received) -> Pages:
-        """Takes the input of a step that is about pages, and returns what reads them."""
+    def open(self, received: Received) -> Iterator[pa.Table]:
+        """Takes the rows of a group that say which its pages are. The iterator reads the pages, some at a time, with
+        PAGE_COLUMNS and `span_hashes`.
+        """
 
 
 @dataclass(frozen=True)
@@ -79,122 +92,176 @@ class WorkPages:
 
     plan: DedupPlan
 
+    @property
+    def spill(self) -> str:
+        """The plan's folder."""
+        return self.plan.spill
+
+    @property
+    def size(self) -> int:
+        """The number of units in a span."""
+        return self.plan.span.size if self.plan.span else 1
+
+    @property
+    def bits(self) -> int:
+        """The number of hash bits that make a bucket of spans."""
+        return self.plan.span_bits
+
     def finisher(self) -> PageFinisher:
         """Returns the finisher of the recipe."""
-        plan = self.plan
-        lists = find_lists([storage_path(each) for each in plan.work], plan.lists)
-        return PageFinisher(plan.rules, lists, judged=True)
+        return finisher_of(self.plan)
 
-    def open(self, received: Received) -> Pages:
-        """Takes the rows of pages that are passed over; the returned function reads the other pages."""
+    def open(self, received: Received) -> Iterator[pa.Table]:
+        """Takes the rows of pages that are passed over; the iterator reads all other pages of the files."""
         stale, near = received.rows(STALE_CAPTURES), received.rows(NEAR_DUPLICATES)
-
-        def read() -> Iterator[pa.Table]:
-            for file, path in received.files:
-                passed = np.r_[rows_of(stale, file), rows_of(near, file)]
-                columns = [*PAGE_COLUMNS, "span_hashes"]
-                yield from (pages for pages, _ in read_kept(storage_path(path), columns, passed, _ROWS_AT_ONCE))
-
-        return read
+        return (
+            pages
+            for file, path in received.files
+            for pages, _ in read_kept(
+                storage_path(path),
+                [*PAGE_COLUMNS, "span_hashes"],
+                np.r_[rows_of(stale, file), rows_of(near, file)],
+                _ROWS_AT_ONCE,
+            )
+        )
 
 
 class SharedPage:
-    """A page with repeated spans.
+    """A page with repeated spans. A span is the index of its first unit.
 
     Attributes:
-        key: its key.
-        repeated: the first unit of each repeated span.
-        kept: of these, the spans that the page keeps: their survivors.
-        hashes: the hash of the span at each unit.
+        key: the key of the page.
+        hashes: the hash of each of its spans, also of spans that are not repeated.
+        repeated: its repeated spans.
+        kept: its survivors.
     """
 
     def __init__(self, page: Mapping[str, Any], occurrences: Occurrences, finisher: PageFinisher) -> None:
-        """Takes a row of a work file, all occurrences of its group, and what judges it."""
-        self._page, self._finisher = page, finisher
+        """Takes a row with PAGE_COLUMNS and `span_hashes`, all occurrences of its group, and what judges it."""
+        self._page, self._finisher, self._size = page, finisher, occurrences.size
         self.key: int = page["page_key"]
         self.hashes: Sequence[int] = page["span_hashes"]
         self.repeated, self.kept = occurrences.of_page(self.key)
 
-    def verdict(self, kept: Collection[int]) -> str | None:
-        """Returns the rule that drops the page if it keeps these spans; None if it stays."""
-        return self._finisher.verdict(self._page, self.repeated, set(kept))
-
     def falls(self, kept: Collection[int]) -> bool:
-        """Tells whether the page falls if it keeps these spans."""
-        return self._finisher.falls(self.verdict(kept))
+        """Tells whether the page falls if it keeps these of its repeated spans."""
+        return self._finisher.falls(self._page, self.repeated, set(kept))
 
-    def offered(self, hashes: Collection[int]) -> dict[int, int]:
-        """Returns one occurrence of each span with one of these hashes: its unit by its hash."""
-        found: dict[int, int] = {}
-        for unit in sorted(self.repeated, key=lambda unit: (unit not in self.kept, unit)):
-            if self.hashes[unit] in hashes:
-                found.setdefault(self.hashes[unit], unit)
-        return found
+    def in_corpus(self, kept: Collection[int]) -> bool:
+        """Tells whether the page is in the corpus if it keeps these of its repeated spans."""
+        return self._finisher.verdict(self._page, self.repeated, set(kept)) is None
+
+    def first_of(self, hashes: Collection[int]) -> dict[int, int]:
+        """Returns the first occurrence of each span with one of these hashes, by hash."""
+        return {self.hashes[unit]: unit for unit in sorted(self.repeated, reverse=True) if self.hashes[unit] in hashes}
+
+    def whole(self, kept: Collection[int]) -> set[int]:
+        """Returns the spans that the page does not keep, but that stay as a whole, since these spans need all their
+        units.
+        """
+        units = units_of(kept, self._size)
+        return {each for each in self.repeated if each not in kept and units.issuperset(units_of([each], self._size))}
+
+    def wish(self, offers: Collection[int], for_some: bool) -> tuple[int, set[int], set[int]]:
+        """Returns the cost of the page's bid, the spans that it bids for, and all spans that it would keep then.
+
+        Args:
+            offers: the hashes of the free spans.
+            for_some: whether the page can bid for some of its free spans; only if it keeps none of them now.
+        """
+        own, offered = (
+            {each for each in self.kept if self.hashes[each] not in offers},
+            set(self.first_of(offers).values()),
+        )
+        kept = own | offered
+        if not self.falls(kept):
+            return int(len(self.whole(kept)) > len(self.whole(self.kept))), offered, kept
+        if for_some:
+            some = own
+            for each in sorted(offered)[:_MOST_TRIES]:
+                some = some if self.falls(some | {each}) else some | {each}
+            if some != own:
+                return _SOME, some - own, some
+        if not self.falls(self.repeated):
+            return _WHOLE + len(self.repeated) - len(kept), offered, self.repeated
+        return _WHOLE, set(), set()
+
+    def give_up(self, kept: set[int], spans: set[int]) -> set[int]:
+        """Returns the spans that the page has to keep of `kept`, so that it does not fall.
+
+        It gives up `spans`: all of them, or one after the other, as far as it stays and the text of the span goes.
+        """
+        if not self.falls(kept - spans):
+            return kept - spans
+        tries = 0
+        for each in [*sorted(spans), *sorted(spans, reverse=True)]:
+            fewer = kept - {each}
+            if each in kept and each not in self.whole(fewer) and tries < _MOST_TRIES:
+                tries += 1
+                kept = kept if self.falls(fewer) else fewer
+        return kept
 
 
-def second_copies(kept: Collection[int], repeated: Iterable[int], size: int) -> set[int]:
-    """Returns the spans of a page, by their first units, that it does not keep, but that stay as a whole: other spans
-    need all of their units.
-    """
-    units = units_of(kept, size)
-    return {unit for unit in repeated if unit not in kept and units.issuperset(units_of([unit], size))}
+class TellHolders(RowStep):
+    """The rows of some spans of a bucket -> the same rows, to each group that has occurrences of their span."""
 
+    def __init__(self, spill: str, spans: Shuffle, told: Shuffle) -> None:
+        """Takes the spill folder, and the shuffles of the rows (with `hash` and `group`) to and from the bucket."""
+        self.sends, self._spans = (told,), spans
+        super().__init__(spill)
 
-def groups_with(spans: Rows, holders: Rows) -> Rows:
-    """Returns the HOLDER rows of some spans, sorted: all their groups, and the groups in `spans` itself."""
-    wanted = holders[np.isin(holders["hash"], spans["hash"])]
-    return np.unique(np.concatenate([with_fields(spans, HOLDER), wanted]))
-
-
-def best_bids(bids: Rows) -> Rows:
-    """Returns the best bid for each span, in the order of the hashes: by rank, extra copies, page and unit."""
-    bids = bids[np.lexsort([bids[name] for name in ("unit", "page", "extra", "rank", "hash")])]
-    return bids[np.unique(bids["hash"], return_index=True)[1]]
+    def run(self, received: Received) -> Iterator[Made]:
+        """Sends the rows on."""
+        spans = received.rows(self._spans)
+        holders = np.unique(np.concatenate([with_fields(spans, HOLDER), received.rows(HOLDERS)]))
+        first, last = (np.searchsorted(holders["hash"], spans["hash"], side) for side in ("left", "right"))
+        counts = last - first
+        which = np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
+        yield self.sends[0].to_groups(np.repeat(spans, counts), holders["group"][which])
 
 
 class _JudgeStep(RowStep):
     """A step that judges pages of a group by the spans that they keep."""
 
-    def __init__(self, source: PageSource, spill: str, size: int, bits: int) -> None:
-        """Takes where the pages are, the spill folder, the number of units in a span, and of bits of a bucket."""
-        super().__init__(spill)
-        self._source, self._size, self._bits = source, size, bits
+    def __init__(self, source: PageSource) -> None:
+        super().__init__(source.spill)
+        self._source = source
 
     def setup(self) -> None:
         """Loads the recipe with its lists."""
         super().setup()
         self._finisher = self._source.finisher()
 
-    def _open(self, received: Received) -> tuple[Pages, Occurrences]:
-        """Returns what reads the pages, and the occurrences of the group after all changes so far."""
-        pages, occurrences = self._source.open(received), Occurrences(received.rows(MARKS), self._size)
+    def _current(self, received: Received) -> Occurrences:
+        """Returns the occurrences of the group after all changes so far."""
+        occurrences = Occurrences(received.rows(MARKS), self._source.size)
         occurrences.change(received.rows(CHANGES))
-        return pages, occurrences
+        return occurrences
 
-    def _shared(self, tables: Iterable[pa.Table], occurrences: Occurrences, choose: Any) -> Iterator[SharedPage]:
-        """Yields the pages that `choose` selects by a mask, from each table."""
+    def _pages(
+        self, tables: Iterable[pa.Table], occurrences: Occurrences, chosen: Callable[[pa.Table], Mask]
+    ) -> Iterator[SharedPage]:
+        """Yields the pages that `chosen` selects by a mask of each table."""
         for table in tables:
-            rows = np.flatnonzero(choose(table))
-            for page in table.take(pa.array(rows)).to_pylist() if len(rows) else ():
+            mask = chosen(table)
+            for page in table.filter(pa.array(mask)).to_pylist() if mask.any() else ():
                 yield SharedPage(page, occurrences, self._finisher)
 
-    def _with_spans(self, pages: Pages, occurrences: Occurrences, hashes: Any) -> Iterator[SharedPage]:
+    def _pages_with(
+        self, hashes: npt.NDArray[np.uint64], tables: Iterable[pa.Table], occurrences: Occurrences
+    ) -> Iterator[SharedPage]:
         """Yields the pages that have a span with one of these hashes."""
 
-        def choose(table: pa.Table) -> Any:
-            lists = table["span_hashes"].combine_chunks()
-            found = np.zeros(len(table), bool)
-            found[pc.list_parent_indices(lists).to_numpy()[np.isin(lists.flatten().to_numpy(), hashes)]] = True
-            return found
+        def chosen(table: pa.Table) -> Mask:
+            spans, mask = table["span_hashes"].combine_chunks(), np.zeros(len(table), bool)
+            mask[pc.list_parent_indices(spans).to_numpy()[np.isin(spans.flatten().to_numpy(), hashes)]] = True
+            return mask
 
-        return self._shared(pages() if len(hashes) else (), occurrences, choose)
+        yield from self._pages(tables if len(hashes) else (), occurrences, chosen)
 
-    def _moved(self, occurrences: Occurrences, page: SharedPage, units: Collection[int]) -> bytes:
-        """Returns packed MOVED rows of the copies at these units which are the first occurrences of their spans."""
-        places = np.array([(page.key, unit) for unit in units], OCCURRENCE)
-        first = occurrences.rows["survives"][occurrences.find(places)] != 0
-        rows = [(page.hashes[unit], page.key, unit) for unit in places["unit"][first].tolist()]
-        return np.array(rows, MOVED).tobytes()
+    def _to_buckets(self, shuffle: Shuffle, rows: Iterable[tuple[int, ...]]) -> Made:
+        """Sends rows, which begin with a hash."""
+        return shuffle.to_buckets(np.array(sorted(rows), shuffle.dtype), self._source.bits)
 
 
 class FreeSpans(_JudgeStep):
@@ -203,35 +270,25 @@ class FreeSpans(_JudgeStep):
     sends = (FREE_SPANS,)
 
     def run(self, received: Received) -> Iterator[Made]:
-        """Judges the pages that have survivors and lose other spans, or whose whole text falls."""
-        pages, occurrences = self._open(received)
+        """Judges the pages that have survivors and lose other spans, or whose whole text is dropped."""
+        tables, occurrences = self._source.open(received), self._current(received)
         keys = occurrences.rows["page"]
         holding = np.unique(keys[occurrences.survives])
         edited = np.unique(keys[~occurrences.survives & ~occurrences.duplicates_left()])
 
-        def choose(table: pa.Table) -> Any:
-            of = table["page_key"].to_numpy()
-            judged = table["dropped"].is_valid().to_numpy() if "dropped" in table.column_names else True
-            return np.isin(of, holding) & (np.isin(of, edited) | judged)
+        def chosen(table: pa.Table) -> Mask:
+            of, dropped = table["page_key"].to_numpy(), table["dropped"].is_valid().to_numpy()
+            mask: Mask = np.isin(of, holding) & (np.isin(of, edited) | dropped)
+            return mask
 
+        pages = self._pages(tables if len(holding) else (), occurrences, chosen)
         free = [
             (page.hashes[unit], page.key, unit, received.key)
-            for page in self._shared(pages() if len(holding) else (), occurrences, choose)
+            for page in pages
             if page.falls(page.kept)
             for unit in page.kept
         ]
-        yield FREE_SPANS.to_buckets(np.array(sorted(free), FREE), self._bits)
-
-
-class OfferSpans(RowStep):
-    """The free spans of a bucket -> offers to all groups that have occurrences of them."""
-
-    sends = (OFFERS,)
-
-    def run(self, received: Received) -> Iterator[Made]:
-        """Offers the free spans."""
-        offers = groups_with(received.rows(FREE_SPANS), received.rows(HOLDERS))
-        yield OFFERS.to_groups(offers, offers["group"])
+        yield self._to_buckets(FREE_SPANS, free)
 
 
 class BidForSpans(_JudgeStep):
@@ -241,29 +298,19 @@ class BidForSpans(_JudgeStep):
 
     def run(self, received: Received) -> Iterator[Made]:
         """Judges the pages that have free spans, as far as they can be the best bidder of one."""
-        pages, occurrences = self._open(received)
+        tables, occurrences = self._source.open(received), self._current(received)
         hashes = received.rows(OFFERS)["hash"]
-        wanted = set(hashes.tolist())
-        best: dict[int, tuple[int, ...]] = {}
-        for page in self._with_spans(pages, occurrences, hashes):
-            offered = page.offered(wanted)
-            if all(best.get(each, (9,)) < (0, 0, page.key, unit) for each, unit in offered.items()):
-                continue
-            rank = self._rank(page, page.kept.union(offered.values()))
-            for each, unit in offered.items() if rank else ():
-                best[each] = min(best.get(each, (9,)), (*rank, page.key, unit, len(offered)))
-        rows = [
-            (each, page, unit, received.key, rank, extra, bids)
-            for each, (rank, extra, page, unit, bids) in best.items()
-        ]
-        yield BIDS.to_buckets(np.array(sorted(rows), BID), self._bits)
-
-    def _rank(self, page: SharedPage, kept: Collection[int]) -> tuple[int, int] | tuple[()]:
-        """Returns the rank of a page which would keep these spans, and the other spans that it needs; () for no bid."""
-        if not page.falls(kept):
-            before, after = (second_copies(each, page.repeated, self._size) for each in (page.kept, kept))
-            return int(len(after) > len(before)), 0
-        return () if page.falls(page.repeated) else (_WHOLE, len(page.repeated) - len(kept))
+        offers, best = set(hashes.tolist()), dict[int, tuple[int, ...]]()
+        for page in self._pages_with(hashes, tables, occurrences):
+            offered = page.first_of(offers)
+            if any((0, page.key) < best.get(each, (9,)) for each in offered):
+                free_here = any(page.hashes[unit] in offers for unit in page.kept)
+                cost, wanted, _ = page.wish(offers, for_some=not free_here)
+                for each, unit in offered.items():
+                    if unit in wanted:
+                        best[each] = min(best.get(each, (2**32,)), (cost, page.key, unit, len(wanted)))
+        bids = ((each, page, unit, received.key, cost, number) for each, (cost, page, unit, number) in best.items())
+        yield self._to_buckets(BIDS, bids)
 
 
 class GiveSpans(RowStep):
@@ -273,11 +320,13 @@ class GiveSpans(RowStep):
 
     def run(self, received: Received) -> Iterator[Made]:
         """Gives each free span to the best bidder. A span without a bid stays where it was."""
-        free, given = received.rows(FREE_SPANS), best_bids(received.rows(BIDS))
+        bids = np.sort(received.rows(BIDS), order=["hash", "cost", "page", "unit"])
+        given = bids[np.unique(bids["hash"], return_index=True)[1]]
         yield GIVEN.to_groups(given, given["group"])
+        free = received.rows(FREE_SPANS)
         left = free[np.isin(free["hash"], given["hash"])]
-        moved = (left["page"] != given["page"]) | (left["unit"] != given["unit"])
-        yield CHANGES.to_groups(left[moved], left["group"][moved])
+        changes = np.concatenate([with_fields(left, FREE), with_fields(given, FREE)])
+        yield CHANGES.to_groups(changes, changes["group"])
 
 
 class SettlePages(_JudgeStep):
@@ -286,69 +335,24 @@ class SettlePages(_JudgeStep):
     sends = (CHANGES, TAKEN_SPANS)
 
     def run(self, received: Received) -> Iterator[Made]:
-        """Judges the pages that did not get what they have bid for, and lets those that fall keep more."""
-        pages, occurrences = self._open(received)
+        """Judges the pages that did not get what they have bid for, and lets the pages that fall take more."""
+        tables, occurrences = self._source.open(received), self._current(received)
         given, offers = received.rows(GIVEN), set(received.rows(OFFERS)["hash"].tolist())
-        new = with_fields(given[~occurrences.survives[occurrences.find(given)]], OCCURRENCE)
-        occurrences.change(new)
-        keys, first, number = np.unique(given["page"], return_index=True, return_counts=True)
-        unsettled = keys[(given["rank"][first] == _WHOLE) | (given["bids"][first] != number)]
-        changes, taken = [new], [np.empty(0, TAKEN)]
-        tables = pages() if len(unsettled) else ()
-        for page in self._shared(tables, occurrences, lambda table: np.isin(table["page_key"].to_numpy(), unsettled)):
-            extra = self._extra(page, offers)
-            if extra:
-                changes.append(np.array([(page.key, unit) for unit in extra], OCCURRENCE))
-                in_corpus = page.verdict(page.kept.union(extra)) is None
-                known = {page.hashes[unit] for unit in page.kept}
-                hashes = {page.hashes[unit] for unit in extra} - known
-                rows = [(each, received.key, page.key, in_corpus) for each in hashes]
-                taken.append(np.array(rows, TAKEN))
-                yield {"moved_spans": [self._moved(occurrences, page, extra)]}
-                yield from doubled(len(extra) - len(hashes), in_corpus)
-        yield CHANGES.to_group(np.concatenate(changes), received.key)
-        rows = np.concatenate(taken)
-        yield TAKEN_SPANS.to_buckets(rows[np.lexsort((rows["page"], rows["hash"]))], self._bits)
-
-    def _extra(self, page: SharedPage, offers: Collection[int]) -> list[int]:
-        """Returns the spans that a page has to keep besides, so that it does not fall."""
-        if not page.falls(page.kept):
-            return []
-        kept = page.kept.union(page.offered(offers).values())
-        if page.falls(kept):
-            kept = page.repeated
-        extra = sorted(kept - page.kept)
-        tries = 0
-        for unit in [*extra, *reversed(extra)]:
-            fewer = kept - {unit}
-            if unit in kept and unit not in second_copies(fewer, [unit], self._size) and tries < _MOST_TRIES:
-                tries += 1
-                kept = kept if page.falls(fewer) else fewer
-        return sorted(kept - page.kept)
-
-
-def doubled(copies: int, in_corpus: bool) -> Iterator[Mapping[str, int]]:
-    """Yields the correction of the counts for second copies, which are survivors, too; `in_corpus`: as both copies."""
-    if copies:
-        yield {"spans.repeated": -copies, "spans.doubled": copies, "spans.kept": -copies if in_corpus else 0}
-
-
-class OfferTaken(RowStep):
-    """The taken spans of a bucket -> the groups that have occurrences of them."""
-
-    sends = (RELEASES,)
-
-    def run(self, received: Received) -> Iterator[Made]:
-        """Tells all groups with a taken span which page has taken it."""
-        taken = received.rows(TAKEN_SPANS)
-        groups = groups_with(taken, received.rows(HOLDERS))
-        rows = [np.empty(0, TAKEN)]
-        for span in taken:
-            group = groups["group"][groups["hash"] == span["hash"]]
-            rows.append(np.repeat(span, len(group)))
-            rows[-1]["group"] = group
-        releases = np.concatenate(rows)
-        yield RELEASES.to_groups(releases, releases["group"])
+        keys, first, numbers = np.unique(given["page"], return_index=True, return_counts=True)
+        unsettled = (given["cost"][first] >= _WHOLE) | (given["bids"][first] != numbers)
+        cost_of = dict(zip(keys[unsettled].tolist(), given["cost"][first][unsettled].tolist(), strict=True))
+        wanted = keys[unsettled]
+        changes: list[tuple[int, int]] = []
+        taken: list[tuple[int, ...]] = []
+        pages = tables if len(wanted) else ()
+        for page in self._pages(pages, occurrences, lambda table: np.isin(table["page_key"].to_numpy(), wanted)):
+            _, _, most = page.wish(offers, for_some=cost_of[page.key] == _SOME)
+            kept = page.give_up(most, most - page.kept)
+            in_corpus = page.in_corpus(kept)
+            changes += [(page.key, unit) for unit in kept - page.kept]
+            taken += [(page.hashes[unit], received.key, page.key, in_corpus) for unit in kept - page.kept]
+        yield CHANGES.to_group(np.array(sorted(changes), OCCURRENCE), received.key)
+        yield self._to_buckets(TAKEN_SPANS, taken)
 
 
 class ReleaseSpans(_JudgeStep):
@@ -357,54 +361,69 @@ class ReleaseSpans(_JudgeStep):
     sends = (CHANGES,)
 
     def run(self, received: Received) -> Iterator[Made]:
-        """Judges the pages that keep taken spans as if they lost these."""
-        pages, occurrences = self._open(received)
-        releases = received.rows(RELEASES)
-        takers: dict[int, list[tuple[int, int]]] = {}
-        for span in np.sort(releases, order=["hash", "page"]):
-            takers.setdefault(int(span["hash"]), []).append((int(span["page"]), int(span["in_corpus"])))
-        settled = {page for pages_of_span in takers.values() for page, _ in pages_of_span}
-        changes = [np.empty(0, OCCURRENCE)]
-        for page in self._with_spans(pages, occurrences, releases["hash"]):
-            copies = {unit: takers[page.hashes[unit]] for unit in page.kept if page.hashes[unit] in takers}
-            own = {unit for unit, some in copies.items() if page.key in dict(some)}
-            out = copies.keys() - own
-            if page.key not in settled and out and (out == page.kept or not page.falls(page.kept - out)):
-                changes.append(np.array([(page.key, unit) for unit in sorted(out)], OCCURRENCE))
-                continue
-            in_corpus = bool(copies) and page.verdict(page.kept) is None
-            if out:
-                yield {"moved_spans": [self._moved(occurrences, page, out)]}
-            for unit, some in copies.items():
-                first, first_in_corpus = some[0]
-                if first != page.key:
-                    yield from doubled(1, in_corpus and bool(first_in_corpus))
-        yield CHANGES.to_group(np.concatenate(changes), received.key)
+        """Judges the pages that keep spans that other pages have taken, as if they lost these spans."""
+        tables, occurrences = self._source.open(received), self._current(received)
+        taken = received.rows(RELEASES)
+        takers: dict[int, dict[int, bool]] = {}
+        for span, page_key, in_corpus in zip(
+            *(taken[name].tolist() for name in ("hash", "page", "in_corpus")), strict=True
+        ):
+            takers.setdefault(span, {})[page_key] = bool(in_corpus)
+        changes: list[tuple[int, int]] = []
+        for page in self._pages_with(taken["hash"], tables, occurrences):
+            here = {each for each in page.kept if page.hashes[each] in takers}
+            others = {each for each in here if page.key not in takers[page.hashes[each]]}
+            kept = page.give_up(page.kept, others) if others != page.kept else set[int]()
+            changes += [(page.key, unit) for unit in page.kept - kept]
+            if here & kept:
+                yield from self._second_copies(page, kept, sorted(here & kept), takers, occurrences)
+        yield CHANGES.to_group(np.array(sorted(changes), OCCURRENCE), received.key)
+
+    def _second_copies(
+        self,
+        page: SharedPage,
+        kept: Collection[int],
+        copies: Sequence[int],
+        takers: Mapping[int, Mapping[int, bool]],
+        occurrences: Occurrences,
+    ) -> Iterator[Mapping[str, Any]]:
+        """Yields what reports say of copies of a page, whose spans may have copies elsewhere."""
+        more, in_corpus, counted = 0, page.in_corpus(kept), set[int]()
+        for unit in copies:
+            span = page.hashes[unit]
+            pages = takers[span]
+            before = any(stays and (key < page.key or page.key not in pages) for key, stays in pages.items())
+            more += in_corpus and (before or span in counted)
+            counted.add(span)
+        yield {"spans.kept": -more}
+        places = np.array([(page.key, unit) for unit in copies], OCCURRENCE)
+        first = occurrences.rows["survives"][occurrences.find(places)] != 0
+        rows = [(page.hashes[unit], page.key, unit) for unit in places["unit"][first].tolist()]
+        yield {"moved_spans": [np.array(rows, MOVED).tobytes()]}
 
 
 def keep_copies(
-    graph: Graph, pages: Sequence[Output], marks: Sequence[Output], holders: Output, plan: DedupPlan
+    graph: Graph, pages: Sequence[Output], marks: Sequence[Output], holders: Output, source: PageSource
 ) -> list[Output]:
     """Adds the steps by which pages that fall give the copies of spans that they keep to other pages.
 
     Args:
         graph: what the steps are added to.
-        pages: the files of each group, and the rows of their pages that are passed over.
+        pages: what `source` reads the pages of a group from.
         marks: the marks of the repeated spans, and all changes to them.
         holders: the groups that have each repeated span, by the bucket of the span.
-        plan: the plan of job 2.
+        source: where the steps find the pages.
 
     Returns:
         The outputs with (group, packed OCCURRENCE rows) of all further changes to the marks.
     """
-    assert plan.span
-    of_group: Any = (WorkPages(plan), plan.spill, plan.span.size, plan.span_bits)
-    free = graph.add("Free spans", FreeSpans(*of_group), *pages, *marks)["free_spans"]
-    offers = graph.add("Offer spans", OfferSpans(plan.spill), free, holders)["offers"]
-    bids = graph.add("Bid for spans", BidForSpans(*of_group), *pages, *marks, offers)["bids"]
-    given = graph.add("Give spans", GiveSpans(plan.spill), free, bids)
+    free = graph.add("Free spans", FreeSpans(source), *pages, *marks)["free_spans"]
+    offers = graph.add("Offer spans", TellHolders(source.spill, FREE_SPANS, OFFERS), free, holders)["offers"]
+    bids = graph.add("Bid for spans", BidForSpans(source), *pages, *marks, offers)["bids"]
+    given = graph.add("Give spans", GiveSpans(source.spill), free, bids)
     known = [*pages, *marks, given["changes"]]
-    settled = graph.add("Settle pages", SettlePages(*of_group), *known, given["given"], offers)
-    releases = graph.add("Offer taken spans", OfferTaken(plan.spill), settled["taken_spans"], holders)["releases"]
-    released = graph.add("Release spans", ReleaseSpans(*of_group), *known, settled["changes"], releases)
+    settled = graph.add("Settle pages", SettlePages(source), *known, given["given"], offers)
+    tell = TellHolders(source.spill, TAKEN_SPANS, RELEASES)
+    releases = graph.add("Offer taken spans", tell, settled["taken_spans"], holders)["releases"]
+    released = graph.add("Release spans", ReleaseSpans(source), *known, settled["changes"], releases)
     return [given["changes"], settled["changes"], released["changes"]]

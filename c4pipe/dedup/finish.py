@@ -194,22 +194,24 @@ class PageFinisher:
         """Returns the rule that drops a page which keeps some of its repeated spans; None where it stays.
 
         Args:
-            page: a row of a work file, with its PAGE_COLUMNS; without `dropped`, a page that loses nothing is judged.
+            page: a row of a work file, with its PAGE_COLUMNS.
             repeated: the first unit of each repeated span of the page.
             kept: of these, the spans that the page keeps.
         """
         assert self._span
-        if "dropped" in page and units_of(repeated, self._span.size) <= units_of(kept, self._span.size):
+        if units_of(repeated, self._span.size) <= units_of(kept, self._span.size):
             dropped: str | None = page["dropped"]
             return dropped
-        return self._judge_rest({"dropped": None, **page}, repeated - kept, kept)[2].reason
+        return self._judge_rest(page, repeated - kept, kept)[2].reason
 
-    def falls(self, verdict: str | None) -> bool:
-        """Tells whether a page with this verdict falls, so that its copies of spans go to other pages.
+    def falls(self, page: Mapping[str, Any], repeated: Set[int], kept: Set[int]) -> bool:
+        """Tells whether a rule on texts drops a page. Takes the arguments of `verdict`."""
+        return self.verdict(page, repeated, kept) in self._text_rules
 
-        A page that a rule on URLs drops keeps its copies: `realnewslike` is the part of `c4` that is on some domains.
-        """
-        return verdict in self._text_rules
+
+def finisher_of(plan: DedupPlan) -> PageFinisher:
+    """Returns the finisher of the pages of work files."""
+    return PageFinisher(plan.rules, find_lists([storage_path(each) for each in plan.work], plan.lists), judged=True)
 
 
 def _counts(column: pa.ChunkedArray) -> dict[str, int]:
@@ -287,9 +289,7 @@ class FinishPages(DedupStep):
     def setup(self) -> None:
         """Loads the recipe with its lists."""
         super().setup()
-        plan = self._plan
-        lists = find_lists([storage_path(each) for each in plan.work], plan.lists)
-        self._finisher = PageFinisher(Recipe.from_json(plan.recipe), lists, judged=True)
+        self._finisher = finisher_of(self._plan)
 
     def run(self, received: Received) -> Iterator[Made]:
         """Finishes the pages of a group, and sends them to their shards."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from c4pipe.clean import examples
 from c4pipe.clean.work_file import url_rows
-from c4pipe.dedup.falling_pages import keep_copies
+from c4pipe.dedup.falling_pages import WorkPages, keep_copies
 from c4pipe.dedup.finish import CountRepeats, FinishPages
 from c4pipe.dedup.near_duplicates import CountHosts, find_near_duplicates
 from c4pipe.dedup.occurrences import FindRepeats, ReadSpans
@@ -67,7 +67,7 @@ def _finish_pages(graph: Graph, files: Output, plan: DedupPlan, shown: Collectio
         first, changes = choose_survivors(graph, repeated, plan.spill, plan.span.size)
         marks = [first, *changes]
         if bits:
-            marks += keep_copies(graph, [files, stale, *near[:1]], marks, found["holders"], plan)
+            marks += keep_copies(graph, [files, stale, *near[:1]], marks, found["holders"], WorkPages(plan))
     else:
         marks = [spans["marks"], found["marks"]]
     return graph.add("Finish pages", FinishPages(plan, shown), files, stale, *near, *marks)

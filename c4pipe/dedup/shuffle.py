@@ -54,23 +54,16 @@ PAGE = np.dtype(_OCCURRENCE[:1])
 REMOVED = np.dtype([("hash", "<u8"), ("domain", "<u8"), ("page", "<u8"), ("file", "<u4"), ("unit", "<u4")])
 """An occurrence of a repeated span: its hash, the hash of the page's host, and where it is."""
 
-
-_HASH: list[tuple[str, str]] = [("hash", "<u8")]
-
-FREE = np.dtype([*_HASH, *_OCCURRENCE, ("group", "<u4")])
-"""A span whose page falls, with the occurrence that survives there, and the page's group."""
-
-HOLDER = np.dtype([*_HASH, ("group", "<u4")])
+HOLDER = np.dtype([("hash", "<u8"), ("group", "<u4")])
 """A group that has occurrences of a repeated span."""
 
-BID = np.dtype([*FREE.descr, ("rank", "<u4"), ("extra", "<u4"), ("bids", "<u4")])
-"""A page that could keep a free span, with the first occurrence there; smaller (`rank`, `extra`) are better. It makes
-`bids` bids, and stays if it keeps all these spans (rank 0, or 1 where a second copy of another span stays then), or if
-it also keeps its `extra` other repeated spans (rank 2).
-"""
+FREE = np.dtype([("hash", "<u8"), *_OCCURRENCE, ("group", "<u4")])
+"""A span whose page falls, with the occurrence that survives there, and the page's group."""
 
-OFFER = np.dtype(_HASH)
-"""A free span, for a group that has occurrences of it."""
+BID = np.dtype([*FREE.descr, ("cost", "<u4"), ("bids", "<u4")])
+"""A page that could keep a free span, with the first occurrence there. The smallest cost wins, then the smallest page.
+The page makes `bids` bids.
+"""
 
 TAKEN = np.dtype([*HOLDER.descr, ("page", "<u8"), ("in_corpus", "<u4")])
 """A span that a page keeps beside the copy of another page, so that it stays; and whether the page is in the corpus."""
@@ -129,7 +122,7 @@ LEAVING = Shuffle("leaving", "copies of spans that should move, to the group of 
 CHANGES = Shuffle("changes", "copies of spans that come or go, to the group of their page", OCCURRENCE)
 HOLDERS = Shuffle("holders", "groups that have a repeated span, to the bucket of the span", HOLDER)
 FREE_SPANS = Shuffle("free_spans", "spans whose page falls, to their bucket", FREE)
-OFFERS = Shuffle("offers", "spans whose page falls, to the groups that have them", OFFER)
+OFFERS = Shuffle("offers", "spans whose page falls, to the groups that have them", HOLDER)
 BIDS = Shuffle("bids", "pages that could keep a span, to the bucket of the span", BID)
 GIVEN = Shuffle("given", "spans that other pages keep now, to the group of the page", BID)
 TAKEN_SPANS = Shuffle("taken_spans", "spans that a page keeps so that it stays, to their bucket", TAKEN)

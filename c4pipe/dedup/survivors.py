@@ -103,9 +103,9 @@ class Occurrences:
         return set(units.tolist()), set(units[self.survives[here]].tolist())
 
     def change(self, occurrences: Rows) -> None:
-        """Flips occurrences: survivors become others, and others become survivors. Repetitions count once."""
-        changed = np.unique(self.find(occurrences))
-        self.survives[changed[changed >= 0]] ^= True
+        """Flips occurrences: survivors become others, and others become survivors. An occurrence can flip twice."""
+        changed, times = np.unique(self.find(occurrences), return_counts=True)
+        self.survives[changed[(changed >= 0) & (times % 2 == 1)]] ^= True
         self.needed = needed_units(self.at[self.survives], self.size, len(self.needed))
 
     def set_survives(self, index: int, survives: bool) -> None:
@@ -413,6 +413,8 @@ class MarkFirst(_SurvivorStep):
         """Makes the first occurrence of each span its survivor, and finds the duplicates left."""
         first = FirstSurvivors(received.rows(REPEATED_SPANS), received.key, self._size)
         yield MARKS.to_group(first.marks(), received.key)
+        if number := int(first.occurrences.survives.sum()):
+            yield {"spans.repeated": number, "spans.doubled": -number}  # `Removals` counts all copies as doubled
         proposals, options = first.proposals(), first.options()
         yield PROPOSALS.to_groups(proposals, proposals["group"])
         yield OPTIONS.to_groups(options, options["from_group"])
