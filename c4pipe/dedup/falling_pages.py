@@ -13,13 +13,13 @@ steps follow, whatever the input:
    no span without which it stays, too. The groups with these spans are told. Their pages *release* the spans as far as
    they stay without them. Otherwise a second copy stays, and is counted: each of the two pages falls without its copy.
 
-A page that got a span stays. So a repeated span keeps a copy, unless all of its pages fall, also as a whole and with the
-free spans. A page that a rule on URLs drops does not fall: `realnewslike` is the part of `c4` that is on some domains.
+A page that got a span stays. So a repeated span keeps a copy, unless all of its pages fall, also as a whole and with
+the free spans. A page that a rule on URLs drops does not fall: `realnewslike` is the part of `c4` on some domains.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +43,7 @@ from c4pipe.dedup.shuffle import (
     OFFERS,
     RELEASES,
     STALE_CAPTURES,
+    STALE_ROW,
     TAKEN_SPANS,
     Shuffle,
     with_fields,
@@ -62,68 +63,47 @@ spans; more where the page also needs other spans: `_WHOLE` and their number.
 """
 
 
-class PageSource(Protocol):
-    """Where the steps find the pages of a group, and what the steps need to know. It is sent to the workers."""
+@dataclass(frozen=True)
+class PageSource:
+    """Where the steps find the pages of a group, and what else they need to know. It is sent to the workers.
 
-    @property
-    def spill(self) -> str:
-        """A folder of this machine for blocks of rows between two steps; empty if the workers share no disk."""
+    Attributes:
+        spill: a folder of this machine for blocks of rows between two steps; empty if the workers share no disk.
+        size: the number of units in a span.
+        bits: the number of hash bits that make a bucket of spans.
+    """
 
-    @property
-    def size(self) -> int:
-        """The number of units in a span."""
-
-    @property
-    def bits(self) -> int:
-        """The number of hash bits that make a bucket of spans."""
+    spill: str
+    size: int
+    bits: int
 
     def finisher(self) -> PageFinisher:
         """Returns what judges the pages."""
+        raise NotImplementedError
 
-    def open(self, received: Received) -> Iterator[pa.Table]:
-        """Takes the rows of a group that say which its pages are. The iterator reads the pages, some at a time, with
+    def open(self, received: Received) -> Iterable[pa.Table]:
+        """Takes the rows of a group that say which its pages are. Returns what reads the pages, some at a time, with
         PAGE_COLUMNS and `span_hashes`.
         """
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class WorkPages:
+class WorkPages(PageSource):
     """The newest pages of work files."""
 
     plan: DedupPlan
-
-    @property
-    def spill(self) -> str:
-        """The plan's folder."""
-        return self.plan.spill
-
-    @property
-    def size(self) -> int:
-        """The number of units in a span."""
-        return self.plan.span.size if self.plan.span else 1
-
-    @property
-    def bits(self) -> int:
-        """The number of hash bits that make a bucket of spans."""
-        return self.plan.span_bits
 
     def finisher(self) -> PageFinisher:
         """Returns the finisher of the recipe."""
         return finisher_of(self.plan)
 
-    def open(self, received: Received) -> Iterator[pa.Table]:
-        """Takes the rows of pages that are passed over; the iterator reads all other pages of the files."""
-        stale, near = received.rows(STALE_CAPTURES), received.rows(NEAR_DUPLICATES)
-        return (
-            pages
-            for file, path in received.files
-            for pages, _ in read_kept(
-                storage_path(path),
-                [*PAGE_COLUMNS, "span_hashes"],
-                np.r_[rows_of(stale, file), rows_of(near, file)],
-                _ROWS_AT_ONCE,
-            )
-        )
+    def open(self, received: Received) -> Iterable[pa.Table]:
+        """Takes the rows of pages that are passed over."""
+        passed = np.r_[received.rows(STALE_CAPTURES), with_fields(received.rows(NEAR_DUPLICATES), STALE_ROW)]
+        columns = [*PAGE_COLUMNS, "span_hashes"]
+        files = ((rows_of(passed, file), storage_path(path)) for file, path in received.files)
+        return (pages for rows, path in files for pages, _ in read_kept(path, columns, rows, _ROWS_AT_ONCE))
 
 
 class SharedPage:

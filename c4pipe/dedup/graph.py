@@ -67,7 +67,8 @@ def _finish_pages(graph: Graph, files: Output, plan: DedupPlan, shown: Collectio
         first, changes = choose_survivors(graph, repeated, plan.spill, plan.span.size)
         marks = [first, *changes]
         if bits:
-            marks += keep_copies(graph, [files, stale, *near[:1]], marks, found["holders"], WorkPages(plan))
+            source = WorkPages(plan.spill, plan.span.size, bits, plan)
+            marks += keep_copies(graph, [files, stale, *near[:1]], marks, found["holders"], source)
     else:
         marks = [spans["marks"], found["marks"]]
     return graph.add("Finish pages", FinishPages(plan, shown), files, stale, *near, *marks)
