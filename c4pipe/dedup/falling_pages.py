@@ -6,15 +6,13 @@ steps follow, whatever the input:
 
 1. Each page that has survivors and lost other spans is judged. The survivors of pages that fall are *free*. They are
    offered to all groups that have their spans.
-2. Each page with free spans is judged as if it kept all of them, and *bids* for them if it stays then; else for some;
-   else for all, if it stays as a whole. The best bid gets the span: the page with the smallest key, of those that need
-   no second copies.
+2. Each page with free spans is judged as if it kept all of them, and *bids* for them if it stays then, or if it stays as
+   a whole. The best bid gets the span: of the pages that need the fewest other spans, the one with the smallest key.
 3. A page that got other spans than it has bid for is judged again. If it falls, it *takes* spans from other pages, but
    no span without which it stays, too. The groups with these spans are told. Their pages *release* the spans as far as
    they stay without them. Otherwise a second copy stays, and is counted: each of the two pages falls without its copy.
 
-A page that got a span stays. So a repeated span keeps a copy, unless all of its pages fall, also as a whole and with
-the free spans. A page that a rule on URLs drops does not fall: `realnewslike` is the part of `c4` on some domains.
+A page that got a span stays. So a repeated span keeps a copy, unless all of its pages fall, also as a whole. A page that a rule on URLs drops does not fall: `realnewslike` is the part of `c4` on some domains.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -55,12 +53,9 @@ from c4pipe.io.paths import storage_path
 from c4pipe.runners.graph import Graph, Output
 
 _ROWS_AT_ONCE = 512  # of a work file
-_MOST_TRIES = 64  # how many spans of a page are given up, or bid for, one by one
+_MOST_TRIES = 64  # how often a page is judged to give up spans, one by one
 
-_SOME, _WHOLE = 2, 3
-"""The costs of bids: 0 for all offered spans; 1 where a second copy of another span stays then; `_SOME` for some of the
-spans; more where the page also needs other spans: `_WHOLE` and their number.
-"""
+_WHOLE = 2  # the least cost of a bid for which the page also needs its other repeated spans; their number is added
 
 
 @dataclass(frozen=True)
@@ -142,43 +137,33 @@ class SharedPage:
         units = units_of(kept, self._size)
         return {each for each in self.repeated if each not in kept and units.issuperset(units_of([each], self._size))}
 
-    def wish(self, offers: Collection[int], for_some: bool) -> tuple[int, set[int], set[int]]:
-        """Returns the cost of the page's bid, the spans that it bids for, and all spans that it would keep then.
-
-        Args:
-            offers: the hashes of the free spans.
-            for_some: whether the page can bid for some of its free spans; only if it keeps none of them now.
+    def wish(self, offers: Collection[int]) -> tuple[int, set[int]] | None:
+        """Returns the cost of the page's bid for all free spans that it has, and the spans that it would keep then; None
+        if it falls also as a whole. `offers` are the hashes of the free spans.
         """
-        own, offered = (
-            {each for each in self.kept if self.hashes[each] not in offers},
-            set(self.first_of(offers).values()),
-        )
-        kept = own | offered
+        own = {each for each in self.kept if self.hashes[each] not in offers}
+        kept = own.union(self.first_of(offers).values())
         if not self.falls(kept):
-            return int(len(self.whole(kept)) > len(self.whole(self.kept))), offered, kept
-        if for_some:
-            some = own
-            for each in sorted(offered)[:_MOST_TRIES]:
-                some = some if self.falls(some | {each}) else some | {each}
-            if some != own:
-                return _SOME, some - own, some
-        if not self.falls(self.repeated):
-            return _WHOLE + len(self.repeated) - len(kept), offered, self.repeated
-        return _WHOLE, set(), set()
+            return int(len(self.whole(kept)) > len(self.whole(own))), kept
+        return None if self.falls(self.repeated) else (_WHOLE + len(self.repeated) - len(kept), self.repeated)
 
     def give_up(self, kept: set[int], spans: set[int]) -> set[int]:
         """Returns the spans that the page has to keep of `kept`, so that it does not fall.
 
-        It gives up `spans`: all of them, or one after the other, as far as it stays and the text of the span goes.
+        It gives up `spans`: all of them, or one after the other, as far as it stays and the text of the span goes. Then
+        it also gives up spans of which it keeps another copy.
         """
         if not self.falls(kept - spans):
             return kept - spans
-        tries = 0
-        for each in [*sorted(spans), *sorted(spans, reverse=True)]:
-            fewer = kept - {each}
-            if each in kept and each not in self.whole(fewer) and tries < _MOST_TRIES:
-                tries += 1
-                kept = kept if self.falls(fewer) else fewer
+        tries, before, own = _MOST_TRIES, set[int](), {self.hashes[each] for each in kept - spans}
+        while kept != before:
+            before = kept
+            for each in sorted(before):
+                fewer = kept - {each}
+                can_go = self.hashes[each] not in own or self.hashes[each] in {self.hashes[other] for other in fewer}
+                if can_go and tries and each not in self.whole(fewer):
+                    tries -= 1
+                    kept = kept if self.falls(fewer) else fewer
         return kept
 
 
@@ -284,11 +269,9 @@ class BidForSpans(_JudgeStep):
         for page in self._pages_with(hashes, tables, occurrences):
             offered = page.first_of(offers)
             if any((0, page.key) < best.get(each, (9,)) for each in offered):
-                free_here = any(page.hashes[unit] in offers for unit in page.kept)
-                cost, wanted, _ = page.wish(offers, for_some=not free_here)
-                for each, unit in offered.items():
-                    if unit in wanted:
-                        best[each] = min(best.get(each, (2**32,)), (cost, page.key, unit, len(wanted)))
+                wish = page.wish(offers)
+                for each, unit in offered.items() if wish else ():
+                    best[each] = min(best.get(each, (2**32,)), (wish[0], page.key, unit, len(offered)))
         bids = ((each, page, unit, received.key, cost, number) for each, (cost, page, unit, number) in best.items())
         yield self._to_buckets(BIDS, bids)
 
@@ -320,16 +303,15 @@ class SettlePages(_JudgeStep):
         given, offers = received.rows(GIVEN), set(received.rows(OFFERS)["hash"].tolist())
         keys, first, numbers = np.unique(given["page"], return_index=True, return_counts=True)
         unsettled = (given["cost"][first] >= _WHOLE) | (given["bids"][first] != numbers)
-        cost_of = dict(zip(keys[unsettled].tolist(), given["cost"][first][unsettled].tolist(), strict=True))
         wanted = keys[unsettled]
         changes: list[tuple[int, int]] = []
         taken: list[tuple[int, ...]] = []
         pages = tables if len(wanted) else ()
         for page in self._pages(pages, occurrences, lambda table: np.isin(table["page_key"].to_numpy(), wanted)):
-            _, _, most = page.wish(offers, for_some=cost_of[page.key] == _SOME)
+            _, most = page.wish(offers) or (0, page.kept)
             kept = page.give_up(most, most - page.kept)
             in_corpus = page.in_corpus(kept)
-            changes += [(page.key, unit) for unit in kept - page.kept]
+            changes += [(page.key, unit) for unit in kept ^ page.kept]
             taken += [(page.hashes[unit], received.key, page.key, in_corpus) for unit in kept - page.kept]
         yield CHANGES.to_group(np.array(sorted(changes), OCCURRENCE), received.key)
         yield self._to_buckets(TAKEN_SPANS, taken)

@@ -172,7 +172,7 @@ class PageFinisher:
     def _edit_page(self, page: dict[str, Any], spans: Sequence[int], kept: Sequence[int], counts: Counter[str]) -> None:
         """Removes spans from a page, and applies the stage `final` again."""
         assert self._span  # without the rule, no page loses spans
-        page["text"], left, final = self._judge_rest(page, spans, kept)
+        page["text"], left, final = self.judge(page, spans, kept)
         counts[f"units.dropped.{RepeatedSpan.name}"] += len(page["unit_starts"]) - left
         counts[f"pages.edited.{RepeatedSpan.name}"] += 1
         page["units_left"], page["dropped"] = left, final.reason
@@ -180,7 +180,7 @@ class PageFinisher:
             page["language"] = final.guess.language
             page["language_probability"] = round(final.guess.probability, 6)
 
-    def _judge_rest(
+    def judge(
         self, page: Mapping[str, Any], spans: Iterable[int], kept: Iterable[int]
     ) -> tuple[str, int, FinalVerdict]:
         """Returns the text of a page without spans, how many units are left, and what the stage `final` decides."""
@@ -202,7 +202,7 @@ class PageFinisher:
         if units_of(repeated, self._span.size) <= units_of(kept, self._span.size):
             dropped: str | None = page["dropped"]
             return dropped
-        return self._judge_rest(page, repeated - kept, kept)[2].reason
+        return self.judge(page, repeated - kept, kept)[2].reason
 
     def falls(self, page: Mapping[str, Any], repeated: Set[int], kept: Set[int]) -> bool:
         """Tells whether a rule on texts drops a page. Takes the arguments of `verdict`."""
