@@ -1,7 +1,8 @@
 """`RemoveRepeatedSpans`: one copy of each span of sentences or lines stays in all pages."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
@@ -124,7 +125,8 @@ class RemoveRepeatedSpans(PageTransform):
             marks = [first, *changes]
             if bits:
                 repeating = graph.add("Pages with repeats", PagesWithRepeats(""), span_pages, first)["repeating_pages"]
-                source = BucketPages("", span.size, bits, self._rules)
+                finisher = partial(PageFinisher, self._rules.recipe, self._rules.lists)
+                source = PageSource("", span.size, bits, finisher, _repeating_pages)
                 marks += keep_copies(graph, [repeating], marks, found["holders"], source)
         else:
             marks = [found["marks"]]
@@ -238,21 +240,11 @@ def _tables(received: Received, of: Shuffle) -> Iterator[pa.Table]:
         yield table
 
 
-@dataclass(frozen=True)
-class BucketPages(PageSource):
-    """The pages of a bucket that have repeated spans."""
-
-    rules: ListedRecipe
-
-    def finisher(self) -> PageFinisher:
-        """Returns the finisher of the recipe."""
-        return PageFinisher(self.rules.recipe, self.rules.lists)
-
-    def open(self, received: Received) -> Iterator[pa.Table]:
-        """Counts the pages. They are read once more where a step needs them."""
-        for _ in _tables(received, REPEATING_PAGES):
-            pass
-        return map(page_schema.from_ipc_bytes, received.streams(REPEATING_PAGES))
+def _repeating_pages(received: Received) -> Iterator[pa.Table]:
+    """Counts the pages of a bucket that have repeated spans, and returns what reads them once more."""
+    for _ in _tables(received, REPEATING_PAGES):
+        pass
+    return map(page_schema.from_ipc_bytes, received.streams(REPEATING_PAGES))
 
 
 class FinishPages(RowStep):

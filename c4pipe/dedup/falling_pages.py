@@ -6,18 +6,20 @@ steps follow, whatever the input:
 
 1. Each page that has survivors and lost other spans is judged. The survivors of pages that fall are *free*. They are
    offered to all groups that have their spans.
-2. Each page with free spans is judged as if it kept all of them, and *bids* for them if it stays then, or if it stays as
-   a whole. The best bid gets the span: of the pages that need the fewest other spans, the one with the smallest key.
+2. Each page with free spans is judged as if it kept all of them, and *bids* for them if it stays then, or if it stays
+   as a whole. The best bid gets the span: that of the page which needs the fewest other spans, then of the smallest.
 3. A page that got other spans than it has bid for is judged again. If it falls, it *takes* spans from other pages, but
    no span without which it stays, too. The groups with these spans are told. Their pages *release* the spans as far as
-   they stay without them. Otherwise a second copy stays, and is counted: each of the two pages falls without its copy.
+   they stay without them. Otherwise a second copy stays, and is counted: each of the pages falls without its copy.
 
-A page that got a span stays. So a repeated span keeps a copy, unless all of its pages fall, also as a whole. A page that a rule on URLs drops does not fall: `realnewslike` is the part of `c4` on some domains.
+A page that got a span stays. So a repeated span keeps a copy, unless all of its pages fall, also as a whole. A page that
+a rule on URLs drops does not fall: `realnewslike` is the part of `c4` on some domains.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from c4pipe.clean.work_file import PAGE_COLUMNS, read_kept
-from c4pipe.dedup.finish import PageFinisher, finisher_of
+from c4pipe.dedup.finish import PageFinisher
 from c4pipe.dedup.near_pages import NEAR_DUPLICATES
 from c4pipe.dedup.removals import MOVED
 from c4pipe.dedup.shuffle import (
@@ -46,7 +48,7 @@ from c4pipe.dedup.shuffle import (
     Shuffle,
     with_fields,
 )
-from c4pipe.dedup.step import DedupPlan, Made, Received, RowStep, rows_of
+from c4pipe.dedup.step import Made, Received, RowStep, rows_of
 from c4pipe.dedup.survivors import Mask, Occurrences
 from c4pipe.filters.spans import units_of
 from c4pipe.io.paths import storage_path
@@ -58,47 +60,31 @@ _MOST_TRIES = 64  # how often a page is judged to give up spans, one by one
 _WHOLE = 2  # the least cost of a bid for which the page also needs its other repeated spans; their number is added
 
 
-@dataclass(frozen=True)
-class PageSource:
+class PageSource(NamedTuple):
     """Where the steps find the pages of a group, and what else they need to know. It is sent to the workers.
 
     Attributes:
         spill: a folder of this machine for blocks of rows between two steps; empty if the workers share no disk.
         size: the number of units in a span.
         bits: the number of hash bits that make a bucket of spans.
+        finisher: makes what judges the pages.
+        open: takes the rows that say which pages a group has. Returns the pages, some at a time, with PAGE_COLUMNS and
+            `span_hashes`; it reads them only when they are asked for.
     """
 
     spill: str
     size: int
     bits: int
-
-    def finisher(self) -> PageFinisher:
-        """Returns what judges the pages."""
-        raise NotImplementedError
-
-    def open(self, received: Received) -> Iterable[pa.Table]:
-        """Takes the rows of a group that say which its pages are. Returns what reads the pages, some at a time, with
-        PAGE_COLUMNS and `span_hashes`.
-        """
-        raise NotImplementedError
+    finisher: Callable[[], PageFinisher]
+    open: Callable[[Received], Iterable[pa.Table]]
 
 
-@dataclass(frozen=True)
-class WorkPages(PageSource):
-    """The newest pages of work files."""
-
-    plan: DedupPlan
-
-    def finisher(self) -> PageFinisher:
-        """Returns the finisher of the recipe."""
-        return finisher_of(self.plan)
-
-    def open(self, received: Received) -> Iterable[pa.Table]:
-        """Takes the rows of pages that are passed over."""
-        passed = np.r_[received.rows(STALE_CAPTURES), with_fields(received.rows(NEAR_DUPLICATES), STALE_ROW)]
-        columns = [*PAGE_COLUMNS, "span_hashes"]
-        files = ((rows_of(passed, file), storage_path(path)) for file, path in received.files)
-        return (pages for rows, path in files for pages, _ in read_kept(path, columns, rows, _ROWS_AT_ONCE))
+def newest_pages(received: Received) -> Iterable[pa.Table]:
+    """Returns the pages of the work files of a group that are not passed over."""
+    passed = np.r_[received.rows(STALE_CAPTURES), with_fields(received.rows(NEAR_DUPLICATES), STALE_ROW)]
+    columns = [*PAGE_COLUMNS, "span_hashes"]
+    files = ((rows_of(passed, file), storage_path(path)) for file, path in received.files)
+    return (pages for rows, path in files for pages, _ in read_kept(path, columns, rows, _ROWS_AT_ONCE))
 
 
 class SharedPage:
@@ -118,13 +104,13 @@ class SharedPage:
         self.hashes: Sequence[int] = page["span_hashes"]
         self.repeated, self.kept = occurrences.of_page(self.key)
 
-    def falls(self, kept: Collection[int]) -> bool:
-        """Tells whether the page falls if it keeps these of its repeated spans."""
-        return self._finisher.falls(self._page, self.repeated, set(kept))
+    def verdict(self, kept: Set[int]) -> str | None:
+        """Returns the rule that drops the page if it keeps these of its repeated spans; None if it stays."""
+        return self._finisher.verdict(self._page, self.repeated, kept)
 
-    def in_corpus(self, kept: Collection[int]) -> bool:
-        """Tells whether the page is in the corpus if it keeps these of its repeated spans."""
-        return self._finisher.verdict(self._page, self.repeated, set(kept)) is None
+    def falls(self, kept: Set[int]) -> bool:
+        """Tells whether a rule on texts drops the page if it keeps these of its repeated spans."""
+        return self.verdict(kept) in self._finisher.text_rules
 
     def first_of(self, hashes: Collection[int]) -> dict[int, int]:
         """Returns the first occurrence of each span with one of these hashes, by hash."""
@@ -138,8 +124,9 @@ class SharedPage:
         return {each for each in self.repeated if each not in kept and units.issuperset(units_of([each], self._size))}
 
     def wish(self, offers: Collection[int]) -> tuple[int, set[int]] | None:
-        """Returns the cost of the page's bid for all free spans that it has, and the spans that it would keep then; None
-        if it falls also as a whole. `offers` are the hashes of the free spans.
+        """Returns the cost of the page's bid for all free spans that it has, and the spans that it would keep then.
+
+        Returns None if the page also falls as a whole. `offers` are the hashes of the free spans.
         """
         own = {each for each in self.kept if self.hashes[each] not in offers}
         kept = own.union(self.first_of(offers).values())
@@ -185,6 +172,13 @@ class TellHolders(RowStep):
         yield self.sends[0].to_groups(np.repeat(spans, counts), holders["group"][which])
 
 
+def have_spans(pages: pa.Table, hashes: npt.NDArray[np.uint64]) -> Mask:
+    """Returns the mask of the pages that have a span with one of these hashes."""
+    spans, mask = pages["span_hashes"].combine_chunks(), np.zeros(len(pages), bool)
+    mask[pc.list_parent_indices(spans).to_numpy()[np.isin(spans.flatten().to_numpy(), hashes)]] = True
+    return mask
+
+
 class _JudgeStep(RowStep):
     """A step that judges pages of a group by the spans that they keep."""
 
@@ -208,21 +202,8 @@ class _JudgeStep(RowStep):
     ) -> Iterator[SharedPage]:
         """Yields the pages that `chosen` selects by a mask of each table."""
         for table in tables:
-            mask = chosen(table)
-            for page in table.filter(pa.array(mask)).to_pylist() if mask.any() else ():
+            for page in table.filter(pa.array(chosen(table))).to_pylist():
                 yield SharedPage(page, occurrences, self._finisher)
-
-    def _pages_with(
-        self, hashes: npt.NDArray[np.uint64], tables: Iterable[pa.Table], occurrences: Occurrences
-    ) -> Iterator[SharedPage]:
-        """Yields the pages that have a span with one of these hashes."""
-
-        def chosen(table: pa.Table) -> Mask:
-            spans, mask = table["span_hashes"].combine_chunks(), np.zeros(len(table), bool)
-            mask[pc.list_parent_indices(spans).to_numpy()[np.isin(spans.flatten().to_numpy(), hashes)]] = True
-            return mask
-
-        yield from self._pages(tables if len(hashes) else (), occurrences, chosen)
 
     def _to_buckets(self, shuffle: Shuffle, rows: Iterable[tuple[int, ...]]) -> Made:
         """Sends rows, which begin with a hash."""
@@ -266,7 +247,8 @@ class BidForSpans(_JudgeStep):
         tables, occurrences = self._source.open(received), self._current(received)
         hashes = received.rows(OFFERS)["hash"]
         offers, best = set(hashes.tolist()), dict[int, tuple[int, ...]]()
-        for page in self._pages_with(hashes, tables, occurrences):
+        chosen = partial(have_spans, hashes=hashes)
+        for page in self._pages(tables if len(hashes) else (), occurrences, chosen):
             offered = page.first_of(offers)
             if any((0, page.key) < best.get(each, (9,)) for each in offered):
                 wish = page.wish(offers)
@@ -308,9 +290,9 @@ class SettlePages(_JudgeStep):
         taken: list[tuple[int, ...]] = []
         pages = tables if len(wanted) else ()
         for page in self._pages(pages, occurrences, lambda table: np.isin(table["page_key"].to_numpy(), wanted)):
-            _, most = page.wish(offers) or (0, page.kept)
+            most = (page.wish(offers) or (0, page.kept))[1]
             kept = page.give_up(most, most - page.kept)
-            in_corpus = page.in_corpus(kept)
+            in_corpus = page.verdict(kept) is None
             changes += [(page.key, unit) for unit in kept ^ page.kept]
             taken += [(page.hashes[unit], received.key, page.key, in_corpus) for unit in kept - page.kept]
         yield CHANGES.to_group(np.array(sorted(changes), OCCURRENCE), received.key)
@@ -326,42 +308,27 @@ class ReleaseSpans(_JudgeStep):
         """Judges the pages that keep spans that other pages have taken, as if they lost these spans."""
         tables, occurrences = self._source.open(received), self._current(received)
         taken = received.rows(RELEASES)
-        takers: dict[int, dict[int, bool]] = {}
-        for span, page_key, in_corpus in zip(
-            *(taken[name].tolist() for name in ("hash", "page", "in_corpus")), strict=True
-        ):
-            takers.setdefault(span, {})[page_key] = bool(in_corpus)
+        takers: dict[int, dict[int, bool]] = defaultdict(dict)
+        for row in taken.tolist():
+            span, _, page_key, in_corpus = row
+            takers[span][page_key] = bool(in_corpus)
         changes: list[tuple[int, int]] = []
-        for page in self._pages_with(taken["hash"], tables, occurrences):
-            here = {each for each in page.kept if page.hashes[each] in takers}
-            others = {each for each in here if page.key not in takers[page.hashes[each]]}
+        chosen = partial(have_spans, hashes=taken["hash"])
+        for page in self._pages(tables if len(taken) else (), occurrences, chosen):
+            of = {each: takers[page.hashes[each]] for each in page.kept if page.hashes[each] in takers}
+            others = {each for each in of if page.key not in of[each]}
             kept = page.give_up(page.kept, others) if others != page.kept else set[int]()
             changes += [(page.key, unit) for unit in page.kept - kept]
-            if here & kept:
-                yield from self._second_copies(page, kept, sorted(here & kept), takers, occurrences)
+            copies = sorted(kept & of.keys())
+            if copies and page.verdict(kept) is None:
+                counted = {
+                    page.hashes[each]
+                    for each in copies
+                    if not any(stays and (key < page.key or each in others) for key, stays in of[each].items())
+                }
+                yield {"spans.kept": len(counted) - len(copies)}
+            yield {"moved_spans": [np.array([(page.hashes[each], page.key, each) for each in copies], MOVED).tobytes()]}
         yield CHANGES.to_group(np.array(sorted(changes), OCCURRENCE), received.key)
-
-    def _second_copies(
-        self,
-        page: SharedPage,
-        kept: Collection[int],
-        copies: Sequence[int],
-        takers: Mapping[int, Mapping[int, bool]],
-        occurrences: Occurrences,
-    ) -> Iterator[Mapping[str, Any]]:
-        """Yields what reports say of copies of a page, whose spans may have copies elsewhere."""
-        more, in_corpus, counted = 0, page.in_corpus(kept), set[int]()
-        for unit in copies:
-            span = page.hashes[unit]
-            pages = takers[span]
-            before = any(stays and (key < page.key or page.key not in pages) for key, stays in pages.items())
-            more += in_corpus and (before or span in counted)
-            counted.add(span)
-        yield {"spans.kept": -more}
-        places = np.array([(page.key, unit) for unit in copies], OCCURRENCE)
-        first = occurrences.rows["survives"][occurrences.find(places)] != 0
-        rows = [(page.hashes[unit], page.key, unit) for unit in places["unit"][first].tolist()]
-        yield {"moved_spans": [np.array(rows, MOVED).tobytes()]}
 
 
 def keep_copies(

@@ -37,14 +37,18 @@ from c4pipe.runners import control_totals
 
 
 class PageFinisher:
-    """Finishes pages by one recipe. A worker has a single finisher."""
+    """Finishes pages by one recipe. A worker has a single finisher.
+
+    Attributes:
+        text_rules: the names of the rules of the stage `final` on texts. They can drop a page that lost spans.
+    """
 
     def __init__(self, recipe: Recipe, lists: Lists, judged: bool = False) -> None:
         """Takes the recipe, its lists, and whether `dropped` is also known of the pages that lose spans."""
         self._recipe = recipe
         self._evaluator = RecipeEvaluator(recipe, lists)
         self._span = recipe.find(RepeatedSpan)
-        self._text_rules = {each.name for each in recipe.final if isinstance(each, PageRule) and not each.looks_at_url}
+        self.text_rules = {each.name for each in recipe.final if isinstance(each, PageRule) and not each.looks_at_url}
         # A listed word is inside of a line. If no line of a page has a listed word, the lines that are left have none.
         self._knows_listed_words = judged and self._span is not None and self._span.unit == "line"
 
@@ -203,10 +207,6 @@ class PageFinisher:
             dropped: str | None = page["dropped"]
             return dropped
         return self.judge(page, repeated - kept, kept)[2].reason
-
-    def falls(self, page: Mapping[str, Any], repeated: Set[int], kept: Set[int]) -> bool:
-        """Tells whether a rule on texts drops a page. Takes the arguments of `verdict`."""
-        return self.verdict(page, repeated, kept) in self._text_rules
 
 
 def finisher_of(plan: DedupPlan) -> PageFinisher:

@@ -4,13 +4,14 @@ The steps hold little logic: pure functions work on the rows and pages.
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
 from c4pipe.clean import examples
 from c4pipe.clean.work_file import url_rows
-from c4pipe.dedup.falling_pages import WorkPages, keep_copies
-from c4pipe.dedup.finish import CountRepeats, FinishPages
+from c4pipe.dedup.falling_pages import PageSource, keep_copies, newest_pages
+from c4pipe.dedup.finish import CountRepeats, FinishPages, finisher_of
 from c4pipe.dedup.near_duplicates import CountHosts, find_near_duplicates
 from c4pipe.dedup.occurrences import FindRepeats, ReadSpans
 from c4pipe.dedup.shuffle import STALE_CAPTURES, URLS
@@ -67,7 +68,7 @@ def _finish_pages(graph: Graph, files: Output, plan: DedupPlan, shown: Collectio
         first, changes = choose_survivors(graph, repeated, plan.spill, plan.span.size)
         marks = [first, *changes]
         if bits:
-            source = WorkPages(plan.spill, plan.span.size, bits, plan)
+            source = PageSource(plan.spill, plan.span.size, bits, partial(finisher_of, plan), newest_pages)
             marks += keep_copies(graph, [files, stale, *near[:1]], marks, found["holders"], source)
     else:
         marks = [spans["marks"], found["marks"]]

@@ -5,12 +5,12 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pytest
-from hypothesis import event, example, given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from c4pipe.dedup.falling_pages import PageSource, keep_copies
@@ -29,7 +29,6 @@ from c4pipe.runners.control_totals import add_reports
 from c4pipe.runners.graph import Graph
 from c4pipe.runners.local_flow import LocalFlow
 from tests.helpers import survivor_oracle
-from tests.helpers.dedup_oracle import RECIPE, corpus_of, digests, read, runs, write_work
 from tests.helpers.survivor_oracle import Place, units_at
 
 SIZE = 3
@@ -81,25 +80,12 @@ def made_of(units: Sequence[int], key: int, finisher: PageFinisher) -> dict[str,
     return page | {"dropped": finisher.judge(page, (), ())[2].reason}
 
 
-@dataclass(frozen=True)
-class MadePages(PageSource):
-    """Pages of tests, by their group."""
-
-    recipe: Recipe
-    groups: tuple[tuple[dict[str, Any], ...], ...] = ()
-
-    def finisher(self) -> PageFinisher:
-        return PageFinisher(self.recipe, Lists())
-
-    def open(self, received: Received) -> Iterator[pa.Table]:
-        assert list(received.given("pages")) == [b"here"]
-        schema = pa.schema([("page_key", pa.uint64()), ("url", pa.string()), ("text", pa.string())])
-        for name, kind in (("unit_starts", pa.list_(pa.uint32())), ("span_hashes", pa.list_(pa.uint64()))):
-            schema = schema.append(pa.field(name, kind))
-        for name in ("language", "dropped"):
-            schema = schema.append(pa.field(name, pa.string()))
-        rows = self.groups[received.key]
-        yield from (pa.Table.from_pylist([row], schema) for row in rows)
+def tables_of(groups: Sequence[Sequence[dict[str, Any]]], received: Received) -> Iterator[pa.Table]:
+    assert list(received.given("pages")) == [b"here"]
+    lists = [("unit_starts", pa.list_(pa.uint32())), ("span_hashes", pa.list_(pa.uint64()))]
+    texts = [(name, pa.string()) for name in ("url", "text", "language", "dropped")]
+    schema = pa.schema([("page_key", pa.uint64()), *lists, *texts])
+    return (pa.Table.from_pylist([row], schema) for row in groups[received.key])
 
 
 def handed_on(pages: Pages, recipe: Recipe, files: int, file_of: Mapping[int, int] | None = None) -> Made:
@@ -122,7 +108,7 @@ def handed_on(pages: Pages, recipe: Recipe, files: int, file_of: Mapping[int, in
             holders.append((span >> 62, np.array([(span, group)], HOLDER).tobytes()))
     graph = Graph()
     given = [graph.given([(group, b"here") for group in range(files)], "pages")]
-    source = MadePages("", SIZE, 2, recipe, tuple(map(tuple, groups)))
+    source = PageSource("", SIZE, 2, lambda: finisher, partial(tables_of, groups))
     changes = keep_copies(graph, given, [graph.given(marks, "marks")], graph.given(holders, "holders"), source)
     with LocalFlow(1) as flow:
         found = graph.run(flow, [*changes, *graph.reports])
@@ -133,7 +119,7 @@ def handed_on(pages: Pages, recipe: Recipe, files: int, file_of: Mapping[int, in
         survivors ^= {(int(row["page"]), int(row["unit"]))}
     lost = {place for page, units in removals.spans.items() for unit in units for place in units_at((page, unit), SIZE)}
     kept = {place for page, units in removals.kept.items() for unit in units for place in units_at((page, unit), SIZE)}
-    stay = {key for key in pages if not finisher.falls(made[key], *of_page(key, places, survivors))}
+    stay = {key for key in pages if not finisher.verdict(made[key], *of_page(key, places, survivors))}
     counts = {
         "lost": len(places) - sum(page in stay for page, _ in survivors) - report["spans.kept"],
         "doubled": removals.counts["spans.doubled"] - len(places),
@@ -214,7 +200,7 @@ def check_is_needed(place: Place, places: survivor_oracle.Places, made: Made) ->
     repeated, kept = of_page(place[0], places, made.survivors)
     others = {unit for each in kept - {place[1]} for unit in range(each, each + SIZE)}
     if not others.issuperset(range(place[1], place[1] + SIZE)):
-        assert made.finisher.falls(made.pages[place[0]], repeated, kept - {place[1]})
+        assert made.finisher.verdict(made.pages[place[0]], repeated, kept - {place[1]})
 
 
 @settings(deadline=None, max_examples=60)
