@@ -23,10 +23,11 @@ from c4pipe.filters.lists import Lists
 from c4pipe.filters.page_text import PUNCTUATION, count_words
 from c4pipe.filters.pinned_lists import load_bad_words
 from c4pipe.filters.spans import cut
+from c4pipe.io import gzip_members
 from c4pipe.native import text_kernel
 from c4pipe.recipes.presets import C4, TFDS
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.wet import gzip_members, records
+from c4pipe.wet import records
 from c4pipe.wet.damage import DAMAGE, Damage
 from c4pipe.wet.page import Page, microseconds
 from c4pipe.wet.records import read_pages

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from c4pipe.clean.evaluate import operations_of
 from c4pipe.clean.work_file import CrawlName, ListDigests, StoredRecipe, check_fingerprint, utf8_size
@@ -25,7 +24,7 @@ from c4pipe.io.json_files import (
     to_json,
     write_checked_json,
 )
-from c4pipe.io.parquet_footer import open_parquet, reading, sign_footer
+from c4pipe.io.parquet_footer import open_parquet, parquet_writer, reading, sign_footer
 from c4pipe.io.paths import StoragePath, list_names, storage_path
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.inputs import Missing
@@ -140,9 +139,7 @@ class AnnotatedWriter:
         self._path, self._recipe, self._lists, self._labels = path, recipe, lists, labels
         self._schema = annotated_schema(recipe, labels)
         self._file = AtomicFile(path)
-        self._writer = pq.ParquetWriter(
-            self._file.path, self._schema, compression="zstd", use_dictionary=_DICTIONARIES, write_page_checksum=True
-        )
+        self._writer = parquet_writer(self._file.path, self._schema, use_dictionary=_DICTIONARIES)
         self._held: list[Mapping[str, Any]] = []
         self._held_bytes = self._rows = 0
 

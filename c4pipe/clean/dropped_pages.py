@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from c4pipe.clean.evaluate import RecipeEvaluator, Verdict
 from c4pipe.clean.trace import explain_final
@@ -20,6 +19,7 @@ from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.corpus_rules import NearDuplicate, StaleCapture
 from c4pipe.filters.hashes import normalise_url, url_key
 from c4pipe.io.atomic import AtomicFile, clear_abandoned, make_folder, name_os_errors
+from c4pipe.io.parquet_footer import parquet_writer
 from c4pipe.io.paths import StoragePath, list_names, storage_path
 
 DROPPED_FOLDER = "_dropped"
@@ -118,9 +118,7 @@ class DroppedWriter:
         self._target = keep.path(source, job)
         make_folder(self._target.parent)
         self._file = AtomicFile(self._target)
-        self._writer = pq.ParquetWriter(
-            self._file.path, SCHEMA, compression="zstd", use_dictionary=["reason"], write_page_checksum=True
-        )
+        self._writer = parquet_writer(self._file.path, SCHEMA, use_dictionary=["reason"])
         self._held: list[DroppedPage] = []
         self._held_bytes = 0
 

@@ -26,8 +26,8 @@ from c4pipe.filters.lists import LIST_NAMES
 from c4pipe.filters.minhash import U16
 from c4pipe.io.atomic import AtomicFile
 from c4pipe.io.json_files import Digest, FileName, choice, from_json, parse_json, shown, text, to_json
-from c4pipe.io.parquet_footer import open_parquet, read_footer, reading, sign_footer
-from c4pipe.io.paths import StoragePath
+from c4pipe.io.parquet_footer import open_parquet, parquet_writer, read_footer, reading, sign_footer
+from c4pipe.io.paths import StoragePath, open_file
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.recipes.stored_recipe import check_recipe
 
@@ -79,12 +79,12 @@ def _check_stored_recipe(value: Any, place: str) -> Recipe:
 @functools.lru_cache(maxsize=8)
 def _recipe(recipe: str) -> Recipe:
     """Returns the recipe of a JSON text. Equal texts give the same object, because a crawl has 72,000 headers."""
-    return check_recipe(json.loads(recipe), "recipe")
+    return check_recipe(parse_json(recipe), "recipe")
 
 
 @functools.lru_cache(maxsize=8)
 def _fingerprint(recipe: str, lists: str) -> str:
-    return _recipe(recipe).fingerprint(json.loads(lists))
+    return _recipe(recipe).fingerprint(parse_json(lists))
 
 
 def check_fingerprint(header: Mapping[str, Any]) -> None:
@@ -178,13 +178,7 @@ class WorkWriter:
         """Takes the path of the file, and what `work_schema` returned for its recipe."""
         self._file = AtomicFile(path)
         self._schema = columns
-        self._writer = pq.ParquetWriter(
-            self._file.path,
-            columns,
-            compression="zstd",
-            use_dictionary=["language", "dropped"],
-            write_page_checksum=True,
-        )
+        self._writer = parquet_writer(self._file.path, columns, use_dictionary=["language", "dropped"])
         self._group = RowGroup()
         self.rows = 0
         self.spans = 0
@@ -339,10 +333,7 @@ def read_header(path: StoragePath) -> WorkHeader:
     Raises UsageError where the file can't be read or is of another version, DamagedFileError where it is no work file,
     or was changed since it was written.
     """
-    with (
-        reading(path, "can't be read as a work file", _advice(path)),
-        path.open("rb") if isinstance(path, Path) else path.open() as file,
-    ):
+    with reading(path, "can't be read as a work file", _advice(path)), open_file(path) as file:
         return _header(path, *read_footer(file))
 
 

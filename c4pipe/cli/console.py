@@ -1,10 +1,13 @@
-"""Prints errors and progress to standard error, and results to standard output."""
+"""The output of a command: errors and progress on standard error, results on standard output."""
 
+import io
 import json
+import os
 import sys
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from c4pipe.io.words import visible
+from c4pipe.errors import C4pipeError
+from c4pipe.io.words import error_reason, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,6 +46,53 @@ def endings_sentence() -> str:
     """Returns all exit statuses in one sentence."""
     *most, last = (f"{status} {ending.meaning}" for status, ending in ENDINGS.items())
     return f"Exit status: {'; '.join(most)}; {last}."
+
+
+class _Output(io.FileIO):
+    """Standard output or standard error. After the first error, nothing more is written to it.
+
+    A run ends if its results can't be written. It goes on if its progress can't.
+    """
+
+    _failed = False
+
+    def write(self, data: Any) -> int:
+        """Writes bytes. Raises C4pipeError, once, for standard output; without words if its reader has ended."""
+        if self._failed:
+            return len(data)
+        try:
+            return super().write(data)
+        except OSError as error:
+            self._failed = True
+            if self.fileno() == _STDERR:
+                return len(data)
+            ended = isinstance(error, BrokenPipeError)
+            raise C4pipeError("" if ended else f"standard output can't be written: {error_reason(error)}") from error
+
+
+_STDOUT, _STDERR = 1, 2
+
+
+def open_streams() -> None:
+    """Makes the standard streams of this process usable; nothing may have been printed before.
+
+    A closed stream becomes /dev/null: otherwise, the next file that is opened would take its number. A character that
+    the encoding of a stream does not have is written as its escape, such as `\\u2026`.
+    """
+    while (number := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
+        os.set_inheritable(number, True)
+    os.close(number)
+    sys.stdin = sys.stdin or os.fdopen(0, closefd=False)
+    sys.stdout, sys.stderr = _text_stream(_STDOUT, sys.stdout), _text_stream(_STDERR, sys.stderr)
+
+
+def _text_stream(number: int, before: TextIO | None) -> TextIO:
+    """Returns a stream with the encoding of the stream that Python has made, if it has."""
+    os.set_blocking(number, True)  # otherwise a full pipe is an error
+    raw = _Output(number, "wb", closefd=False)
+    by_line = number == _STDERR or raw.isatty() or getattr(before, "write_through", False)  # which python -u sets
+    encoding = before.encoding if before else "utf-8"
+    return io.TextIOWrapper(io.BufferedWriter(raw), encoding, "backslashreplace", line_buffering=by_line)
 
 
 def printer(file: IO[str] | None = None, width: int = 0) -> "Console":

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, cast
 
 from c4pipe.cli.command_line import parse_command_line
-from c4pipe.cli.console import STOPPED, note, print_end
+from c4pipe.cli.console import STOPPED, note, open_streams, print_end
 from c4pipe.cli.parser import Command, Parser
 from c4pipe.cli.parser import make_parser as make_parser_of
 from c4pipe.errors import C4pipeError, UsageError
@@ -48,6 +48,7 @@ def load_command(name: str) -> Command[Any]:
 
 def run() -> int:
     """Runs the command of this process: `main` in a process of its own, which can do little else after that."""
+    open_streams()
     lighten()
     ended: list[int] = []
     atexit.register(_exit_at_once, ended)  # registered before all others, so it is called after them
@@ -86,11 +87,9 @@ def main(given: Sequence[str] | None = None) -> int:
         command, options = parse_command_line(parser, given)
         with log_to(options.get("log"), given, lambda text: note(text, "--json-progress" in given)):
             status, error = int(command.run(command.options(**options)) or 0), ""
+        sys.stdout.flush()  # raises C4pipeError if it can't be written
     except C4pipeError as raised:
         status, error = raised.exit_status, str(raised)
-    except BrokenPipeError:  # the reader of the output has ended
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status, error = 1, ""
     except OSError as raised:
         status, error = 1, error_reason(raised, with_path=True)
     except KeyboardInterrupt:

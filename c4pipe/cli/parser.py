@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,6 +49,11 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raises UsageError."""
         raise UsageError(f"{message} (see {self.prog} --help)")
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """Ends the process after the help was printed. Raises C4pipeError if it can't be written."""
+        sys.stdout.flush()
+        super().exit(status, message)
 
     @property
     def takes_runner_options(self) -> bool:

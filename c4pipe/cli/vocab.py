@@ -26,8 +26,9 @@ def run(options: VocabCommandOptions) -> None:
     from c4pipe.vocab.model import model_file
 
     started = time.monotonic()
-    plan = job.plan_vocab(options)
-    vocabulary = job.vocab(plan, make_progress(options))
+    progress = make_progress(options)
+    plan = job.plan_vocab(options, progress)
+    vocabulary = job.vocab(plan, progress)
     measure(options, plan.sources, [model_file(options.folder)], options.folder)
     if not options.quiet:
         size = format_count(sum(each["bytes"] for each in vocabulary["training_data"]), "byte")

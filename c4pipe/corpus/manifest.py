@@ -11,8 +11,8 @@ from c4pipe.corpus.layout import MAX_SHARDS, Layout
 from c4pipe.corpus.writer import FORMATS, shard_files
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.filters.language import DROPPED_LANGUAGE, LANGUAGE
-from c4pipe.io import json_files
 from c4pipe.io.json_files import Digest, FileName, choice, from_json, parse_json, shown, text, whole
+from c4pipe.io.paths import read_file
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.stored_recipe import check_recipe
 from c4pipe.runners.control_totals import TOTALS_PREFIX, Report, add_reports
@@ -85,7 +85,7 @@ def read_manifest(folder: "CorpusPath") -> Manifest | None:
     Raises UsageError where it can't be read, or is not of this version.
     """
     try:
-        data = json_files.read_bytes(folder / MANIFEST)
+        data = read_file(folder / MANIFEST)
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -16,8 +16,7 @@ from c4pipe.corpus.manifest import Manifest
 from c4pipe.corpus.reader import CorpusPath, Shard, check_size, corpus_path, format_of
 from c4pipe.corpus.writer import FORMATS
 from c4pipe.errors import UsageError
-from c4pipe.io import json_files
-from c4pipe.io.paths import StoragePath, file_sizes
+from c4pipe.io.paths import StoragePath, file_sizes, read_file
 from c4pipe.io.streams import WebPath
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.recipe import Recipe
@@ -113,7 +112,7 @@ def open_corpus(path: str | Path | CorpusPath, languages: Sequence[str] | None =
     """
     folder = corpus_path(path)
     try:
-        data = json_files.read_bytes(folder / manifest_file.MANIFEST)
+        data = read_file(folder / manifest_file.MANIFEST)
     except OSError as error:
         raise _no_manifest(folder, error) from error
     return _opened(folder, data, languages)
@@ -126,7 +125,7 @@ def open_language(path: str | Path | CorpusPath, languages: Sequence[str] | None
     """
     folder = corpus_path(path)
     try:
-        data = json_files.read_bytes(folder / manifest_file.MANIFEST)
+        data = read_file(folder / manifest_file.MANIFEST)
     except OSError as error:
         inside = folder.absolute() if isinstance(folder, Path) and not folder.name else folder  # "." has no name
         is_language = languages is None and _LANGUAGE.fullmatch(inside.name)
@@ -139,7 +138,7 @@ def open_language(path: str | Path | CorpusPath, languages: Sequence[str] | None
 
 def _bytes_or_none(file: CorpusPath) -> bytes | None:
     try:
-        return json_files.read_bytes(file)
+        return read_file(file)
     except OSError:
         return None
 

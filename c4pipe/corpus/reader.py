@@ -7,7 +7,6 @@ the same documents, except that TFRecord has its probabilities in 32 bits.
 import contextlib
 import hashlib
 import io
-import json
 import struct
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,8 +22,9 @@ from c4pipe.corpus import tfrecord
 from c4pipe.corpus.layout import ShardId
 from c4pipe.corpus.writer import FORMATS, SCHEMA
 from c4pipe.errors import C4pipeError
+from c4pipe.io.json_files import parse_json
 from c4pipe.io.parquet_footer import open_parquet
-from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.paths import StoragePath, open_file, storage_path
 from c4pipe.io.streams import WebPath
 from c4pipe.io.words import error_reason
 
@@ -42,7 +42,7 @@ def corpus_path(path: str | Path | CorpusPath) -> CorpusPath:
 
 def open_binary(file: CorpusPath) -> BinaryIO:
     """Opens a file to be read from its beginning. Raises OSError where that fails."""
-    return file.open("rb") if isinstance(file, Path) else io.BufferedReader(file.open(), _REQUEST_BYTES)
+    return open_file(file) if isinstance(file, Path) else io.BufferedReader(file.open(), _REQUEST_BYTES)
 
 
 TEXT_FORMAT = "text"
@@ -251,7 +251,7 @@ def _of_tfrecord(file: CorpusPath, first: int) -> Documents:
 def _of_json(file: CorpusPath, first: int) -> Documents:
     with open_binary(file) as raw, igzip.IGzipFile(fileobj=raw) as data:
         for line in islice(data, first, None):
-            yield _in_order(json.loads(line.decode()))
+            yield _in_order(parse_json(line))
 
 
 def _in_order(values: dict[str, Any]) -> Document:

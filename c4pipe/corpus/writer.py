@@ -17,13 +17,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from c4pipe.corpus import tfrecord
 from c4pipe.corpus.layout import Layout
 from c4pipe.errors import UsageError
 from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
-from c4pipe.io.parquet_footer import sign_footer
+from c4pipe.io.parquet_footer import parquet_writer, sign_footer
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import suggestion
 
@@ -89,14 +88,7 @@ class ParquetFileWriter(TableWriter):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        writer = pq.ParquetWriter(
-            path,
-            SCHEMA,
-            compression="zstd",
-            compression_level=3,
-            use_dictionary=False,
-            write_page_checksum=True,
-        )
+        writer = parquet_writer(path, SCHEMA, compression_level=3, use_dictionary=False)
         self._writer = self._resources.enter_context(writer)
         self._path, self._is_signed = path, False
 

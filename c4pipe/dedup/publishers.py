@@ -16,10 +16,9 @@ from typing import Any, Protocol, TypedDict
 from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus.manifest import Manifest, ShardPath
 from c4pipe.errors import UsageError
-from c4pipe.io import json_files
 from c4pipe.io.atomic import clear_abandoned, make_folder, move, sync, write_text
 from c4pipe.io.json_files import from_json, parse_json
-from c4pipe.io.paths import RemotePath, StoragePath, list_names, remove_tree
+from c4pipe.io.paths import RemotePath, StoragePath, list_names, read_file, remove_tree
 from c4pipe.io.words import safe_json
 
 STAGING = "_building"
@@ -74,7 +73,7 @@ def read_draft(output: StoragePath) -> tuple[dict[str, Any], str]:
     Raises FileNotFoundError if there is no draft, UsageError for a draft with wrong content or paths outside the
     output.
     """
-    data = json_files.read_bytes(output / STAGING / DRAFT)
+    data = read_file(output / STAGING / DRAFT)
     try:
         draft = parse_json(data)
         from_json(_Draft, draft)

@@ -8,7 +8,6 @@ import mmh3
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from c4pipe.clean.work_file import row_groups
 from c4pipe.dedup.shuffle import REMOVED
@@ -18,7 +17,8 @@ from c4pipe.filters.duplicates import Rows
 from c4pipe.filters.hashes import U64, span_hashes, unit_hashes
 from c4pipe.filters.spans import cut, units_of
 from c4pipe.io.atomic import write_bytes
-from c4pipe.io.paths import StoragePath, parquet_source
+from c4pipe.io.parquet_footer import open_parquet, parquet_writer
+from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import short
 from c4pipe.report.profile import domains
 
@@ -34,15 +34,17 @@ def write_moved(folder: StoragePath, blocks: Iterable[bytes]) -> None:
     rows = np.unique(np.frombuffer(b"".join(blocks), MOVED))
     sink = pa.BufferOutputStream()
     table = pa.table({name: np.ascontiguousarray(rows[name]) for name in MOVED.names or ()})
-    pq.write_table(table, sink, write_page_checksum=True)
+    with parquet_writer(sink, table.schema, compression="snappy") as writer:
+        writer.write_table(table)
     write_bytes(folder / MOVED_SPANS, sink.getvalue().to_pybytes())
 
 
 def read_moved(folder: StoragePath, hashes: U64) -> Rows:
     """Returns the MOVED rows of a corpus for the spans with the given hashes. Raises C4pipeError."""
     try:
-        table = pq.read_table(parquet_source(folder / MOVED_SPANS), page_checksum_verification=True)
-    except (pa.ArrowException, OSError) as error:
+        with open_parquet(folder / MOVED_SPANS)[0] as file:
+            table = file.read()
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise C4pipeError(f"{folder / MOVED_SPANS} can't be read: {error}") from error
     rows = np.empty(len(table), MOVED)
     for name in MOVED.names or ():

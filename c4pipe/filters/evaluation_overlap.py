@@ -4,9 +4,6 @@ The examples are files in the folder `evaluation` of the lists folder, or in fol
 plain text has an example on each line; a Parquet file has an example in each row. c4pipe ships no examples.
 """
 
-import gzip
-import json
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +14,15 @@ from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.lists import ListFolder
 from c4pipe.filters.ngrams import ExampleNgrams, SharedNgrams, ngram_words
 from c4pipe.filters.rule import PageRule, Positive, Share, number_of, parameter_text
+from c4pipe.io.json_files import parse_json
+from c4pipe.io.paths import walk_folders
+from c4pipe.io.text import open_content
 from c4pipe.io.words import error_reason, short
 
 _JSON_LINES = (".jsonl", ".ndjson", ".json")
 _PARQUET = ".parquet"
 KNOWN_ENDINGS = (*_JSON_LINES, ".txt", _PARQUET)
-_UNREADABLE = (OSError, EOFError, zlib.error, UnicodeDecodeError)
+_PARQUET_ROWS = 1024  # that are in memory at the same time
 
 
 def read_examples(path: Path, fields: Sequence[str] = ()) -> Iterator[tuple[int, tuple[bytes, ...]]]:
@@ -31,7 +31,7 @@ def read_examples(path: Path, fields: Sequence[str] = ()) -> Iterator[tuple[int,
 
     Args:
         path: a Parquet file (.parquet), a file of JSON Lines (.jsonl, .ndjson, .json), or else a file of plain text.
-            Text and JSON Lines may be gzipped (.gz).
+            Text and JSON Lines may be compressed (.gz, .zst).
         fields: the fields of JSON Lines, or the columns, to take; () for all texts of a line or row, also those inside
             of lists and objects.
 
@@ -40,30 +40,33 @@ def read_examples(path: Path, fields: Sequence[str] = ()) -> Iterator[tuple[int,
     Raises UsageError where the file can't be read, a line is not an object with these fields, or a column is missing.
     """
     if path.name.endswith(_PARQUET):
-        from c4pipe.filters.parquet_examples import parquet_rows  # needs Arrow, whose import takes a while
-
-        for number, row in enumerate(parquet_rows(path, fields), 1):
+        for number, row in enumerate(_parquet_rows(path, fields), 1):
             yield number, tuple(filter(None, map(ngram_words, _texts(list(row.values())))))
         return
-    name = path.name.removesuffix(".gz")
-    is_json = name.endswith(_JSON_LINES)
+    is_json, number = _bare_name(path).endswith(_JSON_LINES), 0
     try:
-        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8-sig", newline="\n") as file:
-            for number, line in enumerate(file, 1):
+        with open_content(path) as file:
+            for number, line in enumerate(map(bytes.decode, file), 1):
                 if line.strip():
                     texts = _texts_of_line(f"{path}, line {number:,}", line, fields) if is_json else [line]
                     yield number, tuple(filter(None, map(ngram_words, texts)))
-    except _UNREADABLE as error:
+    except (OSError, ValueError) as error:
+        where = f"line {number + 1:,}: " if isinstance(error, UnicodeDecodeError) else ""
         raise UsageError(
-            f"the examples {path} can't be read: {error_reason(error)}; give Parquet, or text or JSON Lines in UTF-8"
+            f"the examples {path} can't be read: {where}{error_reason(error)}; "
+            "give Parquet, or text or JSON Lines in UTF-8"
         ) from error
+
+
+def _bare_name(path: Path) -> str:
+    return path.name.removesuffix(".gz").removesuffix(".zst")
 
 
 def _texts_of_line(where: str, line: str, fields: Sequence[str]) -> list[str]:
     """Returns the texts of a line of JSON. Raises UsageError, with the place, where it lacks a field."""
     try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
+        row = parse_json(line)
+    except ValueError:
         row = None
     if not isinstance(row, dict):
         raise UsageError(f"{where} is no JSON object: give JSON Lines, with one example on each line")
@@ -86,6 +89,54 @@ def _texts(value: Any) -> Iterator[str]:
             waiting += reversed(each.values())
         elif isinstance(each, list):
             waiting += reversed(each)
+
+
+def _parquet_rows(path: Path, fields: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yields the rows of a Parquet file, as JSON has them.
+
+    Args:
+        path: the file.
+        fields: the columns to take, in this order; () for all columns that have texts, also inside of lists and
+            structs.
+
+    Raises UsageError where the file can't be read, lacks a column, or has no text in its columns.
+    """
+    from c4pipe.io.parquet_footer import UNREADABLE, open_parquet  # Arrow takes a while
+
+    try:
+        with open_parquet(path)[0] as file:
+            columns = _columns(path, file.schema_arrow, fields)
+            for batch in file.iter_batches(_PARQUET_ROWS, columns=columns):
+                yield from batch.select(columns).to_pylist()
+    except UsageError:
+        raise
+    except UNREADABLE as error:
+        raise UsageError(
+            f"the examples {path} can't be read: {error_reason(error)}; give a Parquet file, or JSON Lines"
+        ) from error
+
+
+def _columns(path: Path, schema: Any, fields: Sequence[str]) -> list[str]:
+    known = [field.name for field in schema if _has_text(field.type)]
+    names = short(", ".join(known), 200) or "none"
+    if missing := [name for name in fields if name not in known]:
+        raise UsageError(
+            f"{path} has no column of text {missing[0]!r}, but {names}: give others with --fields, or leave it out"
+        )
+    if not known:
+        raise UsageError(f"{path} has no column of text: give a file that has the texts of examples")
+    return list(fields or known)
+
+
+def _has_text(kind: Any) -> bool:
+    """Tells whether values of a type are texts, or have texts inside."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return _has_text(kind.value_type)
+    if pa.types.is_nested(kind) and not pa.types.is_union(kind):
+        return any(_has_text(kind.field(number).type) for number in range(kind.num_fields))
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 FOLDER = "evaluation"
@@ -133,13 +184,14 @@ class EvaluationOverlap(PageRule):
         """
         needs = f"recipe {lists.recipe} has the rule {self.name}, which needs evaluation examples of yours"
         folder = lists.path / FOLDER
-        paths = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+        tree = walk_folders(folder) if folder.is_dir() else ()
+        paths = sorted(path for _, files in tree for path in files if not path.name.startswith("."))
         if not paths:
             raise UsageError(
                 f"{needs}: put files of JSON Lines, plain text or Parquet, one example a line, into {folder}, "
                 "name another lists folder with --lists DIR, or leave out the rule"
             )
-        if other := [path for path in paths if not path.name.removesuffix(".gz").endswith(KNOWN_ENDINGS)]:
+        if other := [path for path in paths if not _bare_name(path).endswith(KNOWN_ENDINGS)]:
             raise UsageError(
                 f"{needs}: {other[0]} ends in none of {', '.join(KNOWN_ENDINGS)}: rename it, or move it away"
             )

@@ -12,6 +12,7 @@ import numpy as np
 
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.language import LANGUAGE, Guess
+from c4pipe.io.paths import open_file
 
 LABEL = "__label__"
 """The prefix of each label of a model."""
@@ -34,7 +35,7 @@ def read_labels(path: Path) -> tuple[str, ...]:
 
     Raises ValueError, with the reason, for a file that is no such model, OSError for one that can't be read.
     """
-    with path.open("rb") as file:
+    with open_file(path) as file:
         try:
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except ValueError:

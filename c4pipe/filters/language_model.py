@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from c4pipe.errors import UsageError
 from c4pipe.filters.fasttext import FastTextDetector, read_labels
 from c4pipe.filters.language import Detector
-from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.paths import StoragePath, open_file, storage_path
 from c4pipe.io.words import error_reason, suggestion
 
 _CHUNK = 1 << 20
@@ -38,13 +38,13 @@ class LanguageModel:
 
     def check(self) -> None:
         """Raises OSError if the file is missing, ValueError if it was changed."""
-        with _open(storage_path(self.path)) as file:
+        with open_file(storage_path(self.path)) as file:
             if _digest(file) != self.digest:
                 raise ValueError("its content was changed")
 
     def copy(self, target: Path) -> None:
         """Writes the model into a new file. Raises OSError."""
-        with self.local() as path, path.open("rb") as source, target.open("xb") as file:
+        with self.local() as path, open_file(path) as source, target.open("xb") as file:
             shutil.copyfileobj(source, file, _CHUNK)
 
     @contextmanager
@@ -58,7 +58,7 @@ class LanguageModel:
             return
         with tempfile.TemporaryDirectory(prefix="c4pipe-model-") as folder:
             copy = Path(folder, "model.bin")
-            with _open(path) as source, copy.open("xb") as file:
+            with open_file(path) as source, copy.open("xb") as file:
                 shutil.copyfileobj(source, file, _CHUNK)
             yield copy
 
@@ -73,7 +73,7 @@ def find_model(path: str | os.PathLike[str], recipe: str, languages: Iterable[st
     try:
         with model.local() as file:
             labels = read_labels(file)
-            with file.open("rb") as data:
+            with open_file(file) as data:
                 digest = _digest(data)
     except (OSError, ValueError) as error:
         raise UsageError(
@@ -103,10 +103,6 @@ def _detector(path: str, digest: str) -> Detector:
             f"the language model {path} can't be used: {error_reason(error)}; "
             "each worker needs the file that the job began with"
         ) from error
-
-
-def _open(path: StoragePath) -> BinaryIO:
-    return path.open("rb") if isinstance(path, Path) else cast(BinaryIO, path.open())
 
 
 def _absolute(path: str | os.PathLike[str]) -> StoragePath:

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 from typing import Any, Literal
 
@@ -18,12 +19,22 @@ from c4pipe.native import text_kernel
 _WORD = re.compile(r"\w+", re.ASCII)
 _LONGEST = 64  # letters of a word that the C extension looks for
 _UNSPACED = ("ja", "th", "zh")
-"""Languages that do not separate words: a listed word counts anywhere in the text (TensorFlow Datasets, c4)."""
+"""Languages that do not separate words. TensorFlow Datasets, c4, counts a listed word anywhere in their texts."""
+_TFDS_EXEMPT = ("ja:sm", "ja:グロ", "ja:女の子", "zh:性")
+"""Entries that are common parts of other words (TensorFlow Datasets, c4: `_BADWORDS_ALLOWLIST`)."""
+_HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_HIRAGANA = "\u3041-\u3096\u309d-\u309f"
+_VOICED = "\u3099\u309a"  # marks of kana that are characters of their own
+_KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
+_THAI = "\u0e01-\u0e3a\u0e40-\u0e4e"
+_THAI_VOWELS_BEFORE, _THAI_VOWELS_BEHIND = "\u0e40-\u0e44", "\u0e30-\u0e3a\u0e45\u0e47-\u0e4e"
 
 
 @dataclass(frozen=True)
 class BadWords(PageRule):
     """Drops a page that has a listed word or phrase of its language, as whole words, in any case (T5 paper, 2.2).
+
+    Chinese, Japanese and Thai have no blanks between words: `WholeWords` says what counts there.
 
     If only a fraction of these pages is dropped, the MD5 of the normalised URL decides, so each run drops the same
     pages. The words come from LDNOOBW, by language; `exempt` entries, such as `ja:sm`, are left out.
@@ -43,7 +54,7 @@ class BadWords(PageRule):
     drop_fraction: Share = 1.0
     keep_case: bool = False
     regional_lists: bool = False
-    exempt: Texts = ()
+    exempt: Texts = _TFDS_EXEMPT
 
     def value(self, page: CheckedPage) -> str | None:
         """Returns a listed word of the page's language for which the page is dropped, or None."""
@@ -150,10 +161,13 @@ class WholeWords:
     then searched in the text: it must stand between non-word characters (`\W`) or the text's ends. With `marks`, a
     combining mark, such as an accent as a character of its own, belongs to its word, though it is `\W` to Python. The
     answer is the same as that of one regular expression of all entries, many times faster.
+
+    Chinese, Japanese and Thai have no blanks between words. Without `marks`, an entry counts there anywhere, as in
+    TensorFlow Datasets. With `marks`, it is not found where its script shows that the word goes on (`_goes_on`).
     """
 
     def __init__(self, words: Iterable[str], language: str, marks: bool = False) -> None:
-        self._in_word = _in_word_or_mark if marks else _in_word
+        self._marks = marks
         self._by_word: dict[str, list[tuple[frozenset[str], str]]] = {}  # all words of an entry, by its longest one
         self._anywhere: list[str] = []  # entries that are searched in every text
         self._flanked = language.partition("-")[0] not in _UNSPACED
@@ -173,7 +187,13 @@ class WholeWords:
             found = self._words_in(lower)
             for word in found & self._by_word.keys():
                 candidates += [entry for parts, entry in self._by_word[word] if parts <= found]
-        return min((word for word in candidates if _has(lower, word, self._flanked, self._in_word)), default=None)
+        return min((word for word in candidates if _has(lower, word, *self._joined(word))), default=None)
+
+    def _joined(self, word: str) -> "tuple[_Test, _Test]":
+        """Returns which characters before an entry, and which behind it, are part of a longer word than the entry."""
+        if self._flanked:
+            return (_in_word_or_mark, _in_word_or_mark) if self._marks else (_in_word, _in_word)
+        return (_goes_on(word, 0), _goes_on(word, -1)) if self._marks else (_NOTHING, _NOTHING)
 
 
 class Tokens:
@@ -211,17 +231,42 @@ _BLANKS = bytes(code if code < 128 and _WORD.match(chr(code)) else 32 for code i
 """A translation of bytes: a byte of an ASCII word stays, any other becomes a blank."""
 
 
-def _has(lower: str, word: str, flanked: bool, in_word: Callable[[str], bool]) -> bool:
-    """Tells whether the text has the word; with `flanked`, only between characters that are not `in_word`."""
+_Test = Callable[[str], object]  # of a character, or of "" at an end of the text
+
+
+def _has(lower: str, word: str, before: _Test, behind: _Test) -> bool:
+    """Tells whether the text has the word where neither test holds for the character beside it."""
     at = lower.find(word)
-    while flanked and at >= 0 and (in_word(lower[at - 1 : at]) or in_word(lower[at + len(word) : at + len(word) + 1])):
+    while at >= 0 and (before(lower[at - 1 : at]) or behind(lower[at + len(word) : at + len(word) + 1])):
         at = lower.find(word, at + 1)
     return at >= 0
+
+
+@cache
+def _goes_on(word: str, edge: Literal[0, -1]) -> _Test:
+    """Returns which characters beside an edge of an entry continue its word, in a script without blanks.
+
+    - Latin letters, digits and katakana (グロ in グローバル) go on with characters of their own kind.
+    - A single Han character (性 in 可能性) goes on with another one. Nothing shows where a longer entry goes on.
+    - A Thai syllable keeps its vowels and marks. An entry of one or two letters (ห่า in ห่าง) goes on with any letter.
+    - Nothing shows where a word of hiragana ends: it counts anywhere.
+    """
+    short = sum(each.isalpha() for each in word) <= 2  # its Thai marks are no letters
+    thai = _THAI if short else _THAI_VOWELS_BEHIND if edge else _THAI_VOWELS_BEFORE
+    han = _HAN if len(word) == 1 else _VOICED
+    for script, more in ((_HAN, han), (_HIRAGANA, _VOICED), (_KATAKANA, _KATAKANA + _VOICED), (_THAI, thai)):
+        if re.match(f"[{script}]", word[edge]):
+            return re.compile(f"[{more}]").match
+    other_scripts = re.compile(f"[{_HAN}{_HIRAGANA}{_KATAKANA}{_THAI}]")
+    return lambda character: _in_word_or_mark(character) and not other_scripts.match(character)
 
 
 def _in_word(character: str) -> bool:
     r"""Tells whether a character is `\w`; "" is not."""
     return character.isalnum() or character == "_"
+
+
+_NOTHING: _Test = re.compile("(?!)").match  # holds for no character
 
 
 def _in_word_or_mark(character: str) -> bool:

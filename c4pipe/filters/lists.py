@@ -4,17 +4,15 @@
 digests. So job 2 needs no other files, and can't be given other lists.
 """
 
-import gzip
 import hashlib
 import io
 import json
-import zlib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +21,9 @@ from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.hashes import normalise_url, url_key
 from c4pipe.filters.language_model import LanguageModel
 from c4pipe.io.atomic import AtomicFile, make_folder
-from c4pipe.io.paths import StoragePath
+from c4pipe.io.json_files import parse_json
+from c4pipe.io.paths import StoragePath, check_regular, read_file
+from c4pipe.io.text import entries, lines_of
 from c4pipe.io.words import error_reason
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 U64 = npt.NDArray[np.uint64]
 
-_LINE_CAP = 1 << 20  # characters of a line: no page's URL is as long, as headers are smaller
+_MOST_BYTES = 1 << 32  # of a saved list: half a billion URLs
 
 
 def no_keys() -> U64:
@@ -69,26 +69,6 @@ def sorted_keys(keys: Iterable[int]) -> U64:
     values = np.frombuffer(collected, dtype=np.uint64)  # sorted in place: np.unique takes several times the memory
     values.sort()
     return values[np.r_[True, values[1:] != values[:-1]]]
-
-
-def lines_of(path: Path) -> Iterator[str]:
-    """Yields the lines of a text file that are not blank, stripped, without a byte-order mark; `.gz` is unpacked.
-
-    Raises OSError, EOFError or zlib.error for a file that can't be read.
-    """
-    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8-sig", errors="replace") as file:
-        for line in _short_lines(file):
-            if stripped := line.strip():
-                yield stripped
-
-
-def _short_lines(file: TextIO) -> Iterator[str]:
-    """Yields the lines of a file. Lines longer than any page's URL are skipped, and are never in memory."""
-    at_start = True  # of a line
-    while line := file.readline(_LINE_CAP):
-        if at_start and (line.endswith("\n") or len(line) < _LINE_CAP):
-            yield line
-        at_start = line.endswith("\n")
 
 
 LISTS_FOLDER = "lists"
@@ -215,13 +195,17 @@ def _load(path: StoragePath, name: str, digest: str) -> Any:
         model.check()
         return model
     if name in _HASHED:
-        data = np.load(path, mmap_mode="r") if isinstance(path, Path) else np.load(io.BytesIO(path.read_bytes()))
+        if isinstance(path, Path):
+            check_regular(path)
+            data = np.load(path, mmap_mode="r")
+        else:
+            data = np.load(io.BytesIO(read_file(path, _MOST_BYTES)))
         if data.dtype != np.uint64:
             raise ValueError("it holds other numbers")
         values = data
     else:
-        data = path.read_bytes()
-        values = json.loads(data)
+        data = read_file(path, _MOST_BYTES)
+        values = parse_json(data)
     if hashlib.sha256(data).hexdigest() != digest:
         raise ValueError("its content was changed")
     return values
@@ -300,11 +284,10 @@ def blocked_entries(folder: Path, needs: str, name: str) -> Iterator[str]:
     empty = True
     for path in files:
         try:
-            for line in lines_of(path):
-                if not line.startswith("#"):
-                    empty = False
-                    yield line
-        except (OSError, EOFError, zlib.error) as error:
+            for entry in entries(lines_of(path)):
+                empty = False
+                yield entry
+        except (OSError, ValueError) as error:
             raise UsageError(
                 f"the list {path} can't be read: {error_reason(error)}; give a text file with one entry a line"
             ) from error
@@ -330,8 +313,8 @@ def link_keys(paths: Sequence[Path], scheme: str) -> U64:
 def _urls(paths: Iterable[Path]) -> Iterator[str]:
     for path in paths:
         try:
-            yield from lines_of(path)
-        except (OSError, EOFError, zlib.error) as error:
+            yield from entries(lines_of(path))
+        except (OSError, ValueError) as error:
             raise UsageError(
                 f"--links {path} can't be read: {error_reason(error)}; give a text file with one URL a line"
             ) from error

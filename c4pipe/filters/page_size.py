@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, cast
-
-import punkt
 
 from c4pipe.filters.corpus_rules import RepeatedSpan
 from c4pipe.filters.language import two_letter_code
 from c4pipe.filters.rule import MC4, PAPER, TFDS, NativeStep, Others, PageRule, Whole, native_step, number_of
 from c4pipe.native import text_kernel
+
+if TYPE_CHECKING:
+    import punkt  # where it is used: who only reads a corpus does not need the package
 
 if TYPE_CHECKING:
     from c4pipe.filters.checked_page import CheckedPage
@@ -240,11 +242,10 @@ class SentenceSplitter:
 
     def __init__(self, language: str, as_nltk: bool = False) -> None:
         """Loads the model of `language`; with `as_nltk` the splitter decides as NLTK 3.10 does."""
-        model = punkt_model(language)
-        plain = punkt.tokenizer_for(model)
-        self._punkt = _NltkPunkt(plain.params) if as_nltk else _Punkt(plain.params, rules=plain.rules)
+        self._punkt = _punkt(punkt_model(language), as_nltk)
+        self._ends: Callable[[str], bool] = self._punkt._context_has_sentbreak  # at the mark between two words
         self._marks = _marks(self._punkt.rules)
-        self._unsure = _unsure_words(plain.params)
+        self._unsure = _unsure_words(self._punkt.params)
         self._compiled = text_kernel if self._marks else None
 
     def starts(self, lines: Sequence[str]) -> list[int]:
@@ -253,7 +254,7 @@ class SentenceSplitter:
         A sentence reaches up to the start of the next, so white space and newlines belong to the sentence before them.
         """
         if self._compiled:
-            found = self._compiled.sentence_starts(list(lines), self._unsure, self._punkt.ends, self._library)
+            found = self._compiled.sentence_starts(list(lines), self._unsure, self._ends, self._library)
             return cast(list[int], found)
         starts: list[int] = []
         line_start = 0
@@ -299,7 +300,7 @@ class SentenceSplitter:
                     part, sure = start, len(starts)
             elif _OTHER_SPACE.search(word):
                 by_library = True
-            elif self._punkt.ends(line[mark - len(word) : _end_of_context(line, mark, start)]):
+            elif self._ends(line[mark - len(word) : _end_of_context(line, mark, start)]):
                 starts.append(start)
         if by_library:
             starts[sure:] = self._inside(line, part, len(line))
@@ -361,6 +362,8 @@ def _end_of_context(line: str, mark: int, start: int) -> int:
 
 def _marks(rules: punkt.LanguageVars) -> re.Pattern[str] | None:
     """Returns the pattern of marks that may end a sentence; None for languages with rules of their own."""
+    import punkt
+
     usual = replace(punkt.DEFAULT_LANGUAGE_VARS, boundary_realignment_pattern=rules.boundary_realignment_pattern)
     if rules != usual:
         return None
@@ -373,45 +376,30 @@ def _unsure_words(model: punkt.PunktParameters) -> frozenset[str]:
     return frozenset(model.abbrev_types | model.numeric_abbrev_types).union(firsts)
 
 
-class _Punkt(punkt.PunktSentenceTokenizer):
-    """Punkt with a cache of its decisions, since the same words around a mark occur again and again."""
+def _punkt(model: str, as_nltk: bool) -> Any:
+    """Returns the library's tokenizer with a model, and with a cache of its decisions about the words around a mark.
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._decided: dict[str, bool] = {}
-
-    def ends(self, context: str) -> bool:
-        """Tells whether the sentence ends at the mark between two words."""
-        return self._context_has_sentbreak(context)
-
-    def _context_has_sentbreak(self, context: str) -> bool:
-        decision = self._decided.get(context)
-        if decision is None:
-            if len(self._decided) >= _CACHED_DECISIONS:
-                self._decided.clear()
-            decision = self._decided[context] = super()._context_has_sentbreak(context)
-        return decision
-
-
-_CACHED_DECISIONS = 50_000  # about 10 MB
-
-
-class _NltkPunkt(_Punkt):
-    """Punkt with the decisions of NLTK 3.10 where this library decides differently.
-
-    NLTK can make two sentences of "Wow!!!" and five of ". . . . .", and it adds an opening quotation mark to the
-    sentence before it. The sentences of the published C4 were counted this way: with this library's own decisions,
-    3 of 449 published pages would have fewer than three sentences.
+    With `as_nltk`, it decides as NLTK 3.10 where the library decides differently: NLTK can make two sentences of
+    "Wow!!!" and five of ". . . . .", and it adds an opening quotation mark to the sentence before it. The sentences of
+    the published C4 were counted this way: with the library's own decisions, 3 of 449 published pages would have fewer
+    than three sentences.
     """
+    import punkt
 
-    def __init__(self, model: punkt.PunktParameters) -> None:
+    plain = punkt.tokenizer_for(model)
+    subclass: Any = type("Tokenizer", (punkt.PunktSentenceTokenizer,), {})  # its methods can be replaced
+    tokenizer = subclass(plain.params, rules=plain.rules)
+    if as_nltk:
         rules = replace(
             punkt.DEFAULT_LANGUAGE_VARS,
             boundary_realignment_pattern=r'["\')\]}‘’“”«»]+?(?:\s+|(?=--)|$)',
         )
-        super().__init__(model, rules=rules)
+        tokenizer = subclass(plain.params, rules=rules)
         # Each mark of a spaced ellipsis may end a sentence; words are still split with the library's pattern.
-        self._boundaries = punkt.PunktBoundaryDetector(replace(rules, multi_char_punct_pattern=r"(?!)"))
+        tokenizer._boundaries = punkt.PunktBoundaryDetector(replace(rules, multi_char_punct_pattern=r"(?!)"))
+        tokenizer._absorb_punctuation_only = lambda text, spans: spans
+    tokenizer._context_has_sentbreak = lru_cache(_CACHED_DECISIONS)(tokenizer._context_has_sentbreak)
+    return tokenizer
 
-    def _absorb_punctuation_only(self, text: str, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-        yield from spans
+
+_CACHED_DECISIONS = 50_000  # about 10 MB

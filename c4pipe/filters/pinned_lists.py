@@ -6,11 +6,8 @@ Grover's (Apache-2.0). All are pinned by commit and SHA-256, so they are the sam
 them: `fetch` downloads them into a folder.
 """
 
-import errno
 import hashlib
-import json
 import os
-import stat
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +16,9 @@ from typing import Any
 
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.atomic import make_folder, write_bytes
+from c4pipe.io.json_files import parse_json
+from c4pipe.io.paths import MOST_BYTES, open_file
+from c4pipe.io.text import read_text
 from c4pipe.io.words import error_reason
 
 SOURCE = "https://raw.githubusercontent.com"
@@ -132,19 +132,12 @@ def status_of_lists(directory: Path, lists: Sequence[PinnedList] = PINNED) -> li
 
 def _status(path: Path, sha256: str) -> str:
     try:
-        return "ok" if hashlib.sha256(read_file(path)).hexdigest() == sha256 else "other content"
+        with open_file(path) as file:
+            return "ok" if hashlib.sha256(file.read()).hexdigest() == sha256 else "other content"
     except (FileNotFoundError, NotADirectoryError):
         return "missing"
     except OSError:  # a folder in its place, or unreadable
         return "other content"
-
-
-def read_file(path: Path, most: int = -1) -> bytes:
-    """Returns the bytes of a file, at most `most`. Raises OSError for a pipe or device, which could block for ever."""
-    if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
-        raise OSError(errno.EINVAL, "not a regular file")
-    with path.open("rb") as file:
-        return file.read(most)
 
 
 def fetch(
@@ -235,8 +228,8 @@ def load_domains(directory: Path) -> dict[str, list[str]]:
     """
     path = directory / REALNEWS
     try:
-        return _domains(json.loads(read_file(path).decode()))
-    except (OSError, ValueError, RecursionError) as error:
+        return _domains(parse_json(read_text(path, MOST_BYTES)))
+    except (OSError, ValueError) as error:
         why = error_reason(error)
         raise UsageError(f"The list of news domains {path} can't be used ({why}): {_HOW_TO_GET}.") from None
 
@@ -272,16 +265,13 @@ def load_bad_words(directory: Path, language: str, lower: bool = True) -> tuple[
     path = directory / name
     how_to_get = f"{_HOW_TO_GET}, or use a recipe without bad words, such as noblocklist."
     try:
-        # "utf-8-sig": otherwise a byte-order mark would belong to the first word
-        text = read_file(path).decode("utf-8-sig").replace("\r", "\n")
+        text = read_text(path, MOST_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         raise UsageError(f"The bad-words list for language {language!r} is not at {path}: {how_to_get}") from None
     except IsADirectoryError:
         why = "is a folder, not a file"
-    except OSError as error:
-        why = f"can't be read ({error.strerror})"
-    except UnicodeDecodeError as error:
-        why = f"is not UTF-8 (byte {error.start:,})"
+    except (OSError, ValueError) as error:
+        why = f"can't be read ({error_reason(error)})"
     else:
         words = {line.strip().lower() if lower else line.strip() for line in text.split("\n")} - {""}
         if words:

@@ -13,6 +13,7 @@ import numpy as np
 from c4pipe.filters.hashes import url_key
 from c4pipe.filters.lists import U64, find_key
 from c4pipe.filters.robots import RobotsRule, compared_path, deciding_rule, decode_rules, robots_url
+from c4pipe.io.paths import check_regular
 
 _MAGIC = 0x6334726F626F7401  # "c4robot" and the version
 _WORD = 8
@@ -61,6 +62,7 @@ class RobotsList:
 
 def read_robots_list(path: Path) -> U64:
     """Returns the array of a file, mapped into memory. Raises OSError or ValueError for a file that is no such list."""
+    check_regular(path)
     words: U64 = np.load(path, mmap_mode="r")
     if words.dtype != np.uint64 or words.ndim != 1:
         raise ValueError("it is no list that `c4pipe lists robots` wrote")

@@ -28,6 +28,8 @@ from c4pipe.filters.robots import RobotsRule, covering_entries, opt_out_entry, r
 from c4pipe.filters.robots_list import RobotsList, read_robots_list
 from c4pipe.filters.rule import PAPER_VARIANTS, PageRule, Texts, Whole, number_of, parameter_text
 from c4pipe.filters.urls import PublicSuffixes, find_subword, find_words, host_of, suffix_rules, word_form
+from c4pipe.io.paths import MOST_BYTES
+from c4pipe.io.text import read_text
 from c4pipe.io.words import error_reason
 
 PUBLIC_SUFFIXES = "public_suffix_list.dat"
@@ -372,7 +374,7 @@ def _public_suffixes(lists: ListFolder) -> list[str]:
     path = lists.path / BLOCKED_FOLDER / PUBLIC_SUFFIXES
     how_to_get = "download https://publicsuffix.org/list/public_suffix_list.dat to that place"
     try:
-        rules = suffix_rules(pinned_lists.read_file(path).decode("utf-8-sig"))
+        rules = suffix_rules(read_text(path, MOST_BYTES))
     except (OSError, ValueError) as error:
         raise UsageError(
             f"recipe {lists.recipe} has the rule blocked_domain, which needs the list of public suffixes {path} "

@@ -22,7 +22,7 @@ from c4pipe.filters.url_rules import OptedOut
 from c4pipe.filters.urls import host_of
 from c4pipe.io.atomic import write_text
 from c4pipe.io.json_files import decode_checked_json, encode_checked_json, read_json
-from c4pipe.io.paths import StoragePath
+from c4pipe.io.paths import StoragePath, read_file
 from c4pipe.io.words import safe_json, short
 from c4pipe.report.data import OPT_OUTS_VERSION, TOGETHER, OptOuts
 from c4pipe.runners.events import Progress, Status
@@ -102,7 +102,7 @@ def read_opt_outs(folder: StoragePath) -> OptOuts | None:
     content = read_json(folder / NAME, OptOuts)
     if content is None:
         return None
-    digest = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
+    digest = hashlib.sha256(read_file(folder / MANIFEST)).hexdigest()
     return content if content["manifest"] == digest else None
 
 
@@ -135,7 +135,7 @@ class _CountOptOuts(ScanStep[Shard, Counts]):
 
     def read(self, part: StoragePath, item: Shard) -> Counts:
         """Returns the counts of a shard."""
-        values = decode_checked_json(part.read_bytes(), part, dict)
+        values = decode_checked_json(read_file(part), part, dict)
         return values["refused"], values["hosts"], values["hosts_cut"]
 
     def _reasons(self, url: str) -> Iterator[str]:

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.feather as feather
-import pyarrow.parquet as pq
 
 from c4pipe.corpus.opened import Corpus, open_language
 from c4pipe.corpus.reader import Shard, read_tables
@@ -30,9 +29,10 @@ from c4pipe.filters.evaluation_overlap import read_examples
 from c4pipe.filters.ngrams import BATCH_BYTES, I64, ExampleNgrams, WordRows, ngram_words
 from c4pipe.inspect.options import OverlapOptions
 from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
+from c4pipe.io.json_files import parse_json
 from c4pipe.io.options import takes_options
-from c4pipe.io.parquet_footer import sign_footer
-from c4pipe.io.paths import StoragePath
+from c4pipe.io.parquet_footer import parquet_writer, sign_footer
+from c4pipe.io.paths import StoragePath, open_file
 from c4pipe.io.words import error_reason
 from c4pipe.runners.events import Progress
 from c4pipe.runners.runner_options import RunnerOptions
@@ -250,7 +250,7 @@ class FindSharedNgrams(ScanStep[Shard, pa.Table]):
 
     def setup(self) -> None:
         """Sorts the n-grams of the examples."""
-        rows = json.loads(Path(self._examples).read_text("utf-8"))
+        rows = parse_json(Path(self._examples).read_bytes())
         examples = [[field.encode() for field in fields] for fields in rows]
         self._known = [ExampleNgrams(examples, size) for size in self._sizes]
 
@@ -272,7 +272,8 @@ class FindSharedNgrams(ScanStep[Shard, pa.Table]):
 
     def read(self, part: StoragePath, item: Shard) -> pa.Table:
         """Returns the hits in a shard."""
-        return feather.read_table(str(part), memory_map=False)
+        with open_file(part) as file:
+            return feather.read_table(file, memory_map=False)
 
 
 class _Page(NamedTuple):
@@ -412,7 +413,9 @@ def _write_matches(matches: Sequence[Match], path: StoragePath) -> None:
     try:
         with name_os_errors(path):
             if path.name.endswith(".parquet"):
-                pq.write_table(_matches_table(matches), file.path, compression="zstd", write_page_checksum=True)
+                table = _matches_table(matches)
+                with parquet_writer(file.path, table.schema) as writer:
+                    writer.write_table(table)
                 sign_footer(file.path)
             else:
                 file.path.write_bytes(_json_lines(matches, zipped=path.name.endswith(".gz")))

@@ -1,14 +1,16 @@
 """Finds the pages that a user wants explained: in a text file, or in a WET or WARC file by their URL."""
 
+import io
 import sys
-import zlib
 from pathlib import Path
 
 from c4pipe.clean.text_cleaner import PLACEHOLDER_TIMESTAMP, PLACEHOLDER_URL
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.hashes import normalise_url
 from c4pipe.io.downloads import DownloadError, NetworkOptions
+from c4pipe.io.gzip_members import Gap, inflate
 from c4pipe.io.streams import InputOpener, is_url
+from c4pipe.io.text import other_kind
 from c4pipe.wet.damage import RECORD_CAP, Damage
 from c4pipe.wet.inputs import WARC_ENDINGS, WET_ENDINGS
 from c4pipe.wet.page import Page
@@ -18,15 +20,6 @@ STANDARD_INPUT = "-"
 
 _WARC, _GZIP = b"WARC/", b"\x1f\x8b"
 _START = 64 * 1024  # bytes that show what a file is
-_BINARY = {
-    b"PAR1": "a Parquet file",
-    _GZIP: "a gzip file without WET records",
-    b"PK\x03\x04": "a ZIP file",
-    b"\x28\xb5\x2f\xfd": "a Zstandard file",
-    b"BZh": "a bzip2 file",
-    b"\xfd7zXZ": "an XZ file",
-    b"%PDF-": "a PDF file",
-}
 _TRIES = 4  # few: a user is waiting
 
 
@@ -50,7 +43,7 @@ def find_pages(path: str, url: str | None, scheme: str, extraction: str = "") ->
         raise UsageError(f"{path} has more than {RECORD_CAP:,} bytes, which no page of a WET file has")
     _refuse_binary(path, data)
     url = PLACEHOLDER_URL if url is None else url
-    return [Page(url, PLACEHOLDER_TIMESTAMP, data.decode("utf-8", "replace"), size=len(data))]
+    return [Page(url, PLACEHOLDER_TIMESTAMP, data.decode("utf-8-sig", "replace"), size=len(data))]
 
 
 def _is_wet(path: str) -> bool:
@@ -69,19 +62,16 @@ def _is_wet(path: str) -> bool:
 
 def _may_have_records(start: bytes) -> bool:
     """Tells whether a gzip file is a WET file, by its first bytes; a damaged one may be."""
-    try:
-        return _WARC in zlib.decompressobj(31).decompress(start)
-    except zlib.error:
-        return True
+    pieces = inflate(io.BytesIO(start), is_gzip=True)
+    return any(piece.kind == "gzip_corrupt" if isinstance(piece, Gap) else _WARC in piece for piece in pieces)
 
 
 def _refuse_binary(path: str, data: bytes) -> None:
     """Raises UsageError for bytes that are no text: the rules would judge them like a text."""
-    kind = next((words for magic, words in _BINARY.items() if data.startswith(magic)), "")
-    if not kind and b"\0" in data[:_START]:
-        kind = "a binary file, or text in UTF-16"
+    kind = other_kind(data)
     if not kind:
         return
+    kind += " without WET records" if data.startswith(_GZIP) else ""
     name = "standard input" if path == STANDARD_INPUT else path
     raise UsageError(
         f"{name} is {kind}, and explain reads text in UTF-8 and WET files: "

@@ -22,6 +22,7 @@ from c4pipe.filters.robots import REFUSE_ALL, encode_rules, parse_robots, resour
 from c4pipe.filters.robots_list import RobotsWriter
 from c4pipe.io.atomic import AtomicFile, make_folder
 from c4pipe.io.downloads import NetworkOptions
+from c4pipe.io.json_files import parse_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, remove_tree
 from c4pipe.io.streams import InputOpener
@@ -76,7 +77,7 @@ def list_robots(
     names = sorted({_checked(agent) for agent in agents})
     if not names:
         raise UsageError("no crawler is named: give product tokens with --agents, such as CCBot,GPTBot")
-    files = find_inputs(inputs, Selection(), kind="robotstxt")
+    files = find_inputs(inputs, Selection(), on_note=progress.note, kind="robotstxt")
     folder = lists / BLOCKED_FOLDER
     try:
         make_folder(folder / _PARTS)
@@ -245,7 +246,7 @@ def _newest_rows(parts: Sequence[Path], counts: Counter[str]) -> Rows:
     collected, size = [np.empty(0, ROW)], 0
     for part in parts:
         rows, counted = read_part(part, "rows", "counts")
-        counts.update(json.loads(counted.tobytes()))
+        counts.update(parse_json(counted.tobytes()))
         collected.append(rows)
         size += len(rows)
         if size > _AT_ONCE:

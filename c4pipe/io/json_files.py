@@ -1,20 +1,16 @@
 """JSON files: read and written whole, checked by a digest of their own and by the types of a record."""
 
-import errno
 import hashlib
 import json
 import re
-import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
-from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args, get_origin, get_type_hints, is_typeddict
 
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.io.atomic import write_bytes
-from c4pipe.io.paths import RemotePath, StoragePath
-from c4pipe.io.streams import WebPath
+from c4pipe.io.paths import StoragePath, read_file
 from c4pipe.io.words import error_reason
 
 _MOST_TEXT = 1 << 16  # characters of a text
@@ -29,10 +25,10 @@ Raises ValueError, with the place, for a value of another type or out of range.
 Record = TypeVar("Record")
 
 
-def parse_json(data: bytes) -> Any:
-    """Returns the value of a JSON file, given its bytes. Raises ValueError, with the reason, for invalid JSON."""
+def parse_json(data: bytes | str) -> Any:
+    """Returns the value of a text of JSON. Raises ValueError, with the reason, for invalid JSON."""
     try:
-        return json.loads(data.decode("utf-8"))
+        return json.loads(data if isinstance(data, str) else data.decode("utf-8"))
     except RecursionError:
         raise ValueError("its values are nested too deeply") from None
 
@@ -199,23 +195,6 @@ def shown(value: Any) -> str:
     return words if len(words) <= 80 else f"{words[:77]}..."
 
 
-MOST_BYTES = 1 << 28
-"""The size of the largest JSON file that is read: the manifest of 100,000 inputs and a million shards is smaller."""
-
-
-def read_bytes(path: Path | RemotePath | WebPath) -> bytes:
-    """Returns the bytes of a file of at most MOST_BYTES. Raises OSError for a larger one, a pipe or a device."""
-    if not isinstance(path, Path):
-        return path.read_bytes(MOST_BYTES)
-    if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():  # reading could block, or never end
-        raise OSError(errno.EINVAL, "not a regular file", str(path))
-    with path.open("rb") as file:
-        data = file.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise OSError(errno.EFBIG, f"it has more than {MOST_BYTES:,} bytes", str(path))
-    return data
-
-
 def read_json(path: StoragePath, kind: type[Record]) -> Record | None:
     """Returns the record in a JSON file, or None where the file does not exist.
 
@@ -226,7 +205,7 @@ def read_json(path: StoragePath, kind: type[Record]) -> Record | None:
     Raises UsageError for other content.
     """
     try:
-        return from_json(kind, parse_json(read_bytes(path)))
+        return from_json(kind, parse_json(read_file(path)))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
@@ -273,7 +252,7 @@ def read_checked_json(path: StoragePath, kind: type[Record]) -> Record | None:
     Raises DamagedFileError where it was changed since or is another record, OSError where it can't be read.
     """
     try:
-        return decode_checked_json(read_bytes(path), path, kind)
+        return decode_checked_json(read_file(path), path, kind)
     except FileNotFoundError:
         return None
 

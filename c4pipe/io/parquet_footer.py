@@ -1,11 +1,14 @@
 """Parquet files in which every change is noticed. Parquet has checksums for its pages, but not for the footer.
 
 So c4pipe puts a digest of the footer between the last page and the footer, where readers of Parquet do not look.
+
+Arrow takes a path such as `run-10:00/en` for a URI. So only this module opens Parquet files, and Arrow gets open files.
 """
 
 import contextlib
 import hashlib
 import io
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from c4pipe.errors import DamagedFileError, UsageError
-from c4pipe.io.paths import StoragePath
+from c4pipe.io.paths import StoragePath, open_file
 from c4pipe.io.streams import WebPath
 from c4pipe.io.words import error_reason
 
@@ -26,6 +29,22 @@ _SIGN_BYTES = len(_MARK) + 32
 _TAIL_BYTES = 64 * 1024  # bytes that one request reads; most footers are smaller
 _BUFFER_BYTES = 256 * 1024  # of each column of a file: whole columns would take other memory each time
 _END_BYTES = 8  # after the footer: its length and the letters PAR1
+
+
+def parquet_writer(path: Path | pa.NativeFile, schema: pa.Schema, **options: Any) -> pq.ParquetWriter:
+    """Begins a Parquet file. Its pages have checksums.
+
+    Args:
+        path: a file of this machine, which is replaced if it exists, or an open file of Arrow.
+        schema: its columns.
+        options: other options of Arrow's writer; the compression is `zstd`, if they name none.
+
+    Raises OSError.
+    """
+    file = pa.OSFile(os.fsencode(path), "wb") if isinstance(path, Path) else path
+    writer = pq.ParquetWriter(file, schema, **{"compression": "zstd", "write_page_checksum": True, **options})
+    writer.file_handle = file  # which the writer closes
+    return writer
 
 
 def sign_footer(path: Path) -> None:
@@ -68,13 +87,14 @@ def open_parquet(path: StoragePath | WebPath, footer: pq.FileMetaData | None = N
 
     Raises as `read_footer`.
     """
-    source: Any = path.open("rb") if isinstance(path, Path) else path.open()
+    source: Any = open_file(path)
     with contextlib.ExitStack() as undo:
         undo.enter_context(source)
         footer, is_signed = (footer, True) if footer else read_footer(source)
         options: dict[str, Any] = {"metadata": footer, "page_checksum_verification": True}
         if isinstance(path, Path):
-            return pq.ParquetFile(str(path), pre_buffer=False, buffer_size=_BUFFER_BYTES, **options), is_signed
+            native = pa.OSFile(os.fsencode(path))
+            return pq.ParquetFile(native, pre_buffer=False, buffer_size=_BUFFER_BYTES, **options), is_signed
         undo.pop_all()
         # a buffer before all pages makes fewer requests
         return pq.ParquetFile(source, pre_buffer=True, **options), is_signed

@@ -6,13 +6,16 @@ A file appears complete or not at all: by a rename, or by an upload that is visi
 import contextlib
 import errno
 import fnmatch
+import glob
 import io
+import os
 import shutil
+import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
 from c4pipe.errors import UsageError
 from c4pipe.io.downloads import DownloadError, NetworkOptions, RangedFile
@@ -50,6 +53,14 @@ class UrlPath:
     def parent(self: U) -> U:
         """The folder that contains this one."""
         return type(self)(self.url.rpartition("/")[0])
+
+    def open(self) -> RangedFile:
+        """Opens a file for reading. Raises OSError."""
+        raise NotImplementedError
+
+    def read_bytes(self, most: int = sys.maxsize) -> bytes:
+        """Returns the content of a file. Raises OSError, also where it has more than `most` bytes."""
+        raise NotImplementedError
 
 
 class RemotePath(UrlPath):
@@ -216,9 +227,33 @@ def storage_path(text: str | Path) -> StoragePath:
     return RemotePath(text.rstrip("/"))
 
 
-def parquet_source(file: StoragePath) -> str | RemoteFile:
-    """Returns a file in the form that Arrow's Parquet readers take. Raises OSError where a store can't be read."""
-    return str(file) if isinstance(file, Path) else file.open()
+MOST_BYTES = 1 << 28
+"""The size of the largest file that is read at once: the manifest of 100,000 inputs and a million shards is smaller."""
+
+
+def check_regular(path: Path) -> None:
+    """Raises OSError for a file that is a pipe, a device or a socket: reading could block, or never end."""
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # to open a folder is an error of its own
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+
+
+def open_file(path: Path | UrlPath) -> BinaryIO:
+    """Opens a file for reading. Raises OSError, also where it is no regular file (see `check_regular`)."""
+    if isinstance(path, UrlPath):
+        return cast(BinaryIO, path.open())
+    check_regular(path)
+    return path.open("rb")
+
+
+def read_file(path: Path | UrlPath, most: int = MOST_BYTES) -> bytes:
+    """Returns the bytes of a file. Raises OSError as `open_file`, also where it has more than `most` bytes."""
+    if isinstance(path, UrlPath):
+        return path.read_bytes(most)
+    with open_file(path) as file:
+        if os.fstat(file.fileno()).st_size <= most:
+            return file.read()
+    raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
 
 
 def list_names(folder: StoragePath) -> set[str]:
@@ -229,6 +264,64 @@ def list_names(folder: StoragePath) -> set[str]:
         return {path.name for path in folder.iterdir()}
     except FileNotFoundError:
         return set()
+
+
+def walk_folders(
+    folder: Path, on_note: Callable[[str], None] = lambda text: None, skipped: tuple[str, ...] = ()
+) -> Iterator[tuple[Path, list[Path]]]:
+    """Yields a folder, and each folder in it, with all in it that is no folder, by name. Linked folders are searched.
+
+    Each real folder is searched once, by its path without a link if it has one. So no loop of links is endless.
+
+    Args:
+        folder: on this machine.
+        on_note: is called with a sentence about each folder that has another path, too.
+        skipped: the beginnings of the names of inner folders that are left out.
+
+    Raises OSError where a folder can't be read.
+    """
+    searched: dict[tuple[int, int], Path] = {}
+    folders, links = [folder], list[Path]()
+    while folders or links:
+        path = folders.pop() if folders else links.pop()
+        status = path.stat()
+        first = searched.setdefault((status.st_dev, status.st_ino), path)
+        if first != path:
+            on_note(f"{path} and {first} are one folder: it is searched once")
+            continue
+        files: list[Path] = []
+        with os.scandir(path) as listing:
+            for entry in sorted(listing, key=lambda entry: entry.name, reverse=True):
+                inner, is_link = path / entry.name, entry.is_symlink()
+                if not (inner.is_dir() if is_link else entry.is_dir()):
+                    files.append(inner)
+                elif not entry.name.startswith(skipped):
+                    (links if is_link else folders).append(inner)
+        yield path, files[::-1]
+
+
+def match_paths(pattern: str, on_note: Callable[[str], None]) -> Iterator[Path]:
+    """Yields the files and folders of this machine that a glob names, as `glob.glob` with `recursive`; some twice.
+
+    Each real folder is searched once for each `**`, and `on_note` is called, as in `walk_folders`.
+    Raises OSError where a folder can't be read.
+    """
+    yield from _match(Path(), Path(pattern).parts, on_note)
+
+
+def _match(folder: Path, parts: Sequence[str], on_note: Callable[[str], None]) -> Iterator[Path]:
+    if not parts:
+        yield folder
+    elif parts[0] == "**":
+        for inner, _ in walk_folders(folder, on_note, (".",)) if folder.is_dir() else ():
+            yield from _match(inner, parts[1:] or ("*",), on_note)
+    elif not glob.has_magic(parts[0]):
+        path = folder / parts[0]
+        yield from _match(path, parts[1:], on_note) if os.path.lexists(path) else ()
+    elif folder.is_dir():
+        for name in sorted(fnmatch.filter((path.name for path in folder.iterdir()), parts[0])):
+            if not name.startswith(".") or parts[0].startswith("."):
+                yield from _match(folder / name, parts[1:], on_note)
 
 
 def file_sizes(folder: StoragePath, pattern: str) -> dict[str, int]:

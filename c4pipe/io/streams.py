@@ -18,7 +18,7 @@ from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
 from c4pipe.io.downloads import ByteStream, DownloadError, DownloadStream, NetworkOptions, OnWait, RangedFile
 from c4pipe.io.lock import file_lock
 from c4pipe.io.object_store import SCHEMES, ObjectDownload
-from c4pipe.io.paths import UrlPath
+from c4pipe.io.paths import UrlPath, open_file, read_file
 
 if TYPE_CHECKING:
     import urllib3
@@ -173,8 +173,8 @@ def _save(download: Callable[[], AbstractContextManager[ByteStream]], path: Path
 
 def _is_intact(path: Path, digest: Path) -> bool:
     try:
-        expected = digest.read_text().partition(" ")[0]
-        with path.open("rb") as file:
+        expected = read_file(digest).decode().partition(" ")[0]
+        with open_file(path) as file:
             sha256 = hashlib.sha256()
             while data := file.read(_READ_SIZE):
                 sha256.update(data)

@@ -110,7 +110,7 @@ def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: P
         raise UsageError(f"--max-missing {options.max_missing}: give 0 or more")
     notes: list[str] = []
     if isinstance(options, ImportOptions):
-        files = find_text(options)
+        files = find_text(options, notes.append)
     else:
         files = find_inputs(
             options.input_names, options.selection, note_wait(progress), notes.append, options.input_kind

@@ -26,6 +26,7 @@ from c4pipe.errors import LostDataError, UsageError
 from c4pipe.filters.corpus_rules import NearDuplicate
 from c4pipe.filters.duplicates import SPAN_ROW, URL_ROW
 from c4pipe.filters.lists import find_lists
+from c4pipe.io.json_files import parse_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, storage_path
 from c4pipe.io.words import suggestion
@@ -179,7 +180,7 @@ def corpus_identity(
         formats: names of shard formats.
         layout: the shards; None where they are not known yet.
     """
-    values: dict[str, Any] = json.loads(json.dumps({"recipe": recipe.to_json(), "formats": list(formats)}))
+    values: dict[str, Any] = parse_json(json.dumps({"recipe": recipe.to_json(), "formats": list(formats)}))
     files = [{"name": name, "bytes": size, "ends_sha256": digest} for name, size, digest in inputs]
     model = {"language_model": lists["language_model"]} if "language_model" in lists else {}
     return {

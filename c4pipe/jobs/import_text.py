@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -29,15 +29,17 @@ _FIRST_LINES = 20  # of a file: one row in them must have the column of the text
 _TRIES = 4  # few: a user is waiting
 
 
-def find_text(options: ImportOptions) -> tuple[InputFile, ...]:
+def find_text(options: ImportOptions, on_note: Callable[[str], None]) -> tuple[InputFile, ...]:
     """Returns the files of text that the options name, by name. Reads the start of each file.
+
+    `on_note` is called as in `find_inputs`.
 
     Each Parquet file must have the needed columns. In each file of JSON Lines, one of the first rows must have them.
 
     Raises UsageError if there is no file of text, and for a file that lacks a column, or whose name has a wrong ending.
     """
     _refuse_corpora(options.input_names)
-    files = find_inputs(options.input_names, Selection(), kind=options.input_kind)
+    files = find_inputs(options.input_names, Selection(), on_note=on_note, kind=options.input_kind)
     if other := [file.path for file in files if not file.name.endswith(TEXT_ENDINGS)]:
         *most, last = TEXT_ENDINGS
         raise UsageError(

@@ -6,7 +6,6 @@ come in an order that depends on a seed and the epoch, and are divided among pro
 
 import contextlib
 import hashlib
-import json
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -18,6 +17,7 @@ from isal import igzip
 
 from c4pipe.corpus.reader import UNREADABLE, CorpusPath, corpus_path, open_binary, parquet_file
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.io.json_files import parse_json
 from c4pipe.io.streams import EndsDigest
 from c4pipe.io.words import error_reason
 from c4pipe.objectives.rows import Features, Rows, framed
@@ -196,7 +196,7 @@ def _line_records(source: RecordFile, first: int) -> Generator[Record, None, Non
 
 
 def _of_json(line: bytes) -> Record:
-    values: Any = json.loads(line.decode())
+    values: Any = parse_json(line)
     if not isinstance(values, dict):
         raise ValueError("it is no JSON object")
     return values

@@ -12,8 +12,8 @@ from c4pipe.corpus.manifest import LanguageCode
 from c4pipe.corpus.opened import open_corpus, open_language
 from c4pipe.corpus.reader import TEXT_FORMAT, CorpusPath, Documents, Shard, corpus_path, open_binary, read_shard
 from c4pipe.errors import UsageError
-from c4pipe.io import json_files
 from c4pipe.io.json_files import Versioned, from_json, parse_json, shown
+from c4pipe.io.paths import read_file
 from c4pipe.io.words import error_reason
 
 SUBSET_FORMAT, SUBSET_VERSION = "c4pipe token-budget subset", 1
@@ -102,7 +102,7 @@ def find(
 def _subset(file: CorpusPath, verify: bool) -> Source:
     """Returns the documents of a token-budget subset, which lists the first shards of the corpus in its folder."""
     try:
-        data = json_files.read_bytes(file)
+        data = read_file(file)
         values = from_json(Versioned, parse_json(data))
         if (values["format"], values["version"]) != (SUBSET_FORMAT, SUBSET_VERSION):
             raise ValueError(f"it is a {shown(values['format'])} of version {shown(values['version'])}")

@@ -48,7 +48,6 @@ _TFDS_BAD_WORDS = BadWords(
     marks_in_words=False,
     keep_case=True,
     regional_lists=True,
-    exempt=("ja:sm", "ja:グロ", "ja:女の子", "zh:性"),
 )
 _TFDS_LINES = RepeatedSpan(unit="line", size=1, whitespace="stripped", keep_smallest="url md5")
 
@@ -246,7 +245,6 @@ DATATROVE_C4 = Recipe(
             searched_text="cleaned",
             marks_in_words=False,
             keep_case=True,
-            exempt=("ja:sm", "ja:グロ", "ja:女の子", "zh:性"),
         ),
     ),
     corpus=_URLS,

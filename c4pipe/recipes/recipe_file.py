@@ -18,9 +18,9 @@ from c4pipe.errors import UsageError
 from c4pipe.filters.body_lines import BodyLines
 from c4pipe.filters.corpus_rules import NormalisedUrl, StaleCapture
 from c4pipe.filters.page_size import Empty, Incomplete
-from c4pipe.filters.pinned_lists import read_file
 from c4pipe.filters.rule import Rule, check_parameter, checked_value, parameter_names
 from c4pipe.filters.rules import RULES
+from c4pipe.io.text import read_text
 from c4pipe.io.words import error_reason, suggestion
 from c4pipe.recipes.own_rules import find_rule
 from c4pipe.recipes.recipe import STAGES, Recipe
@@ -32,7 +32,7 @@ else:
 
 _KEYS = ("base", "name", "description", "off", "on", "rules")
 _NEEDED = tuple(rule.name for rule in (BodyLines, Incomplete, NormalisedUrl, StaleCapture, Empty))
-_MOST_BYTES = 64 * 1024
+_MOST_BYTES = 64 * 1024  # for a long key the TOML reader takes quadratic time
 
 
 def read_recipe(path: Path, bases: Mapping[str, Recipe]) -> Recipe:
@@ -45,10 +45,7 @@ def read_recipe(path: Path, bases: Mapping[str, Recipe]) -> Recipe:
     Raises UsageError, with the file, the key and the allowed values, for anything else.
     """
     try:
-        data = read_file(path, _MOST_BYTES + 1)
-        if len(data) > _MOST_BYTES:  # for a long key the TOML reader takes quadratic time
-            raise ValueError(f"it has more than {_MOST_BYTES:,} bytes")
-        return _Reader(path, bases).recipe(tomllib.loads(data.decode()))
+        return _Reader(path, bases).recipe(tomllib.loads(read_text(path, _MOST_BYTES)))
     except RecursionError:
         raise UsageError(f"recipe file {path} can't be read: its values are nested too deeply") from None
     except (OSError, ValueError) as error:

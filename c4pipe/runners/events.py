@@ -8,7 +8,6 @@ written, so it works alike on every runner. The clock is read here and in the lo
 """
 
 import contextlib
-import json
 import logging
 import os
 import secrets
@@ -21,7 +20,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from c4pipe.io.atomic import write_text
+from c4pipe.io.json_files import read_intact_json, write_checked_json
 from c4pipe.io.paths import StoragePath
 
 LOG = logging.getLogger("c4pipe")
@@ -240,7 +239,7 @@ class Gauge:
         with contextlib.suppress(OSError):
             if self._file is None:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
-                self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o666)
+                self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o666)
             os.pwrite(self._file, struct.pack(f"<{len(numbers)}Q", *numbers), 0)
 
     def close(self, remove: bool = False) -> None:
@@ -263,16 +262,17 @@ def read_gauge(path: StoragePath, count: int) -> tuple[int, ...] | None:
 def send_message(folder: StoragePath, values: Mapping[str, Any]) -> None:
     """Leaves a message for the run, as JSON values. It is only shown to people, so no error is raised."""
     with contextlib.suppress(OSError):
-        write_text(folder / f".{time.time_ns()}-{secrets.token_hex(4)}{_MESSAGE}", json.dumps(values))
+        write_checked_json(folder / f".{time.time_ns()}-{secrets.token_hex(4)}{_MESSAGE}", values)
 
 
 def take_messages(folder: StoragePath, names: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Yields the messages among the names in a folder, the oldest first, and removes each."""
+    """Yields the messages among the names in a folder, the oldest first, and removes each. Skips damaged messages."""
     for name in sorted(name for name in names if name.endswith(_MESSAGE)):
         path = folder / name
-        values = json.loads(path.read_text("utf-8"))
+        values = read_intact_json(path, dict)
         path.unlink(missing_ok=True)
-        yield values
+        if values is not None:
+            yield values
 
 
 def remove_messages(folder: StoragePath) -> None:

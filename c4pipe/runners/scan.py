@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from c4pipe.errors import C4pipeError, DamagedFileError, LostDataError
 from c4pipe.io.atomic import clear_abandoned, make_folder, write_bytes
-from c4pipe.io.json_files import read_intact_json, write_checked_json
+from c4pipe.io.json_files import parse_json, read_intact_json, write_checked_json
 from c4pipe.io.paths import StoragePath, list_names, remove_tree, storage_path
 from c4pipe.io.words import error_reason
 from c4pipe.runners.events import Progress
@@ -36,7 +36,7 @@ def prepare_folder(folder: StoragePath, identity: Mapping[str, Any]) -> None:
         folder: the folder of the parts.
         identity: the inputs and options of the request, as JSON values.
     """
-    wanted = json.loads(json.dumps(identity))
+    wanted = parse_json(json.dumps(identity))
     is_link = isinstance(folder, Path) and folder.is_symlink()  # to a folder of somebody else
     if is_link or read_intact_json(folder / IDENTITY, dict) != wanted:
         remove_tree(folder)

@@ -18,7 +18,7 @@ from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.io.atomic import write_text
 from c4pipe.io.json_files import Digest, decode_checked_json, encode_checked_json, from_json, read_json
 from c4pipe.io.lock import only_run
-from c4pipe.io.paths import StoragePath, remove_tree, storage_path
+from c4pipe.io.paths import StoragePath, read_file, remove_tree, storage_path
 from c4pipe.objectives.rows import Counts
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.runners.events import Progress
@@ -90,7 +90,7 @@ def counted_totals(folder: StoragePath) -> dict[str, Any]:
     content = read_json(folder / NAME, dict)
     if content is None:
         return {}
-    digest = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
+    digest = hashlib.sha256(read_file(folder / MANIFEST)).hexdigest()
     return dict(content["totals"]) if content.get("manifest") == digest else {}
 
 
@@ -184,7 +184,7 @@ class _CountTokens(ScanStep[Shard, ShardTokens]):
         return encode_checked_json({"path": item.path, "documents": item.rows, "tokens": tokens})
 
     def read(self, part: StoragePath, item: Shard) -> ShardTokens:
-        counts = decode_checked_json(part.read_bytes(), part, ShardTokens)
+        counts = decode_checked_json(read_file(part), part, ShardTokens)
         if (counts["path"], counts["documents"]) != (item.path, item.rows):
             raise DamagedFileError(f"{part} has the tokens of another shard: delete it, and run that job again")
         return counts

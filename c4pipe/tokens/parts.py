@@ -17,15 +17,14 @@ from typing import Any, TypedDict
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 from isal import isal_zlib
 
 from c4pipe.corpus.reader import UNREADABLE, Shard, read_tables
 from c4pipe.errors import C4pipeError, DamagedFileError
 from c4pipe.io.atomic import AtomicFile, name_os_errors
 from c4pipe.io.json_files import decode_checked_json, encode_checked_json, read_intact_json
-from c4pipe.io.parquet_footer import open_parquet, sign_footer
-from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.parquet_footer import open_parquet, parquet_writer, sign_footer
+from c4pipe.io.paths import StoragePath, open_file, read_file, storage_path
 from c4pipe.io.words import error_reason
 from c4pipe.runners.scan import ScanStep
 from c4pipe.tokens.folder import NPY, TokenFile, TokenSet, TokenTotals
@@ -120,7 +119,7 @@ class Part:
         """Yields the bytes of its ids. Raises C4pipeError after the last bytes if they differ from the note."""
         checksum = count = 0
         try:
-            with self.ids.open("rb") as file:
+            with open_file(self.ids) as file:
                 while block := file.read(size):
                     checksum, count = isal_zlib.crc32(block, checksum), count + len(block)
                     yield block
@@ -172,7 +171,7 @@ class WriteParts(ScanStep[Shard, PartFigures]):
         with (
             name_os_errors(ids),
             ids.open("xb") as file,
-            pq.ParquetWriter(documents, _SCHEMA, compression="zstd", write_page_checksum=True) as writer,
+            parquet_writer(documents, _SCHEMA) as writer,
         ):
             for table in read_tables(shard, ["text", "url"]):
                 lengths = []
@@ -245,7 +244,7 @@ class JoinParts(ScanStep[JoinTask, SetFigures]):
 
     def read(self, part: StoragePath, item: JoinTask) -> SetFigures:
         """Returns the figures of the joined files. Raises DamagedFileError if a file has another size."""
-        figures = decode_checked_json(part.read_bytes(), part, SetFigures)
+        figures = decode_checked_json(read_file(part), part, SetFigures)
         files = [(item.output / each["name"], each["bytes"]) for each in figures["files"]]
         is_there = all(path.is_file() and path.stat().st_size == size for path, size in files)
         if figures["documents"] != item.documents or not is_there:
@@ -346,15 +345,7 @@ def _starts(parts: Sequence[Part]) -> Iterator[tuple[npt.NDArray[np.int64], Leng
 
 def _write_documents(path: Path, parts: Sequence[Part]) -> str:
     """Writes the documents' file, in row groups of DOCUMENT_ROWS, and returns its SHA-256 in hex."""
-    writer = pq.ParquetWriter(
-        path,
-        DOCUMENTS,
-        compression="zstd",
-        use_dictionary=["shard"],
-        write_statistics=["document", "start"],
-        write_page_checksum=True,
-    )
-    with writer:
+    with parquet_writer(path, DOCUMENTS, use_dictionary=["shard"], write_statistics=["document", "start"]) as writer:
         for group in _groups(_documents(parts)):
             writer.write_table(group, row_group_size=group.num_rows)
     sign_footer(path)

@@ -4,6 +4,7 @@ Its plan, its run, and the function for Python: `c4pipe.train_vocabulary`.
 """
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -18,7 +19,7 @@ from c4pipe.io.atomic import AtomicFile, clear_abandoned, write_bytes, write_tex
 from c4pipe.io.json_files import read_checked_json, read_intact_json, read_json, write_checked_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.options import takes_options
-from c4pipe.io.paths import StoragePath, file_sizes, list_names, remove_tree
+from c4pipe.io.paths import StoragePath, file_sizes, list_names, read_file, remove_tree
 from c4pipe.io.words import safe_json
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
@@ -101,8 +102,8 @@ class VocabPlan:
         }
 
 
-def plan_vocab(options: VocabOptions) -> VocabPlan:
-    """Checks the options of job 3, and looks up the files of the sources. Changes nothing.
+def plan_vocab(options: VocabOptions, progress: Progress | None = None) -> VocabPlan:
+    """Checks the options of job 3, and looks up the files of the sources, with notes about them. Changes nothing.
 
     Raises UsageError for an option that can't be met; whether there is enough text is not known yet.
     """
@@ -116,7 +117,8 @@ def plan_vocab(options: VocabOptions) -> VocabPlan:
         raise UsageError(f"--output {output} is a corpus: give another folder, such as {output}-vocab")
     if not sources:
         raise UsageError("no source is given: name text to train on, as in corpus/en:10 corpus/de:1")
-    return VocabPlan(options, settings, sources, tuple(source_labels(sources)), tuple(map(find_pages, sources)))
+    readings = tuple(find_pages(source, on_note=(progress or Progress()).note) for source in sources)
+    return VocabPlan(options, settings, sources, tuple(source_labels(sources)), readings)
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,8 @@ def train_vocabulary(options: VocabOptions) -> TrainedVocabulary:
     Raises UsageError for an argument that can't be met, or if there is too little text for that many pieces;
     C4pipeError if the training can't go on.
     """
-    return TrainedVocabulary(options.folder, vocab(plan_vocab(options), Progress(options.progress)))
+    progress = Progress(options.progress)
+    return TrainedVocabulary(options.folder, vocab(plan_vocab(options, progress), progress))
 
 
 def vocab(plan: VocabPlan, progress: Progress) -> VocabDescription:
@@ -211,7 +214,7 @@ def _take_sample(plan: VocabPlan, progress: Progress) -> list[Portion]:
         if size
     }
     digests = read_intact_json(folder / _PARTS, dict)
-    if digests is None or digests != _digests(folder) or file_sizes(folder, "part-*") != sizes:
+    if digests is None or file_sizes(folder, "part-*") != sizes or digests != _digests(folder):
         _write_parts(plan, portions, files, folder, progress, len(sizes))
         wrong = sizes.items() ^ file_sizes(folder, "part-*").items()
         if wrong:
@@ -223,7 +226,8 @@ def _take_sample(plan: VocabPlan, progress: Progress) -> list[Portion]:
 
 def _digests(folder: StoragePath) -> dict[str, str]:
     """Returns the SHA-256 of each part of the sample, by name."""
-    return {name: sha256((folder / name).read_bytes()).hexdigest() for name in sorted(file_sizes(folder, "part-*"))}
+    names = sorted(file_sizes(folder, "part-*"))
+    return {name: sha256(read_file(folder / name, sys.maxsize)).hexdigest() for name in names}
 
 
 def _count(plan: VocabPlan, folder: StoragePath, progress: Progress) -> tuple[list[Counts], Files]:

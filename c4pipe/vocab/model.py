@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.io.json_files import Digest, choice, read_json
-from c4pipe.io.paths import StoragePath
+from c4pipe.io.paths import StoragePath, read_file
 from c4pipe.vocab.request import SENTINELS
 
 MODEL, PIECES, NAME = "spm.model", "spm.vocab", "vocab.json"
@@ -83,7 +83,7 @@ def check_file(file: StoragePath, data: bytes | None = None) -> None:
         return
     again = f"copy it from elsewhere, or move {NAME} away and train again"
     try:
-        found = hashlib.sha256(file.read_bytes() if data is None else data).hexdigest()
+        found = hashlib.sha256(read_file(file) if data is None else data).hexdigest()
     except FileNotFoundError:
         raise DamagedFileError(f"{file} is missing, and {NAME} names it: {again}") from None
     if found != digest:
@@ -163,7 +163,7 @@ def load_model(file: StoragePath) -> SentencePieceModel:
     `vocab.json` beside it has another digest of the file.
     """
     try:
-        data = file.read_bytes()
+        data = read_file(file)
         if not data:  # SentencePiece takes it for a model without pieces
             raise UsageError(f"{file} is no SentencePiece model: it is empty; give the folder of a vocabulary")
         check_file(file, data)

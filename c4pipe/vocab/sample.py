@@ -16,7 +16,7 @@ import pyarrow as pa
 from c4pipe.errors import C4pipeError
 from c4pipe.io.atomic import write_bytes
 from c4pipe.io.json_files import decode_checked_json, encode_checked_json
-from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.paths import StoragePath, read_file, storage_path
 from c4pipe.io.words import error_reason
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.scan import ScanStep
@@ -135,7 +135,7 @@ class CountText(ScanStep[tuple[int, str], Counts]):
 
     def read(self, part: StoragePath, item: tuple[int, str]) -> Counts:
         """Returns the counts of a file."""
-        return decode_counts(part.read_bytes(), part)
+        return decode_counts(read_file(part), part)
 
 
 class _Spilling(Step):

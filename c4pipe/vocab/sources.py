@@ -6,9 +6,10 @@ text.
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import Any, cast
 
 import mmh3
@@ -20,10 +21,11 @@ from c4pipe.corpus.opened import open_language
 from c4pipe.corpus.reader import UNREADABLE, format_of, open_binary, parquet_file, parquet_tables, tables_of
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.hashes import normalise_url, page_key
-from c4pipe.io.paths import StoragePath, file_size, file_sizes, list_names, storage_path
+from c4pipe.io.paths import StoragePath, file_size, list_names, storage_path
 from c4pipe.io.words import error_reason
 from c4pipe.wet.damage import DAMAGE, Damage
 from c4pipe.wet.extraction import TEXT_ENDINGS, is_json, is_parquet
+from c4pipe.wet.inputs import LOG, find_inputs
 from c4pipe.wet.text_files import parse_row, read_lines
 
 ENDINGS = TEXT_ENDINGS
@@ -71,9 +73,12 @@ class Reading:
 
 
 def parse_source(text: str) -> Source:
-    """Returns the source that `PATH` or `PATH:WEIGHT` names. Raises UsageError for an impossible weight."""
+    """Returns the source that `PATH` or `PATH:WEIGHT` names. Raises UsageError for an impossible weight.
+
+    A text that is the path of a folder or file of this machine has no weight.
+    """
     path, colon, weight = text.rpartition(":")
-    if not colon or "/" in weight:  # the colon of a URL, if any
+    if not colon or "/" in weight or Path(text).exists():  # the colon of a URL, if any
         return Source(storage_path(text))
     try:
         value = float(weight)
@@ -103,8 +108,10 @@ def _without_ending(path: str) -> str:
     return path if not short or short.endswith("/") else short
 
 
-def find_pages(source: Source, held_out: bool = False) -> Reading:
+def find_pages(source: Source, held_out: bool = False, on_note: Callable[[str], None] = LOG.warning) -> Reading:
     """Returns the reading of a source's training pages, or of its held-out pages.
+
+    `on_note` is called with a sentence about each link in a folder that leads nowhere, and each file with two names.
 
     The validation split of a corpus is held out. Without such a split, the pages with the largest keys are held out.
 
@@ -123,11 +130,9 @@ def find_pages(source: Source, held_out: bool = False) -> Reading:
     if manifest.MANIFEST in inside:
         languages = ", ".join(f"{path}/{name}" for name in sorted(inside) if "." not in name and name[0] != "_")
         raise UsageError(f"{path} is a corpus: give the folders of its languages, {languages}")
-    sizes = {name: size for ending in ENDINGS for name, size in file_sizes(path, f"*{ending}").items()}
-    if not sizes:
-        raise UsageError(f"{path} has no file that ends in {', '.join(ENDINGS)}")
-    files = [{"name": name, "bytes": size} for name, size in sorted(sizes.items())]
-    return _split(Reading(tuple(path / name for name in sorted(sizes)), None, (0, 0), files), held_out)
+    inputs = find_inputs((f"{path}/",), on_note=on_note, kind="text")
+    files = [{"name": each.name, "bytes": each.size} for each in inputs]
+    return _split(Reading(tuple(storage_path(each.path) for each in inputs), None, (0, 0), files), held_out)
 
 
 def _no_folder(path: StoragePath) -> str:

@@ -19,7 +19,8 @@ from typing import Any
 
 from c4pipe.errors import C4pipeError, DamagedFileError, UsageError
 from c4pipe.io.atomic import name_os_errors
-from c4pipe.io.paths import StoragePath, storage_path
+from c4pipe.io.json_files import parse_json
+from c4pipe.io.paths import StoragePath, read_file, storage_path
 from c4pipe.runners.events import Status
 from c4pipe.runners.worker import end_with
 from c4pipe.vocab.model import SentencePieceModel, sentinel_names
@@ -84,7 +85,7 @@ def sentences(
 
 
 def _lines(file: StoragePath, digests: Mapping[str, str] | None) -> list[bytes]:
-    data = file.read_bytes()
+    data = read_file(file, sys.maxsize)  # a part has a page whole, however long that is
     if digests is not None and hashlib.sha256(data).hexdigest() != digests.get(file.name):
         raise DamagedFileError(f"{file} is damaged: it was changed since it was written; run the same command again")
     return data.split(b"\n")[:-1]
@@ -194,7 +195,7 @@ def run(task: Mapping[str, Any], log: Path) -> dict[str, Any]:
     with log.open("wb") as errors:
         process = subprocess.run(command, input=json.dumps(task).encode(), stdout=subprocess.PIPE, stderr=errors)
     try:
-        answer = json.loads(process.stdout)
+        answer = parse_json(process.stdout)
     except ValueError:
         status = process.returncode
         why = f"it was killed by signal {-status}" if status < 0 else f"status {status}"
@@ -256,7 +257,7 @@ def explained(error: str, size: int) -> C4pipeError:
 def main() -> None:
     """Does the task on standard input. The only argument is the id of the parent process, with which this one ends."""
     threading.Thread(target=end_with, args=(int(sys.argv[1]),), name="end with parent", daemon=True).start()
-    task = json.load(sys.stdin)
+    task = parse_json(sys.stdin.buffer.read())
     try:
         portions = [Portion.from_json(each) for each in task["portions"]]
         folder, digests = storage_path(task["folder"]), task.get("digests")

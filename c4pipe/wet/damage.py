@@ -8,12 +8,13 @@ import json
 import re
 import zlib
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO, TypedDict
 
-from c4pipe.errors import C4pipeError
+from c4pipe.errors import C4pipeError, DamagedFileError
 from c4pipe.io.atomic import AtomicFile, name_os_errors
-from c4pipe.io.paths import StoragePath
-from c4pipe.io.words import short, visible
+from c4pipe.io.json_files import from_json, parse_json
+from c4pipe.io.paths import StoragePath, read_file
+from c4pipe.io.words import error_reason, short, visible
 
 RECORD_CAP = 16 * 1024 * 1024
 """Bytes of the largest body that is read: more than eighty times the characters that rule `too_long` lets pass."""
@@ -153,15 +154,32 @@ def quarantine_file(work_file: StoragePath) -> StoragePath:
     return work_file.with_name(work_file.name.removesuffix(".parquet") + _ENDING)
 
 
-def read_quarantine(folder: StoragePath, most: int) -> list[dict[str, Any]]:
-    """Returns the first lines of the quarantine files in a work folder, `most` at most, in the order of the files."""
-    lines: list[dict[str, Any]] = []
+class _Row(TypedDict, total=False):
+    row: int
+
+
+class Quarantined(_Row):
+    """A line of a quarantine file, with what is shown of it; of a text file, also the row, from 1."""
+
+    file: str
+    kind: str
+
+
+def read_quarantine(folder: StoragePath, most: int) -> list[Quarantined]:
+    """Returns the first lines of the quarantine files in a work folder, `most` at most, in the order of the files.
+
+    Raises DamagedFileError for a file with other lines.
+    """
+    lines: list[Quarantined] = []
     paths: list[Any] = sorted(folder.glob(f"*{_ENDING}"), key=str)
     for path in paths:
-        for line in path.read_bytes().splitlines():
+        for line in read_file(path).splitlines():
             if len(lines) == most:
                 return lines
-            lines.append(json.loads(line))
+            try:
+                lines.append(from_json(Quarantined, parse_json(line)))
+            except ValueError as error:
+                raise DamagedFileError(f"{path} is damaged ({error_reason(error)}): delete it") from None
     return lines
 
 

@@ -1,19 +1,22 @@
 """Finds the WET, WARC or text files that a user names: crawls, URLs, paths, globs, folders, and lists of these."""
 
+import logging
 import os
 import re
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from glob import glob, has_magic
+from glob import has_magic
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.io.downloads import ByteStream, NetworkOptions, OnWait
+from c4pipe.io.downloads import NetworkOptions, OnWait
 from c4pipe.io.json_files import FileName
 from c4pipe.io.object_store import SCHEMES, list_objects
+from c4pipe.io.paths import match_paths, walk_folders
 from c4pipe.io.streams import InputOpener, is_url
+from c4pipe.io.text import decode_text, entries, read_content, read_text
 from c4pipe.io.words import error_reason, format_count
 from c4pipe.wet.extraction import TEXT_ENDINGS
 
@@ -22,6 +25,8 @@ WET_ENDINGS = (".wet", ".wet.gz")
 
 WARC_ENDINGS = (".warc", ".warc.gz")
 """The endings of WARC files that are searched in folders."""
+
+LOG = logging.getLogger("c4pipe")
 
 _ENDINGS = {"wet": WET_ENDINGS, "warc": WARC_ENDINGS, "robotstxt": WARC_ENDINGS, "text": TEXT_ENDINGS}
 
@@ -34,10 +39,10 @@ _SAME_NAME = {
     "robotstxt": ": rename one, or leave it out",
     "text": ", and addresses of documents are made from it: rename one, or give the folder that has both",
 }
+_DESCRIBING = ".", "_"  # beginnings of the names of files and folders that describe text
 _CRAWL = re.compile(r"CC-MAIN-[0-9]{4}(?:-[0-9]{2,4})?(?:-[0-9]{2})?")
 _NAME = re.compile(r"[\w][\w.@+=, -]{0,254}")
-_LISTING_CAP = 64 * 1024 * 1024  # bytes of the list of a crawl's files, packed or unpacked: most have 10 MB
-_READ_SIZE = 1 << 20  # bytes
+_LISTING_CAP = 64 * 1024 * 1024  # bytes of a list of files, packed or unpacked: most lists of crawls have 10 MB
 _LONGEST = 230  # bytes of a name: file systems allow 255, and ".quarantine.jsonl" and the like are added
 
 
@@ -119,23 +124,26 @@ def find_inputs(
     patterns: Sequence[str],
     selection: Selection | None = None,
     on_wait: OnWait | None = None,
-    on_note: Callable[[str], None] = lambda text: None,
+    on_note: Callable[[str], None] = LOG.warning,
     kind: str = "wet",
 ) -> tuple[InputFile, ...]:
     """Returns the files that some inputs name, each once, in the order of their names.
+
+    Links to files and folders are followed. A file of this machine with several names is read by the first of them.
 
     Args:
         patterns: names of crawls, URLs, paths, globs, folders (searched recursively), and lists of these: `@file`, with
             one of the others a line.
         selection: which files of a crawl; None for all.
         on_wait: gets each wait of the download of a crawl's list; without it, waits are logged.
-        on_note: is called with a sentence where a crawl has fewer files than are selected.
+        on_note: is called with a sentence where a crawl has fewer files than are selected, a link in a folder leads
+            nowhere, or a file or folder has two names. Without it, the sentences are logged.
         kind: `wet`, `warc`, `robotstxt` (WARC files of robots.txt files) or `text` (Parquet, JSON Lines, plain text):
             what is searched in crawls and folders. For `text`, hidden files and files that begin with `_` are left out,
             and a file is named after its path in the searched folder, with `-` instead of `/`.
 
-    Raises UsageError if an input names no file, or if two files have one name; C4pipeError if a crawl's list can't be
-    downloaded.
+    Raises UsageError if an input names no file, a folder can't be read, a link of the name of an input leads nowhere,
+    or two files have one name; C4pipeError if a crawl's list can't be downloaded.
     """
     finder = _Finder(selection or Selection(), on_wait, on_note, kind)
     paths: dict[str, str] = {}
@@ -143,7 +151,7 @@ def find_inputs(
         for path in finder.expand(pattern):
             name = _name(path, finder.names.get(path))
             other = paths.setdefault(name, path)
-            if other != path and (is_url(path) or is_url(other) or Path(other).resolve() != Path(path).resolve()):
+            if other != path and _identity(other) != _identity(path):
                 raise UsageError(f"{other} and {path} have the same name{_SAME_NAME[kind]}")
     chosen = selection is not None and (selection.files is not None or selection.sample is not None)
     if chosen and not finder.crawls:
@@ -151,7 +159,7 @@ def find_inputs(
             f"{patterns[0]!r} is no crawl, and --files and --sample choose among the files of a crawl: "
             "name one, such as CC-MAIN-2019-18, or leave them out"
         )
-    return tuple(InputFile(path, name, finder.size(path)) for name, path in sorted(paths.items()))
+    return tuple(finder.files(paths))
 
 
 def _name(path: str, given: str | None = None) -> str:
@@ -171,8 +179,8 @@ def _name(path: str, given: str | None = None) -> str:
             f"input {path[:400]!r}: its name has {len(os.fsencode(name))} bytes, and c4pipe makes file names from it, "
             f"which allows {_LONGEST}: rename it"
         )
-    if not path.isprintable():  # not UTF-8, or with a newline in it
-        raise UsageError(f"input {path[:200]!r}: its path has characters that can't be printed: rename it")
+    if re.search(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", path):  # bytes that are not UTF-8 are surrogates here
+        raise UsageError(f"input {path[:200]!r}: its path has a control character, or is not UTF-8: rename it")
     return name
 
 
@@ -185,13 +193,18 @@ class _Finder:
         self._sizes: dict[str, int] = {}  # of objects in folders of stores
         self.names: dict[str, str] = {}  # of files of text in folders
 
-    def size(self, path: str) -> int | None:
-        """Returns the bytes of a file; None if they are not known before it is read."""
-        return self._sizes.get(path) if is_url(path) else Path(path).stat().st_size
+    def files(self, paths: Mapping[str, str]) -> Iterator[InputFile]:
+        """Yields the files by name, given their paths by name: of a file with several names, the first."""
+        first: dict[tuple[int, int] | str, str] = {}
+        for name, path in sorted(paths.items()):
+            if (other := first.setdefault(_identity(path), path)) != path:
+                self._on_note(f"{path} and {other} are one file: it is read once")
+                continue
+            yield InputFile(path, name, self._sizes.get(path) if is_url(path) else _status(Path(path)).st_size)
 
     def expand(self, pattern: str, listed_in: str = "") -> Iterator[str]:
         """Yields the paths and URLs that one input names."""
-        if pattern.startswith("@") and not listed_in:
+        if pattern.startswith("@") and not listed_in and not Path(pattern).is_dir():
             yield from self._list(pattern[1:])
         elif self._kind != "text" and _CRAWL.fullmatch(pattern) and not Path(pattern).exists():
             self.crawls += 1
@@ -206,10 +219,40 @@ class _Finder:
                 "copy it to one of these"
             )
         else:
-            for path in map(str, _local(pattern, self._kind)):
-                if Path(pattern).is_dir():
-                    self._set_name(path, str(Path(path).relative_to(pattern)))
-                yield path
+            try:
+                yield from map(str, self._local(pattern))
+            except OSError as error:
+                reason = error_reason(error, with_path=True)
+                raise UsageError(f"input {pattern!r}: {reason}; make it readable, or leave it out") from None
+
+    def _local(self, pattern: str) -> list[Path]:
+        """Returns the files of this machine that a path, a folder or a glob names."""
+        is_glob = has_magic(pattern) and not os.path.lexists(pattern)
+        given = dict.fromkeys(match_paths(pattern, self._on_note) if is_glob else [Path(pattern)])
+        folders = {path: None for path in given if path.is_dir()}
+        files = [path for path in given if path not in folders]
+        for folder in folders:
+            if folders.keys().isdisjoint(folder.parents):
+                inside = [path for path in self._inside(folder) if path not in given]
+                for path in inside:
+                    self._set_name(str(path), str(path.relative_to(folder)))
+                files += inside
+        if folders and not is_glob and not files:
+            names = (path.name for _, inside in walk_folders(Path(pattern)) for path in inside)
+            raise _no_inputs(str(Path(pattern)), names, self._kind)
+        if not files or not (is_glob or os.path.lexists(pattern)):
+            why = "the pattern matches no file" if is_glob else "there is no such file or folder"
+            raise UsageError(f"input {pattern!r}: {why}{_meant(pattern) or ': check the path'}")
+        return files
+
+    def _inside(self, folder: Path) -> Iterator[Path]:
+        """Yields the inputs in a folder. Notes links that lead nowhere."""
+        for _, files in walk_folders(folder, self._on_note, _DESCRIBING if self._kind == "text" else ()):
+            for path in files:
+                if _is_input(str(path.relative_to(folder)), self._endings, self._kind):
+                    yield path
+                elif path.is_symlink() and not path.exists() and not path.name.startswith("."):
+                    self._on_note(f"{path} is left out: it is a link to {path.readlink()}, which can't be opened")
 
     def _set_name(self, path: str, inside: str) -> None:
         """Names a file of text after its path in the folder that is searched."""
@@ -218,15 +261,15 @@ class _Finder:
 
     def _list(self, name: str) -> Iterator[str]:
         try:
-            lines = Path(name).read_text(encoding="utf-8").splitlines()
+            lines = read_text(Path(name), _LISTING_CAP).split("\n")
         except (OSError, ValueError) as error:
             raise UsageError(
                 f"input @{name} can't be read: {error_reason(error)}; give a text file with one input a line"
             ) from None
-        entries = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-        if not entries:
+        named = list(entries(lines))
+        if not named:
             raise UsageError(f"input @{name} names no file: give one path, URL or crawl a line")
-        for entry in entries:
+        for entry in named:
             yield from self.expand(entry, listed_in=name)
 
     def _objects(self, folder: str) -> Iterator[str]:
@@ -261,7 +304,7 @@ def _is_input(path: str, endings: tuple[str, ...], kind: str = "wet") -> bool:
     or `_`.
     """
     *folders, name = path.split("/")
-    if kind == "text" and any(each.startswith((".", "_")) for each in (*folders, name)):
+    if kind == "text" and any(each.startswith(_DESCRIBING) for each in (*folders, name)):
         return False
     return name.endswith(endings) and not name.startswith("._")
 
@@ -288,24 +331,24 @@ def _no_inputs(folder: str, names: Iterable[str], kind: str) -> UsageError:
     return UsageError(f"the folder {folder} has no file whose name ends in {', '.join(most)} or {last}: {advice}")
 
 
-def _local(pattern: str, kind: str) -> list[Path]:
-    path = Path(pattern)
-    if path.is_dir():
-        inside = ((each, str(each.relative_to(path))) for each in path.rglob("*"))
-        paths = [each for each, name in inside if _is_input(name, _ENDINGS[kind], kind) and each.is_file()]
-        if not paths:
-            raise _no_inputs(pattern, (each.name for each in path.rglob("*")), kind)
-        return paths
-    if path.is_file():
-        return [path]
-    if path.exists():
-        raise UsageError(f"input {pattern!r}: it is neither a file nor a folder")
-    names = glob(pattern, recursive=True)  # noqa: PTH207 (Path.glob takes no absolute pattern)
-    paths = [each for name in names if (each := Path(name)).is_file()]
-    if not paths:
-        kind = "the pattern matches no file" if has_magic(pattern) else "there is no such file or folder"
-        raise UsageError(f"input {pattern!r}: {kind}{_meant(pattern) or ': check the path'}")
-    return paths
+def _status(path: Path) -> os.stat_result:
+    """Returns the status of an input. Raises UsageError unless it is a file that can be read."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        link = f"it is a link to {path.readlink()}: " if path.is_symlink() else ""
+        raise UsageError(f"input {str(path)!r}: {link}{error_reason(error)}; restore it, or leave it out") from None
+    if not stat.S_ISREG(status.st_mode):
+        raise UsageError(f"input {str(path)!r}: it is neither a file nor a folder; leave it out")
+    return status
+
+
+def _identity(path: str) -> tuple[int, int] | str:
+    """Returns what tells a file apart from all others, whatever its names are."""
+    if is_url(path):
+        return path
+    status = _status(Path(path))
+    return status.st_dev, status.st_ino
 
 
 def _crawl_paths(listing: str, endings: tuple[str, ...], network: NetworkOptions, on_wait: OnWait | None) -> list[str]:
@@ -323,8 +366,8 @@ def _crawl_paths(listing: str, endings: tuple[str, ...], network: NetworkOptions
         # Few tries, since the user waits: a wrong address is reported within half a minute.
         opener = InputOpener(replace(network, tries=min(5, network.tries)), on_wait)
         with opener.open(listing, _LISTING_CAP) as stream:
-            text = _unpack(stream).decode("utf-8", "replace")
-    except (OSError, ValueError, zlib.error) as error:
+            text = decode_text(read_content(stream, listing, _LISTING_CAP))
+    except (OSError, ValueError) as error:
         reason = error_reason(error, with_path=True).removeprefix(f"{listing}: ")
         if "HTTP status 404" in reason or isinstance(error, FileNotFoundError):
             raise UsageError(
@@ -332,22 +375,9 @@ def _crawl_paths(listing: str, endings: tuple[str, ...], network: NetworkOptions
                 "the crawls are listed at https://commoncrawl.org/get-started"
             ) from error
         raise C4pipeError(f"the list of the crawl's files {listing} can't be downloaded: {reason}") from error
-    paths = [line.strip() for line in text.splitlines() if line.strip()]
+    paths = list(entries(text.split("\n")))
     for path in paths:
         if ".." in path.split("/") or path.startswith("/") or not path.endswith(endings):
             kind = endings[0].removeprefix(".").upper()
             raise C4pipeError(f"{listing} is no list of {kind} files: it has {path[:200]!r}")
     return paths
-
-
-def _unpack(stream: ByteStream) -> bytes:
-    """Returns the content of a gzipped list. Raises ValueError where it is too large or cut, zlib.error if damaged."""
-    unpacker, unpacked = zlib.decompressobj(31), bytearray()
-    while not unpacker.eof:
-        data = stream.read(_READ_SIZE)
-        unpacked += unpacker.decompress(data, _LISTING_CAP + 1 - len(unpacked))
-        if len(unpacked) > _LISTING_CAP:
-            raise ValueError(f"it is larger than {_LISTING_CAP:,} bytes, and a crawl's list has about ten million")
-        if not data and not unpacker.eof:
-            raise ValueError("it is cut off")
-    return bytes(unpacked)

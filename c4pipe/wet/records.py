@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from c4pipe.io.downloads import ByteStream
+from c4pipe.io.gzip_members import FIRST_BYTES, Gap, inflate, is_version
 from c4pipe.native import text_kernel
 from c4pipe.wet.damage import HEADER_CAP, RECORD_CAP, Damage
-from c4pipe.wet.gzip_members import FIRST_BYTES, Gap, inflate, is_version
 from c4pipe.wet.page import Page
 
 _VERSION = rb"[Ww][Aa][Rr][Cc]/(?:1\.[0-9]|0\.1[78])[ \t]{0,9}\r?\n"  # 0.17, 0.18: drafts of 1.0 with the same records

@@ -1,7 +1,6 @@
 """Reads the documents of text files as pages: JSON Lines and plain text, as they are or compressed, and Parquet."""
 
 import datetime
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -10,12 +9,14 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from c4pipe.io.downloads import ByteStream, DownloadError
+from c4pipe.io.gzip_members import FIRST_BYTES, Gap
+from c4pipe.io.json_files import parse_json
 from c4pipe.io.parquet_footer import UNREADABLE, open_parquet
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import WebPath
+from c4pipe.io.text import read_pieces
 from c4pipe.wet.damage import RECORD_CAP, Damage
 from c4pipe.wet.extraction import NO_COLUMN, TextLayout, is_json
-from c4pipe.wet.gzip_members import FIRST_BYTES, Gap, inflate
 from c4pipe.wet.page import Page, microseconds
 
 NO_TIMESTAMP = "1970-01-01T00:00:00Z"
@@ -31,10 +32,6 @@ _ISO_DATE = re.compile(
 )
 _BATCH_BYTES = 8 * 1024 * 1024  # of text that are Python objects at a time, about
 _BATCH_ROWS = 1024
-_READ = 256 * 1024
-_ZSTD_READ = 32 * 1024  # small, because a read that meets damage returns nothing
-_BOM = b"\xef\xbb\xbf"
-_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 Items = Iterator[Page | Damage]
 
@@ -63,8 +60,8 @@ def parse_row(line: bytes) -> dict[str, Any] | None:
     """Returns the JSON object of a line; None for another line. Raises UnicodeDecodeError."""
     text = line.decode()
     try:
-        row = json.loads(text)
-    except (ValueError, RecursionError):
+        row = parse_json(text)
+    except ValueError:
         return None
     return row if isinstance(row, dict) else None
 
@@ -126,7 +123,7 @@ def _plain_pages(stream: ByteStream, maker: "_PageMaker") -> Items:
 
 def _whole_file(stream: ByteStream, maker: "_PageMaker") -> Items:
     held, size, is_cut = list[bytes](), 0, False
-    for piece in read_pieces(stream, maker.name):
+    for piece in _pieces(stream, maker.name):
         if isinstance(piece, Damage):
             yield piece
             is_cut = True  # the next bytes do not continue the text
@@ -310,71 +307,10 @@ class Line(NamedTuple):
     data: bytes
 
 
-def read_pieces(stream: ByteStream, name: str) -> Iterator[bytes | Damage]:
-    """Yields the bytes of a text file, decompressed, without a byte order mark at the start, and damage between them.
-
-    Args:
-        stream: the file, at its start: plain, gzip or Zstandard, by its first bytes.
-        name: its name. A file whose name has the ending of a compressed file must be compressed.
-
-    Raises OSError where the stream can't be read.
-    """
-    first = True
-    for piece in _decompressed(stream, name):
-        if first and isinstance(piece, bytes):
-            first, piece = False, piece.removeprefix(_BOM)  # a decompressor gives more than three bytes at once
-        if piece:
-            yield piece
-
-
-def _decompressed(stream: ByteStream, name: str) -> Iterator[bytes | Damage]:
-    start = stream.read(_READ)
-    again = _Again(start, stream)
-    if start.startswith(_ZSTD):
-        yield from _of_zstd(again)
-    elif start.startswith(_GZIP):
-        for piece in inflate(again):
-            yield Damage(piece.kind, 0, piece.length, piece.first) if isinstance(piece, Gap) else piece
-    elif start and name.endswith((".gz", ".zst")):
-        yield Damage("gzip_corrupt" if name.endswith(".gz") else "zstd_corrupt", 0, 0, start[:FIRST_BYTES])
-    else:
-        while data := again.read(_READ):
-            yield data
-
-
-class _Again:
-    """A stream whose first bytes were read already."""
-
-    def __init__(self, start: bytes, stream: ByteStream) -> None:
-        self.closed = False  # Arrow asks for it
-        self._start, self._stream = start, stream
-
-    def read(self, size: int = _READ) -> bytes:
-        if self._start:
-            data, self._start = self._start[:size], self._start[size:]
-            return data
-        return self._stream.read(size)
-
-    def readable(self) -> bool:
-        return True
-
-    def close(self) -> None:  # the caller closes the stream
-        self.closed = True
-
-
-def _of_zstd(stream: _Again) -> Iterator[bytes | Damage]:
-    source: Any = pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), "zstd")
-    while True:
-        try:
-            data = source.read(_ZSTD_READ)
-        except (OSError, pa.ArrowException) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise
-            yield Damage("zstd_corrupt", 0)
-            return
-        if not data:
-            return
-        yield data
+def _pieces(stream: ByteStream, name: str) -> Iterator[bytes | Damage]:
+    """Yields the pieces of `read_pieces`, and damage between them."""
+    for piece in read_pieces(stream, name):
+        yield Damage(piece.kind, 0, piece.length, piece.first) if isinstance(piece, Gap) else piece
 
 
 def read_lines(stream: ByteStream, name: str) -> Iterator[Line | Damage]:
@@ -386,7 +322,7 @@ def read_lines(stream: ByteStream, name: str) -> Iterator[Line | Damage]:
     Raises OSError where the stream can't be read.
     """
     number, held, size, is_cut = 1, list[bytes](), 0, False
-    for piece in read_pieces(stream, name):
+    for piece in _pieces(stream, name):
         if isinstance(piece, Damage):
             yield piece._replace(offset=number, length=piece.length or size)
             held, size, is_cut = [], 0, True

@@ -6,8 +6,8 @@ from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple, Protocol
 
 from c4pipe.io.downloads import ByteStream
+from c4pipe.io.gzip_members import FIRST_BYTES
 from c4pipe.wet.damage import RECORD_CAP, Damage
-from c4pipe.wet.gzip_members import FIRST_BYTES
 from c4pipe.wet.html import ExtractedText, TextExtractor
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages, read_records

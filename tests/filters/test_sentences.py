@@ -81,8 +81,8 @@ prose = st.lists(
 
 def library(language: str, as_nltk: bool) -> Callable[[str], list[int]]:
     """Returns what finds where sentences start by the library alone."""
-    model = punkt.load_model(page_size.punkt_model(language))
-    tokenizer = page_size._NltkPunkt(model) if as_nltk else punkt.tokenizer_for(page_size.punkt_model(language))
+    name = page_size.punkt_model(language)
+    tokenizer = page_size._punkt(name, True) if as_nltk else punkt.tokenizer_for(name)
     return lambda line: [start for start, _ in tokenizer.span_tokenize(line)]
 
 

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from c4pipe.io.gzip_members import FIRST_BYTES, inflate
 from c4pipe.wet.damage import DAMAGE, Damage
-from c4pipe.wet.gzip_members import FIRST_BYTES, inflate
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
 from tests.helpers.wet import head, record

@@ -20,7 +20,7 @@ import pytest
 from isal import isal_zlib
 
 from c4pipe.clean.work_file import read_header
-from c4pipe.wet.gzip_members import INFLATE, Gap, inflate
+from c4pipe.io.gzip_members import INFLATE, Gap, inflate
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
 

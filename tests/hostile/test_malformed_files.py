@@ -19,7 +19,7 @@ from c4pipe.corpus import manifest
 from c4pipe.corpus.layout import Layout
 from c4pipe.dedup.publishers import DRAFT, STAGING, read_draft
 from c4pipe.errors import UsageError
-from c4pipe.io import json_files
+from c4pipe.io import paths
 from c4pipe.io.parquet_footer import sign_footer
 from c4pipe.recipes.presets import C4, RECIPES
 from c4pipe.recipes.recipe import STAGES
@@ -191,7 +191,7 @@ def test_a_manifest_that_is_no_file(tmp_path: Path, make: Callable[[Path], None]
 
 def test_a_manifest_that_is_too_large(tmp_path: Path) -> None:
     with (tmp_path / "manifest.json").open("wb") as file:
-        file.truncate(json_files.MOST_BYTES + 1)
+        file.truncate(paths.MOST_BYTES + 1)
     with pytest.raises(UsageError, match="more than 268,435,456 bytes"):
         manifest.read_manifest(tmp_path)
 

@@ -181,6 +181,17 @@ def test_files_of_a_crawl(selection: dict[str, object], chosen: list[int]) -> No
         assert [file.name for file in found] == [f"{number:03}.warc.wet.gz" for number in chosen]
 
 
+def test_a_crawl_list_of_several_gzip_members_is_read_to_its_end() -> None:
+    listing = b"".join(gzip.compress(f"{path}\n".encode()) for path in LISTING)
+    with serve({f"crawl-data/{CRAWL}/wet.paths.gz": listing}) as web:
+        assert len(find_inputs([CRAWL], Selection(source=web.url))) == len(LISTING)
+    with (
+        serve({f"crawl-data/{CRAWL}/wet.paths.gz": listing + b"junk"}) as web,
+        pytest.raises(C4pipeError, match=r"wet\.paths\.gz .*bytes that are no gzip follow"),
+    ):
+        find_inputs([CRAWL], Selection(source=web.url))
+
+
 def test_several_crawls_at_once() -> None:
     other = "CC-MAIN-2099-05"
     lists = {CRAWL: LISTING, other: [path.replace("/wet/", "/wet/b").replace(CRAWL, other) for path in LISTING]}
@@ -200,7 +211,9 @@ def test_several_crawls_at_once() -> None:
 
 def test_a_list_names_paths_and_urls(tmp_path: Path) -> None:
     (tmp_path / "b.wet").write_bytes(b"")
-    (tmp_path / "list.txt").write_text(f"# two\nhttp://h.example.com/x/a.wet.gz\n\n{tmp_path}/b.wet\n")
+    (tmp_path / "list.txt").write_text(
+        f"\ufeff# two\r\nhttp://h.example.com/x/a.wet.gz  # first\r\n\r\n  # more\r\n{tmp_path}/b.wet", "utf-8"
+    )
     found = find_inputs([f"@{tmp_path}/list.txt"])
     assert [(file.name, file.size) for file in found] == [("a.wet.gz", None), ("b.wet", 0)]
 

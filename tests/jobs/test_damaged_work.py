@@ -137,11 +137,21 @@ def test_edited_examples_are_not_used(whole: Path, work: Path, capsys: pytest.Ca
     assert files_of(work) == files_of(whole / "work")
 
 
-def test_edited_lists_are_not_used(whole: Path, work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (json.dumps({"en": ["river", "water"]}), "its content was changed"),
+        ("[" * 200_000, "its values are nested too deeply"),
+        ("{", "it is no JSON (line 1, column 2)"),
+    ],
+)
+def test_edited_lists_are_not_used(
+    content: str, reason: str, whole: Path, work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (path,) = (work / "lists").glob("bad_words.*.json")
-    path.write_text(json.dumps({"en": ["river", "water"]}))
+    path.write_text(content)
     assert run("dedup", work, "--output", work.parent / "corpus") == 2
-    assert f"{path}, which c4pipe clean wrote, can't be read (its content was changed)" in capsys.readouterr().err
+    assert f"{path}, which c4pipe clean wrote, can't be read ({reason})" in capsys.readouterr().err
     assert clean(work) == 0
     assert files_of(work) == files_of(whole / "work")
 

@@ -283,8 +283,8 @@ def test_load_tidies_a_users_list(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        ("Flüche\n".encode("latin-1"), "is not UTF-8 (byte 2)"),
-        ("Flüche\n".encode("utf-16"), "is not UTF-8 (byte 0)"),
+        ("Flüche\n".encode("latin-1"), "can't be read (it is not UTF-8 (byte 2))"),
+        ("Flüche\n".encode("utf-16"), "can't be read (it is text in UTF-16, not text in UTF-8)"),
         (b"", "has no word in it"),
         (b" \n\t\r\n", "has no word in it"),
     ],

@@ -109,6 +109,12 @@ def test_sources_by_example(text: str, path: StoragePath, weight: float) -> None
     assert parse_source(text) == Source(path, weight)
 
 
+def test_a_path_that_ends_like_a_weight(tmp_path: Path) -> None:
+    (tmp_path / "run-10:00").mkdir()
+    assert parse_source(f"{tmp_path}/run-10:00") == Source(tmp_path / "run-10:00", 1)
+    assert parse_source(f"{tmp_path}/run-10:00:2") == Source(tmp_path / "run-10:00", 2)
+
+
 @given(st.floats(0, exclude_min=True, allow_infinity=False))
 def test_any_number_above_0_is_a_weight(weight: float) -> None:
     assert parse_source(f"corpus/en:{weight!r}") == Source(Path("corpus/en"), weight)
@@ -205,7 +211,7 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 def test_a_folder_that_is_empty_is_there(tmp_path: Path) -> None:
     (tmp_path / "texts").mkdir()
     told = refused(tmp_path / "texts")
-    assert told.startswith(f"{tmp_path}/texts")
+    assert told.startswith(f"the folder {tmp_path}/texts has no file")
     assert "no such folder" not in told
 
 
@@ -224,7 +230,8 @@ def test_a_folder_in_a_file(tmp_path: Path) -> None:
 def test_a_folder_without_a_file_that_can_be_read(tmp_path: Path) -> None:
     (tmp_path / "readme.md").write_text("no text to train on")
     told = refused(tmp_path)
-    assert told == f"{tmp_path} has no file that ends in {', '.join(ENDINGS)}"
+    *most, last = ENDINGS
+    assert told.startswith(f"the folder {tmp_path} has no file whose name ends in {', '.join(most)} or {last}: ")
 
 
 def test_a_corpus_instead_of_its_language(corpora: dict[str, Path]) -> None:

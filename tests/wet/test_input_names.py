@@ -1,5 +1,6 @@
-"""Inputs whose names begin with a dot: none of them vanishes."""
+"""The files that inputs name: none vanishes, whatever its name is and whatever links there are; none is read twice."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -46,3 +47,78 @@ def test_a_folder_of_the_other_kind_is_named(folder: Path) -> None:
     (folder / "a.wet.gz").rename(folder / "a.warc.gz")
     with pytest.raises(UsageError, match=r"in .wet or .wet.gz: add --from warc, for it has WARC files"):
         find_inputs([str(folder)])
+
+
+def found_in(*patterns: Path | str, kind: str = "wet") -> tuple[list[str], list[str]]:
+    notes: list[str] = []
+    files = find_inputs(list(map(str, patterns)), on_note=notes.append, kind=kind)
+    return [file.name for file in files], notes
+
+
+def test_linked_folders_are_searched(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    other = tmp_path_factory.mktemp("other")
+    for name in ("b.wet.gz", "b.txt"):
+        shutil.copy(SAMPLES[1], other / name)
+    (folder / "2019").symlink_to(other)
+    for pattern in (folder, folder / "*", folder / "**/*.wet.gz"):
+        assert found_in(pattern)[0] == ["a.wet.gz", "b.wet.gz"]
+    assert found_in(folder / "**/*")[0] == ["a.wet.gz", "b.txt", "b.wet.gz"]
+    assert found_in(folder, kind="text") == (["2019-b.txt"], [])
+    assert found_in(folder / "*9", kind="text") == (["b.txt"], [])
+
+
+@pytest.mark.parametrize("pattern", ["", "**/*.wet.gz", "*/**/*.wet.gz", "**/**/*.wet.gz", "**"])
+def test_loops_of_links_end(folder: Path, pattern: str) -> None:
+    (folder / "s").mkdir()
+    for name in ("s1", "s2", "s/s3", "s/s4"):
+        (folder / name).symlink_to(folder)
+    names, notes = found_in(folder / pattern)
+    assert names == ["a.wet.gz"]
+    assert notes
+    assert all("are one folder: it is searched once" in note for note in notes if "a.wet.gz" not in note)
+
+
+def test_a_file_with_two_names_is_read_once(folder: Path) -> None:
+    (folder / "b.wet.gz").symlink_to("a.wet.gz")
+    (folder / "c.wet.gz").hardlink_to(folder / "a.wet.gz")
+    names, notes = found_in(folder, folder / "c.wet.gz")
+    assert names == ["a.wet.gz"]
+    assert notes == [f"{folder}/{name}.wet.gz and {folder}/a.wet.gz are one file: it is read once" for name in "bc"]
+
+
+def test_a_link_to_nothing_is_named(folder: Path) -> None:
+    (folder / "2019").symlink_to("gone")
+    assert found_in(folder) == (
+        ["a.wet.gz"],
+        [f"{folder}/2019 is left out: it is a link to gone, which can't be opened"],
+    )
+    with pytest.raises(UsageError, match=r"/2019': it is a link to gone: no such file or directory; restore it, or"):
+        found_in(folder / "*")
+    (folder / "b.wet.gz").symlink_to("b.wet.gz")
+    with pytest.raises(UsageError, match=r"b\.wet\.gz': it is a link to b\.wet\.gz: .*; restore it, or leave it out"):
+        found_in(folder)
+
+
+def test_what_is_no_file_is_named(folder: Path) -> None:
+    os.mkfifo(folder / "b.wet.gz")
+    for pattern in (folder, folder / "*.gz", folder / "b.wet.gz"):
+        with pytest.raises(UsageError, match=r"b\.wet\.gz': it is neither a file nor a folder"):
+            found_in(pattern)
+
+
+@pytest.mark.parametrize("pattern", ["crawl", "crawl/**/*.wet.gz", "crawl/*/*.wet.gz"])
+def test_a_folder_that_can_not_be_read_is_named(folder: Path, pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "crawl" / "locked").mkdir(parents=True)
+    shutil.copy(SAMPLES[0], folder / "crawl")
+    for path in (folder, folder / "crawl"):
+        path.chmod(0o755)
+    (folder / "crawl" / "locked").chmod(0)
+    monkeypatch.chdir(folder)
+    user = os.geteuid()
+    os.seteuid(user or 65534)  # root may read all folders
+    try:
+        with pytest.raises(UsageError, match=r"crawl/locked: permission denied; make it readable, or leave it out"):
+            found_in(pattern)
+    finally:
+        os.seteuid(user)
+        (folder / "crawl" / "locked").chmod(0o755)

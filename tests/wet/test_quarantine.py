@@ -17,10 +17,10 @@ from c4pipe.clean.file_cleaner import WetFileCleaner
 from c4pipe.clean.work_file import WorkWriter, read_header
 from c4pipe.filters.lists import Lists
 from c4pipe.io.atomic import clear_abandoned
+from c4pipe.io.gzip_members import FIRST_BYTES
 from c4pipe.recipes.presets import UNFILTERED
 from c4pipe.wet import damage
 from c4pipe.wet.damage import DAMAGE, MOST, Damage, NoRecordError, QuarantineWriter, quarantine_file
-from c4pipe.wet.gzip_members import FIRST_BYTES
 from c4pipe.wet.records import read_pages
 from tests.helpers.streams import Failing
 from tests.helpers.web_data import by_data

@@ -5,9 +5,9 @@ import zlib
 
 import pytest
 
+from c4pipe.io.gzip_members import FIRST_BYTES, inflate
 from c4pipe.wet import records
 from c4pipe.wet.damage import Damage
-from c4pipe.wet.gzip_members import FIRST_BYTES, inflate
 from c4pipe.wet.records import read_pages
 from tests.helpers.streams import Trickle
 from tests.helpers.wet import head, record

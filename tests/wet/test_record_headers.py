@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from c4pipe.io.gzip_members import is_version
 from c4pipe.native import _text, text_kernel
 from c4pipe.wet import records
 from c4pipe.wet.damage import HEADER_CAP, RECORD_CAP, Damage
-from c4pipe.wet.gzip_members import is_version
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import _START_LENGTH, read_pages, read_records
 from tests.helpers.wet import head, record

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c4pipe.errors import UsageError
+from c4pipe.io import text as text_reader
 from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.stored_recipe import check_recipe
 from c4pipe.wet import text_files
@@ -91,7 +92,7 @@ def test_pieces_of_any_size_give_the_same_lines(monkeypatch: pytest.MonkeyPatch)
     expected = read(json_lines(ROWS), "a.jsonl")
     assert len(expected) == len(ROWS)
     for size in (5, 61, 4096):
-        monkeypatch.setattr(text_files, "_READ", size)
+        monkeypatch.setattr(text_reader, "_READ", size)
         assert read(json_lines(ROWS), "a.jsonl") == expected
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from c4pipe.wet.gzip_members import inflate
+from c4pipe.io.gzip_members import inflate
 from c4pipe.wet.page import Page
 from c4pipe.wet.records import read_pages
 from tests.helpers.wet_writer import GZIP_HEADER, gzip_member, page_record, warcinfo_record, wet_members, write_wet

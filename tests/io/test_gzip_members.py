@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from c4pipe.wet.gzip_members import FIRST_BYTES, INFLATE, READ, Gap, inflate
+from c4pipe.io.gzip_members import FIRST_BYTES, INFLATE, READ, Gap, inflate
 from tests.helpers.streams import Failing, Trickle
 
 

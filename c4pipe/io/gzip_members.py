@@ -34,26 +34,29 @@ class Gap(NamedTuple):
             last one, belong to none.
         length: how many bytes are lost. For `gzip_corrupt`: inflated bytes that are left out because the damage may be
             in them (0 if there are none); compressed bytes up to the next member are not counted. For `gzip_junk`:
-            the bytes as stored, without zeros before them. For `gzip_cut`: 0.
+            the bytes as stored, without zeros before them. For `gzip_cut`, and for `zstd_corrupt` (see `text`): 0.
         first: the first of these bytes, FIRST_BYTES at most.
     """
 
-    kind: Literal["gzip_corrupt", "gzip_cut", "gzip_junk"]
+    kind: Literal["gzip_corrupt", "gzip_cut", "gzip_junk", "zstd_corrupt"]
     length: int = 0
     first: bytes = b""
 
 
-def inflate(stream: ByteStream) -> Iterator[bytes | Gap]:
+def inflate(stream: ByteStream, is_gzip: bool = False) -> Iterator[bytes | Gap]:
     """Yields the inflated bytes of `stream` in pieces of at most INFLATE bytes, and a Gap for each damaged place.
 
     A file that starts with a gzip member is inflated, member by member; any other passes unchanged. If the start is
-    damaged, the next member or record decides: a member means that the file is gzipped. After a damaged member, reading
-    continues at the next member that inflates. It may start in the last _KEPT bytes of the damaged one, unless so many
-    starts have failed there that the rest of these bytes is skipped.
+    damaged, the next member or record decides: a member means that the file is gzipped. With `is_gzip`, it is gzipped
+    in any case. After a damaged member, reading continues at the next member that inflates. It may start in the last
+    _KEPT bytes of the damaged one, unless so many starts have failed there that the rest of these bytes is skipped.
     Raises what `stream.read` raises (OSError), nothing else.
     """
     raw, plain = _Raw(stream), False
     data = raw.read()
+    if is_gzip:
+        yield from _members(raw, data)
+        return
     while data:
         member = -1 if plain else _find_member(data, 0)
         plain = plain or _last_record(data[: member if member >= 0 else None]) >= 0

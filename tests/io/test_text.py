@@ -1,0 +1,162 @@
+"""The one reader of text files: all parts of a compressed file, no mark, and no list that is read in part."""
+
+import codecs
+import gzip
+import io
+import struct
+import zlib
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from c4pipe.io.gzip_members import Gap
+from c4pipe.io.text import decode_text, decompress, entries, lines_of, read_content, read_pieces, read_text
+from tests.helpers.streams import Trickle
+
+Parts = tuple[str, list[bytes], list[bytes]]
+"""An ending, the contents of the parts of a file, and the parts as they are stored."""
+
+
+def frame(content: bytes, with_size: bool) -> bytes:
+    """A Zstandard frame, in whose header is the size of its content or not."""
+    if with_size:
+        return bytes(pa.compress(content, "zstd", asbytes=True))
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, "zstd") as stream:
+        stream.write(content)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def skippable(content: bytes, number: int = 0) -> bytes:
+    """A frame that decoders skip (RFC 8878, 3.1.2); pzstd begins files with one."""
+    return struct.pack("<II", 0x184D2A50 + number, len(content)) + content
+
+
+@st.composite
+def compressed_parts(draw: st.DrawFn) -> Parts:
+    contents = draw(st.lists(st.binary(max_size=300) | st.just(codecs.BOM_UTF8[:1]), min_size=1, max_size=6))
+    if draw(st.booleans()):
+        return ".gz", contents, [gzip.compress(each) for each in contents]
+    stored = []
+    for content in contents:
+        part = frame(content, draw(st.booleans()))
+        if draw(st.booleans()):
+            part = skippable(draw(st.binary(max_size=20)), draw(st.integers(0, 15))) + part
+        stored.append(part + (skippable(b"end") if draw(st.booleans()) else b""))
+    return ".zst", contents, stored
+
+
+def content_of(data: bytes, name: str, size: int = 1 << 20) -> bytes:
+    return b"".join(decompress(Trickle(data, size), name))
+
+
+@settings(deadline=None)
+@given(compressed_parts(), st.sampled_from([1, 7, 1 << 20]))
+def test_any_parts_are_one_content(parts: Parts, size: int) -> None:
+    ending, contents, stored = parts
+    expected = b"".join(contents).removeprefix(codecs.BOM_UTF8)
+    assert content_of(b"".join(stored), f"a{ending}", size) == expected
+    assert content_of(b"".join(stored), "a", size) == expected
+
+
+@settings(deadline=None)
+@given(compressed_parts(), st.data())
+def test_a_cut_is_an_error_unless_it_is_between_parts(parts: Parts, data: st.DataObject) -> None:
+    ending, _, stored = parts
+    whole = b"".join(stored)
+    last = stored[-1]
+    cut = data.draw(st.integers(1, len(last) - 1))
+    if ending == ".zst":  # between a frame and a skippable frame, the file is whole
+        try:
+            pa.CompressedInputStream(pa.BufferReader(last[:cut]), "zstd").read()
+            return
+        except OSError:
+            pass
+    with pytest.raises(ValueError, match=r"after [0-9,]+ bytes of content"):
+        content_of(whole[: len(whole) - len(last) + cut], f"a{ending}")
+
+
+@settings(deadline=None)
+@given(compressed_parts(), st.binary(min_size=1, max_size=30).filter(lambda junk: junk.strip(b"\0")))
+def test_junk_behind_the_end_is_an_error(parts: Parts, junk: bytes) -> None:
+    ending, _, stored = parts
+    with pytest.raises(ValueError, match=r"after [0-9,]+ bytes of content"):
+        content_of(b"".join(stored) + junk, f"a{ending}")
+
+
+def test_zeros_behind_gzip_are_padding() -> None:
+    assert content_of(gzip.compress(b"a") + bytes(1000) + gzip.compress(b"b") + bytes(5), "a.gz") == b"ab"
+
+
+@pytest.mark.parametrize("name", ["a.gz", "a.zst"])
+def test_a_name_of_a_compressed_file_is_a_promise(name: str) -> None:
+    assert content_of(b"", name) == b""
+    with pytest.raises(ValueError, match="data are damaged"):
+        content_of(b"x/a.warc.wet.gz\n", name)
+
+
+@pytest.mark.parametrize("at", [2, 3])
+def test_a_damaged_header_of_gzip_is_no_text(at: int) -> None:
+    data = bytearray(gzip.compress(b"http://example.com/\n"))
+    data[at] = 0xFF
+    with pytest.raises(ValueError, match=r"no gzip|damaged"):
+        content_of(bytes(data), "links")
+
+
+def test_a_list_is_not_larger_than_allowed() -> None:
+    bomb = gzip.compress(b"\n" * 1_000_000)
+    with pytest.raises(ValueError, match="larger than 100,000 bytes"):
+        read_content(io.BytesIO(bomb), "a.gz", 100_000)
+
+
+def test_a_damaged_place_is_told_by_what_was_read() -> None:
+    data = gzip.compress(b"a" * 1234) + zlib.compress(b"b")
+    with pytest.raises(ValueError, match="bytes that are no gzip follow after 1,234 bytes of content"):
+        content_of(data, "a.gz")
+
+
+ENTRIES = ["a.wet.gz", "http://h/b.wet.gz#c", "d e.wet.gz"]
+LINES = ["# all", ENTRIES[0], "", "  # more", f"{ENTRIES[1]}  # first", f"\t{ENTRIES[2]} \t"]
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("last", [True, False])
+def test_how_users_write_a_list(tmp_path: Path, mark: str, end: str, last: bool) -> None:
+    data = (mark + end.join(LINES) + (end if last else "")).encode()
+    for name, stored in {"a": data, "a.gz": gzip.compress(data), "a.zst": frame(data, False)}.items():
+        path = tmp_path / name
+        path.write_bytes(stored)
+        assert list(entries(lines_of(path))) == ENTRIES
+        assert list(entries(read_text(path, 1000).split("\n"))) == ENTRIES
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        ("http://h/a\n".encode("utf-16"), "text in UTF-16"),
+        ("http://h/a\n".encode("utf-16-be"), "a binary file, or text in UTF-16"),
+        (b"PK\x03\x04...", "a ZIP file"),
+        (b"BZh91AY&SY...", "a bzip2 file"),
+        (gzip.compress(gzip.compress(b"a")), "a gzip file"),
+    ],
+)
+def test_what_is_no_text_is_no_list(tmp_path: Path, data: bytes, kind: str) -> None:
+    path = tmp_path / "list"
+    path.write_bytes(data)
+    for read in (lambda: list(lines_of(path)), lambda: read_text(path, 1000)):
+        with pytest.raises(ValueError, match=f"it is {kind}, not text in UTF-8"):
+            read()
+
+
+def test_gaps_are_told_where_damage_is_counted() -> None:
+    data = gzip.compress(b"a") + b"junk" + gzip.compress(b"b")
+    assert list(read_pieces(io.BytesIO(data), "a.gz")) == [b"a", Gap("gzip_junk", 4, b"junk"), b"b"]
+
+
+def test_text_in_another_encoding_has_a_place() -> None:
+    with pytest.raises(UnicodeDecodeError, match="position 2"):
+        decode_text(b"Fl\xfcche")
