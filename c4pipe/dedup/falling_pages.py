@@ -137,20 +137,17 @@ class SharedPage:
     def give_up(self, kept: set[int], spans: set[int]) -> set[int]:
         """Returns the spans that the page has to keep of `kept`, so that it does not fall.
 
-        It gives up `spans`: all of them, or one after the other, as far as it stays and the text of the span goes. Then
-        it also gives up spans of which it keeps another copy.
+        It gives up `spans`: all of them, or one after the other, as far as it stays and the text of the span goes, but
+        at most `_MOST_TRIES`. Then it also gives up spans of which it keeps another copy.
         """
         if not self.falls(kept - spans):
             return kept - spans
-        tries, before, own = _MOST_TRIES, set[int](), {self.hashes[each] for each in kept - spans}
-        while kept != before:
-            before = kept
-            for each in sorted(before):
-                fewer = kept - {each}
-                can_go = self.hashes[each] not in own or self.hashes[each] in {self.hashes[other] for other in fewer}
-                if can_go and tries and each not in self.whole(fewer):
-                    tries -= 1
-                    kept = kept if self.falls(fewer) else fewer
+        own = {self.hashes[each] for each in kept - spans}
+        for each in sorted(kept, key=lambda unit: (self.hashes[unit] in own, unit))[:_MOST_TRIES]:
+            fewer = kept - {each}
+            can_go = self.hashes[each] not in own or self.hashes[each] in {self.hashes[other] for other in fewer}
+            if can_go and each not in self.whole(fewer) and not self.falls(fewer):
+                kept = fewer
         return kept
 
 
@@ -258,6 +255,11 @@ class BidForSpans(_JudgeStep):
         yield self._to_buckets(BIDS, bids)
 
 
+def _more_survivors(number: int) -> dict[str, int]:
+    """Returns the correction of the counts of `Removals`, which counts each survivor as the only copy of a span."""
+    return {"spans.repeated": -number, "spans.doubled": number}
+
+
 class GiveSpans(RowStep):
     """The free spans and bids of a bucket -> the pages that keep the spans now; changes."""
 
@@ -295,6 +297,7 @@ class SettlePages(_JudgeStep):
             in_corpus = page.verdict(kept) is None
             changes += [(page.key, unit) for unit in kept ^ page.kept]
             taken += [(page.hashes[unit], received.key, page.key, in_corpus) for unit in kept - page.kept]
+            yield _more_survivors(len(kept) - len(page.kept))
         yield CHANGES.to_group(np.array(sorted(changes), OCCURRENCE), received.key)
         yield self._to_buckets(TAKEN_SPANS, taken)
 
@@ -319,6 +322,7 @@ class ReleaseSpans(_JudgeStep):
             others = {each for each in of if page.key not in of[each]}
             kept = page.give_up(page.kept, others) if others != page.kept else set[int]()
             changes += [(page.key, unit) for unit in page.kept - kept]
+            yield _more_survivors(len(kept) - len(page.kept))
             copies = sorted(kept & of.keys())
             if copies and page.verdict(kept) is None:
                 counted = {

@@ -83,8 +83,11 @@ class Removals:
         self.spans: Mapping[int, Sequence[int]] = _units_by_page(occurrences.rows[~occurrences.survives & ~duplicates])
         edited = np.isin(occurrences.rows["page"], np.fromiter(self.spans, np.uint64, len(self.spans)))
         self.kept: Mapping[int, Sequence[int]] = _units_by_page(occurrences.rows[occurrences.survives & edited])
-        copies = int(occurrences.survives.sum())
-        self.counts = Counter({"spans.doubled": copies + int(duplicates.sum())} if copies else {})  # see `MarkFirst`
+        self.counts = Counter(
+            {"spans.repeated": int(occurrences.survives.sum()), "spans.doubled": int(duplicates.sum())}
+            if occurrences.survives.any()
+            else {}
+        )
         self._size = size
         self._joined: list[U64] = []
         self._survivors = occurrences.rows["page"][occurrences.survives]

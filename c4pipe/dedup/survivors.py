@@ -413,8 +413,6 @@ class MarkFirst(_SurvivorStep):
         """Makes the first occurrence of each span its survivor, and finds the duplicates left."""
         first = FirstSurvivors(received.rows(REPEATED_SPANS), received.key, self._size)
         yield MARKS.to_group(first.marks(), received.key)
-        if number := int(first.occurrences.survives.sum()):
-            yield {"spans.repeated": number, "spans.doubled": -number}  # `Removals` counts all copies as doubled
         proposals, options = first.proposals(), first.options()
         yield PROPOSALS.to_groups(proposals, proposals["group"])
         yield OPTIONS.to_groups(options, options["from_group"])

@@ -114,7 +114,8 @@ def handed_on(pages: Pages, recipe: Recipe, files: int, file_of: Mapping[int, in
         found = graph.run(flow, [*changes, *graph.reports])
     changed = joined([each for some in found[: len(changes)] for each in some], OCCURRENCE)
     removals = Removals(joined(marks, MARK), changed, SIZE)
-    report = add_reports([{"spans.kept": 0}, *(each for some in found[len(changes) :] for each in some)])
+    report = add_reports([removals.counts, {"spans.kept": 0}, *(each for some in found[len(changes) :] for each in some)])
+    assert report.get("spans.repeated", 0) == len(places)
     for row in changed:
         survivors ^= {(int(row["page"]), int(row["unit"]))}
     lost = {place for page, units in removals.spans.items() for unit in units for place in units_at((page, unit), SIZE)}
@@ -122,7 +123,7 @@ def handed_on(pages: Pages, recipe: Recipe, files: int, file_of: Mapping[int, in
     stay = {key for key in pages if not finisher.verdict(made[key], *of_page(key, places, survivors))}
     counts = {
         "lost": len(places) - sum(page in stay for page, _ in survivors) - report["spans.kept"],
-        "doubled": removals.counts["spans.doubled"] - len(places),
+        "doubled": report.get("spans.doubled", 0),
     }
     return Made(survivors, lost - kept, counts, stay, finisher, made)
 
