@@ -1,7 +1,6 @@
-"""Pages that fall give the copies of spans that they keep to other pages.
+"""Pages that *fall*: a rule on texts drops them after they lost repeated spans. Their copies go to other pages.
 
-A page that lost some repeated spans can be the only page with the copies of others. If a rule of the stage `final` on
-texts drops it, it *falls*, and its copies would vanish with it. So after the survivors are chosen (`survivors`), seven
+`choose_survivors` gives each span a copy, also on pages that fall. Without these pages, the span would be lost. So seven
 steps follow, whatever the input:
 
 1. Each page that has survivors and lost other spans is judged. The survivors of pages that fall are *free*. They are
@@ -12,8 +11,10 @@ steps follow, whatever the input:
    no span without which it stays, too. The groups with these spans are told. Their pages *release* the spans as far as
    they stay without them. Otherwise a second copy stays, and is counted: each of the pages falls without its copy.
 
-A page that got a span stays. So a repeated span keeps a copy, unless all of its pages fall, also as a whole. A page that
-a rule on URLs drops does not fall: `realnewslike` is the part of `c4` on some domains.
+Why this needs no more rounds: a page only gets a span if it can stay, at the latest as a whole, and a page that stays
+loses spans in step 3 only while it stays. So a span has no copy in the end only if each of its pages falls as a whole,
+too, or if a rule on URLs drops the page: such a page does not fall, since `realnewslike` is `c4` on some domains. What
+can be left is a second copy, where a page stays only with spans that another page can't release.
 """
 
 from collections import defaultdict

@@ -114,7 +114,9 @@ def handed_on(pages: Pages, recipe: Recipe, files: int, file_of: Mapping[int, in
         found = graph.run(flow, [*changes, *graph.reports])
     changed = joined([each for some in found[: len(changes)] for each in some], OCCURRENCE)
     removals = Removals(joined(marks, MARK), changed, SIZE)
-    report = add_reports([removals.counts, {"spans.kept": 0}, *(each for some in found[len(changes) :] for each in some)])
+    report = add_reports(
+        [removals.counts, {"spans.kept": 0}, *(each for some in found[len(changes) :] for each in some)]
+    )
     assert report.get("spans.repeated", 0) == len(places)
     for row in changed:
         survivors ^= {(int(row["page"]), int(row["unit"]))}
