@@ -1,7 +1,7 @@
 """Pages that *fall*: a rule on texts drops them after they lost repeated spans. Their copies go to other pages.
 
-`choose_survivors` gives each span a copy, also on pages that fall. Without these pages, the span would be lost. So seven
-steps follow, whatever the input:
+`choose_survivors` gives each span a copy, also on pages that fall. Without these pages, the span would be lost. So
+seven steps follow, whatever the input:
 
 1. Each page that has survivors and lost other spans is judged. The survivors of pages that fall are *free*. They are
    offered to all groups that have their spans.
@@ -249,9 +249,9 @@ class BidForSpans(_JudgeStep):
         for page in self._pages(tables if len(hashes) else (), occurrences, chosen):
             offered = page.first_of(offers)
             if any((0, page.key) < best.get(each, (9,)) for each in offered):
-                wish = page.wish(offers)
-                for each, unit in offered.items() if wish else ():
-                    best[each] = min(best.get(each, (2**32,)), (wish[0], page.key, unit, len(offered)))
+                if wish := page.wish(offers):
+                    for each, unit in offered.items():
+                        best[each] = min(best.get(each, (2**32,)), (wish[0], page.key, unit, len(offered)))
         bids = ((each, page, unit, received.key, cost, number) for each, (cost, page, unit, number) in best.items())
         yield self._to_buckets(BIDS, bids)
 

@@ -124,7 +124,7 @@ class CorpusExplainer:
 
 
 def _find_page(corpus: Corpus, url: str) -> tuple[tuple[str, ...], int | None]:
-    """Returns the paths of the shards that have the page of a URL, one for each format, and its row; else ((), None)."""
+    """Returns the paths of the shards that have the page of a URL, one for each format, and its row, if any."""
     recipe = corpus.recipe
     scheme, by_md5 = recipe.page_keys
     normalised = normalise_url(url, scheme)
