@@ -16,7 +16,7 @@ from c4pipe.errors import LostDataError, UsageError
 from c4pipe.filters.rule import parameter_text
 from c4pipe.io import lock
 from c4pipe.io.atomic import write_text
-from c4pipe.io.paths import StoragePath, file_sizes, list_names, remove_tree
+from c4pipe.io.paths import StoragePath, check_inner, file_sizes, list_names, remove_tree
 from c4pipe.io.words import format_count, short
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.report import card, html_page
@@ -98,6 +98,7 @@ def prepare(output: StoragePath, identity: Mapping[str, Any], missing: Sequence[
 
     Raises UsageError if the folder holds another corpus, or anything else.
     """
+    check_inner(output, STAGING)
     _complete(output, identity)
     check_folder(output, identity)
     manifest = manifest_file.read_manifest(output)
@@ -118,6 +119,7 @@ def check_folder(output: StoragePath, identity: Mapping[str, Any]) -> None:
 
     Raises UsageError if the folder holds another corpus, or anything else.
     """
+    check_inner(output, STAGING, WORK_FOLDER, dropped_pages.DROPPED_FOLDER)
     manifest = manifest_file.read_manifest(output)
     if manifest:
         for name, value in identity.items():

@@ -24,7 +24,7 @@ from c4pipe.io.atomic import AtomicFile, make_folder
 from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.json_files import parse_json
 from c4pipe.io.lock import only_run
-from c4pipe.io.paths import StoragePath, remove_tree
+from c4pipe.io.paths import StoragePath, check_inner, remove_tree
 from c4pipe.io.streams import InputOpener
 from c4pipe.io.words import error_reason, format_count
 from c4pipe.runners.events import Progress
@@ -79,6 +79,7 @@ def list_robots(
         raise UsageError("no crawler is named: give product tokens with --agents, such as CCBot,GPTBot")
     files = find_inputs(inputs, Selection(), on_note=progress.note, kind="robotstxt")
     folder = lists / BLOCKED_FOLDER
+    check_inner(lists, f"{BLOCKED_FOLDER}/{_PARTS}")
     try:
         make_folder(folder / _PARTS)
     except OSError as error:

@@ -238,6 +238,23 @@ def check_regular(path: Path) -> None:
         raise OSError(errno.EINVAL, "not a regular file", str(path))
 
 
+def check_inner(folder: StoragePath, *names: str) -> None:
+    """Raises UsageError where a link is in place of a folder that c4pipe makes inside of a folder.
+
+    It would lead out of the folder: c4pipe would write there, and delete files.
+
+    Args:
+        folder: a folder that the user named, which may be a link.
+        names: the paths of folders inside, such as `_work/lists`, which may be missing.
+    """
+    for name in names:
+        path = folder
+        for part in name.split("/"):
+            path = path / part
+            if isinstance(path, Path) and path.is_symlink():
+                raise UsageError(f"{path} is a link, and no folder that c4pipe has made: remove the link")
+
+
 def open_file(path: Path | UrlPath) -> BinaryIO:
     """Opens a file for reading. Raises OSError, also where it is no regular file (see `check_regular`)."""
     if isinstance(path, UrlPath):

@@ -18,7 +18,7 @@ from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
 from c4pipe.io.downloads import ByteStream, DownloadError, DownloadStream, NetworkOptions, OnWait, RangedFile
 from c4pipe.io.lock import file_lock
 from c4pipe.io.object_store import SCHEMES, ObjectDownload
-from c4pipe.io.paths import UrlPath, open_file, read_file
+from c4pipe.io.paths import UrlPath, check_inner, open_file, read_file
 
 if TYPE_CHECKING:
     import urllib3
@@ -141,7 +141,9 @@ def cached(folder: Path, url: str, download: Callable[[], AbstractContextManager
 
     Raises the errors of the download, and OSError if the cache can't be written.
     """
-    path = folder.joinpath(*(_file_name(part) for part in url.replace("://", "/", 1).split("/")))
+    names = [_file_name(part) for part in url.replace("://", "/", 1).split("/")]
+    check_inner(folder, "/".join(names[:-1]))
+    path = folder.joinpath(*names)
     digest = path.with_name(f"{path.name}.sha256")
     label = hashlib.sha256(path.name.encode()).hexdigest()[:16]  # for a name that may have 255 bytes itself
     with name_os_errors(path):

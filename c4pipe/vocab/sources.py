@@ -22,11 +22,12 @@ from c4pipe.corpus.reader import UNREADABLE, format_of, open_binary, parquet_fil
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.hashes import normalise_url, page_key
 from c4pipe.io.paths import StoragePath, file_size, list_names, storage_path
+from c4pipe.io.text import parse_row
 from c4pipe.io.words import error_reason
 from c4pipe.wet.damage import DAMAGE, Damage
 from c4pipe.wet.extraction import TEXT_ENDINGS, is_json, is_parquet
 from c4pipe.wet.inputs import LOG, find_inputs
-from c4pipe.wet.text_files import parse_row, read_lines
+from c4pipe.wet.text_files import read_lines
 
 ENDINGS = TEXT_ENDINGS
 """The endings of files that can be read; the ending tells the format."""
@@ -175,7 +176,7 @@ def _keyed(file: StoragePath, page_keys: tuple[str, bool] | None) -> Iterator[tu
     """Yields the texts and keys of a file's pages, some at a time."""
     if page_keys is None:
         for texts in _own_texts(file):
-            yield texts, [mmh3.hash64(encoded(text), signed=False)[0] for text in texts]
+            yield texts, [mmh3.hash64(text.encode(), signed=False)[0] for text in texts]
         return
     scheme, by_md5 = page_keys
     try:
@@ -184,11 +185,6 @@ def _keyed(file: StoragePath, page_keys: tuple[str, bool] | None) -> Iterator[tu
             yield pages["text"].to_pylist(), [page_key(url, normalise_url(url, scheme), by_md5) for url in urls]
     except UNREADABLE as error:
         raise C4pipeError(f"{file} can't be read: {error_reason(error)}") from error
-
-
-def encoded(text: str) -> bytes:
-    """Returns a text in UTF-8. Half of a surrogate pair, which JSON can contain, becomes a question mark."""
-    return text.encode("utf-8", "replace")
 
 
 def first_files(reading: Reading, size: int) -> tuple[StoragePath, ...]:

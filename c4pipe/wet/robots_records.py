@@ -91,7 +91,12 @@ def _decoded(fields: dict[str, str], body: bytes) -> bytes | None:
         if coding != "deflate" and not body.startswith(b"\x1f\x8b"):
             return body[:_MOST]
         try:
-            return zlib.decompressobj(47).decompress(body, _MOST)
+            inflater = zlib.decompressobj(47)
+            decoded = inflater.decompress(body, _MOST)
+            while (rest := inflater.unused_data).startswith(b"\x1f\x8b") and len(decoded) < _MOST:
+                inflater = zlib.decompressobj(31)  # several members are one body
+                decoded += inflater.decompress(rest, _MOST - len(decoded))
+            return decoded
         except zlib.error:
             return None
     return None if coding in ("br", "zstd", "compress") and not body.isascii() else body[:_MOST]
