@@ -235,7 +235,7 @@ def check_regular(path: Path) -> None:
     """Raises OSError for a file that is a pipe, a device or a socket: reading could block, or never end."""
     mode = path.stat().st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # to open a folder is an error of its own
-        raise OSError(errno.EINVAL, "not a regular file", str(path))
+        raise OSError(errno.EINVAL, "it is a pipe or a device, and no file", str(path))
 
 
 def check_inner(folder: StoragePath, *names: str) -> None:

@@ -78,7 +78,7 @@ class InputOpener:
         local = Path(path)
         if cache and is_url(path):
             local = cached(cache, path, lambda: self._watched(path, on_fetched))
-        with local.open("rb") as file:
+        with open_file(local) as file:
             yield file
 
     def read(self, url: str) -> bytes:
@@ -97,7 +97,7 @@ class InputOpener:
     def read_range(self, path: str, first: int, size: int) -> bytes:
         """Returns `size` bytes of an input from offset `first` on, fewer only at its end. Raises OSError."""
         if not is_url(path):
-            with Path(path).open("rb") as file:
+            with open_file(Path(path)) as file:
                 file.seek(first)
                 return file.read(size)
         with self._download(path, first, size) as download:

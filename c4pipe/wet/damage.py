@@ -42,7 +42,7 @@ DAMAGE = {
     "truncated": "the crawler cut off a response (WARC-Truncated); what there is of the page is read",
     "http_header": "a response does not begin with an HTTP status line; the page is lost",
     "http_encoding": "the chunks or the compression of a response can't be decoded; the page is lost",
-    "http_cut": "the chunks or the compression of a response are damaged or cut off; the page is read up to there",
+    "http_cut": "a response, its chunks or its compression are damaged or cut off; the page is read up to there",
     "html_too_large": f"a page has more than {RECORD_CAP:,} bytes when it is decompressed; the page is lost",
     "html_too_hard": "the text of a page can't be extracted within the limits of time and memory; the page is lost",
     "bad_charset": "a page has bytes that are not of its character encoding; they are read as U+FFFD",
