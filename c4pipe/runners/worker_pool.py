@@ -124,7 +124,7 @@ class WorkerPool:
             for process in self._processes:
                 if process.pid is not None:  # it has started
                     process.terminate()
-        with contextlib.suppress(RuntimeError if failed else ()):  # the pool's own thread may not have started
+        with contextlib.suppress(*[RuntimeError] * failed):  # the pool's own thread may not have started
             self._executor.shutdown(cancel_futures=True)
 
 
