@@ -115,7 +115,7 @@ def _without_files(readings: Sequence[Reading]) -> tuple[Reading, ...]:
     """Returns the parts of readings that a step needs. Their files are elements of the graph, and not part of its
     steps.
     """
-    return tuple(replace(reading, files=(), content=None) for reading in readings)
+    return tuple(replace(reading, files=(), content=None, shards=()) for reading in readings)
 
 
 class CountText(ScanStep[tuple[int, str], Counts]):
