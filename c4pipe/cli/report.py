@@ -63,10 +63,11 @@ def run(options: ReportOptions) -> None:
         if options.opt_outs is not None:
             runner, progress = RunnerOptions(workers=options.workers), make_progress(options)
             count_opt_outs(open_corpus(folder), folder, options.opt_outs, runner, progress)
-        data = read_report_data(folder)
+        counts = corpus_manifest["counts"]
+        data = read_report_data(folder, counts)
         if data is None:
             rebuild_data(open_corpus(folder), folder, RunnerOptions(workers=options.workers), make_progress(options))
-            data = read_report_data(folder)
+            data = read_report_data(folder, counts)
             assert data  # it was written, or an error was raised
         tokens = count.counted_totals(folder)
         refused = read_opt_outs(folder)
@@ -75,7 +76,7 @@ def run(options: ReportOptions) -> None:
         write_text(folder / html_page.NAME, html_page.render_report(corpus_manifest, data, tokens, refused))
     if not options.quiet:
         if options.opt_outs is not None and refused:
-            _print_refused(refused, corpus_manifest["counts"].get("pages.kept", 0))
+            _print_refused(refused, counts.get("pages.kept", 0))
         say(printer(sys.stdout), f"report: {options.corpus / html_page.NAME}")
 
 

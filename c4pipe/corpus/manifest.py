@@ -3,15 +3,17 @@
 import platform
 import re
 import zlib
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from functools import cache
+from fnmatch import fnmatchcase
+from functools import cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict, cast
 
 from c4pipe.corpus.layout import MAX_SHARDS, Layout
 from c4pipe.corpus.writer import FORMATS, shard_files
 from c4pipe.errors import LostDataError, UsageError
 from c4pipe.filters.language import DROPPED_LANGUAGE, LANGUAGE
-from c4pipe.io.json_files import Digest, FileName, choice, from_json, parse_json, shown, text, whole
+from c4pipe.io.json_files import Digest, FileName, check_sum, choice, parse_json, shown, text, unchanged, whole
 from c4pipe.io.paths import read_file
 from c4pipe.io.words import error_reason
 from c4pipe.recipes.stored_recipe import check_recipe
@@ -59,11 +61,12 @@ class ListedShard(TypedDict):
     sha256: Digest
 
 
-class _LanguageModel(TypedDict, total=False):
+class _Digests(TypedDict, total=False):
+    sha256: Digest  # of the other members; manifests of earlier versions have none
     language_model: str  # the digest of the language model, if the recipe has a model
 
 
-class Manifest(_LanguageModel):
+class Manifest(_Digests):
     """What `manifest.json` holds; docs/formats.md describes each member."""
 
     format: str
@@ -110,11 +113,9 @@ def parse(data: bytes, folder: "CorpusPath") -> Manifest:
             f"version {MANIFEST_VERSION}: another release of c4pipe wrote it; build the corpus again in a new folder"
         )
     try:
-        manifest = from_json(Manifest, values)
-        _check_shards(manifest)
+        return unchanged(Manifest, values, _check, partial(_compare_with_report, folder))
     except ValueError as error:
         raise UsageError(f"{folder / MANIFEST} can't be used: {error}; copy or build the corpus again") from None
-    return manifest
 
 
 def make_manifest(
@@ -137,7 +138,10 @@ def make_manifest(
     """
     counts = add_reports({name: n for name, n in each.items() if _is_count(name)} for each in (clean_counts, report))
     shards = sorted(report.get("shards", []), key=lambda file: file["path"])
-    _check_counts(counts, shards, len(identity["formats"]))
+    try:
+        _check_counts(counts, shards)
+    except ValueError as error:
+        raise LostDataError(f"pages or lines were lost: {error}") from None
     unwritten = sorted(set(expected) ^ {shard["path"] for shard in shards})
     if unwritten:
         raise LostDataError(f"{len(unwritten)} shard files were not written as planned: {unwritten[0]}, ...")
@@ -150,8 +154,10 @@ def make_manifest(
     return cast(Manifest, {"format": FORMAT, "version": MANIFEST_VERSION, **identity, **values})
 
 
-def _check_shards(manifest: Manifest) -> None:
-    """Raises ValueError unless a manifest lists the shards of its languages, formats and numbers of train shards."""
+def _check(manifest: Manifest) -> None:
+    """Raises ValueError unless a manifest lists the shards of its languages, formats and numbers of train shards, and
+    its counters add up.
+    """
     formats, train_shards = manifest["formats"], manifest["train_shards"]
     if not formats or len(set(formats)) < len(formats):
         raise ValueError("formats is empty, or names a format twice")
@@ -162,6 +168,17 @@ def _check_shards(manifest: Manifest) -> None:
     count = sum(layout.counts) * len(formats)  # before the names are made: a false number would make too many
     if len(paths) != count or set(paths) != set(shard_files(layout, formats)):
         raise ValueError(f"shards lists other files than the {count:,} of train_shards and formats")
+    _check_counts(manifest["counts"], manifest["shards"])
+
+
+def _compare_with_report(folder: "CorpusPath", manifest: Manifest) -> None:
+    """Raises ValueError where the report beside a manifest has another number of bytes."""
+    try:
+        sizes = parse_json(read_file(folder / "report.json"))["profile"]["language_bytes"]
+        right = sum(sizes.values())
+    except (OSError, ValueError, LookupError, AttributeError, TypeError):
+        return
+    check_sum("bytes.kept", manifest["counts"].get("bytes.kept", 0), right, "report.json")
 
 
 def versions() -> dict[str, str]:
@@ -192,11 +209,25 @@ def _is_count(name: str) -> bool:
     return "." in name and not name.startswith((TOTALS_PREFIX, DROPPED_LANGUAGE))
 
 
-def _check_counts(counts: Mapping[str, int], shards: Sequence[ListedShard], formats: int) -> None:
-    dropped = sum(n for name, n in counts.items() if name.startswith("pages.dropped."))
-    kept = counts.get("pages.kept", 0)
-    rows = sum(shard["rows"] for shard in shards)
-    if counts.get("pages.read", 0) != dropped + kept:
-        raise LostDataError(f"{counts.get('pages.read', 0):,} pages were read, {dropped:,} dropped, {kept:,} kept")
-    if rows != kept * formats:
-        raise LostDataError(f"{kept:,} pages were kept, but the shards hold {rows:,} rows in {formats} format(s)")
+_SUMS = {
+    "pages.read": ("pages.dropped.*", "pages.kept"),
+    "pages.kept": ("pages.kept.*",),
+    "lines.read": ("lines.dropped.*", "lines.left"),
+    "units.newest": ("units.dropped.*", "units.kept"),
+}
+"""The counters that other counters add up to: their names, or patterns of names."""
+
+
+def _check_counts(counts: Mapping[str, int], shards: Sequence[ListedShard]) -> None:
+    """Raises ValueError unless the counters add up, and the shards of each format have a row for each page."""
+    for total, parts in _SUMS.items():
+        right = sum(number for name, number in counts.items() if any(fnmatchcase(name, part) for part in parts))
+        check_sum(total, counts.get(total, 0), right, f"the sum of {' and '.join(parts)}")
+    rows = Counter[tuple[str, str]]()
+    for shard in shards:
+        language, _, name = shard["path"].partition("/")
+        extension = name.partition(".")[2]
+        rows[f"pages.kept.{language}", extension] += shard["rows"]
+        rows["pages.validation", extension] += shard["rows"] if "-validation-" in name else 0
+    for (name, extension), count in rows.items():
+        check_sum(name, counts.get(name, 0), count, f"the rows of the {extension} shards")

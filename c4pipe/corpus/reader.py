@@ -132,7 +132,7 @@ def read_shard(shard: Shard, first: int, end: int, verify: bool = False) -> Docu
     except UNREADABLE as error:
         raise unreadable(shard, error) from error
     if count < end - first or more:
-        raise _other_rows(shard, f"more than {shard.rows:,}" if more else f"{first + count:,}")
+        raise other_rows(shard, f"more than {shard.rows:,}" if more else f"{first + count:,}")
 
 
 def _counted(documents: Iterable[Document]) -> Generator[Document, None, int]:
@@ -160,7 +160,7 @@ def read_tables(shard: Shard, columns: Sequence[str]) -> Iterator[pa.Table]:
     except UNREADABLE as error:
         raise unreadable(shard, error) from error
     if rows != shard.rows:
-        raise _other_rows(shard, f"{rows:,}")
+        raise other_rows(shard, f"{rows:,}")
 
 
 def tables_of(file: CorpusPath, file_format: str, columns: Sequence[str]) -> Iterator[pa.Table]:
@@ -195,7 +195,8 @@ def unreadable(shard: Shard, error: Exception) -> C4pipeError:
     return C4pipeError(f"{shard.file} can't be read: {error_reason(error)}")
 
 
-def _other_rows(shard: Shard, count: str) -> C4pipeError:
+def other_rows(shard: Shard, count: str) -> C4pipeError:
+    """Returns the error for a user, given the number of documents that a shard has."""
     return C4pipeError(f"{shard.file} has {count} documents, and by the manifest {shard.rows:,}: copy it again")
 
 

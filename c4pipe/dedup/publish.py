@@ -16,11 +16,12 @@ from c4pipe.errors import LostDataError, UsageError
 from c4pipe.filters.rule import parameter_text
 from c4pipe.io import lock
 from c4pipe.io.atomic import write_text
-from c4pipe.io.paths import StoragePath, file_sizes, list_names, remove_tree
+from c4pipe.io.json_files import write_json
+from c4pipe.io.paths import StoragePath, check_inner, file_sizes, list_names, remove_tree
 from c4pipe.io.words import format_count, short
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.report import card, html_page
-from c4pipe.report.data import DEDUP_DATA, REPORT_DATA, make_dedup_data, make_report_data, write_data
+from c4pipe.report.data import DEDUP_DATA, REPORT_DATA, make_dedup_data, make_report_data
 from c4pipe.report.rendering import compile_templates
 from c4pipe.runners.control_totals import Report, check_totals
 from c4pipe.wet.inputs import Missing
@@ -98,6 +99,7 @@ def prepare(output: StoragePath, identity: Mapping[str, Any], missing: Sequence[
 
     Raises UsageError if the folder holds another corpus, or anything else.
     """
+    check_inner(output, STAGING)
     _complete(output, identity)
     check_folder(output, identity)
     manifest = manifest_file.read_manifest(output)
@@ -118,6 +120,7 @@ def check_folder(output: StoragePath, identity: Mapping[str, Any]) -> None:
 
     Raises UsageError if the folder holds another corpus, or anything else.
     """
+    check_inner(output, STAGING, WORK_FOLDER, dropped_pages.DROPPED_FOLDER)
     manifest = manifest_file.read_manifest(output)
     if manifest:
         for name, value in identity.items():
@@ -222,9 +225,9 @@ def _write_descriptions(
     """Writes the dataset card, the report and its further files beside the shards."""
     write_text(folder / card.NAME, card.render_card(manifest))
     found = make_dedup_data(report, clean_counts)
-    write_data(folder, DEDUP_DATA, found)
+    write_json(folder / DEDUP_DATA, found)
     data = make_report_data(report.get("profiles", ()), found, report.get("clean_examples", ()))
-    write_data(folder, REPORT_DATA, data)
+    write_json(folder / REPORT_DATA, data)
     write_text(folder / html_page.NAME, html_page.render_report(manifest, data))
 
 

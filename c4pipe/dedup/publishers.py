@@ -17,9 +17,8 @@ from c4pipe.corpus import manifest as manifest_file
 from c4pipe.corpus.manifest import Manifest, ShardPath
 from c4pipe.errors import UsageError
 from c4pipe.io.atomic import clear_abandoned, make_folder, move, sync, write_text
-from c4pipe.io.json_files import from_json, parse_json
+from c4pipe.io.json_files import from_json, parse_json, write_json
 from c4pipe.io.paths import RemotePath, StoragePath, list_names, read_file, remove_tree
-from c4pipe.io.words import safe_json
 
 STAGING = "_building"
 """The folder, inside the output, that holds the files of a corpus that is not complete yet."""
@@ -187,7 +186,7 @@ def _digest(text: str) -> str:
 
 
 def _write_manifest(folder: StoragePath, manifest: Manifest) -> None:
-    write_text(folder / manifest_file.MANIFEST, safe_json(manifest, indent=1) + "\n")
+    write_json(folder / manifest_file.MANIFEST, manifest)
 
 
 def _count(folder: StoragePath, shards: Sequence[str]) -> int:

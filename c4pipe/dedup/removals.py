@@ -12,12 +12,11 @@ import pyarrow.compute as pc
 from c4pipe.clean.work_file import row_groups
 from c4pipe.dedup.shuffle import REMOVED
 from c4pipe.dedup.survivors import Occurrences
-from c4pipe.errors import C4pipeError
 from c4pipe.filters.duplicates import Rows
 from c4pipe.filters.hashes import U64, span_hashes, unit_hashes
 from c4pipe.filters.spans import cut, units_of
 from c4pipe.io.atomic import write_bytes
-from c4pipe.io.parquet_footer import open_parquet, parquet_writer
+from c4pipe.io.parquet_footer import open_parquet, parquet_writer, reading
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import short
 from c4pipe.report.profile import domains
@@ -41,15 +40,13 @@ def write_moved(folder: StoragePath, blocks: Iterable[bytes]) -> None:
 
 
 def read_moved(folder: StoragePath, hashes: U64) -> Rows:
-    """Returns the MOVED rows of a corpus for the spans with the given hashes. Raises C4pipeError."""
-    try:
-        with open_parquet(folder / MOVED_SPANS)[0] as file:
-            table = file.read()
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise C4pipeError(f"{folder / MOVED_SPANS} can't be read: {error}") from error
-    rows = np.empty(len(table), MOVED)
-    for name in MOVED.names or ():
-        rows[name] = table[name].to_numpy()
+    """Returns the MOVED rows of a corpus for the spans with the given hashes. Raises as `reading`."""
+    path = folder / MOVED_SPANS
+    with reading(path, "can't be read", "copy the corpus again"), open_parquet(path)[0] as file:
+        table = file.read()
+        rows = np.empty(len(table), MOVED)
+        for name in MOVED.names or ():
+            rows[name] = table[name].to_numpy()
     return rows[np.isin(rows["hash"], hashes)]
 
 

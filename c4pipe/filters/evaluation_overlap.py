@@ -14,9 +14,8 @@ from c4pipe.filters.checked_page import CheckedPage
 from c4pipe.filters.lists import ListFolder
 from c4pipe.filters.ngrams import ExampleNgrams, SharedNgrams, ngram_words
 from c4pipe.filters.rule import PageRule, Positive, Share, number_of, parameter_text
-from c4pipe.io.json_files import parse_json
 from c4pipe.io.paths import walk_folders
-from c4pipe.io.text import open_content
+from c4pipe.io.text import open_content, open_list, parse_row
 from c4pipe.io.words import error_reason, short
 
 _JSON_LINES = (".jsonl", ".ndjson", ".json")
@@ -45,13 +44,13 @@ def read_examples(path: Path, fields: Sequence[str] = ()) -> Iterator[tuple[int,
         return
     is_json, number = _bare_name(path).endswith(_JSON_LINES), 0
     try:
-        with open_content(path) as file:
-            for number, line in enumerate(map(bytes.decode, file), 1):
+        with open_content(open_list(path), path.name) as file:
+            for number, line in enumerate(file, 1):
                 if line.strip():
-                    texts = _texts_of_line(f"{path}, line {number:,}", line, fields) if is_json else [line]
+                    texts = _texts_of_line(f"{path}, line {number:,}", line, fields) if is_json else [line.decode()]
                     yield number, tuple(filter(None, map(ngram_words, texts)))
     except (OSError, ValueError) as error:
-        where = f"line {number + 1:,}: " if isinstance(error, UnicodeDecodeError) else ""
+        where = f"line {number:,}: " if isinstance(error, UnicodeDecodeError) else ""
         raise UsageError(
             f"the examples {path} can't be read: {where}{error_reason(error)}; "
             "give Parquet, or text or JSON Lines in UTF-8"
@@ -62,13 +61,10 @@ def _bare_name(path: Path) -> str:
     return path.name.removesuffix(".gz").removesuffix(".zst")
 
 
-def _texts_of_line(where: str, line: str, fields: Sequence[str]) -> list[str]:
+def _texts_of_line(where: str, line: bytes, fields: Sequence[str]) -> list[str]:
     """Returns the texts of a line of JSON. Raises UsageError, with the place, where it lacks a field."""
-    try:
-        row = parse_json(line)
-    except ValueError:
-        row = None
-    if not isinstance(row, dict):
+    row = parse_row(line)
+    if row is None:
         raise UsageError(f"{where} is no JSON object: give JSON Lines, with one example on each line")
     if missing := [name for name in fields if name not in row]:
         known = short(", ".join(row), 200) or "none"

@@ -14,6 +14,10 @@ from c4pipe.filters.rule import PAPER, TFDS, LineRule, NativeStep, Texts, Whole,
 # Raffel et al. 2020 removed citation markers from Wikipedia pages; the pattern is TensorFlow Datasets'.
 _CITATION = re.compile(r"\[\d*\]|\[edit\]|\[citation needed\]")
 
+END_QUOTATION_MARKS = tuple("\"'”’“‘»«›‹」』〞〟﹂﹄＂＇｣")
+"""The marks that end a quotation in some language: Unicode's `Quotation_Mark`, without the marks that only begin
+one."""
+
 
 @dataclass(frozen=True)
 class LongWord(LineRule):
@@ -71,15 +75,16 @@ class NoTerminalPunctuation(LineRule):
     """Keeps lines that end in one of `endings`, but in none of `excluded_endings`.
 
     Of 3,430 lines of 449 published pages 2,830 end in ".", 321 in "!", 239 in "?", 40 in '"', and none in anything
-    else. So published C4 took no ellipsis for a period. Only the two English double quotation marks count: other end
-    quotation marks are also apostrophes, or belong to other languages. The recipe c4-literal takes them all.
+    else. So published C4 took no ellipsis for a period. Of the end quotation marks, those count that hardly end
+    anything else: German (“) and guillemets, too, but a guillemet behind a blank is an arrow. The others are also
+    apostrophes or arrows. The recipe c4-literal takes them all (END_QUOTATION_MARKS).
     """
 
     name = "no_terminal_punctuation"
     does = "keeps a line that ends in one of {endings}, but not in {excluded_endings}"
     source = PAPER + "; ellipsis: published C4, " + TFDS
-    endings: Texts = (".", "!", "?", '"', "”")
-    excluded_endings: Texts = ("...", "…")
+    endings: Texts = (".", "!", "?", '"', "”", "“", "»", "«")
+    excluded_endings: Texts = ("...", "…", " »", " «")
 
     def edit(self, lines: Sequence[str]) -> list[str]:
         """Returns the lines with these endings."""

@@ -17,7 +17,7 @@ from typing import Any
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.atomic import make_folder, write_bytes
 from c4pipe.io.json_files import parse_json
-from c4pipe.io.paths import MOST_BYTES, open_file
+from c4pipe.io.paths import MOST_BYTES, check_inner, open_file
 from c4pipe.io.text import read_text
 from c4pipe.io.words import error_reason
 
@@ -158,10 +158,12 @@ def fetch(
 
     Returns how many were downloaded.
 
-    Raises UsageError if `source` is no address, C4pipeError if a list can't be downloaded or written.
+    Raises UsageError if `source` is no address or a folder in `target` is a link, C4pipeError if a list can't be
+    downloaded or written.
     """
     wanted = [pinned for pinned, status in status_of_lists(target, lists) if status != "ok"]
     for number, pinned in enumerate(wanted, 1):
+        check_inner(target, pinned.path.rpartition("/")[0])
         _write(target / pinned.path, _download(f"{source.rstrip('/')}/{pinned.url}", pinned.sha256, report))
         report(f"fetched {pinned.path} ({number} of {len(wanted)})")
     return len(wanted)

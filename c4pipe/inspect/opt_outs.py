@@ -20,10 +20,9 @@ from c4pipe.filters.lists import BLOCKED_FOLDER, Lists
 from c4pipe.filters.robots_list import RobotsList
 from c4pipe.filters.url_rules import OptedOut
 from c4pipe.filters.urls import host_of
-from c4pipe.io.atomic import write_text
-from c4pipe.io.json_files import decode_checked_json, encode_checked_json, read_json
+from c4pipe.io.json_files import decode_checked_json, encode_checked_json, read_json, write_json
 from c4pipe.io.paths import StoragePath, read_file
-from c4pipe.io.words import safe_json, short
+from c4pipe.io.words import short
 from c4pipe.report.data import OPT_OUTS_VERSION, TOGETHER, OptOuts
 from c4pipe.runners.events import Progress, Status
 from c4pipe.runners.runner_options import RunnerOptions
@@ -91,7 +90,7 @@ def count_opt_outs(corpus: Corpus, folder: StoragePath, lists: Path, runner: Run
         ],
         "hosts_cut": cut,
     }
-    write_text(folder / NAME, safe_json(content, indent=1) + "\n")
+    write_json(folder / NAME, content)
 
 
 def read_opt_outs(folder: StoragePath) -> OptOuts | None:

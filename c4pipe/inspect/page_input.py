@@ -68,10 +68,9 @@ def _may_have_records(start: bytes) -> bool:
 
 def _refuse_binary(path: str, data: bytes) -> None:
     """Raises UsageError for bytes that are no text: the rules would judge them like a text."""
-    kind = other_kind(data)
+    kind = "a gzip file without WET records" if data.startswith(_GZIP) else other_kind(data)
     if not kind:
         return
-    kind += " without WET records" if data.startswith(_GZIP) else ""
     name = "standard input" if path == STANDARD_INPUT else path
     raise UsageError(
         f"{name} is {kind}, and explain reads text in UTF-8 and WET files: "

@@ -24,7 +24,7 @@ from c4pipe.io.atomic import AtomicFile, make_folder
 from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.json_files import parse_json
 from c4pipe.io.lock import only_run
-from c4pipe.io.paths import StoragePath, remove_tree
+from c4pipe.io.paths import StoragePath, check_inner, open_file, remove_tree
 from c4pipe.io.streams import InputOpener
 from c4pipe.io.words import error_reason, format_count
 from c4pipe.runners.events import Progress
@@ -79,6 +79,7 @@ def list_robots(
         raise UsageError("no crawler is named: give product tokens with --agents, such as CCBot,GPTBot")
     files = find_inputs(inputs, Selection(), on_note=progress.note, kind="robotstxt")
     folder = lists / BLOCKED_FOLDER
+    check_inner(lists, f"{BLOCKED_FOLDER}/{_PARTS}")
     try:
         make_folder(folder / _PARTS)
     except OSError as error:
@@ -200,7 +201,7 @@ def newest(rows: Rows) -> Rows:
 def read_part(path: Path, *names: str) -> list[npt.NDArray[Any]]:
     """Returns some arrays of a part. Raises C4pipeError if it can't be read."""
     try:
-        with np.load(path) as arrays:
+        with open_file(path) as file, np.load(file) as arrays:
             return [arrays[name] for name in names]
     except Exception as error:  # zipfile, zlib and NumPy raise their own
         with suppress(OSError):

@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
+from itertools import zip_longest
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args, get_origin, get_type_hints, is_typeddict
 
 from c4pipe.errors import DamagedFileError, UsageError
 from c4pipe.io.atomic import write_bytes
 from c4pipe.io.paths import StoragePath, read_file
-from c4pipe.io.words import error_reason
+from c4pipe.io.words import error_reason, safe_json
 
 _MOST_TEXT = 1 << 16  # characters of a text
 _MOST_NUMBER = 2**63 - 1
@@ -200,12 +201,13 @@ def read_json(path: StoragePath, kind: type[Record]) -> Record | None:
 
     Args:
         path: the file.
-        kind: the class of the record; `dict` for an object with any members.
+        kind: the class of the record; `dict` for an object with any members, which another program may have written.
 
     Raises UsageError for other content.
     """
     try:
-        return from_json(kind, parse_json(read_file(path)))
+        values = parse_json(read_file(path))
+        return from_json(kind, values) if kind is dict else unchanged(kind, values)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
@@ -213,6 +215,71 @@ def read_json(path: StoragePath, kind: type[Record]) -> Record | None:
 
 
 _DIGEST = "sha256"  # the member that has the digest of all others
+
+
+def unchanged(
+    kind: type[Record],
+    values: Any,
+    check: Callable[[Record], None] | None = None,
+    compare: Callable[[Record], None] | None = None,
+) -> Record:
+    """Returns the record that `write_json` wrote, given the values of its file.
+
+    A file without a digest is accepted: an earlier version wrote it, or a person deleted the digest.
+
+    Args:
+        kind: the class of the record.
+        values: the values of the file.
+        check: raises ValueError where numbers of the record contradict each other (see `check_sum`).
+        compare: raises ValueError where another file shows what was changed; called if the digest is wrong.
+
+    Raises ValueError for another record, and where the file was changed after it was written.
+    """
+    record = from_json(kind, values)
+    if check:
+        check(record)
+    if _DIGEST in values and values[_DIGEST] != _digest(values):
+        difference = ""
+        try:
+            if compare:
+                compare(record)
+        except ValueError as error:
+            difference = f"{error}; "
+        raise ValueError(
+            f"{difference}it was changed after c4pipe wrote it, as its {_DIGEST} shows "
+            f'(delete the line "{_DIGEST}" there to accept the change)'
+        )
+    return record
+
+
+def check_sum(name: str, number: int, right: int, source: str) -> None:
+    """Raises ValueError where a number of a file is not the one that other numbers, the source, make it."""
+    if number != right:
+        raise ValueError(f"{name} is {number:,}, but by {source} it is {right:,}")
+
+
+def check_equal(first: Any, second: Any, source: str, place: str) -> None:
+    """Raises ValueError, with the place, where a value of JSON differs from that of another file, the source."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        for name in {**first, **second}:
+            check_equal(first.get(name), second.get(name), source, _inside(place, name))
+    elif isinstance(first, list) and isinstance(second, list):
+        for number, (one, other) in enumerate(zip_longest(first, second)):
+            check_equal(one, other, source, f"{place}[{number}]")
+    elif first != second:
+        raise ValueError(f"{place} is {shown(first)}, but by {source} it is {shown(second)}")
+
+
+def write_json(target: StoragePath, values: Record) -> Record:
+    """Writes an object with its digest to a JSON file that people read: each value is on a line of its own.
+
+    Returns the content of the file. Raises OSError.
+    """
+    others = json.loads(json.dumps(values))  # names are texts
+    others.pop(_DIGEST, None)  # of a record that was read
+    stored = {_DIGEST: _digest(others), **others}
+    write_bytes(target, f"{safe_json(stored, indent=1)}\n".encode())
+    return cast(Record, stored)
 
 
 def encode_checked_json(values: Mapping[str, Any]) -> bytes:
@@ -232,8 +299,9 @@ def decode_checked_json(data: bytes, name: object, kind: type[Record]) -> Record
     """
     try:
         values = from_json(dict, parse_json(data))
-        if values.pop(_DIGEST, None) != _digest(values):
+        if values.get(_DIGEST) != _digest(values):
             raise ValueError("its digest differs")
+        del values[_DIGEST]
         return from_json(kind, values)
     except ValueError:
         raise DamagedFileError(
@@ -272,4 +340,5 @@ def _dump(value: Any) -> str:
 
 
 def _digest(values: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+    others = {name: value for name, value in values.items() if name != _DIGEST}
+    return hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()

@@ -235,7 +235,24 @@ def check_regular(path: Path) -> None:
     """Raises OSError for a file that is a pipe, a device or a socket: reading could block, or never end."""
     mode = path.stat().st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # to open a folder is an error of its own
-        raise OSError(errno.EINVAL, "not a regular file", str(path))
+        raise OSError(errno.EINVAL, "it is a pipe or a device, and no file", str(path))
+
+
+def check_inner(folder: StoragePath, *names: str) -> None:
+    """Raises UsageError where a link is in place of a folder that c4pipe makes inside of a folder.
+
+    It would lead out of the folder: c4pipe would write there, and delete files.
+
+    Args:
+        folder: a folder that the user named, which may be a link.
+        names: the paths of folders inside, such as `_work/lists`, which may be missing.
+    """
+    for name in names:
+        path = folder
+        for part in name.split("/"):
+            path = path / part
+            if isinstance(path, Path) and path.is_symlink():
+                raise UsageError(f"{path} is a link, and no folder that c4pipe has made: remove the link")
 
 
 def open_file(path: Path | UrlPath) -> BinaryIO:

@@ -18,7 +18,7 @@ from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
 from c4pipe.io.downloads import ByteStream, DownloadError, DownloadStream, NetworkOptions, OnWait, RangedFile
 from c4pipe.io.lock import file_lock
 from c4pipe.io.object_store import SCHEMES, ObjectDownload
-from c4pipe.io.paths import UrlPath, open_file, read_file
+from c4pipe.io.paths import UrlPath, check_inner, open_file, read_file
 
 if TYPE_CHECKING:
     import urllib3
@@ -78,7 +78,7 @@ class InputOpener:
         local = Path(path)
         if cache and is_url(path):
             local = cached(cache, path, lambda: self._watched(path, max_size, on_fetched))
-        with local.open("rb") as file:
+        with open_file(local) as file:
             yield file
 
     def size(self, path: str) -> int | None:
@@ -92,7 +92,7 @@ class InputOpener:
     def read_range(self, path: str, first: int, size: int) -> bytes:
         """Returns `size` bytes of an input from offset `first` on, fewer only at its end. Raises OSError."""
         if not is_url(path):
-            with Path(path).open("rb") as file:
+            with open_file(Path(path)) as file:
                 file.seek(first)
                 return file.read(size)
         with self._download(path, first, size) as download:
@@ -141,7 +141,9 @@ def cached(folder: Path, url: str, download: Callable[[], AbstractContextManager
 
     Raises the errors of the download, and OSError if the cache can't be written.
     """
-    path = folder.joinpath(*(_file_name(part) for part in url.replace("://", "/", 1).split("/")))
+    names = [_file_name(part) for part in url.replace("://", "/", 1).split("/")]
+    check_inner(folder, "/".join(names[:-1]))
+    path = folder.joinpath(*names)
     digest = path.with_name(f"{path.name}.sha256")
     label = hashlib.sha256(path.name.encode()).hexdigest()[:16]  # for a name that may have 255 bytes itself
     with name_os_errors(path):

@@ -7,13 +7,16 @@ other functions raise ValueError, with the reason and the place, so that no entr
 
 import codecs
 import io
+import json
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from c4pipe.io.downloads import ByteStream
 from c4pipe.io.gzip_members import FIRST_BYTES, Gap, inflate
+from c4pipe.io.json_files import parse_json
 from c4pipe.io.paths import open_file
 
 _READ = 256 * 1024
@@ -29,34 +32,44 @@ _FAULTS = {
     "gzip_junk": "bytes that are no gzip follow",
     "zstd_corrupt": "its Zstandard data are damaged or cut off, or other bytes follow",
 }
-_UNREADABLE = {
-    b"PAR1": "a Parquet file",
-    _GZIP: "a gzip file",
-    b"PK\x03\x04": "a ZIP file",
-    b"\x28\xb5\x2f\xfd": "a Zstandard file",
-    b"BZh": "a bzip2 file",
-    b"\xfd7zXZ": "an XZ file",
+_OTHER_KINDS = {
+    b"PAR1\x15": "a Parquet file",
+    b"PK\x03\x04": "a zip archive",
+    b"7z\xbc\xaf": "a 7z archive",
+    _GZIP: "compressed by gzip",
+    b"\x28\xb5\x2f\xfd": "compressed by Zstandard",
+    b"\xfd7zXZ\0": "compressed by xz",
     b"%PDF-": "a PDF file",
+    b"version https://git-lfs": "a pointer of Git LFS instead of the file",
     codecs.BOM_UTF16_LE: "text in UTF-16",
     codecs.BOM_UTF16_BE: "text in UTF-16",
 }
+_BZIP2 = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")
+_TAR = b"ustar", 257  # POSIX 1003.1, header of pax and ustar
 _START = 64 * 1024  # bytes that show what a file is
+_SURROGATE = re.compile(rb"\\u[Dd][89A-Fa-f]")
 
 
 def other_kind(start: bytes, most_nuls: int = 0) -> str:
-    """Returns what a file is that is no text in UTF-8: `a ZIP file`; "" where it may be text.
+    """Returns what a file is that is no text in UTF-8: `a zip archive`; "" where it may be text.
 
     Args:
         start: its first bytes, or all of them.
         most_nuls: how many of them may be NUL. Half of the bytes of English in UTF-16 are, and of some lists a few.
     """
-    kind = next((words for magic, words in _UNREADABLE.items() if start.startswith(magic)), "")
-    is_binary = start[:_START].count(0) > most_nuls
-    return kind or ("a binary file, or text in UTF-16" if is_binary else "")
+    if kind := next((words for magic, words in _OTHER_KINDS.items() if start.startswith(magic)), ""):
+        return kind
+    if _BZIP2.match(start):
+        return "compressed by bzip2"
+    if start.startswith(*_TAR):
+        return "a tar archive"
+    return "a binary file, or text in UTF-16" if start[:_START].count(0) > most_nuls else ""
 
 
 def read_pieces(stream: ByteStream, name: str) -> Iterator[bytes | Gap]:
     """Yields the bytes of a text file, decompressed, without a byte order mark at the start, and the damage.
+
+    Of a file that is no text in UTF-8 by its first bytes (see `other_kind`), only the gap `other_format` is given.
 
     Args:
         stream: the file, at its start: plain, gzip or Zstandard, by its first bytes.
@@ -64,20 +77,20 @@ def read_pieces(stream: ByteStream, name: str) -> Iterator[bytes | Gap]:
 
     Raises OSError where the stream can't be read.
     """
-    start: bytes | None = b""  # the first bytes, until they show whether they are a mark
-    for piece in _decompressed(stream, name):
-        if start is not None and isinstance(piece, bytes):
-            start += piece
-            if len(start) < len(codecs.BOM_UTF8) and codecs.BOM_UTF8.startswith(start):
-                continue
-            piece, start = start.removeprefix(codecs.BOM_UTF8), None
-        elif start:
-            yield start
-            start = None
-        if piece:
-            yield piece
-    if start:
+    start, pieces = b"", _decompressed(stream, name)
+    for piece in pieces:
+        if isinstance(piece, Gap):
+            pieces = chain([piece], pieces)
+            break
+        start += piece
+        if len(start) >= _START:
+            break
+    if other_kind(start, max(16, len(start) // 16)):  # a document may have NULs
+        yield Gap("other_format", 0, start[:FIRST_BYTES])
+        return
+    if start := start.removeprefix(codecs.BOM_UTF8):
         yield start
+    yield from pieces
 
 
 def _decompressed(stream: ByteStream, name: str) -> Iterator[bytes | Gap]:
@@ -138,9 +151,17 @@ def decompress(stream: ByteStream, name: str) -> Iterator[bytes]:
     size = 0
     for piece in read_pieces(stream, name):
         if isinstance(piece, Gap):
+            if piece.kind == "other_format":
+                raise _other_format(piece.first)
             raise ValueError(f"{_FAULTS[piece.kind]} after {size:,} bytes of content")
+        if not size and other_kind(piece, len(piece) // 16):
+            raise _other_format(piece)
         size += len(piece)
         yield piece
+
+
+def _other_format(start: bytes) -> ValueError:
+    return ValueError(f"it is {other_kind(start) or 'a binary file'}, not text in UTF-8")
 
 
 def read_content(stream: ByteStream, name: str, most: int) -> bytes:
@@ -155,8 +176,8 @@ def read_content(stream: ByteStream, name: str, most: int) -> bytes:
 
 def decode_text(data: bytes) -> str:
     r"""Returns the text of a file, given its bytes; each line ends in `\n`. Raises ValueError if it is not UTF-8."""
-    if kind := other_kind(data):
-        raise ValueError(f"it is {kind}, not text in UTF-8")
+    if other_kind(data):
+        raise _other_format(data)
     return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -172,11 +193,11 @@ def read_text(path: Path, most: int) -> str:
 
 
 class _Content(io.RawIOBase):
-    """The content of a file that a user wrote, as a stream."""
+    """The content of a file, as a stream."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = open_list(path)
-        self._pieces = decompress(self._file, path.name)
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self._file = file
+        self._pieces = decompress(file, name)
         self._left = memoryview(b"")
 
     def readable(self) -> bool:
@@ -194,20 +215,16 @@ class _Content(io.RawIOBase):
         super().close()
 
 
-def open_content(path: Path) -> BinaryIO:
-    """Opens a text file that a user wrote, as its bytes: decompressed, without a byte order mark.
+def open_content(file: BinaryIO, name: str) -> BinaryIO:
+    """Returns the content of a text file that a user wrote: decompressed, without a byte order mark.
 
-    Raises OSError where it can't be read, also later; ValueError at damage, and where it is no text in UTF-8.
+    Args:
+        file: the file, open at its start; the content closes it.
+        name: its name (see `read_pieces`).
+
+    Reading raises OSError, and ValueError at damage and where the file is no text in UTF-8.
     """
-    content = io.BufferedReader(_Content(path), _READ)
-    try:
-        start = content.peek(_START)
-        if kind := other_kind(start, len(start) // 16):
-            raise ValueError(f"it is {kind}, not text in UTF-8")
-    except (OSError, ValueError):
-        content.close()
-        raise
-    return content
+    return io.BufferedReader(_Content(file, name), _READ)
 
 
 def lines_of(path: Path) -> Iterator[str]:
@@ -216,7 +233,7 @@ def lines_of(path: Path) -> Iterator[str]:
     Lines that are longer than any page's URL are skipped, and are never in memory. Raises as `open_content`.
     """
     at_start = True  # of a line
-    with io.TextIOWrapper(open_content(path), "utf-8", "replace") as file:
+    with io.TextIOWrapper(open_content(open_list(path), path.name), "utf-8", "replace") as file:
         while line := file.readline(_LINE_CAP):
             if at_start and (line.endswith("\n") or len(line) < _LINE_CAP):
                 yield line
@@ -231,3 +248,19 @@ def entries(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         if entry := (_COMMENT.sub("", line) if "#" in line else line).strip():
             yield entry
+
+
+def parse_row(line: bytes) -> dict[str, Any] | None:
+    """Returns the object of a line of JSON Lines; None for another line. Half of a surrogate pair becomes U+FFFD.
+
+    Raises UnicodeDecodeError where the line is not UTF-8.
+    """
+    text = line.decode()
+    try:
+        row = parse_json(text)
+        if _SURROGATE.search(line):
+            whole = json.dumps(row, ensure_ascii=False).encode("utf-16", "surrogatepass")
+            row = parse_json(whole.decode("utf-16", "replace"))
+    except (ValueError, RecursionError):  # the second for `dumps`
+        return None
+    return row if isinstance(row, dict) else None

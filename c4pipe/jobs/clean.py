@@ -20,7 +20,7 @@ from c4pipe.filters.lists import LISTS_FOLDER, Lists
 from c4pipe.io.atomic import clear_abandoned
 from c4pipe.io.downloads import OnWait
 from c4pipe.io.lock import only_run
-from c4pipe.io.paths import StoragePath, list_names, storage_path
+from c4pipe.io.paths import StoragePath, check_inner, list_names, storage_path
 from c4pipe.io.streams import InputOpener, digest_ends, is_url
 from c4pipe.jobs.import_text import find_text
 from c4pipe.jobs.logs import LOG, key_values, log_cost
@@ -101,6 +101,7 @@ def plan_clean(options: CleanOptions | BuildOptions | ImportOptions, progress: P
     else:
         made = choose_extraction(options.input_kind, options.extract)
     recipe = recipe.with_extraction(made)
+    check_inner(options.work_folder, LISTS_FOLDER, dropped_pages.DROPPED_FOLDER)
     cache = options.network.cache
     if options.work_folder.exists() and not options.work_folder.is_dir():
         raise UsageError(f"--work {options.work_folder} is a file: give a folder")

@@ -14,12 +14,13 @@ from c4pipe.io.object_store import SCHEMES
 from c4pipe.io.parquet_footer import UNREADABLE, open_parquet
 from c4pipe.io.paths import list_names, storage_path
 from c4pipe.io.streams import InputOpener, WebPath, is_url
+from c4pipe.io.text import parse_row
 from c4pipe.io.words import error_reason, suggestion
 from c4pipe.jobs.options import ImportOptions
 from c4pipe.wet.damage import Damage
 from c4pipe.wet.extraction import NO_COLUMN, TEXT_ENDINGS, TextLayout, is_json, is_parquet
 from c4pipe.wet.inputs import InputFile, Selection, find_inputs
-from c4pipe.wet.text_files import parse_row, read_lines
+from c4pipe.wet.text_files import read_lines
 
 _TEXT_TYPE = re.compile(r"(large_)?string|dictionary<values=(large_)?string")
 _ADDRESS_TYPE = re.compile(rf"{_TEXT_TYPE.pattern}|u?int(8|16|32|64)$")

@@ -4,6 +4,7 @@ The input is files with the columns `inputs` and `targets`, or files of raw reco
 come in an order that depends on a seed and the epoch, and are divided among processes, as `read.documents` does it.
 """
 
+import codecs
 import contextlib
 import hashlib
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -11,14 +12,12 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, cast
-
-from isal import igzip
+from typing import Any, BinaryIO, cast
 
 from c4pipe.corpus.reader import UNREADABLE, CorpusPath, corpus_path, open_binary, parquet_file
 from c4pipe.errors import C4pipeError, UsageError
-from c4pipe.io.json_files import parse_json
 from c4pipe.io.streams import EndsDigest
+from c4pipe.io.text import open_content, parse_row
 from c4pipe.io.words import error_reason
 from c4pipe.objectives.rows import Features, Rows, framed
 from c4pipe.objectives.tasks import Classification, Preprocessor, Record, TextPair, text
@@ -84,7 +83,7 @@ def open_files(paths: str | Path | Sequence[str | Path]) -> RecordSource:
 
     Args:
         paths: one or several paths or URLs that end in `.parquet`, `.jsonl`, `.json` or `.tsv`; the last three also
-            with `.gz`. The first line of TSV names its columns.
+            with `.gz` or `.zst`. The first line of TSV names its columns.
 
     Raises UsageError for another name, or a file that can't be read or has no record.
     """
@@ -102,10 +101,12 @@ def record_file(path: str | Path) -> RecordFile:
     Raises UsageError for a name without one of the endings, or a file that can't be read.
     """
     file = corpus_path(path)
-    name = file.name.removesuffix(".gz")
+    name = file.name.removesuffix(".gz").removesuffix(".zst")
     kind = next((kind for ending, kind in _FORMATS.items() if name.endswith(ending)), None)
     if kind is None or (kind == "parquet" and name != file.name):
-        raise UsageError(f"{file} ends in none of .parquet, .jsonl, .json, .tsv, or the last three with .gz: rename it")
+        raise UsageError(
+            f"{file} ends in none of .parquet, .jsonl, .json, .tsv, or the last three with .gz or .zst: rename it"
+        )
     try:
         return _of_parquet(file) if kind == "parquet" else _of_lines(file, kind)
     except UNREADABLE as error:
@@ -154,13 +155,17 @@ def _parquet_records(source: RecordFile, first: int) -> Generator[Record, None, 
 
 
 @contextlib.contextmanager
-def _lines(file: CorpusPath) -> Iterator[IO[bytes]]:
+def _lines(file: CorpusPath, first: int = 0) -> Iterator[BinaryIO]:
+    """Opens a file of lines at a position, after decompression."""
     with contextlib.closing(open_binary(file)) as raw:
-        if not file.name.endswith(".gz"):
+        if not file.name.endswith((".gz", ".zst")):
+            raw.seek(first)
             yield raw
             return
-        with igzip.IGzipFile(fileobj=raw) as data:
-            yield data
+        content = open_content(raw, file.name)
+        while first and (skipped := content.read(min(first, _END_BYTES))):
+            first -= len(skipped)
+        yield content
 
 
 def _of_lines(file: CorpusPath, kind: str) -> RecordFile:
@@ -189,15 +194,14 @@ def _names(line: bytes, file: CorpusPath) -> tuple[str, ...]:
 
 def _line_records(source: RecordFile, first: int) -> Generator[Record, None, None]:
     mark, left = divmod(first, _MARK_ROWS)
-    with _lines(source.file) as lines:
-        lines.seek(source.marks[mark] if mark < len(source.marks) else 0)
+    with _lines(source.file, source.marks[mark] if mark < len(source.marks) else 0) as lines:
         for line in islice((line for line in lines if not line.isspace()), left, None):
             yield _of_json(line) if source.format == "json" else _of_tsv(line, source.names)
 
 
 def _of_json(line: bytes) -> Record:
-    values: Any = parse_json(line)
-    if not isinstance(values, dict):
+    values = parse_row(line.removeprefix(codecs.BOM_UTF8))
+    if values is None:
         raise ValueError("it is no JSON object")
     return values
 

@@ -12,7 +12,7 @@ from c4pipe.corpus.manifest import LanguageCode
 from c4pipe.corpus.opened import open_corpus, open_language
 from c4pipe.corpus.reader import TEXT_FORMAT, CorpusPath, Documents, Shard, corpus_path, open_binary, read_shard
 from c4pipe.errors import UsageError
-from c4pipe.io.json_files import Versioned, from_json, parse_json, shown
+from c4pipe.io.json_files import Versioned, check_sum, from_json, parse_json, shown, unchanged
 from c4pipe.io.paths import read_file
 from c4pipe.io.words import error_reason
 
@@ -28,6 +28,7 @@ class _Subset(TypedDict):
     version: int
     manifest: str
     language: LanguageCode
+    documents: int
     shards: Sequence[_SubsetShard]
 
 
@@ -106,12 +107,12 @@ def _subset(file: CorpusPath, verify: bool) -> Source:
         values = from_json(Versioned, parse_json(data))
         if (values["format"], values["version"]) != (SUBSET_FORMAT, SUBSET_VERSION):
             raise ValueError(f"it is a {shown(values['format'])} of version {shown(values['version'])}")
-        subset = from_json(_Subset, values)
+        subset = unchanged(_Subset, values, _check_subset)
         documents = {each["path"]: each["documents"] for each in subset["shards"]}
         language, digest = subset["language"], subset["manifest"]
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"{file} is no token-budget subset, as this c4pipe writes it: {error!r}; "
+            f"{file} is no token-budget subset, as this c4pipe writes it: {error_reason(error)}; "
             "make one with c4pipe tokens --budget-subset"
         ) from error
     corpus = open_corpus(file.parent, [language])
@@ -124,6 +125,12 @@ def _subset(file: CorpusPath, verify: bool) -> Source:
         )
     own_digest = hashlib.sha256(data).hexdigest()
     return Source(str(file), "train", corpus.languages, own_digest, shards, verify, tuple(documents.values()))
+
+
+def _check_subset(subset: _Subset) -> None:
+    """Raises ValueError where a subset has another number of documents than its shards together."""
+    total = sum(each["documents"] for each in subset["shards"])
+    check_sum("documents", subset["documents"], total, "the sum of its shards")
 
 
 def _text(file: CorpusPath, verify: bool) -> Source:

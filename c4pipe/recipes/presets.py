@@ -10,7 +10,7 @@ from c4pipe.errors import UsageError
 from c4pipe.filters.body_lines import BodyLines, MetadataLine
 from c4pipe.filters.corpus_rules import NearDuplicate, NormalisedUrl, RepeatedSpan, StaleCapture, Validation
 from c4pipe.filters.language import CLD3_LANGUAGES, UNKNOWN, Language
-from c4pipe.filters.lines import Citation, FewWords, LongWord, NoTerminalPunctuation
+from c4pipe.filters.lines import END_QUOTATION_MARKS, Citation, FewWords, LongWord, NoTerminalPunctuation
 from c4pipe.filters.listed_words import BadToken, BadWords
 from c4pipe.filters.page_size import Empty, FewLongLines, FewSentences, FewSentencesLeft, Incomplete, TooLong
 from c4pipe.filters.personal_data import EmailAddress, PublicIpAddress
@@ -101,11 +101,11 @@ C4_2019 = _variant(
 C4_LITERAL = _variant(
     C4.change(
         "no_terminal_punctuation",
-        endings=(".", "!", "?", '"', "”", "'", "’", "»", "›", "」", "』"),
+        endings=(".", "…", "!", "?", *END_QUOTATION_MARKS),
         excluded_endings=(),
     ),
     "c4-literal",
-    "c4 with the paper's sentence on line ends taken word for word: any end quotation mark, and ... is a period",
+    "c4 with the paper's sentence on line ends taken word for word: any end quotation mark, and ... or … is a period",
 )
 UNFILTERED = _variant(
     C4,

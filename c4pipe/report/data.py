@@ -12,11 +12,9 @@ from typing import Annotated, Any, TypedDict, cast
 from c4pipe.clean import examples
 from c4pipe.errors import UsageError
 from c4pipe.filters.language import DROPPED_LANGUAGE
-from c4pipe.io.atomic import write_text
-from c4pipe.io.json_files import Digest, from_json, read_json, whole
+from c4pipe.io.json_files import Digest, check_equal, choice, read_json, unchanged, whole
 from c4pipe.io.paths import StoragePath
-from c4pipe.io.words import safe_json
-from c4pipe.report.profile import Profile, add_profiles, largest_domains
+from c4pipe.report.profile import Profile, add_profiles, check_profile, largest_domains
 from c4pipe.runners.control_totals import Report
 
 REPORT_DATA, DEDUP_DATA = "report.json", "dedup.json"
@@ -71,7 +69,6 @@ class _Near(TypedDict, total=False):
 
 class _Found(_Near):
     format: str
-    version: int
     dropped_languages: Mapping[str, int]  # pages that the rule `language` dropped, the most first
     repeats: Sequence[Repeat]  # the most repeated spans
 
@@ -79,12 +76,14 @@ class _Found(_Near):
 class DedupData(_Found):
     """What `dedup.json` holds; docs/formats.md describes each member."""
 
+    version: Annotated[int, choice(DEDUP_VERSION)]
     examples: Mapping[str, Sequence[_DedupExample]]
 
 
 class ReportData(_Found):
     """What `report.json` holds; docs/formats.md describes each member."""
 
+    version: int
     profile: Profile
     examples: Mapping[str, Sequence[Example]]
 
@@ -158,13 +157,15 @@ def make_report_data(
     return cast(ReportData, values)
 
 
-def write_data(folder: StoragePath, name: str, data: ReportData | DedupData) -> None:
-    """Writes a file of data into the folder of a corpus, completely or not at all. Raises OSError."""
-    write_text(folder / name, safe_json(data, indent=1) + "\n")
+def read_report_data(folder: StoragePath, counts: Mapping[str, int] = MappingProxyType({})) -> ReportData | None:
+    """Returns the `report.json` of a corpus, or None if there is none.
 
+    Args:
+        folder: the folder of the corpus.
+        counts: the counters of its manifest, which are compared; empty to compare none.
 
-def read_report_data(folder: StoragePath) -> ReportData | None:
-    """Returns the `report.json` of a corpus, or None if there is none. Raises UsageError if it can't be used."""
+    Raises UsageError if it can't be used, or has other sums than the manifest or other findings than `dedup.json`.
+    """
     values = read_json(folder / REPORT_DATA, dict)
     if values is None:
         return None
@@ -172,26 +173,40 @@ def read_report_data(folder: StoragePath) -> ReportData | None:
         raise UsageError(
             f"{folder / REPORT_DATA} is not of version {REPORT_VERSION}: delete it, and run `c4pipe report`"
         )
+    found = read_dedup_data(folder, values)
+
+    def check(data: ReportData) -> None:
+        check_profile(data["profile"], counts)
+        if found:
+            _compare(data, found, DEDUP_DATA)
+
     try:
-        data = from_json(ReportData, values)
-        if data["profile"]["domain_pages"].keys() != data["profile"]["domain_bytes"].keys():
-            raise ValueError("profile.domain_bytes has other hosts than profile.domain_pages")
+        return unchanged(ReportData, values, check)
     except ValueError as error:
         raise UsageError(f"{folder / REPORT_DATA} can't be used: {error}; delete it, and run `c4pipe report`") from None
-    return data
 
 
-def read_dedup_data(folder: StoragePath) -> DedupData | None:
-    """Returns the `dedup.json` of a corpus, or None if there is none. Raises UsageError if it can't be used."""
+def read_dedup_data(folder: StoragePath, report: Mapping[str, Any] = MappingProxyType({})) -> DedupData | None:
+    """Returns the `dedup.json` of a corpus, or None if there is none.
+
+    Args:
+        folder: the folder of the corpus.
+        report: the values of `report.json`, to say what was changed in `dedup.json`; empty where there is none.
+
+    Raises UsageError if it can't be used.
+    """
     values = read_json(folder / DEDUP_DATA, dict)
     if values is None:
         return None
     try:
-        found = from_json(DedupData, values)
-        if found["version"] != DEDUP_VERSION:
-            raise ValueError(f"it is not of version {DEDUP_VERSION}")
+        return unchanged(DedupData, values, compare=lambda found: _compare(found, report, REPORT_DATA))
     except ValueError as error:
         raise UsageError(
             f"{folder / DEDUP_DATA} can't be used: {error}; delete it to make a report without what dedup found"
         ) from None
-    return found
+
+
+def _compare(first: Mapping[str, Any], second: Mapping[str, Any], source: str) -> None:
+    """Raises ValueError where the findings in a file differ from those in another file, the source, if it has them."""
+    for name in _OF_BOTH if second else ():
+        check_equal(first.get(name, []), second.get(name, []), source, name)

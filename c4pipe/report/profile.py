@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from c4pipe.corpus.writer import PROBABILITY
-from c4pipe.io.json_files import text, whole
+from c4pipe.io.json_files import check_sum, text, whole
 from c4pipe.io.words import URL_SIZE, excerpt, short
 
 Power = Annotated[str, text("0|[1-9][0-9]{0,17}", "a power of two")]
@@ -145,6 +145,26 @@ def add_profiles(profiles: Iterable[Profile]) -> Profile:
         unsure = _least_sure([*unsure, *each["unsure"]])
     pages = [page for language in sorted(sample) for page in _smallest(sample[language])]
     return _profile(counts, max(domain_count, len(counts["domain_pages"])), cut, pages, unsure)
+
+
+def check_profile(profile: Profile, counts: Mapping[str, int]) -> None:
+    """Raises ValueError where the sums of a profile are not the counters of its corpus, if these are given."""
+    if profile["domain_pages"].keys() != profile["domain_bytes"].keys():
+        raise ValueError("profile.domain_bytes has other hosts than profile.domain_pages")
+    if not counts:
+        return
+    for name in ("pages", "characters", "lines", "months", "lengths"):
+        number = sum(cast(dict[str, Any], profile)[name].values())
+        check_sum(f"the sum of profile.{name}", number, counts.get("pages.kept", 0), "manifest.json")
+    number = sum(profile["language_bytes"].values())
+    check_sum("the sum of profile.language_bytes", number, counts.get("bytes.kept", 0), "manifest.json")
+    pages = Counter[str]()
+    for folder, number in profile["pages"].items():
+        language, _, split = folder.partition("/")
+        pages[f"pages.kept.{language}"] += number
+        pages["pages.validation"] += number if split == "validation" else 0
+    for name, number in pages.items():
+        check_sum(f"the sum of profile.pages for {name}", number, counts.get(name, 0), "manifest.json")
 
 
 def largest_domains(profile: Profile, size: int = DOMAINS) -> Profile:

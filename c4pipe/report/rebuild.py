@@ -10,6 +10,7 @@ from c4pipe.corpus.opened import Corpus
 from c4pipe.corpus.reader import Shard, read_tables
 from c4pipe.corpus.writer import SCHEMA
 from c4pipe.errors import UsageError
+from c4pipe.io.json_files import write_json
 from c4pipe.io.paths import StoragePath, list_names, storage_path
 from c4pipe.report.data import (
     REPORT_DATA,
@@ -17,7 +18,6 @@ from c4pipe.report.data import (
     make_dedup_data,
     make_report_data,
     read_dedup_data,
-    write_data,
 )
 from c4pipe.report.profile import Profiler
 from c4pipe.runners import control_totals
@@ -99,5 +99,5 @@ class _WriteData(Step):
     def process(self, element: control_totals.Report) -> Iterable[tuple[str, Any]]:
         of_clean = examples.gather_examples([storage_path(path) for path in self._work_files])
         data = make_report_data(element.get("profiles", ()), self._found, of_clean)
-        write_data(storage_path(self._folder), REPORT_DATA, data)
+        write_json(storage_path(self._folder) / REPORT_DATA, data)
         return ()

@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from c4pipe.io.json_files import read_intact_json, write_checked_json
-from c4pipe.io.paths import StoragePath
+from c4pipe.io.paths import StoragePath, read_file
 
 LOG = logging.getLogger("c4pipe")
 
@@ -239,7 +239,8 @@ class Gauge:
         with contextlib.suppress(OSError):
             if self._file is None:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
-                self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+                flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe would wait for its reader
+                self._file = os.open(self._path, flags, 0o666)
             os.pwrite(self._file, struct.pack(f"<{len(numbers)}Q", *numbers), 0)
 
     def close(self, remove: bool = False) -> None:
@@ -254,8 +255,8 @@ class Gauge:
 def read_gauge(path: StoragePath, count: int) -> tuple[int, ...] | None:
     """Returns the `count` numbers of a gauge; None if it has not begun, or was removed."""
     try:
-        return struct.unpack(f"<{count}Q", path.read_bytes())
-    except (FileNotFoundError, struct.error):
+        return struct.unpack(f"<{count}Q", read_file(path))
+    except (OSError, struct.error):
         return None
 
 

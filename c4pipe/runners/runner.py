@@ -10,7 +10,7 @@ from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
 from c4pipe.errors import C4pipeError, LostDataError, UsageError
-from c4pipe.io.paths import StoragePath
+from c4pipe.io.paths import StoragePath, remove_tree
 from c4pipe.io.words import plain_reason
 from c4pipe.runners.events import LOG
 from c4pipe.runners.flow import Flow
@@ -26,11 +26,13 @@ _ERROR_LINE = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Error|Exception|Interrupt)): (.+
 def spill_folder(options: RunnerOptions, near: StoragePath) -> Iterator[str]:
     """Yields the folder for bytes between two steps on this machine (see `Spill`), or "" for another runner.
 
-    It is inside the folder `near`, whose owner removes it. If `near` is in an object store, it is a temporary folder.
+    It is inside the folder `near`, whose owner removes it; that of a run that was stopped is removed first. If `near`
+    is in an object store, it is a temporary folder.
     """
     if options.runner is not None:
         yield ""
     elif isinstance(near, Path):
+        remove_tree(near / "_spill")
         yield str(near / "_spill")
     else:
         with tempfile.TemporaryDirectory(prefix="c4pipe-") as folder:

@@ -5,7 +5,6 @@ The counts are written to `tokens.json`. They are not part of the manifest, whos
 """
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from itertools import islice
@@ -15,8 +14,15 @@ from c4pipe.corpus.manifest import MANIFEST, ShardPath
 from c4pipe.corpus.opened import Corpus, open_language
 from c4pipe.corpus.reader import Shard, read_shard
 from c4pipe.errors import DamagedFileError, UsageError
-from c4pipe.io.atomic import write_text
-from c4pipe.io.json_files import Digest, decode_checked_json, encode_checked_json, from_json, read_json
+from c4pipe.io.json_files import (
+    Digest,
+    check_equal,
+    decode_checked_json,
+    encode_checked_json,
+    read_json,
+    unchanged,
+    write_json,
+)
 from c4pipe.io.lock import only_run
 from c4pipe.io.paths import StoragePath, read_file, remove_tree, storage_path
 from c4pipe.objectives.rows import Counts
@@ -42,12 +48,10 @@ class ShardTokens(TypedDict):
     tokens: int
 
 
-class _Identity(TypedDict):
+class _Tokens(TypedDict):
     manifest: Digest
     vocabulary: Digest
-
-
-class _Shards(TypedDict):
+    totals: Mapping[str, Any]  # compared with those of the shards
     shards: Sequence[ShardTokens]
 
 
@@ -77,7 +81,7 @@ def count(corpus: StoragePath, model: StoragePath, runner: RunnerOptions, progre
         new = [shard for shard in opened.shards() if shard.path not in counted]
         if new:
             counted |= _count(folder, identity, new, model, runner, progress)
-            write_text(folder / NAME, json.dumps(_content(identity, counted), indent=1) + "\n")
+            write_json(folder / NAME, _content(identity, counted))
         remove_tree(folder / _COUNTS)
         return _content(identity, counted)
 
@@ -87,11 +91,22 @@ def counted_totals(folder: StoragePath) -> dict[str, Any]:
 
     Raises UsageError if the file can't be read.
     """
-    content = read_json(folder / NAME, dict)
-    if content is None:
-        return {}
+    content = _read(folder)
     digest = hashlib.sha256(read_file(folder / MANIFEST)).hexdigest()
-    return dict(content["totals"]) if content.get("manifest") == digest else {}
+    return dict(content["totals"]) if content and content["manifest"] == digest else {}
+
+
+def _read(folder: StoragePath) -> _Tokens | None:
+    """Returns the content of a corpus' `tokens.json`; None without one. Raises UsageError if the file can't be used."""
+    values = read_json(folder / NAME, dict)
+
+    def check(content: _Tokens) -> None:
+        check_equal(content["totals"], _totals(content["shards"]), "the sum of its shards", "totals")
+
+    try:
+        return None if values is None else unchanged(_Tokens, values, check)
+    except ValueError as error:
+        raise UsageError(f"{folder / NAME} can't be used: {error}; move it away to count again") from None
 
 
 def folder_of(corpus: Corpus) -> StoragePath:
@@ -113,7 +128,7 @@ def _counted_before(
 
     `rows` has the number of documents of each shard of the corpus by path.
     """
-    content = read_json(folder / NAME, _Identity)
+    content = _read(folder)
     if content is None or content["manifest"] != identity["manifest"]:
         return {}
     if content["vocabulary"] != identity["vocabulary"]:
@@ -121,31 +136,37 @@ def _counted_before(
             f"{folder / NAME} has counts by the vocabulary with SHA-256 {content['vocabulary']}, and --vocab has "
             f"{identity['vocabulary']}: give that vocabulary, or move the file away to count again"
         )
-    try:
-        counts = {each["path"]: each for each in from_json(_Shards, content)["shards"]}
-        if unknown := [path for path, each in counts.items() if rows.get(path) != each["documents"]]:
-            raise ValueError(f"{unknown[0][:200]!a} is no shard of the corpus with as many documents")
-    except ValueError as error:
-        raise UsageError(f"{folder / NAME} can't be used: {error}; move it away to count again") from None
+    counts = {each["path"]: each for each in content["shards"]}
+    if unknown := [path for path, each in counts.items() if rows.get(path) != each["documents"]]:
+        raise UsageError(
+            f"{folder / NAME} can't be used: {unknown[0]} is no shard of the corpus with as many documents; "
+            "move it away to count again"
+        )
     return counts
 
 
 def _content(identity: Mapping[str, str], shards: Mapping[str, ShardTokens]) -> dict[str, Any]:
     """Returns the content of `tokens.json`, given the counts of shards by path."""
-    totals: dict[str, dict[str, dict[str, int]]] = {}
-    for path in sorted(shards):
-        language, _, name = path.partition("/")
-        total = totals.setdefault(language, {}).setdefault(name.split("-")[1], {"documents": 0, "tokens": 0})
-        total["documents"] += shards[path]["documents"]
-        total["tokens"] += shards[path]["tokens"]
+    in_order = [shards[path] for path in sorted(shards)]
     return {
         "format": FORMAT,
         "version": VERSION,
         **identity,
-        "totals": totals,
-        "shards": [dict(shards[path]) for path in sorted(shards)],
+        "totals": _totals(in_order),
+        "shards": [dict(each) for each in in_order],
         "versions": {"c4pipe": version("c4pipe"), "sentencepiece": version("sentencepiece")},
     }
+
+
+def _totals(shards: Iterable[ShardTokens]) -> dict[str, dict[str, dict[str, int]]]:
+    """Returns the documents and tokens of each language and split."""
+    totals: dict[str, dict[str, dict[str, int]]] = {}
+    for shard in shards:
+        language, _, name = shard["path"].partition("/")
+        total = totals.setdefault(language, {}).setdefault(name.split("-")[1], {"documents": 0, "tokens": 0})
+        total["documents"] += shard["documents"]
+        total["tokens"] += shard["tokens"]
+    return totals
 
 
 def _count(

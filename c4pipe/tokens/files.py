@@ -3,7 +3,6 @@
 Two steps: each shard becomes a part, in parallel; then the parts of each language and split are joined.
 """
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,8 +15,8 @@ from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.corpus.opened import Corpus, open_language
 from c4pipe.corpus.reader import Shard
 from c4pipe.errors import UsageError
-from c4pipe.io.atomic import clear_abandoned, write_text
-from c4pipe.io.json_files import read_intact_json, shown
+from c4pipe.io.atomic import clear_abandoned
+from c4pipe.io.json_files import read_intact_json, shown, write_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.options import takes_options
 from c4pipe.io.paths import StoragePath, list_names, remove_tree, storage_path
@@ -98,7 +97,7 @@ def write(options: TokenFileOptions, progress: Progress) -> TokenManifest:
                         f"{name.name}: the last {figures['left_out']:,} of {figures['tokens']:,} tokens fill no row of "
                         f"{options.length:,}, and are left out"
                     )
-            write_text(job.output / MANIFEST, json.dumps(manifest, indent=1) + "\n")
+            manifest = write_json(job.output / MANIFEST, manifest)
         remove_tree(job.parts)
         return manifest
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, TypedDict
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -18,7 +19,7 @@ from c4pipe.corpus.layout import SPLITS
 from c4pipe.corpus.manifest import MANIFEST, LanguageCode
 from c4pipe.corpus.reader import UNREADABLE, Shard
 from c4pipe.errors import DamagedFileError, UsageError
-from c4pipe.io.json_files import Digest, FileName, choice, from_json, read_json, text, whole
+from c4pipe.io.json_files import Digest, FileName, check_sum, choice, from_json, read_json, text, unchanged, whole
 from c4pipe.io.parquet_footer import open_parquet
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.words import error_reason
@@ -138,14 +139,27 @@ def read_token_manifest(folder: StoragePath) -> TokenManifest | None:
     if values.get("format") != FORMAT:
         raise UsageError(f"{folder / MANIFEST} is not that of token files: give a folder of its own for them")
     try:
-        manifest = from_json(TokenManifest, values)
-        if manifest["layout"] == NPY:
-            from_json(_NpyManifest, values)
+        return unchanged(TokenManifest, values, _check)
     except ValueError as error:
         raise UsageError(
             f"{folder / MANIFEST} can't be used: {error}; write the files again into a new folder"
         ) from None
-    return manifest
+
+
+def _check(manifest: TokenManifest) -> None:
+    """Raises ValueError where the totals of a manifest are not those of its files of ids."""
+    if manifest["layout"] == NPY:
+        from_json(_NpyManifest, manifest)
+    sizes = {each["name"]: each["bytes"] for each in manifest["files"]}
+    for language, splits in manifest["totals"].items():
+        for split, figures in splits.items():
+            tokens, place = figures["tokens"], f"totals.{language}.{split}"
+            if manifest["layout"] == NPY:
+                filled = figures["rows"] * manifest["length"]
+                check_sum(f"{place}.tokens", tokens, filled + figures["left_out"], "its rows and left_out")
+            elif (name := TokenSet(language, split).files(MEGATRON)[0]) in sizes:
+                size = tokens * np.dtype(manifest["dtype"]).itemsize
+                check_sum(f"{place}.tokens, in bytes,", size, sizes[name], f"the bytes of {name}")
 
 
 def check_sizes(folder: Path, manifest: TokenManifest) -> None:

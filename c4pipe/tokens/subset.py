@@ -4,7 +4,6 @@ T5 was trained on such subsets of C4 (Raffel et al. 2020, section 3.4.2). A subs
 number of documents of each; `read.documents` reads it as a corpus.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ import numpy as np
 from c4pipe.corpus.opened import Corpus, open_language
 from c4pipe.corpus.reader import Shard, read_shard
 from c4pipe.errors import UsageError
-from c4pipe.io.atomic import write_text
+from c4pipe.io.json_files import write_json
 from c4pipe.io.paths import StoragePath
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.read.source import SUBSET_FORMAT, SUBSET_VERSION
@@ -106,7 +105,7 @@ def write_subset(corpus: Corpus, model: StoragePath, counted: Mapping[str, Any],
         "tokens": tokens,
         "shards": [{"path": path, "documents": documents} for path, documents in documents_of.items()],
     }
-    write_text(subset.file, json.dumps(content, indent=1) + "\n")
+    write_json(subset.file, content)
     return subset
 
 

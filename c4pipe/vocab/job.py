@@ -15,12 +15,11 @@ import numpy as np
 
 from c4pipe.corpus.manifest import MANIFEST
 from c4pipe.errors import LostDataError, UsageError
-from c4pipe.io.atomic import AtomicFile, clear_abandoned, write_bytes, write_text
-from c4pipe.io.json_files import read_checked_json, read_intact_json, read_json, write_checked_json
+from c4pipe.io.atomic import AtomicFile, clear_abandoned, write_bytes
+from c4pipe.io.json_files import read_checked_json, read_intact_json, read_json, write_checked_json, write_json
 from c4pipe.io.lock import only_run
 from c4pipe.io.options import takes_options
 from c4pipe.io.paths import StoragePath, file_sizes, list_names, read_file, remove_tree
-from c4pipe.io.words import safe_json
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.runner import check_runner, run_job, spill_folder
@@ -339,7 +338,7 @@ def _train(plan: VocabPlan, portions: Sequence[Portion], progress: Progress) -> 
         write_bytes(output / name, content)
     files = {name: sha256(content).hexdigest() for name, content in {MODEL: data, **others}.items()}
     description = _description(plan, portions, answer, files)
-    write_text(output / NAME, safe_json(description, indent=1) + "\n")
+    description = write_json(output / NAME, description)
     remove_tree(output / SAMPLE)
     return description
 

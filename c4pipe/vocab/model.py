@@ -58,7 +58,7 @@ def read_description(folder: StoragePath) -> VocabDescription | None:
     Raises UsageError for a malformed file.
     """
     values = read_json(folder / NAME, dict) or {}
-    is_ours = (values.get("format"), values.get("version")) == (FORMAT, VERSION)
+    is_ours = values.get("format") == FORMAT and (values.get("version") == VERSION or "sha256" in values)
     return read_json(folder / NAME, VocabDescription) if is_ours else None
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from c4pipe.io.paths import StoragePath
 from c4pipe.vocab.model import load_model
-from c4pipe.vocab.sources import Reading, encoded, read
+from c4pipe.vocab.sources import Reading, read
 
 HELD_OUT_BYTES = 8_000_000
 """The bytes of text of each source that are measured: the pages with the smallest keys. The last page is whole."""
@@ -88,7 +88,7 @@ def held_out(reading: Reading) -> list[str]:
     for file in reading.files:
         for texts, keys in read(file, reading):
             pages.extend(zip(keys.tolist(), texts, strict=True))
-            size += sum(len(encoded(text)) for text in texts)
+            size += sum(len(text.encode()) for text in texts)
             if size > 2 * HELD_OUT_BYTES:
                 pages, size = _first(pages)
     return [text for _, text in _first(pages)[0]]
@@ -98,7 +98,7 @@ def _first(pages: list[tuple[int, str]]) -> tuple[list[tuple[int, str]], int]:
     """Returns the pages to measure, those with the smallest keys, and their bytes."""
     pages, size = sorted(pages), 0
     for number, (_, text) in enumerate(pages):
-        size += len(encoded(text))
+        size += len(text.encode())
         if size > HELD_OUT_BYTES:
             return pages[: number + 1], size
     return pages, size

@@ -21,7 +21,7 @@ from c4pipe.io.words import error_reason
 from c4pipe.runners.flow import Flow, Step
 from c4pipe.runners.scan import ScanStep
 from c4pipe.runners.spill import Spill
-from c4pipe.vocab.sources import Reading, encoded, read
+from c4pipe.vocab.sources import Reading, read
 from c4pipe.vocab.train import Portion, part_name
 
 BINS = 1 << 16
@@ -115,7 +115,7 @@ def _without_files(readings: Sequence[Reading]) -> tuple[Reading, ...]:
     """Returns the parts of readings that a step needs. Their files are elements of the graph, and not part of its
     steps.
     """
-    return tuple(replace(reading, files=(), content=None) for reading in readings)
+    return tuple(replace(reading, files=(), content=None, shards=()) for reading in readings)
 
 
 class CountText(ScanStep[tuple[int, str], Counts]):
@@ -130,7 +130,7 @@ class CountText(ScanStep[tuple[int, str], Counts]):
         source, path = item
         counts = np.zeros(BINS, np.int64)
         for texts, keys in read(storage_path(path), self._readings[source]):
-            counts += count(keys, [len(encoded(text)) + 1 for text in texts])
+            counts += count(keys, [len(text.encode()) + 1 for text in texts])
         return encode_counts(counts)
 
     def read(self, part: StoragePath, item: tuple[int, str]) -> Counts:
@@ -167,7 +167,7 @@ class _Choose(_Spilling):
         held: list[pa.Table] = []
         for texts, keys in read(storage_path(path), self._readings[source]):
             chosen = np.flatnonzero(bins_of(keys) < firsts[-1])
-            held.append(pa.table([pa.array(keys[chosen]), [encoded(texts[row]) for row in chosen]], schema=_SCHEMA))
+            held.append(pa.table([pa.array(keys[chosen]), [texts[row].encode() for row in chosen]], schema=_SCHEMA))
             if sum(pages.nbytes for pages in held) >= _HELD_BYTES:
                 yield from self._send(source, firsts, held)
                 held = []

@@ -18,15 +18,26 @@ import pyarrow as pa
 
 from c4pipe.corpus import manifest
 from c4pipe.corpus.opened import open_language
-from c4pipe.corpus.reader import UNREADABLE, format_of, open_binary, parquet_file, parquet_tables, tables_of
+from c4pipe.corpus.reader import (
+    UNREADABLE,
+    Shard,
+    format_of,
+    open_binary,
+    other_rows,
+    parquet_file,
+    parquet_tables,
+    tables_of,
+    unreadable,
+)
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.filters.hashes import normalise_url, page_key
 from c4pipe.io.paths import StoragePath, file_size, list_names, storage_path
+from c4pipe.io.text import parse_row
 from c4pipe.io.words import error_reason
 from c4pipe.wet.damage import DAMAGE, Damage
 from c4pipe.wet.extraction import TEXT_ENDINGS, is_json, is_parquet
 from c4pipe.wet.inputs import LOG, find_inputs
-from c4pipe.wet.text_files import parse_row, read_lines
+from c4pipe.wet.text_files import read_lines
 
 ENDINGS = TEXT_ENDINGS
 """The endings of files that can be read; the ending tells the format."""
@@ -64,12 +75,14 @@ class Reading:
             where the key is a hash of the text.
         keys: the first key that is read, and the key after the last.
         content: the identity of the files, as JSON values: the digest of a corpus' manifest, or names and bytes.
+        shards: the shards of a corpus, one for each file; none of other text.
     """
 
     files: tuple[StoragePath, ...]
     page_keys: tuple[str, bool] | None
     keys: tuple[int, int]
     content: Any
+    shards: tuple[Shard, ...] = ()
 
 
 def parse_source(text: str) -> Source:
@@ -154,7 +167,7 @@ def _of_corpus(path: StoragePath, held_out: bool) -> Reading:
     has_validation = any(shard.rows for shard in validation)
     shards = validation if held_out and has_validation else corpus.shards("train")
     files = tuple(cast(StoragePath, shard.file) for shard in shards)  # as the path is one
-    reading = Reading(files, corpus.recipe.page_keys, (0, 1 << 64), {"manifest": corpus.digest})
+    reading = Reading(files, corpus.recipe.page_keys, (0, 1 << 64), {"manifest": corpus.digest}, shards)
     return reading if has_validation else _split(reading, held_out)
 
 
@@ -175,7 +188,7 @@ def _keyed(file: StoragePath, page_keys: tuple[str, bool] | None) -> Iterator[tu
     """Yields the texts and keys of a file's pages, some at a time."""
     if page_keys is None:
         for texts in _own_texts(file):
-            yield texts, [mmh3.hash64(encoded(text), signed=False)[0] for text in texts]
+            yield texts, [mmh3.hash64(text.encode(), signed=False)[0] for text in texts]
         return
     scheme, by_md5 = page_keys
     try:
@@ -186,33 +199,32 @@ def _keyed(file: StoragePath, page_keys: tuple[str, bool] | None) -> Iterator[tu
         raise C4pipeError(f"{file} can't be read: {error_reason(error)}") from error
 
 
-def encoded(text: str) -> bytes:
-    """Returns a text in UTF-8. Half of a surrogate pair, which JSON can contain, becomes a question mark."""
-    return text.encode("utf-8", "replace")
-
-
 def first_files(reading: Reading, size: int) -> tuple[StoragePath, ...]:
     """Returns the first shards of a corpus, enough for about `size` bytes of text; all files of other text.
 
     The first shards have the pages with the smallest keys. So a sample of a large corpus reads only a part of it.
+
+    Raises C4pipeError where a shard can't be read, or has another number of pages than the manifest says.
     """
     if reading.page_keys is None or not all(file.name.endswith(".parquet") for file in reading.files):
         return reading.files
     needed = size * 1.2  # some pages are held out, and the size of the column has a little more than the text
-    for number, file in enumerate(reading.files, 1):
+    for number, shard in enumerate(reading.shards, 1):
         try:
-            needed -= _text_bytes(file)
+            needed -= _text_bytes(shard)
         except UNREADABLE as error:
-            raise C4pipeError(f"{file} can't be read: {error_reason(error)}") from error
+            raise unreadable(shard, error) from error
         if needed < 0:
             return reading.files[:number]
     return reading.files
 
 
-def _text_bytes(file: StoragePath) -> int:
-    """Returns about how many bytes of text a Parquet file has, by its footer."""
-    with parquet_file(file) as opened:
+def _text_bytes(shard: Shard) -> int:
+    """Returns about how many bytes of text a Parquet shard has, by its footer."""
+    with parquet_file(shard.file) as opened:
         groups = opened.metadata
+    if groups.num_rows != shard.rows:
+        raise other_rows(shard, f"{groups.num_rows:,}")
     columns = (groups.row_group(n).column(c) for n in range(groups.num_row_groups) for c in range(groups.num_columns))
     return sum(each.total_uncompressed_size for each in columns if each.path_in_schema == "text")
 

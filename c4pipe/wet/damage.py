@@ -14,6 +14,7 @@ from c4pipe.errors import C4pipeError, DamagedFileError
 from c4pipe.io.atomic import AtomicFile, name_os_errors
 from c4pipe.io.json_files import from_json, parse_json
 from c4pipe.io.paths import StoragePath, read_file
+from c4pipe.io.text import other_kind
 from c4pipe.io.words import error_reason, short, visible
 
 RECORD_CAP = 16 * 1024 * 1024
@@ -41,11 +42,12 @@ DAMAGE = {
     "truncated": "the crawler cut off a response (WARC-Truncated); what there is of the page is read",
     "http_header": "a response does not begin with an HTTP status line; the page is lost",
     "http_encoding": "the chunks or the compression of a response can't be decoded; the page is lost",
-    "http_cut": "the chunks or the compression of a response are damaged or cut off; the page is read up to there",
+    "http_cut": "a response, its chunks or its compression are damaged or cut off; the page is read up to there",
     "html_too_large": f"a page has more than {RECORD_CAP:,} bytes when it is decompressed; the page is lost",
     "html_too_hard": "the text of a page can't be extracted within the limits of time and memory; the page is lost",
     "bad_charset": "a page has bytes that are not of its character encoding; they are read as U+FFFD",
     "zstd_corrupt": "a Zstandard file can't be decompressed, or is cut off; what follows is lost",
+    "other_format": "a file is not text in UTF-8 but in UTF-16, an archive or another binary file; it is not read",
     "parquet_corrupt": "rows of a Parquet file can't be read; they are lost",
     "bad_json": "a line of JSON Lines is no JSON object; it is skipped",
     "no_text": "a row has no text in its column or key for it; it is skipped",
@@ -80,19 +82,14 @@ class NoRecordError(C4pipeError):
 HAS_NO = "has no record"
 """Words in the error of an input without any record; the error of a file that can't be downloaded has them not."""
 
-_UNPACK = "unpack it first"
 _ZSTD = b"\x28\xb5\x2f\xfd"
-_MAGIC = (
-    (b"PAR1", "a Parquet file: c4pipe import reads Parquet"),
-    (b"PK\x03\x04", f"a zip archive: {_UNPACK}"),
-    (b"7z\xbc\xaf", f"a 7z archive: {_UNPACK}"),
-    (b"BZh", f"compressed by bzip2: {_UNPACK}"),
-    (b"\xfd7zXZ\0", f"compressed by xz: {_UNPACK}"),
-    (_ZSTD, f"compressed by Zstandard: {_UNPACK}"),
-    (b"%PDF-", "a PDF file"),
-    (b"version https://git-lfs", "a pointer of Git LFS instead of the file: fetch the file with git lfs pull"),
-)
-_TAR = 257, b"ustar"  # POSIX 1003.1, header of pax and ustar
+_ADVICE = {
+    "archive": "unpack it first",
+    "compressed": "unpack it first",
+    "Parquet": "c4pipe import reads Parquet",
+    "Git LFS": "fetch the file with git lfs pull",
+    "UTF-16": "convert it to UTF-8",
+}
 _HTML = re.compile(r"<!doctype html|<html|<head|<body", re.IGNORECASE)
 _TITLE = re.compile(r"<title[^>]*>([^<]*)|<h1[^>]*>([^<]*)", re.IGNORECASE)
 _CODE = re.compile(r"<Code>([^<]*)</Code>")
@@ -106,7 +103,8 @@ def describe_content(first: bytes, damage: Mapping[str, int]) -> str:
         first: its first bytes, as it is stored; a few KiB are enough.
         damage: how often the reader met each kind of damage in it.
     """
-    content, is_damaged = first, "parquet_corrupt" in damage or ("zstd_corrupt" in damage and first.startswith(_ZSTD))
+    is_text = first.startswith(_ZSTD) and not damage.keys().isdisjoint(("zstd_corrupt", "other_format"))
+    content, is_damaged = first, is_text or "parquet_corrupt" in damage
     if first.startswith(b"\x1f\x8b"):
         content = b""
         with contextlib.suppress(zlib.error):
@@ -121,11 +119,8 @@ def describe_content(first: bytes, damage: Mapping[str, int]) -> str:
 def _describe(first: bytes) -> str:
     if not first.strip(b"\0 \t\r\n"):
         return "a file of zeros" if b"\0" in first else "a file of blank lines" if first else "empty"
-    for magic, words in _MAGIC:
-        if first.startswith(magic):
-            return words
-    if first.startswith(_TAR[1], _TAR[0]):
-        return f"a tar archive: {_UNPACK}"
+    if kind := other_kind(first, len(first) // 16):
+        return kind + next((f": {advice}" for word, advice in _ADVICE.items() if word in kind), "")
     text = first[:4096].decode("utf-8", "replace").lstrip("\ufeff").strip()
     if _HTML.search(text[:1000]):
         title = _TITLE.search(text)

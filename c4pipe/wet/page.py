@@ -24,7 +24,7 @@ class Page:
     """One page as it was crawled. Nothing changes a page; its text and lines are computed on first use.
 
     Attributes:
-        url: the WARC-Target-URI, unchanged ("" if the record has none).
+        url: the WARC-Target-URI, without brackets around it ("" if the record has none).
         timestamp: the WARC-Date, unchanged ("" if the record has none).
         position: how many pages the file has before this one.
         size: the body's length in bytes.

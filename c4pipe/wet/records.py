@@ -25,7 +25,8 @@ _RECORD_START = re.compile(_START)  # anywhere: after a cut record, the next rec
 _HEADER_END = re.compile(rb"\n(?:(\r?\n)|(?=" + _START + rb"))")
 _START_LENGTH = 256  # no match of _RECORD_START is longer
 _NEWLINES = re.compile(rb"[\r\n]*")
-_END_OF_RECORD = re.compile(rb"(?:\r\n\r\n|\n\n)")
+_END_OF_RECORD = re.compile(rb"\r\n\r\n|\n\n")
+_FRAMING = re.compile(rb"(?<!\r\n)(?:\r\n){2,}\Z|\n\n\Z")  # the newlines between a body and the next record
 _BATCH = 64 * 1024  # inflated bytes whose records C splits at once; a larger number is not faster
 _FOLD = re.compile(rb"\r?\n[ \t]+")
 _LINE_END = re.compile(rb"\n(?![ \t])")  # of a header with its continuation lines
@@ -73,8 +74,13 @@ def read_pages(stream: ByteStream) -> Iterator[Page | Damage]:
         text, encoded = _decoded(body)
         if encoded is None:
             yield Damage("not_utf8", offset)
-        yield Page(fields.get("warc-target-uri", ""), fields.get("warc-date", ""), text, position, len(body), encoded)
+        yield Page(target_uri(fields), fields.get("warc-date", ""), text, position, len(body), encoded)
         position += 1
+
+
+def target_uri(fields: dict[str, str]) -> str:
+    """Returns the WARC-Target-URI of a record, "" for none. The grammar of WARC 1.0 has it in brackets: `<http://...>`."""
+    return fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
 
 
 def _decoded(body: bytes) -> tuple[str | None, bytes | None]:
@@ -367,12 +373,15 @@ class _RecordReader:
             return self.take_to_next_record(header, None)
         if length <= RECORD_CAP:
             is_complete = self.fill(length + _START_LENGTH) or len(self.buffer) >= length
-            if is_complete and self.can_end_at(length):
+            if is_complete and self.can_end_at(length, "lf_header" in header.damage):
                 return self.take(length), None
         return self.take_to_next_record(header, "bad_length")
 
-    def can_end_at(self, length: int) -> bool:
-        """Tells whether the body can have `length` bytes: a record, the end of the file or a separator comes then.
+    def can_end_at(self, length: int, has_lf: bool) -> bool:
+        r"""Tells whether the body can have `length` bytes: a record, the end of the file or a separator comes then.
+
+        Before a record and the end of the file, the newlines must be the framing. Some writers have none, or a single
+        newline: then the body must have no part of a separator: of `\n\n` only where header lines end so (`has_lf`).
 
         A separator alone is weak evidence: a wrong length can lead to the separator of a later record. So in this case
         the body must not contain the start of a record. The same holds for long runs of newlines: they are not read to
@@ -382,11 +391,15 @@ class _RecordReader:
         limit = length + _START_LENGTH - 7
         newlines = _NEWLINES.match(self.buffer, length, limit)
         after = newlines.end() if newlines else length
-        if after < limit:
-            if is_version(self.buffer[after : after + 7]):  # or the end of the file, or a cut version line
-                return True
-            if not _END_OF_RECORD.match(self.buffer, length):
-                return False
+        if after < limit and is_version(
+            self.buffer[after : after + 7]
+        ):  # or the end of the file, or a cut version line
+            around = bytes(self.buffer[max(0, length - len(_SEPARATOR)) : after])
+            is_split = self.buffer[max(0, length - 1) : length + 1] == b"\r\n"
+            is_partial = is_split or around.endswith((_SEPARATOR, b"\n\n") if has_lf else _SEPARATOR)
+            return not is_partial or bool(_FRAMING.fullmatch(self.buffer[length:after]))
+        if after < limit and not _END_OF_RECORD.match(self.buffer, length):
+            return False
         return not _RECORD_START.search(self.buffer, 0, length)
 
     def take_to_next_record(self, header: Header, kind: str | None) -> tuple[bytes | None, str | None]:
@@ -406,4 +419,9 @@ class _RecordReader:
                     self.skip(end)
                     return None, "record_cut"
                 break
-        return self.take(end).rstrip(b"\r\n"), kind
+        body = self.take(end)
+        text = body.rstrip(b"\r\n")
+        # If the length is nearly right, the text keeps a newline of its own.
+        is_near = header.length is not None and header.length <= len(body) + len(_SEPARATOR)
+        framing = _FRAMING.search(body, len(text)) if is_near else None
+        return body[: framing.start()] if framing else text, kind

@@ -8,7 +8,7 @@ from urllib.parse import urljoin
 from c4pipe.io.downloads import ByteStream
 from c4pipe.wet.damage import Damage
 from c4pipe.wet.page import microseconds
-from c4pipe.wet.records import read_records
+from c4pipe.wet.records import read_records, target_uri
 from c4pipe.wet.warc import join_chunks, parse_head
 
 _MOST = 1 << 20  # bytes of a body that are decoded: twice the part of a robots.txt that counts
@@ -55,7 +55,7 @@ def read_robots(stream: ByteStream) -> Iterator[RobotsRecord | str | Damage]:
 
 
 def _response(fields: dict[str, str], response: bytes) -> RobotsRecord | str:
-    url = fields.get("warc-target-uri", "").strip("<>")  # old writers put a URL into brackets
+    url = target_uri(fields)
     captured = microseconds(fields.get("warc-date", ""))
     head = parse_head(response)
     for reason, value in (("no_url", url), ("no_date", captured is not None), ("no_status", head)):
@@ -91,7 +91,12 @@ def _decoded(fields: dict[str, str], body: bytes) -> bytes | None:
         if coding != "deflate" and not body.startswith(b"\x1f\x8b"):
             return body[:_MOST]
         try:
-            return zlib.decompressobj(47).decompress(body, _MOST)
+            inflater = zlib.decompressobj(47)
+            decoded = inflater.decompress(body, _MOST)
+            while (rest := inflater.unused_data).startswith(b"\x1f\x8b") and len(decoded) < _MOST:
+                inflater = zlib.decompressobj(31)  # several members are one body
+                decoded += inflater.decompress(rest, _MOST - len(decoded))
+            return decoded
         except zlib.error:
             return None
     return None if coding in ("br", "zstd", "compress") and not body.isascii() else body[:_MOST]

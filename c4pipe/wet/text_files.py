@@ -10,11 +10,10 @@ import pyarrow as pa
 
 from c4pipe.io.downloads import ByteStream, DownloadError
 from c4pipe.io.gzip_members import FIRST_BYTES, Gap
-from c4pipe.io.json_files import parse_json
 from c4pipe.io.parquet_footer import UNREADABLE, open_parquet
 from c4pipe.io.paths import StoragePath
 from c4pipe.io.streams import WebPath
-from c4pipe.io.text import read_pieces
+from c4pipe.io.text import parse_row, read_pieces
 from c4pipe.wet.damage import RECORD_CAP, Damage
 from c4pipe.wet.extraction import NO_COLUMN, TextLayout, is_json
 from c4pipe.wet.page import Page, microseconds
@@ -56,16 +55,6 @@ def read_text_pages(stream: ByteStream, name: str, layout: TextLayout) -> Items:
         yield Damage("empty_file", 0)
 
 
-def parse_row(line: bytes) -> dict[str, Any] | None:
-    """Returns the JSON object of a line; None for another line. Raises UnicodeDecodeError."""
-    text = line.decode()
-    try:
-        row = parse_json(text)
-    except ValueError:
-        return None
-    return row if isinstance(row, dict) else None
-
-
 def _json_pages(stream: ByteStream, maker: "_PageMaker") -> Items:
     for item in read_lines(stream, maker.name):
         if isinstance(item, Damage):
@@ -86,15 +75,7 @@ def _json_pages(stream: ByteStream, maker: "_PageMaker") -> Items:
         if not isinstance(text, str):
             yield Damage("no_text", number, len(line), line[:FIRST_BYTES])
             continue
-        yield from maker.pages(number, _encoded(text), row)
-
-
-def _encoded(text: str) -> bytes:
-    """Returns a text in UTF-8. Half of a surrogate pair, which JSON can have, becomes U+FFFD."""
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+        yield from maker.pages(number, text.encode(), row)
 
 
 def _plain_pages(stream: ByteStream, maker: "_PageMaker") -> Items:
@@ -260,7 +241,7 @@ class _PageMaker:
 def _address(value: Any) -> str:
     """Returns the address that a column gives: text or a number; "" for anything else."""
     if isinstance(value, str):
-        return _encoded(value).decode().strip()
+        return value.strip()
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
 
 

@@ -10,7 +10,7 @@ from c4pipe.io.gzip_members import FIRST_BYTES
 from c4pipe.wet.damage import RECORD_CAP, Damage
 from c4pipe.wet.html import ExtractedText, TextExtractor
 from c4pipe.wet.page import Page
-from c4pipe.wet.records import read_pages, read_records
+from c4pipe.wet.records import read_pages, read_records, target_uri
 
 _NO_PAGE = ("warcinfo", "request", "metadata", "revisit")
 _HTML = ("text/html", "application/xhtml+xml")
@@ -92,6 +92,8 @@ def parse_head(record: bytes | bytearray) -> Head | None:
 def decode_body(fields: dict[str, str], body: bytes) -> tuple[bytes, bool]:
     """Returns a body without chunks and compression, and whether it is whole. A damaged body ends at the damage.
 
+    A body without both is cut off if it is shorter than the Content-Length of the response.
+
     Some crawlers store a decoded body with the original headers. Such a body is returned unchanged.
 
     Args:
@@ -100,7 +102,8 @@ def decode_body(fields: dict[str, str], body: bytes) -> tuple[bytes, bool]:
 
     Raises EncodingError where nothing can be decoded, TooLargeError where the result is larger than RECORD_CAP.
     """
-    is_whole = True
+    claimed = "" if {"transfer-encoding", "content-encoding"} & fields.keys() else fields.get("content-length", "")
+    is_whole = not re.fullmatch("[0-9]{1,18}", claimed) or len(body) >= int(claimed)
     if "chunked" in fields.get("transfer-encoding", "").lower():
         body, is_whole = join_chunks(body)
     codings = [each.strip() for each in fields.get("content-encoding", "").lower().split(",")]
@@ -126,8 +129,10 @@ def join_chunks(body: bytes) -> tuple[bytes, bool]:
         if end == size.end():
             return b"".join(chunks), True
         line_end = _CHUNK_END.match(body, end)
-        if line_end is None and not chunks and end < len(body):
+        if line_end is None and not chunks and end < len(body) and not body.rstrip().endswith(b"\n0"):
             return body, True
+        if size[0].endswith(b"\r\n") and body[end - 1 : end + 1] == b"\r\n":  # the size is one too large
+            return b"".join((*chunks, body[size.end() : end - 1])), False
         chunks.append(body[size.end() : end])
         if line_end is None:
             break
@@ -242,8 +247,7 @@ def read_warc_pages(stream: ByteStream, extractor: Extractor) -> Iterator[Page |
         if text is None:
             yield SkippedRecord("damaged")
             continue
-        url = fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")  # as WARC 1.0 has it
-        yield Page(url, fields.get("warc-date", ""), text.decode(), position, len(text), text)
+        yield Page(target_uri(fields), fields.get("warc-date", ""), text.decode(), position, len(text), text)
         position += 1
 
 

@@ -25,6 +25,7 @@ tfds.json has cases of recipe `tfds`, of the `rule` that each names, where the t
 """
 
 import json
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import astuple
@@ -49,6 +50,7 @@ from c4pipe.filters.duplicates import URL_ROW, find_repeats, find_stale_captures
 from c4pipe.filters.evaluation_overlap import EvaluationOverlap
 from c4pipe.filters.hashes import capture_hash, is_validation, normalise_url, span_hashes, unit_hashes, url_key, url_md5
 from c4pipe.filters.language import Guess
+from c4pipe.filters.lines import END_QUOTATION_MARKS, NoTerminalPunctuation
 from c4pipe.filters.lists import LIST_NAMES, Lists, sorted_keys
 from c4pipe.filters.ngrams import ngram_words
 from c4pipe.filters.page_text import PageText
@@ -414,3 +416,13 @@ def test_line_rules_that_drop_keep_the_order_and_change_nothing(rule: LineRule, 
     left = rule.edit(lines)
     assert left == [line for line in lines if line in left]
     assert rule.edit(left) == left
+
+
+def test_c4_literal_has_the_end_quotation_marks_of_unicode() -> None:
+    names = {mark: unicodedata.name(mark, "") for mark in map(chr, range(0x10000))}
+    quotation_marks = {mark for mark, name in names.items() if name.endswith("QUOTATION MARK")}
+    only_begin = set("‚„‛‟⹂〝")
+    other_names = set("'＇」』﹂﹄｣")  # apostrophes and corner brackets
+    assert set(END_QUOTATION_MARKS) == (quotation_marks - only_begin) | other_names
+    literal = RECIPES["c4-literal"].need(NoTerminalPunctuation).endings
+    assert set(END_QUOTATION_MARKS) <= set(literal)

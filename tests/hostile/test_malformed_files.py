@@ -97,6 +97,7 @@ def values_of(folder: Path, file: str) -> dict[str, Any]:
     path = path_of(folder, file)
     data = pq.read_metadata(path).metadata[b"c4pipe"] if file == "work" else path.read_bytes()
     values: dict[str, Any] = json.loads(data)
+    values.pop("sha256", None)  # files without a digest are read, too
     return values
 
 
@@ -213,9 +214,10 @@ def test_a_draft_that_would_delete_other_files(tmp_path: Path, stale: str) -> No
 def test_each_malformed_subset_is_one_sentence(folder: Path) -> None:
     file = folder / "corpus" / "subset-en-4096.json"
     before = file.read_bytes()
-    unread = {"documents", "tokens", "vocabulary"}
+    values = json.loads(before)
+    del values["sha256"]
     try:
-        for _, data in (*RAW.items(), *malformed(json.loads(before), NAMES, unread, COUNTERS)):
+        for _, data in (*RAW.items(), *malformed(values, NAMES, {"tokens", "vocabulary"}, COUNTERS)):
             file.write_bytes(data)
             with pytest.raises(UsageError):
                 read.documents(file)

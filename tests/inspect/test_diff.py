@@ -4,6 +4,7 @@ import io
 import json
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -74,10 +75,17 @@ def write_corpus(folder: Path, pages: Pages, layout: Layout, counts: Mapping[str
         **{"inputs": [], "missing": [], "versions": {}},
         **{"recipe": layout.recipe.to_json(), "shards": shards},
         "train_shards": dict.fromkeys(languages, layout.shards),
-        "counts": {"pages.kept": len(pages)} if counts is None else counts,
+        "counts": page_counts(pages) if counts is None else counts,
     }
     (folder / manifest.MANIFEST).write_text(json.dumps(made))
     return folder
+
+
+def page_counts(pages: Pages) -> dict[str, int]:
+    """Returns the counters of a corpus of pages."""
+    kept = Counter(f"pages.kept.{language}" for _, language in pages.values())
+    held_out = sum(url_key(url) % 5 == 0 for url in pages)
+    return {"pages.read": len(pages), "pages.kept": len(pages), **kept, "pages.validation": held_out}
 
 
 def key_in(recipe: Recipe, url: str) -> int:
@@ -198,11 +206,11 @@ def counts_of(first: Recipe, one: Mapping[str, int], second: Recipe, other: Mapp
 
 
 def test_counters_stand_in_the_order_of_the_rules(tmp_path: Path) -> None:
-    one = {"pages.dropped.bad_words": 3, "pages.dropped.language": 2, "pages.read": 9, "lines.edited.citation": 1}
-    other = {"pages.dropped.few_long_lines": 4, "pages.read": 9, "pages.dropped.empty": 1, "damage.bad_length": 2}
+    one = {"pages.dropped.bad_words": 3, "pages.dropped.language": 2, "pages.read": 5, "lines.edited.citation": 1}
+    other = {"pages.dropped.few_long_lines": 4, "pages.read": 5, "pages.dropped.empty": 1, "damage.bad_length": 2}
     found = counts_of(C4, one, RECIPES["mc4"], other, tmp_path).counts
     assert found == {
-        "pages.read": (9, 9),
+        "pages.read": (5, 5),
         "pages.dropped.language": (2, 0),
         "pages.dropped.bad_words": (3, 0),
         "pages.dropped.few_long_lines": (None, 4),
@@ -217,10 +225,11 @@ def test_counters_stand_in_the_order_of_the_rules(tmp_path: Path) -> None:
 
 
 def test_a_page_without_a_line_counts_where_the_recipe_lists_no_rule_for_it(tmp_path: Path) -> None:
-    one = {"pages.dropped.bad_token": 1, "pages.dropped.empty": 25}
-    other = {"pages.dropped.empty": 2, "pages.dropped.few_stop_words": 1}
+    one = {"pages.read": 26, "pages.dropped.bad_token": 1, "pages.dropped.empty": 25}
+    other = {"pages.read": 3, "pages.dropped.empty": 2, "pages.dropped.few_stop_words": 1}
     found = counts_of(RECIPES["dolma-c4"], one, RECIPES["gopher"], other, tmp_path).counts
     assert list(found.items()) == [
+        ("pages.read", (26, 3)),
         ("pages.dropped.bad_token", (1, None)),
         ("pages.dropped.few_stop_words", (None, 1)),
         ("pages.dropped.empty", (25, 2)),
@@ -228,20 +237,19 @@ def test_a_page_without_a_line_counts_where_the_recipe_lists_no_rule_for_it(tmp_
 
 
 def test_counters_of_warc_files_and_near_duplicates_have_rows(tmp_path: Path) -> None:
-    one = {"records.skipped.request": 70, "pages.read": 9, "near_duplicates.compared": 3, "counter.of_later": 1}
-    other = {"pages.read": 8, "near_duplicates.similar": 1, "near_duplicates.unsettled": 1}
+    one = {"records.skipped.request": 70, "near_duplicates.compared": 3, "counter.of_later": 1}
+    other = {"near_duplicates.similar": 1, "near_duplicates.unsettled": 1}
     extracted = C4.with_extraction("main: resiliparse 2.0.1")
     lines = printed(counts_of(extracted, one, RECIPES["fineweb"], other, tmp_path))
     assert "(recipe c4; en; text by main: resiliparse 2.0.1)" in lines[:3]
     start = next(number for number, line in enumerate(lines) if line.split() == ["first", "second", "difference"])
-    assert [line.split() for line in lines[start + 1 : start + 6]] == [
+    assert [line.split() for line in lines[start + 1 : start + 5]] == [
         ["records", "skipped:", "request", "70", "-", "-70"],
-        ["pages", "read", "9", "8", "-1"],
         ["pairs", "of", "pages", "compared", "3", "0", "-3"],
         ["nearly", "the", "same", "0", "1", "+1"],
         ["pages", "of", "clusters", "that", "may", "be", "in", "two", "parts", "0", "1", "+1"],
     ]
-    assert lines[start + 6].split() == ["pages"]  # the next table
+    assert lines[start + 5].split() == ["pages"]  # the next table
     assert max(map(len, lines[start:])) <= 80
 
 
@@ -254,15 +262,16 @@ def printed(diff: Diff, colours: bool = False) -> list[str]:
 
 
 def test_the_table_has_words_for_each_counter(tmp_path: Path) -> None:
-    one = {"pages.read": 2_900_000_000, "pages.dropped.language": 5, "units.kept": 1, "units.cleaned": 9}
-    other = {"pages.read": 2_800_000_000, "pages.kept.en": 5, "units.kept": 1, "bytes.cleaned": 4}
+    billions, units = 2_900_000_000, {"units.newest": 1, "units.kept": 1}
+    one = {"pages.read": billions, "pages.dropped.language": billions, "units.cleaned": 9, **units}
+    other = {"pages.read": 5, "pages.dropped.language": 5, "bytes.cleaned": 4, **units}
     lines = printed(counts_of(C4, one, TFDS.with_languages(["en", "de"]), other, tmp_path))
     start = next(number for number, line in enumerate(lines) if line.split() == ["first", "second", "difference"])
     assert [line.split() for line in lines[start : start + 5]] == [
         ["first", "second", "difference"],
-        ["pages", "read", "2,900,000,000", "2,800,000,000", "-100,000,000"],
-        ["language", "5", "0", "-5"],
-        ["of", "these", "in", "en", "0", "5", "+5"],
+        ["pages", "read", "2,900,000,000", "5", "-2,899,999,995"],
+        ["language", "2,900,000,000", "5", "-2,899,999,995"],
+        ["lines", "or", "sentences", "of", "the", "newest", "pages", "1", "1", "0"],
         ["lines", "or", "sentences", "kept", "1", "1", "0"],
     ]
     assert "cleaned" not in "".join(lines)

@@ -12,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from rich.cells import cell_len
@@ -33,6 +34,7 @@ from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.damage import RECORD_CAP
 from c4pipe.wet.page import Page
 from tests.helpers.console import printed
+from tests.helpers.corpora import write_edited
 from tests.helpers.pages import pages_of
 from tests.helpers.web import serve
 from tests.helpers.web_data import by_data
@@ -171,7 +173,7 @@ def test_a_shard_is_not_judged_as_text(built: Path, tmp_path: Path, capsys: pyte
 @pytest.mark.parametrize(
     ("data", "kind"),
     [
-        (b"PK\x03\x04 and more", "a ZIP file"),
+        (b"PK\x03\x04 and more", "a zip archive"),
         (b"%PDF-1.7 and more", "a PDF file"),
         ("some text".encode("utf-16"), "text in UTF-16"),
         (b"text" * 1000 + b"\0", "a binary file, or text in UTF-16"),
@@ -348,18 +350,20 @@ def test_a_corpus_of_other_work_files_is_refused(built: Path, tmp_path: Path) ->
     there = tmp_path / "corpus"
     shutil.copytree(built, there)
     made = json.loads((there / manifest.MANIFEST).read_text())
-    (there / manifest.MANIFEST).write_text(json.dumps({**made, "fingerprint": "0"}))
+    write_edited(there / manifest.MANIFEST, {**made, "fingerprint": "0"})
     with pytest.raises(C4pipeError, match="another recipe"):
         CorpusExplainer(there).explain(LOAF)
     (there / manifest.MANIFEST).write_text(json.dumps(made))
     (kept,) = CorpusExplainer(there).explain(LOAF)
     path = there / kept.shards[0]
-    pq.write_table(pq.read_table(path).slice(0, 0), path)
+    table = pq.read_table(path)
+    others = pa.array([f"{each}?" for each in table["url"].to_pylist()])
+    pq.write_table(table.set_column(table.schema.get_field_index("url"), table.schema.field("url"), others), path)
     with pytest.raises(C4pipeError, match="and by the manifest"):
         CorpusExplainer(there)
     (entry,) = (each for each in made["shards"] if each["path"] == kept.shards[0])
-    entry.update(rows=0, bytes=path.stat().st_size)
-    (there / manifest.MANIFEST).write_text(json.dumps(made))
+    entry.update(bytes=path.stat().st_size)
+    write_edited(there / manifest.MANIFEST, made)
     with pytest.raises(C4pipeError, match=f"lacks {LOAF}"):
         CorpusExplainer(there).explain(LOAF)
 

@@ -19,6 +19,7 @@ from tests.helpers.robots import member, response
 
 REFUSE = "User-agent: *\nDisallow: /private\n"
 ZIPPED = {"Content-Encoding": "gzip"}
+ZIPPED_REFUSE = b"".join(gzip.compress(line.encode()) for line in REFUSE.splitlines(True))
 ALLOW = "User-agent: *\nDisallow:\n"
 
 
@@ -45,7 +46,7 @@ FILES = {
         response("https://newer.example/robots.txt", ALLOW, date="2024-05-02T00:00:00Z"),
         response("https://older.example/robots.txt", REFUSE, date="2024-05-02T00:00:00Z"),
         response("https://relative.example/rules?a", REFUSE),
-        response("https://zipped.example/robots.txt", gzip.compress(REFUSE.encode()), fields=ZIPPED),
+        response("https://zipped.example/robots.txt", ZIPPED_REFUSE, fields=ZIPPED),
         response(
             "https://chunked.example/robots.txt",
             b"e\r\nUser-agent: *\n\r\n14;x=y\r\nDisallow: /private\n\r\n0\r\n\r\n",

@@ -184,7 +184,7 @@ def write_shards(output: StoragePath, *paths: str) -> dict[str, Any]:
         language, _, name = path.partition("/")
         put(publisher(output).shards_folder / language / name, path.encode())
     shards = [{"path": path, "rows": 1, "bytes": len(path), "sha256": "0" * 64} for path in paths]
-    return {"shards": shards, "pages.kept": len(paths)}
+    return {"shards": shards, "pages.kept": len(paths), "pages.kept.en": len(paths), "pages.validation": 1}
 
 
 def test_a_corpus_is_one_when_it_has_a_manifest(folder: StoragePath) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from c4pipe.io.gzip_members import Gap
-from c4pipe.io.text import decode_text, decompress, entries, lines_of, read_content, read_pieces, read_text
+from c4pipe.io.text import decode_text, decompress, entries, lines_of, parse_row, read_content, read_pieces, read_text
 from tests.helpers.streams import Trickle
 
 Parts = tuple[str, list[bytes], list[bytes]]
@@ -35,9 +35,12 @@ def skippable(content: bytes, number: int = 0) -> bytes:
     return struct.pack("<II", 0x184D2A50 + number, len(content)) + content
 
 
+TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=100).map(str.encode)
+
+
 @st.composite
 def compressed_parts(draw: st.DrawFn) -> Parts:
-    contents = draw(st.lists(st.binary(max_size=300) | st.just(codecs.BOM_UTF8[:1]), min_size=1, max_size=6))
+    contents = draw(st.lists(TEXTS | st.just(codecs.BOM_UTF8[:1]), min_size=1, max_size=6))
     if draw(st.booleans()):
         return ".gz", contents, [gzip.compress(each) for each in contents]
     stored = []
@@ -139,9 +142,10 @@ def test_how_users_write_a_list(tmp_path: Path, mark: str, end: str, last: bool)
     [
         ("http://h/a\n".encode("utf-16"), "text in UTF-16"),
         ("http://h/a\n".encode("utf-16-be"), "a binary file, or text in UTF-16"),
-        (b"PK\x03\x04...", "a ZIP file"),
-        (b"BZh91AY&SY...", "a bzip2 file"),
-        (gzip.compress(gzip.compress(b"a")), "a gzip file"),
+        (b"PK\x03\x04...", "a zip archive"),
+        (b"BZh91AY&SY...", "compressed by bzip2"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "a pointer of Git LFS instead of the file"),
+        (gzip.compress(gzip.compress(b"a")), "compressed by gzip"),
     ],
 )
 def test_what_is_no_text_is_no_list(tmp_path: Path, data: bytes, kind: str) -> None:
@@ -160,3 +164,25 @@ def test_gaps_are_told_where_damage_is_counted() -> None:
 def test_text_in_another_encoding_has_a_place() -> None:
     with pytest.raises(UnicodeDecodeError, match="position 2"):
         decode_text(b"Fl\xfcche")
+
+
+@pytest.mark.parametrize(
+    "data", ["a text\n".encode("utf-16"), "a text, and more\n".encode("utf-16-le"), b"PAR1\x15" + bytes(9)]
+)
+@pytest.mark.parametrize("name", ["a.txt", "a.jsonl", "a.txt.gz", "a.txt.zst"])
+def test_documents_in_another_format_are_one_damage(data: bytes, name: str) -> None:
+    stored = gzip.compress(data) if name.endswith(".gz") else frame(data, True) if name.endswith(".zst") else data
+    assert list(read_pieces(io.BytesIO(stored), name)) == [Gap("other_format", 0, data[:64])]
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        (rb'{"text": "A \ud835 b."}', "A \ufffd b."),
+        (rb'{"text": "A \uDC00\ud835 b."}', "A \ufffd\ufffd b."),
+        (rb'{"text": "A \ud835\udc00 b."}', "A \U0001d400 b."),
+        (rb'{"text": "A \\ud835 b."}', r"A \ud835 b."),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_replaced(line: bytes, text: str) -> None:
+    assert parse_row(line) == {"text": text}

@@ -172,6 +172,17 @@ def test_a_corpus_without_documents_is_no_success(tmp_path: Path, content: str, 
     assert run("import", tmp_path / "a.jsonl", "--output", tmp_path / "out", "--workers", 1, "--quiet") == status
 
 
+@pytest.mark.parametrize("name", ["a.txt", "a.jsonl"])
+def test_text_in_utf_16_is_no_document(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / name).write_text('{"text": "One."}\n', "utf-16")
+    (tmp_path / "b.txt").write_text("Two.")
+    assert run("import", tmp_path / name, tmp_path / "b.txt", "--output", tmp_path / "out", "--workers", 1) == 3
+    assert f"missing: {tmp_path / name} has no record: it is text in UTF-16: convert it to UTF-8" in (
+        capsys.readouterr().err
+    )
+    assert list(documents(tmp_path / "out").values()) == ["Two."]
+
+
 def test_one_document_for_each_address(tmp_path: Path) -> None:
     rows = [{"text": f"{n}", "url": "u", "timestamp": f"2020-01-0{n} 00:00:00"} for n in (1, 3, 2)]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -1,7 +1,9 @@
 """Files of given inputs and targets: all formats, every example once an epoch, and an exact state."""
 
+import codecs
 import gzip
 import json
+import struct
 from collections.abc import Callable, Mapping
 from itertools import chain
 from pathlib import Path
@@ -39,8 +41,16 @@ def parquet(records: list[dict[str, str]], path: Path) -> Path:
 
 
 def compressed(write: Write) -> Write:
+    """In two gzip members, or two frames of Zstandard behind a skippable frame."""
+
     def written(records: list[dict[str, str]], path: Path) -> Path:
-        path.write_bytes(gzip.compress(write(records, path).read_bytes()))
+        data = codecs.BOM_UTF8 + write(records, path).read_bytes()
+        parts = data[:5000], data[5000:]
+        if path.suffix == ".gz":
+            path.write_bytes(b"".join(map(gzip.compress, parts)))
+        else:
+            frames = [bytes(pa.compress(part, "zstd", asbytes=True)) for part in parts]
+            path.write_bytes(struct.pack("<II", 0x184D2A50, 3) + b"any" + b"".join(frames))
         return path
 
     return written
@@ -58,6 +68,7 @@ FORMATS = [
     (compressed(json_lines), "a.jsonl.gz"),
     (tsv, "a.tsv"),
     (compressed(tsv), "a.tsv.gz"),
+    (compressed(json_lines), "a.jsonl.zst"),
     (parquet, "a.parquet"),
 ]
 

@@ -10,7 +10,7 @@ import pytest
 from c4pipe import read
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.read.order import permutation
-from tests.helpers.corpora import edit_manifest, largest_shard
+from tests.helpers.corpora import change_rows, largest_shard
 
 
 def test_documents_by_index(small_corpus: Path, rows: list[dict[str, Any]]) -> None:
@@ -50,12 +50,7 @@ def test_there_must_be_parquet_of_the_manifest(corpora: dict[str, Path], corpus:
     with pytest.raises(UsageError, match=r"c4-train-\S+\.json\.gz: random access needs shards of Parquet"):
         read.random_access(corpora["json"])
     shard = largest_shard(corpus)
-
-    def change(made: dict[str, Any]) -> None:
-        for each in made["shards"]:
-            each["rows"] += corpus / each["path"] == shard
-
-    edit_manifest(corpus, change)
+    change_rows(corpus, shard, 1)
     documents = read.random_access(corpus)
     with pytest.raises(C4pipeError, match=rf"{shard} has \d+ documents, and by the manifest"):
         [documents[number] for number in range(len(documents))]

@@ -11,7 +11,7 @@ import pytest
 from c4pipe import read
 from c4pipe.corpus.writer import FORMATS
 from c4pipe.errors import C4pipeError, UsageError
-from tests.helpers.corpora import edit_manifest, largest_shard, read_manifest
+from tests.helpers.corpora import change_rows, edit_manifest, largest_shard, read_manifest
 
 
 @pytest.mark.parametrize(
@@ -96,12 +96,7 @@ def test_other_rows_than_the_manifest_says(corpora: dict[str, Path], tmp_path: P
     corpus = Path(shutil.copytree(corpora[name], tmp_path / "corpus"))
     shard = largest_shard(corpus)
     rows = next(each["rows"] for each in read_manifest(corpus)["shards"] if shard == corpus / each["path"])
-
-    def change(made: dict[str, Any]) -> None:
-        for each in made["shards"]:
-            each["rows"] += more * (corpus / each["path"] == shard)
-
-    edit_manifest(corpus, change)
+    change_rows(corpus, shard, more)
     has = rows if more > 0 else f"more than {rows - 1}"
     with pytest.raises(C4pipeError, match=f"{shard} has {has} documents, and by the manifest {rows + more}"):
         list(read.documents(corpus))

@@ -22,6 +22,7 @@ from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.filters.checked_page import RuleTools
 from c4pipe.filters.hashes import capture_hash, normalise_url
+from c4pipe.filters.lines import END_QUOTATION_MARKS
 from c4pipe.filters.lists import Lists
 from c4pipe.filters.page_size import SentenceSplitter
 from c4pipe.recipes.choose import gather_lists
@@ -160,7 +161,7 @@ def test_c4_literal_keeps_ellipses_and_all_end_quotation_marks(build: Callable[.
     assert set(ends["literal"]) - set(ends["c4"])
     assert any(line.endswith("...") for text in corpus.texts.values() for line in text.split("\n"))
     assert not any(line.endswith("...") for text in c4.texts.values() for line in text.split("\n"))
-    assert set(ends["literal"]) <= set(".!?\"”'’»›」』")
+    assert set(ends["literal"]) <= {".", "…", "!", "?", *END_QUOTATION_MARKS}
 
 
 def test_unfiltered_keeps_pages_as_crawled(

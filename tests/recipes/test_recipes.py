@@ -404,11 +404,14 @@ def test_lines_are_no_sentences() -> None:
 
 def test_change_changes_nothing_else() -> None:
     made = C4.change("no_terminal_punctuation", endings=("。",))
-    assert made.need(NoTerminalPunctuation).parameters == {"endings": ("。",), "excluded_endings": ("...", "…")}
+    assert made.need(NoTerminalPunctuation).parameters == {
+        "endings": ("。",),
+        "excluded_endings": ("...", "…", " »", " «"),
+    }
     assert [each for _, each in made.rules() if each.name != "no_terminal_punctuation"] == [
         each for _, each in C4.rules() if each.name != "no_terminal_punctuation"
     ]
-    assert C4.need(NoTerminalPunctuation).endings == (".", "!", "?", '"', "”")
+    assert C4.need(NoTerminalPunctuation).endings == (".", "!", "?", '"', "”", "“", "»", "«")
     assert made.change("no_terminal_punctuation", endings=C4.need(NoTerminalPunctuation).endings) == C4
 
 

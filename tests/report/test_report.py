@@ -22,6 +22,7 @@ from c4pipe.recipes.presets import RECIPES
 from c4pipe.report import html_page
 from c4pipe.report.data import DEDUP_DATA, REPORT_DATA, make_dedup_data, make_report_data
 from c4pipe.report.rendering import Paragraph, _environment
+from tests.helpers.corpora import write_edited
 from tests.helpers.reports import (
     ATTACK,
     Tables,
@@ -46,7 +47,7 @@ def test_the_command_finds_in_the_shards_what_build_told(corpus: Path, tmp_path:
         corpus_manifest = manifest_of(corpus)
         corpus_manifest["formats"] = ["json"]
         corpus_manifest["shards"] = [each for each in corpus_manifest["shards"] if each["path"].endswith(kind)]
-        (tmp_path / "c" / manifest.MANIFEST).write_text(json.dumps(corpus_manifest))
+        write_edited(tmp_path / "c" / manifest.MANIFEST, corpus_manifest)
     assert main.main(["report", str(tmp_path / "c"), "--workers", workers, "--quiet"]) == 0
     rebuilt, built = data_of(tmp_path / "c"), data_of(corpus)
     assert rebuilt == built

@@ -19,6 +19,7 @@ from c4pipe.filters.lists import Lists
 from c4pipe.recipes.presets import C4
 from c4pipe.report import html_page, profile
 from c4pipe.report.data import DEDUP_DATA, REPORT_DATA
+from tests.helpers.corpora import write_edited
 from tests.helpers.reports import Tables, build_samples, data_of, manifest_of, number, pages_of
 
 LENGTHS = st.lists(st.integers(1, 10**7), min_size=1, max_size=200)
@@ -109,7 +110,7 @@ def test_tokens_where_they_are_counted(corpus: Path, tmp_path: Path) -> None:
     assert number(row[1]) == manifest_of(folder)["counts"]["pages.kept"]
     assert number(row[2]) == sum(split["tokens"] for split in totals.values())
     counted = json.loads((folder / "tokens.json").read_text())
-    (folder / "tokens.json").write_text(json.dumps({**counted, "manifest": "of another corpus"}))
+    write_edited(folder / "tokens.json", {**counted, "manifest": "0" * 64})
     assert main.main(["report", str(folder), "--quiet"]) == 0
     assert "Not counted." in (folder / html_page.NAME).read_text()
 

@@ -319,6 +319,7 @@ def test_a_malformed_manifest_is_one_sentence(written: dict[str, Path], tmp_path
     manifest = folder / "manifest.json"
     values = json.loads(manifest.read_text())
     values["files"] = values["files"][:1]
+    del values["sha256"]  # a manifest without it is read
     cases = [*RAW.items(), *malformed(values, {"name", "sha256"}, UNREAD, {"versions"})]
     assert len(cases) > 50
     taken = []

@@ -22,6 +22,7 @@ from c4pipe.read.reader import Reader
 from c4pipe.read.source import find
 from c4pipe.tokens import count, subset
 from c4pipe.vocab.model import load_model
+from tests.helpers.corpora import write_edited
 from tests.helpers.crawls import files_of
 from tests.helpers.s3 import store_of
 from tests.helpers.web import serve
@@ -304,7 +305,7 @@ def test_a_subset_that_does_not_fit_is_refused(counted: Path, tmp_path: Path) ->
         made = json.loads(file.read_text())
         change(made)
         other = counted / "subset-other.json"
-        other.write_text(json.dumps(made))
+        write_edited(other, made)
         with pytest.raises(UsageError, match=wanted):
             read.documents(other)
         other.unlink()

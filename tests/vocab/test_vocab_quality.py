@@ -23,7 +23,7 @@ from c4pipe.vocab import quality
 from c4pipe.vocab.quality import Figures, Vocabulary, held_out, model_name, quality_picture
 from c4pipe.vocab.request import Settings
 from c4pipe.vocab.sample import BINS
-from c4pipe.vocab.sources import Reading, Source, encoded, find_pages, read
+from c4pipe.vocab.sources import Reading, Source, find_pages, read
 from c4pipe.vocab.train import Portion, part_name, train, with_sentinels
 
 SIZE, SMALLER = 160, 90
@@ -160,7 +160,7 @@ def smallest(reading: Reading, limit: int) -> list[str]:
             pages += zip(keys.tolist(), texts, strict=True)
     found: list[str] = []
     for _, text in sorted(pages):
-        if sum(len(encoded(each)) for each in found) > limit:
+        if sum(len(each.encode()) for each in found) > limit:
             break
         found.append(text)
     return found

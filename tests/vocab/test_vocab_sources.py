@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from c4pipe.cli import main
 from c4pipe.corpus import manifest
+from c4pipe.corpus.layout import ShardId
+from c4pipe.corpus.reader import Shard
 from c4pipe.errors import UsageError
 from c4pipe.io.paths import RemotePath, StoragePath
 from c4pipe.recipes.presets import C4, TFDS
@@ -28,7 +30,7 @@ from c4pipe.vocab.sources import (
     parse_source,
     source_labels,
 )
-from tests.helpers.corpora import edit_manifest
+from tests.helpers.corpora import edit_manifest, write_edited
 from tests.helpers.vocab_pages import key_of, pages_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,7 +63,7 @@ def without_parquet(corpus: Path, target: Path) -> Path:
     made = json.loads((corpus / manifest.MANIFEST).read_text())
     made["formats"] = ["json"]
     made["shards"] = [shard for shard in made["shards"] if not shard["path"].endswith(".parquet")]
-    (target / manifest.MANIFEST).write_text(json.dumps(made))
+    write_edited(target / manifest.MANIFEST, made)
     return target
 
 
@@ -72,7 +74,12 @@ def write_corpus(folder: Path, rows: dict[str, int]) -> None:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).touch()
     shards = [{"path": path, "rows": number, "bytes": 0, "sha256": "0" * 64} for path, number in sorted(rows.items())]
-    counts = {path.split("/")[0]: int(path[-13:-8]) for path in rows if "train" in path}
+    train_shards = {path.split("/")[0]: int(path[-13:-8]) for path in rows if "train" in path}
+    kept = {
+        f"pages.kept.{name}": sum(rows[path] for path in rows if path.startswith(f"{name}/")) for name in train_shards
+    }
+    counts = {**kept, "pages.validation": sum(rows[path] for path in rows if "-validation-" in path)}
+    counts["pages.read"] = counts["pages.kept"] = sum(rows.values())
     made = {
         **{
             "format": manifest.FORMAT,
@@ -80,8 +87,8 @@ def write_corpus(folder: Path, rows: dict[str, int]) -> None:
             "recipe": C4.to_json(),
             "formats": ["parquet"],
         },
-        **{"train_shards": counts, "shards": shards, "fingerprint": "f"},
-        **{"inputs": [], "missing": [], "counts": {}, "versions": {}},
+        **{"train_shards": train_shards, "shards": shards, "fingerprint": "f"},
+        **{"inputs": [], "missing": [], "counts": counts, "versions": {}},
     }
     (folder / manifest.MANIFEST).write_text(json.dumps(made))
 
@@ -381,7 +388,9 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Reading:
     options = {"use_dictionary": False, "write_statistics": False, "row_group_size": 4}
     for n in range(5):
         pq.write_table(pa.table(columns), folder / f"{n}.parquet", **options)
-    return Reading(tuple(folder / f"{n}.parquet" for n in range(5)), C4.page_keys, ALL_KEYS, None)
+    files = tuple(folder / f"{n}.parquet" for n in range(5))
+    listed = tuple(Shard(file, "parquet", ShardId("en", "train", n, 5), 10, 0, "") for n, file in enumerate(files))
+    return Reading(files, C4.page_keys, ALL_KEYS, None, listed)
 
 
 @given(st.integers(0, 60_000))

@@ -13,10 +13,15 @@ from c4pipe.native import _text, text_kernel
 from c4pipe.wet import records
 from c4pipe.wet.damage import HEADER_CAP, RECORD_CAP, Damage
 from c4pipe.wet.page import Page
-from c4pipe.wet.records import _START_LENGTH, read_pages, read_records
+from c4pipe.wet.records import read_pages, read_records
 from tests.helpers.wet import head, record
 from tests.helpers.wet_reading import ALL, FIRST, INFO, SECOND, THIRD, A, B, C, read, read_damage
 from tests.helpers.wet_writer import gzip_member as member
+
+
+def test_brackets_around_a_url_are_no_part_of_it() -> None:
+    """As older writers of WARC 1.0 have it."""
+    assert read(record(url="<http://br.example/a>"), B).urls == ["http://br.example/a", "http://second.example/"]
 
 
 def test_a_page_has_what_its_record_says() -> None:
@@ -203,9 +208,28 @@ def test_a_header_block_without_its_blank_line() -> None:
 def test_lengths_that_are_too_large(length: object) -> None:
     got = read(A, record("second page.\n", "http://second.example/", length), C)
     assert [page.lines for page in got.pages] == [["first page."], ["second page."], ["third page."]]
-    # Up to the end of the separator a length is as good as right.
-    assert got.damage == ({} if length in (14,) else {"bad_length": 1})
+    assert got.damage == {"bad_length": 1}
     assert got.urls == ["http://first.example/", "http://second.example/", "http://third.example/"]
+
+
+@pytest.mark.parametrize("error", [-3, -2, -1, 0, 1, 2, 3, 4])
+@pytest.mark.parametrize("text", ["second page.\n", "second page.", "a\n\nb\n\n"])
+@pytest.mark.parametrize("line_end", [b"\r\n", b"\n"])
+def test_a_body_has_no_part_of_the_newlines_behind_it(error: int, text: str, line_end: bytes) -> None:
+    """A length that is wrong by a few bytes ends inside of these newlines, or leaves the text's own to them."""
+    data = record(text, "http://second.example/", len(text) + error).replace(b"\r\n", line_end)
+    for parts in ([A, data, C], [A, data], [data]):
+        for got in (read(*parts), read(*map(member, parts))):
+            assert text in got.texts
+            assert "http://second.example/" in got.urls
+            assert got.damage.pop("lf_header", 1) == 1
+            assert got.damage == ({"bad_length": 1} if error else {})
+
+
+@pytest.mark.parametrize("text", ["second page.\n", "second page."])
+@pytest.mark.parametrize("between", [b"", b"\r\n", b"\r\n" * 3])
+def test_writers_with_other_newlines_between_records(text: str, between: bytes) -> None:
+    read_damage({}, [text, text, *FIRST], *[record(text).removesuffix(b"\r\n\r\n") + between] * 2, A)
 
 
 @pytest.mark.parametrize("length", [0, 1, 5, 11])
@@ -372,5 +396,4 @@ def test_limits_of_records_that_are_split_at_once() -> None:
         assert count(A.replace(b"Length: 12", f"Length: {length}".encode()), 1000, 2**63 - 1) == 0
     assert count(A.replace(b"Length: 12", b"Length: " + b"12".zfill(19)), 1000, 2**63 - 1) == 1
     assert count(A.replace(b"Length: 12", b"Length: " + b"12".zfill(20)), 1000, 2**63 - 1) == 0
-    newlines = _START_LENGTH - 7  # behind the body, four of them in the record
-    assert [count(A + b"\n" * number, 1000, 1000) for number in (newlines - 5, newlines - 4, newlines)] == [1, 0, 0]
+    assert [count(A[:-4] + end, 1000, 1000) for end in (b"", b"\r\n", b"\n\n", b"\r\n" * 3)] == [0, 0, 0, 0]

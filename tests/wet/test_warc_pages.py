@@ -26,6 +26,8 @@ HTML = "<html><head><title>T</title></head><body><nav>Menu</nav><p>The café is 
 TEXT = "Menu\nThe café is open."
 CASES = json.loads(Path(__file__).with_name("warc_records.json").read_text())
 
+CHUNKED = {**HTML_HEAD, "Transfer-Encoding": "chunked"}
+
 
 @pytest.fixture(scope="module")
 def extractor() -> TextExtractor:
@@ -120,9 +122,27 @@ def test_a_body_that_is_cut_off_is_read_up_to_there(extractor: TextExtractor, co
 
 
 def test_chunks_that_are_cut_off_are_read_up_to_there(extractor: TextExtractor) -> None:
-    head = {**HTML_HEAD, "Transfer-Encoding": "chunked"}
-    pages, counts = read(extractor, warc_bytes([response(URL, chunked(HTML.encode(), 30)[:-40], head)]))
+    pages, counts = read(extractor, warc_bytes([response(URL, chunked(HTML.encode(), 30)[:-40], CHUNKED)]))
     assert [lines(page)[:10] for page in pages] == [TEXT[:10]]
+    assert counts == {"warcinfo": 1, "http_cut": 1}
+
+
+@pytest.mark.parametrize("error", [-3, -1, 1, 2])
+def test_a_chunk_with_a_wrong_size_ends_the_page(extractor: TextExtractor, error: int) -> None:
+    """No size of a chunk and no newline between two chunks is text."""
+    pieces = [
+        b"%x\r\n<p>Menu%s</p>\r\n" % (11 + len(tail) + wrong, tail) for tail, wrong in ((b"", error), (b" two", 0))
+    ]
+    for body in (b"".join(pieces), b"".join(reversed(pieces))):
+        pages, counts = read(extractor, warc_bytes([response(URL, body + b"0\r\n\r\n", CHUNKED)]))
+        assert {*" ".join(pages[0].lines).split()} <= {"Menu", "Menu<", "two", "two<"}
+        assert counts == {"warcinfo": 1, "http_cut": 1}
+
+
+def test_a_response_is_cut_off_if_it_is_shorter_than_its_content_length(extractor: TextExtractor) -> None:
+    heads = [{**HTML_HEAD, "Content-Length": str(len(HTML.encode()) + more)} for more in (1, 0, -5)]
+    pages, counts = read(extractor, warc_bytes([response(URL, HTML, head) for head in heads]))
+    assert [lines(page) for page in pages] == [TEXT] * 3
     assert counts == {"warcinfo": 1, "http_cut": 1}
 
 

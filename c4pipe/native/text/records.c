@@ -3,7 +3,6 @@
 #include "text.h"
 
 #define MOST_NAME 64
-#define MOST_NEWLINES 249 /* behind a body: as many as `can_end_at` looks at */
 
 /* Adds a field of printable ASCII; tells whether it is one that Python need not look at, -1 after an error. */
 static int add_field(PyObject *fields, const byte *at, const byte *end)
@@ -72,10 +71,7 @@ static Py_ssize_t plain_length(PyObject *fields, Py_ssize_t most)
 /* Returns where the next record starts behind a body that ends at `at`; NULL where Python has to find out. */
 static const byte *next_version(const byte *at, const byte *end)
 {
-    const byte *after = at;
-    while (after < end && after - at < MOST_NEWLINES && (*after == '\r' || *after == '\n'))
-        after++;
-    return after - at < MOST_NEWLINES && end - after >= 7 && !memcmp(after, "WARC/1.", 7) ? after : NULL;
+    return end - at >= 11 && !memcmp(at, "\r\n\r\nWARC/1.", 11) ? at + 4 : NULL;
 }
 
 /* Adds the record at `at`, and returns where the next one starts; NULL where there is none that is plain. */

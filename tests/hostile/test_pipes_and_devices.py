@@ -1,0 +1,139 @@
+"""A folder from others with a pipe, a device or a folder in place of a file: each command ends at once."""
+
+import contextlib
+import io
+import os
+import resource
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from c4pipe import read
+from c4pipe.cli import main
+from c4pipe.dedup import removals
+from c4pipe.errors import C4pipeError
+from c4pipe.inspect.robots import read_part
+from c4pipe.io.streams import cached
+from c4pipe.runners.events import Gauge, read_gauge
+from tests.helpers.crawls import LISTS, ROOT, SAMPLES
+
+BUILD = f"{SAMPLES[0]} --lists={{0}}/lists --keep-dropped=all --annotate={{0}}/notes --output={{0}}/corpus"
+MADE = [
+    f"build {BUILD} --format=parquet,tfrecord,json",
+    "vocab {0}/corpus/en --output={0}/vocabulary --size=200",
+    "tokens {0}/corpus --vocab={0}/vocabulary",
+    "tokens {0}/corpus/en --vocab={0}/vocabulary --budget-subset=100",
+    "tokens {0}/corpus --vocab={0}/vocabulary --format=megatron --output={0}/ids",
+    "report {0}/corpus --opt-outs={0}/lists",
+]
+COMMANDS = [
+    *MADE,
+    "clean " + BUILD.replace("--output={0}/corpus", "--work={0}/corpus/_work"),
+    "dedup {0}/corpus/_work --output={0}/new/corpus",
+    "diff {0}/corpus {0}/corpus",
+    "explain {0}/corpus --url=http://example.com/good",
+    f"overlap {{0}}/corpus --against={ROOT}/samples/lists/evaluation/questions.jsonl",
+    "vocab {0}/corpus/en --output={0}/new/vocabulary --size=200",
+    "tokens {0}/ids/c4-en-train --find=0",
+    "import {0}/notes --output={0}/new/imported",
+]
+
+
+def run(command: str, folder: Path) -> int:
+    arguments = command.format(folder).split()
+    quiet = [] if arguments[0] in ("diff", "explain") or "--find=0" in arguments else ["--quiet"]
+    workers = ["--workers=1"] if quiet and arguments[0] != "report" else []
+    return main.main([*arguments, *quiet, *workers])
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with lists, and with all that the commands make."""
+    folder = tmp_path_factory.mktemp("made")
+    shutil.copytree(LISTS, folder / "lists")
+    (folder / "lists" / "blocked").mkdir()
+    (folder / "lists" / "blocked" / "opt_outs").write_text("example.com\n")
+    for command in MADE:
+        assert run(command, folder) == 0, command
+    return folder
+
+
+@pytest.fixture
+def _little_memory() -> Iterator[None]:
+    """A file without an end can't fill the memory."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 31), before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def replace(path: Path, kind: str) -> None:
+    if path.is_dir() and not path.is_symlink():
+        path.rmdir()
+    path.unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.mkdir()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_little_memory")
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_every_command_ends(kind: str, made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [path.relative_to(made) for path in sorted(made.rglob("*")) if path.is_file()]
+    assert len(files) > 30
+    folder = tmp_path / "theirs"
+    for file in files:
+        shutil.copytree(made, folder)
+        for command in COMMANDS:
+            replace(folder / file, kind)
+            signal.alarm(60)
+            status = run(command, folder)
+            error = capsys.readouterr().err
+            assert status in (0, 1, 2), (file, command)
+            assert (status == 0) or (error.startswith("c4pipe: ") and error.count("\n") == 1), (file, command, error)
+        replace(folder / file, kind)
+        with contextlib.suppress(C4pipeError):
+            assert len(list(read.documents(folder / "corpus"))) > 10
+        shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_a_part_of_a_list_of_robots(kind: str, tmp_path: Path) -> None:
+    replace(tmp_path / "part.npz", kind)
+    with pytest.raises(C4pipeError, match=r"part\.npz can't be read: i"):
+        read_part(tmp_path / "part.npz", "keys")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_a_gauge(kind: str, tmp_path: Path) -> None:
+    replace(tmp_path / "gauge", kind)
+    Gauge(tmp_path / "gauge").set(1)
+    assert read_gauge(tmp_path / "gauge", 1) is None
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_the_moved_spans(kind: str, tmp_path: Path) -> None:
+    replace(tmp_path / removals.MOVED_SPANS, kind)
+    with pytest.raises(C4pipeError, match=r"moved_spans\.parquet can't be read: i"):
+        removals.read_moved(tmp_path, np.zeros(1, np.uint64))
+
+
+@pytest.mark.parametrize("name", ["a.wet", "a.wet.sha256"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_a_file_of_the_cache(kind: str, name: str, tmp_path: Path) -> None:
+    def download() -> contextlib.closing[io.BytesIO]:
+        return contextlib.closing(io.BytesIO(b"a page"))
+
+    file = cached(tmp_path, "http://h/a.wet", download)
+    replace(file.with_name(name), kind)
+    with pytest.raises(OSError, match=r"it is a pipe or a device, and no file|directory"):
+        cached(tmp_path, "http://h/a.wet", download)
