@@ -13,7 +13,7 @@ from c4pipe.filters.language import UNKNOWN, Language
 from c4pipe.filters.page_size import Empty, FewSentences, FewSentencesLeft
 from c4pipe.filters.rule import AnyRule, Rule
 from c4pipe.filters.rules import RULES
-from c4pipe.io.words import suggestion
+from c4pipe.io.words import CONTROL, suggestion
 from c4pipe.recipes.own_rules import check_place, is_own, load_rule, origin_of
 from c4pipe.wet.extraction import is_text
 
@@ -60,7 +60,7 @@ class Recipe:
     def __post_init__(self) -> None:
         for field in ("name", "description"):
             value = getattr(self, field)
-            if not isinstance(value, str) or not value.isprintable() or not value.strip():
+            if not isinstance(value, str) or CONTROL.search(value) or not value.strip():
                 raise UsageError(f"{field} = {value!r}: give a text of one line, without control characters")
         for stage in STAGES:
             given = getattr(self, stage)
