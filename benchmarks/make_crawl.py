@@ -4,8 +4,9 @@
 
 DIR has WET files in `pages` (articles, of which most survive cleaning) and in `wet` (pages of all kinds), as
 tests/data. Each page is a copy of one of them with a URL of its own and a new word in each sentence, so copies are no
-duplicates of each other, except for two shares: one keeps its sentences, one has the URL of an earlier page. The same
-arguments give the same bytes.
+duplicates of each other, except for two shares: one keeps its sentences, one has the URL of an earlier page. A third
+share has no ends of sentences, like the menus and lists of which a crawl is full. The same arguments give the same
+bytes.
 """
 
 import argparse
@@ -22,9 +23,10 @@ from c4pipe.wet.page import Page  # noqa: E402
 from c4pipe.wet.records import read_pages  # noqa: E402
 from tests.helpers.wet_writer import write_wet  # noqa: E402
 
-ARTICLES, SAME_SENTENCES, SAME_URL = 0.25, 0.05, 0.02
-"""Shares of the pages."""
+ARTICLES, LISTS, SAME_SENTENCES, SAME_URL = 0.25, 0.45, 0.05, 0.02
+"""Shares of the pages. With these, as many survive as of a crawl."""
 
+MARKS = re.compile("[.!?]")
 SENTENCE_END = re.compile(r"(?<=\w)(?=[.!?](?:\s|\"|$))")
 
 
@@ -46,7 +48,9 @@ def made_pages(data: Path, total: int) -> Iterator[Page]:
     urls: list[str] = []
     for number in range(total):
         text = draw.choice(articles if draw.random() < ARTICLES else crawl)
-        if draw.random() >= SAME_SENTENCES:
+        if draw.random() < LISTS:
+            text = MARKS.sub("", text)
+        elif draw.random() >= SAME_SENTENCES:
             text = SENTENCE_END.sub(lambda _: f" {draw.getrandbits(32):08x}", text)
         day, url = 1, f"https://www.host{draw.randrange(total // 3 + 1)}.example/{number}"
         if urls and draw.random() < SAME_URL:
