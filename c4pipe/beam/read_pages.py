@@ -1,21 +1,24 @@
 """`ReadPages`: WET or WARC files to pages."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.metrics import Metrics
 
 from c4pipe.beam.page_schema import Page
 from c4pipe.beam.stage_reports import CountingFn, PageTransform
 from c4pipe.clean import file_cleaner
 from c4pipe.errors import C4pipeError
-from c4pipe.io.downloads import NetworkOptions
+from c4pipe.io.downloads import DownloadError, NetworkOptions
 from c4pipe.io.streams import InputOpener
+from c4pipe.jobs.logs import LOG
 from c4pipe.jobs.options import CRAWL_KINDS, check_input_kind
 from c4pipe.recipes.choose import PathArgument
 from c4pipe.runners.control_totals import REPORT, Report
-from c4pipe.wet.damage import Damage
+from c4pipe.wet.damage import Damage, NoRecordError
 from c4pipe.wet.extraction import choose_extraction
 from c4pipe.wet.inputs import InputFile, Selection, find_inputs, parse_slice
 from c4pipe.wet.warc import SkippedRecord, page_reader
@@ -25,7 +28,9 @@ class ReadPages(PageTransform):
     """Reads the pages of WET or WARC files, gzipped or not: the root of a pipeline.
 
     The files are listed when the transform is applied. Damage in a file never ends it: it is counted
-    (`damage/<kind>`), and reading continues after it. A file that can't be read fails the pipeline with C4pipeError.
+    (`damage/<kind>`), and reading continues after it. A file that can't be downloaded or has no record is missing:
+    the log of the worker and the manifest of `WriteCorpus` name it. A file that can't be read to its end fails the
+    pipeline with C4pipeError.
 
     Returns a PCollection of Page; `language` is None.
 
@@ -36,7 +41,8 @@ class ReadPages(PageTransform):
     ...     _ = pages | beam.combiners.Count.Globally() | beam.Map(print)
     71
 
-    Metrics: `pages_read`, `bytes_read`, `damage/<kind>`, and of WARC files `records_skipped/<kind>`.
+    Metrics: `pages_read`, `bytes_read`, `files_missing`, `damage/<kind>`, and of WARC files
+    `records_skipped/<kind>`.
     """
 
     def __init__(
@@ -94,21 +100,31 @@ class _ReadFile(CountingFn):
         self._read_pages = page_reader(self._extraction)
 
     def process(self, element: tuple[str, str, int | None]) -> Iterator[Page]:
-        file = InputFile(*element)
+        file, counts = InputFile(*element), Counter[str]()
         try:
             with self._opener.open(file.path) as stream:
                 counted = file_cleaner.CountedStream(stream)
                 for item in self._read_pages(counted):
                     if isinstance(item, Damage):
-                        self._counts[f"damage.{item.kind}"] += 1
+                        counts[f"damage.{item.kind}"] += 1
                         continue
                     if isinstance(item, SkippedRecord):
-                        self._counts[f"records.skipped.{item.kind}"] += 1
+                        counts[f"records.skipped.{item.kind}"] += 1
                         continue
-                    self._counts["pages.read"] += 1
-                    self._counts["bytes.read"] += item.size
+                    counts["pages.read"] += 1
+                    counts["bytes.read"] += item.size
                     yield Page(item.url, item.timestamp, item.body, source=file.name)
-        except OSError as error:
-            raise C4pipeError(f"{file.path} can't be read: {error}") from error
+                file_cleaner.check_records(counted.first, counts)
+        except (OSError, NoRecordError) as error:
+            if counts["pages.read"] or not isinstance(error, DownloadError | NoRecordError):
+                raise C4pipeError(f"{file.path} can't be read: {error}") from error
+            self._add_missing(file, f"{file.path} {error}" if isinstance(error, NoRecordError) else str(error))
+            return
+        self._counts.update(counts)
         read = {"name": file.name, "bytes": counted.size, "ends_sha256": counted.ends.hexdigest()}
         self._reports.append({"inputs": [read]})
+
+    def _add_missing(self, file: InputFile, error: str) -> None:
+        LOG.warning("missing: %s", error)
+        Metrics.counter("c4pipe", "files_missing").inc()
+        self._reports.append({"missing": [{"name": file.name, "path": file.path, "error": error}]})

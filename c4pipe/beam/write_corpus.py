@@ -41,6 +41,7 @@ from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.runners import control_totals
 from c4pipe.runners.control_totals import REPORT, Report, add_reports
+from c4pipe.wet.inputs import Missing
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -258,19 +259,26 @@ def begin_corpus(report: Report, rules: ListedRecipe, options: CorpusOptions) ->
     layout = Layout.plan(languages, text_bytes, options.shards)
     dedup.check_shards(layout, text_bytes)
     inputs = sorted((file["name"], file["bytes"], file["ends_sha256"]) for file in report.get("inputs", ()))
+    missing = sorted(report.get("missing", ()), key=lambda file: str(file["name"]))
+    if missing and not inputs:
+        raise C4pipeError(f"no page was found in the {len(missing):,} input files: {missing[0]['error']}")
     identity = dedup.corpus_identity(recipe, rules.lists.digests, inputs, options.formats, layout)
     files = shard_files(layout, options.formats)
-    return ShardPlan(layout, _begin_once(storage_path(options.folder), identity, files, counts))
+    return ShardPlan(layout, _begin_once(storage_path(options.folder), identity, files, counts, missing))
 
 
 def _begin_once(
-    output: StoragePath, identity: Mapping[str, Any], files: Sequence[str], counts: Mapping[str, int]
+    output: StoragePath,
+    identity: Mapping[str, Any],
+    files: Sequence[str],
+    counts: Mapping[str, int],
+    missing: Sequence[Missing] = (),
 ) -> str:
     """Makes the output folder ready, and returns the publication token.
 
     A runner may do this again when shards are written already: they stay.
     """
-    values = {"clean_counts": dict(counts), "missing": []}
+    values = {"clean_counts": dict(counts), "missing": list(missing)}
     try:
         draft, token = publishers.read_draft(output)
         if {**draft, "stale": []} == {"identity": identity, "expected": list(files), **values, "stale": []}:

@@ -277,7 +277,7 @@ class WetFileCleaner:
                         watch.page = None
                     if source.size >= position.next:
                         source.note(position, counts["pages.read"])
-                _check_records(source, counts)
+                check_records(source.first_bytes(), counts)
                 quarantine.finish()
                 write_examples(examples, self._evaluator, target)
                 if dropped:
@@ -304,9 +304,8 @@ class WetFileCleaner:
 _RECORDS = ("pages.read", "records.", "damage.no_text", "damage.record_too_large")
 
 
-def _check_records(source: PageSource, counts: Mapping[str, int]) -> None:
-    """Raises NoRecordError for a file without any record, given its counts."""
-    first = source.first_bytes()
+def check_records(first: bytes, counts: Mapping[str, int]) -> None:
+    """Raises NoRecordError for a file without any record, given its first FIRST_PIECE bytes and its counts."""
     if not any(name.startswith(_RECORDS) for name in counts) and not has_record(first):
         damage = {name.removeprefix("damage."): number for name, number in counts.items()}
         raise NoRecordError(f"{HAS_NO}: {describe_content(first, damage)}")

@@ -12,9 +12,11 @@ from c4pipe.beam import BuildCorpus, CleanPages, KeepNewest, ReadPages, RemoveRe
 from c4pipe.beam.stage_reports import metric_name
 from c4pipe.corpus.reader import read_tables
 from c4pipe.corpus.writer import SCHEMA
+from tests.helpers.bad_inputs import GOOD, write_bad
 from tests.helpers.beam_pipelines import collect, run
 from tests.helpers.corpora import contents, read_manifest
 from tests.helpers.crawls import LISTS, ROOT
+from tests.helpers.web import serve
 from tests.helpers.web_data import by_data
 
 CRAWL = ROOT / "samples" / "crawl"
@@ -50,6 +52,22 @@ def test_each_kind_of_recipe_gives_the_same_corpus(tmp_path: Path, recipe: str) 
     counts = {metric_name(name): number for name, number in expected.counts.items() if number}
     assert {name: number for name, number in metrics.items() if number and name != "pages_cleaned"} == counts
     assert metrics["pages_dropped/incomplete"] == 3
+
+
+def test_files_that_are_missing_or_have_no_record(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    bad = write_bad(tmp_path)
+    with serve({}) as web:
+        inputs = [str(GOOD), *bad, f"{web.url}/a.warc.wet.gz"]
+        metrics = run(lambda pipeline: pipeline | BuildCorpus(inputs, tmp_path / "beam", lists=LISTS))
+    missing = read_manifest(tmp_path / "beam")["missing"]
+    assert {each["path"] for each in missing} == {*inputs[1:]}
+    assert metrics["files_missing"] == len(missing)
+    assert all(f"missing: {each['error']}" in caplog.text for each in missing)
+    expected = c4pipe.build_corpus(inputs[:-1], output=tmp_path / "local", workers=1, lists=LISTS)
+    assert shards_of(tmp_path / "beam") == shards_of(tmp_path / "local")
+    assert [each for each in missing if each["path"] in bad] == expected.manifest["missing"]
+    with pytest.raises(Exception, match=r"no page was found in the \d+ input files: .* has no record"):
+        run(lambda pipeline: pipeline | BuildCorpus([*bad], tmp_path / "none", lists=LISTS))
 
 
 @pytest.mark.slow

@@ -1,58 +1,21 @@
 """Inputs that are no WET, WARC or text files: they are named, and a later run finds nothing of them."""
 
-import bz2
 import gzip
-import io
-import lzma
-import tarfile
-import zipfile
+import shutil
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 import c4pipe
+from c4pipe.cli.console import MISSING
+from c4pipe.cli.main import main
 from c4pipe.errors import C4pipeError
 from c4pipe.wet.damage import describe_content
 from tests.conftest import ROOT
+from tests.helpers.bad_inputs import BAD, GOOD, PLAIN, S3_ERROR, write_bad
 from tests.helpers.wet import record
 
 LISTS = ROOT / "samples" / "lists"
-GOOD = min((ROOT / "samples" / "crawl").iterdir())
-PLAIN = gzip.decompress(GOOD.read_bytes())
-S3_ERROR = b'<?xml version="1.0"?>\n<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>'
-NOT_FOUND = b"<!DOCTYPE html>\n<html><head><title>404 Not\nFound</title></head></html>"
-
-
-def archive(kind: str) -> bytes:
-    file = io.BytesIO()
-    if kind == "zip":
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as made:
-            made.writestr("a.wet", PLAIN)
-    else:
-        with tarfile.open(fileobj=file, mode="w") as tar:
-            tar.addfile(tarfile.TarInfo("a.txt"), io.BytesIO())
-    return file.getvalue()
-
-
-BAD = {
-    "xml": (S3_ERROR, "an XML document (AccessDenied)"),
-    "html": (NOT_FOUND, "an HTML page (404 Not Found)"),
-    "gzipped": (gzip.compress(NOT_FOUND), "an HTML page (404 Not Found), in gzip"),
-    "json": (b'{"message": "no"}', 'JSON ({"message": "no"})'),
-    "text": (b"hello\n", "plain text (hello)"),
-    "colour": (b"\x1b[31mred", "plain text (\N{REPLACEMENT CHARACTER}[31mred)"),
-    "empty": (b"", "empty"),
-    "gzipped nothing": (gzip.compress(b""), "empty"),
-    "zeros": (bytes(1000), "a file of zeros"),
-    "lfs": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "a pointer of Git LFS"),
-    "zstd": (pa.Codec("zstd").compress(PLAIN, asbytes=True), "compressed by Zstandard: unpack it first"),
-    "bzip2": (bz2.compress(PLAIN), "compressed by bzip2"),
-    "xz": (lzma.compress(PLAIN), "compressed by xz"),
-    "zip": (archive("zip"), "a zip archive"),
-    "tar": (archive("tar"), "a tar archive"),
-    "binary": (bytes(range(128, 256)), "binary data"),
-}
 
 
 @pytest.mark.parametrize("kind", BAD)
@@ -87,6 +50,36 @@ def test_bad_files_beside_a_good_one_are_named(workers: int, tmp_path: Path) -> 
     (crawl / "empty.wet.gz").unlink()
     made = c4pipe.build_corpus(crawl, **arguments).manifest  # type: ignore[arg-type]
     assert ([each["name"] for each in made["inputs"]], made["missing"]) == (["good.wet.gz", "xml.wet.gz"], [])
+
+
+RUNNERS = [
+    pytest.param((), id="here"),
+    pytest.param(("--runner", "DirectRunner"), id="beam", marks=pytest.mark.beam),
+    pytest.param(
+        ("--runner", "spark"),
+        id="spark",
+        marks=[pytest.mark.spark, pytest.mark.slow, pytest.mark.skipif(not shutil.which("java"), reason="needs Java")],
+    ),
+]
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_all_runners_count_bad_files_as_missing(
+    runner: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    crawl, output = tmp_path / "crawl", tmp_path / "corpus"
+    crawl.mkdir()
+    (crawl / "good.wet.gz").write_bytes(GOOD.read_bytes())
+    bad = write_bad(crawl)
+    inputs = [str(crawl / "good.wet.gz"), *bad]
+    arguments = ["build", *inputs, "--lists", str(LISTS), "--output", str(output), "--quiet", *runner]
+    assert main(arguments) == MISSING
+    errors = {each["path"]: each["error"] for each in c4pipe.open_corpus(output).manifest["missing"]}
+    assert errors.keys() == bad.keys()
+    assert all(errors[path].startswith(f"{path} has no record: it is {what}") for path, what in bad.items())
+    said = capsys.readouterr().err
+    assert f"c4pipe: missing: {errors[min(errors)]}" in said
+    assert f"complete except for {len(bad)} files" in said
 
 
 def test_a_file_of_other_records_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
