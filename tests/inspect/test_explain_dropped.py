@@ -43,7 +43,7 @@ def counted(corpus: Path) -> Counter[str | None]:
     assert made is not None
     prefix = "pages.dropped."
     rules = {name.removeprefix(prefix): n for name, n in made["counts"].items() if name.startswith(prefix)}
-    return Counter({None: made["counts"]["pages.kept"], **rules})
+    return Counter[str | None](rules) + Counter({None: made["counts"]["pages.kept"]})
 
 
 def test_the_rule_of_each_page_is_named(built: Path, urls: set[str]) -> None:
