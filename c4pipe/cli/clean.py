@@ -32,7 +32,9 @@ def run(options: CleanCommandOptions) -> int:
         console.print(funnel_table(plan.recipe, counts))
         say(console, f"work files: {options.folder} ({time.monotonic() - started:,.1f} s)")
     report_nothing_kept(options, plan.recipe, counts)  # no error: other work folders of the corpus may have pages
-    return report_missing(options, work_folder.missing_files([options.folder]), options.max_missing)
+    names = {file.name for file in plan.files}  # other runs may have cleaned other files into the folder
+    missing = [each for each in work_folder.missing_files([options.folder]) if each["name"] in names]
+    return report_missing(options, missing, options.max_missing)
 
 
 COMMAND = Command(CleanCommandOptions, run, examples=("c4pipe clean CC-MAIN-2019-18 --files 0:100 --work work",))

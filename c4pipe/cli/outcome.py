@@ -28,17 +28,18 @@ def print_corpus(folder: "StoragePath", manifest: "Manifest", seconds: float) ->
     say(console, f"corpus: {folder} ({format_count(len(shards), 'file')}, {size}, {seconds:,.1f} s)")
 
 
-def corpus_status(options: TerminalOptions, manifest: "Manifest", allowed: int | None) -> int:
+def corpus_status(options: TerminalOptions, manifest: "Manifest", allowed: int | None, next_step: str = "") -> int:
     """Prints which files are missing and whether no page was kept, and returns the exit status.
 
     Args:
         options: of the command.
         manifest: of the corpus.
         allowed: the value of `--max-missing`, or None.
+        next_step: as in `report_missing`.
     """
     from c4pipe.recipes.recipe import Recipe
 
-    missing = report_missing(options, manifest["missing"], allowed)
+    missing = report_missing(options, manifest["missing"], allowed, next_step)
     return report_nothing_kept(options, Recipe.from_json(manifest["recipe"]), manifest["counts"]) or missing
 
 
@@ -52,21 +53,24 @@ def report_nothing_kept(options: TerminalOptions, recipe: "Recipe", counts: Mapp
     return NOTHING_KEPT if warning else 0
 
 
-def report_missing(options: TerminalOptions, missing: Sequence["Missing"], allowed: int | None) -> int:
+def report_missing(
+    options: TerminalOptions, missing: Sequence["Missing"], allowed: int | None, next_step: str = ""
+) -> int:
     """Prints the missing files, and returns the exit status: 3, or 0 if no file is missing or `--max-missing` is given.
 
     Args:
         options: of the command.
         missing: the missing files, each with its `error`.
         allowed: the value of `--max-missing`, or None.
+        next_step: how the missing files come into the corpus; "" for the same command.
     """
     for values in missing[:5]:
         note(f"missing: {values['error']}", options.json_progress)
     if not missing or allowed is not None:
         return 0
-    files = format_count(len(missing), "file")
-    them = "it" if len(missing) == 1 else "them"
-    note(f"complete except for {files}; the same command tries again to read {them}", options.json_progress)
+    files, them = format_count(len(missing), "file"), "it" if len(missing) == 1 else "them"
+    next_step = next_step or f"the same command tries again to read {them}"
+    note(f"complete except for {files}; {next_step}", options.json_progress)
     return MISSING
 
 
