@@ -239,8 +239,8 @@ class Gauge:
         with contextlib.suppress(OSError):
             if self._file is None:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
-                flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe would wait for its reader
-                self._file = os.open(self._path, flags, 0o666)
+                self._path.unlink(missing_ok=True)  # of a killed run, or a link or pipe of somebody else
+                self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
             os.pwrite(self._file, struct.pack(f"<{len(numbers)}Q", *numbers), 0)
 
     def close(self, remove: bool = False) -> None:

@@ -116,8 +116,9 @@ def test_a_part_of_a_list_of_robots(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
 def test_a_gauge(kind: str, tmp_path: Path) -> None:
     replace(tmp_path / "gauge", kind)
-    Gauge(tmp_path / "gauge").set(1)
     assert read_gauge(tmp_path / "gauge", 1) is None
+    Gauge(tmp_path / "gauge").set(1)
+    assert read_gauge(tmp_path / "gauge", 1) == (None if kind == "folder" else (1,))
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
