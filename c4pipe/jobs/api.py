@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from c4pipe.clean import work_folder
 from c4pipe.clean.text_cleaner import Cleaner
 from c4pipe.clean.trace import PageVerdict
 from c4pipe.corpus.opened import Corpus, open_corpus
@@ -61,8 +60,9 @@ def clean_files(options: CleanOptions) -> CleanResult:
 
     The errors are those of `build_corpus`.
     """
-    counts = clean(plan_clean(options), Progress(options.progress))
-    return CleanResult(options.folder, counts, tuple(work_folder.missing_files([options.folder])))
+    plan = plan_clean(options)
+    counts = clean(plan, Progress(options.progress))
+    return CleanResult(options.folder, counts, tuple(plan.missing()))
 
 
 @takes_options(DedupOptions)
