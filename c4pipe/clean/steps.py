@@ -78,7 +78,7 @@ class CleanWetFile(Step):
         if target.exists() and (self._annotate is None or self._annotate.path(name).exists()):
             return ()
         try:
-            if self._input_kind == "text" and is_parquet(source):
+            if self._input_kind == "text" and is_parquet(name):
                 self._clean_parquet(source, target)
             else:
                 self._clean_wet(source, name, target)

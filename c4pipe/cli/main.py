@@ -16,7 +16,7 @@ from c4pipe.cli.parser import make_parser as make_parser_of
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.words import error_reason
 from c4pipe.jobs.logs import log_to
-from c4pipe.runners.worker import lighten
+from c4pipe.runners.worker import is_limit, lighten, limit_error
 
 COMMANDS = {
     "build": "make a corpus from WET files: clean, then dedup",
@@ -90,8 +90,13 @@ def main(given: Sequence[str] | None = None) -> int:
         sys.stdout.flush()  # raises C4pipeError if it can't be written
     except C4pipeError as raised:
         status, error = raised.exit_status, str(raised)
-    except OSError as raised:
-        status, error = 1, error_reason(raised, with_path=True)
+    except (OSError, MemoryError, RuntimeError, ImportError) as raised:
+        if is_limit(raised):
+            status, error = 1, str(limit_error(raised))
+        elif isinstance(raised, OSError):
+            status, error = 1, error_reason(raised, with_path=True)
+        else:
+            raise
     except KeyboardInterrupt:
         status, error = STOPPED, "stopped; the same command continues from here"
     print_end(status, error, as_json="--json-progress" in given)

@@ -29,7 +29,7 @@ def print_corpus(folder: "StoragePath", manifest: "Manifest", seconds: float) ->
 
 
 def corpus_status(options: TerminalOptions, manifest: "Manifest", allowed: int | None, next_step: str = "") -> int:
-    """Prints which files are missing and whether no page was kept, and returns the exit status.
+    """Prints which files are missing and whether no page or language was kept, and returns the exit status.
 
     Args:
         options: of the command.
@@ -44,13 +44,15 @@ def corpus_status(options: TerminalOptions, manifest: "Manifest", allowed: int |
 
 
 def report_nothing_kept(options: TerminalOptions, recipe: "Recipe", counts: Mapping[str, int]) -> int:
-    """Prints a warning where no page was kept, and returns the exit status: 4, or 0 where there are pages."""
-    from c4pipe.report.funnel import nothing_kept
+    """Prints a warning where no page, or none of a wanted language, was kept, and returns the exit status: 4 where
+    there are no pages, 0 where there are some.
+    """
+    from c4pipe.report.funnel import empty_warning
 
-    warning = nothing_kept(recipe, counts)
+    warning = empty_warning(recipe, counts)
     if warning:
         note(f"warning: {warning}", options.json_progress)
-    return NOTHING_KEPT if warning else 0
+    return NOTHING_KEPT if warning and not counts.get("pages.kept", counts.get("pages.cleaned")) else 0
 
 
 def report_missing(

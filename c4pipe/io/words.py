@@ -13,6 +13,9 @@ from typing import Any
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 """Stands for a character that can't be shown."""
 
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+"""A control character, or half of a surrogate pair: what no name and no text of one line has."""
+
 JOINERS = "\u200c\u200d"
 """The zero-width joiners, which the spelling of some scripts needs."""
 

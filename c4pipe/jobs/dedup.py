@@ -35,7 +35,7 @@ from c4pipe.jobs.logs import LOG, key_values, log_cost
 from c4pipe.jobs.options import BuildOptions, DedupOptions, ImportOptions
 from c4pipe.recipes.choose import check_installed
 from c4pipe.recipes.recipe import Recipe
-from c4pipe.report.funnel import nothing_kept
+from c4pipe.report.funnel import empty_warning
 from c4pipe.runners import control_totals
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
@@ -238,7 +238,7 @@ def dedup(plan: CorpusPlan, progress: Progress, workers: Workers | None = None) 
             if plan.options.runner is None:  # it uses the processes of this machine
                 log_cost("dedup", cpu_seconds() - before, manifest["counts"].get("bytes.read", 0))
         LOG.info("dedup: %s", key_values(manifest["counts"]))
-        if warning := nothing_kept(plan.recipe, manifest["counts"]):
+        if warning := empty_warning(plan.recipe, manifest["counts"]):
             LOG.warning(warning)
         return manifest
 

@@ -8,10 +8,10 @@ import numpy as np
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.objectives.objective import Objective
 from c4pipe.objectives.packing import SHUFFLE, Assembler, Batch
-from c4pipe.objectives.rows import Features, Rng, Rows, framed
+from c4pipe.objectives.rows import Features, Rng, Rows, Tokens, framed
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.read.mixture import Mixture
-from c4pipe.read.reader import complete
+from c4pipe.read.reader import UNCHANGED, checked, complete, unchanged_after_errors
 
 _DOCUMENTS = 32  # documents that are tokenized together; only examples of next_sentence depend on it
 _VERSION = 2
@@ -158,9 +158,16 @@ class TextExamples:
 
         Raises UsageError where it had other documents.
         """
-        self._documents.restore(state["documents"])
-        self._examples = state["examples"]
-        self._rest = np.array(state["rest"], np.int32)
+        documents, examples, rest = self._progress(state)
+        self._documents.restore(documents)
+        self._examples, self._rest = examples, rest
+
+    def _progress(self, state: Any) -> tuple[dict[str, Any], int, Tokens]:
+        ours = {"documents": {}, "examples": 0, "rest": [0]}
+        documents, examples, rest = checked(state, ours, *ours)
+        if max(rest, default=0) >= 1 << 31:
+            raise UsageError(f"the state has {max(rest)} in place of a token: {UNCHANGED}")
+        return documents, examples, np.array(rest, np.int32)
 
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
         """Continues where any number of processes were together; their unread documents are divided again.
@@ -172,11 +179,11 @@ class TextExamples:
         """
         if not self.stream or not isinstance(self._documents, Resharding):
             raise UsageError("these documents can't be divided anew: use documents of read.documents or read.mix")
-        self._documents.reshard([state["documents"] for state in states])
+        documents, examples, rest = zip(*map(self._progress, states), strict=True)
+        self._documents.reshard(documents)
         _, index, count = self.stream
-        rest = [token for state in states[index::count] for token in state["rest"]]
-        self._rest = np.array(rest, np.int32)
-        self._examples = max(state["examples"] for state in states)  # so no random number comes twice
+        self._rest = np.concatenate([np.zeros(0, np.int32), *rest[index::count]])
+        self._examples = max(examples)  # so no random number comes twice
 
 
 class ExampleSource(Protocol):
@@ -267,8 +274,9 @@ class ExampleBatches:
         Raises UsageError where those batches had another source or other arguments.
         """
         self._check(state)
-        self._source.restore(dict(state))
-        self._assembler.restore(state)
+        with unchanged_after_errors(self):
+            self._source.restore(dict(state))
+            self._assembler.restore(state)
 
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
         """Continues where any number of processes were together; the rest of their data is divided anew.
@@ -285,18 +293,20 @@ class ExampleBatches:
         for state in states:
             self._check(state, "size")
         source = self._source
-        if not isinstance(source, Resharding) or not all([source.stream, *(state["stream"] for state in states)]):
+        streams = [checked(state, {"stream": [0]}, "stream") for state in states]
+        if not isinstance(source, Resharding) or any(len(stream) != 3 for stream in (source.stream, *streams)):
             raise UsageError("these examples can't be divided anew: use documents of read.documents or read.mix")
         ordered = [state["state"] for state in complete([_numbered(state) for state in states])]
         _, index, count = source.stream
         if len(ordered) == count:
-            source.restore(ordered[index])
-            self._assembler.restore(ordered[index])
+            self.restore({**ordered[index], "size": self._identity["size"]})
             return
-        source.reshard(ordered)
-        self._assembler.reshard(ordered, index, count)
+        with unchanged_after_errors(self):
+            source.reshard(ordered)
+            self._assembler.reshard(ordered, index, count)
 
     def _check(self, state: Mapping[str, Any], free: str = "") -> None:
+        checked(state, {})
         if state.get("version") != _VERSION:
             raise UsageError(
                 f"the state has version {state.get('version')!r}, and this c4pipe reads version {_VERSION}: start the "

@@ -18,7 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from c4pipe.errors import UsageError
+from c4pipe.io.json_files import check_of
 from c4pipe.objectives.rows import Features, Rng, Tokens, placed, starts_of
+from c4pipe.read.reader import UNCHANGED, checked, unchanged_after_errors
 
 SHUFFLE = 1000
 """The number of examples that wait in the buffer, as in seqio (`SHUFFLE_BUFFER_SIZE` in seqio/dataset_providers.py)."""
@@ -62,9 +64,26 @@ def to_json(examples: Iterable[Example]) -> list[dict[str, str]]:
     return [example.stored for example in examples]
 
 
-def from_json(values: Sequence[dict[str, str]]) -> list[Example]:
-    """Returns examples, given their JSON values."""
-    return [Example((name, _decoded(text)) for name, text in each.items()) for each in values]
+def from_json(values: Sequence[Any], lengths: Mapping[str, int]) -> list[Example]:
+    """Returns examples, given their JSON values.
+
+    Raises UsageError for other values, and where all together have more tokens of a feature than `lengths` says; it has
+    the features that decide.
+    """
+    try:
+        items = check_of(list[dict[str, Any]])(values, "it")
+        examples = [Example((name, _decoded(text)) for name, text in each.items()) for each in items]
+        first = next(iter(lengths))
+        sizes = [{name: len(tokens) for name, tokens in each.items()} for each in examples]
+        if (
+            any(each.keys() != sizes[0].keys() for each in sizes)
+            or any(size != each[first] for each in sizes for name, size in each.items() if name not in lengths)
+            or any(sum(each[name] for each in sizes) > length for name, length in lengths.items())
+        ):
+            raise ValueError
+    except (AttributeError, LookupError, TypeError, ValueError):
+        raise UsageError(f"the state has examples that are none, or too long: {UNCHANGED}") from None
+    return examples
 
 
 def _encoded(values: Tokens) -> str:
@@ -74,7 +93,8 @@ def _encoded(values: Tokens) -> str:
 
 
 def _decoded(text: str) -> Tokens:
-    values: Tokens = np.frombuffer(base64.b64decode(text[1:]), f"<{text[0]}").astype(np.int32)
+    kind = {kind: f"<{kind}" for kind, *_ in _SMALLEST}[text[0]]
+    values: Tokens = np.frombuffer(base64.b64decode(text[1:], validate=True), kind).astype(np.int32)
     return values
 
 
@@ -82,6 +102,7 @@ class Packer:
     """Puts examples into bins.
 
     Attributes:
+        bins: the open bins.
         lengths: the number of tokens of each feature that a bin has room for.
     """
 
@@ -91,7 +112,7 @@ class Packer:
         self._room = np.array(list(lengths.values()), np.int64)
         self._weights = self._room.prod() // self._room  # the tokens of a feature count by their share of a bin
         self._closed = 0  # the number of bins that were closed
-        self._bins: list[Bin] = [[] for _ in range(open_bins)]
+        self.bins: list[Bin] = [[] for _ in range(open_bins)]
         self._free = np.repeat(self._room[:, None], open_bins, axis=1)  # of shape [features, bins]
 
     def add(self, examples: Iterable[Example]) -> list[Bin]:
@@ -123,31 +144,33 @@ class Packer:
         else:
             slot = int((self._weights @ free).argmin())
             closed.append(self._close(slot))
-        self._bins[slot].append(example)
+        self.bins[slot].append(example)
         self._free[:, slot] -= need
         if not self._free[:, slot].all():
             closed.append(self._close(slot))
         return closed
 
     def _close(self, slot: int) -> Bin:
-        closed, self._bins[slot] = self._bins[slot], []
+        closed, self.bins[slot] = self.bins[slot], []
         self._free[:, slot] = self._room
         self._closed += 1
         return closed
 
     def flush(self) -> list[Bin]:
         """Returns the open bins that have examples, and starts again with empty bins."""
-        return [self._close(slot) for slot, each in enumerate(self._bins) if each]
+        return [self._close(slot) for slot, each in enumerate(self.bins) if each]
 
     def state(self) -> dict[str, Any]:
         """Returns the open bins and the number of closed ones, as JSON values."""
-        return {"bins": [to_json(bin) for bin in self._bins], "closed": self._closed}
+        return {"bins": [to_json(bin) for bin in self.bins], "closed": self._closed}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continues where another packer with the same arguments was when it returned this state."""
-        self._bins = [from_json(bin) for bin in state["bins"]]
-        self._closed = state["closed"]
-        used = [[sum(len(each[name]) for each in bin) for bin in self._bins] for name in self.lengths]
+        bins, closed = checked(state, self.state(), "bins", "closed")
+        if len(bins) != len(self.bins):
+            raise UsageError(f"the state has {len(bins)} open rows instead of {len(self.bins)}: {UNCHANGED}")
+        self.bins, self._closed = [from_json(bin, self.lengths) for bin in bins], closed
+        used = [[sum(len(each[name]) for each in bin) for bin in self.bins] for name in self.lengths]
         self._free = self._room[:, None] - np.array(used, np.int64)
 
 
@@ -281,11 +304,14 @@ class Assembler:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continues where another assembler with the same arguments was when it returned this state."""
-        self._buffer = from_json(state["buffer"])
-        self._draws = state["draws"]
-        self._packer.restore(state["open"])
-        self._ready = [from_json(bin) for bin in state["ready"]]
-        self.ended = state["ended"]
+        buffer, draws, opened, ready, ended = checked(state, self.state(), "buffer", "draws", "open", "ready", "ended")
+        with unchanged_after_errors(self):
+            self._buffer = [example for each in buffer for example in from_json([each], self._lengths)]
+            self._ready = [from_json(bin, self._lengths) for bin in ready]
+            if not all(self._ready):
+                raise UsageError(f"the state has a complete row without an example: {UNCHANGED}")
+            self._packer.restore(opened)
+            self._draws, self.ended = draws, ended
 
     def reshard(self, states: Sequence[Mapping[str, Any]], index: int, count: int) -> None:
         """Continues with a share of the examples that wait in the states of any number of assemblers.
@@ -295,13 +321,15 @@ class Assembler:
             index: the number of the share, from 0.
             count: the number of shares; together they have each example once.
         """
-        waiting = [example for state in states for bin in _bins(state) for example in bin]
+        before = [Assembler(self._lengths, self._size, self._shuffle, self._rng) for _ in states]
+        for each, state in zip(before, states, strict=True):
+            each.restore(state)
+        waiting = [example for each in before for bin in each._bins() for example in bin]
         self._packer = Packer(self._lengths)
-        self._buffer = from_json(waiting[index::count])
-        self._draws = max(state["draws"] for state in states)  # so no random number comes twice
+        self._buffer = waiting[index::count]
+        self._draws = max(each._draws for each in before)  # so no random number comes twice
         self._ready, self.ended = [], False
 
-
-def _bins(state: Mapping[str, Any]) -> list[Any]:
-    """Returns all examples of a state, in lists, as JSON values."""
-    return [state["buffer"], *state["open"]["bins"], *state["ready"]]
+    def _bins(self) -> list[Bin]:
+        """Returns all waiting examples, in lists."""
+        return [self._buffer, *self._packer.bins, *self._ready]

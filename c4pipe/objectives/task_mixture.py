@@ -6,7 +6,7 @@ rates are rates of examples; the number of pieces of a document does not matter.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -23,6 +23,7 @@ from c4pipe.objectives.tasks import Preprocessor
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.read.mixture import Mixture
 from c4pipe.read.order import Order
+from c4pipe.read.reader import UNCHANGED, checked, unchanged_after_errors
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -104,7 +105,7 @@ class PartExamples:
         corpus can't be read.
         """
         self.name, self.examples = part.name, 0
-        self._part, self._order, self._seed = part, order, order.seed or 0
+        self._part, self._order, self._seed, self._lengths = part, order, order.seed or 0, lengths
         self._reader: TaskReader | Mixture
         self._source: TaskExamples | TextExamples
         if isinstance(part, Supervised):
@@ -179,8 +180,13 @@ class PartExamples:
 
         Raises UsageError where it had other files, C4pipeError where they can't be read.
         """
-        self._source.restore(state["source"])
-        self.examples, self._ahead = state["examples"], from_json(state["ahead"])
+        examples, ahead, source = self._progress(state)
+        self._source.restore(source)
+        self.examples, self._ahead = examples, ahead
+
+    def _progress(self, state: Any) -> Any:
+        examples, ahead, source = checked(state, self.state(), "examples", "ahead", "source")
+        return examples, [example for each in ahead for example in from_json([each], self._lengths)], source
 
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
         """Continues where any number of processes were together; the rest of their data is divided anew.
@@ -191,10 +197,10 @@ class PartExamples:
         Raises UsageError where they had other files.
         """
         index, count = self._order.shard_index, self._order.num_shards
-        self._source.reshard([state["source"] for state in states])
-        waiting = [example for state in states for example in state["ahead"]]
-        self._ahead = from_json(waiting[index::count])
-        self.examples = sum(state["examples"] for state in states[index::count])
+        examples, ahead, sources = zip(*map(self._progress, states), strict=True)
+        self._source.reshard(sources)
+        self._ahead = list(chain(*ahead))[index::count]
+        self.examples = sum(examples[index::count])
 
 
 class ExampleMixture:
@@ -298,14 +304,23 @@ class ExampleMixture:
 
         Raises UsageError where it was another process, or had other documents or records.
         """
-        if list(state["process"]) != list(self.stream[1:]):
+        steps, parts = self._progress(state, *self.stream[1:])
+        with unchanged_after_errors(self):
+            for each, part in zip(self._parts, parts, strict=True):
+                each.restore(part)
+            self.step = steps
+
+    def _progress(self, state: Any, *own: int) -> tuple[int, list[Any]]:
+        """Returns the steps and the parts of a state, given the number of its process and the number of processes."""
+        process, steps, parts = checked(state, self.state(), "process", "steps", "parts")
+        if process != list(own):
             raise UsageError(
-                f"the state belongs to process {state['process']}, and this is {list(self.stream[1:])}: restore it in "
-                "the same process, or use reshard for another number of them"
+                f"the state belongs to process {process}, and this is {list(own)}: restore it in the same process, or "
+                "use reshard for another number of them"
             )
-        for each, part in zip(self._parts, state["parts"], strict=True):
-            each.restore(part)
-        self.step = state["steps"]
+        if len(parts) != len(self._parts):
+            raise UsageError(f"the state has {len(parts)} parts, and there are {len(self._parts)}: {UNCHANGED}")
+        return steps, parts
 
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
         """Continues where any number of processes were together; the rest of their epochs is divided anew.
@@ -315,9 +330,12 @@ class ExampleMixture:
 
         Raises UsageError where they had other documents or records.
         """
-        for number, each in enumerate(self._parts):
-            each.reshard([state["parts"][number] for state in states])
-        self.step = max(state["steps"] for state in states)  # so no random number comes twice
+        progress = [self._progress(state, number, len(states)) for number, state in enumerate(states)]
+        steps, parts = zip(*progress, strict=True)
+        with unchanged_after_errors(self):
+            for each, *own in zip(self._parts, *parts, strict=True):
+                each.reshard(own)
+            self.step = max(steps)  # so no random number comes twice
 
 
 class MixtureOptions(TypedDict, total=False):

@@ -24,7 +24,7 @@ from c4pipe.objectives.tasks import Classification, Preprocessor, Record, TextPa
 from c4pipe.objectives.tokenizer import Tokenizer
 from c4pipe.read.mixture import Endless
 from c4pipe.read.order import Order
-from c4pipe.read.reader import Reader
+from c4pipe.read.reader import Reader, checked, unchanged_after_errors
 from c4pipe.read.source import Source
 
 FEATURES = ("inputs", "targets")
@@ -300,9 +300,10 @@ class TaskReader:
 
         Raises UsageError where that reader had other files, another order or another preprocessor.
         """
-        self._check(state)
-        self._reader.restore(state["reader"])
-        self._continue([state])
+        reader, *progress = self._progress(state)
+        with unchanged_after_errors(self):
+            self._reader.restore(reader)
+            self._continue([progress])
 
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
         """Continues where any number of processes were together; the rest of their data is divided anew.
@@ -312,24 +313,18 @@ class TaskReader:
 
         Raises UsageError where they had other files, another order or another preprocessor.
         """
-        for state in states:
-            self._check(state, "shard_index", "num_shards")
-        self._reader.reshard([state["reader"] for state in states])
-        index, count = self.order.shard_index, self.order.num_shards
-        self._continue(states[index::count])
+        progress = [self._progress(state, "shard_index", "num_shards") for state in states]
+        with unchanged_after_errors(self):
+            self._reader.reshard([reader for reader, *_ in progress])
+            self._continue([own for _, *own in progress[self.order.shard_index :: self.order.num_shards]])
 
-    def _check(self, state: Mapping[str, Any], *free: str) -> None:
-        for name, value in {**self._identity, **asdict(self.order)}.items():
-            if name not in free and state.get(name) != value:
-                raise UsageError(
-                    f"the state belongs to other examples: its {name} is {state.get(name)!r}, and here {value!r}; "
-                    "read the same files with the same arguments"
-                )
+    def _progress(self, state: Any, *free: str) -> list[Any]:
+        return list(checked(state, self.state(), *free, "reader", "left", "records", "empty")[len(free) :])
 
-    def _continue(self, states: Sequence[Mapping[str, Any]]) -> None:
-        self._left = [dict(pair) for state in states for pair in state["left"]]
-        self.records = sum(state["records"] for state in states)
-        self.empty = sum(state["empty"] for state in states)
+    def _continue(self, states: Sequence[Sequence[Any]]) -> None:
+        self._left = [pair for left, _, _ in states for each in left for pair in given(each)]
+        self.records = sum(records for _, records, _ in states)
+        self.empty = sum(empty for *_, empty in states)
 
 
 def _name(function: Any) -> str:
@@ -368,7 +363,7 @@ class TaskExamples:
         self._reader, self._tokenizer = reader, tokenizer
         self._lengths = {name: lengths[name] for name in FEATURES}
         order = reader.order
-        self.stream = (order.epoch, order.shard_index, order.num_shards)
+        self.stream: tuple[int, ...] = (order.epoch, order.shard_index, order.num_shards)
         self.identity: dict[str, Any] = {"vocabulary": tokenizer.sha256, "task_lengths": self._lengths}
         self.trimmed = dict.fromkeys(FEATURES, 0)
 
@@ -412,8 +407,13 @@ class TaskExamples:
 
         Raises UsageError where it had other files or another order.
         """
-        self._reader.restore(state["task"])
-        self.trimmed = dict(state["trimmed"])
+        task, trimmed = self._progress(state)
+        self._reader.restore(task)
+        self.trimmed = dict(zip(FEATURES, trimmed, strict=True))
+
+    def _progress(self, state: Any) -> tuple[dict[str, Any], list[int]]:
+        task, trimmed = checked(state, self.state(), "task", "trimmed")
+        return task, checked(trimmed, self.trimmed, *FEATURES)
 
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
         """Continues where any number of processes were together; the rest of their data is divided anew.
@@ -423,7 +423,9 @@ class TaskExamples:
 
         Raises UsageError where they had other files or another order.
         """
-        self._reader.reshard([state["task"] for state in states])
+        tasks, trimmed = zip(*map(self._progress, states), strict=True)
+        self._reader.reshard(tasks)
         _, index, count = self.stream
-        own = states[index::count]
-        self.trimmed = {name: sum(state["trimmed"][name] for state in own) for name in FEATURES}
+        self.trimmed = {
+            name: sum(each[number] for each in trimmed[index::count]) for number, name in enumerate(FEATURES)
+        }

@@ -115,9 +115,10 @@ class PackedBatches(IterableDataset):
 
         Raises UsageError where it is another kind of state.
         """
-        if _STATES not in state:
+        states = state.get(_STATES) if isinstance(state, Mapping) else None
+        if not isinstance(states, list) or not all(isinstance(each, Mapping) for each in states):
             raise UsageError("the state has no batches: give what state_dict of PackedBatches returned, or merged")
-        self._states = list(state[_STATES])
+        self._states = list(states)
         self._running = None
         self._in_workers.fill_(0)
 
@@ -148,7 +149,7 @@ def _batch_states(value: Any) -> Iterator[dict[str, Any]]:
                 f"the loader returned {value['_steps_since_snapshot']} batches after its workers gave their states: "
                 "save at a multiple of its snapshot_every_n_steps"
             )
-        if _STATES in value:
+        if isinstance(value.get(_STATES), list):
             yield from value[_STATES]
         else:
             for each in value.values():

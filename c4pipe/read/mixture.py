@@ -18,6 +18,7 @@ from c4pipe.errors import UsageError
 from c4pipe.read.order import WINDOW, Order, random_numbers
 from c4pipe.read.reader import (
     STATE_VERSION,
+    UNCHANGED,
     Part,
     PartReader,
     Reader,
@@ -26,6 +27,7 @@ from c4pipe.read.reader import (
     cut,
     divided,
     parts_from,
+    unchanged_after_errors,
     whole_part,
 )
 from c4pipe.read.source import Source, find
@@ -85,8 +87,9 @@ class Endless(PartReader):
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continues where another iterator with the same source and order was when it returned this state."""
-        self._left, self._first_epoch = parts_from(state["left"]), state["first_epoch"]
-        self._go_to(state["given"])
+        given, left, first_epoch = checked(state, self.state(), "given", "left", "first_epoch")
+        self._left, self._first_epoch = parts_from(left, self._total), first_epoch
+        self._go_to(given)
 
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
         """Continues where processes of another number were together.
@@ -288,9 +291,17 @@ class Mixture:
 
         Raises UsageError where that mixture had other sources, another order or other rates.
         """
-        self.step, states = checked(state, self.state(), "step", "readers")
-        for reader, each in zip(self._readers, states, strict=True):
-            reader.restore(each)
+        step, states = self._progress(state)
+        with unchanged_after_errors(self):
+            for reader, each in zip(self._readers, states, strict=True):
+                reader.restore(each)
+            self.step = step
+
+    def _progress(self, state: Any, *free: str) -> tuple[int, list[Any]]:
+        *_, step, readers = checked(state, self.state(), *free, "step", "readers")
+        if len(readers) != len(self._readers):
+            raise UsageError(f"the state has {len(readers)} readers, and there are {len(self._readers)}: {UNCHANGED}")
+        return step, readers
 
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
         """Continues where any number of processes were together; what is left of their epochs is divided anew.
@@ -306,10 +317,11 @@ class Mixture:
         if len(ordered) == self._order.num_shards:
             self.restore(ordered[self._order.shard_index])
             return
-        progress = [checked(each, self.state(), "shard_index", "num_shards", "step", "readers")[2:] for each in ordered]
-        self.step = max(step for step, _ in progress)  # so no random number comes twice
-        for number, reader in enumerate(self._readers):
-            reader.reshard([readers[number] for _, readers in progress])
+        progress = [self._progress(each, "shard_index", "num_shards") for each in ordered]
+        with unchanged_after_errors(self):
+            self.step = max(step for step, _ in progress)  # so no random number comes twice
+            for number, reader in enumerate(self._readers):
+                reader.reshard([readers[number] for _, readers in progress])
 
 
 AnyReader = Reader | Mixture

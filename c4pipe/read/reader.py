@@ -3,21 +3,27 @@
 When processes stop, the unread documents can be divided among any number of processes: a list of parts of epochs.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import KW_ONLY, asdict, dataclass, replace
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from c4pipe.corpus.reader import Document, Documents
 from c4pipe.errors import C4pipeError, UsageError
+from c4pipe.io.json_files import check_of
 from c4pipe.io.options import Option, shared_fields, takes_options
 from c4pipe.read.order import WINDOW, Order, after
 from c4pipe.read.source import Source, find
 
 STATE_VERSION = 2
 """The version of the states of readers and mixtures. The order of version 1 was another one for few files."""
+
+
+UNCHANGED = "give what the method state returned, unchanged"
+"""The next step after a state that is none."""
 
 
 class Part(NamedTuple):
@@ -135,7 +141,18 @@ class PartReader:
                     yield row
 
 
-def checked(state: Mapping[str, Any], ours: Mapping[str, Any], *progress: str) -> Any:
+@contextmanager
+def unchanged_after_errors(restored: Any) -> Iterator[None]:
+    """Gives an object its present state again where the code of the `with` block raises C4pipeError."""
+    before = restored.state()
+    try:
+        yield
+    except C4pipeError:
+        restored.restore(before)
+        raise
+
+
+def checked(state: Any, ours: Mapping[str, Any], *progress: str) -> Any:
     """Checks a state that a user gives, and returns its progress.
 
     Args:
@@ -146,8 +163,10 @@ def checked(state: Mapping[str, Any], ours: Mapping[str, Any], *progress: str) -
     Returns:
         the values of `progress` in the state: a list, or the only value.
 
-    Raises UsageError unless the state has all names of `ours`, and equal values where they may not differ.
+    Raises UsageError unless the state has all names of `ours`, with equal values, or with values of the same type where
+    they may differ.
     """
+    _check_type(state, ours, "the state")
     for name, value in ours.items():
         if name not in state:
             raise UsageError(f"the state has no {name!r}: another kind of reader wrote it, or another c4pipe")
@@ -156,8 +175,20 @@ def checked(state: Mapping[str, Any], ours: Mapping[str, Any], *progress: str) -
                 f"the state belongs to another order or other documents: its {name} is {state[name]!r}, and the "
                 f"reader's is {value!r}; restore it in a reader of the same corpus with the same arguments"
             )
+        if name in progress:
+            _check_type(state[name], value, f"{name} of the state")
     values = [state[name] for name in progress]
-    return values if len(values) > 1 else values[0]
+    return values[0] if len(values) == 1 else values
+
+
+def _check_type(value: Any, ours: Any, place: str) -> None:
+    kind: Any = type(ours)
+    if kind is list:
+        kind = list[int] if ours and isinstance(ours[0], int) else list[Any]
+    try:
+        check_of(kind)(value, place)
+    except ValueError as error:
+        raise UsageError(f"{error}: {UNCHANGED}") from None
 
 
 def complete(states: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -168,9 +199,8 @@ def complete(states: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     if not states:
         raise UsageError("there is no state: give one of each process that read before")
     for state in states:
-        if "shard_index" not in state or "num_shards" not in state:
-            raise UsageError("the state has no 'shard_index': another kind of reader wrote it, or another c4pipe")
-    ordered = sorted(states, key=lambda state: int(state["shard_index"]))
+        checked(state, {"shard_index": 0, "num_shards": 1}, "shard_index", "num_shards")
+    ordered = sorted(states, key=itemgetter("shard_index"))
     indices, counts = [state["shard_index"] for state in ordered], {state["num_shards"] for state in ordered}
     if counts != {len(states)} or indices != list(range(len(states))):
         raise UsageError(
@@ -180,9 +210,16 @@ def complete(states: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return ordered
 
 
-def parts_from(values: Iterable[Sequence[int]]) -> list[Part]:
-    """Returns parts, given their JSON values."""
-    return [Part(*value) for value in values]
+def parts_from(values: Sequence[Any], total: int) -> list[Part]:
+    """Returns parts, given their JSON values and the number of all documents. Raises UsageError for other values."""
+    try:
+        parts = [Part(*check_of(list[int])(value, "a part of the state")) for value in values]
+        for _, index, count, first, end in parts:
+            if not (index < count and first <= end <= total * (index + 1) // count - total * index // count):
+                raise ValueError(f"a part of the state ends at {end:,}, and there are {total:,} documents")
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{error}: {UNCHANGED}") from None
+    return parts
 
 
 class Reader(PartReader):
@@ -262,8 +299,9 @@ class Reader(PartReader):
         Raises UsageError where that reader had another source or order.
         """
         parts, position = checked(state, self.state(), "parts", "documents")
-        self._read(parts_from(parts))
-        self.skip(position)
+        with unchanged_after_errors(self):
+            self._read(parts_from(parts, sum(self.source.rows)))
+            self.skip(position)
 
     def reshard(self, states: Sequence[Mapping[str, Any]]) -> None:
         """Continues where any number of processes were together; their documents that are left are divided anew.
@@ -285,7 +323,7 @@ class Reader(PartReader):
         for state in ordered:
             names = ("shard_index", "num_shards", "parts", "documents")
             *_, parts, position = checked(state, self.state(), *names)
-            left += cut(parts_from(parts), position)
+            left += cut(parts_from(parts, sum(self.source.rows)), position)
         self._read(divided(left, index, count))
 
 

@@ -21,7 +21,7 @@ from c4pipe.filters.page_size import Empty, Incomplete
 from c4pipe.filters.rule import Rule, check_parameter, checked_value, parameter_names
 from c4pipe.filters.rules import RULES
 from c4pipe.io.text import read_text
-from c4pipe.io.words import error_reason, suggestion
+from c4pipe.io.words import CONTROL, error_reason, suggestion
 from c4pipe.recipes.own_rules import find_rule
 from c4pipe.recipes.recipe import STAGES, Recipe
 
@@ -98,7 +98,7 @@ class _Reader:
         value = values.get(key, default)
         if not isinstance(value, str) or not value.strip():
             raise self._error(f"{key} = {value!r}: give a text in quotes")
-        if not value.isprintable():
+        if CONTROL.search(value):
             raise self._error(f"{key} = {value!r}: give a text of one line, without control characters")
         return value
 

@@ -9,6 +9,7 @@ from c4pipe.filters.corpus_rules import NormalisedUrl
 from c4pipe.filters.rule import check_parameter, parameter_names
 from c4pipe.filters.rules import RULES
 from c4pipe.io.json_files import from_json, shown, text
+from c4pipe.io.words import CONTROL
 from c4pipe.recipes.own_rules import load_rule
 from c4pipe.recipes.recipe import STAGES, Recipe
 
@@ -48,7 +49,7 @@ def check_recipe(value: Any, place: str) -> Recipe:
     from_json(_StoredRecipe, value, place)
     try:
         for name in ("name", "description"):
-            if not value[name].isprintable() or not value[name].strip():
+            if CONTROL.search(value[name]) or not value[name].strip():
                 raise ValueError(f"{name} = {shown(value[name])}: give a text of one line, without control characters")
         for stage in STAGES:
             if len(value[stage]) > _MOST_RULES:

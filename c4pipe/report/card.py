@@ -15,7 +15,7 @@ from c4pipe.filters.language import UNKNOWN, two_letter_code
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.report.card_limits import limits
 from c4pipe.report.data import OptOuts
-from c4pipe.report.funnel import funnel_rows
+from c4pipe.report.funnel import empty_warning, funnel_rows
 from c4pipe.report.rendering import render
 from c4pipe.wet.extraction import describe_extraction
 
@@ -78,6 +78,7 @@ def render_card(manifest: Manifest, opt_outs: OptOuts | None = None) -> str:
         example=_example(pages, extension),
         versions=manifest["versions"],
         opt_outs=opt_outs,
+        warning=empty_warning(recipe, counts),
         limits=limits(recipe, languages, len(manifest["missing"])),
     )
 

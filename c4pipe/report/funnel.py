@@ -3,20 +3,27 @@
 Pure rows, made only from a recipe and counts. The terminal, the dataset card and the report each show them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from c4pipe.filters.body_lines import BodyLines
 from c4pipe.filters.corpus_rules import RepeatedSpan
+from c4pipe.filters.language import two_letter_code
+from c4pipe.filters.lines import FewWords, NoTerminalPunctuation
+from c4pipe.filters.page_size import Empty, FewSentences
 from c4pipe.filters.rule import CorpusRule, LineRule, PageRule, Rule
 from c4pipe.io.words import format_count
+from c4pipe.recipes.presets import RECIPES
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.wet.damage import DAMAGE
 from c4pipe.wet.warc import SKIPPED
 
 Section = Literal["records", "pages", "lines", "units", "spans", "bytes", "damage"]
 Kind = Literal["read", "skipped", "dropped", "changed", "kept", "part", "damage"]
+
+_OTHER_SENTENCES = "am as bn hi hy ja km lo mr my ne or pa sa th ti ur yue zh"
+"""Languages whose sentences end in other marks than . ! ? or whose words have no blanks between them."""
 
 
 @dataclass(frozen=True)
@@ -128,10 +135,10 @@ def _pages(recipe: Recipe, counts: Mapping[str, int]) -> Iterator[FunnelRow]:
         yield FunnelRow("pages", "kept", "pages kept", counts["pages.kept"], read)
     else:
         yield FunnelRow("pages", "kept", "pages left for dedup", counts.get("pages.cleaned", 0), read)
-    if len(recipe.languages) > 1:
-        prefix = "pages.kept."
-        by_language = [(name.removeprefix(prefix), n) for name, n in counts.items() if name.startswith(prefix) and n]
-        for language, number in sorted(by_language, key=lambda item: (-item[1], item[0])):
+    if len(recipe.languages) > 1 and finished:
+        pages = languages_with_pages(counts)
+        pages |= dict.fromkeys(empty_languages(recipe, pages), 0)
+        for language, number in sorted(pages.items(), key=lambda item: (-item[1], item[0])):
             yield FunnelRow("pages", "part", f"of these in {language}", number, read)
     if "pages.validation" in counts:
         yield FunnelRow("pages", "part", "of these in validation", counts["pages.validation"], read)
@@ -189,21 +196,71 @@ def _damage(counts: Mapping[str, int]) -> Iterator[FunnelRow]:
             yield FunnelRow("damage", "damage", f"damage: {kind}", number)
 
 
-def nothing_kept(recipe: Recipe, counts: Mapping[str, int]) -> str:
-    """Returns a warning that names the rule that dropped the most pages and the rule that dropped the last; "" if any
-    stay.
+def languages_with_pages(counts: Mapping[str, int]) -> dict[str, int]:
+    """Returns the number of pages of each language that has pages, given the counters of a corpus."""
+    prefix = "pages.kept."
+    return {name.removeprefix(prefix): n for name, n in counts.items() if name.startswith(prefix) and n}
+
+
+def empty_languages(recipe: Recipe, filled: Container[str]) -> list[str]:
+    """Returns the wanted languages that are not in `filled`, in the order of the recipe.
+
+    The languages of a preset, such as all that `mc4` has, were not asked for one by one: none of them is missed.
+    """
+    if any(recipe.languages == preset.languages for preset in RECIPES.values()):
+        return []
+    return [each for each in recipe.languages if each not in filled]
+
+
+def empty_warning(recipe: Recipe, counts: Mapping[str, int]) -> str:
+    """Returns a warning if no page was kept, or no page of a wanted language; else "".
 
     Args:
         recipe: the recipe of the job.
         counts: the counters of `clean`, or of a whole corpus (`counts` of its manifest).
     """
-    rows = [row for row in funnel_rows(recipe, counts) if row.section == "pages"]
-    read, kept = rows[0].number, next(row.number for row in rows if row.kind == "kept")
-    dropped = [row for row in rows if row.kind == "dropped" and row.number]
-    if kept or not dropped:
+    rows = funnel_rows(recipe, counts)
+    finished = "pages.kept" in counts
+    missed = empty_languages(recipe, languages_with_pages(counts)) if finished else recipe.languages
+    if not counts.get("pages.kept" if finished else "pages.cleaned"):
+        words = _all_dropped(rows)
+    else:
+        words = f"no page was kept in {', '.join(missed)}" if finished and missed else ""
+    if not words:
+        return ""
+    has_line_ends = recipe.find(NoTerminalPunctuation) or recipe.find(FewWords)
+    other = has_line_ends and (any(map(_has_other_sentences, missed)) or _lost_lines(rows))
+    fits = "; text with other sentence marks, or without blanks between words, needs the recipe mc4" if other else ""
+    return f"{words}{fits}; see what the rules ask for with: c4pipe recipes {recipe.name}"
+
+
+def _all_dropped(rows: Sequence[FunnelRow]) -> str:
+    """Returns which rules dropped the most pages and the last page; "" where no page was read.
+
+    Where the pages had too few sentences, the line rule that dropped the most of their lines is named, too.
+    """
+    dropped = [row for row in rows if row.section == "pages" and row.kind == "dropped" and row.number]
+    if not dropped:
         return ""
     most, last = max(dropped, key=lambda row: row.number), dropped[-1]
-    words = f"no page was kept: of {format_count(read, 'page')}, the rule {most.name} dropped most, {most.number:,}"
-    if last is not most:
-        words += f", and {last.name} the last {last.number:,}"
-    return f"{words}; see what the rules ask for with: c4pipe recipes {recipe.name}"
+    read = format_count(rows[0].whole, "page")
+    words = f"no page was kept: of {read}, the rule {most.name} dropped most, {most.number:,}"
+    if most.name in (FewSentences.name, Empty.name) and (cause := _most_lines(rows)):
+        words += f", after {cause.name} dropped {cause.number:,} of {format_count(cause.whole, 'line')}"
+    return words if last is most else f"{words}, and {last.name} the last {last.number:,}"
+
+
+def _most_lines(rows: Iterable[FunnelRow]) -> FunnelRow | None:
+    """Returns the row of the rule that dropped the most lines, or None."""
+    dropped = [row for row in rows if row.section == "lines" and row.kind == "dropped" and row.number]
+    return max(dropped, key=lambda row: row.number, default=None)
+
+
+def _lost_lines(rows: Sequence[FunnelRow]) -> bool:
+    """Tells whether one rule dropped nearly all lines."""
+    most = _most_lines(rows)
+    return most is not None and most.number > 0.9 * most.whole
+
+
+def _has_other_sentences(language: str) -> bool:
+    return two_letter_code(language).partition("-")[0] in _OTHER_SENTENCES.split()

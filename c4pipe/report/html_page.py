@@ -14,7 +14,7 @@ from c4pipe.filters.language import UNKNOWN, Language
 from c4pipe.io.words import URL_SIZE, format_size, short, visible
 from c4pipe.recipes.recipe import Recipe
 from c4pipe.report.data import TOGETHER, OptOuts, ReportData
-from c4pipe.report.funnel import FunnelRow, funnel_rows, percent, unit_name
+from c4pipe.report.funnel import FunnelRow, empty_languages, empty_warning, funnel_rows, percent, unit_name
 from c4pipe.report.profile import Profile, quantiles
 from c4pipe.report.rendering import (
     Bar,
@@ -121,8 +121,12 @@ def _size(count: int) -> str:
 def _sections(report: _Report) -> list[Section]:
     """Returns the sections that have something to show, in their order."""
     funnel = funnel_rows(report.recipe, report.manifest["counts"])
+    warning = empty_warning(report.recipe, report.manifest["counts"])
+    warnings = [Paragraph(f"Warning: {warning}.")] if warning else []
     sections = [
-        Section("pages", "Pages", [*_record_funnel(funnel), _page_funnel(report, funnel), _byte_funnel(funnel)]),
+        Section(
+            "pages", "Pages", [*warnings, *_record_funnel(funnel), _page_funnel(report, funnel), _byte_funnel(funnel)]
+        ),
         Section("lines", "Lines and sentences", [_line_funnel(report, funnel), *_unit_funnel(report, funnel)]),
         Section("examples", "Examples for each rule", list(_examples_by_rule(report))),
         Section("passed", "Pages that just passed", list(_borderline_examples(report))),
@@ -391,6 +395,7 @@ def _languages(report: _Report) -> Iterator[Table]:
     for name, pages in report.profile["pages"].items():
         language, _, split = name.partition("/")
         by_language.setdefault(language, Counter())[split] += pages
+    by_language |= {language: Counter() for language in empty_languages(report.recipe, by_language)}
     largest_first = sorted(by_language.items(), key=lambda item: (-item[1].total(), item[0]))[:_LANGUAGES]
     if not largest_first:
         return

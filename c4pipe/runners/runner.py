@@ -16,6 +16,7 @@ from c4pipe.runners.events import LOG
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.local_flow import LocalFlow, Workers
 from c4pipe.runners.runner_options import RunnerOptions
+from c4pipe.runners.worker import is_limit, limit_error
 
 _SPARK_MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|yarn|(spark|k8s|mesos)://.+")
 _ERROR_LINE = re.compile(r"^(?:[\w.]+\.)?(\w*(?:Error|Exception|Interrupt)): (.+)$", re.MULTILINE)
@@ -105,6 +106,8 @@ def run_job(
                 "a worker process was killed, perhaps because memory ran out: the same command continues from here, "
                 "--workers with a smaller number takes less memory"
             ) from error
+        if is_limit(error):
+            raise limit_error(error) from error
         cause = failure(error)
         if str(cause).startswith("KeyboardInterrupt"):
             raise KeyboardInterrupt from error
@@ -126,4 +129,7 @@ def failure(error: BaseException) -> C4pipeError:
         kind, message = inner.groups()
     message = plain_reason(message)
     own = {kind.__name__: kind for kind in (C4pipeError, LostDataError, UsageError)}
-    return own[kind](message) if kind in own else C4pipeError(f"{message} ({kind})")
+    if kind in own:
+        return own[kind](message)
+    of_system = isinstance(error, OSError) or kind == OSError.__name__
+    return C4pipeError(message if of_system else f"{message} ({kind})")

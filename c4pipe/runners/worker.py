@@ -1,14 +1,22 @@
-"""How c4pipe's own processes begin and end: they stay small, and no worker outlives its run."""
+"""How c4pipe's own processes begin and end: they stay small, no worker outlives its run, and limits are told."""
 
 import contextlib
 import ctypes
+import errno
 import gc
+import logging
 import os
 import signal
 import sys
 import threading
 import time
 from types import ModuleType
+
+from c4pipe.errors import C4pipeError
+from c4pipe.io.words import error_reason
+
+_LIMITS = (errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+_LIMIT_WORDS = ("can't start new thread", "failed to map segment", "cannot allocate memory")  # of Python and the linker
 
 _MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of glibc's malloc.h
 _LARGE_BYTES = 4 * 1024 * 1024
@@ -48,6 +56,7 @@ def lighten() -> None:
     sys.modules.setdefault(_DOCSTRINGS, _WithoutParameters(_DOCSTRINGS))
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")  # another pool, which is not used
     _return_large_blocks()
     gc.set_threshold(_COLLECTED_AT, 20, 20)
 
@@ -77,6 +86,23 @@ def release_memory() -> None:
         arrow.default_memory_pool().release_unused()
 
 
+def is_limit(error: BaseException) -> bool:
+    """Tells whether an error means that this process can have no more memory, processes, threads or open files."""
+    if isinstance(error, OSError):
+        return error.errno in _LIMITS
+    return isinstance(error, MemoryError) or any(words in str(error).lower() for words in _LIMIT_WORDS)
+
+
+def limit_error(error: BaseException) -> C4pipeError:
+    """Returns the error for a process that has reached such a limit, given what Python raised."""
+    words = error_reason(error)
+    why = words if isinstance(error, OSError) or "thread" in words else "memory ran out"
+    return C4pipeError(
+        f"this system's limits on memory, processes or open files are too low for this run ({why}): give a smaller "
+        "number with --workers, or raise the limit (ulimit -a shows all limits)"
+    )
+
+
 _of_workers = 0.0
 
 
@@ -103,6 +129,7 @@ def initialise_worker(environment: dict[str, str]) -> None:
     os.environ.clear()  # the server that forked this process can have the variables of an earlier run
     os.environ.update(environment)
     lighten()
+    logging.getLogger().addHandler(logging.NullHandler())  # the run says what failed in a worker
     if arrow := sys.modules.get("pyarrow"):  # `lighten` sets a variable, but it is too late for that
         arrow.set_memory_pool(arrow.system_memory_pool())
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the run ends its workers itself

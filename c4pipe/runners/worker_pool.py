@@ -1,18 +1,28 @@
 """Worker processes of this machine. On Linux, they are forks of a server that has imported their modules."""
 
+import contextlib
 import os
 import pickle
 import signal
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, BrokenExecutor, ProcessPoolExecutor, wait
 from multiprocessing import forkserver, resource_tracker, set_forkserver_preload
 from types import ModuleType
 from typing import Any
 
 from c4pipe.runners.flow import Step
-from c4pipe.runners.worker import add_cpu_seconds, cpu_seconds, initialise_worker, release_memory
+from c4pipe.runners.worker import add_cpu_seconds, cpu_seconds, initialise_worker, limit_error, release_memory
+
+if "from multiprocessing.forkserver" in " ".join(sys.orig_argv):  # in the server: where it can't fork, the run says so
+    sys.excepthook = lambda *_: None
+
+_OF_A_RUN, _OF_A_WORKER = 16, 2
+"""Files that the run has open, and about as many threads and processes: besides those of its workers, and for each."""
+
+_STACK_BYTES = 1 << 18
 
 
 def start_server(*modules: str) -> None:
@@ -24,13 +34,26 @@ def start_server(*modules: str) -> None:
     if sys.platform != "linux":
         return
     set_forkserver_preload(["c4pipe.runners.worker_pool", *modules])
-    # Ctrl-C reaches all processes. The server must ignore it, also while it still imports: it inherits this mask.
-    resource_tracker.ensure_running()  # first: starting it unblocks SIGINT
-    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    with _named_limits():
+        _check_room(_OF_A_RUN)
+        # Ctrl-C reaches all processes. The server must ignore it, also while it still imports: it inherits this mask.
+        resource_tracker.ensure_running()  # first: starting it unblocks SIGINT
+        unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
+            forkserver.ensure_running()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
+
+
+@contextlib.contextmanager
+def _named_limits() -> Iterator[None]:
+    """Raises C4pipeError where the code of the `with` block can't start a process or thread, or open a file."""
     try:
-        forkserver.ensure_running()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
+        yield
+    except BrokenExecutor:
+        raise
+    except (OSError, EOFError, RuntimeError, MemoryError) as error:
+        raise limit_error(error) from error
 
 
 if sys.platform == "linux":
@@ -39,6 +62,20 @@ if sys.platform == "linux":
 else:  # a fork is not safe everywhere: each worker starts, and imports all, by itself
     from multiprocessing.context import SpawnContext as Context
     from multiprocessing.context import SpawnProcess as WorkerProcess
+
+
+def _check_room(count: int) -> None:
+    """Raises OSError or RuntimeError if this process can't open `count` files and start `count` threads.
+
+    Otherwise a pool could wait for ever for a thread or process that did not start. Limits count both alike.
+    """
+    done, before = threading.Event(), threading.stack_size(_STACK_BYTES)
+    with contextlib.ExitStack() as ending:
+        ending.callback(threading.stack_size, before)
+        ending.callback(done.set)
+        for _ in range(count):
+            ending.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+            threading.Thread(target=done.wait, daemon=True).start()
 
 
 class WorkerPool:
@@ -51,9 +88,11 @@ class WorkerPool:
         start_server(module)
         self._processes: list[WorkerProcess] = []
         context = _RecordingContext(self._processes)
-        self._executor = ProcessPoolExecutor(
-            workers, context, initializer=initialise_worker, initargs=(dict(os.environ),)
-        )
+        with _named_limits():
+            _check_room(_OF_A_RUN + workers * _OF_A_WORKER)
+            self._executor = ProcessPoolExecutor(
+                workers, context, initializer=initialise_worker, initargs=(dict(os.environ),)
+            )
 
     def apply(self, step: Step, elements: Sequence[Any]) -> Callable[[], Iterator[list[tuple[str, Any]]]]:
         """Begins to apply a step to each element, and returns at once.
@@ -62,10 +101,11 @@ class WorkerPool:
         once.
         """
         packed = pickle.dumps(step)
-        futures = deque(self._executor.submit(_process, packed, element) for element in elements)
-        # The pool may list the workers to watch before the last one is started (Python 3.11). It would then notice the
-        # death of that one only when another worker returns something. One more task makes the pool list them again.
-        self._executor.submit(_nothing)
+        with _named_limits():  # the first task starts the workers
+            futures = deque(self._executor.submit(_process, packed, element) for element in elements)
+            # The pool may list the workers to watch before the last one is started (Python 3.11). It would then notice
+            # its death only when another worker returns something. One more task makes the pool list them again.
+            self._executor.submit(_nothing)
 
         def results() -> Iterator[list[tuple[str, Any]]]:
             for future in wait(futures, return_when=FIRST_EXCEPTION).done:
@@ -82,8 +122,10 @@ class WorkerPool:
         """Ends the processes. After a failure it ends them at once, because their results are not needed any more."""
         if failed:
             for process in self._processes:
-                process.terminate()
-        self._executor.shutdown(cancel_futures=True)
+                if process.pid is not None:  # it has started
+                    process.terminate()
+        with contextlib.suppress(*[RuntimeError] * failed):  # the pool's own thread may not have started
+            self._executor.shutdown(cancel_futures=True)
 
 
 class _RecordingContext(Context):

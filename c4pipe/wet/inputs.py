@@ -17,7 +17,7 @@ from c4pipe.io.object_store import SCHEMES, list_objects
 from c4pipe.io.paths import match_paths, walk_folders
 from c4pipe.io.streams import InputOpener, is_url
 from c4pipe.io.text import decode_text, entries, read_content, read_text
-from c4pipe.io.words import error_reason, format_count
+from c4pipe.io.words import CONTROL, error_reason, format_count
 from c4pipe.wet.extraction import TEXT_ENDINGS
 
 WET_ENDINGS = (".wet", ".wet.gz")
@@ -41,7 +41,6 @@ _SAME_NAME = {
 }
 _DESCRIBING = ".", "_"  # beginnings of the names of files and folders that describe text
 _CRAWL = re.compile(r"CC-MAIN-[0-9]{4}(?:-[0-9]{2,4})?(?:-[0-9]{2})?")
-_NAME = re.compile(r"[\w][\w.@+=, -]{0,254}")
 _LISTING_CAP = 64 * 1024 * 1024  # bytes of a list of files, packed or unpacked: most lists of crawls have 10 MB
 _LONGEST = 230  # bytes of a name: file systems allow 255, and ".quarantine.jsonl" and the like are added
 
@@ -163,12 +162,13 @@ def find_inputs(
 
 
 def _name(path: str, given: str | None = None) -> str:
-    """Returns the last part of a path or URL, or the name that it was given, which names the work file.
+    """Returns the last part of a path or of a URL's path, or the name that it was given, which names the work file.
 
     Raises UsageError if it is no valid file name, also with the endings of the files beside the work file.
     """
-    name = given or path.rpartition("/")[2]
-    if is_url(path) and not _NAME.fullmatch(name):
+    is_web = path.startswith(("http://", "https://"))  # of a server, whose URL may have a query
+    name = given or (re.split("[?#]", path, maxsplit=1)[0] if is_web else path).rpartition("/")[2]
+    if not name:
         raise UsageError(f"input {path[:200]!r}: its last part is no file name")
     if name.startswith("."):
         raise UsageError(
@@ -179,7 +179,7 @@ def _name(path: str, given: str | None = None) -> str:
             f"input {path[:400]!r}: its name has {len(os.fsencode(name))} bytes, and c4pipe makes file names from it, "
             f"which allows {_LONGEST}: rename it"
         )
-    if re.search(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", path):  # bytes that are not UTF-8 are surrogates here
+    if CONTROL.search(path):  # bytes that are not UTF-8 are surrogates here
         raise UsageError(f"input {path[:200]!r}: its path has a control character, or is not UTF-8: rename it")
     return name
 

@@ -1,4 +1,6 @@
-"""A corpus without a page is no success: a warning names the rules that took all pages, and the exit status is 4."""
+"""A corpus without a page is no success: a warning names the rules that took all pages, and the exit status is 4.
+A wanted language without a page is named, too.
+"""
 
 import json
 from pathlib import Path
@@ -6,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from c4pipe.cli import main
-from c4pipe.recipes.presets import C4, WEBTEXTLIKE
-from c4pipe.report.funnel import nothing_kept
+from c4pipe.recipes.presets import C4, MC4, WEBTEXTLIKE
+from c4pipe.report.funnel import empty_warning
+from c4pipe.wet.page import Page
 from tests.helpers.crawls import CRAWL, LISTS, SAMPLES, made_crawl
 from tests.helpers.logs import log_records
 from tests.helpers.web import serve
+from tests.helpers.wet_writer import write_wet
 
 SENTENCE = (
     "no page was kept: of 71 pages, the rule url_not_listed dropped most, 38; "
@@ -53,10 +57,10 @@ def test_work_files_without_a_page_are_no_failure(tmp_path: Path, capsys: pytest
 def test_the_rule_that_took_most_and_the_one_that_took_the_last() -> None:
     counts = {"pages.read": 10, "pages.dropped.language": 6, "pages.dropped.bad_words": 1, "pages.kept": 0}
     counts["pages.dropped.url_not_listed"] = 3
-    sentence = nothing_kept(WEBTEXTLIKE, counts)
+    sentence = empty_warning(WEBTEXTLIKE, counts)
     assert "of 10 pages, the rule language dropped most, 6, and url_not_listed the last 3;" in sentence
-    assert nothing_kept(WEBTEXTLIKE, {**counts, "pages.kept": 1}) == ""
-    assert nothing_kept(C4, {}) == ""
+    assert empty_warning(WEBTEXTLIKE, {**counts, "pages.kept": 1}) == ""
+    assert empty_warning(C4, {}) == ""
 
 
 @pytest.mark.parametrize(
@@ -86,3 +90,50 @@ def test_a_slice_behind_the_end_of_a_crawl(tmp_path: Path, capsys: pytest.Captur
         command = ["clean", CRAWL, "--source", web.url, "--lists", str(LISTS), "--work", str(tmp_path / "w")]
         assert main.main([*command, "--files", "4:9"]) == 2
     assert "--files 4:9 selects no file: CC-MAIN-2099-01 has 4, so give a slice of 0:4" in capsys.readouterr().err
+
+
+CHINESE = ["水很冷，所以船没有出海。", "村里的人都在等面包和奶酪。", "没有人知道为什么会这样。"]
+
+
+def test_lines_that_fell_before_the_sentences_were_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "\n".join(CHINESE)
+    pages = [Page(f"https://zh.example/{page}", "2019-04-18T10:12:43Z", text) for page in range(5)]
+    write_wet(tmp_path / "a.warc.wet.gz", pages)
+    command = ["build", str(tmp_path / "a.warc.wet.gz"), "--recipe", "noblocklist", "--workers", "1", "--quiet"]
+    for languages in ("en", "zh-cn,ja"):
+        assert main.main([*command, "--languages", languages, "--output", str(tmp_path / languages)]) == 4
+        assert capsys.readouterr().err == (
+            "c4pipe: warning: no page was kept: of 5 pages, the rule few_sentences dropped most, 5, "
+            "after no_terminal_punctuation dropped 15 of 15 lines; text with other sentence marks, or without blanks "
+            "between words, needs the recipe mc4; see what the rules ask for with: c4pipe recipes noblocklist\n"
+        )
+
+
+def test_a_wanted_language_without_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The table, a warning, the log, the dataset card and the report show it."""
+    command = ["build", *map(str, SAMPLES), "--recipe", "noblocklist", "--languages", "en,sw,zh-cn", "--workers", "1"]
+    corpus, log = tmp_path / "c", tmp_path / "log"
+    assert main.main([*command, "--output", str(corpus), "--log", str(log)]) == 0
+    sentence = (
+        "no page was kept in sw, zh-cn; text with other sentence marks, or without blanks between words, needs the "
+        "recipe mc4; see what the rules ask for with: c4pipe recipes noblocklist"
+    )
+    printed, shown = capsys.readouterr()
+    assert f"c4pipe: warning: {sentence}\n" in shown
+    assert ("WARNING", sentence) in log_records(log)
+    assert [line.split() for line in printed.splitlines() if "of these in" in line][1:3] == [
+        ["of", "these", "in", "sw", "0", "0.0"],
+        ["of", "these", "in", "zh-cn", "0", "0.0"],
+    ]
+    card, report = ((corpus / name).read_text() for name in ("README.md", "report.html"))
+    assert f"- Warning: {sentence}." in card
+    assert "| of these in sw | 0 | 0.0 |" in card
+    assert f"<p>Warning: {sentence}.</p>" in report
+    assert '<span>zh-cn</span></th><td class="n">0</td>' in report
+
+
+def test_the_languages_of_a_preset_are_not_missed() -> None:
+    counts = {"pages.read": 1, "pages.kept": 1, "pages.kept.fr": 1}
+    assert empty_warning(MC4, counts) == ""
+    assert empty_warning(MC4.with_languages(["fr", "sw"]), counts).startswith("no page was kept in sw; see what ")
+    assert empty_warning(MC4.with_languages(["fr"]), counts) == ""

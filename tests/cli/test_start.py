@@ -1,6 +1,7 @@
 """A command imports and starts only what it uses."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -65,3 +66,25 @@ def test_the_server_is_started_for_workers_alone(
     monkeypatch.setattr("c4pipe.runners.worker_pool.start_server", started.append)
     start_workers(workers, runner, inputs)
     assert started == ["c4pipe.jobs.worker_imports"] * starts
+
+
+STOPPED = """
+import os, signal, sys
+from c4pipe.__main__ import run
+
+class StopsAt:
+    def find_spec(self, name, path, target=None):
+        if name == sys.argv[1]:
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, StopsAt())
+run()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT that a process sends to itself")
+@pytest.mark.parametrize("module", ["c4pipe.cli.main", "argparse"])
+def test_ctrl_c_during_the_imports_is_no_traceback(module: str) -> None:
+    done = subprocess.run([sys.executable, "-c", STOPPED, module], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")

@@ -10,6 +10,7 @@ import c4pipe
 from c4pipe.cli import main
 from c4pipe.read import documents
 from tests.helpers.crawls import ROOT, SAMPLES
+from tests.helpers.web import serve
 
 NAMES = ("run-10:00", "s3:x", "a%20b #1?", "~t[0-9]*", "-dash", "\u202f\u3000\u00ad\ue000")
 
@@ -25,7 +26,10 @@ def test_a_folder_of_any_name_is_written_and_read(name: str, tmp_path: Path, mon
     corpus = f"./{name}" if name[0] == "-" else name
     Path("crawl").mkdir()
     shutil.copy(SAMPLES[0], f"crawl/{name}.warc.wet.gz")
-    run("build", "crawl", f"--output={name}", "--recipe=unfiltered", "--keep-dropped=all", f"--annotate={name}.notes")
+    Path(f"{name}.toml").write_text('base = "unfiltered"')
+    options = (f"--recipe={name}.toml", "--keep-dropped=all", f"--annotate={name}.notes")
+    run("build", "crawl", f"--output={name}", *options)
+    run("report", corpus)
     assert len(list(documents(corpus))) >= 20
     run("vocab", f"{corpus}/en", "--size=200", f"--output={corpus}/vocabulary")
     run("tokens", corpus, "--vocab", f"{corpus}/vocabulary", "--budget-subset=100")
@@ -39,6 +43,19 @@ def test_a_folder_of_any_name_is_written_and_read(name: str, tmp_path: Path, mon
     run("import", f"{corpus}/x.parquet", f"--output={corpus}/imported")
     run("overlap", corpus, "--against", f"{corpus}/x.parquet")
     run("dedup", f"{corpus}/_work", f"--output={corpus}/again")
+
+
+def test_urls_of_any_name_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    pages = SAMPLES[0].read_bytes()
+    with serve({"a%20(1)~.warc.wet.gz?Signature=b%2Fc": pages, "%E2%80%AFb.warc.wet.gz": pages}) as web:
+        urls = [f"{web.url}/a%20(1)~.warc.wet.gz?Signature=b%2Fc", f"{web.url}/\u202fb.warc.wet.gz"]
+        run("build", *urls, "--output=corpus", "--recipe=unfiltered")
+        assert "Signature" not in Path("corpus/manifest.json").read_text()
+        (shard,) = Path("corpus/en").glob("*train*")
+        web.files["a(1).parquet?download=true"] = shard.read_bytes()
+        run("import", f"{web.url}/a(1).parquet?download=true", "--output=imported")
+    assert len(list(documents("imported"))) == len(list(documents("corpus"))) >= 20
 
 
 def test_arrow_gets_no_path_of_a_parquet_file() -> None:

@@ -35,7 +35,7 @@ def test_of_a_folder_in_a_store(moto: str, monkeypatch: pytest.MonkeyPatch) -> N
     with store_of(moto, {"crawl/x/a.wet": b"x", "crawl/x/._a.wet": b"x"}, monkeypatch) as store:
         assert [file.name for file in find_inputs(["s3://crawl/x/"], Selection(network=QUICK))] == ["a.wet"]
         store.put("crawl/x/.hidden.wet", b"x")
-        with pytest.raises(UsageError, match="its last part is no file name"):
+        with pytest.raises(UsageError, match="its name begins with a dot"):
             find_inputs(["s3://crawl/x/"], Selection(network=QUICK))
 
 
@@ -122,3 +122,15 @@ def test_a_folder_that_can_not_be_read_is_named(folder: Path, pattern: str, monk
     finally:
         os.seteuid(user)
         (folder / "crawl" / "locked").chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("http://h/x/a%20(1)~.wet.gz?Signature=ab%2Fc/d#e", "a%20(1)~.wet.gz"),
+        ("s3://b/\u3000/a (1)?.wet.gz", "a (1)?.wet.gz"),
+        ("s3://b/\u202f\u00ad\u200d\ue000.wet", "\u202f\u00ad\u200d\ue000.wet"),
+    ],
+)
+def test_of_urls(url: str, name: str) -> None:
+    assert [file[:2] for file in find_inputs([url])] == [(url, name)]
