@@ -8,6 +8,7 @@ from c4pipe.clean.trace import PageVerdict
 from c4pipe.corpus.opened import Corpus, open_corpus
 from c4pipe.io.options import PathArgument, comma_separated, takes_options
 from c4pipe.io.paths import StoragePath
+from c4pipe.io.words import format_count, short_repr
 from c4pipe.jobs.build import build, plan_build
 from c4pipe.jobs.clean import clean, plan_clean
 from c4pipe.jobs.dedup import dedup, plan_dedup
@@ -30,6 +31,10 @@ class CleanResult:
     path: StoragePath
     counts: Mapping[str, int]
     missing: tuple[Missing, ...]
+
+    def __repr__(self) -> str:
+        pages, files = self.counts.get("pages.cleaned", 0), format_count(len(self.missing), "file")
+        return short_repr(self, self.path, f"{format_count(pages, 'page')} left for dedup", f"{files} missing")
 
 
 @takes_options(BuildOptions)

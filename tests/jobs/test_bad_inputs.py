@@ -141,23 +141,15 @@ def test_a_command_that_failed_leaves_nothing_in_the_way_of_the_next(name: str, 
     if command in ("overlap", "tokens"):
         assert main(["build", str(GOOD), "--lists", str(LISTS), "--output", corpus, *workers]) == 0
     arguments = {
-        "vocab": lambda given: ["vocab", given, "--size", "100", "--output", output],
-        "import": lambda given: ["import", given, "--recipe", "as-is", "--output", output],
-        "overlap": lambda given: [
-            "overlap",
-            corpus,
-            "--against",
-            given,
-            "--ngrams",
-            "2",
-            "--output",
-            f"{output}.jsonl",
-        ],
-        "tokens": lambda given: ["tokens", corpus, "--vocab", given, "--format", "megatron", "--output", output],
+        "vocab": ["vocab", "GIVEN", "--size", "100", "--output", output],
+        "import": ["import", "GIVEN", "--recipe", "as-is", "--output", output],
+        "overlap": ["overlap", corpus, "--against", "GIVEN", "--ngrams", "2", "--output", f"{output}.jsonl"],
+        "tokens": ["tokens", corpus, "--vocab", "GIVEN", "--format", "megatron", "--output", output],
     }[command]
     good = str(tmp_path / "good.jsonl")
     if command == "tokens":
         good = str(tmp_path / "vocab")
         assert main(["vocab", f"{corpus}/en", "--size", "300", "--output", good, *workers]) == 0
-    assert main([*arguments(str(tmp_path / name)), *workers]) in (1, 2)
-    assert main([*arguments(good), *workers]) == 0
+    given = [[each.replace("GIVEN", path) for each in arguments] for path in (str(tmp_path / name), good)]
+    assert main([*given[0], *workers]) in (1, 2)
+    assert main([*given[1], *workers]) == 0
