@@ -47,7 +47,7 @@ def report_nothing_kept(options: TerminalOptions, recipe: "Recipe", counts: Mapp
     """Prints a warning where no page, or none of a wanted language, was kept, and returns the exit status: 4 where
     there are no pages, 0 where there are some.
     """
-    from c4pipe.report.funnel import empty_warning
+    from c4pipe.corpus.funnel import empty_warning
 
     warning = empty_warning(recipe, counts)
     if warning:
@@ -78,7 +78,7 @@ def report_missing(
 
 def funnel_table(recipe: "Recipe", counts: Mapping[str, int]) -> "Table":
     """Returns the funnel as a table: records, pages, lines, sentences, bytes, damage (see `funnel_rows`)."""
-    from c4pipe.report.funnel import funnel_rows
+    from c4pipe.corpus.funnel import funnel_rows
 
     table = new_table()
     table.add_column("")
