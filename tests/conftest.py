@@ -15,6 +15,9 @@ from c4pipe.filters.pinned_lists import DOLMA_ENGLISH, load_bad_words
 from tests.helpers import web_data as web_data_folders
 from tests.helpers.s3 import moto_server
 
+# The servers of the tests are on this machine, where a proxy of the environment can't reach them.
+os.environ["no_proxy"] = "*"
+
 # Before any test loads TensorFlow: CLD3 crashes after it.
 gcld3.NNetLanguageIdentifier(100, 10_000)
 

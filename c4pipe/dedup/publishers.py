@@ -7,6 +7,7 @@ manifest last.
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -119,7 +120,7 @@ class LocalPublisher:
             sync(self.output)
         for path in finished:
             target = self.output / path.name
-            if path.is_dir() and target.exists():
+            if os.path.lexists(target) and (path.is_dir() or target.is_dir()):
                 move(target, staging / f"_old-{path.name}")
             move(path, target)
         move(staging / manifest_file.MANIFEST, self.output / manifest_file.MANIFEST)

@@ -8,7 +8,6 @@ them: `fetch` downloads them into a folder.
 
 import hashlib
 import os
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.atomic import make_folder, write_bytes
+from c4pipe.io.downloads import NetworkOptions
 from c4pipe.io.json_files import parse_json
 from c4pipe.io.paths import MOST_BYTES, check_inner, open_file
 from c4pipe.io.text import read_text
@@ -61,8 +61,7 @@ _BAD_WORDS_SHA256 = {
 }
 
 _HOW_TO_GET = "run `c4pipe lists fetch`, or name a folder that has it with `--lists DIR` (in Python `lists=DIR`)"
-_TIMEOUT = 30.0  # seconds without a byte
-_PAUSES = (0.25, 1.0)  # seconds before each retry
+_NETWORK = NetworkOptions(tries=3, file_seconds=120, file_bytes=1 << 24, stall_seconds=30, first_pause=0.5)
 
 
 @dataclass(frozen=True)
@@ -170,35 +169,20 @@ def fetch(
 
 
 def _download(url: str, sha256: str, report: Callable[[str], None]) -> bytes:
-    import http.client  # only a download needs these imports
-    import urllib.error
-    import urllib.request
-    from importlib.metadata import version
+    from c4pipe.io.http import server_of  # only a download needs these imports
+    from c4pipe.io.streams import InputOpener
 
-    for pause in (*_PAUSES, None):
-        is_transient = True  # no connection, or a busy server: worth another try
-        try:
-            request = urllib.request.Request(url, headers={"User-Agent": f"c4pipe/{version('c4pipe')}"})
-            with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:
-                data: bytes = response.read()
-            if (got := hashlib.sha256(data).hexdigest()) == sha256:
-                return data
-            is_transient = False
-            cause = f"SHA-256 of its {len(data):,} bytes is {got[:12]}…, pinned {sha256[:12]}…"
-        except urllib.error.HTTPError as error:
-            error.close()
-            cause = f"HTTP status {error.code} {error.reason}"
-            is_transient = error.code >= 500 or error.code in (408, 429)
-        except urllib.error.URLError as error:
-            cause = f"unreachable: {error.reason}"
-        except (ValueError, http.client.InvalidURL):
-            raise UsageError(f"{url[:100]} is no address: give `--source` one like {SOURCE}.") from None
-        except (OSError, http.client.HTTPException) as error:
-            cause = f"broken off: {str(error) or type(error).__name__}"
-        if pause is None or not is_transient:
-            break
-        report(f"trying {url} again ({cause})")
-        time.sleep(pause)
+    try:
+        server_of(url)
+    except ValueError:
+        raise UsageError(f"{url[:100]} is no address: give `--source` one like {SOURCE}.") from None
+    try:
+        data = InputOpener(_NETWORK, lambda wait: report(f"trying {url} again ({wait})")).read(url)
+        if (got := hashlib.sha256(data).hexdigest()) == sha256:
+            return data
+        cause = f"SHA-256 of its {len(data):,} bytes is {got[:12]}…, pinned {sha256[:12]}…"
+    except OSError as error:
+        cause = error_reason(error).removeprefix(f"{url}: ")
     raise C4pipeError(
         f"Can't fetch {url} ({cause}): check the network, name a mirror with `--source URL`, "
         "or use a copy you have with `--lists DIR`."

@@ -30,6 +30,7 @@ class NetworkOptions:
     Attributes:
         tries: a file is given up after this number of tries in a row without a new byte.
         file_seconds: the longest time for a file, pauses included.
+        file_bytes: the largest number of bytes that is read of a file; a larger file can't be read.
         stall_seconds: the longest wait for the next byte.
         first_pause: seconds before the second try; the pause doubles before each further one.
         bytes_per_second: the limit for one download; None for no limit.
@@ -38,6 +39,7 @@ class NetworkOptions:
 
     tries: int = 8
     file_seconds: float = 3600.0
+    file_bytes: int = 64 << 30  # far more than a server sends in an hour
     stall_seconds: float = 60.0
     first_pause: float = 1.0
     bytes_per_second: float | None = None
@@ -96,15 +98,21 @@ class RetryPolicy:
     def progress(self, size: int) -> None:
         """Takes the number of bytes that have arrived, and waits to keep the rate.
 
-        Raises DownloadError where the time is used up.
+        Raises DownloadError where the time is used up, or the file is too large.
         """
         self._failures = 0
         self._size += size
+        self.check_size(self._size)
         if self._network.bytes_per_second:
             due = self._size / self._network.bytes_per_second
             time.sleep(max(0.0, due - (time.monotonic() - self._started)))
         if time.monotonic() - self._started > self._network.file_seconds:
             raise DownloadError(f"{self._url}: took longer than {self._network.file_seconds:,.0f} s")
+
+    def check_size(self, size: int | None) -> None:
+        """Raises DownloadError for a file with more bytes than the limit; None is a size that is not known."""
+        if size is not None and size > self._network.file_bytes:
+            raise DownloadError(f"{self._url}: it is larger than {self._network.file_bytes:,} bytes")
 
     def pause(self, reason: str, min_seconds: float = 0.0) -> None:
         """Waits before the next try.

@@ -5,6 +5,9 @@ server is busy (429, 5xx, or 403, which Common Crawl's front end sends to client
 waits: as long as Retry-After says, else twice as long each time, with some jitter so that workers don't return
 together. An error that will not change (404, a file that was replaced meanwhile) ends the download at once.
 
+Redirects are followed, five at most, but never from https:// to http://. The user and the password of a URL are sent
+only to its own server (scheme, host and port), and a redirect's target gets nothing of the URL, such as its signature.
+
 A server can send anything, as slowly as it likes. In every case the download ends in time, with the bytes of the file
 or with a DownloadError.
 """
@@ -19,6 +22,8 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from importlib.metadata import version
 from typing import Any
+from urllib.parse import unquote, urljoin
+from urllib.request import getproxies, proxy_bypass
 
 import urllib3
 
@@ -29,6 +34,9 @@ _BUSY = (403, 408, 425, 429, 500, 502, 503, 504)
 # For some numbers in headers and chunks, urllib3 and http.client raise ValueError.
 _BROKEN = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError, OverflowError)
 _CONNECT_SECONDS = 30.0
+_REDIRECTS = (301, 302, 303, 307, 308)
+_MOST_REDIRECTS = 5
+_PORTS = {"http": 80, "https": 443}
 
 
 class Download(DownloadStream):
@@ -37,14 +45,22 @@ class Download(DownloadStream):
     def __init__(
         self,
         url: str,
-        pool: urllib3.PoolManager,
+        pool: "Pool",
         network: NetworkOptions,
         first: int = 0,
         size: int | None = None,
         on_wait: OnWait | None = None,
     ) -> None:
-        """Takes a URL, the pool of its connection, and the arguments of `DownloadStream`."""
+        """Takes a URL, the pool of its connection, and the arguments of `DownloadStream`.
+
+        Raises DownloadError for a URL that can't be parsed.
+        """
         super().__init__(url, network, first, size, on_wait)
+        try:
+            self._server = server_of(url)
+            self._credentials = urllib3.util.make_headers(basic_auth=_credentials(url))
+        except ValueError:
+            raise DownloadError(f"{url}: it is no address") from None
         self._pool = pool
         self._skip = 0  # bytes that a server without ranges sends again
         self._version: str | None = None
@@ -108,26 +124,51 @@ class Download(DownloadStream):
         if start > self._offset:
             raise DownloadError(f"{self._url}: the server sent bytes from {start:,}, not from {self._offset:,}")
         self._version, self.length = version, length
+        self._retry.check_size(length if self._end is None else 0)
         self._skip = self._offset - start
 
     def _request(self, headers: dict[str, str]) -> Any:
-        """Returns the server's answer. Its headers must arrive within the longest wait for a byte.
+        """Returns the server's answer, behind redirects. Its headers must arrive within the longest wait for a byte.
 
         Its bytes are the stored bytes. A content encoding is not undone: offsets count stored bytes, and the bytes
         behind a damaged gzip member would be lost.
         """
-        timeout = urllib3.Timeout(connect=_CONNECT_SECONDS, read=self._network.stall_seconds)
+        url = self._url
         with deadline(self._retry.deadline):
-            return self._pool.request(
-                "GET",
-                self._url,
-                headers=headers,
-                preload_content=False,
-                decode_content=False,
-                timeout=timeout,
-                retries=False,
-                redirect=False,
-            )
+            for _ in range(1 + _MOST_REDIRECTS):
+                secret = self._credentials if server_of(url) == self._server else {}
+                response = self._pool.get(url, {**headers, **secret}, self._network.stall_seconds)
+                target = response.headers.get("Location")
+                if response.status not in _REDIRECTS or target is None:
+                    return response
+                response.close()
+                url = self._redirected(url, target)
+        raise DownloadError(f"{self._url}: the server redirects more than {_MOST_REDIRECTS} times")
+
+    def _redirected(self, url: str, target: str) -> str:
+        """Returns the URL to which a server redirects. Raises DownloadError where it may not be followed."""
+        try:
+            new = urljoin(url, target.encode("latin-1", "replace").decode("utf-8", "replace"))
+            is_less = server_of(new)[0] == "http" and server_of(url)[0] == "https"
+        except ValueError:
+            raise DownloadError(f"{self._url}: the server redirects to {target[:200]!r}, which is no address") from None
+        if is_less:
+            raise DownloadError(f"{self._url}: the server redirects from https:// to http://, which is not encrypted")
+        return new
+
+
+def server_of(url: str) -> tuple[str, str, int]:
+    """Returns the scheme, the host and the port of a URL. Raises ValueError for anything but http:// and https://."""
+    parts = urllib3.util.parse_url(url)
+    if parts.scheme not in _PORTS or not parts.host:
+        raise ValueError(f"{url[:200]!r} is no address that begins with http:// or https://")
+    return parts.scheme, parts.host, parts.port or _PORTS[parts.scheme]
+
+
+def _credentials(url: str) -> str | None:
+    """Returns the user and the password of a URL, with a colon between them; None for a URL without them."""
+    user = urllib3.util.parse_url(url).auth
+    return unquote(user) if user else None
 
 
 def _span(response: Any, url: str) -> tuple[int, int | None]:
@@ -180,11 +221,40 @@ def deadline(moment: float) -> Iterator[None]:
         _DEADLINE.reset(token)
 
 
-def make_pool() -> urllib3.PoolManager:
-    """Returns a pool of a few connections, which one worker uses for all its downloads."""
-    pool = urllib3.PoolManager(num_pools=4, maxsize=2)
-    pool.pool_classes_by_scheme = {"http": _HTTPPool, "https": _HTTPSPool}
-    return pool
+class Pool:
+    """A few connections, which one worker uses for all its downloads, through the proxies of the environment."""
+
+    def __init__(self) -> None:
+        self._managers: dict[str, urllib3.PoolManager] = {}
+
+    def get(self, url: str, headers: dict[str, str], stall_seconds: float) -> Any:
+        """Returns a server's answer to one request; no redirect is followed, and no encoding is undone.
+
+        Raises HTTPError of urllib3, OSError or ValueError where there is no answer.
+        """
+        scheme, host, _ = server_of(url)
+        proxy = "" if proxy_bypass(host) else getproxies().get(scheme, "")
+        return self._manager(proxy).request(
+            "GET",
+            url,
+            headers=headers,
+            preload_content=False,
+            decode_content=False,
+            timeout=urllib3.Timeout(connect=_CONNECT_SECONDS, read=stall_seconds),
+            retries=False,
+            redirect=False,
+        )
+
+    def _manager(self, proxy: str) -> urllib3.PoolManager:
+        if proxy not in self._managers:
+            if proxy:
+                secret = urllib3.util.make_headers(proxy_basic_auth=_credentials(proxy))
+                manager: urllib3.PoolManager = urllib3.ProxyManager(proxy, num_pools=4, proxy_headers=secret, maxsize=2)
+            else:
+                manager = urllib3.PoolManager(num_pools=4, maxsize=2)
+            manager.pool_classes_by_scheme = {"http": _HTTPPool, "https": _HTTPSPool}
+            self._managers[proxy] = manager
+        return self._managers[proxy]
 
 
 class _SocketReader(io.RawIOBase):

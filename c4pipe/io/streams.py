@@ -9,19 +9,20 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from c4pipe.io.atomic import AtomicFile, make_folder, name_os_errors
-from c4pipe.io.downloads import ByteStream, DownloadError, DownloadStream, NetworkOptions, OnWait, RangedFile
+from c4pipe.io.downloads import ByteStream, DownloadStream, NetworkOptions, OnWait, RangedFile
 from c4pipe.io.lock import file_lock
 from c4pipe.io.object_store import SCHEMES, ObjectDownload
 from c4pipe.io.paths import UrlPath, check_inner, open_file, read_file
 
 if TYPE_CHECKING:
-    import urllib3
+    from c4pipe.io.http import Pool
 
 _READ_SIZE = 1 << 20  # bytes of a file
 _FETCH_SIZE = 1 << 18  # bytes of a download: progress is told after each
@@ -56,30 +57,34 @@ class InputOpener:
         self._on_wait = on_wait
 
     @cached_property
-    def _pool(self) -> "urllib3.PoolManager":
-        from c4pipe.io.http import make_pool
+    def _pool(self) -> "Pool":
+        from c4pipe.io.http import Pool
 
-        return make_pool()
+        return Pool()
 
     @contextlib.contextmanager
-    def open(self, path: str, max_size: int | None = None, on_fetched: OnFetched | None = None) -> Iterator[ByteStream]:
+    def open(self, path: str, on_fetched: OnFetched | None = None) -> Iterator[ByteStream]:
         """Opens a path or URL. Raises DownloadError where a URL can't be read, OSError where a file can't.
 
         Args:
             path: the path or URL.
-            max_size: the largest number of bytes that is downloaded; None for no limit. A larger file can't be read.
             on_fetched: gets the progress of a download into the cache each time that bytes arrive.
         """
         cache = self._network.cache
         if is_url(path) and cache is None:
-            with self._watched(path, max_size) as stream:
+            with self._download(path) as stream:
                 yield stream
             return
         local = Path(path)
         if cache and is_url(path):
-            local = cached(cache, path, lambda: self._watched(path, max_size, on_fetched))
+            local = cached(cache, path, lambda: self._watched(path, on_fetched))
         with open_file(local) as file:
             yield file
+
+    def read(self, url: str) -> bytes:
+        """Returns the bytes of a URL, without the cache. Raises DownloadError."""
+        with self._download(url) as download:
+            return b"".join(iter(lambda: download.read(1 << 20), b""))
 
     def size(self, path: str) -> int | None:
         """Returns the size of an input in bytes; None if its server does not tell it. Raises OSError."""
@@ -99,10 +104,9 @@ class InputOpener:
             return b"".join(iter(lambda: download.read(1 << 20), b""))
 
     @contextlib.contextmanager
-    def _watched(self, url: str, limit: int | None, on_fetched: OnFetched | None = None) -> Iterator[ByteStream]:
+    def _watched(self, url: str, on_fetched: OnFetched | None) -> Iterator[ByteStream]:
         with self._download(url) as download:
-            is_watched = limit is not None or on_fetched is not None
-            yield _WatchedStream(download, url, limit, on_fetched) if is_watched else download
+            yield _WatchedStream(download, on_fetched) if on_fetched else download
 
     def _download(self, url: str, first: int = 0, size: int | None = None) -> AbstractContextManager[DownloadStream]:
         if url.startswith(SCHEMES):
@@ -113,18 +117,15 @@ class InputOpener:
 
 
 class _WatchedStream:
-    """A download that reports its progress, and ends with DownloadError if it has more bytes than a limit."""
+    """A download that reports its progress."""
 
-    def __init__(self, stream: DownloadStream, url: str, limit: int | None, on_fetched: OnFetched | None) -> None:
-        self._stream, self._url, self._limit, self._on_fetched, self._size = stream, url, limit, on_fetched, 0
+    def __init__(self, stream: DownloadStream, on_fetched: OnFetched) -> None:
+        self._stream, self._on_fetched, self._size = stream, on_fetched, 0
 
     def read(self, size: int) -> bytes:
         data = self._stream.read(size)
         self._size += len(data)
-        if self._on_fetched:
-            self._on_fetched(self._size, self._stream.length)
-        if self._limit is not None and self._size > self._limit:
-            raise DownloadError(f"{self._url}: it is larger than {self._limit:,} bytes")
+        self._on_fetched(self._size, self._stream.length)
         return data
 
 
@@ -195,7 +196,7 @@ def _file_name(part: str) -> str:
     return quoted.replace(".", "%2E") if quoted.endswith(".sha256") else quoted
 
 
-NETWORK = NetworkOptions(tries=6)  # few tries, because a person or a training waits
+NETWORK = NetworkOptions(tries=6, file_seconds=600)  # little, because a person or a training waits
 
 
 class WebPath(UrlPath):
@@ -207,13 +208,7 @@ class WebPath(UrlPath):
 
     def read_bytes(self, most: int = sys.maxsize) -> bytes:
         """Returns the content of a file. Raises DownloadError where it can't be read, or has more than `most` bytes."""
-        blocks: list[bytes] = []
-        with InputOpener(NETWORK).open(self.url) as stream:
-            while block := stream.read(1 << 20):
-                blocks.append(block)
-                if sum(map(len, blocks)) > most:
-                    raise DownloadError(f"{self.url} has more than {most:,} bytes")
-        return b"".join(blocks)
+        return InputOpener(replace(NETWORK, file_bytes=most)).read(self.url)
 
 
 class WebFile(RangedFile):

@@ -364,8 +364,9 @@ def _crawl_paths(listing: str, endings: tuple[str, ...], network: NetworkOptions
     """
     try:
         # Few tries, since the user waits: a wrong address is reported within half a minute.
-        opener = InputOpener(replace(network, tries=min(5, network.tries)), on_wait)
-        with opener.open(listing, _LISTING_CAP) as stream:
+        seconds = min(600, network.file_seconds)
+        limits = replace(network, tries=min(5, network.tries), file_seconds=seconds, file_bytes=_LISTING_CAP)
+        with InputOpener(limits, on_wait).open(listing) as stream:
             text = decode_text(read_content(stream, listing, _LISTING_CAP))
     except (OSError, ValueError) as error:
         reason = error_reason(error, with_path=True).removeprefix(f"{listing}: ")

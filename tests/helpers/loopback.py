@@ -1,6 +1,7 @@
 """What the web servers of the tests have in common: they listen on a free port of this machine."""
 
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Iterator
@@ -31,13 +32,15 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def listen(handler: type[Handler]) -> Iterator[str]:
-    """Runs a server in a thread; yields its URL."""
+def listen(handler: type[Handler], tls: ssl.SSLContext | None = None) -> Iterator[str]:
+    """Runs a server in a thread, with TLS if a context is given; yields its URL."""
     with _Server(("127.0.0.1", 0), handler) as server:
+        if tls:
+            server.socket = tls.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}"
+            yield f"{'https' if tls else 'http'}://127.0.0.1:{server.server_port}"
         finally:
             server.shutdown()
             thread.join()

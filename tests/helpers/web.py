@@ -1,5 +1,6 @@
 """A web server on loopback that serves files, and fails as a script tells it to."""
 
+import ssl
 import threading
 import time
 from collections import Counter
@@ -31,6 +32,8 @@ class Web:
         self.connections = 0
         self.url = ""
         self.headers: dict[str, str] = {}  # more headers, of each answer with a file
+        self.redirects: dict[str, str] = {}  # paths, and the Location of the answer
+        self.received: list[str] = []  # the first line and the headers of each request
         self.lock = threading.Lock()
 
 
@@ -48,8 +51,14 @@ class _Handler(Handler):
             fault = self.web.script(path, self.web.asked[path])
             self.web.asked[path] += 1
             self.web.faults[fault or "none"] += 1
+            self.web.received.append(f"{self.requestline}\n{self.headers}")
         data = self.web.files.get(path)
-        if data is None:
+        if path in self.web.redirects:
+            self.send_response(302)
+            self.send_header("Location", self.web.redirects[path])
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        elif data is None:
             self._refuse(404)
         elif fault and fault[:3].isdigit():
             self._refuse(int(fault[:3]), fault[4:] or "0")
@@ -91,8 +100,10 @@ class _Handler(Handler):
 
 
 @contextmanager
-def serve(files: Mapping[str, bytes], script: Script = lambda path, number: None) -> Iterator[Web]:
-    """Serves files on a free port of this machine."""
+def serve(
+    files: Mapping[str, bytes], script: Script = lambda path, number: None, tls: ssl.SSLContext | None = None
+) -> Iterator[Web]:
+    """Serves files on a free port of this machine, with TLS if a context is given."""
     web = Web(files, script)
-    with listen(type("Handler", (_Handler,), {"web": web})) as web.url:
+    with listen(type("Handler", (_Handler,), {"web": web}), tls) as web.url:
         yield web

@@ -13,7 +13,7 @@ import pytest
 from c4pipe.clean import work_folder
 from c4pipe.errors import C4pipeError
 from c4pipe.io.downloads import DownloadError, NetworkOptions
-from c4pipe.io.http import Download, make_pool
+from c4pipe.io.http import Download, Pool
 from c4pipe.jobs.clean import clean, plan_clean
 from c4pipe.jobs.options import CleanOptions
 from c4pipe.runners.events import Progress
@@ -29,7 +29,7 @@ NETWORK = NetworkOptions(tries=3, first_pause=0.002, stall_seconds=0.4, file_sec
 def test_a_hostile_answer_ends_a_download_in_time(kind: str) -> None:
     with serve_hostile() as web:
         web.answers["a"] = HOSTILE[kind]
-        download = Download(f"{web.url}/a", make_pool(), NETWORK)
+        download = Download(f"{web.url}/a", Pool(), NETWORK)
         started = time.monotonic()
         with pytest.raises(DownloadError, match=f"^{web.url}/a: ") as caught:
             all(iter(lambda: download.read(1 << 16), b""))

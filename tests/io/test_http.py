@@ -15,7 +15,7 @@ from c4pipe.cli import main
 from c4pipe.corpus import manifest
 from c4pipe.errors import C4pipeError, UsageError
 from c4pipe.io.downloads import DownloadError, NetworkOptions
-from c4pipe.io.http import Download, make_pool
+from c4pipe.io.http import Download, Pool
 from c4pipe.io.lock import only_run
 from c4pipe.wet.inputs import Selection, find_inputs, parse_slice
 from tests.helpers.crawls import CRAWL, FOLDER, LISTS, QUICK, SAMPLES, files_of, made_crawl
@@ -23,7 +23,7 @@ from tests.helpers.web import Web, serve
 
 
 def fetch(web: Web, path: str, network: NetworkOptions = QUICK, size: int = 7000) -> bytes:
-    download = Download(f"{web.url}/{path}", make_pool(), network)
+    download = Download(f"{web.url}/{path}", Pool(), network)
     data = b"".join(iter(lambda: download.read(size), b""))
     assert download.read(size) == b""
     return data
@@ -49,7 +49,7 @@ def test_each_fault_is_survived(fault: str) -> None:
 
 def test_a_connection_is_used_again() -> None:
     with serve({str(number): DATA for number in range(20)}) as web:
-        pool = make_pool()
+        pool = Pool()
         for number in range(20):
             download = Download(f"{web.url}/{number}", pool, QUICK)
             while download.read(1 << 16):
@@ -76,7 +76,7 @@ def test_what_will_not_change_ends_at_once() -> None:
 
 def test_another_file_than_before_is_no_rest_of_it() -> None:
     with serve({"a": DATA}, lambda path, number: "cut" if number == 0 else None) as web:
-        download = Download(f"{web.url}/a", make_pool(), QUICK)
+        download = Download(f"{web.url}/a", Pool(), QUICK)
         assert download.read(1000)
         web.files["a"] = DATA[::-1]
         with pytest.raises(DownloadError, match="the file changed while it was read"):

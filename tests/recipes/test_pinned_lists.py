@@ -3,6 +3,7 @@
 import hashlib
 import os
 import socket
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,6 +18,7 @@ from c4pipe.filters import pinned_lists
 from c4pipe.recipes.choose import choose_recipe, gather_lists
 from tests.helpers import loopback
 from tests.helpers.crawls import files_of
+from tests.helpers.hostile_web import HOSTILE, serve_hostile
 from tests.helpers.web_data import SHIPPED
 
 FIRST = pinned_lists.PINNED[0]
@@ -74,12 +76,6 @@ def write_list(folder: Path, language: str, data: bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
     return path
-
-
-@pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    # the servers here are on this machine; a proxy in the environment could not reach them
-    monkeypatch.setenv("no_proxy", "*")
 
 
 @pytest.fixture
@@ -153,10 +149,13 @@ def test_fetch_replaces_only_what_is_wrong_or_gone(data: PinnedData, tmp_path: P
     assert untouched.stat().st_mtime == 1
 
 
-@pytest.mark.parametrize("hiccup", [Answer(503), Answer(429), Answer(200, b"half", cut_off=5)])
-def test_fetch_tries_again_what_may_pass(data: PinnedData, tmp_path: Path, hiccup: Answer) -> None:
+@pytest.mark.parametrize("hiccup", [Answer(503), Answer(429), None])
+def test_fetch_tries_again_what_may_pass(data: PinnedData, tmp_path: Path, hiccup: Answer | None) -> None:
     def answer(path: str, before: int) -> Answer:
-        return hiccup if path == f"/{FIRST.url}" and before == 0 else data.answer(path, before)
+        whole = data.answer(path, before)
+        if path != f"/{FIRST.url}" or before:
+            return whole
+        return hiccup or Answer(200, whole.body[:20], cut_off=len(whole.body) - 20)
 
     lines: list[str] = []
     with serve(answer) as server:
@@ -171,7 +170,7 @@ def test_fetch_tries_again_what_may_pass(data: PinnedData, tmp_path: Path, hiccu
     [
         (Answer(404), "HTTP status 404", 1),
         (Answer(503), "HTTP status 503", 3),
-        (Answer(200, b"half", cut_off=5), "broken off", 3),
+        (Answer(200, b"half", cut_off=5), "4 bytes read, 5 more expected", 3),
         (Answer(200, b"other"), f"SHA-256 of its 5 bytes is d9298a10d1b0…, pinned {FIRST.sha256[:12]}…", 1),
     ],
 )
@@ -201,9 +200,23 @@ def test_fetch_without_a_server(tmp_path: Path) -> None:
         # bound but not listening: nobody else can take the port meanwhile
         unused.bind(("127.0.0.1", 0))
         source = f"http://127.0.0.1:{unused.getsockname()[1]}"
-        with pytest.raises(C4pipeError, match=r"unreachable: .*refused.*check the network") as caught:
+        with pytest.raises(C4pipeError, match=r"Connection refused, 3 times in a row.*check the network") as caught:
             pinned_lists.fetch(tmp_path, source)
     assert f"{source}/{FIRST.url}" in str(caught.value)
+    assert files_of(tmp_path) == {}
+
+
+@pytest.mark.parametrize("kind", ["a body without end", "a body that dribbles", "headers that dribble", "silence"])
+def test_fetch_from_a_server_without_end(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the server does not stop, the limits of time and size do."""
+    limits = replace(pinned_lists._NETWORK, file_seconds=1, stall_seconds=0.3, first_pause=0.01)
+    monkeypatch.setattr(pinned_lists, "_NETWORK", limits)
+    with serve_hostile() as web:
+        web.answers[FIRST.url] = HOSTILE[kind]
+        started = time.monotonic()
+        with pytest.raises(C4pipeError, match=rf"{FIRST.url} \(.*(larger than 16,777,216 bytes|too slowly|timed out)"):
+            pinned_lists.fetch(tmp_path, web.url)
+        assert time.monotonic() - started < 5
     assert files_of(tmp_path) == {}
 
 
