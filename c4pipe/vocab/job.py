@@ -20,6 +20,7 @@ from c4pipe.io.json_files import read_checked_json, read_intact_json, read_json,
 from c4pipe.io.lock import only_run
 from c4pipe.io.options import takes_options
 from c4pipe.io.paths import StoragePath, file_sizes, list_names, read_file, remove_tree
+from c4pipe.io.words import short_repr
 from c4pipe.runners.events import Progress
 from c4pipe.runners.flow import Flow
 from c4pipe.runners.runner import check_runner, run_job, spill_folder
@@ -131,6 +132,9 @@ class TrainedVocabulary:
 
     path: StoragePath
     description: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        return short_repr(self, self.path)
 
     @property
     def model(self) -> StoragePath:
