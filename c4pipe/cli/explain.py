@@ -153,9 +153,10 @@ def capture_view(verdict: "CaptureVerdict") -> "RenderableType":
         shown += [_texts(verdict.unit, map(_unit, verdict.units)), styled("")]
     if verdict.rules:
         shown += [_rules(verdict.rules), styled("")]
-    for keeper in dict.fromkeys(each.kept_by for each in verdict.losses):
+    for keeper, in_corpus in dict.fromkeys((each.kept_by, each.in_corpus) for each in verdict.losses):
         places = _unit_ranges([each for each in verdict.losses if each.kept_by == keeper])
-        shown.append(styled(f"{verdict.unit} {places}: {keeper} keeps it"))
+        copy = "keeps it" if in_corpus else "kept it, and was dropped by a later rule: no copy is in the corpus"
+        shown.append(styled(f"{verdict.unit} {places}: {keeper} {copy}"))
     if _not_asked(verdict.rules):
         shown.append(styled(_NOT_ASKED, "dim"))
     if verdict.note:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from c4pipe.clean.work_file import read_kept
 from c4pipe.dedup import shuffle
 from c4pipe.dedup.near_pages import NEAR_DUPLICATES
-from c4pipe.dedup.shuffle import MARK, MARKS, REPEATED, REPEATED_SPANS, SPANS, STALE_CAPTURES
+from c4pipe.dedup.shuffle import HOLDER, HOLDERS, MARK, MARKS, REPEATED, REPEATED_SPANS, SPANS, STALE_CAPTURES, Sent
 from c4pipe.dedup.step import DedupStep, Made, Received, RowStep, rows_of
 from c4pipe.filters.duplicates import SPAN_ROW, Rows, find_repeats
 from c4pipe.io.paths import storage_path
@@ -138,12 +138,14 @@ class ReadSpans(DedupStep):
 class FindRepeats(RowStep):
     """The spans of a bucket -> the occurrences of repeated spans, by the group of their file."""
 
-    sends = (REPEATED_SPANS, MARKS)
+    sends = (REPEATED_SPANS, MARKS, HOLDERS)
 
-    def __init__(self, spill: str, files: int, moves_survivors: bool) -> None:
-        """Takes the spill folder, how many files make a group, and whether copies of spans can move."""
+    def __init__(self, spill: str, files: int, moves_survivors: bool, bits: int = 0) -> None:
+        """Takes the spill folder, how many files make a group, whether copies of spans can move, and the number of hash
+        bits that make a bucket, if later steps ask which groups have a repeated span (0 if they do not).
+        """
         super().__init__(spill)
-        self._files, self._moves_survivors = files, moves_survivors
+        self._files, self._moves_survivors, self._bits = files, moves_survivors, bits
 
     def run(self, received: Received) -> Iterator[Made]:
         """Finds the repeated spans of a bucket."""
@@ -151,6 +153,15 @@ class FindRepeats(RowStep):
         if self._moves_survivors:
             repeated = repeated_in_bucket(first, repeats, self._files)
             yield REPEATED_SPANS.to_groups(repeated, repeated["file"] // self._files)
+            if self._bits:
+                yield self._holders(first[np.isin(first["hash"], repeats["hash"])], repeats)
         else:
             for group, rows in shuffle.by_number(repeats, repeats["file"] // self._files):
                 yield MARKS.to_group(marks_of(rows, survives=0), group)
+
+    def _holders(self, first: Rows, repeats: Rows) -> Sent:
+        """Sends the groups of all occurrences of repeated spans to the bucket of the span: this one."""
+        spans = np.concatenate([first, repeats])
+        holders = np.empty(len(spans), HOLDER)
+        holders["hash"], holders["group"] = spans["hash"], spans["file"] // np.uint32(self._files)
+        return HOLDERS.to_buckets(holders[np.argsort(holders["hash"], kind="stable")], self._bits)

@@ -29,9 +29,8 @@ MOVED = np.dtype([("hash", "<u8"), ("page", "<u8"), ("unit", "<u4")])
 
 
 def write_moved(folder: StoragePath, blocks: Iterable[bytes]) -> None:
-    """Writes the file of a corpus from packed MOVED rows, in the order of the hashes. Raises OSError."""
-    rows = np.frombuffer(b"".join(blocks), MOVED)
-    rows = rows[np.argsort(rows["hash"])]
+    """Writes the file of a corpus from packed MOVED rows, in the order of the hashes, each row once. Raises OSError."""
+    rows = np.unique(np.frombuffer(b"".join(blocks), MOVED))
     sink = pa.BufferOutputStream()
     table = pa.table({name: np.ascontiguousarray(rows[name]) for name in MOVED.names or ()})
     with parquet_writer(sink, table.schema, compression="snappy") as writer:

@@ -74,7 +74,7 @@ class Occurrences:
         units = self.rows["unit"].astype(np.intp)
         new_page = np.r_[True, self.rows["page"][1:] != self.rows["page"][:-1]][: len(rows)]
         starts = np.flatnonzero(new_page)
-        self._pages, self._least = self.rows["page"][starts], units[starts]
+        self._pages, self._least, self._starts = self.rows["page"][starts], units[starts], starts
         ends = np.r_[starts[1:], len(rows)][: len(starts)] - 1
         lengths = units[ends] - self._least + 6 * size
         self._bases = np.cumsum(lengths) - lengths + 3 * size
@@ -95,10 +95,17 @@ class Occurrences:
         inside = (self._pages[page] == occurrences["page"]) & (offset >= 0) & (offset <= self._lengths[page])
         return np.where(inside, self._row[np.where(inside, self._bases[page] + offset, 0)], -1)
 
+    def of_page(self, page: int) -> tuple[set[int], set[int]]:
+        """Returns the first units of all occurrences in a page, and of the survivors there."""
+        number = int(np.searchsorted(self._pages, np.uint64(page)))
+        here = slice(*np.r_[self._starts, len(self.rows)][number : number + 2].tolist())
+        units = self.rows["unit"][here]
+        return set(units.tolist()), set(units[self.survives[here]].tolist())
+
     def change(self, occurrences: Rows) -> None:
-        """Flips occurrences: survivors become others, and others become survivors. Repetitions count once."""
-        changed = np.unique(self.find(occurrences))
-        self.survives[changed[changed >= 0]] ^= True
+        """Flips occurrences: survivors become others, and others become survivors. An occurrence can flip twice."""
+        changed, times = np.unique(self.find(occurrences), return_counts=True)
+        self.survives[changed[(changed >= 0) & (times % 2 == 1)]] ^= True
         self.needed = needed_units(self.at[self.survives], self.size, len(self.needed))
 
     def set_survives(self, index: int, survives: bool) -> None:

@@ -43,11 +43,13 @@ class Loss:
         first: the number of its first sentence or line, from 1.
         last: the number of its last sentence or line.
         kept_by: the URL of the page that keeps the span.
+        in_corpus: whether that page is in the corpus. If it is not, no page of the corpus keeps the span.
     """
 
     first: int
     last: int
     kept_by: str
+    in_corpus: bool
 
 
 @dataclass(frozen=True)
@@ -109,23 +111,32 @@ class CorpusExplainer:
 
     def _explain_by_shards(self, url: str) -> CaptureVerdict:
         """Looks for a URL in the shards where its key belongs."""
+        shards, row = _find_page(self._corpus, url)
+        if shards:
+            note = f"What it lost is unknown, because there is no {self._work_folder}: give the folder with --work."
+            return CaptureVerdict(url, "", None, shards=shards, row=row, note=note)
         recipe = self._corpus.recipe
-        scheme, by_md5 = recipe.page_keys
-        normalised = normalise_url(url, scheme)
-        key = page_key(url, normalised, by_md5)
-        split = recipe.find(Validation)
-        validation = split is not None and is_validation(normalised, split.one_in)
-        for language in self._corpus.languages:
-            shards = self._corpus.shards_of_page(language, validation, key)
-            row = _find_row(shards[0], key, recipe)
-            if row is not None:
-                note = f"What it lost is unknown, because there is no {self._work_folder}: give the folder with --work."
-                return CaptureVerdict(url, "", None, shards=tuple(shard.path for shard in shards), row=row, note=note)
         other = "its text" if recipe.input_format == "text" else f"the {recipe.input_format} file that has the page"
         raise UsageError(
             f"{url} is not in {self._corpus.path}, and only work files can tell why: there are none in "
             f"{self._work_folder}; give their folder with --work, or explain {other}"
         )
+
+
+def _find_page(corpus: Corpus, url: str) -> tuple[tuple[str, ...], int | None]:
+    """Returns the paths of the shards that have the page of a URL, one for each format, and its row, if any."""
+    recipe = corpus.recipe
+    scheme, by_md5 = recipe.page_keys
+    normalised = normalise_url(url, scheme)
+    key = page_key(url, normalised, by_md5)
+    split = recipe.find(Validation)
+    validation = split is not None and is_validation(normalised, split.one_in)
+    for language in corpus.languages:
+        shards = corpus.shards_of_page(language, validation, key)
+        row = _find_row(shards[0], key, recipe)
+        if row is not None:
+            return tuple(shard.path for shard in shards), row
+    return (), None
 
 
 def _find_row(shard: Shard, key: int, recipe: Recipe) -> int | None:
@@ -250,7 +261,12 @@ class _WorkExplainer:
         size, unit = (span.size, span.unit) if span else (1, "sentence")
         units = cut(page["text"], starts)
         repeats, kept = self._find_repeats(page, span)
-        losses = tuple(Loss(first + 1, first + size, keeper) for first, keeper in repeats)
+        keepers = {url for _, urls in repeats for url in urls}
+        there = {url for url in keepers if _find_page(self._corpus, url)[0]}
+        losses = tuple(
+            Loss(first + 1, first + size, min(urls, key=lambda url: url not in there), not there.isdisjoint(urls))
+            for first, urls in repeats
+        )
         removed = units_of((first for first, _ in repeats), size) - units_of(kept, size)
         text, units_left, rules = page["text"], len(units), list(before)
         if losses:
@@ -277,8 +293,10 @@ class _WorkExplainer:
             rules=(*rules, *final),
         )
 
-    def _find_repeats(self, page: dict[str, Any], span: RepeatedSpan | None) -> tuple[list[tuple[int, str]], list[int]]:
-        """Returns the spans that a page loses, each with the URL of the page that keeps it; and the spans kept here."""
+    def _find_repeats(
+        self, page: dict[str, Any], span: RepeatedSpan | None
+    ) -> tuple[list[tuple[int, list[str]]], list[int]]:
+        """Returns the spans that a page loses, each with the URLs of the pages that keep it; and its kept spans."""
         hashes, near = page["span_hashes"], self._recipe.find(NearDuplicate)
         if not span or span.size == 1 or span.keep == "first":
             lost, _ = self._files.repeats(page["page_key"], hashes, np.empty(0, removals.MOVED), near)

@@ -3,6 +3,7 @@
 The files are read as deduplication reads them, one at a time, but only the rows that matter to the URL are kept.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -155,7 +156,7 @@ class WorkFiles:
 
     def repeats(
         self, page_key: int, span_hashes: Sequence[int], moved: Rows, near: NearDuplicate | None
-    ) -> tuple[list[tuple[int, str]], list[int]]:
+    ) -> tuple[list[tuple[int, list[str]]], list[int]]:
         """Returns the repeated spans of a page.
 
         Args:
@@ -165,8 +166,8 @@ class WorkFiles:
             near: the rule on pages that are nearly the same; None without it.
 
         Returns:
-            The spans that the page loses, in order: the number of the first unit of each, from 0, and the URL of the
-            page that keeps it. And the first units of the repeated spans that this page keeps.
+            The spans that the page loses, in order: the number of the first unit of each, from 0, and the URLs of the
+            pages that have its copies. And the first units of the repeated spans that this page keeps.
         """
         if not span_hashes:
             return [], []
@@ -177,15 +178,17 @@ class WorkFiles:
             rows = rows[~np.isin(rows["page"], np.array(dropped, np.uint64))]
         first, repeats = find_repeats(rows)
         first = first[np.isin(first["hash"], repeats["hash"])]
-        survivors = {int(each["hash"]): (int(each["page"]), int(each["unit"])) for each in (*first, *moved)}
-        lost: list[tuple[int, str]] = []
+        survivors: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for each in (*moved, *first[~np.isin(first["hash"], moved["hash"])]):
+            survivors[int(each["hash"])].append((int(each["page"]), int(each["unit"])))
+        lost: list[tuple[int, list[str]]] = []
         kept: list[int] = []
         for unit, span in enumerate(span_hashes):
-            survivor = survivors.get(span)
-            if survivor == (page_key, unit):
+            copies = survivors.get(span, [])
+            if (page_key, unit) in copies:
                 kept.append(unit)
-            elif survivor is not None:
-                lost.append((unit, urls[survivor[0]]))
+            elif copies:
+                lost.append((unit, [urls[page] for page, _ in copies]))
         return lost, kept
 
     def _spans(self, hashes: U64) -> tuple[Rows, dict[int, str]]:

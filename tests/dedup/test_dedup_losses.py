@@ -18,7 +18,17 @@ from c4pipe.errors import LostDataError
 from c4pipe.filters.duplicates import Rows
 from c4pipe.filters.hashes import normalise_url
 from c4pipe.jobs import dedup
-from tests.helpers.dedup_oracle import Crawl, conflicting_captures, oracle, random_crawl, read, run, write_work
+from tests.helpers.dedup_oracle import (
+    FALLING_RECIPE,
+    Crawl,
+    conflicting_captures,
+    falling_captures,
+    oracle,
+    random_crawl,
+    read,
+    run,
+    write_work,
+)
 
 receive = Received.rows
 
@@ -81,9 +91,9 @@ def spoil(
 def crawl() -> Crawl:
     """A crawl for which every shuffle has something to carry, beyond what a file settles by itself."""
     made = {
-        name: [*captures, *conflicting]
-        for (name, captures), conflicting in zip(
-            random_crawl(5, captures=20).items(), conflicting_captures(3), strict=True
+        name: [*captures, *conflicting, *falling]
+        for (name, captures), conflicting, falling in zip(
+            random_crawl(5, captures=20).items(), conflicting_captures(3), falling_captures(), strict=True
         )
     }
     counts = oracle(made)[1]
@@ -124,7 +134,7 @@ def test_damage_is_named(
     if shuffle == "pages" and damage is alter:
         damage = alter_pages
     spoiled = spoil(monkeypatch, shuffle, damage, skip)
-    work = write_work(tmp_path / "work", crawl)
+    work = write_work(tmp_path / "work", crawl, FALLING_RECIPE)
     if skip == 0:  # and in groups of two, for the first of two
         monkeypatch.setattr(dedup, "group_size", lambda *counts: 2)
     with pytest.raises(LostDataError, match=rf"did not deliver the shuffle {shuffle} \("):

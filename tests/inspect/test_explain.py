@@ -242,6 +242,7 @@ def assert_as_built(corpus: Path, pages: list[Page]) -> Counter[str | None]:
         reasons.update(each.reason for each in captures)
         for each in captures:
             assert (each.reason is None) == (each.shards != ())
+            assert [loss.in_corpus for loss in each.losses] == [loss.kept_by in rows for loss in each.losses]
             assert [rule.rule for rule in each.rules if rule.dropped and rule.asked] == [each.reason] * (
                 each.reason not in (None, JOB_1)
             )
